@@ -1,5 +1,5 @@
-//! The one error type of the engine. Every message names the file or the cause, and the way out where there is one. Panics of
-//! other people's code that become errors are caught here, and told as nothing else.
+//! The one error type of the engine. Every message names the file or the cause, and the way out
+//! where there is one. Panics of other crates are caught here and become errors.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -37,7 +37,8 @@ pub enum Error {
     /// The computing device failed or is missing.
     #[error("device: {0}")]
     Device(String),
-    /// The device is gone. What is on disk is whole: on another device, or a new one of the same adapter, work goes on.
+    /// The device is gone. What is on disk is whole: work resumes on another device, or a new one
+    /// of the same adapter.
     #[error("device: {device} was lost ({why})")]
     DeviceLost {
         /// Its name.
@@ -94,8 +95,8 @@ thread_local! {
     static UNTOLD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From now on a panic inside [`catch`] is not written to the terminal as a crash: who catches it says what it means. For the whole
-/// program, so for its first lines.
+/// From now on a panic inside [`catch`] is not printed as a crash. A hook for the whole program, to
+/// be set at its start.
 pub fn leave_caught_panics_untold() {
     let tell = take_hook();
     set_hook(Box::new(move |panic| {
@@ -105,7 +106,8 @@ pub fn leave_caught_panics_untold() {
     }));
 }
 
-/// Whether the panic is the only one on its way. Two of them end the program, and both are to be told.
+/// Keeps the panic's text. Returns whether it is the only panic under way: two end the program, and
+/// both are printed.
 fn keep(panic: &PanicHookInfo<'_>) -> bool {
     match UNTOLD.take() {
         None => UNTOLD.set(Some(format!("{panic}\n{}", Backtrace::capture()))),
@@ -129,7 +131,7 @@ impl Caught {
         panic_message(&*self.panic)
     }
 
-    /// Lets it go on: it was nothing to be caught.
+    /// Continues the panic.
     pub fn resume(self) -> ! {
         match self.untold {
             Some(text) if CATCHING.get() == 0 => tracing::error!("{text}"),
@@ -154,7 +156,7 @@ pub fn catch<T>(work: impl FnOnce() -> T) -> Result<T, Caught> {
     })
 }
 
-/// What a reader of somebody else's makes of a file that is anyone's: some of them panic at what no program would have written.
+/// [`catch`] with the panic's message. Readers of other crates may panic at hostile files.
 ///
 /// # Errors
 /// What the panic said.
@@ -162,13 +164,14 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     catch(work).map_err(|panic| panic.message())
 }
 
-/// Text that may hold names from files, for a terminal: control signs other than ends of lines and tabs, and signs that turn the
-/// direction of writing, become `\u{…}`.
+/// Text that may hold names from files, for a terminal: control signs other than ends of lines and
+/// tabs, and signs that turn the direction of writing, become `\u{…}`.
 pub fn shown(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t') || !commands(c))
 }
 
-/// A name for the inside of a line: as [`shown`], but ends of lines and tabs become `\u{…}`, too, so that no name begins a line.
+/// A name for the inside of a line: as [`shown`], but ends of lines and tabs become `\u{…}`, too,
+/// so that no name begins a line.
 pub fn in_line(name: &str) -> Cow<'_, str> {
     escaped(name, |c| !commands(c))
 }
@@ -185,13 +188,14 @@ fn shown_path(path: &Path) -> String {
     format!("{}…{}", in_line(&begin), in_line(&end))
 }
 
-/// Most signs of a path that is told as a whole: as many as a disk takes.
+/// Most signs of a path that is shown as a whole: as many as a disk takes.
 const LONGEST_PATH: usize = 4096;
 
 /// Most bytes of a name: class names become names of folders.
 const NAME: usize = 200;
 
-/// Whether a name from a file can stand in a line and in a table: short, and without signs that command a terminal or end a line.
+/// Whether a name from a file can stand in a line and in a table: short, and without signs that
+/// command a terminal or end a line.
 ///
 /// # Errors
 /// Says what is wrong, with how the name begins.
@@ -213,7 +217,7 @@ pub fn check_words(words: &str) -> Result<(), String> {
     Err(format!("words that belong into one line have control signs or ends of lines: {}", begin(words)))
 }
 
-/// The first signs of a text that cannot be told as it is.
+/// The first signs of a text that cannot be shown as it is.
 fn begin(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).chain(['…']).collect()
 }
@@ -261,7 +265,8 @@ mod tests {
         }
     }
 
-    /// A hook is the whole program's, so this is a program of its own: the test started once more, alone.
+    /// A hook is the whole program's, so this is a program of its own: the test started once more,
+    /// alone.
     #[test]
     fn a_panic_is_told_by_whom_it_ends() {
         const INSIDE: &str = "BAYESCOPE_TEST_PANICS";

@@ -1,5 +1,6 @@
-//! How a long computation talks to its caller: one stream of typed events, which is at once the report, the pause point
-//! and the cancel check. The window's worker, the command line and the tests differ only in the sink they pass.
+//! How a long computation talks to its caller: one stream of typed events, which is at once the
+//! report, the pause point and the cancel check. The window's worker, the command line and the
+//! tests differ only in the sink they pass.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,5 @@
-//! Exactness travels with the number: how far a figure, a picture or a file can be trusted, and the chain it comes from.
+//! Exactness travels with the number: how far a figure, a picture or a file can be trusted, and the
+//! chain it comes from.
 
 use std::path::Path;
 
@@ -10,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Badge {
     /// Follows from the world without approximation, true to rounding.
     Exact,
-    /// Lies within a stated bound: deterministic quadrature, whose interval is the difference of two rules, or what the rule is known to
-    /// leave.
+    /// Lies within a stated bound: deterministic quadrature, whose interval is the difference of
+    /// two rules, or what the rule is known to leave.
     Bounded,
     /// Its interval holds with 95 % confidence.
     Estimated,
@@ -46,7 +47,7 @@ impl Provenance {
         Self { badge, chain: vec![("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))] }
     }
 
-    /// Of the lines under a figure, one of which may tell the badge; estimated where none does, as all that comes of samples.
+    /// From the lines under a figure, one of which may name the badge; estimated where none does.
     pub fn of_lines(said: &[(String, String)]) -> Self {
         let badge = said.iter().find(|(name, _)| name == "badge").map_or("", |(_, value)| value.as_str());
         let all = [Badge::Exact, Badge::Bounded, Badge::Illustrative];
@@ -75,7 +76,8 @@ impl Provenance {
     }
 }
 
-/// A file, a figure or a number that was made, with what is behind it: a line of the exactness ledger.
+/// A file, a figure or a number that was made, with what is behind it: a line of the exactness
+/// ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
     /// What it is, in words.

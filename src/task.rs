@@ -1,27 +1,28 @@
-//! A long job as one type: what is asked for, what it tells on its way, what comes of it, and how it is carried out. Whoever carries
-//! tasks out (the window's worker, a command) does so for all of them alike: queue, cancel, pause, progress, outcome and ledger are
-//! written once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
+//! A long job as one type: its spec, its events, its report, and how it runs. The window's worker
+//! and the commands run all tasks alike: queue, cancel, pause, progress, outcome and ledger are
+//! implemented once, in the [`TaskHost`]. A new task is one file: a spec that is a [`Task`].
 //!
-//! The worker and the window hold tasks of any type ([`AnyTask`]); what a task tells travels as [`News`].
+//! The worker and the window hold tasks of any type ([`AnyTask`]); their events and reports travel
+//! as [`News`].
 
 use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 use crate::provenance::Made;
 
-/// A long job. The value is what is asked for.
+/// A long job. The value is its spec.
 pub trait Task: Debug + PartialEq + Send + Sync + 'static {
-    /// What it tells on its way beside its progress; `()` where that is nothing.
+    /// Its events, besides progress; `()` where there are none.
     type Event: Send + Sync + 'static;
-    /// What its events add up to, for those who look on; `()` where nobody adds them up.
+    /// The state its events add up to while it runs; `()` where that is not needed.
     type Live: Default + Send + Debug + 'static;
     /// What comes of it.
     type Report: Send + Sync + 'static;
@@ -32,17 +33,19 @@ pub trait Task: Debug + PartialEq + Send + Sync + 'static {
     /// Adds an event to what is known of the task under way.
     fn fold(&self, _live: &mut Self::Live, _event: &Self::Event) {}
 
-    /// Whether its report says something of the open oracle alone, so that the window forgets it when another opens.
+    /// Whether its report says something of the open oracle alone, so that the window forgets it
+    /// when another opens.
     fn is_of_open_oracle(&self) -> bool {
         false
     }
 
-    /// Whether another oracle may be opened while it is under way, as a training shows its best epoch.
+    /// Whether another oracle may be opened while it is under way, as a training shows its best
+    /// epoch.
     fn lets_oracles_open(&self) -> bool {
         false
     }
 
-    /// Carries it out.
+    /// Runs it.
     ///
     /// # Errors
     /// [`Error::Cancelled`] when it was stopped; otherwise what it failed of.
@@ -56,9 +59,9 @@ pub struct Done<R> {
     pub report: R,
     /// A sentence about it for the log.
     pub sentence: String,
-    /// What was given away: lines for the exactness ledger.
+    /// Files and figures that were made: lines for the exactness ledger.
     pub made: Vec<Made>,
-    /// What went wrong after all was computed: the report stands, yet the task has failed.
+    /// What failed after all was computed: the report stands, yet the task has failed.
     pub trouble: Option<Error>,
 }
 
@@ -94,9 +97,9 @@ pub struct OpenOracle<'a> {
     pub world: &'a World,
 }
 
-/// What carries tasks out: where progress and events go, and what says whether to go on.
+/// What runs tasks: it takes progress and events, and decides whether to go on.
 pub trait TaskHost {
-    /// Takes progress and a word about the present step; whether it was time to tell it.
+    /// Takes progress and a note about the present step. Returns whether it was shown.
     fn progress(&mut self, progress: Progress, note: String) -> bool;
 
     /// [`Self::progress`] of a step that has a name: "drawing images".
@@ -112,10 +115,11 @@ pub trait TaskHost {
     /// Takes an event of the task.
     fn event(&mut self, event: News);
 
-    /// Whether to go on. May block while the task is paused.
+    /// Returns whether to go on. May block while the task is paused.
     fn check(&mut self) -> ControlFlow<()>;
 
-    /// An image from outside that the window shows, by its running number: world space, CHW, so many numbers.
+    /// An image from outside that the window shows, by its running number: world space, CHW, so
+    /// many numbers.
     ///
     /// # Errors
     /// When it is not open, or there is no window.
@@ -124,18 +128,18 @@ pub trait TaskHost {
     }
 }
 
-/// What a task is given: the open oracle, the device, and its line to whoever carries it out.
+/// What a task is given: the open oracle, the device, and its host.
 pub struct TaskContext<'a, E> {
     oracle: Option<OpenOracle<'a>>,
     /// The device in use.
-    pub chosen: &'a Chosen,
+    pub chosen: &'a OpenDevice,
     host: &'a mut dyn TaskHost,
     events: PhantomData<fn(E)>,
 }
 
 impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     /// All that a task is given.
-    pub fn new(oracle: Option<OpenOracle<'a>>, chosen: &'a Chosen, host: &'a mut dyn TaskHost) -> Self {
+    pub fn new(oracle: Option<OpenOracle<'a>>, chosen: &'a OpenDevice, host: &'a mut dyn TaskHost) -> Self {
         Self { oracle, chosen, host, events: PhantomData }
     }
 
@@ -152,18 +156,18 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
         self.oracle.filter(|open| open.name == name)
     }
 
-    /// Tells how far a step is that has a name, and says whether to go on.
+    /// Sends the progress of a named step. Returns whether to go on.
     pub fn stage(&mut self, progress: Progress, name: &str) -> ControlFlow<()> {
         self.host.stage(progress, name);
         self.check()
     }
 
-    /// Tells progress and a word about the present step; whether it was time to.
+    /// Sends progress and a note about the present step. Returns whether it was shown.
     pub fn progress(&mut self, progress: Progress, note: impl Into<String>) -> bool {
         self.host.progress(progress, note.into())
     }
 
-    /// Tells an event.
+    /// Sends an event.
     pub fn event(&mut self, event: E) {
         self.host.event(News::Event(Arc::new(event)));
     }
@@ -189,7 +193,7 @@ impl<E: Send + Sync + 'static> Events<Progress> for TaskContext<'_, E> {
     }
 }
 
-/// What a task of any type tells.
+/// News of a task of any type.
 #[derive(Debug, Clone)]
 pub enum News {
     /// Its [`Task::Event`].
@@ -199,12 +203,12 @@ pub enum News {
 }
 
 impl News {
-    /// That a task of type `T` tells an event.
+    /// An event of a task of type `T`.
     pub fn of_event<T: Task>(event: T::Event) -> Self {
         Self::Event(Arc::new(event))
     }
 
-    /// That a task of type `T` has come to its report.
+    /// The report of a task of type `T`.
     pub fn of_report<T: Task>(report: T::Report) -> Self {
         Self::Report(Arc::new(report))
     }
@@ -228,7 +232,7 @@ impl News {
 
 /// A task of any type; clones share it.
 #[derive(Debug, Clone)]
-pub struct AnyTask(Arc<dyn Erased>);
+pub struct AnyTask(Arc<dyn DynTask>);
 
 impl<T: Task> From<T> for AnyTask {
     fn from(task: T) -> Self {
@@ -236,70 +240,63 @@ impl<T: Task> From<T> for AnyTask {
     }
 }
 
+impl Deref for AnyTask {
+    type Target = dyn DynTask;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
 impl PartialEq for AnyTask {
     fn eq(&self, other: &Self) -> bool {
-        self.0.equals(other.0.as_any())
+        self.equals(other.as_any())
     }
 }
 
 impl AnyTask {
     /// The task, where it is of type `T`.
     pub fn get<T: Task>(&self) -> Option<&T> {
-        self.0.as_any().downcast_ref()
+        self.as_any().downcast_ref()
     }
 
     /// Whether both are of one type.
     pub fn is_like(&self, other: &Self) -> bool {
-        self.0.as_any().type_id() == other.0.as_any().type_id()
+        self.as_any().type_id() == other.as_any().type_id()
     }
+}
+
+/// [`Task`] without its types.
+pub trait DynTask: Debug + Send + Sync {
+    /// The task.
+    fn as_any(&self) -> &dyn Any;
+
+    /// Whether `other` is the same task.
+    fn equals(&self, other: &dyn Any) -> bool;
 
     /// [`Task::title`].
-    pub fn title(&self) -> String {
-        self.0.title()
-    }
+    fn title(&self) -> String;
 
     /// [`Task::is_of_open_oracle`].
-    pub fn is_of_open_oracle(&self) -> bool {
-        self.0.is_of_open_oracle()
-    }
+    fn is_of_open_oracle(&self) -> bool;
 
     /// [`Task::lets_oracles_open`].
-    pub fn lets_oracles_open(&self) -> bool {
-        self.0.lets_oracles_open()
-    }
+    fn lets_oracles_open(&self) -> bool;
 
     /// A [`Task::Live`] to which no event was added yet.
-    pub fn live(&self) -> Box<dyn Any + Send> {
-        self.0.live()
-    }
+    fn live(&self) -> Box<dyn Any + Send>;
 
-    /// [`Task::fold`]; what is not the task's own is left alone.
-    pub fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync)) {
-        self.0.fold(live, event);
-    }
+    /// [`Task::fold`]; an event of another type changes nothing.
+    fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync));
 
     /// [`Task::run`]; the report is that of [`News::Report`].
     ///
     /// # Errors
     /// As [`Task::run`].
-    pub fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>> {
-        self.0.run(oracle, chosen, host)
-    }
+    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &OpenDevice, host: &mut dyn TaskHost) -> Result<Done<News>>;
 }
 
-/// [`Task`] without its types.
-trait Erased: Debug + Send + Sync {
-    fn as_any(&self) -> &dyn Any;
-    fn equals(&self, other: &dyn Any) -> bool;
-    fn title(&self) -> String;
-    fn is_of_open_oracle(&self) -> bool;
-    fn lets_oracles_open(&self) -> bool;
-    fn live(&self) -> Box<dyn Any + Send>;
-    fn fold(&self, live: &mut (dyn Any + Send), event: &(dyn Any + Send + Sync));
-    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>>;
-}
-
-impl<T: Task> Erased for T {
+impl<T: Task> DynTask for T {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -330,7 +327,7 @@ impl<T: Task> Erased for T {
         }
     }
 
-    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &Chosen, host: &mut dyn TaskHost) -> Result<Done<News>> {
+    fn run(&self, oracle: Option<OpenOracle<'_>>, chosen: &OpenDevice, host: &mut dyn TaskHost) -> Result<Done<News>> {
         let Done { report, sentence, made, trouble } = Task::run(self, &mut TaskContext::new(oracle, chosen, host))?;
         Ok(Done { report: News::of_report::<T>(report), sentence, made, trouble })
     }

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// A log-density or an information content in nats (natural logarithm), summed over all dimensions of one image.
+/// A log-density or an information content in nats (natural logarithm), summed over all dimensions
+/// of one image.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nats(pub f64);
@@ -14,9 +15,9 @@ pub struct Nats(pub f64);
 #[serde(transparent)]
 pub struct BitsPerDim(pub f64);
 
-/// Base temperature τ: the covariance of the base distribution is multiplied by τ² (EBO eq. 14).
-/// τ = 0 is allowed for sampling (every sample is its class mean) but has no density. Between 0 and 10⁻¹⁰⁰ lies none: τ² would be 0 in 64
-/// bits, and every density with it.
+/// Base temperature τ: the covariance of the base distribution is multiplied by τ² (EBO eq. 14). τ
+/// = 0 is allowed for sampling (every sample is its class mean) but has no density. Between 0 and
+/// 10⁻¹⁰⁰ lies none: τ² would be 0 in 64 bits, and every density with it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Tau(f64);
@@ -117,8 +118,9 @@ pub fn parse_fraction(text: &str) -> Result<f64> {
 /// Index of a class, 0-based, into the class names of its world or dataset.
 pub type ClassId = usize;
 
-/// One seed per experiment, split by name per purpose. Counter-based: image `i` of a purpose has the same random
-/// numbers however the images are batched, and on whatever device the rest is computed.
+/// One seed per experiment, split by name per purpose. Counter-based: image `i` of a purpose has
+/// the same random numbers however the images are batched, and on whatever device the rest is
+/// computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Seed(pub u64);

@@ -135,7 +135,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
             // A case that hangs is left behind on its thread.
             "src/verify/isolate.rs",
             // Each of several devices is driven by a thread of its own.
-            "src/device/many.rs",
+            "src/device/scheduler.rs",
             // Each client of `serve` has a thread that passes its bytes on.
             "src/device/lend",
             // The desktop's file dialog and the listing of adapters wait for people and drivers.
@@ -294,12 +294,12 @@ fn no_file_is_read_raw() {
     const RAW: &[&str] = &["fs::read(", "fs::read_to_string(", " File::open(", "(File::open(", "read(true)"];
     const MAY: &[(&str, &str)] = &[
         ("src/data/source.rs", "the one place"),
-        ("src/data/parts.rs", "/proc/sys/kernel/hostname"),
+        ("src/data/temp_files.rs", "/proc/sys/kernel/hostname"),
         ("src/oracle/bench.rs", "/proc/self/stat"),
         ("src/cli/serve.rs", "/proc/meminfo and /dev/urandom"),
         ("src/data/write.rs", "folders are synced"),
         ("src/export/pictures.rs", "file systems are synced"),
-        ("src/data/alone.rs", "locks"),
+        ("src/data/lock.rs", "locks"),
         ("src/oracle/scale/log.rs", "its own log, open to be read and written"),
         ("src/data/fetch/part.rs", "its own part, open to be read and written"),
     ];

@@ -1,5 +1,5 @@
-//! How long a Bayes error takes to a given precision, on one thread, and how much of that is spent on what cannot be
-//! avoided: one Φ and one Φ⁻¹ for each variable drawn.
+//! Times a Bayes error to a given precision on one thread, and the share of unavoidable work: one Φ
+//! and one Φ⁻¹ for each variable drawn.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub struct BayesBench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Time that Φ and Φ⁻¹ of the variables drawn would take at best, over the time spent; null where none is drawn.
+    /// Least time of Φ and Φ⁻¹ of the variables drawn, over the time spent; null without any.
     pub roofline_share: Option<f64>,
     /// What the share is of.
     pub roofline: &'static str,
@@ -65,8 +65,9 @@ fn uniform(seed: u64, index: u64) -> f64 {
     ((z ^ (z >> 31)) >> 11) as f64 * 2f64.powi(-53)
 }
 
-/// The reference table's random means over its `splitmix_diag` variances: K classes in D dimensions, in groups of
-/// `group` classes that share a part (`splitmix_tree`), or none (`splitmix_iid`).
+/// The reference table's random means over its `splitmix_diag` variances: K classes in D
+/// dimensions, in groups of `group` classes that share a part (`splitmix_tree`), or none
+/// (`splitmix_iid`).
 fn random(
     classes: usize,
     dims: usize,
@@ -109,7 +110,7 @@ fn cases() -> Result<Vec<Case>> {
     ])
 }
 
-/// Times all problems on one thread. Reduction to r dimensions is not part of a time, for a world is reduced once.
+/// Times all problems on one thread, without the reduction, which a world needs once.
 ///
 /// # Errors
 /// When the system gives no thread.

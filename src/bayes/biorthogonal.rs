@@ -1,4 +1,4 @@
-//! Antipodal pairs on orthogonal axes, ±a·e_k, with equal weights: a one-dimensional integral whatever K is.
+//! Antipodal pairs on orthogonal axes, ±a·e_k, of equal weights: an integral in one dimension.
 //!
 //! Class +e_1 is right where z_1 > |z_k| for all other axes k, so that each class errs with
 //! Q(a) + ∫_0^∞ φ(t − a)(1 − (2Φ(t) − 1)^(r−1)) dt, r = K/2.

@@ -1,8 +1,9 @@
-//! K Gaussian classes with one covariance, reduced to the r ≤ K − 1 dimensions in which they differ.
+//! K Gaussian classes with one covariance, reduced to the r ≤ K − 1 dimensions that differ.
 //!
-//! Whitened by Σ^(−½) the classes are N(m_k, τ²I), and only the span of the differences m_k − m_j decides. Its basis and
-//! the coordinates in it come from modified Gram-Schmidt with pivoting (a rank-revealing QR, backward stable: distances
-//! are right to a rounding of the largest mean). From here on the number of pixels plays no part.
+//! Whitened by Σ^(−½) the classes are N(m_k, τ²I), and only the span of the differences m_k − m_j
+//! matters. Its basis and the coordinates in it come from modified Gram-Schmidt with pivoting (a
+//! rank-revealing QR, backward stable: distances are right to a rounding of the largest mean). From
+//! here on the number of pixels plays no part.
 
 use std::sync::Arc;
 
@@ -14,9 +15,9 @@ use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
 use crate::units::Tau;
 
-/// A length, relative to the largest centred mean, below which Gram-Schmidt leaves rounding only, for one class.
+/// Length, over the largest centred mean, below which Gram-Schmidt leaves rounding; one class.
 const RANK_TOLERANCE: f64 = 1e-13;
-/// The same relative to the largest mean as given: what the rounding of its entries makes of differences.
+/// The same over the largest mean as given: the rounding of its entries in differences.
 const INPUT_TOLERANCE: f64 = 4.0 * f64::EPSILON;
 /// Elements of work from which Gram-Schmidt is worth a second thread.
 const PARALLEL_FROM: usize = 1 << 18;
@@ -39,8 +40,8 @@ impl GaussianClasses {
     /// From means whitened at τ = 1, [K][D], and priors [K] with sum 1.
     ///
     /// # Errors
-    /// When there is no class, a mean is not finite, the priors are no distribution, or this machine has no memory for the
-    /// distances of all pairs.
+    /// When there is no class, a mean is not finite, the priors are no distribution, or this
+    /// machine has no memory for the distances of all pairs.
     pub fn new(mut whitened: Vec<Vec<f64>>, priors: Vec<f64>) -> Result<Self> {
         if whitened.is_empty() || whitened.len() != priors.len() {
             return Err(Error::input(format!("{} class means for {} priors", whitened.len(), priors.len())));
@@ -164,7 +165,7 @@ impl GaussianClasses {
 /// How coincident classes become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Merge {
-    /// The likeliest is decided for; the priors of the others are errors in any case. For the Bayes error.
+    /// The likeliest wins; the priors of the others are errors. For the Bayes error.
     Best,
     /// One class of the summed prior; which member it is stays unknown in any case. For entropies.
     Sum,
@@ -213,8 +214,8 @@ impl Scene {
         self.distances[g * self.count() + h]
     }
 
-    /// b_gh: how far from m_g, towards m_h, the face lies beyond which h is likelier (theory §3). Of two coincident classes
-    /// the lighter always loses, of equally heavy ones the first.
+    /// b_gh: how far from m_g, towards m_h, the face lies beyond which h is likelier (theory §3).
+    /// Of two coincident classes the lighter always loses, of equally heavy ones the first.
     pub fn boundary(&self, g: usize, h: usize) -> f64 {
         let d = self.distance(g, h);
         if d == 0.0 {
@@ -277,7 +278,7 @@ fn centre(means: &mut [Vec<f64>]) {
     means.iter_mut().for_each(|mean| mean.iter_mut().zip(&middle).for_each(|(m, c)| *m -= c));
 }
 
-/// Coordinates of the rows in an orthonormal basis of their span, lengths up to `tolerance` being none: (r, [K, r]).
+/// Coordinates of the rows in a basis of their span: (r, [K, r]). Lengths ≤ `tolerance` are 0.
 fn factorise(mut rows: Vec<Vec<f64>>, tolerance: f64) -> (usize, Vec<f64>) {
     let (count, dims) = (rows.len(), rows[0].len());
     let mut coordinates = vec![Vec::new(); count];

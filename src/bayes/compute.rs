@@ -33,8 +33,8 @@ const QUICK_PAIR_FROM: usize = 50;
 const QUICK_TOLERANCE: f64 = 5e-3;
 /// Largest K for tensor quadrature.
 pub(super) const TENSOR_UP_TO: usize = 6;
-/// Variables drawn (or products of means and points formed, / 16) after which refinement ends: ten seconds to some
-/// minutes on one core, the longest where every point is in doubt among hundreds of classes.
+/// Variables drawn (or products of means and points, / 16) that end the refinement: ten seconds to
+/// some minutes on one core, longest for doubtful points among hundreds of classes.
 const MOST_WORK: f64 = 4e9;
 
 /// How to compute a Bayes error.
@@ -66,10 +66,8 @@ impl Spec {
         if self.tolerance >= LEAST_TOLERANCE {
             return Ok(());
         }
-        Err(Error::input(format!(
-            "the tolerance must be a number of at least {LEAST_TOLERANCE:e}, not {:e}",
-            self.tolerance
-        )))
+        let cause = format!("the tolerance must be a number of at least {LEAST_TOLERANCE:e}, not {:e}", self.tolerance);
+        Err(Error::input(cause))
     }
 }
 
@@ -81,10 +79,10 @@ pub(super) fn positive(tau: Tau) -> Result<Tau> {
     Err(Error::input("the base temperature τ must be above 0: at τ = 0 every class is a point"))
 }
 
-/// The Bayes error E = 1 − E[max_y p(y|x)] of the classes at base temperature τ. Every refinement is reported.
+/// The Bayes error E = 1 − E[max_y p(y|x)] at base temperature τ. Reports every refinement.
 ///
 /// # Errors
-/// When τ or the tolerance cannot be used, the method does not apply to the problem, or the caller stops.
+/// When τ, the tolerance or the method cannot be used, or the caller stops.
 pub fn bayes_error(
     classes: &GaussianClasses,
     tau: Tau,
@@ -130,7 +128,7 @@ struct Run<'a> {
     scene: &'a Scene,
     spec: &'a Spec,
     begun: Instant,
-    /// [`bounds`], once somebody has asked.
+    /// [`bounds`], once computed.
     bounds: OnceCell<(f64, f64)>,
 }
 
@@ -274,7 +272,7 @@ impl Run<'_> {
         Ok(tell(&hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, told)?))
     }
 
-    /// Adds what merging hid, cuts the interval to what is certain, and names everything.
+    /// Adds the part hidden by merging, cuts the interval to certain bounds, fills in the rest.
     fn finish(&self, method: Method, badge: Badge, sum: Scaled, samples: u64, why: String) -> Estimate {
         let scene = self.scene;
         let scale = sum.log_scale.exp();
@@ -316,7 +314,7 @@ impl Met {
     }
 }
 
-/// Refines until the tolerance is met. `tell` hears of every stage; the last one's answer is returned.
+/// Refines until the tolerance is met. `tell` gets every stage; its last answer is returned.
 pub(super) fn refine_wedges<T>(
     sum: &mut WedgeSum,
     tolerance: f64,

@@ -1,7 +1,8 @@
 //! K classes all at one distance, with any weights: a one-dimensional integral whatever K is.
 //!
-//! With a = d/√2 the classes are those at a·e_k in R^K, whose scores a·z_k + ln w_k are independent: class k is right where
-//! z_k + (ln w_k)/a exceeds all others, E = Σ_k w_k ∫ φ(t − a)(1 − Π_{j≠k} Φ(t + (ln w_k − ln w_j)/a)) dt.
+//! With a = d/√2 the classes are those at a·e_k in R^K, whose scores a·z_k + ln w_k are
+//! independent: class k is right where z_k + (ln w_k)/a exceeds all others, E = Σ_k w_k ∫ φ(t −
+//! a)(1 − Π_{j≠k} Φ(t + (ln w_k − ln w_j)/a)) dt.
 
 use super::classes::Scene;
 use super::normal::log_tail;
@@ -55,14 +56,6 @@ impl Alike {
     }
 }
 
-/// Sum of scaled parts.
-fn total(parts: impl Iterator<Item = Scaled>) -> Scaled {
-    let parts: Vec<Scaled> = parts.collect();
-    let log_scale = parts.iter().map(|p| p.log_scale).fold(f64::NEG_INFINITY, f64::max);
-    let add = |pick: fn(&Scaled) -> f64| parts.iter().map(|p| pick(p) * (p.log_scale - log_scale).exp()).sum();
-    Scaled { log_scale, value: add(|p| p.value), half_width: add(|p| p.half_width) }
-}
-
 /// E, hidden part excluded; `None` where distances differ.
 pub(super) fn bayes_error(scene: &Scene) -> Option<Scaled> {
     let alike = alike(scene)?;
@@ -74,10 +67,10 @@ pub(super) fn bayes_error(scene: &Scene) -> Option<Scaled> {
         };
         line_integral(0.5 * a, 1.0 / 32.0, 12.0 + 0.5 * a, |t| (log_weight + count.ln()) + log_normal(t, a) + wins(t))
     });
-    Some(alike.widen(total(parts)))
+    Some(alike.widen(Scaled::total(&parts.collect::<Vec<_>>())))
 }
 
-/// dE/dlog τ; `None` where distances differ. On the face between k and j the mean of z_k and z_j is N(a/2, ½).
+/// dE/dlog τ; `None` where distances differ. On face (k, j) the mean of z_k, z_j is N(a/2, ½).
 pub(super) fn derivative(scene: &Scene) -> Option<Scaled> {
     let alike = alike(scene)?;
     let (d, a) = (alike.distance, alike.distance / std::f64::consts::SQRT_2);
@@ -101,5 +94,5 @@ pub(super) fn derivative(scene: &Scene) -> Option<Scaled> {
             }));
         }
     }
-    Some(alike.widen(total(parts.into_iter())))
+    Some(alike.widen(Scaled::total(&parts)))
 }

@@ -88,7 +88,7 @@ pub struct Estimate {
     pub why: String,
     /// Points at which an integrand was evaluated, all replicates together.
     pub samples: u64,
-    /// Variables drawn inside their bounds at these points; only separation of variables counts them.
+    /// Variables drawn inside their bounds; counted by separation of variables only.
     pub draws: u64,
     /// Wall time.
     pub seconds: f64,

@@ -23,11 +23,12 @@ pub struct ClassHardness {
     pub one_vs_rest: Figure,
 }
 
-/// The one-vs-rest Bayes error of every class of positive prior, in the order of classes: x is drawn from p_j with probability
-/// ½, otherwise from the mixture of the others in proportion to their priors. Each is reported when known.
+/// The one-vs-rest Bayes error of every class of positive prior, in the order of classes: x is
+/// drawn from p_j with probability ½, otherwise from the mixture of the others in proportion to
+/// their priors. Each is reported when known.
 ///
 /// # Errors
-/// When τ or the tolerance cannot be used, there is one class only, so many would take hours, or the caller stops.
+/// When τ or the tolerance cannot be used, with one or too many classes, or on a stop.
 pub fn one_vs_rest(
     classes: &GaussianClasses,
     tau: Tau,
@@ -66,8 +67,8 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
     Ok(Figure::new(scale * sum.value, scale * sum.half_width, 0.5))
 }
 
-/// The exact Bayes error of telling class i from class j alone, their priors in proportion, [K, K]; 0 on the diagonal, and NaN
-/// where both priors are 0.
+/// The exact Bayes error of telling class i from class j alone, their priors in proportion, [K, K];
+/// 0 on the diagonal, and NaN where both priors are 0.
 ///
 /// # Errors
 /// When τ is 0.

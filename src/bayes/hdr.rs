@@ -1,15 +1,16 @@
-//! The Bayes error as EBO computes it: Holmes-Diaconis-Ross integration over nested polytopes, the nestings from subset
-//! simulation, the draws from LIN-ESS (Gessner, Kanjilal, Hennig 2020; code LinConGauss and DataHardness), here in the
-//! r ≤ K − 1 dimensions of a [`Scene`] and with priors.
+//! The Bayes error as EBO computes it: Holmes-Diaconis-Ross integration over nested polytopes, the
+//! nestings from subset simulation, the draws from LIN-ESS (Gessner, Kanjilal, Hennig 2020; code
+//! LinConGauss and DataHardness), here in the r ≤ K − 1 dimensions of a [`Scene`] and with priors.
 //!
-//! For class g draw e ~ N(0, I). Rival h is likelier where its log posterior odds
-//! (m_h − m_g)·e − (½d_gh² + ln(w_g/w_h)) are positive (half of what the code of the paper calls −(Ax + b)). Their
-//! largest is the lead L of a rival; P_g = P(L ≤ 0) is the product of P(L ≤ γ_t | L ≤ γ_{t−1}) over shifts
-//! ∞ = γ_0 > γ_1 > … > γ_T = 0, and E = Σ_g w_g(1 − P_g).
+//! For class g draw e ~ N(0, I). Rival h is likelier where its log posterior odds (m_h − m_g)·e −
+//! (½d_gh² + ln(w_g/w_h)) are positive (half of what the code of the paper calls −(Ax + b)). Their
+//! largest is the lead L of a rival; P_g = P(L ≤ 0) is the product of P(L ≤ γ_t | L ≤ γ_{t−1}) over
+//! shifts ∞ = γ_0 > γ_1 > … > γ_T = 0, and E = Σ_g w_g(1 − P_g).
 //!
-//! The published code takes γ_1 = 0 wherever P_g > ½ ([`Side::Correct`]). There no chain ever runs: the method is 0/1
-//! Monte Carlo, with a relative error of E^(−½) a draw. [`Side::Smaller`] integrates 1 − P_g = P(−L < 0) of such a class
-//! instead, a union of half-spaces, by the same nestings.
+//! The published code takes γ_1 = 0 wherever P_g > ½ ([`Side::Correct`]). There no chain ever runs:
+//! the method is 0/1 Monte Carlo, with a relative error of E^(−½) a draw. [`Side::Smaller`]
+//! integrates 1 − P_g = P(−L < 0) of such a class instead, a union of half-spaces, by the same
+//! nestings.
 
 mod ess;
 
@@ -45,7 +46,7 @@ pub enum Side {
     Smaller,
 }
 
-/// Settings; the defaults are EBO's (compute_bayes_error.py of DataHardness), once `repetitions` are put together.
+/// Settings; EBO's by default (compute_bayes_error.py of DataHardness, all `repetitions` together).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HdrSpec {
@@ -112,12 +113,12 @@ pub(super) struct Outcome {
     pub samples: u64,
     /// Most nestings a repetition needed, per class.
     pub nestings: Vec<usize>,
-    /// What no spread of replicates can show: errors too rare to be drawn, and probabilities taken for 0.
+    /// What replicates cannot show: errors too rare to be drawn, probabilities cut to 0.
     pub floor: f64,
 }
 
 impl Outcome {
-    /// Mean and half width of its 95 % interval: Student's t over the repetitions, but no less than the floor.
+    /// Mean and half width of its 95 % interval: Student's t, but no less than the floor.
     pub fn sum(&self) -> Scaled {
         let (value, error) = mean_and_error(&self.replicates);
         let half_width = (student_95(self.replicates.len() - 1) * error).max(self.floor);
@@ -125,8 +126,8 @@ impl Outcome {
     }
 }
 
-/// E of a scene. `told` hears of the outcome after every repetition from the second on, and may end it by an error. The same
-/// for any number of threads.
+/// E of a scene. `told` hears of the outcome after every repetition from the second on, and may end
+/// it by an error. The same for any number of threads.
 pub(super) fn estimate(
     scene: &Scene,
     spec: &HdrSpec,
@@ -136,7 +137,7 @@ pub(super) fn estimate(
     let count = scene.count();
     let seed = seed.split("hdr");
     let mut outcome = Outcome { replicates: Vec::new(), samples: 0, nestings: vec![0; count], floor: 0.0 };
-    // Sum over repetitions of what was taken for 0; largest weight of a class whose errors were only counted.
+    // Sum of probabilities cut to 0; largest weight of a class with counted errors only.
     let (mut cut, mut plain): (f64, f64) = (0.0, 0.0);
     for repetition in 0..spec.repetitions {
         let one = |g: usize| {
@@ -212,9 +213,9 @@ impl Run<'_> {
         chain.draw(outer, skip + 1, &mut self.rng);
     }
 
-    /// Subset simulation (Au and Beck 2001; SubsetSimulation of LinConGauss): each shift is the quantile `fraction` of the
-    /// score among draws inside the one before, the last is 0. Ends without the 0 where the event is less likely than
-    /// `least`.
+    /// Subset simulation (Au and Beck 2001; SubsetSimulation of LinConGauss): each shift is the
+    /// quantile `fraction` of the score among draws inside the one before, the last is 0. Ends
+    /// without the 0 where the event is less likely than `least`.
     fn shifts(&mut self, chain: &mut Chain, least: f64) -> Vec<f64> {
         let HdrSpec { shift_samples: draws, shift_skip, fraction, .. } = *self.spec;
         let inside = ((draws as f64 * fraction) as usize).max(1);
@@ -241,11 +242,12 @@ impl Run<'_> {
         shifts
     }
 
-    /// The product of P(score ≤ γ_t | score ≤ γ_{t−1}), each the part of the draws that is inside (HDR of LinConGauss).
-    /// Each chain starts from one of the draws just counted inside, all equally likely. Then the product is unbiased,
-    /// however short and dependent the chains: draws inside γ_t, weighted by the product so far, have the right law in the
-    /// mean (Del Moral, Feynman-Kac Formulae, 2004, §7.4). The published code starts from a draw of subset simulation and
-    /// counts it.
+    /// The product of P(score ≤ γ_t | score ≤ γ_{t−1}), each the part of the draws that is inside
+    /// (HDR of LinConGauss). Each chain starts from one of the draws just counted inside, all
+    /// equally likely. Then the product is unbiased, however short and dependent the chains: draws
+    /// inside γ_t, weighted by the product so far, have the right law in the mean (Del Moral,
+    /// Feynman-Kac Formulae, 2004, §7.4). The published code starts from a draw of subset
+    /// simulation and counts it.
     fn probability(&mut self, chain: &mut Chain, shifts: &[f64]) -> f64 {
         let draws = self.spec.draws();
         let mut product = 1.0;
@@ -330,7 +332,7 @@ mod tests {
 
     #[test]
     fn classes_that_never_win_end() {
-        // The middle of three on a line with a small prior has no region at all; the other one is 20 sigma away.
+        // The middle of three on a line has no region; the other one is 20 sigma away.
         let hopeless = [
             (scene(vec![vec![-0.1], vec![0.0], vec![0.1]], vec![0.45, 0.1, 0.45]), 1),
             (scene(vec![vec![0.0], vec![1.0]], vec![1.0 - 1e-9, 1e-9]), 1),
@@ -353,7 +355,7 @@ mod tests {
         };
         let outcome = with(1);
         assert_eq!(outcome, with(3));
-        // 10 repetitions of 4 classes, 50 counted draws and 100 of subset simulation in each nesting.
+        // 10 repetitions of 4 classes: 50 counted and 100 subset draws a nesting.
         assert!(outcome.samples >= 40 * 150 && outcome.nestings.iter().all(|&n| n >= 2));
         let mut told = 0;
         let stopped = estimate(&scene, &spec(500, Side::Smaller), Seed(3), |outcome| {

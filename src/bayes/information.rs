@@ -1,5 +1,5 @@
-//! The entropy side: aleatoric uncertainty A = E[H(p(y|x))], mutual information I(X;Y) = H(Y) − A, and which combinations
-//! of published figures are possible at all (theory §3).
+//! The entropy side: aleatoric uncertainty A = E[H(p(y|x))], mutual information I(X;Y) = H(Y) − A,
+//! and which combinations of published figures are possible at all (theory §3).
 
 use std::f64::consts::LN_2;
 
@@ -34,8 +34,8 @@ pub struct Information {
     pub samples: u64,
 }
 
-/// Aleatoric uncertainty and mutual information at base temperature τ: by quadrature on a line, in a plane and for products
-/// of such problems, otherwise by pair importance sampling to the tolerance of `spec`.
+/// Aleatoric uncertainty and mutual information at τ: by quadrature on a line, in a plane and for
+/// products of such problems, else by pair importance sampling to the tolerance of `spec`.
 ///
 /// Every refinement is reported.
 ///
@@ -95,7 +95,7 @@ fn entropy_of(probabilities: &[f64]) -> f64 {
     probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
 }
 
-/// Figures somebody states about one world, each with the half width of what its digits leave open.
+/// Published figures of one world, each with the half width that its digits leave open.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Claims {
@@ -157,7 +157,7 @@ impl Claims {
     }
 }
 
-/// The largest H(Y|X) a Bayes error e over K classes allows, nats: h(e) + e ln(K − 1), ln K beyond e = 1 − 1/K.
+/// The largest H(Y|X) of a Bayes error e, nats: h(e) + e ln(K − 1), ln K beyond e = 1 − 1/K.
 pub fn fano(error: f64, classes: usize) -> f64 {
     let others = (classes as f64 - 1.0).max(0.0);
     if error >= others / (others + 1.0) {

@@ -1,8 +1,9 @@
 //! τ(ε): the base temperature at which a world has a wanted Bayes error.
 //!
-//! E grows with τ (EBO Prop. 2), from what coincident classes hide to 1 − max π. The root of Φ⁻¹(E) against 1/τ, exactly
-//! a line for two classes of equal prior and nearly one otherwise, is found by the secant method on coarse estimates that share their
-//! random points; Newton steps with the analytic derivative then finish on fine ones (theory §3).
+//! E grows with τ (EBO Prop. 2), from what coincident classes hide to 1 − max π. Φ⁻¹(E) against 1/τ
+//! is a line for two classes of equal prior and nearly one otherwise. Its root is found by the
+//! secant method on coarse estimates that share their random points; Newton steps with the analytic
+//! derivative then finish on fine ones (theory §3).
 
 use std::time::Instant;
 
@@ -51,8 +52,8 @@ pub fn reachable(classes: &GaussianClasses) -> (f64, f64) {
 /// The τ at which the Bayes error is `target`; the tolerance of `spec` is meant for τ.
 ///
 /// # Errors
-/// When no τ has this Bayes error (the message gives the reachable interval), the tolerance cannot be used, or the caller
-/// stops.
+/// When no τ has this Bayes error (the message gives the reachable interval), the tolerance cannot
+/// be used, or the caller stops.
 pub fn tau_of_error(
     classes: &GaussianClasses,
     target: f64,
@@ -85,7 +86,7 @@ pub fn tau_of_error(
         let achieved = search.evaluate(tau, (precision * slope.value / target).clamp(1e-14, 0.5))?;
         let half_width = Z95 * achieved.figure.std_error / slope.value;
         let newton = (target - achieved.figure.value) / slope.value;
-        // What a step leaves is about its own square; steps that no longer shrink have met the noise.
+        // A step leaves about its own square; steps that no longer shrink have met the noise.
         let met = newton * newton < 0.01 * half_width || newton.abs() < 1e-15 || newton.abs() > 0.5 * step;
         if (met && precision <= spec.tolerance) || search.evaluations >= MOST_STEPS {
             let found = tau * newton.exp();

@@ -1,4 +1,4 @@
-//! Classes on a line (rank 1; two classes always are): the upper envelope of K parabolas, in closed form.
+//! Classes on a line (rank 1, as any two classes): the envelope of K parabolas, in closed form.
 
 use super::classes::Scene;
 use super::normal::log_density;
@@ -58,8 +58,9 @@ pub(super) fn derivative(scene: &Scene) -> Scaled {
     Scaled::of_logs(&logs, precision(largest))
 }
 
-/// H(Y|X) = Σ_g w_g E_g[−log p_g], nats, hidden part excluded, by composite Gauss-Legendre quadrature with panels a good deal
-/// shorter than the posterior's transitions; two rules tell the error. `None` where that would take too many panels.
+/// H(Y|X) = Σ_g w_g E_g[−log p_g], nats, hidden part excluded, by composite Gauss-Legendre
+/// quadrature with panels a good deal shorter than the posterior's transitions; two rules tell the
+/// error. `None` where that would take too many panels.
 pub(super) fn entropy(scene: &Scene) -> Option<Scaled> {
     const MOST_PANELS: f64 = 2e5;
     let positions: Vec<f64> = (0..scene.count()).map(|g| position(scene, g)).collect();
@@ -88,7 +89,7 @@ pub(super) fn entropy(scene: &Scene) -> Option<Scaled> {
     Some(Scaled { half_width: (value - fine.value).abs() + 1e-14 * fine.value, ..fine })
 }
 
-/// ln of Σ_g f_g·(−ln p_g), from the logarithms of all w_g f_g: positive terms only, so that nothing cancels.
+/// ln Σ_g f_g·(−ln p_g) from the logarithms of all w_g f_g: positive terms, no cancellation.
 pub(super) fn log_pointwise_entropy(logs: &[f64]) -> f64 {
     let Some((best, &largest)) = logs.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
         return f64::NEG_INFINITY;

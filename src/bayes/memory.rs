@@ -1,11 +1,11 @@
-//! The memory that a problem of many classes needs, asked for before it is taken: it grows with the pairs of classes.
+//! Checks the memory of many classes before it is allocated: it grows with their pairs.
 
-use crate::data::memory_for;
+use crate::data::check_memory;
 use crate::error::Result;
 
-/// Bytes a pair of classes in every method: distances at τ = 1 and at τ, and the terms of the union bound.
+/// Bytes a pair of classes in every method: distances at τ = 1 and at τ, union bound.
 const PLAIN: u64 = 24;
-/// Bytes a pair beyond them in pair importance sampling: pairs with their logarithms, distances and products of means.
+/// More bytes a pair in pair importance sampling: pairs, logarithms, distances, products.
 const PAIRS: u64 = 72;
 /// The same where the pairs of one class alone are drawn from.
 const OF_ONE: u64 = 16;
@@ -13,33 +13,24 @@ const OF_ONE: u64 = 16;
 const FACTORS: f64 = 8.0 / 6.0;
 
 /// Room for the distances of `count` classes in `dims` dimensions, and their coordinates.
-///
-/// # Errors
-/// Says how much is needed and how much there is.
 pub(super) fn for_distances(count: usize, dims: usize) -> Result<()> {
     let (k, rank) = (count as u64, dims.min(count) as u64);
     let needed = square(k).saturating_mul(PLAIN).saturating_add(k.saturating_mul(rank).saturating_mul(16));
-    memory_for(&format!("the distances of all pairs of {count} classes"), needed, "take fewer classes")
+    check_memory(&format!("the distances of all pairs of {count} classes"), needed, "take fewer classes")
 }
 
 /// Room for pair importance sampling over all pairs of `count` classes, or those of one of them.
-///
-/// # Errors
-/// As [`for_distances`].
 pub(super) fn for_pairs(count: usize, of_one: bool) -> Result<()> {
     let needed = square(count as u64).saturating_mul(if of_one { OF_ONE } else { PAIRS });
     let otherwise =
         if of_one { "take fewer classes" } else { "choose the method mc, which keeps no pairs, or take fewer classes" };
-    memory_for(&format!("the pairs of {count} classes"), needed, otherwise)
+    check_memory(&format!("the pairs of {count} classes"), needed, otherwise)
 }
 
 /// Room for separation of variables of `count` classes.
-///
-/// # Errors
-/// As [`for_distances`].
 pub(super) fn for_factors(count: usize) -> Result<()> {
     let needed = (count as f64).powi(4) * FACTORS;
-    memory_for(
+    check_memory(
         &format!("the factors of {count} classes"),
         needed as u64,
         "choose the method pair, or take fewer classes",

@@ -1,5 +1,5 @@
-//! The Bayes error of K Gaussian classes with one covariance, exactly or with an honest interval, at any temperature, and
-//! what goes with it: its inverse τ(ε), entropies, class hardness.
+//! The Bayes error of K Gaussian classes with one covariance, exact or with an honest interval, at
+//! any temperature; and related quantities: its inverse τ(ε), entropies, class hardness.
 //!
 //! E = 1 − Σ_k π_k P_{z~N(μ_k, τ²Σ)}(class k has the largest posterior at z)
 //!

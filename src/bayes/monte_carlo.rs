@@ -1,4 +1,4 @@
-//! Plain Monte Carlo, Rao-Blackwellised and stratified by class: E = Σ_g w_g E_{x~g}[1 − max p(·|x)].
+//! Plain Monte Carlo, stratified by class: E = Σ_g w_g E_{x~g}[1 − max p(·|x)].
 
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
@@ -10,12 +10,12 @@ use crate::units::Seed;
 
 /// Samples of one class that one thread takes at a time.
 const PIECE: usize = 1024;
-/// Samples of each class before anything is told.
+/// Samples of each class before the first report.
 pub(super) const FIRST: usize = PIECE;
 /// Samples in doubt of a class from which the normal interval is trusted.
 const ENOUGH: f64 = 30.0;
-/// Doubt that counts as such: what carries an error is doubt of this size, however rare, and many samples in less doubt do not show
-/// that it was seen.
+/// Least doubt that counts: errors come from doubt of this size, however rare, and many samples in
+/// less doubt do not show that it was seen.
 pub(super) const DOUBT: f64 = 0.1;
 
 /// Moments of 1 − max p in one class.
@@ -106,8 +106,9 @@ impl<'a> MonteCarlo<'a> {
         self.moments.iter().map(|m| m.n as u64).sum()
     }
 
-    /// What the samples so far say. Classes hardly ever in doubt widen the interval by the rule of three, taken together: with none
-    /// in n_g samples each, Σ w_g p_g is at most 3 max w_g/n_g. Doubt seen in other classes says nothing of them.
+    /// The estimate so far. Classes hardly ever in doubt widen the interval by the rule of three,
+    /// taken together: with none in n_g samples each, Σ w_g p_g is at most 3 max w_g/n_g. Doubt
+    /// seen in other classes says nothing of them.
     pub fn sum(&self) -> Scaled {
         let (mut value, mut variance, mut unseen) = (0.0, 0.0, 0.0);
         for (weight, m) in self.scene.weights.iter().zip(&self.moments) {

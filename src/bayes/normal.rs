@@ -1,16 +1,16 @@
-//! The standard normal distribution: Φ, its complement Q, their logarithms and inverses, to full double precision over
-//! the whole range, branch-free where blocks of points need them.
+//! The standard normal distribution: Φ, its complement Q, their logarithms and inverses, to full
+//! double precision over the whole range, branch-free where blocks of points need them.
 //!
-//! Φ rests on erfcx(x) = exp(x²)·erfc(x): (1 + 2x)·erfcx(x) is one polynomial in (x − 4)/(x + 4) for all x ≥ 0. Φ⁻¹ is
-//! Wichura's AS241 (PPND16), beyond its range followed by Newton's method on log Q.
+//! Φ rests on erfcx(x) = exp(x²)·erfc(x): (1 + 2x)·erfcx(x) is one polynomial in (x − 4)/(x + 4)
+//! for x ≥ 0. Φ⁻¹ is Wichura's AS241 (PPND16), beyond its range Newton's method on log Q.
 
 use super::simd::{Arithmetic, Plain};
 
 /// ln √(2π).
 pub const LN_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
 
-/// Coefficients in s = (x − 4)/(x + 4) of (1 + 2x)·erfcx(x); relative error below 7e-17 (Chebyshev interpolation at 60
-/// digits).
+/// Coefficients in s = (x − 4)/(x + 4) of (1 + 2x)·erfcx(x); relative error below 7e-17 (Chebyshev
+/// interpolation at 60 digits).
 const ERFCX: [f64; 25] = [
     1.2329951186255526,
     -0.13962111684056228,
@@ -40,24 +40,17 @@ const ERFCX: [f64; 25] = [
 ];
 
 /// Taylor coefficients 1/n! of exp, n = 0 … 13: exact to double precision on |r| ≤ ½ ln 2.
-const EXP: [f64; 14] = [
-    1.0,
-    1.0,
-    0.5,
-    1.0 / 6.0,
-    1.0 / 24.0,
-    1.0 / 120.0,
-    1.0 / 720.0,
-    1.0 / 5040.0,
-    1.0 / 40320.0,
-    1.0 / 362_880.0,
-    1.0 / 3_628_800.0,
-    1.0 / 39_916_800.0,
-    1.0 / 479_001_600.0,
-    1.0 / 6_227_020_800.0,
-];
+const EXP: [f64; 14] = {
+    let (mut all, mut factorial, mut n) = ([1.0; 14], 1.0, 1);
+    while n < 14 {
+        factorial *= n as f64;
+        all[n] = 1.0 / factorial;
+        n += 1;
+    }
+    all
+};
 
-/// 1.5·2⁵²: adding and subtracting it rounds to an integer, and leaves that integer in the low bits in between.
+/// 1.5·2⁵²: adding and subtracting it rounds to an integer, left in the low bits in between.
 const ROUNDER: f64 = 6_755_399_441_055_744.0;
 
 #[inline(always)]
@@ -88,26 +81,22 @@ pub fn exp<A: Arithmetic>(x: f64) -> f64 {
 /// ln x for normal positive x.
 #[inline(always)]
 pub fn ln<A: Arithmetic>(x: f64) -> f64 {
-    // x = m·2^e with m in [√½, √2): subtracting the bits of √½ moves the boundary of the exponent field there.
+    // x = m·2^e with m in [√½, √2): subtracting √½'s bits moves the exponent's boundary there.
     const SQRT_HALF: u64 = 0x3FE6_A09E_667F_3BCD;
     let offset = x.to_bits().wrapping_sub(SQRT_HALF);
-    // The arithmetic shift that 64-bit vectors lack: bias, shift, and read the integer off the low bits of a float.
+    // Arithmetic shift, which 64-bit vectors lack: bias, shift, read a float's low bits.
     let biased = (offset.wrapping_add(1024 << 52)) >> 52;
     let e = f64::from_bits(biased | 0x4330_0000_0000_0000) - 4_503_599_627_370_496.0 - 1024.0;
     let m = f64::from_bits((offset & 0x000F_FFFF_FFFF_FFFF).wrapping_add(SQRT_HALF));
     // ln m = 2 artanh(s), s = (m − 1)/(m + 1), |s| < 0.172.
-    const ARTANH: [f64; 10] = [
-        2.0 / 3.0,
-        2.0 / 5.0,
-        2.0 / 7.0,
-        2.0 / 9.0,
-        2.0 / 11.0,
-        2.0 / 13.0,
-        2.0 / 15.0,
-        2.0 / 17.0,
-        2.0 / 19.0,
-        2.0 / 21.0,
-    ];
+    const ARTANH: [f64; 10] = {
+        let (mut all, mut k) = ([0.0; 10], 0);
+        while k < 10 {
+            all[k] = 2.0 / (2 * k + 3) as f64;
+            k += 1;
+        }
+        all
+    };
     let s = (m - 1.0) / (m + 1.0);
     let s2 = s * s;
     let tail = s * s2 * polynomial::<A, 10>(&ARTANH, s2);
@@ -135,8 +124,8 @@ pub fn cdf_with<A: Arithmetic>(x: f64) -> f64 {
     if x > 0.0 { 1.0 - tail } else { tail }
 }
 
-/// AS241 on the middle of (0, 1): q·A(r) and B(r), r = 0.180625 − q², q = p − ½. The quotient is taken after choosing
-/// between this and the tails: there is one division instead of two.
+/// AS241 on the middle of (0, 1): q·A(r) and B(r), r = 0.180625 − q², q = p − ½. The quotient is
+/// taken after choosing between this and the tails: there is one division instead of two.
 #[inline(always)]
 fn central_quantile<A: Arithmetic>(q: f64) -> (f64, f64) {
     const NUMERATOR: [f64; 8] = [
@@ -260,7 +249,7 @@ pub fn log_density(x: f64) -> f64 {
     -0.5 * x * x - LN_SQRT_TAU
 }
 
-/// Φ(x). One number at a time there may be no fused multiply-add, and its emulation would cost more than all the rest.
+/// Φ(x), without fused multiply-add, whose emulation would cost more than all the rest.
 pub fn cdf(x: f64) -> f64 {
     cdf_with::<Plain>(x)
 }

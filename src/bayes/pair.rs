@@ -1,10 +1,10 @@
-//! Pair importance sampling: one sample for all classes, for any number of them (theory §3; Karp-Luby, and ALOE of Owen,
-//! Maximov and Chertkov 2019, Rao-Blackwellised over class and pair).
+//! Pair importance sampling: one sample for all classes, for any number of them (theory §3;
+//! Karp-Luby, and ALOE of Owen, Maximov and Chertkov 2019, Rao-Blackwellised over class and pair).
 //!
-//! A pair (g, h) is drawn with probability u_gh/U, u_gh = w_g Q(b_gh), a point z beyond its face, and
-//! W = U·Σ_{i≥1} p_(i)/Σ_i i·p_(i) of the sorted posteriors at z has mean E and lies between U/(K−1) and U, whatever the
-//! means, weights and temperature. With H(p) for the numerator the mean is H(Y|X); with pairs of one class only, the error of
-//! that class against the rest.
+//! A pair (g, h) is drawn with probability u_gh/U, u_gh = w_g Q(b_gh), a point z beyond its face,
+//! and W = U·Σ_{i≥1} p_(i)/Σ_i i·p_(i) of the sorted posteriors at z has mean E and lies between
+//! U/(K−1) and U, whatever the means, weights and temperature. With H(p) for the numerator the mean
+//! is H(Y|X); with pairs of one class only, the error of that class against the rest.
 
 use rayon::prelude::*;
 
@@ -140,7 +140,7 @@ impl PairSum {
         self.sums.map(|sum| self.union * sum / points)
     }
 
-    /// Replicate by replicate, the logarithms of this integral less those of `other`, the same points having been used.
+    /// Log ratios of this integral to `other` by replicate, on the same points.
     pub fn log_ratios(&self, other: &Self) -> [f64; REPLICATES] {
         let (one, two) = (self.replicates(), other.replicates());
         std::array::from_fn(|r| self.log_scale + one[r].ln() - other.log_scale - two[r].ln())
@@ -149,7 +149,7 @@ impl PairSum {
     /// What the samples so far say.
     pub fn sum(&self) -> Scaled {
         let (value, error) = mean_and_error(&self.replicates());
-        // Where hardly a point falls short of U, those that would may never have been drawn: the rule of three.
+        // Where hardly a point falls short of U, others may be unseen: the rule of three.
         let bounded = !matches!(self.target, Target::All(Quantity::Entropy));
         let unseen = if bounded && self.short < ENOUGH { 3.0 * self.union / self.samples() as f64 } else { 0.0 };
         let half_width = student_95(REPLICATES - 1) * error + unseen + 1e-14 * value;

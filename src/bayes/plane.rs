@@ -1,6 +1,6 @@
-//! Classes in a plane (rank 2), any number, any weights: each first-violation term is a convex polygon in (t, w), t towards
-//! the rival, w across, of which the inner integral is a difference of Φ and the outer one is done by Gauss-Legendre
-//! panels split at the polygon's corners.
+//! Classes in a plane (rank 2), any number, any weights: each first-violation term is a convex
+//! polygon in (t, w), t towards the rival, w across, of which the inner integral is a difference of
+//! Φ and the outer one is done by Gauss-Legendre panels split at the polygon's corners.
 
 use std::sync::OnceLock;
 
@@ -38,8 +38,8 @@ fn directions(scene: &Scene, g: usize) -> Vec<[f64; 2]> {
     (0..scene.count()).map(unit).collect()
 }
 
-/// In the coordinates (t, w), t along `along`: the constraint that the rival in direction `other` does not win, which it does
-/// from `bound` on.
+/// In the coordinates (t, w), t along `along`: the constraint that the rival in direction `other`
+/// does not win, which it does from `bound` on.
 fn half(along: [f64; 2], other: [f64; 2], bound: f64) -> Half {
     let a = along[0] * other[0] + along[1] * other[1];
     Half { a, b: along[0] * other[1] - along[1] * other[0], c: bound }
@@ -183,8 +183,8 @@ pub(super) fn derivative(scene: &Scene) -> Scaled {
     Scaled::of_logs(&logs, 1e-13 + 4e-16 * furthest * furthest)
 }
 
-/// H(Y|X), nats, hidden part excluded, by the trapezoidal rule in the plane, two grids telling the error. `None` where the
-/// grid would be too large: classes many standard deviations apart.
+/// H(Y|X), nats, hidden part excluded, by the trapezoidal rule in the plane, two grids telling the
+/// error. `None` where the grid would be too large: classes many standard deviations apart.
 pub(super) fn entropy(scene: &Scene) -> Option<Scaled> {
     const MOST_EVALUATIONS: f64 = 3e7;
     const REACH: f64 = 10.0;

@@ -35,7 +35,7 @@ impl Problem {
     /// Reads PROBLEM.json.
     ///
     /// # Errors
-    /// When the file cannot be read or is not such a problem; the message names the file and the field.
+    /// When the file cannot be read or is no such problem; names the file and the field.
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_bytes(path).map_err(|error| Error::io(path, error))?;
         let problem: Self = serde_json::from_slice(&text)
@@ -129,10 +129,8 @@ fn check_square(cov: &[Vec<f64>], dims: usize) -> Result<()> {
         all_finite(&format!("cov[{i}]"), row)?;
         for (j, value) in row.iter().enumerate().take(i) {
             if (value - cov[j][i]).abs() > 1e-9 * (value.abs() + cov[j][i].abs()) {
-                return Err(Error::input(format!(
-                    "cov: not symmetric, [{i}][{j}] is {value} and [{j}][{i}] {}",
-                    cov[j][i]
-                )));
+                let cause = format!("cov: not symmetric, [{i}][{j}] is {value} and [{j}][{i}] {}", cov[j][i]);
+                return Err(Error::input(cause));
             }
         }
     }

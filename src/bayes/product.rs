@@ -1,6 +1,7 @@
-//! Product problems: means that are all combinations of points in mutually orthogonal subspaces, with priors that multiply.
-//! Coordinates in different subspaces are independent given the class, and so 1 − E = Π (1 − E_f) and H = Σ H_f. Square
-//! constellations, hypercubes and products of any small problems are solved exactly this way, whatever K is.
+//! Product problems: means that are all combinations of points in mutually orthogonal subspaces,
+//! with priors that multiply. Coordinates in different subspaces are independent given the class,
+//! so 1 − E = Π (1 − E_f) and H = Σ H_f. Square constellations, hypercubes and products of small
+//! problems are solved exactly, whatever K is.
 
 use super::classes::{Scene, dot};
 use super::quadrature::Scaled;
@@ -11,10 +12,10 @@ const ORTHOGONAL: f64 = 1e-10;
 /// Relative differences that count as none.
 const SAME: f64 = 1e-9;
 
-/// The factors of a product problem, each of rank ≥ 1 and weights with sum 1; `None` where there is only one.
+/// The factors of a product problem, of rank ≥ 1 and weights with sum 1; `None` for one.
 pub(super) fn factors(scene: &Scene) -> Option<Vec<Scene>> {
     let total: f64 = scene.weights.iter().sum();
-    // Factors of n and m points span n − 1 + m − 1 < n·m − 1 dimensions: means in general position are no product.
+    // Factors of n and m points span n + m − 2 < n·m − 1 dimensions: general means are no product.
     if scene.rank < 3 || scene.rank + 1 >= scene.count() || scene.hidden > 0.0 || (total - 1.0).abs() > 1e-9 {
         return None;
     }
@@ -73,10 +74,7 @@ pub(super) fn derivative(factors: &[Scene]) -> Option<Scaled> {
 
 /// H = Σ H_f; `None` where a factor's is not known by quadrature.
 pub(super) fn entropy(factors: &[Scene]) -> Option<Scaled> {
-    let parts: Vec<Scaled> = factors.iter().map(entropy_of).collect::<Option<_>>()?;
-    let log_scale = parts.iter().map(|p| p.log_scale).fold(f64::NEG_INFINITY, f64::max);
-    let add = |pick: fn(&Scaled) -> f64| parts.iter().map(|p| pick(p) * (p.log_scale - log_scale).exp()).sum();
-    Some(Scaled { log_scale, value: add(|p| p.value), half_width: add(|p| p.half_width) })
+    factors.iter().map(entropy_of).collect::<Option<Vec<_>>>().map(|parts| Scaled::total(&parts))
 }
 
 fn error_of(factor: &Scene) -> Option<Scaled> {
@@ -103,8 +101,9 @@ fn entropy_of(factor: &Scene) -> Option<Scaled> {
     }
 }
 
-/// Orthonormal bases of the finest mutually orthogonal subspaces that hold every edge of a minimum spanning tree of the
-/// means: in a product, each such edge moves in one factor only, for two moves could be made one after the other.
+/// Orthonormal bases of the finest mutually orthogonal subspaces that hold every edge of a minimum
+/// spanning tree of the means: in a product, each such edge moves in one factor only, for two moves
+/// could be made one after the other.
 fn subspaces(scene: &Scene) -> Vec<Vec<Vec<f64>>> {
     let mut bases: Vec<Vec<Vec<f64>>> = Vec::new();
     for (g, h) in spanning_tree(scene) {

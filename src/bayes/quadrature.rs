@@ -24,6 +24,13 @@ impl Scaled {
         let value: f64 = logs.iter().map(|l| (l - largest).exp()).sum();
         Self { log_scale: largest, value, half_width: relative * value }
     }
+
+    /// The sum of `parts`, half widths added.
+    pub fn total(parts: &[Self]) -> Self {
+        let log_scale = parts.iter().map(|p| p.log_scale).fold(f64::NEG_INFINITY, f64::max);
+        let add = |pick: fn(&Self) -> f64| parts.iter().map(|p| pick(p) * (p.log_scale - log_scale).exp()).sum();
+        Self { log_scale, value: add(|p| p.value), half_width: add(|p| p.half_width) }
+    }
 }
 
 /// Nodes and weights of the n-point Gauss-Legendre rule on (0, 1).
@@ -52,8 +59,9 @@ pub(super) fn gauss_legendre(n: usize) -> (Vec<f64>, Vec<f64>) {
     (nodes, weights)
 }
 
-/// ∫ e^(log f) over the line by the trapezoidal rule, for analytic f that decays as a Gaussian, found from `around` on: the
-/// error falls as e^(−c/step²). Two grids, one halfway between the points of the other, tell it.
+/// ∫ e^(log f) over the line by the trapezoidal rule, for analytic f that decays as a Gaussian,
+/// found from `around` on: the error falls as e^(−c/step²). Two grids, one halfway between the
+/// points of the other, tell it.
 pub(super) fn line_integral(around: f64, step: f64, reach: f64, log_f: impl Fn(f64) -> f64) -> Scaled {
     let n = (reach / step).ceil() as i64;
     let logs: Vec<f64> = (-2 * n..=2 * n).map(|i| log_f(around + 0.5 * step * i as f64)).collect();

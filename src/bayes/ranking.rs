@@ -1,4 +1,4 @@
-//! The classes in order of hardness at several τ: EBO section 4.3 says that the order does not change.
+//! The classes in order of hardness at several τ: EBO §4.3 says that it does not change.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub fn rank_classes(
     Ok(ClassRanking { tau: tau.get(), classes: all })
 }
 
-/// Whether the interval of one class lies wholly above that of another.
+/// Returns whether the interval of one class lies wholly above that of another.
 fn above(a: &ClassHardness, b: &ClassHardness) -> bool {
     a.one_vs_rest.interval.0 > b.one_vs_rest.interval.1
 }
@@ -55,7 +55,7 @@ impl ClassRanking {
         self.classes.windows(2).map(|pair| above(&pair[0], &pair[1]))
     }
 
-    /// Two classes of which the first is harder here and easier there, told apart by their intervals both times.
+    /// Two classes, the first harder here and easier there, beyond their intervals.
     fn reversed(&self, other: &Self) -> Option<(ClassId, ClassId)> {
         let there = |class: ClassId| other.classes.iter().find(|one| one.class == class);
         let both: Vec<_> = self.classes.iter().filter_map(|here| Some((here, there(here.class)?))).collect();

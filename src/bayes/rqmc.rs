@@ -1,4 +1,4 @@
-//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t over them (theory §3).
+//! Sums of wedges by randomised quasi-Monte Carlo: independent scrambles, Student's t (theory §3).
 
 use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -54,13 +54,13 @@ impl WedgeSum {
         Self { terms, states, scrambles, log_scale, masses, samples: 0 }
     }
 
-    /// Whether every term is known without sampling.
+    /// Returns whether every term is known without sampling.
     pub fn exact(&self) -> bool {
         self.terms.iter().all(|t| t.wedge.certain())
     }
 
-    /// Samples until about so many points a replicate are spread over the terms in proportion to their masses, a block at
-    /// least each.
+    /// Samples until about so many points a replicate are spread over the terms in proportion to
+    /// their masses, a block at least each.
     pub fn refine(&mut self, points: f64) {
         let total: f64 = self.masses.iter().sum();
         let share = points / (BLOCK as f64 * total);
@@ -118,15 +118,15 @@ impl WedgeSum {
         let left_out = dropped + LEFT_OUT * union;
         let (value, std_error) = mean_and_error(&replicates);
         let sampled = if self.exact() { 0.0 } else { student_95(REPLICATES - 1) * std_error };
-        // Where the union bound is nearly the sum, what it lacks lives in points that were never drawn, and replicates that
-        // agree prove nothing.
+        // Where the union bound is nearly the sum, what it lacks lives in points that were never
+        // drawn, and replicates that agree prove nothing.
         let gap = (union - value).max(0.0);
         let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
         Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + left_out + 4e-15 * value }
     }
 }
 
-/// The number of blocks nearest to `blocks` that is a power of two, or one and a half of one: a net, or two.
+/// The number nearest to `blocks` that is a power of two or 1.5 of one: a net, or two.
 pub(super) fn whole_nets(blocks: f64) -> u64 {
     let steps = (2.0 * blocks.log2()).round().clamp(0.0, 48.0) as u32;
     let power = 1u64 << (steps / 2);

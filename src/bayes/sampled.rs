@@ -1,5 +1,6 @@
-//! The Bayes error of any world from samples of it: for worlds whose map depends on the class there is no integral over
-//! Gaussians, but every sample's posterior is exact, and E = E_x[1 − max_y p(y|x)] (theory §3).
+//! The Bayes error of any world from its samples: where the map depends on the class there is no
+//! integral over Gaussians, but every posterior is exact, and E = E_x[1 − max_y p(y|x)] (theory
+//! §3).
 
 use serde::Serialize;
 
@@ -23,12 +24,13 @@ pub struct Sampled {
     pub bayes_error: Figure,
     /// Mean entropy of the posterior, nats.
     pub aleatoric_nats: Figure,
-    /// Change of the Bayes error since the temperature before, and its standard error: much smaller than that of two
-    /// independent estimates, for both see the same classes and latents.
+    /// Change of the Bayes error since the temperature before, and its standard error: much smaller
+    /// than that of two independent estimates, for both see the same classes and latents.
     pub change: Option<(f64, f64)>,
 }
 
-/// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts` are 1 − max p of the same samples.
+/// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts`
+/// are 1 − max p of the same samples.
 pub fn of_samples(values: &[f64], doubts: &[f64], most: f64) -> Figure {
     let doubtful = doubts.iter().filter(|d| **d > DOUBT).count();
     // Hardly any doubt seen: the rule of three for what was not.

@@ -1,4 +1,4 @@
-//! Log-joints ln w_i f_i of every class at blocks of random points, drawn around a class or beyond one of its faces.
+//! Log-joints ln w_i f_i of all classes at blocks of random points around a class or beyond a face.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
 use super::simd::{Arithmetic, BLOCK, Block};
 use super::sobol::Scramble;
 
-/// Log-joints further than this below the second largest are left out: a part of 1e-11 of the doubt each.
+/// Log-joints further than this below the second are left out: 1e-11 of the doubt each.
 const UNSEEN: f64 = -25.0;
 
 /// Means and their products, ready for blocks of points.
@@ -65,8 +65,9 @@ impl Scorer {
         }
     }
 
-    /// Fills `room.joints` for a block of points from the given sources. Coordinates `first_dim …` of the stream become a
-    /// standard normal e; beyond a face its part along the normal is replaced by one of t > b with the same rank.
+    /// Fills `room.joints` for a block of points from the given sources. Coordinates `first_dim …`
+    /// of the stream become a standard normal e; beyond a face its part along the normal is
+    /// replaced by one of t > b with the same rank.
     #[inline(always)]
     pub fn score<A: Arithmetic>(
         &self,
@@ -105,7 +106,7 @@ impl Scorer {
         }
     }
 
-    /// Posteriors of a point over the largest, without those that add no digit to the second and what follows it. Unsorted.
+    /// Posteriors over the largest, unsorted, without those that add no digit to the second.
     pub fn posteriors(&self, joints: &[f64], out: &mut Vec<f64>) {
         let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for &joint in joints {
@@ -130,8 +131,9 @@ fn beyond<A: Arithmetic>(b: f64, x: f64) -> f64 {
 /// Dimensions taken together for all means: their noise stays in the first cache.
 const DIMS: usize = 32;
 
-/// Adds Σ_m mean[m]·noise[m] over the dimensions `part` for two means [2, r] (or one), so that a number loaded is used twice;
-/// four dimensions at a time, so that a sum is loaded and stored once for eight products.
+/// Adds Σ_m mean[m]·noise[m] over the dimensions `part` for two means [2, r] (or one), so a number
+/// loaded is used twice; four dimensions at a time, so a sum is loaded and stored once for eight
+/// products.
 #[inline(always)]
 fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], out: &mut [Block]) {
     let rank = noise.len();
@@ -162,7 +164,7 @@ fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], o
     }
 }
 
-/// What is averaged over points.
+/// The quantity averaged over points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
     /// 1 − max p.
@@ -171,8 +173,8 @@ pub(super) enum Quantity {
     Entropy,
 }
 
-/// (Σ_{i≥1} p_(i) or H)·normaliser and Σ_i i·p_(i)·normaliser of unnormalised posteriors whose largest is 1: sorted in
-/// place, largest first.
+/// (Σ_{i≥1} p_(i) or H)·normaliser and Σ_i i·p_(i)·normaliser of unnormalised posteriors whose
+/// largest is 1: sorted in place, largest first.
 pub(super) fn numerator_and_union(quantity: Quantity, shares: &mut [f64]) -> (f64, f64) {
     shares.sort_unstable_by(|a, b| b.total_cmp(a));
     let others: f64 = shares.iter().skip(1).sum();

@@ -1,5 +1,6 @@
-//! Blocks of points for the widest registers this machine has ([`crate::kernels`]). Loops over a [`Block`] are written plainly,
-//! branch-free, and inlined into one function per instruction set, where the compiler vectorises them.
+//! Blocks of points for the widest registers this machine has ([`crate::kernels`]). Loops over a
+//! [`Block`] are written plainly, branch-free, and inlined into one function per instruction set,
+//! where the compiler vectorises them.
 
 use pulp::{Simd, WithSimd};
 
@@ -9,8 +10,8 @@ pub const BLOCK: usize = 64;
 /// One number for each point of a block.
 pub type Block = [f64; BLOCK];
 
-/// How a product is added: baseline x86-64 has no fused multiply-add, and its emulation costs a hundred times more than
-/// the rounding it saves.
+/// How a product is added: baseline x86-64 has no fused multiply-add, and its emulation costs a
+/// hundred times more than the rounding it saves.
 pub trait Arithmetic: Copy {
     /// a·b + c.
     fn mul_add(a: f64, b: f64, c: f64) -> f64;
@@ -55,7 +56,7 @@ impl Arithmetic for Plain {
     }
 }
 
-/// A computation that is compiled once per instruction set. `run` must be `#[inline(always)]`, as all it calls.
+/// A computation compiled per instruction set. `run` and its callees must be `#[inline(always)]`.
 pub trait Kernel {
     /// What it returns.
     type Output;
@@ -71,7 +72,7 @@ impl<K: Kernel> WithSimd for Vectorised<K> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> K::Output {
-        // Every instruction set with vector registers that pulp chooses from has fused multiply-add.
+        // Every vector instruction set that pulp chooses has fused multiply-add.
         if size_of::<S::f64s>() > size_of::<f64>() { self.0.run::<Fused>() } else { self.0.run::<Plain>() }
     }
 }

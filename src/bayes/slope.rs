@@ -11,7 +11,7 @@ use super::{equidistant, line, plane, product, sov, tensor};
 use crate::error::Result;
 use crate::units::Tau;
 
-/// dE/dlog τ with its 95 % interval: exact where the Bayes error is, otherwise to the tolerance of `spec`.
+/// dE/dlog τ with its 95 % interval: exact where E is, else to the tolerance of `spec`.
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used.
@@ -40,7 +40,7 @@ fn exactly(scene: &Scene) -> Option<Scaled> {
     }
 }
 
-/// Too many classes for a sum over faces: the same points at two temperatures, replicate by replicate.
+/// Too many classes for a sum over faces: the same points at two τ, by replicate.
 fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Scaled> {
     const STEP: f64 = 0.01;
     let at = |log_step: f64| -> Result<(Scene, PairSum)> {

@@ -1,6 +1,6 @@
-//! Randomised Sobol' points: Joe and Kuo's direction numbers in 52 bits, a random linear (Matoušek) scramble per
-//! replicate and dimension, and an independent digital shift per replicate and stream. A stream's first 2^m points are a
-//! scrambled net for every m, so that an estimate can be refined without being begun again.
+//! Randomised Sobol' points: Joe and Kuo's direction numbers in 52 bits, a random linear (Matoušek)
+//! scramble per replicate and dimension, and an independent digital shift per replicate and stream.
+//! A stream's first 2^m points are a scrambled net for every m, so estimates can be refined.
 
 use std::sync::OnceLock;
 
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn pairs_of_the_first_dimensions_are_nets() {
-        // Dimensions 1 and 2 of Sobol' form a (0, m, 2)-net: every elementary box of 1/1024 holds one point.
+        // Dimensions 1 and 2 form a (0, m, 2)-net: every elementary box of 1/1024 has one point.
         let scramble = Scramble::new(Seed(1), 0, 2);
         let (x, y) = (stream(&scramble, 0, 16, 0), stream(&scramble, 0, 16, 1));
         for wide in 0..=10 {

@@ -1,8 +1,8 @@
-//! First-violation separation of variables: the Bayes error as a sum of positive terms, one for each class g and rival h,
+//! First-violation separation of variables: the Bayes error as positive terms of class g, rival h,
 //!
 //! E = Σ_g w_g Σ_h P(h is the first rival, in the order of b_gh, that beats g),
 //!
-//! so that its *relative* accuracy is the same at 0.9 and at 1e-40 (theory §3), and its derivative in log τ,
+//! of the same *relative* accuracy at 0.9 and at 1e-40 (theory §3), and its derivative in log τ,
 //!
 //! dE/dlog τ = Σ_{g<h} d_gh w_g φ(b_gh) P(g and h win together | on their face) ≥ 0.
 
@@ -12,7 +12,7 @@ use super::classes::Scene;
 use super::rqmc::Term;
 use super::wedge::{Lead, Wedge};
 
-/// Terms that together can hold no more than this part of the union bound are left out; intervals are so much wider.
+/// Terms that together hold at most this part of the union bound are left out of the sum.
 pub(super) const LEFT_OUT: f64 = 1e-12;
 
 /// The terms of E.

@@ -1,5 +1,5 @@
-//! At most six classes: the first-violation terms have four dimensions at most, and tensor Gauss-Legendre rules of
-//! growing order tell their own error (theory §3).
+//! At most six classes: the first-violation terms have four dimensions at most, and tensor
+//! Gauss-Legendre rules of growing order tell their own error (theory §3).
 
 use rayon::prelude::*;
 
@@ -52,9 +52,9 @@ pub(super) fn integrate(terms: &[Term], tolerance: f64) -> (Scaled, usize, u64) 
     (best.0, best.1, spent)
 }
 
-/// A Gauss-Legendre rule in s with u = s⁵(126 − 420s + 540s² − 315s³ + 70s⁴): at the ends, where variables run to infinity,
-/// the integrand behaves as a broken power of u, and the fifth power of that is smooth enough (40 nodes: 1e-6 without, 1e-12
-/// with).
+/// A Gauss-Legendre rule in s with u = s⁵(126 − 420s + 540s² − 315s³ + 70s⁴): at the ends, where
+/// variables run to infinity, the integrand behaves as a broken power of u, and the fifth power of
+/// that is smooth enough (40 nodes: 1e-6 without, 1e-12 with).
 fn smoothed(order: usize) -> (Vec<f64>, Vec<f64>) {
     let (mut nodes, mut weights) = gauss_legendre(order);
     for (node, weight) in nodes.iter_mut().zip(&mut weights) {

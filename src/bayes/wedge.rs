@@ -1,9 +1,10 @@
 //! One term of the first-violation sum and its separation of variables.
 //!
-//! Class g loses first to h where n_h·e > b_h while n_i·e ≤ b_i for the rivals i before h (theory §3; e ~ N(0, I) around
-//! m_g). The violated direction is sampled first, t > b_h; the constraints left are those of an orthant in the other
-//! directions, whose Cholesky factor is pivoted after Gibson, Glasbey and Elston (the least likely next), and each variable
-//! is drawn inside its bounds (Genz). The last one is integrated, not drawn. A face between g and h, on which the derivative
+//! Class g loses first to h where n_h·e > b_h while n_i·e ≤ b_i for the rivals i before h (theory
+//! §3; e ~ N(0, I) around m_g). The violated direction is sampled first, t > b_h; the constraints
+//! left are those of an orthant in the other directions, whose Cholesky factor is pivoted after
+//! Gibson, Glasbey and Elston (the least likely next), and each variable is drawn inside its bounds
+//! (Genz). The last one is integrated, not drawn. A face between g and h, on which the derivative
 //! in τ lives, is the same with t held at b_h.
 
 mod draw;
@@ -26,7 +27,7 @@ pub(super) enum Lead {
     At(f64),
 }
 
-/// A constraint that no new variable is needed for: it bounds an earlier one from above or from below.
+/// A constraint without a new variable: it bounds an earlier one from above or below.
 #[derive(Debug, Clone)]
 struct Dependent {
     variable: usize,
@@ -39,7 +40,7 @@ struct Dependent {
 pub(super) struct Wedge {
     /// The lead, narrowed by constraints against its own direction.
     pub lead: Lead,
-    /// Triangular rows, one a variable: [b, c_t, c_1 … c_(v−1)], divided by the pivot, so that y_v ≤ b − c·(t, y).
+    /// Triangular rows [b, c_t, c_1 … c_(v−1)] over the pivot, so that y_v ≤ b − c·(t, y).
     rows: Vec<f64>,
     dependents: Vec<Dependent>,
     /// Variables v after the lead.
@@ -61,8 +62,8 @@ struct Open {
 }
 
 impl Wedge {
-    /// The wedge of g and h under the constraints of `rivals`; `None` where it is empty. For a violation the rivals are
-    /// those before h in the order of b.
+    /// The wedge of g and h under the constraints of `rivals`; `None` where it is empty. For a
+    /// violation the rivals are those before h in the order of b.
     pub fn new(scene: &Scene, from: &Directions, h: usize, mut lead: Lead, rivals: &[usize]) -> Option<Self> {
         let (along, across): (Vec<usize>, Vec<usize>) =
             rivals.iter().partition(|&&rival| 1.0 - from.cosine(h, rival).powi(2) < DEPENDENT);
@@ -92,7 +93,7 @@ impl Wedge {
         }
     }
 
-    /// Whether nothing is left to integrate.
+    /// Returns whether nothing is left to integrate.
     pub fn certain(&self) -> bool {
         self.variables == 0
     }
@@ -137,7 +138,7 @@ impl Wedge {
         }
     }
 
-    /// Files a constraint of no variance of its own under the newest variable, which took the last of it.
+    /// Files a constraint without variance of its own under the newest variable.
     fn depend(&mut self, constraint: &Open) {
         let variable = self.variables;
         let scale = constraint.row[variable];
@@ -170,8 +171,8 @@ fn narrow(lead: &mut Lead, rho: f64, bound: f64) -> Option<()> {
     Some(())
 }
 
-/// A bound on P(the constraint is violated | lead): both half-spaces together lie beyond the point of their
-/// intersection that is nearest to the origin.
+/// A bound on P(the constraint is violated | lead): both half-spaces together lie beyond the point
+/// of their intersection that is nearest to the origin.
 fn violation(lead: Lead, rho: f64, bound: f64) -> f64 {
     match lead {
         Lead::At(b) => tail((bound - rho * b) / (1.0 - rho * rho).sqrt()),
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn orthogonal_constraints_multiply() {
-        // A square's corner: beyond one neighbour, short of the other, whatever the diagonal one does.
+        // A square's corner: beyond one neighbour, short of the other.
         let scene = scene(&[&[0.0, 0.0], &[3.0, 0.0], &[0.0, 2.0]]);
         let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(1.5), &[2]).unwrap();
         assert_eq!(wedge.dims(), 1);
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn dependent_constraints_bound_an_interval() {
-        // In the plane, beyond one rival the other two leave a strip in the one direction that is left.
+        // In the plane, beyond one rival the other two leave a strip.
         let scene = scene(&[&[0.0, 0.0], &[4.0, 0.0], &[0.0, 2.0], &[0.0, -2.0]]);
         let wedge = Wedge::new(&scene, &scene.directions(0), 1, Lead::Beyond(2.0), &[2, 3]).unwrap();
         assert_eq!(wedge.dims(), 1);

@@ -1,11 +1,11 @@
-//! The time that a method takes at least, whatever the tolerance, estimated before it is spent: it grows with the pairs of
-//! classes or faster. What comes after it ends by itself (`compute`).
+//! Estimates the least time of a method before it is spent, whatever the tolerance: it grows with
+//! the pairs of classes or faster. Later refinement ends by itself (`compute`).
 
 use super::hdr::HdrSpec;
 use super::monte_carlo::FIRST;
 use crate::error::{Error, Result};
 
-/// Steps in an hour of one core: one class looked at in one dimension, about a nanosecond in every method.
+/// Steps in an hour of one core: one class in one dimension, about a nanosecond.
 const HOUR: f64 = 3.6e12;
 /// Hours of one core beyond which a method is refused.
 const MOST_HOURS: f64 = 3.0;
@@ -16,18 +16,12 @@ const SET_UP: f64 = 16.0;
 /// Steps a class for the points of the least refinement of pair importance sampling: 2,048 points.
 const LEAST_PAIRS: f64 = 32_768.0;
 
-/// Time for the first samples of Monte Carlo: so many of each of `count` classes, under every class.
-///
-/// # Errors
-/// Says how long it would take, and what to do instead.
+/// Time for the first Monte Carlo samples: so many of each class, under every class.
 pub(super) fn for_samples(count: usize, rank: usize) -> Result<()> {
     within(&format!("Monte Carlo of {count} classes in {rank} dimensions"), FIRST as f64 * pairs(count, rank), INSTEAD)
 }
 
 /// Time for the chains of Holmes-Diaconis-Ross with one nesting.
-///
-/// # Errors
-/// As [`for_samples`].
 pub(super) fn for_chains(count: usize, rank: usize, spec: &HdrSpec) -> Result<()> {
     let moves = spec.samples as f64 * (spec.skip as f64 + 1.0);
     within(
@@ -38,9 +32,6 @@ pub(super) fn for_chains(count: usize, rank: usize, spec: &HdrSpec) -> Result<()
 }
 
 /// Time for every one of `count` classes against the rest, at one temperature.
-///
-/// # Errors
-/// As [`for_samples`].
 pub(super) fn for_hardness(count: usize) -> Result<()> {
     let k = count as f64;
     let steps = k * (SET_UP * k * k + LEAST_PAIRS * k);
@@ -83,7 +74,8 @@ mod tests {
         assert!(begun.elapsed().as_secs() < 10, "{:?}", begun.elapsed());
     }
 
-    /// The time grows with everything, and 5,000 classes in three dimensions are no reason to refuse what ends in minutes.
+    /// The time grows with everything, and 5,000 classes in three dimensions are no reason to
+    /// refuse what ends in minutes.
     #[test]
     fn more_classes_and_dimensions_are_refused_no_later() {
         let hdr = HdrSpec::default();

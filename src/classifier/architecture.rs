@@ -1,112 +1,125 @@
 //! The networks by name.
 
+use burn::module::Module;
+use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use super::vit::VitConfig;
+use super::compute::Layers;
+use super::descriptor::{Backbone, Side};
+use super::init::{InitResult, ParamBuilder};
+use super::layers::{Linear, Pass};
+use super::{alexnet, convnext, linear, mlp, mnist_convnet, mobilenet, resnet, swin, vit, wide_resnet};
+use crate::data::ImageShape;
 use crate::error::{Error, Result};
 
-/// A network of the zoo.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "&'static str")]
-pub enum Architecture {
+/// Makes the enums of networks and what they have in common from a list of them.
+macro_rules! networks {
+    ($($(#[$doc:meta])* $variant:ident($network:ty) = $descriptor:path;)*) => {
+        /// A network of the zoo.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "&'static str")]
+        pub enum Architecture {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Architecture {
+            /// All of them, small ones first.
+            pub const ALL: [Self; [$(Self::$variant),*].len()] = [$(Self::$variant),*];
+
+            /// Its name in files, as serde writes it.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $descriptor.name,)* }
+            }
+
+            /// Its name in papers.
+            pub fn label(self) -> &'static str {
+                match self { $(Self::$variant => $descriptor.label,)* }
+            }
+
+            /// State-dict name of its last linear map.
+            pub(super) fn head(self) -> &'static str {
+                match self { $(Self::$variant => $descriptor.head,)* }
+            }
+
+            fn side(self) -> Side {
+                match self { $(Self::$variant => $descriptor.side,)* }
+            }
+        }
+
+        /// The parameters of one of the networks.
+        #[derive(Module, Debug)]
+        #[expect(clippy::large_enum_variant, reason = "a classifier is one of them; there are no arrays of them")]
+        pub(super) enum Network {
+            $($variant($network),)*
+        }
+
+        impl Network {
+            /// For images of a shape.
+            pub(super) fn build(
+                architecture: Architecture,
+                builder: &mut ParamBuilder<'_>,
+                shape: ImageShape,
+                classes: usize,
+            ) -> InitResult<Self> {
+                Ok(match architecture {
+                    $(Architecture::$variant => Self::$variant(($descriptor.build)(builder, shape, classes)?),)*
+                })
+            }
+        }
+
+        impl Backbone for Network {
+            fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+                match self { $(Self::$variant(network) => Backbone::features(network, x, pass),)* }
+            }
+
+            fn head(&self) -> &Linear {
+                match self { $(Self::$variant(network) => network.head(),)* }
+            }
+
+            fn features_by<L: Layers>(&self, x: L::Maps, layers: &mut L) -> Option<L::Rows> {
+                match self { $(Self::$variant(network) => network.features_by(x, layers),)* }
+            }
+
+            fn tokens(&self) -> Option<usize> {
+                match self { $(Self::$variant(network) => network.tokens(),)* }
+            }
+        }
+    };
+}
+
+networks! {
     /// Multinomial logistic regression.
-    Linear,
+    Linear(linear::LinearClassifier) = linear::LINEAR;
     /// One hidden layer of 500 units.
-    Mlp500,
+    Mlp500(mlp::Mlp) = mlp::MLP_500;
     /// PyTorch's MNIST example.
-    Convnet,
+    Convnet(mnist_convnet::ConvNet) = mnist_convnet::CONVNET;
     /// AlexNet.
-    AlexNet,
+    AlexNet(alexnet::AlexNet) = alexnet::ALEXNET;
     /// ResNet-18.
-    ResNet18,
+    ResNet18(resnet::ResNet) = resnet::RESNET_18;
     /// ResNet-50.
-    ResNet50,
+    ResNet50(resnet::ResNet) = resnet::RESNET_50;
     /// Wide ResNet 28-10.
-    WideResNet,
+    WideResNet(wide_resnet::WideResNet) = wide_resnet::WRN_28_10;
     /// MobileNetV3-Large.
-    MobileNet,
+    MobileNet(mobilenet::MobileNet) = mobilenet::MOBILENET_V3;
     /// ConvNeXt-Tiny.
-    ConvNext,
+    ConvNext(convnext::ConvNext) = convnext::CONVNEXT_TINY;
     /// A small Vision Transformer of patches of 4.
-    VitSmall,
+    VitSmall(vit::VisionTransformer) = vit::VIT_SMALL;
     /// ViT-B/16.
-    VitB16,
+    VitB16(vit::VisionTransformer) = vit::VIT_B_16;
     /// Swin-T.
-    SwinT,
+    SwinT(swin::Swin) = swin::SWIN_T;
 }
 
 impl Architecture {
-    /// All of them, small ones first.
-    pub const ALL: [Self; 12] = [
-        Self::Linear,
-        Self::Mlp500,
-        Self::Convnet,
-        Self::AlexNet,
-        Self::ResNet18,
-        Self::ResNet50,
-        Self::WideResNet,
-        Self::MobileNet,
-        Self::ConvNext,
-        Self::VitSmall,
-        Self::VitB16,
-        Self::SwinT,
-    ];
-
-    /// Its name in files, as serde writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Mlp500 => "mlp-500",
-            Self::Convnet => "convnet",
-            Self::AlexNet => "alexnet",
-            Self::ResNet18 => "resnet-18",
-            Self::ResNet50 => "resnet-50",
-            Self::WideResNet => "wrn-28-10",
-            Self::MobileNet => "mobilenet-v3-large",
-            Self::ConvNext => "convnext-tiny",
-            Self::VitSmall => "vit-small",
-            Self::VitB16 => "vit-b-16",
-            Self::SwinT => "swin-t",
-        }
-    }
-
-    /// Its name in papers.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::Linear => "linear",
-            Self::Mlp500 => "MLP-500",
-            Self::Convnet => "ConvNet",
-            Self::AlexNet => "AlexNet",
-            Self::ResNet18 => "ResNet-18",
-            Self::ResNet50 => "ResNet-50",
-            Self::WideResNet => "WRN-28-10",
-            Self::MobileNet => "MobileNetV3-Large",
-            Self::ConvNext => "ConvNeXt-Tiny",
-            Self::VitSmall => "ViT-small",
-            Self::VitB16 => "ViT-B/16",
-            Self::SwinT => "Swin-T",
-        }
-    }
-
-    /// State-dict name of its last linear map.
-    pub(super) fn head(self) -> &'static str {
-        match self {
-            Self::Mlp500 | Self::Convnet => "fc2",
-            Self::AlexNet => "classifier.6",
-            Self::Linear | Self::ResNet18 | Self::ResNet50 | Self::WideResNet => "fc",
-            Self::MobileNet => "classifier.3",
-            Self::ConvNext => "classifier.2",
-            Self::VitSmall | Self::VitB16 => "heads.head",
-            Self::SwinT => "head",
-        }
-    }
-
     /// Side of a Vision Transformer's patches.
     pub(super) fn patch(self) -> Option<usize> {
-        match self {
-            Self::VitB16 => Some(VitConfig::B_16.patch),
-            Self::VitSmall => Some(VitConfig::SMALL.patch),
-            _ => None,
+        match self.side() {
+            Side::MultipleOf(patch) => Some(patch),
+            Side::AtLeast(_) => None,
         }
     }
 
@@ -115,22 +128,12 @@ impl Architecture {
     /// # Errors
     /// Says what is needed.
     pub(super) fn check_side(self, side: usize) -> Result<(), String> {
-        if let Some(patch) = self.patch() {
-            return match side.is_multiple_of(patch) && side > 0 {
-                true => Ok(()),
-                false => Err(format!("sides that are multiples of {patch}")),
-            };
-        }
-        let at_least = |least: usize| match side >= least {
-            true => Ok(()),
-            false => Err(format!("sides of at least {least}")),
-        };
-        match self {
-            Self::AlexNet => at_least(63),
-            Self::ConvNext => at_least(32),
-            Self::Convnet => at_least(6),
-            Self::SwinT | Self::WideResNet => at_least(4),
-            _ => at_least(1),
+        match self.side() {
+            Side::MultipleOf(patch) if !side.is_multiple_of(patch) || side == 0 => {
+                Err(format!("sides that are multiples of {patch}"))
+            }
+            Side::AtLeast(least) if side < least => Err(format!("sides of at least {least}")),
+            _ => Ok(()),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Trained classifiers in files: those of our own runs say what they are, others are told.
 //!
-//! A cell's checkpoint has an entry [`STATE`] in its header with a [`Description`] in it: which network, for which images, and the
-//! scale that its training images had. A state dict of torchvision's, or of a training script around it, holds nothing but arrays:
-//! its architecture and the scale of its images are the user's to say, and nothing is guessed.
+//! A cell's checkpoint has an entry [`STATE`] in its header with a [`Description`] in it: which
+//! network, for which images, and the scale that its training images had. A state dict of
+//! torchvision's, or of a training script around it, holds nothing but arrays: its architecture and
+//! the scale of its images are the user's to say, and nothing is guessed.
 
 use std::path::Path;
 
@@ -55,7 +56,7 @@ pub struct CheckpointOptions {
 
 /// Images that a classifier is asked about.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Asked {
+pub struct ExpectedImages {
     /// Shape of each.
     pub shape: ImageShape,
     /// Classes K.
@@ -75,12 +76,13 @@ pub struct CheckpointClassifier {
 }
 
 impl CheckpointClassifier {
-    /// Opens a cell's checkpoint, or a state dict (.safetensors, .pth) with what `options` say of it.
+    /// Opens a cell's checkpoint, or a state dict (.safetensors, .pth) with what `options` say of
+    /// it.
     ///
     /// # Errors
-    /// Names the file, and what it is where it is not for these images and classes; what has to be said where the file does not say
-    /// it; the array that is missing, misshapen or too many.
-    pub fn open(path: &Path, asked: &Asked, options: &CheckpointOptions, device: &Device) -> Result<Self> {
+    /// Names the file, and what it is where it is not for these images and classes; what has to be
+    /// said where the file does not say it; the array that is missing, misshapen or too many.
+    pub fn open(path: &Path, asked: &ExpectedImages, options: &CheckpointOptions, device: &Device) -> Result<Self> {
         let in_file = |error| match error {
             Error::Input(cause) => Error::file(path, cause),
             other => other,
@@ -90,10 +92,10 @@ impl CheckpointClassifier {
         let state = state.map_err(|e| Error::file(path, format!("the state of its training cannot be read: {e}")))?;
         match state {
             Some(Head { step, classifier: Some(description) }) => {
-                described(file, description, step, asked, device).map_err(in_file)
+                open_described(file, description, step, asked, device).map_err(in_file)
             }
             Some(_) if options.normalisation.is_none() => Err(Error::file(path, OLDER)),
-            _ => told(file, asked, options, device).map_err(in_file),
+            _ => open_with_options(file, asked, options, device).map_err(in_file),
         }
     }
 
@@ -118,11 +120,11 @@ const OLDER: &str = "was written by an older version and does not say how its im
                      `bayescope resume RUN`: the cell is measured again from this checkpoint, without training, and the file then says it";
 
 /// A cell's.
-fn described(
+fn open_described(
     file: WeightFile,
     description: Description,
     step: usize,
-    asked: &Asked,
+    asked: &ExpectedImages,
     device: &Device,
 ) -> Result<CheckpointClassifier> {
     let Description { name, network, scale, steps } = description;
@@ -139,7 +141,12 @@ fn described(
 }
 
 /// One that says nothing of itself.
-fn told(file: WeightFile, asked: &Asked, options: &CheckpointOptions, device: &Device) -> Result<CheckpointClassifier> {
+fn open_with_options(
+    file: WeightFile,
+    asked: &ExpectedImages,
+    options: &CheckpointOptions,
+    device: &Device,
+) -> Result<CheckpointClassifier> {
     let (Some(architecture), Some(how)) = (options.architecture, &options.normalisation) else {
         let known: Vec<&str> = Architecture::ALL.iter().map(|architecture| architecture.name()).collect();
         return Err(Error::input(format!(
@@ -148,7 +155,7 @@ fn told(file: WeightFile, asked: &Asked, options: &CheckpointOptions, device: &D
             known.join(", ")
         )));
     };
-    let Asked { shape, classes, range } = *asked;
+    let ExpectedImages { shape, classes, range } = *asked;
     let network = ClassifierConfig { architecture, shape, classes, resize: options.side };
     let scale = InputScale::named(how, shape.channels, range)?;
     let prefix = prefix(&file, architecture)?;
@@ -163,7 +170,8 @@ fn told(file: WeightFile, asked: &Asked, options: &CheckpointOptions, device: &D
     Ok(CheckpointClassifier { name: None, steps: None, scaled: Scaled::new(classifier, scale) })
 }
 
-/// What training scripts leave before the names: `model.`, `state_dict.`, `module.`; found by the bias of the last map.
+/// What training scripts leave before the names: `model.`, `state_dict.`, `module.`; found by the
+/// bias of the last map.
 fn prefix(file: &WeightFile, architecture: Architecture) -> Result<String> {
     let head = format!("{}.bias", architecture.head());
     let before = |name: &str| name.strip_suffix(&head).map(str::to_owned);

@@ -8,8 +8,9 @@
 use burn::module::{Module, Param};
 use burn::tensor::{Tensor, activation::gelu};
 
+use super::descriptor::{Backbone, Descriptor, Side};
+use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Conv, LayerNorm, Linear, Pass, channels_first, channels_last};
-use super::maker::{Init, Made, Maker};
 
 const WIDTHS: [usize; 4] = [96, 192, 384, 768];
 const BLOCKS: [usize; 4] = [3, 3, 9, 3];
@@ -45,6 +46,15 @@ struct Downsample {
     conv: Conv,
 }
 
+/// ConvNeXt-Tiny.
+pub const CONVNEXT_TINY: Descriptor<ConvNext> = Descriptor {
+    name: "convnext-tiny",
+    label: "ConvNeXt-Tiny",
+    head: "classifier.2",
+    side: Side::AtLeast(32),
+    build: |builder, shape, classes| ConvNext::new(builder, shape.channels, classes),
+};
+
 /// All parameters of a ConvNeXt.
 #[derive(Module, Debug)]
 pub struct ConvNext {
@@ -59,34 +69,36 @@ pub struct ConvNext {
 
 impl ConvNext {
     /// For images of so many channels, with sides of at least 32.
-    pub fn make(maker: &mut Maker<'_>, channels: usize, classes: usize) -> Made<Self> {
-        let stem = maker.biased_conv("features.0.0", [WIDTHS[0], channels, 4, 4], (4, 0), INIT)?;
-        let stem_norm = maker.layer_norm("features.0.1", WIDTHS[0], EPS)?;
+    fn new(builder: &mut ParamBuilder<'_>, channels: usize, classes: usize) -> InitResult<Self> {
+        let stem = builder.biased_conv("features.0.0", [WIDTHS[0], channels, 4, 4], (4, 0), INIT)?;
+        let stem_norm = builder.layer_norm("features.0.1", WIDTHS[0], EPS)?;
         let last = BLOCKS.iter().sum::<usize>() - 1;
         let (mut stages, mut downsamples, mut index) = (Vec::new(), Vec::new(), 0);
         for (s, &width) in WIDTHS.iter().enumerate() {
             if s > 0 {
                 let name = format!("features.{}", 2 * s);
                 downsamples.push(Downsample {
-                    norm: maker.layer_norm(&format!("{name}.0"), WIDTHS[s - 1], EPS)?,
-                    conv: maker.biased_conv(&format!("{name}.1"), [width, WIDTHS[s - 1], 2, 2], (2, 0), INIT)?,
+                    norm: builder.layer_norm(&format!("{name}.0"), WIDTHS[s - 1], EPS)?,
+                    conv: builder.biased_conv(&format!("{name}.1"), [width, WIDTHS[s - 1], 2, 2], (2, 0), INIT)?,
                 });
             }
             let mut stage = Vec::new();
             for b in 0..BLOCKS[s] {
                 let dropped = STOCHASTIC_DEPTH * index as f64 / last as f64;
-                stage.push(block(maker, &format!("features.{}.{b}", 2 * s + 1), width, dropped)?);
+                stage.push(block(builder, &format!("features.{}.{b}", 2 * s + 1), width, dropped)?);
                 index += 1;
             }
             stages.push(stage);
         }
-        let norm = maker.layer_norm("classifier.0", WIDTHS[3], EPS)?;
-        let head = maker.linear("classifier.2", [classes, WIDTHS[3]], INIT)?;
+        let norm = builder.layer_norm("classifier.0", WIDTHS[3], EPS)?;
+        let head = builder.linear("classifier.2", [classes, WIDTHS[3]], INIT)?;
         Ok(Self { stem, stem_norm, stages, downsamples, norm, head })
     }
+}
 
+impl Backbone for ConvNext {
     /// x [N, C, H, W] → what `head` reads, [N, 768].
-    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let mut h = self.stem_norm.over_channels(self.stem.forward(x));
         for (s, stage) in self.stages.iter().enumerate() {
             if let Some(down) = s.checked_sub(1).and_then(|s| self.downsamples.get(s)) {
@@ -98,15 +110,19 @@ impl ConvNext {
         let means = h.reshape([n, c, high * wide]).mean_dim(2).reshape([n, c]);
         self.norm.forward(means)
     }
+
+    fn head(&self) -> &Linear {
+        &self.head
+    }
 }
 
-fn block(maker: &mut Maker<'_>, name: &str, c: usize, dropped: f64) -> Made<Block> {
+fn block(builder: &mut ParamBuilder<'_>, name: &str, c: usize, dropped: f64) -> InitResult<Block> {
     Ok(Block {
-        depthwise: maker.biased_conv(&format!("{name}.block.0"), [c, 1, 7, 7], (1, 3), INIT)?.depthwise(),
-        norm: maker.layer_norm(&format!("{name}.block.2"), c, EPS)?,
-        up: maker.linear(&format!("{name}.block.3"), [4 * c, c], INIT)?,
-        down: maker.linear(&format!("{name}.block.5"), [c, 4 * c], INIT)?,
-        layer_scale: maker.param(&format!("{name}.layer_scale"), [c, 1, 1], Init::Full(1e-6))?,
+        depthwise: builder.biased_conv(&format!("{name}.block.0"), [c, 1, 7, 7], (1, 3), INIT)?.depthwise(),
+        norm: builder.layer_norm(&format!("{name}.block.2"), c, EPS)?,
+        up: builder.linear(&format!("{name}.block.3"), [4 * c, c], INIT)?,
+        down: builder.linear(&format!("{name}.block.5"), [c, 4 * c], INIT)?,
+        layer_scale: builder.param(&format!("{name}.layer_scale"), [c, 1, 1], Init::Full(1e-6))?,
         dropped,
     })
 }

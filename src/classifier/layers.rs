@@ -7,7 +7,7 @@ use burn::tensor::{DType, Device, Slice, Tensor, TensorData};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::maker::Names;
+use super::init::Names;
 use crate::device::bounded;
 
 /// Which dimension of the maps of a convolutional network comes first.
@@ -16,8 +16,8 @@ pub enum Layout {
     /// [N, C, H, W], as graphics cards have it.
     #[default]
     ImageFirst,
-    /// [C, N, H, W]: a convolution is one matrix product over all positions of all images, for which burn's CPU kernels are
-    /// fastest; theirs for convolutions multiply image by image.
+    /// [C, N, H, W]: a convolution is one matrix product over all positions of all images, for
+    /// which burn's CPU kernels are fastest; theirs for convolutions multiply image by image.
     ChannelFirst,
 }
 
@@ -78,7 +78,8 @@ impl Pass {
         self.drop(x, shape, p)
     }
 
-    /// Stochastic depth (Huang et al. 2016) by rows: an image's branch is dropped with probability `p`.
+    /// Stochastic depth (Huang et al. 2016) by rows: an image's branch is dropped with probability
+    /// `p`.
     pub fn drop_branch<const D: usize>(&mut self, x: Tensor<D>, p: f64) -> Tensor<D> {
         let mut shape = [1; D];
         shape[0] = x.dims()[0];
@@ -150,7 +151,8 @@ impl Conv {
         (side + 2 * self.padding[axis]).saturating_sub(self.weight.dims()[2 + axis]) / self.stride + 1
     }
 
-    /// Kernel places, from and up to, that meet the map somewhere along a side: the others only ever meet the padding.
+    /// Kernel places, from and up to, that meet the map somewhere along a side: the others only
+    /// ever meet the padding.
     fn reach(&self, axis: usize, side: usize) -> std::ops::Range<usize> {
         let (k, outputs, padding) = (self.weight.dims()[2 + axis], self.side(axis, side), self.padding[axis]);
         let meets = |place: &usize| {
@@ -211,7 +213,8 @@ impl Conv {
 /// Most numbers a gathered map may have (256 MiB): larger ones are convolved as burn does.
 const MOST_COLUMNS: usize = 64 << 20;
 
-/// Normalisation of channels by the batch in training and by running statistics otherwise (Ioffe & Szegedy 2015).
+/// Normalisation of channels by the batch in training and by running statistics otherwise (Ioffe &
+/// Szegedy 2015).
 #[derive(Module, Debug)]
 pub struct BatchNorm {
     /// [C]
@@ -313,8 +316,8 @@ fn narrow_product(a: Tensor<2>, b: Tensor<2>) -> Tensor<2> {
     if narrow == wide { a.matmul(b) } else { a.matmul(b.cast(narrow)).cast(wide) }
 }
 
-/// The weights of convolutions and linear maps in a narrower format, for their products; gradients still reach those they are made
-/// of. Positions, class tokens, norms and biases stay as they are.
+/// The weights of convolutions and linear maps in a narrower format, for their products; gradients
+/// still reach those they are made of. Positions, class tokens, norms and biases stay as they are.
 pub struct Narrow<'a> {
     /// Names of all parameters.
     pub names: &'a Names,
@@ -354,9 +357,9 @@ pub fn max_pool(x: Tensor<4>, size: usize, stride: usize, padding: usize) -> Ten
 }
 
 /// Puts the running statistics of a pass in place of the older ones.
-pub struct Settle(pub Vec<(ParamId, Tensor<1>)>);
+pub struct ReplaceStatistics(pub Vec<(ParamId, Tensor<1>)>);
 
-impl ModuleMapper for Settle {
+impl ModuleMapper for ReplaceStatistics {
     fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
         let Some(at) = self.0.iter().position(|(id, _)| *id == param.id) else { return param };
         let (_, moved) = self.0.swap_remove(at);

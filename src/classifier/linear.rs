@@ -3,8 +3,18 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
-use super::layers::{Linear, flatten};
-use super::maker::{Init, Made, Maker};
+use super::descriptor::{Backbone, Descriptor, Side};
+use super::init::{Init, InitResult, ParamBuilder};
+use super::layers::{Linear, Pass, flatten};
+
+/// Multinomial logistic regression.
+pub const LINEAR: Descriptor<LinearClassifier> = Descriptor {
+    name: "linear",
+    label: "linear",
+    head: "fc",
+    side: Side::AtLeast(1),
+    build: |builder, shape, classes| LinearClassifier::new(builder, shape.dims(), classes),
+};
 
 /// All parameters.
 #[derive(Module, Debug)]
@@ -15,12 +25,18 @@ pub struct LinearClassifier {
 
 impl LinearClassifier {
     /// For images of so many dimensions.
-    pub fn make(maker: &mut Maker<'_>, dims: usize, classes: usize) -> Made<Self> {
-        Ok(Self { fc: maker.linear("fc", [classes, dims], [Init::fan_in(dims); 2])? })
+    fn new(builder: &mut ParamBuilder<'_>, dims: usize, classes: usize) -> InitResult<Self> {
+        Ok(Self { fc: builder.linear("fc", [classes, dims], [Init::fan_in(dims); 2])? })
+    }
+}
+
+impl Backbone for LinearClassifier {
+    /// x [N, C, H, W] → what `fc` reads, [N, C·H·W].
+    fn features(&self, x: Tensor<4>, _: &mut Pass) -> Tensor<2> {
+        flatten(x)
     }
 
-    /// x [N, C, H, W] → what `fc` reads, [N, C·H·W].
-    pub fn features(&self, x: Tensor<4>) -> Tensor<2> {
-        flatten(x)
+    fn head(&self) -> &Linear {
+        &self.fc
     }
 }

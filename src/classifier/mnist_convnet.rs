@@ -1,4 +1,5 @@
-//! The network of PyTorch's "basic MNIST example", EBO's ConvNet; logits instead of its log-probabilities.
+//! The network of PyTorch's "basic MNIST example", EBO's ConvNet; logits instead of its
+//! log-probabilities.
 //!
 //! ```text
 //! conv 3×3, 32 → ReLU → conv 3×3, 64 → ReLU → max pool 2×2 → dropout ¼ → linear, 128 → ReLU → dropout ½ → classes
@@ -7,12 +8,17 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 
+use super::descriptor::{Backbone, Descriptor, Side};
+use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Conv, Linear, Pass, max_pool};
-use super::maker::{Init, Made, Maker};
 use crate::data::ImageShape;
 
 const WIDTHS: [usize; 2] = [32, 64];
 const HIDDEN: usize = 128;
+
+/// PyTorch's MNIST example.
+pub const CONVNET: Descriptor<ConvNet> =
+    Descriptor { name: "convnet", label: "ConvNet", head: "fc2", side: Side::AtLeast(6), build: ConvNet::new };
 
 /// All parameters.
 #[derive(Module, Debug)]
@@ -26,24 +32,31 @@ pub struct ConvNet {
 
 impl ConvNet {
     /// For images of a shape; sides of at least 6.
-    pub fn make(maker: &mut Maker<'_>, shape: ImageShape, classes: usize) -> Made<Self> {
-        let mut conv =
-            |name: &str, out, input| maker.biased_conv(name, [out, input, 3, 3], (1, 0), [Init::fan_in(9 * input); 2]);
+    fn new(builder: &mut ParamBuilder<'_>, shape: ImageShape, classes: usize) -> InitResult<Self> {
+        let mut conv = |name: &str, out, input| {
+            builder.biased_conv(name, [out, input, 3, 3], (1, 0), [Init::fan_in(9 * input); 2])
+        };
         let conv1 = conv("conv1", WIDTHS[0], shape.channels)?;
         let conv2 = conv("conv2", WIDTHS[1], WIDTHS[0])?;
         let flat = WIDTHS[1] * ((shape.height - 4) / 2) * ((shape.width - 4) / 2);
-        let mut linear = |name: &str, out, input| maker.linear(name, [out, input], [Init::fan_in(input); 2]);
+        let mut linear = |name: &str, out, input| builder.linear(name, [out, input], [Init::fan_in(input); 2]);
         let fc1 = linear("fc1", HIDDEN, flat)?;
         Ok(Self { conv1, conv2, fc1, fc2: linear("fc2", classes, HIDDEN)? })
     }
+}
 
+impl Backbone for ConvNet {
     /// x [N, C, H, W] → what `fc2` reads, [N, 128].
-    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = relu(self.conv2.maps(relu(self.conv1.maps(x, pass)), pass));
         let h = pass.flatten(max_pool(h, 2, 2, 0));
         let h = pass.dropout(h, 0.25);
         let h = relu(self.fc1.forward(h));
         pass.dropout(h, 0.5)
+    }
+
+    fn head(&self) -> &Linear {
+        &self.fc2
     }
 }

@@ -1,4 +1,5 @@
-//! MobileNetV3-Large: "Searching for MobileNetV3" (Howard et al. 2019, table 1), as torchvision builds it.
+//! MobileNetV3-Large: "Searching for MobileNetV3" (Howard et al. 2019, table 1), as torchvision
+//! builds it.
 //!
 //! ```text
 //! conv 3×3 /2 → 15 inverted residuals (expand → depthwise → squeeze and excite → project) → conv 1×1 → mean → 1280 → classes
@@ -7,8 +8,9 @@
 use burn::module::Module;
 use burn::tensor::{Tensor, activation::relu};
 
+use super::descriptor::{Backbone, Descriptor, Side};
+use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{BatchNorm, Conv, Linear, Pass};
-use super::maker::{Init, Made, Maker};
 
 /// ε and momentum of the batch normalisations.
 const NORM: (f64, f64) = (1e-3, 0.01);
@@ -17,7 +19,8 @@ const STEM: usize = 16;
 const LAST: usize = 960;
 const HIDDEN: usize = 1280;
 
-/// One line of the paper's table 1: kernel, width inside, width after, whether it squeezes, whether h-swish, stride.
+/// One line of the paper's table 1: kernel, width inside, width after, whether it squeezes, whether
+/// h-swish, stride.
 type Line = (usize, usize, usize, bool, bool, usize);
 
 const TABLE: [Line; 15] = [
@@ -120,6 +123,15 @@ impl InvertedResidual {
     }
 }
 
+/// MobileNetV3-Large.
+pub const MOBILENET_V3: Descriptor<MobileNet> = Descriptor {
+    name: "mobilenet-v3-large",
+    label: "MobileNetV3-Large",
+    head: "classifier.3",
+    side: Side::AtLeast(1),
+    build: |builder, shape, classes| MobileNet::new(builder, shape.channels, classes),
+};
+
 /// All parameters of a MobileNetV3-Large.
 #[derive(Module, Debug)]
 pub struct MobileNet {
@@ -133,24 +145,26 @@ pub struct MobileNet {
 
 impl MobileNet {
     /// For images of so many channels.
-    pub fn make(maker: &mut Maker<'_>, channels: usize, classes: usize) -> Made<Self> {
-        let stem = conv_norm(maker, "features.0", [STEM, channels, 3], 2, Activation::HardSwish)?;
+    fn new(builder: &mut ParamBuilder<'_>, channels: usize, classes: usize) -> InitResult<Self> {
+        let stem = conv_norm(builder, "features.0", [STEM, channels, 3], 2, Activation::HardSwish)?;
         let mut input = STEM;
         let mut blocks = Vec::new();
         for (i, line) in TABLE.into_iter().enumerate() {
-            blocks.push(inverted(maker, &format!("features.{}.block", i + 1), input, line)?);
+            blocks.push(inverted(builder, &format!("features.{}.block", i + 1), input, line)?);
             input = line.2;
         }
-        let last = conv_norm(maker, "features.16", [LAST, input, 1], 1, Activation::HardSwish)?;
+        let last = conv_norm(builder, "features.16", [LAST, input, 1], 1, Activation::HardSwish)?;
         let mut linear = |number: usize, out: usize, input: usize| {
-            maker.linear(&format!("classifier.{number}"), [out, input], [Init::Normal(0.01), Init::Full(0.0)])
+            builder.linear(&format!("classifier.{number}"), [out, input], [Init::Normal(0.01), Init::Full(0.0)])
         };
         let hidden = linear(0, HIDDEN, LAST)?;
         Ok(Self { stem, blocks, last, hidden, head: linear(3, classes, HIDDEN)? })
     }
+}
 
+impl Backbone for MobileNet {
     /// x [N, C, H, W] → what `head` reads, [N, 1280].
-    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let x = pass.enter(x);
         let h = self.stem.forward(x, pass);
         let h = self.blocks.iter().fold(h, |h, block| block.forward(h, pass));
@@ -158,40 +172,44 @@ impl MobileNet {
         let h = pass.means(h);
         pass.dropout(hard_swish(self.hidden.forward(h)), DROPOUT)
     }
+
+    fn head(&self) -> &Linear {
+        &self.head
+    }
 }
 
 /// A convolution [out, input, side, side] and its normalisation.
 fn conv_norm(
-    maker: &mut Maker<'_>,
+    builder: &mut ParamBuilder<'_>,
     name: &str,
     [out, input, side]: [usize; 3],
     stride: usize,
     activation: Activation,
-) -> Made<ConvNorm> {
+) -> InitResult<ConvNorm> {
     let init = Init::kaiming_normal(out * side * side);
     Ok(ConvNorm {
-        conv: maker.conv(&format!("{name}.0"), [out, input, side, side], (stride, side / 2), init)?,
-        norm: maker.batch_norm(&format!("{name}.1"), out, NORM)?,
+        conv: builder.conv(&format!("{name}.0"), [out, input, side, side], (stride, side / 2), init)?,
+        norm: builder.batch_norm(&format!("{name}.1"), out, NORM)?,
         activation,
     })
 }
 
-fn inverted(maker: &mut Maker<'_>, name: &str, input: usize, line: Line) -> Made<InvertedResidual> {
+fn inverted(builder: &mut ParamBuilder<'_>, name: &str, input: usize, line: Line) -> InitResult<InvertedResidual> {
     let (side, inside, out, squeezes, hard_swish, stride) = line;
     let activation = if hard_swish { Activation::HardSwish } else { Activation::Relu };
     let mut parts = (0..).map(|part| format!("{name}.{part}"));
     let mut next = || parts.next().unwrap_or_default();
     let expand = match inside == input {
         true => None,
-        false => Some(conv_norm(maker, &next(), [inside, input, 1], 1, activation)?),
+        false => Some(conv_norm(builder, &next(), [inside, input, 1], 1, activation)?),
     };
-    let mut depthwise = conv_norm(maker, &next(), [inside, 1, side], stride, activation)?;
+    let mut depthwise = conv_norm(builder, &next(), [inside, 1, side], stride, activation)?;
     depthwise.conv = depthwise.conv.depthwise();
     let squeeze = match squeezes {
-        true => Some(squeeze_excite(maker, &next(), inside)?),
+        true => Some(squeeze_excite(builder, &next(), inside)?),
         false => None,
     };
-    let project = conv_norm(maker, &next(), [out, inside, 1], 1, Activation::None)?;
+    let project = conv_norm(builder, &next(), [out, inside, 1], 1, Activation::None)?;
     Ok(InvertedResidual { expand, depthwise, squeeze, project, residual: stride == 1 && input == out })
 }
 
@@ -202,11 +220,11 @@ fn squeezed(channels: usize) -> usize {
     if 10 * rounded < 9 * wanted { rounded + 8 } else { rounded }
 }
 
-fn squeeze_excite(maker: &mut Maker<'_>, name: &str, channels: usize) -> Made<SqueezeExcite> {
+fn squeeze_excite(builder: &mut ParamBuilder<'_>, name: &str, channels: usize) -> InitResult<SqueezeExcite> {
     let small = squeezed(channels);
     let mut conv = |part: &str, out: usize, input: usize| {
         let init = [Init::kaiming_normal(out), Init::Full(0.0)];
-        maker.biased_conv(&format!("{name}.{part}"), [out, input, 1, 1], (1, 0), init)
+        builder.biased_conv(&format!("{name}.{part}"), [out, input, 1, 1], (1, 0), init)
     };
     Ok(SqueezeExcite { fc1: conv("fc1", small, channels)?, fc2: conv("fc2", channels, small)? })
 }

@@ -1,11 +1,11 @@
-//! Classifiers q(y|x): the architectures of EBO and BLC, each file its paper, with torchvision's parameter names, so that its
-//! weight files open here.
+//! Classifiers q(y|x): the architectures of EBO and BLC, each file its paper, with torchvision's
+//! parameter names, so that its weight files open here.
 //!
 //! | file | what |
 //! |---|---|
-//! | `architecture`, `work` | the networks by name; how much each computes |
+//! | `architecture`, `descriptor` | the networks by name; what the file of each says of it |
 //! | `linear`, `mlp`, `mnist_convnet`, `alexnet`, `resnet`, `wide_resnet`, `mobilenet`, `convnext`, `vit`, `swin` | one network each |
-//! | `layers`, `maker` | the layers they share; their parameters by name, given or drawn |
+//! | `layers`, `builder` | the layers they share; their parameters by name, given or drawn |
 //! | `compute`, `host` | what computes the layers: burn's tensors on any device; in training on the CPU our own kernels |
 //! | `spec`, `train`, `piece` | how a classifier is trained; one step; the gradients of a piece of a batch |
 //! | `checkpoint`, `scaled`, `onnx` | trained classifiers in files: ours and torchvision's with the scale of their input, anybody's as ONNX |
@@ -16,28 +16,30 @@ mod architecture;
 mod checkpoint;
 mod compute;
 mod convnext;
+mod cpu;
+mod descriptor;
 pub mod features;
-mod host;
+mod flops;
+mod init;
 mod layers;
 mod linear;
-mod maker;
+mod micro_batch;
 mod mlp;
 mod mnist_convnet;
 mod mobilenet;
 pub mod onnx;
-mod piece;
 mod resnet;
 mod scaled;
 mod spec;
 mod swin;
 mod train;
+mod transformer;
 mod vit;
 mod wide_resnet;
-mod work;
 
 use burn::module::Module;
 use burn::tensor::ops::{InterpolateMode, InterpolateOptions};
-use burn::tensor::{DType, Device, Element, Tensor, TensorData, module::interpolate};
+use burn::tensor::{DType, Device, Tensor, TensorData, module::interpolate};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
@@ -46,22 +48,19 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters;
 use crate::flow::weights::Weights;
-use crate::kernels::Real;
 use crate::units::Seed;
 
 pub use architecture::Architecture;
-pub use checkpoint::{Asked, CheckpointClassifier, CheckpointOptions, Description, STATE};
-use compute::{Layers, OnHost};
-use host::Maps;
-use layers::Linear;
+use architecture::Network;
+pub use checkpoint::{CheckpointClassifier, CheckpointOptions, Description, ExpectedImages, STATE};
+use compute::Layers;
+use descriptor::Backbone;
+use flops::{FlopCounter, Size};
+use init::{Finished, Names, ParamBuilder};
 pub use layers::Pass;
-use maker::{Finished, Made, Maker, Names};
-use resnet::ResNetConfig;
 pub use scaled::{InputScale, PASS, Scaled};
 pub use spec::{Labels, Normalisation, Optimizer, TrainingSpec};
 pub use train::{Saved, StepLoss, Trainee};
-use vit::VitConfig;
-use work::{Size, Work};
 
 /// A network for images of one shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -109,98 +108,6 @@ impl ClassifierConfig {
     }
 }
 
-/// The parameters of one of the networks.
-#[derive(Module, Debug)]
-#[expect(clippy::large_enum_variant, reason = "a classifier is one of them; there are no arrays of them")]
-enum Network {
-    Linear(linear::LinearClassifier),
-    Mlp(mlp::Mlp),
-    ConvNet(mnist_convnet::ConvNet),
-    AlexNet(alexnet::AlexNet),
-    ResNet(resnet::ResNet),
-    WideResNet(wide_resnet::WideResNet),
-    MobileNet(mobilenet::MobileNet),
-    ConvNext(convnext::ConvNext),
-    Vit(vit::VisionTransformer),
-    Swin(swin::Swin),
-}
-
-impl Network {
-    fn make(maker: &mut Maker<'_>, config: &ClassifierConfig) -> Made<Self> {
-        let (shape, k) = (config.input(), config.classes);
-        let c = shape.channels;
-        Ok(match config.architecture {
-            Architecture::Linear => Self::Linear(linear::LinearClassifier::make(maker, shape.dims(), k)?),
-            Architecture::Mlp500 => Self::Mlp(mlp::Mlp::make(maker, shape.dims(), k)?),
-            Architecture::Convnet => Self::ConvNet(mnist_convnet::ConvNet::make(maker, shape, k)?),
-            Architecture::AlexNet => Self::AlexNet(alexnet::AlexNet::make(maker, c, k)?),
-            Architecture::ResNet18 => Self::ResNet(resnet::ResNet::make(maker, ResNetConfig::RESNET_18, c, k)?),
-            Architecture::ResNet50 => Self::ResNet(resnet::ResNet::make(maker, ResNetConfig::RESNET_50, c, k)?),
-            Architecture::WideResNet => Self::WideResNet(wide_resnet::WideResNet::make(maker, c, k)?),
-            Architecture::MobileNet => Self::MobileNet(mobilenet::MobileNet::make(maker, c, k)?),
-            Architecture::ConvNext => Self::ConvNext(convnext::ConvNext::make(maker, c, k)?),
-            Architecture::VitSmall => Self::Vit(vit::VisionTransformer::make(maker, VitConfig::SMALL, shape, k)?),
-            Architecture::VitB16 => Self::Vit(vit::VisionTransformer::make(maker, VitConfig::B_16, shape, k)?),
-            Architecture::SwinT => Self::Swin(swin::Swin::make(maker, c, k)?),
-        })
-    }
-
-    /// What the last linear map reads, [N, d].
-    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        match self {
-            Self::Linear(network) => network.features(x),
-            Self::Mlp(network) => network.features(x),
-            Self::ConvNet(network) => network.features(x, pass),
-            Self::AlexNet(network) => network.features(x, pass),
-            Self::ResNet(network) => network.features(pass.enter(x), pass),
-            Self::WideResNet(network) => network.features(pass.enter(x), pass),
-            Self::MobileNet(network) => network.features(x, pass),
-            Self::ConvNext(network) => network.features(x, pass),
-            Self::Vit(network) => network.features(x, pass),
-            Self::Swin(network) => network.features(x, pass),
-        }
-    }
-
-    /// [`Self::features`] by our own kernels, of those networks that they know.
-    fn features_on_host<T: Real + Element>(&self, x: Maps, layers: &mut OnHost<'_, T>) -> Option<Maps> {
-        match self {
-            Self::ResNet(network) => Some(network.features(x, layers)),
-            Self::WideResNet(network) => Some(network.features(x, layers)),
-            Self::Vit(network) => Some(network.features(x, layers)),
-            _ => None,
-        }
-    }
-
-    /// Products of two numbers for one image of a size, of those networks whose layers count them.
-    fn products(&self, size: Size) -> Option<usize> {
-        let mut work = Work::default();
-        let features = match self {
-            Self::ResNet(network) => network.features(size, &mut work),
-            Self::WideResNet(network) => network.features(size, &mut work),
-            Self::Vit(network) => network.features(size, &mut work),
-            _ => return None,
-        };
-        work.linear(self.head(), features);
-        Some(work.products)
-    }
-
-    /// The last linear map.
-    fn head(&self) -> &Linear {
-        match self {
-            Self::Linear(network) => &network.fc,
-            Self::Mlp(network) => &network.fc2,
-            Self::ConvNet(network) => &network.fc2,
-            Self::AlexNet(network) => &network.head,
-            Self::ResNet(network) => &network.fc,
-            Self::WideResNet(network) => &network.fc,
-            Self::MobileNet(network) => &network.head,
-            Self::ConvNext(network) => &network.head,
-            Self::Vit(network) => &network.head,
-            Self::Swin(network) => &network.head,
-        }
-    }
-}
-
 /// A network on a device.
 #[derive(Debug, Clone)]
 pub struct Classifier {
@@ -232,8 +139,9 @@ impl Classifier {
         Self::make(config, weights, None, device, precision)
     }
 
-    /// A network from arrays of another task, such as torchvision's of ImageNet: the head is drawn anew where it is missing or for
-    /// another number of classes, and a Vision Transformer's positions are resampled where they are of images of another size.
+    /// A network from arrays of another task, such as torchvision's of ImageNet: the head is drawn
+    /// anew where it is missing or for another number of classes, and a Vision Transformer's
+    /// positions are resampled where they are of images of another size.
     ///
     /// # Errors
     /// Names an array that is missing, misshapen or too many.
@@ -271,9 +179,10 @@ impl Classifier {
         config.validate()?;
         weights.0.retain(|name, _| !is_computed(name));
         let misfit = |e: String| Error::input(format!("weights do not fit {}: {e}", config.architecture.label()));
-        let mut maker = Maker::new(weights, draw.map(|(seed, _)| seed), device, precision);
-        let network = Network::make(&mut maker, config).map_err(misfit)?;
-        let Finished { names, drawn, left } = maker.finish();
+        let mut builder = ParamBuilder::new(weights, draw.map(|(seed, _)| seed), device, precision);
+        let network =
+            Network::build(config.architecture, &mut builder, config.input(), config.classes).map_err(misfit)?;
+        let Finished { names, drawn, left } = builder.finish();
         if let Some(name) = left.0.keys().next() {
             return Err(misfit(format!("array '{name}' has no place in it")));
         }
@@ -321,11 +230,14 @@ impl Classifier {
         parameters::to_weights_by(&self.network, &|_, id| self.names.get(&id).cloned().unwrap_or_default())
     }
 
-    /// Products of two numbers that the answer for one image takes, those with padding not counted; `None` of networks whose
-    /// layers do not count them.
-    pub fn products_per_image(&self) -> Option<f64> {
-        let ImageShape { channels, height, width } = self.config.input();
-        self.network.products(Size { side: [height, width], channels }).map(|products| products as f64)
+    /// Multiply-accumulates for the answer to one image, those with padding not counted; `None` of
+    /// networks whose layers are not counted.
+    pub fn macs_per_image(&self) -> Option<f64> {
+        let ImageShape { height, width, .. } = self.config.input();
+        let mut counter = FlopCounter::default();
+        let features = self.network.features_by(Size { side: [height, width] }, &mut counter)?;
+        counter.linear(self.network.head(), features);
+        Some(counter.macs as f64)
     }
 
     /// Trained numbers; running statistics do not count.
@@ -337,8 +249,8 @@ impl Classifier {
     }
 }
 
-/// Images [N, C, H, W] of other sides: bilinear, the borders of the first and last pixels kept in place (torch's
-/// `align_corners=False`), without smoothing where they shrink.
+/// Images [N, C, H, W] of other sides: bilinear, the borders of the first and last pixels kept in
+/// place (torch's `align_corners=False`), without smoothing where they shrink.
 fn resized(x: Tensor<4>, [height, width]: [usize; 2]) -> Tensor<4> {
     match x.dims() {
         [_, _, h, w] if (h, w) == (height, width) => x,

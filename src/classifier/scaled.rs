@@ -1,4 +1,5 @@
-//! A classifier with the scale of its input: what a trained one needs to answer about images of the world.
+//! A classifier with the scale of its input: what a trained one needs to answer about images of the
+//! world.
 
 use serde::{Deserialize, Serialize};
 
@@ -64,8 +65,9 @@ impl Scaled {
 pub struct InputScale(Vec<(f32, f32)>);
 
 impl InputScale {
-    /// The scale of a normalisation; the values of images (NCHW) that set it are asked for only where they are needed.
-    /// `range` holds the ends of the range of pixels, which ImageNet's figures take to be 0 and 1.
+    /// The scale of a normalisation; the values of images (NCHW) that set it are asked for only
+    /// where they are needed. `range` holds the ends of the range of pixels, which ImageNet's
+    /// figures take to be 0 and 1.
     ///
     /// # Errors
     /// Those of `images`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 
 /// What a classifier is told about an image's class.
@@ -16,7 +16,8 @@ pub enum Labels {
     Posterior,
     /// The class of largest posterior (BLC §4.2, its one-hot baseline).
     Argmax,
-    /// The drawn label with ε of its weight spread evenly over all classes (Szegedy et al. 2016, label smoothing).
+    /// The drawn label with ε of its weight spread evenly over all classes (Szegedy et al. 2016,
+    /// label smoothing).
     Smoothed,
 }
 
@@ -67,11 +68,13 @@ pub enum Normalisation {
     /// Every channel with mean 0 and standard deviation 1 over the training images.
     #[default]
     Standard,
-    /// ImageNet's means and standard deviations, of values between 0 and 1, as BLC does and torchvision's weights expect.
+    /// ImageNet's means and standard deviations, of values between 0 and 1, as BLC does and
+    /// torchvision's weights expect.
     Imagenet,
 }
 
-/// ImageNet's means and standard deviations of red, green and blue between 0 and 1, as torchvision's weights expect them.
+/// ImageNet's means and standard deviations of red, green and blue between 0 and 1, as
+/// torchvision's weights expect them.
 pub(super) const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224, 0.225]];
 
 /// Training of a classifier. Defaults are BLC's settings (App. G).
@@ -79,10 +82,11 @@ pub(super) const IMAGENET: [[f64; 3]; 2] = [[0.485, 0.456, 0.406], [0.229, 0.224
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct TrainingSpec {
     /// Passes over the training images; 0 where `steps` says how long.
-    #[serde(default = "unsaid", skip_serializing_if = "is_none")]
+    #[serde(default = "unset", skip_serializing_if = "is_none")]
     pub epochs: usize,
-    /// Optimisation steps, however many images there are, in place of `epochs`. With a number of epochs, more images are more
-    /// steps, too, and what comes of them cannot be told from what comes of data.
+    /// Optimisation steps, however many images there are, in place of `epochs`. With a number of
+    /// epochs, more images are more steps, too, and what comes of them cannot be told from what
+    /// comes of data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<usize>,
     /// Images in one step, at most: an epoch is cut into steps of nearly equal size.
@@ -101,23 +105,26 @@ pub struct TrainingSpec {
     pub final_rate: f64,
     /// The global gradient norm is clipped to this; 0 switches clipping off.
     pub max_grad_norm: f64,
-    /// Images are moved by up to so many pixels in each direction, anew in every epoch. A moved image has another posterior: off
-    /// by default.
+    /// Images are moved by up to so many pixels in each direction, anew in every epoch. A moved
+    /// image has another posterior: off by default.
     pub shift: usize,
     /// Images are mirrored left to right by chance. Off by default, for the same reason.
     pub mirror: bool,
     /// How images are scaled before they enter.
     pub input: Normalisation,
-    /// Side to which images are first scaled, bilinearly, for networks that need large ones; as they are, where absent.
+    /// Side to which images are first scaled, bilinearly, for networks that need large ones; as
+    /// they are, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resize: Option<usize>,
     /// Format of the products of convolutions and linear maps.
-    pub products: Products,
-    /// ε of smoothed labels. Not written where it is the usual 0.1, so that cells of older runs keep their names.
+    pub products: MatmulPrecision,
+    /// ε of smoothed labels. Not written where it is the usual 0.1, so that cells of older runs
+    /// keep their names.
     #[serde(skip_serializing_if = "is_usual")]
     pub label_smoothing: f64,
-    /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of the spec because batch
-    /// normalisation sees one piece at a time and sums in another order round differently.
+    /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of
+    /// the spec because batch normalisation sees one piece at a time and sums in another order
+    /// round differently.
     pub shards: usize,
 }
 
@@ -125,7 +132,7 @@ pub struct TrainingSpec {
 const EPOCHS: usize = 40;
 
 /// Stands for epochs that a file does not give, until it is known whether it gives steps.
-fn unsaid() -> usize {
+fn unset() -> usize {
     usize::MAX
 }
 
@@ -142,11 +149,11 @@ impl Serialize for TrainingSpec {
 impl<'de> Deserialize<'de> for TrainingSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
         let read = Self::deserialize(deserializer)?;
-        let unsaid = read.epochs == unsaid();
+        let unset = read.epochs == unset();
         match read.steps {
-            Some(_) if !unsaid => Err(serde::de::Error::custom(ONE_OF_THEM)),
+            Some(_) if !unset => Err(serde::de::Error::custom(ONE_OF_THEM)),
             Some(_) => Ok(Self { epochs: 0, ..read }),
-            None if unsaid => Ok(Self { epochs: EPOCHS, ..read }),
+            None if unset => Ok(Self { epochs: EPOCHS, ..read }),
             None => Ok(read),
         }
     }
@@ -179,7 +186,7 @@ impl Default for TrainingSpec {
             mirror: false,
             input: Normalisation::Standard,
             resize: None,
-            products: Products::F32,
+            products: MatmulPrecision::F32,
             label_smoothing: LABEL_SMOOTHING,
             shards: 1,
         }
@@ -213,7 +220,8 @@ impl TrainingSpec {
         }
     }
 
-    /// With other values for some of its keys, where `steps` takes the place of `epochs` and they that of `steps`.
+    /// With other values for some of its keys, where `steps` takes the place of `epochs` and they
+    /// that of `steps`.
     ///
     /// # Errors
     /// Names the key or the number that is wrong.
@@ -253,7 +261,8 @@ impl TrainingSpec {
         }
     }
 
-    /// Learning rate of step `step` of `total`, from 0: linear warm-up, then a cosine down to `final_rate` of the peak.
+    /// Learning rate of step `step` of `total`, from 0: linear warm-up, then a cosine down to
+    /// `final_rate` of the peak.
     pub fn rate(&self, step: usize, total: usize) -> f64 {
         let warm_up = (self.warm_up * total as f64).floor();
         let step = step as f64;

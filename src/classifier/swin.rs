@@ -1,19 +1,22 @@
-//! Swin-T: "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows" (Liu et al. 2021), as torchvision builds it.
+//! Swin-T: "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows" (Liu et al.
+//! 2021), as torchvision builds it.
 //!
 //! ```text
 //! patches 4×4 → norm → 4 stages of blocks (96, 192, 384, 768 channels), between them four neighbours merged → norm → mean → linear
 //! block: x + attention(norm x) in windows of 7×7, every second block's shifted by 3; then x + mlp(norm x)
 //! ```
 //!
-//! Maps that windows do not tile are padded with zeros; where one window covers a side, nothing is shifted along it.
+//! Maps that windows do not tile are padded with zeros; where one window covers a side, nothing is
+//! shifted along it.
 
 use burn::module::{Module, Param};
 use burn::tensor::activation::{gelu, softmax};
 use burn::tensor::ops::PadMode;
 use burn::tensor::{Int, Tensor, TensorData};
 
+use super::descriptor::{Backbone, Descriptor, Side};
+use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Conv, LayerNorm, Linear, Pass, channels_last};
-use super::maker::{Init, Made, Maker};
 use crate::device::bounded;
 
 const WIDTHS: [usize; 4] = [96, 192, 384, 768];
@@ -25,9 +28,11 @@ const WINDOW: usize = 7;
 /// Tokens of a window.
 const TOKENS: usize = WINDOW * WINDOW;
 const EPS: f64 = 1e-5;
-/// Probability with which the last block's branches are dropped; it grows linearly from 0 at the first.
+/// Probability with which the last block's branches are dropped; it grows linearly from 0 at the
+/// first.
 const STOCHASTIC_DEPTH: f64 = 0.2;
-/// Tokens of different regions that a shift brought into one window: their scores are lowered by this.
+/// Tokens of different regions that a shift brought into one window: their scores are lowered by
+/// this.
 const APART: f32 = -100.0;
 const INIT: [Init; 2] = [Init::TruncatedNormal(0.02), Init::Full(0.0)];
 
@@ -97,7 +102,8 @@ fn relative_index() -> [i64; TOKENS * TOKENS] {
     })
 }
 
-/// 0 between tokens of one region and −100 between those a shift brought together, [windows, 49, 49].
+/// 0 between tokens of one region and −100 between those a shift brought together, [windows, 49,
+/// 49].
 fn regions_mask([high, wide]: [usize; 2], shift: [usize; 2], like: &Tensor<4>) -> Tensor<3> {
     // Along each side: what stays, the last window's stationary part, and what came around.
     let region = |at: usize, side: usize, shift: usize| match at {
@@ -177,6 +183,15 @@ impl PatchMerging {
     }
 }
 
+/// Swin-T.
+pub const SWIN_T: Descriptor<Swin> = Descriptor {
+    name: "swin-t",
+    label: "Swin-T",
+    head: "head",
+    side: Side::AtLeast(4),
+    build: |builder, shape, classes| Swin::new(builder, shape.channels, classes),
+};
+
 /// All parameters of a Swin Transformer.
 #[derive(Module, Debug)]
 pub struct Swin {
@@ -191,33 +206,35 @@ pub struct Swin {
 
 impl Swin {
     /// For images of so many channels, with sides of at least 4.
-    pub fn make(maker: &mut Maker<'_>, channels: usize, classes: usize) -> Made<Self> {
+    fn new(builder: &mut ParamBuilder<'_>, channels: usize, classes: usize) -> InitResult<Self> {
         // The first convolution starts as torch starts it, not as the rest.
         let stem_init = Init::fan_in(16 * channels);
-        let stem = maker.biased_conv("features.0.0", [WIDTHS[0], channels, 4, 4], (4, 0), [stem_init; 2])?;
-        let stem_norm = maker.layer_norm("features.0.2", WIDTHS[0], EPS)?;
+        let stem = builder.biased_conv("features.0.0", [WIDTHS[0], channels, 4, 4], (4, 0), [stem_init; 2])?;
+        let stem_norm = builder.layer_norm("features.0.2", WIDTHS[0], EPS)?;
         let last = BLOCKS.iter().sum::<usize>() - 1;
         let (mut stages, mut mergings, mut index) = (Vec::new(), Vec::new(), 0);
         for (s, &width) in WIDTHS.iter().enumerate() {
             if s > 0 {
-                mergings.push(merging(maker, &format!("features.{}", 2 * s), WIDTHS[s - 1])?);
+                mergings.push(merging(builder, &format!("features.{}", 2 * s), WIDTHS[s - 1])?);
             }
             let mut stage = Vec::new();
             for b in 0..BLOCKS[s] {
                 let dropped = STOCHASTIC_DEPTH * index as f64 / last as f64;
                 let shift = if b % 2 == 1 { WINDOW / 2 } else { 0 };
-                stage.push(block(maker, &format!("features.{}.{b}", 2 * s + 1), width, shift, dropped)?);
+                stage.push(block(builder, &format!("features.{}.{b}", 2 * s + 1), width, shift, dropped)?);
                 index += 1;
             }
             stages.push(stage);
         }
-        let norm = maker.layer_norm("norm", WIDTHS[3], EPS)?;
-        let head = maker.linear("head", [classes, WIDTHS[3]], INIT)?;
+        let norm = builder.layer_norm("norm", WIDTHS[3], EPS)?;
+        let head = builder.linear("head", [classes, WIDTHS[3]], INIT)?;
         Ok(Self { stem, stem_norm, stages, mergings, norm, head })
     }
+}
 
+impl Backbone for Swin {
     /// x [N, C, H, W] → what `head` reads, [N, 768].
-    pub fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
         let mut h = self.stem_norm.forward(channels_last(self.stem.forward(x)));
         for (s, stage) in self.stages.iter().enumerate() {
             if let Some(merging) = s.checked_sub(1).and_then(|s| self.mergings.get(s)) {
@@ -229,33 +246,37 @@ impl Swin {
         let tokens = self.norm.forward(h).reshape([n, high * wide, c]);
         tokens.mean_dim(1).reshape([n, c])
     }
+
+    fn head(&self) -> &Linear {
+        &self.head
+    }
 }
 
-fn merging(maker: &mut Maker<'_>, name: &str, c: usize) -> Made<PatchMerging> {
-    let weight = maker.param(&format!("{name}.reduction.weight"), [2 * c, 4 * c], INIT[0])?;
+fn merging(builder: &mut ParamBuilder<'_>, name: &str, c: usize) -> InitResult<PatchMerging> {
+    let weight = builder.param(&format!("{name}.reduction.weight"), [2 * c, 4 * c], INIT[0])?;
     Ok(PatchMerging {
-        norm: maker.layer_norm(&format!("{name}.norm"), 4 * c, EPS)?,
+        norm: builder.layer_norm(&format!("{name}.norm"), 4 * c, EPS)?,
         reduction: Linear { weight, bias: None },
     })
 }
 
-fn block(maker: &mut Maker<'_>, name: &str, c: usize, shift: usize, dropped: f64) -> Made<Block> {
+fn block(builder: &mut ParamBuilder<'_>, name: &str, c: usize, shift: usize, dropped: f64) -> InitResult<Block> {
     let pairs = (2 * WINDOW - 1) * (2 * WINDOW - 1);
     let attn = format!("{name}.attn");
-    let table = maker.param(&format!("{attn}.relative_position_bias_table"), [pairs, c / HEAD], INIT[0])?;
+    let table = builder.param(&format!("{attn}.relative_position_bias_table"), [pairs, c / HEAD], INIT[0])?;
     let attn = WindowAttention {
         relative_position_bias_table: table,
-        qkv: maker.linear(&format!("{attn}.qkv"), [3 * c, c], INIT)?,
-        proj: maker.linear(&format!("{attn}.proj"), [c, c], INIT)?,
+        qkv: builder.linear(&format!("{attn}.qkv"), [3 * c, c], INIT)?,
+        proj: builder.linear(&format!("{attn}.proj"), [c, c], INIT)?,
         shift,
     };
     let mut mlp =
-        |number: usize, out: usize, input: usize| maker.linear(&format!("{name}.mlp.{number}"), [out, input], INIT);
+        |number: usize, out: usize, input: usize| builder.linear(&format!("{name}.mlp.{number}"), [out, input], INIT);
     let mlp = [mlp(0, 4 * c, c)?, mlp(3, c, 4 * c)?];
     Ok(Block {
-        norm1: maker.layer_norm(&format!("{name}.norm1"), c, EPS)?,
+        norm1: builder.layer_norm(&format!("{name}.norm1"), c, EPS)?,
         attn,
-        norm2: maker.layer_norm(&format!("{name}.norm2"), c, EPS)?,
+        norm2: builder.layer_norm(&format!("{name}.norm2"), c, EPS)?,
         mlp,
         dropped,
     })

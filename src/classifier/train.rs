@@ -5,10 +5,11 @@ use burn::optim::momentum::MomentumConfig;
 use burn::optim::{ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
 use burn::tensor::{Device, Tensor};
 
-use super::host::Host;
-use super::layers::{Pass, Settle};
+use super::cpu::Tape;
+use super::descriptor::Backbone;
+use super::layers::{Pass, ReplaceStatistics};
 use super::linear::LinearClassifier;
-use super::piece::Piece;
+use super::micro_batch::MicroBatch;
 use super::spec::{Optimizer, TrainingSpec};
 use super::{Classifier, ClassifierConfig, Network};
 use crate::device::in_batches;
@@ -44,7 +45,9 @@ pub struct Trainee {
     spec: TrainingSpec,
     seed: Seed,
     /// Memory of our own kernels, from step to step.
-    hosts: Pool<Host<f32>>,
+    tapes: Pool<Tape<f32>>,
+    /// Whether our own kernels train the network.
+    on_cpu: bool,
 }
 
 fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
@@ -62,7 +65,8 @@ fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
 }
 
 impl Trainee {
-    /// A classifier at its start on `device`; `seed` is that of its parameters and of dropped units.
+    /// A classifier at its start on `device`; `seed` is that of its parameters and of dropped
+    /// units.
     ///
     /// # Errors
     /// When the network does not fit the images.
@@ -71,7 +75,8 @@ impl Trainee {
         Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
-    /// The same classifier at the same start in 64 bits on the CPU, by burn's tensors: what the steps of a device are held against.
+    /// The same classifier at the same start in 64 bits on the CPU, by burn's tensors: what the
+    /// steps of a device are held against.
     ///
     /// # Errors
     /// When the network does not fit the images.
@@ -127,7 +132,8 @@ impl Trainee {
         device: &Device,
     ) -> Result<Self> {
         spec.products.check(device)?;
-        Ok(Self { classifier, optimizer, spec: *spec, seed, hosts: Pool::default() })
+        let on_cpu = classifier.trains_on_cpu(spec.products);
+        Ok(Self { classifier, optimizer, spec: *spec, seed, tapes: Pool::default(), on_cpu })
     }
 
     /// What it takes to go on later.
@@ -144,8 +150,9 @@ impl Trainee {
         Classifier { network: self.classifier.network.valid(), ..self.classifier.clone() }
     }
 
-    /// Moves the parameters by one step on images [N, C, H, W] that were told `targets` [N, K]. Chance depends on `index`, the
-    /// number of the step, alone. A gradient that is not finite moves nothing.
+    /// Moves the parameters by one step on images [N, C, H, W] that were told `targets` [N, K].
+    /// Chance depends on `index`, the number of the step, alone. A gradient that is not finite
+    /// moves nothing.
     ///
     /// # Errors
     /// When the device fails.
@@ -158,11 +165,12 @@ impl Trainee {
         let Gradients { sums, cross_entropy, norm } =
             cut.fit(&device, |cut| self.gradients(images, targets, index, cut))?;
         if cross_entropy.is_finite() && norm.is_finite() {
-            // Taken out, so that nobody else holds the weights and they are moved where they lie.
+            // GradientCollector out, so that nobody else holds the weights and they are moved where
+            // they lie.
             let rest = Network::Linear(LinearClassifier { fc: self.classifier.network.head().clone() });
             let network = std::mem::replace(&mut self.classifier.network, rest);
             let network = self.optimizer.step(rate, network, sums.grads);
-            self.classifier.network = network.map(&mut Settle(mean_statistics(sums.others, n)));
+            self.classifier.network = network.map(&mut ReplaceStatistics(mean_statistics(sums.others, n)));
         }
         Ok(StepLoss { cross_entropy, grad_norm: norm })
     }
@@ -173,13 +181,12 @@ impl Trainee {
         let pieces = images.chunks(cut.piece * dims).zip(targets.chunks(cut.piece * k)).enumerate().collect();
         let chance = self.seed.split("chance").split(&index.to_string());
         let (products, classifier) = (self.spec.products, &self.classifier);
-        let on_host = classifier.network.trains_on_host(&classifier.device(), classifier.dtype, products);
         let mut sums = in_pieces(&classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
-            let piece = Piece { images, targets, share: (cut.images as f64).recip() };
-            let own = if on_host { classifier.gradients_on_host(&network, piece, &self.hosts)? } else { None };
+            let batch = MicroBatch { images, targets, share: (cut.images as f64).recip() };
+            let own = if self.on_cpu { classifier.gradients_on_cpu(&network, batch, &self.tapes)? } else { None };
             let found = match own {
                 Some(found) => found,
-                None => classifier.gradients(&network, piece, products, Pass::training(chance.rng(i as u64)))?,
+                None => classifier.gradients(&network, batch, products, Pass::training(chance.rng(i as u64)))?,
             };
             Ok((vec![found.loss], found.grads, (images.len() / dims, found.moved)))
         })?;
@@ -226,7 +233,8 @@ impl Classifier {
         Ok(answers.concat())
     }
 
-    /// What `pass` makes of images [N, C, H, W], `batch` at once and fewer where the device has no memory for them.
+    /// What `pass` makes of images [N, C, H, W], `batch` at once and fewer where the device has no
+    /// memory for them.
     pub(super) fn in_batches<T>(
         &self,
         images: &[f32],
@@ -250,7 +258,7 @@ mod tests {
     use super::*;
     use crate::classifier::Architecture;
     use crate::data::ImageShape;
-    use crate::device::Products;
+    use crate::device::MatmulPrecision;
     use crate::flow::base::latents;
     use burn::tensor::TensorData;
 
@@ -316,8 +324,8 @@ mod tests {
     #[test]
     fn narrow_products_are_near_those_of_32_bits() {
         let of = |products| trained(Architecture::ResNet18, &TrainingSpec { products, ..Default::default() }, 1).1[0];
-        let exact = of(Products::F32);
-        for products in [Products::Bf16, Products::F16] {
+        let exact = of(MatmulPrecision::F32);
+        for products in [MatmulPrecision::Bf16, MatmulPrecision::F16] {
             let found = of(products);
             assert!((found.cross_entropy - exact.cross_entropy).abs() < 0.05, "{products:?}: {found:?} {exact:?}");
             assert!((found.grad_norm / exact.grad_norm - 1.0).abs() < 0.1, "{products:?}: {found:?} {exact:?}");
@@ -333,7 +341,8 @@ mod tests {
         let (x, _) = batch(12);
         let mut pass = Pass::evaluation();
         let network = before.unwrap();
-        // What the first normalisation sees: the first convolution of the images, by the weights before the step.
+        // What the first normalisation sees: the first convolution of the images, by the weights
+        // before the step.
         let weights = network.to_weights().unwrap();
         let kernel = Tensor::<4>::from_data(
             TensorData::new(weights.0["conv1.weight"].values.clone(), [64, 3, 7, 7]),

@@ -18,7 +18,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::device::Products;
+use super::output::Output;
+use crate::data::dataset_formats;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
@@ -101,9 +103,8 @@ pub enum Command {
     Doctor {
         #[command(flatten)]
         device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Compute reference cases on a device and tell whether each is within its bound of what is right.
     Verify(VerifyArgs),
@@ -169,17 +170,15 @@ pub enum Command {
 pub enum OracleCommand {
     /// List the bundled oracles.
     List {
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Describe one oracle.
     Info {
         /// Bundled name, oracle folder, or checkpoint file.
         oracle: String,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: Output,
     },
     /// Train a conditional Glow or a TarFlow on a dataset; goes on where a stopped or killed run was.
     Train {
@@ -198,40 +197,36 @@ pub enum OracleCommand {
     Validate(Box<ValidateArgs>),
     /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
     Precision {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
         /// Samples to compare.
         #[arg(long, default_value_t = crate::validate::IMAGES, value_name = "N")]
         images: usize,
         #[command(flatten)]
-        world: WorldArgs,
-        /// Seed of the samples.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        samples: SamplesArgs,
     },
     /// Measure what pictures of 4 to 16 bits a value keep of the posteriors of a world's samples.
     Depth {
-        /// Bundled name, oracle folder, or checkpoint file.
-        oracle: String,
         /// Samples to compare.
-        #[arg(long, default_value_t = 1000, value_name = "N")]
-        samples: usize,
+        #[arg(long = "samples", id = "samples", default_value_t = 1000, value_name = "N")]
+        n: usize,
         #[command(flatten)]
-        world: WorldArgs,
-        /// Seed of the samples.
-        #[arg(long, default_value_t = 0)]
-        seed: u64,
-        #[command(flatten)]
-        device: DeviceArg,
-        /// Print one JSON document.
-        #[arg(long)]
-        json: bool,
+        samples: SamplesArgs,
     },
+}
+
+/// Samples of an oracle on a device.
+#[derive(Debug, Args)]
+pub struct SamplesArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Seed of the samples.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub device: DeviceArg,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `fetch`.
@@ -242,9 +237,8 @@ pub struct FetchArgs {
     /// Folder that gets a folder of the dataset's name.
     #[arg(long, value_name = "DIR", default_value = "data")]
     pub out: PathBuf,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `sample`.
@@ -270,7 +264,7 @@ pub struct SampleArgs {
     pub compute: Compute,
     /// Format of the matrix products that draw the images, where device and oracle have it (TarFlow); densities stay in 32 bits.
     #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
-    pub products: Products,
+    pub products: MatmulPrecision,
     #[command(flatten)]
     pub look: LookArgs,
     /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
@@ -282,10 +276,15 @@ pub struct SampleArgs {
     pub json: bool,
 }
 
-fn products(name: &str) -> Result<Products> {
-    let known = [Products::F32, Products::Bf16, Products::F16];
+fn products(name: &str) -> Result<MatmulPrecision> {
+    let known = [MatmulPrecision::F32, MatmulPrecision::Bf16, MatmulPrecision::F16];
     let found = known.into_iter().find(|products| products.name() == name);
     found.ok_or_else(|| Error::input(format!("{name} is none of f32, bf16, f16")))
+}
+
+/// What a command that reads images takes.
+fn input_help() -> String {
+    format!("Image files, a folder, or {} files; `x` of an .npz is in world space", dataset_formats())
 }
 
 /// Arguments of `posterior`.
@@ -293,8 +292,7 @@ fn products(name: &str) -> Result<Products> {
 pub struct PosteriorArgs {
     /// Bundled name, oracle folder, or checkpoint file.
     pub oracle: String,
-    /// `.npz` with `x` in world space, image files, a folder, or an IDX or CIFAR file.
-    #[arg(required = true)]
+    #[arg(required = true, help = input_help())]
     pub input: Vec<PathBuf>,
     #[command(flatten)]
     pub world: WorldArgs,
@@ -309,7 +307,6 @@ pub struct PosteriorArgs {
     pub dequantise: Dequantisation,
     #[command(flatten)]
     pub scale: ScaleArgs,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

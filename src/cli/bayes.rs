@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
 use super::open::open;
-use super::output::print_json;
+use super::output::Output;
 use super::progress::{Bar, Refining};
 use super::sampling;
 use crate::bayes::{
@@ -126,26 +126,25 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let given = given(&args.problem)?;
     let spec = Spec { method: args.method.method(), ..args.problem.spec()? };
     if let Some(taus) = &args.curve {
-        return curve(&given, &taus.0, &spec, args.problem.json);
+        return curve(&given, &taus.0, &spec, args.problem.output);
     }
     let tau = Tau::new(args.tau)?;
     let estimate = bayes_error(&given.classes, tau, &spec, &mut Refining::new("bayes-error"))?;
     let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
     let information = args.information.then(|| information(&given.classes, tau, &spec, &mut silent())).transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
-    if args.problem.json {
-        return print_json(&report);
-    }
-    tell_estimate(&report.estimate);
-    if let Some(slope) = report.slope {
-        println!("dE/dlog τ:    {}", interval(&slope));
-    }
-    if let Some(i) = report.information {
-        println!("A = H(Y|X):   {} nats", interval(&i.aleatoric_nats));
-        println!("I(X;Y):       {} bits", interval(&i.mutual_information_bits));
-        println!("I(X;Y)/H(Y):  {}", interval(&i.normalised));
-    }
-    Ok(())
+    args.problem.output.print(&report, |_| {
+        tell_estimate(&report.estimate);
+        if let Some(slope) = report.slope {
+            println!("dE/dlog τ:    {}", interval(&slope));
+        }
+        if let Some(i) = report.information {
+            println!("A = H(Y|X):   {} nats", interval(&i.aleatoric_nats));
+            println!("I(X;Y):       {} bits", interval(&i.mutual_information_bits));
+            println!("I(X;Y)/H(Y):  {}", interval(&i.normalised));
+        }
+        Ok(())
+    })
 }
 
 pub(super) fn interval(figure: &Figure) -> String {
@@ -186,8 +185,8 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     let given = given(&args.problem)?;
     let spec = args.problem.spec()?;
     let found = tau_of_error(&given.classes, args.target, &spec, &mut Refining::new("tau"))?;
-    if args.problem.json {
-        return print_json(&TauReport {
+    args.problem.output.print(
+        &TauReport {
             figure: found.tau,
             tau: found.tau.value,
             target: found.target,
@@ -198,13 +197,15 @@ pub fn tau(args: &TauArgs) -> Result<()> {
             evaluations: found.evaluations,
             seconds: found.seconds,
             about: About::new(&given, &spec),
-        });
-    }
-    println!("τ:            {}", interval(&found.tau));
-    tell_estimate(&found.achieved);
-    println!("dE/dlog τ:    {}", interval(&found.slope));
-    println!("search:       {} Bayes errors, {:.3} s", found.evaluations, found.seconds);
-    Ok(())
+        },
+        |_| {
+            println!("τ:            {}", interval(&found.tau));
+            tell_estimate(&found.achieved);
+            println!("dE/dlog τ:    {}", interval(&found.slope));
+            println!("search:       {} Bayes errors, {:.3} s", found.evaluations, found.seconds);
+            Ok(())
+        },
+    )
 }
 
 /// The classes at one τ, hardest first.
@@ -286,19 +287,18 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     drop(bar);
     let over_tau = rankings.iter().map(RankingAt::new).collect();
     let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, agreement, about };
-    if args.problem.json {
-        return print_json(&report);
-    }
-    tell_one_vs_rest(&report.one_vs_rest, &given.names);
-    tell_over_tau(&report.over_tau, report.agreement, &given.names);
-    println!("hardest pairs:");
-    let count = given.names.len();
-    let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
-    order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
-    for (i, j) in order.into_iter().take(10) {
-        println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
-    }
-    Ok(())
+    args.problem.output.print(&report, |_| {
+        tell_one_vs_rest(&report.one_vs_rest, &given.names);
+        tell_over_tau(&report.over_tau, report.agreement, &given.names);
+        println!("hardest pairs:");
+        let count = given.names.len();
+        let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
+        order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
+        for (i, j) in order.into_iter().take(10) {
+            println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
+        }
+        Ok(())
+    })
 }
 
 /// One τ of `bayes-error --curve`.
@@ -320,7 +320,7 @@ struct CurveReport<'a> {
 }
 
 /// `bayes-error --curve`.
-fn curve(given: &Given, taus: &[Tau], spec: &Spec, json: bool) -> Result<()> {
+fn curve(given: &Given, taus: &[Tau], spec: &Spec, output: Output) -> Result<()> {
     let mut bar = Bar::new("curve");
     let mut rows = Vec::with_capacity(taus.len());
     for &tau in taus {
@@ -331,13 +331,12 @@ fn curve(given: &Given, taus: &[Tau], spec: &Spec, json: bool) -> Result<()> {
         bar.report(Progress { done: rows.len(), total: taus.len() })?;
     }
     drop(bar);
-    if json {
-        return print_json(&CurveReport { curve: rows, about: About::new(given, spec) });
-    }
-    for CurveRow { tau, bayes_error, slope, .. } in &rows {
-        println!("τ = {tau:<8.4} {}   dE/dlog τ {:.6}", interval(bayes_error), slope.value);
-    }
-    Ok(())
+    output.print(&CurveReport { curve: rows, about: About::new(given, spec) }, |report| {
+        for CurveRow { tau, bayes_error, slope, .. } in &report.curve {
+            println!("τ = {tau:<8.4} {}   dE/dlog τ {:.6}", interval(bayes_error), slope.value);
+        }
+        Ok(())
+    })
 }
 
 #[derive(Serialize)]
@@ -368,16 +367,16 @@ fn published_fraction(name: &str, text: &Option<String>) -> Result<Option<(f64, 
 /// `check`.
 pub fn check(args: &CheckArgs) -> Result<()> {
     let contradictions = if args.papers { papers::contradictions()? } else { claimed(args)? };
-    if args.json {
-        return print_json(&CheckReport { possible: contradictions.is_empty(), contradictions });
-    }
-    if contradictions.is_empty() {
-        println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
-    }
-    for contradiction in &contradictions {
-        println!("impossible: {contradiction}");
-    }
-    Ok(())
+    let report = CheckReport { possible: contradictions.is_empty(), contradictions };
+    args.output.print(&report, |report| {
+        if report.possible {
+            println!("possible: the figures contradict neither each other nor Fano's and Hellman and Raviv's bounds");
+        }
+        for contradiction in &report.contradictions {
+            println!("impossible: {contradiction}");
+        }
+        Ok(())
+    })
 }
 
 /// What contradicts itself in the figures given.

@@ -1,4 +1,5 @@
-//! `bayescope summary RUN --bought CELL`: the images whose labels a strategy bought first, as a list or as a picture.
+//! `bayescope summary RUN --bought CELL`: lists or draws the images whose labels a strategy bought
+//! first.
 
 use std::path::Path;
 
@@ -51,7 +52,7 @@ pub fn bought(folder: &RunFolder, id: &str, png: Option<&Path>, json: bool) -> R
     if !json {
         return print_text(&text(&images, &rounds, classes.as_deref(), sheet));
     }
-    let shown = images.bought.iter().zip(&images.posteriors).map(|(&bought, posterior)| Shown {
+    let shown = images.found.iter().zip(&images.posteriors).map(|(&bought, posterior)| Shown {
         bought,
         entropy_nats: posterior.entropy_nats,
         posterior: &posterior.probabilities,
@@ -67,7 +68,7 @@ fn draw(folder: &RunFolder, images: &BoughtImages, path: &Path) -> Result<()> {
         Some(info) => info.pixels,
         None => read_watched(oracle, &mut Bar::new("reading"))?.0.pixels,
     };
-    if images.bought.is_empty() {
+    if images.found.is_empty() {
         return Err(Error::input(format!("{} bought nothing after its start", images.planned.label())));
     }
     let scale = (SIDE / images.shape.width.max(1)).max(1);
@@ -92,9 +93,9 @@ fn text(images: &BoughtImages, rounds: &[Purchase], classes: Option<&[String]>, 
         text +=
             &format!("{round:>5} {:>7} {aleatoric:>10.4} {epistemic:>10} {entropy:>10} {noise:>8.1}\n", images.len());
     }
-    text += &format!("\nits first {} choices\n", images.bought.len());
+    text += &format!("\nits first {} choices\n", images.found.len());
     text += &format!("{:>7} {:>5}  {:<12} {:<12} {:>10}\n", "image", "round", "drawn label", "Bayes", "H(p) nats");
-    for (one, posterior) in images.bought.iter().zip(&images.posteriors) {
+    for (one, posterior) in images.found.iter().zip(&images.posteriors) {
         let (drawn, bayes) = (name(one.label), name(posterior.decision));
         let entropy = posterior.entropy_nats;
         text += &format!("{:>7} {:>5}  {drawn:<12} {bayes:<12} {entropy:>10.4}\n", one.image, one.round);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::output::print_json;
+use super::output::Output;
 use super::version::features;
 use crate::device::remote::{Answer, round_trip};
 use crate::device::{Address, Candidate, DeviceChoice, DeviceReport, Latency, PORT, candidates, choose};
@@ -32,7 +32,7 @@ struct Report {
 }
 
 /// Prints what this machine offers and what will be used.
-pub fn run(asked: DeviceChoice, json: bool) -> Result<()> {
+pub fn run(asked: DeviceChoice, output: Output) -> Result<()> {
     let (used, problem) = match choose(asked) {
         Ok(chosen) => (Some(chosen.report), None),
         Err(error) => (None, Some(error.to_string())),
@@ -57,7 +57,7 @@ pub fn run(asked: DeviceChoice, json: bool) -> Result<()> {
             .map(|dirs| dirs.data_dir().display().to_string()),
         bundled_oracles: library::names(),
     };
-    if json { print_json(&report) } else { print(&report, latency.as_ref()) }
+    output.print(&report, |report| print(report, latency.as_ref()))
 }
 
 /// Small round trips, one after the other.

@@ -1,7 +1,7 @@
 //! `bayescope evaluate`.
 
 use super::args::EvaluateArgs;
-use super::output::{print_json, print_text};
+use super::output::{Output, print_text};
 use super::task::run_task;
 use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
@@ -25,13 +25,11 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
     if let Some(folder) = &args.report {
         write_report(folder, &report)?;
     }
-    if !args.json {
-        return print_text(&text(&report, args));
-    }
+    let output = Output { json: args.json };
     let evaluated: Vec<Evaluated> = report.models.iter().map(|model| model.evaluated()).collect();
     match evaluated.as_slice() {
-        [only] => print_json(only),
-        all => print_json(&all),
+        [only] => output.print(only, |_| print_text(&text(&report, args))),
+        all => output.print(&all, |_| print_text(&text(&report, args))),
     }
 }
 

@@ -1,23 +1,25 @@
 //! `bayescope evidence`: where in an image the evidence for one class and against another lies.
 
-use crate::oracle::provenance::keep;
-use crate::provenance::Badge;
+use std::path::PathBuf;
 
 use serde::Serialize;
 
 use super::args::EvidenceArgs;
 use super::open::{Opened, with_oracle};
-use super::output::print_json;
-use super::progress::Bar;
 use super::sample::class_of;
+use super::task::run_task;
 use crate::data::write_png;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
 use crate::oracle::classify::read_input;
 use crate::oracle::posterior::Prior;
+use crate::oracle::provenance::{Machine, keep};
 use crate::oracle::world::Settings;
-use crate::units::{Smoothing, Tau};
+use crate::provenance::Badge;
+use crate::task::{Done, OpenOracle, Task, TaskContext};
+use crate::units::{ClassId, Smoothing, Tau};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -26,19 +28,63 @@ struct Report<'a> {
     a: usize,
     against: usize,
     tau: f64,
-    images: Vec<Image<'a>>,
+    images: Vec<Image>,
 }
 
 /// Nats throughout.
 #[derive(Serialize)]
-struct Image<'a> {
-    id: &'a str,
+struct Image {
+    id: String,
     rows: usize,
     columns: usize,
     /// Row by row.
-    cells: &'a [Vec<f64>],
+    cells: Vec<Vec<f64>>,
     sum: f64,
     total: f64,
+}
+
+/// Maps of the evidence for class `a` against class `b` in images of the open oracle's world.
+#[derive(Debug, Clone, PartialEq)]
+struct MapEvidence {
+    /// Names of the images.
+    ids: Vec<String>,
+    /// World-space images, NCHW.
+    x: Vec<f32>,
+    a: ClassId,
+    b: ClassId,
+    settings: Settings,
+    /// Where the maps are drawn.
+    out: Option<PathBuf>,
+}
+
+impl Task for MapEvidence {
+    type Event = ();
+    type Live = ();
+    type Report = Vec<Evidence>;
+
+    fn title(&self) -> String {
+        "Map the evidence".into()
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Vec<Evidence>>> {
+        let OpenOracle { info, world, .. } = cx.oracle()?;
+        let mut maps = Vec::with_capacity(self.ids.len());
+        for x in self.x.chunks(world.shape().dims()) {
+            maps.push(world.evidence(x, self.a, self.b, self.settings.tau)?);
+            cx.report(Progress { done: maps.len(), total: self.ids.len() })?;
+        }
+        let sentence = format!("{} maps of the evidence", maps.len());
+        let Some(path) = &self.out else { return Ok(Done::new(maps, sentence)) };
+        let (shape, pixels) = world.evidence_sheet(&self.x, &maps)?;
+        write_png(path, shape, &pixels)?;
+        let names = world.class_names();
+        let classes = format!("for {}, against {}", names[self.a], names[self.b]);
+        let provenance = info.provenance(Badge::Exact, &self.settings).with("evidence", classes);
+        let provenance = provenance.for_the_eye("colours scaled to the strongest cell of each");
+        let machine = Machine::with(&cx.chosen.report.used);
+        let made = keep(path, "evidence maps", provenance, &machine, &mut silent())?;
+        Ok(Done::new(maps, sentence).made([made]))
+    }
 }
 
 /// Computes and prints.
@@ -48,56 +94,31 @@ pub fn run(args: &EvidenceArgs) -> Result<()> {
     {
         return Err(Error::input(format!("{}: maps are drawn into a .png", path.display())));
     }
-    with_oracle(&args.oracle, &args.compute, |opened, _| explain(opened, args))
+    with_oracle(&args.oracle, &args.compute, |opened, chosen| explain(opened, chosen, args))
 }
 
-fn explain(opened: &Opened, args: &EvidenceArgs) -> Result<()> {
-    let world = &opened.world;
+fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<()> {
+    let (world, names) = (&opened.world, opened.world.class_names());
     // Likelihoods know of no prior, and T smooths posteriors.
-    let prior = Prior::uniform(world.class_names().len());
-    let settings = Settings { tau: Tau::new(args.tau)?, smoothing: Smoothing::ONE, prior };
-    let (a, b) =
-        (class_of("--for ", &args.a, world.class_names())?, class_of("--against ", &args.b, world.class_names())?);
+    let settings = Settings { tau: Tau::new(args.tau)?, smoothing: Smoothing::ONE, prior: Prior::uniform(names.len()) };
+    let (a, b) = (class_of("--for ", &args.a, names)?, class_of("--against ", &args.b, names)?);
     if a == b {
         return Err(Error::input(format!("--for and --against are both {}: evidence is between two classes", args.a)));
     }
-    let how = args.dequantise.single("a map of evidence")?;
-    let read = world.read(read_input(&args.input)?, how)?;
-    let mut bar = Bar::new("explaining");
-    let dims = world.shape().dims();
-    let total = read.x.len() / dims;
-    let mut maps: Vec<Evidence> = Vec::with_capacity(total);
-    for x in read.x.chunks(dims) {
-        maps.push(world.evidence(x, a, b, settings.tau)?);
-        bar.report(Progress { done: maps.len(), total })?;
-    }
-    drop(bar);
-    if let Some(path) = &args.out {
-        let (shape, pixels) = world.evidence_sheet(&read.x, &maps)?;
-        write_png(path, shape, &pixels)?;
-        let classes = format!("for {}, against {}", world.class_names()[a], world.class_names()[b]);
-        let provenance = opened.info.provenance(Badge::Exact, &settings).with("evidence", classes);
-        keep(
-            path,
-            "evidence maps",
-            provenance.for_the_eye("colours scaled to the strongest cell of each"),
-            &opened.machine,
-            &mut silent(),
-        )?;
-    }
-    let rows: Vec<Vec<Vec<f64>>> =
-        maps.iter().map(|map| map.cells.chunks(map.columns).map(<[f64]>::to_vec).collect()).collect();
-    let images = maps.iter().zip(&rows).zip(&read.ids).map(|((map, cells), id)| Image {
-        id,
+    let read = world.read(read_input(&args.input)?, args.dequantise.single("a map of evidence")?)?;
+    let task = MapEvidence { ids: read.ids, x: read.x, a, b, settings, out: args.out.clone() };
+    let maps = run_task(&task, Some(opened), chosen, "explaining")?;
+    let image = |(map, id): (&Evidence, &String)| Image {
+        id: id.clone(),
         rows: map.rows,
         columns: map.columns,
-        cells,
+        cells: map.cells.chunks(map.columns).map(<[f64]>::to_vec).collect(),
         sum: map.sum(),
         total: map.total,
-    });
-    let report =
-        Report { classes: world.class_names(), a, against: b, tau: settings.tau.get(), images: images.collect() };
-    if args.json { print_json(&report) } else { print(&report, args) }
+    };
+    let images = maps.iter().zip(&task.ids).map(image).collect();
+    let report = Report { classes: names, a, against: b, tau: args.tau, images };
+    args.output.print(&report, |report| print(report, args))
 }
 
 fn print(report: &Report<'_>, args: &EvidenceArgs) -> Result<()> {

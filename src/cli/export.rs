@@ -2,13 +2,13 @@
 
 use super::args::ExportArgs;
 use super::open::{Opened, with_oracle};
-use super::output::print_json;
+use super::output::Output;
 use super::progress::Bar;
 use super::task::run_task;
 use crate::bayes::sampling::{Pool, WorldDraws, tau_by_sampling};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
-use crate::data::size_to_tell;
-use crate::device::Chosen;
+use crate::data::size_notice;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
@@ -16,17 +16,13 @@ use crate::measure::Estimate;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Makes a dataset, or goes on with one.
+/// Makes a dataset, or resumes one.
 pub fn run(args: &ExportArgs) -> Result<()> {
     let manifest = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen))?;
-    if args.json {
-        return print_json(&manifest);
-    }
-    tell(args, &manifest);
-    Ok(())
+    Output { json: args.json }.print(&manifest, |manifest| tell(args, manifest))
 }
 
-fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &Chosen) -> Result<Manifest> {
+fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manifest> {
     let mut formats: Vec<Format> = Vec::new();
     for format in args.format.iter().map(|&format| Format::from(format)) {
         if !formats.contains(&format) {
@@ -37,7 +33,7 @@ fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &Chosen) -> Result<Mani
     let spec =
         ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, opened)?, seed, formats };
     let bytes = spec.least_bytes(opened.world.shape().dims(), opened.world.class_names().len());
-    if let Some(size) = size_to_tell(&args.out, bytes) {
+    if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size} while it is made");
     }
     run_task(&ExportDataset { spec, folder: args.out.clone() }, Some(opened), chosen, "exporting")
@@ -72,7 +68,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
     Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })
 }
 
-fn tell(args: &ExportArgs, manifest: &Manifest) {
+fn tell(args: &ExportArgs, manifest: &Manifest) -> Result<()> {
     let within = |e: &Estimate, scale: f64| {
         format!("{:.4} [{:.4}, {:.4}]", scale * e.value, scale * e.interval.low, scale * e.interval.high)
     };
@@ -109,4 +105,5 @@ fn tell(args: &ExportArgs, manifest: &Manifest) {
         println!("{sentence}");
     }
     println!("{} files, listed with their SHA-256 in dataset.json", manifest.files.len());
+    Ok(())
 }

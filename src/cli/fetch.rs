@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use super::args::FetchArgs;
-use super::output::{print_json, print_text};
+use super::output::{Output, print_text};
 use super::progress::Bar;
-use crate::data::fetch::{Corpus, FetchEvent, catalogue, fetch};
+use crate::data::fetch::{Corpus, FetchEvent, Fetched, catalogue, fetch};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 
@@ -31,11 +31,12 @@ impl Events<FetchEvent> for Bar {
 
 /// Downloads a dataset, or lists those there are.
 pub fn run(args: &FetchArgs) -> Result<()> {
-    let Some(name) = &args.name else { return list(args.json) };
+    let Some(name) = &args.name else { return list(args.output) };
     let fetched = fetch(name, &args.out, &mut Bar::new(name))?;
-    if args.json {
-        return print_json(&fetched);
-    }
+    args.output.print(&fetched, tell)
+}
+
+fn tell(fetched: &Fetched) -> Result<()> {
     let mut text = format!(
         "{}: {} in {} files, {:.1} MB of it downloaded now\n{}\n",
         fetched.folder.display(),
@@ -50,13 +51,13 @@ pub fn run(args: &FetchArgs) -> Result<()> {
     print_text(&text)
 }
 
-fn list(json: bool) -> Result<()> {
-    if json {
-        let entry = |corpus: &Corpus| serde_json::json!({ "name": corpus.name, "bytes": corpus.bytes(), "about": corpus.about, "terms": corpus.terms });
-        return print_json(&catalogue().iter().map(entry).collect::<Vec<_>>());
-    }
-    let line = |corpus: &Corpus| format!("{:<18} {:>9}  {}\n", corpus.name, megabytes(corpus.bytes()), corpus.about);
-    print_text(&catalogue().iter().map(line).collect::<String>())
+fn list(output: Output) -> Result<()> {
+    let entry = |corpus: &Corpus| serde_json::json!({ "name": corpus.name, "bytes": corpus.bytes(), "about": corpus.about, "terms": corpus.terms });
+    output.print(&catalogue().iter().map(entry).collect::<Vec<_>>(), |_| {
+        let line =
+            |corpus: &Corpus| format!("{:<18} {:>9}  {}\n", corpus.name, megabytes(corpus.bytes()), corpus.about);
+        print_text(&catalogue().iter().map(line).collect::<String>())
+    })
 }
 
 fn megabytes(bytes: u64) -> String {

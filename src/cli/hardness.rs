@@ -1,49 +1,45 @@
-//! `bayescope run|resume|plan|summary|watch` on a ranking of corpora by hardness. (`bayescope hardness` is about the classes of one world.)
+//! `bayescope run|resume|plan|summary|watch` on a ranking of corpora. (`bayescope hardness` ranks
+//! the classes of one world.)
 
-use std::io::IsTerminal;
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use super::args::{PlanArgs, SummaryArgs};
 use super::output::{print_json, print_text};
-use super::progress::{Bar, duration};
-use super::run::{LINES, Sitting, tell_written};
+use super::progress::duration;
+use super::run::{RunOptions, Watch, tell_written};
+use super::task::run_task_for;
 use super::watch::{Seen, state};
 use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::Progress;
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking};
 use crate::oracle::train::TrainEvent;
-use crate::run::hardness::{HardnessEvent, HardnessFolder, PlannedCorpus, rank};
-use crate::run::{State, write_figures};
+use crate::run::hardness::{HardnessEvent, HardnessFolder, PlannedCorpus, RankCorpora};
+use crate::run::{Run, State, write_figures};
 
 /// `bayescope run` of a spec.
-pub fn run(spec: &HardnessSpec, out: &Path, sitting: &Sitting<'_>) -> Result<()> {
-    go_on(&HardnessFolder::create(out, spec)?, sitting)
+pub fn run(spec: &HardnessSpec, out: &Path, options: &RunOptions<'_>) -> Result<()> {
+    resume(&HardnessFolder::create(out, spec)?, options)
 }
 
 /// `bayescope resume`.
-pub fn go_on(folder: &HardnessFolder, sitting: &Sitting<'_>) -> Result<()> {
-    if sitting.copies.oracle.is_some() || sitting.copies.stage.is_some() {
+pub fn resume(folder: &HardnessFolder, options: &RunOptions<'_>) -> Result<()> {
+    if options.copies.oracle.is_some() || options.copies.stage.is_some() {
         return Err(Error::input(
             "a ranking of corpora trains its own oracles where they lie: leave --oracle and --stage out",
         ));
     }
     let device =
-        sitting.device.devices.one().ok_or_else(|| {
+        options.device.devices.one().ok_or_else(|| {
             Error::input("a ranking of corpora trains one oracle after the other: give it one device")
         })?;
+    let task = RankCorpora { spec: None, folder: folder.path.clone(), share: options.share };
     let done = on_device(choose(device)?, |chosen| {
-        let bar = Bar::new(&folder.spec.name);
-        let mut watch = Watch { bar, told: None, corpora: (0, 0), stop: Arc::clone(&sitting.stop) };
-        rank(folder, sitting.share, chosen, &mut watch)
+        run_task_for(&task, None, chosen, &mut Watch::new(&folder.spec.name, options))
     });
-    let found = sitting.ended(&folder.path, done)?;
-    report(&found, sitting.json)?;
+    let found = options.ended(&folder.path, done)?;
+    report(&found, options.json)?;
     match found.troubles.as_slice() {
         [] => Ok(()),
         troubles => {
@@ -87,7 +83,7 @@ pub fn summary(folder: &HardnessFolder, args: &SummaryArgs) -> Result<()> {
 }
 
 /// `bayescope plan` of a spec.
-pub fn lay_down(spec: &HardnessSpec, args: &PlanArgs) -> Result<()> {
+pub fn write_plan(spec: &HardnessSpec, args: &PlanArgs) -> Result<()> {
     match &args.out {
         Some(out) => plan(&HardnessFolder::create(out, spec)?, args, true),
         None => plan(&HardnessFolder::plan(Path::new(""), spec)?, args, false),
@@ -95,19 +91,19 @@ pub fn lay_down(spec: &HardnessSpec, args: &PlanArgs) -> Result<()> {
 }
 
 /// `bayescope plan` of a folder, or of a spec without one.
-pub fn plan(folder: &HardnessFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
+pub fn plan(folder: &HardnessFolder, args: &PlanArgs, written: bool) -> Result<()> {
     if args.estimate {
         let why = "--estimate times the classifiers of a grid; a ranking of corpora tells the time left from its first steps on";
         return Err(Error::input(why));
     }
     if args.json {
         let corpora: Vec<_> = folder.plan.iter().map(|p| serde_json::json!({ "id": p.id, "train": p.train })).collect();
-        let run = laid_down.then(|| folder.path.display().to_string());
+        let run = written.then(|| folder.path.display().to_string());
         return print_json(&serde_json::json!({ "run": run, "spec": folder.spec, "corpora": corpora }));
     }
     let mut text = format!("{}: {} corpora\n", folder.spec.name, folder.plan.len());
     for PlannedCorpus { id, name, train } in &folder.plan {
-        let finished = if laid_down && folder.finished(id) { " · finished" } else { "" };
+        let finished = if written && folder.finished(id) { " · finished" } else { "" };
         let there = if train.data.path.exists() { "" } else { " · not there" };
         let (epochs, path) = (train.training.epochs, train.data.path.display());
         text += &format!("  {id:16} {name}: {epochs} epochs on {path}{there}{finished}\n");
@@ -135,72 +131,42 @@ pub fn look(folder: &HardnessFolder) -> Result<Seen> {
     Ok(Seen { json, text: format!("{finished} of {planned} corpora finished\n{lines}"), over: over == planned })
 }
 
-/// Follows a ranking on stderr.
-struct Watch {
-    bar: Bar,
-    told: Option<Instant>,
-    /// Corpora done with, and all of this share.
-    corpora: (usize, usize),
-    stop: Arc<AtomicBool>,
-}
-
-impl Watch {
-    fn training(&mut self, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
-        match said {
-            TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
-                let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
-                let (done, all) = (self.corpora.0 + 1, self.corpora.1);
-                let size =
-                    format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
-                self.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
-            }
-            TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-                let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
-                let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats{left}", loss.nll);
-                if !std::io::stderr().is_terminal() && self.told.is_none_or(|told| told.elapsed() > LINES) {
-                    self.told = Some(Instant::now());
-                    self.bar.line(&note);
-                }
-                self.bar.set(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, note);
-            }
-            TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
-                "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
-                held_out.bits_per_dim,
-                100.0 * held_out.accuracy
-            )),
-            TrainEvent::RolledBack { epoch, rate_scale } => {
-                self.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
-            }
-            TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
+/// Shows an event of a ranking.
+pub(super) fn show(watch: &mut Watch, event: &HardnessEvent) {
+    match event {
+        HardnessEvent::Planned { corpora, finished } => watch.planned(*corpora, *finished, "corpora"),
+        HardnessEvent::Reading { corpus } => watch.bar.set(Progress { done: 0, total: 1 }, format!("reading {corpus}")),
+        HardnessEvent::Training { corpus, said, eta_secs } => training(watch, corpus, said, *eta_secs),
+        HardnessEvent::Integrating { corpus } => {
+            watch.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
         }
+        HardnessEvent::Finished(result) => watch.ended(&figures(result)),
+        HardnessEvent::Failed { corpus, why } => watch.ended(&format!("{corpus} failed: {why}")),
+        HardnessEvent::Ranking(_) => {}
     }
 }
 
-impl Events<HardnessEvent> for Watch {
-    fn emit(&mut self, event: HardnessEvent) -> ControlFlow<()> {
-        match event {
-            HardnessEvent::Planned { corpora, finished } => {
-                self.corpora = (finished, corpora);
-                self.bar.line(&format!("{corpora} corpora, {finished} of them finished"));
-            }
-            HardnessEvent::Reading { corpus } => {
-                self.bar.set(Progress { done: 0, total: 1 }, format!("reading {corpus}"))
-            }
-            HardnessEvent::Training { corpus, said, eta_secs } => self.training(&corpus, &said, eta_secs),
-            HardnessEvent::Integrating { corpus } => {
-                self.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
-            }
-            HardnessEvent::Finished(result) => {
-                self.corpora.0 += 1;
-                self.bar.line(&format!("  {}", figures(&result)));
-            }
-            HardnessEvent::Failed { corpus, why } => {
-                self.corpora.0 += 1;
-                self.bar.line(&format!("  {corpus} failed: {why}"));
-            }
-            HardnessEvent::Ranking(_) => {}
+fn training(watch: &mut Watch, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
+    match said {
+        TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
+            let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
+            let (done, all) = (watch.cells.0 + 1, watch.cells.1);
+            let size = format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
+            watch.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
         }
-        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
+            let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
+            watch.step(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, &note, eta_secs);
+        }
+        TrainEvent::Epoch { epoch, epochs, held_out, .. } => watch.bar.line(&format!(
+            "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
+            held_out.bits_per_dim,
+            100.0 * held_out.accuracy
+        )),
+        TrainEvent::RolledBack { epoch, rate_scale } => {
+            watch.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
+        }
+        TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
     }
 }
 

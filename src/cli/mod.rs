@@ -1,7 +1,9 @@
-//! The command line: the same functions the explorer calls. One JSON document or a short report on stdout, progress on
-//! stderr. Exit codes: 0 done, 1 failed, 2 usage, 75 (EX_TEMPFAIL) stopped by a signal after a checkpoint: start it again.
+//! The command line: the same functions the explorer calls. One JSON document or a short report on
+//! stdout, progress on stderr. Exit codes: 0 done, 1 failed, 2 usage, 75 (EX_TEMPFAIL) stopped by a
+//! signal after a checkpoint: start it again.
 
-/// A line on stdout. The standard one panics where the reader has seen enough (`| head`), and on a full disk.
+/// A line on stdout. The standard one panics where the reader has seen enough (`| head`), and on a
+/// full disk.
 macro_rules! println {
     ($($line:tt)*) => { $crate::cli::output::say(&format!($($line)*)) };
 }
@@ -16,7 +18,6 @@ mod evidence;
 mod export;
 mod fetch;
 mod hardness;
-mod look;
 mod open;
 mod oracle;
 mod output;
@@ -72,7 +73,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Instructions that this program does not know are refused, so that nobody takes other figures for theirs.
+/// Unknown instruction sets are refused: the figures would be those of another.
 fn settle_instructions(reproducible: bool) -> Result<()> {
     if let Some(asked) = crate::kernels::unknown_request() {
         return Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")));
@@ -87,7 +88,7 @@ fn settle_instructions(reproducible: bool) -> Result<()> {
 fn carry_out(cli: Cli) -> Result<()> {
     match cli.command {
         None => explore(cli.explore),
-        Some(Command::Doctor { device, json }) => doctor::run(device.device, json),
+        Some(Command::Doctor { device, output }) => doctor::run(device.device, output),
         Some(Command::Verify(args)) => verify::run(&args),
         Some(Command::Bench { task: Some(BenchTask::BayesError { runs }), .. }) => bench::bayes_error(runs),
         Some(Command::Bench { task: Some(BenchTask::Sampling { oracle, images, device, runs }), .. }) => {

@@ -1,15 +1,14 @@
-//! An oracle opened where and as exactly as a command was told.
+//! An oracle opened on the device and in the precision of a command's arguments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::Compute;
 use super::progress::Bar;
-use crate::device::{Chosen, DeviceChoice, choose, on_device};
+use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
 use crate::oracle::folder::{self, OracleInfo};
-use crate::oracle::provenance::Machine;
 use crate::oracle::strategies;
 use crate::oracle::world::World;
 
@@ -21,7 +20,7 @@ pub fn reproducible() -> bool {
 }
 
 /// Whether what `--reproducible` promises holds on a device.
-fn keeps_promise(chosen: &Chosen) -> Result<()> {
+fn keeps_promise(chosen: &OpenDevice) -> Result<()> {
     if !reproducible() {
         return Ok(());
     }
@@ -33,41 +32,39 @@ fn keeps_promise(chosen: &Chosen) -> Result<()> {
 
 /// An oracle opened for a command.
 pub struct Opened {
-    /// As it was asked for: whoever needs the weights again reads them again.
+    /// As it was asked for: the weights are read again by this name.
     pub name: String,
     pub info: OracleInfo,
     pub world: World,
     /// What computes, in words.
     pub device: String,
-    /// What computes, as records name it.
-    pub machine: Machine,
 }
 
-/// Opens an oracle where and as exactly as asked.
+/// Opens an oracle on the device and in the precision asked for.
 pub fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
     let (chosen, precision) = suited(compute)?;
     open_on(oracle, chosen, precision)
 }
 
-/// `work` with an oracle opened where and as exactly as asked; where that device is lost, once more on the next.
+/// Runs `work` with an oracle opened as asked; where that device is lost, again on the next.
 pub fn with_oracle<T>(
     oracle: &str,
     compute: &Compute,
-    mut work: impl FnMut(&Opened, &Chosen) -> Result<T>,
+    mut work: impl FnMut(&Opened, &OpenDevice) -> Result<T>,
 ) -> Result<T> {
     let (chosen, precision) = suited(compute)?;
     on_device(chosen, |chosen| work(&open_on(oracle, chosen.clone(), precision)?, chosen))
 }
 
 /// The device and the arithmetic that are asked for.
-fn suited(compute: &Compute) -> Result<(Chosen, Precision)> {
+fn suited(compute: &Compute) -> Result<(OpenDevice, Precision)> {
     let chosen = choose(compute.device.device)?;
     let precision = Precision::from(compute.precision);
     suits(&chosen, precision)?;
     Ok((chosen, precision))
 }
 
-pub fn suits(chosen: &Chosen, precision: Precision) -> Result<()> {
+pub fn suits(chosen: &OpenDevice, precision: Precision) -> Result<()> {
     if precision == Precision::F64 && chosen.report.used.choice != DeviceChoice::Cpu {
         return Err(Error::input(
             "--precision f64 needs --device cpu: adapters differ in what 64-bit arithmetic they have",
@@ -77,20 +74,20 @@ pub fn suits(chosen: &Chosen, precision: Precision) -> Result<()> {
 }
 
 /// Opens an oracle on a device that is chosen already.
-pub fn open_on(oracle: &str, chosen: Chosen, precision: Precision) -> Result<Opened> {
+pub fn open_on(oracle: &str, chosen: OpenDevice, precision: Precision) -> Result<Opened> {
     let read = folder::read_watched(oracle, &mut Bar::new("reading"))?;
     open_read(oracle, read, &chosen, precision)
 }
 
-/// [`open_on`] on one of several devices: it tells of no progress, as several bars at once are none.
-pub fn open_silently(oracle: &str, chosen: Chosen, precision: Precision) -> Result<Opened> {
+/// [`open_on`] without a bar, for one of several devices.
+pub fn open_silently(oracle: &str, chosen: OpenDevice, precision: Precision) -> Result<Opened> {
     open_read(oracle, folder::read(oracle)?, &chosen, precision)
 }
 
 fn open_read(
     oracle: &str,
     (info, weights): (OracleInfo, Weights),
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     precision: Precision,
 ) -> Result<Opened> {
     keeps_promise(chosen)?;
@@ -99,6 +96,5 @@ fn open_read(
     if !reproducible() {
         strategies::recall(world.flow(), &info.weights_sha256, &device, world.batch().next_power_of_two());
     }
-    let machine = Machine::with(&chosen.report.used);
-    Ok(Opened { name: oracle.to_owned(), info, world, device, machine })
+    Ok(Opened { name: oracle.to_owned(), info, world, device })
 }

@@ -1,62 +1,58 @@
 //! `bayescope oracle list|info|train`, and what the other subcommands lead to.
 
 use std::ops::ControlFlow;
-use std::path::Path;
 
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
 use super::open::open;
-use super::output::{print_json, print_json_line};
+use super::output::{Output, print_json_line};
 use super::progress::Bar;
+use super::task::{Watched, run_watched};
 use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
-use crate::device::{Chosen, DeviceChoice, choose, on_device};
+use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::Result;
 use crate::events::Progress;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
-use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, train_oracle};
+use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec};
+use crate::run::TrainOracle;
 use crate::units::Tau;
 
 /// Does what the subcommand says.
 pub fn run(command: OracleCommand) -> Result<()> {
     match command {
-        OracleCommand::List { json } => list(json),
-        OracleCommand::Info { oracle, json } => {
-            let described = Described::read(&oracle)?;
-            if json { print_json(&described) } else { described.tell() }
+        OracleCommand::List { output } => list(output),
+        OracleCommand::Info { oracle, output } => output.print(&Described::read(&oracle)?, Described::tell),
+        OracleCommand::Train { spec, out, device, json } => {
+            let task = TrainOracle { spec: TrainSpec::read(&spec)?, folder: out };
+            on_device(choose(device.device)?, |chosen| train(&task, chosen, json))
         }
-        OracleCommand::Train { spec, out, device, json } => train(&spec, &out, device.device, json),
         OracleCommand::Validate(args) => validate::run(&args),
-        OracleCommand::Precision { oracle, images, world, seed, device, json } => {
-            validate::precision(&oracle, images, &world, seed, device, json)
-        }
-        OracleCommand::Depth { oracle, samples, world, seed, device, json } => {
-            validate::depth(&oracle, samples, &world, seed, device, json)
-        }
+        OracleCommand::Precision { images, samples } => validate::precision(images, samples),
+        OracleCommand::Depth { n, samples } => validate::depth(n, samples),
     }
 }
 
-fn list(json: bool) -> Result<()> {
+fn list(output: Output) -> Result<()> {
     let bundled = library::names().into_iter().filter_map(library::find);
     let infos: Vec<OracleInfo> = bundled.map(library::Bundled::info).collect::<Result<_>>()?;
-    if json {
-        return print_json(&infos);
-    }
-    for info in &infos {
-        let figures = info.training.as_ref().and_then(|t| t.test.as_ref()).map(figures).unwrap_or_default();
-        println!(
-            "{:16} {} · {} classes · {}  {figures}",
-            info.name,
-            info.family,
-            info.class_names.len(),
-            info.architecture.shape()
-        );
-    }
-    Ok(())
+    output.print(&infos, |infos| {
+        for info in infos {
+            let figures = info.training.as_ref().and_then(|t| t.test.as_ref()).map(figures).unwrap_or_default();
+            println!(
+                "{:16} {} · {} classes · {}  {figures}",
+                info.name,
+                info.family,
+                info.class_names.len(),
+                info.architecture.shape()
+            );
+        }
+        Ok(())
+    })
 }
 
 fn figures(e: &Evaluation) -> String {
@@ -71,7 +67,8 @@ fn figures(e: &Evaluation) -> String {
     )
 }
 
-/// An oracle with the figures of its world at τ = 1 and a uniform prior; none where the map depends on the class.
+/// An oracle with the figures of its world at τ = 1 and a uniform prior; none where the map depends
+/// on the class.
 #[derive(Serialize)]
 struct Described {
     #[serde(flatten)]
@@ -148,36 +145,17 @@ fn describe(info: &OracleInfo) -> Result<()> {
     Ok(())
 }
 
-fn train(spec: &Path, out: &Path, device: DeviceChoice, json: bool) -> Result<()> {
-    let spec = TrainSpec::read(spec)?;
-    on_device(choose(device)?, |chosen| train_on(&spec, out, chosen, json))
-}
-
-fn train_on(spec: &TrainSpec, out: &Path, chosen: &Chosen, json: bool) -> Result<()> {
+fn train(task: &TrainOracle, chosen: &OpenDevice, json: bool) -> Result<()> {
     let bar = Bar::new("training");
-    bar.line(&format!("training {} on {} ({})", spec.name, chosen.report.used.name, chosen.report.reason));
-    let mut failed = None;
-    let mut sink = |event: TrainEvent| {
-        tell(&bar, &event);
-        let written = if json { print_json_line(&event) } else { Ok(()) };
-        match written {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
+    bar.line(&format!("training {} on {} ({})", task.spec.name, chosen.report.used.name, chosen.report.reason));
+    let mut tell = |bar: &Bar, event: &TrainEvent| {
+        tell(bar, event);
+        if json { print_json_line(event) } else { Ok(()) }
     };
-    let trained = train_oracle(spec, out, chosen, &mut sink);
-    match failed {
-        Some(error) => Err(error),
-        None => {
-            let info = trained?;
-            if json { print_json_line(&info) } else { describe(&info) }?;
-            bar.line(&format!("the oracle is in {}", out.join(ORACLE).display()));
-            Ok(())
-        }
-    }
+    let info = run_watched(task, None, chosen, Watched { bar: &bar, images: &[], tell: &mut tell })?;
+    if json { print_json_line(&info) } else { describe(&info) }?;
+    bar.line(&format!("the oracle is in {}", task.folder.join(ORACLE).display()));
+    Ok(())
 }
 
 fn tell(bar: &Bar, event: &TrainEvent) {

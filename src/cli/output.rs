@@ -3,9 +3,25 @@
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::Args;
 use serde::Serialize;
 
 use crate::error::{Error, Result, shown};
+
+/// How a command prints its report.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct Output {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl Output {
+    /// Prints a report: as one JSON document, or by `text`.
+    pub fn print<R: Serialize>(self, report: &R, text: impl FnOnce(&R) -> Result<()>) -> Result<()> {
+        if self.json { print_json(report) } else { text(report) }
+    }
+}
 
 /// One JSON document on stdout.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
@@ -27,7 +43,8 @@ fn print(text: serde_json::Result<String>) -> Result<()> {
 /// Whether a line could not be written to stdout, other than for want of a reader.
 pub static UNSAID: AtomicBool = AtomicBool::new(false);
 
-/// A line on stdout; the first that cannot be written is told on stderr, and makes the command fail once it has done its work.
+/// Prints a line on stdout. The first that cannot be written is reported on stderr and makes the
+/// command fail at its end.
 pub fn say(line: &str) {
     if let Err(error) = print_text(&format!("{line}\n"))
         && !UNSAID.swap(true, Ordering::Relaxed)

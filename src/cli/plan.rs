@@ -10,7 +10,7 @@ use super::run::{open_data, open_world, plan_in};
 use super::spec::{Spec, is_preset, read_spec};
 use crate::error::Result;
 use crate::experiment::{DataRecord, ExperimentSpec, HARDNESS_PRESETS, PRESETS};
-use crate::run::{Computer, Estimate, Held, Planned, RunFolder, estimate};
+use crate::run::{AnyRun, Estimate, Planned, Run, RunContext, RunFolder, estimate};
 
 #[derive(Serialize)]
 struct PlanReport<'a> {
@@ -26,15 +26,15 @@ struct PlanReport<'a> {
 pub fn plan(args: &PlanArgs) -> Result<()> {
     let Some(what) = &args.what else { return list_presets(args.json) };
     // A folder that is no run, and bears the name of a preset, is not what was meant.
-    if what.is_dir() && (Held::is(what) || !is_preset(what)) {
-        return match Held::open(what)? {
-            Held::Grid(folder) => show_plan(&folder, args, true),
-            Held::Hardness(folder) => hardness::plan(&folder, args, true),
+    if what.is_dir() && (AnyRun::is(what) || !is_preset(what)) {
+        return match AnyRun::open(what)? {
+            AnyRun::Grid(folder) => show_plan(&folder, args, true),
+            AnyRun::Hardness(folder) => hardness::plan(&folder, args, true),
         };
     }
     let spec = match read_spec(what)? {
         Spec::Grid(spec) => spec,
-        Spec::Hardness(spec) => return hardness::lay_down(&spec, args),
+        Spec::Hardness(spec) => return hardness::write_plan(&spec, args),
     };
     match &args.out {
         Some(out) => {
@@ -54,13 +54,13 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
     }
 }
 
-fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()> {
+fn show_plan(folder: &RunFolder, args: &PlanArgs, written: bool) -> Result<()> {
     let estimates = match args.estimate {
         true => {
             let (opened, device) = open_world(&folder.spec, &args.device)?;
             let settings = folder.spec.world.settings(opened.world.class_names().len())?;
-            let computer = Computer::new(&opened.world, settings, &device);
-            Some(estimate(folder, &computer, &mut Bar::new("timing steps"))?)
+            let context = RunContext::new(&opened.world, settings, &device);
+            Some(estimate(folder, &context, &mut Bar::new("timing steps"))?)
         }
         false => None,
     };
@@ -69,7 +69,7 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
             Some(under) => serde_json::json!({ "id": planned.id, "cell": planned.cell, "under": under }),
             None => serde_json::json!({ "id": planned.id, "cell": planned.cell }),
         };
-        let run = laid_down.then(|| folder.path.display().to_string());
+        let run = written.then(|| folder.path.display().to_string());
         let cells = folder.plan.iter().map(cell).collect();
         let (spec, data) = (&folder.spec, folder.data.as_ref());
         return print_json(&PlanReport { run, spec, data, cells, estimate: estimates });
@@ -79,7 +79,7 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, laid_down: bool) -> Result<()>
         text += &format!("  {sentence}\n");
     }
     for planned in &folder.plan {
-        let finished = laid_down && folder.finished(&planned.id);
+        let finished = written && folder.finished(&planned.id);
         text += &format!("  {:16} {}{}\n", planned.id, planned.label(), if finished { " · finished" } else { "" });
     }
     for Estimate { architecture, parameters, cells, steps, step_secs, seconds } in estimates.iter().flatten() {

@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
 use super::open::{Opened, with_oracle};
-use super::output::print_json;
 use super::progress::Bar;
 use super::scale;
 use crate::data::Split;
 use crate::error::{Error, Result};
+use crate::events::silent;
 use crate::experiment::Manifest;
 use crate::oracle::cells::CellEstimate;
-use crate::oracle::classify::{Classified, read_input};
+use crate::oracle::classify::{ExternalImages, read_input};
 use crate::oracle::evaluate::mean_and_error;
 use crate::oracle::folder;
 use crate::oracle::posterior::Posterior;
@@ -99,7 +99,7 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let dims = opened.world.shape().dims();
     let image = |i: usize| {
         let id = &classified.ids[i];
-        let (posterior, cell) = classified.posterior(&opened.world, i, &settings);
+        let (posterior, cell) = classified.posterior(&opened.world, i, &settings)?;
         let posterior = posterior.defined(id)?;
         Ok(Image {
             id,
@@ -120,11 +120,7 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         summary: summary(&images),
         images,
     };
-    if args.json {
-        print_json(&report)?
-    } else {
-        print(&report)?
-    }
+    args.output.print(&report, print)?;
     for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Test)) {
         if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
             eprintln!("note: {otherwise}");
@@ -133,8 +129,9 @@ fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     Ok(())
 }
 
-fn precision(opened: &Opened, classified: &Classified, settings: &Settings) -> Result<PrecisionReport> {
-    compare(&opened.info, folder::read(&opened.name)?.1, &classified.x, &classified.scores, settings)
+fn precision(opened: &Opened, images: &ExternalImages, settings: &Settings) -> Result<PrecisionReport> {
+    let scores = images.scores(&opened.world, &mut silent())?;
+    compare(&opened.info, folder::read(&opened.name)?.1, &images.x, scores, settings)
 }
 
 fn print(report: &Report<'_>) -> Result<()> {

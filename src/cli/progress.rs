@@ -20,17 +20,22 @@ impl Bar {
         Self(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
     }
 
-    /// The same for so many items that are told one by one.
+    /// The same for so many items that are reported one by one.
     pub fn of(self, total: usize) -> Self {
         self.0.set_length(total as u64);
         self
     }
 
-    /// Shows how far things are, with a word about the present step.
+    /// Shows progress with a note about the present step.
     pub fn set(&self, progress: Progress, note: String) {
+        self.count(progress);
+        self.0.set_message(note);
+    }
+
+    /// Shows progress.
+    pub fn count(&self, progress: Progress) {
         self.0.set_length(progress.total as u64);
         self.0.set_position(progress.done as u64);
-        self.0.set_message(note);
     }
 
     /// Prints a line above the bar (and where there is no bar).
@@ -41,8 +46,7 @@ impl Bar {
 
 impl Events<Progress> for Bar {
     fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
-        self.0.set_length(progress.total as u64);
-        self.0.set_position(progress.done as u64);
+        self.count(progress);
         ControlFlow::Continue(())
     }
 }
@@ -66,7 +70,8 @@ impl Events<ClassHardness> for Bar {
     }
 }
 
-/// How close a figure is by now, and since when it is computed: nobody knows how many points it will take.
+/// How close a figure is by now, and since when it is computed: the number of points is not known
+/// in advance.
 pub struct Refining(ProgressBar, &'static str);
 
 impl Refining {

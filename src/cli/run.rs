@@ -13,20 +13,25 @@ use super::open::{Opened, open_on, open_silently};
 use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
+use super::task::run_task_for;
 use crate::classifier::Labels;
-use crate::device::{Chosen, DeviceChoice, choose, on_device};
+use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
 use crate::flow::Precision;
 use crate::measure::{Forecast, PowerLaw};
-use crate::run::{Computer, Held, Planned, RunEvent, RunFolder, Share, execute, execute_on, write_figures};
+use crate::run::hardness::RankCorpora;
+use crate::run::{
+    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, write_figures,
+};
+use crate::task::{News, TaskHost};
 
 /// Where nobody watches a bar, a line about the progress is written this often.
-pub(super) const LINES: Duration = Duration::from_secs(30);
+const LINES: Duration = Duration::from_secs(30);
 
-/// How a share of a run is carried out.
-pub(super) struct Sitting<'a> {
+/// How a share of a run is run.
+pub(super) struct RunOptions<'a> {
     pub share: Share,
     /// Time between checkpoints.
     every: Duration,
@@ -37,7 +42,7 @@ pub(super) struct Sitting<'a> {
     pub stop: Arc<AtomicBool>,
 }
 
-impl Sitting<'_> {
+impl RunOptions<'_> {
     /// What a run came to; a stop by a signal says how to go on.
     pub fn ended<T>(&self, run: &Path, done: Result<T>) -> Result<T> {
         match done {
@@ -53,16 +58,16 @@ impl Sitting<'_> {
 pub fn run(args: &RunArgs) -> Result<()> {
     let RunArgs { copies, device, json, .. } = args;
     let (share, every) = (args.share.share()?, args.share.every()?);
-    let sitting = Sitting { share, every, copies, device, json: *json, stop: stop_signal()? };
+    let options = RunOptions { share, every, copies, device, json: *json, stop: stop_signal()? };
     match (&args.spec, &args.out, &args.plan) {
         (Some(spec), Some(out), _) => {
             let spec = match read_spec(spec)? {
                 Spec::Grid(spec) => spec,
-                Spec::Hardness(spec) => return hardness::run(&spec, out, &sitting),
+                Spec::Hardness(spec) => return hardness::run(&spec, out, &options),
             };
-            begin_or_go_on(out, &spec, &sitting)
+            start_or_resume(out, &spec, &options)
         }
-        (_, _, Some(plan)) => resume_in(plan, &sitting),
+        (_, _, Some(plan)) => resume_in(plan, &options),
         _ => Err(Error::input("a spec needs --out, the folder of the run")),
     }
 }
@@ -71,28 +76,28 @@ pub fn run(args: &RunArgs) -> Result<()> {
 pub fn resume(args: &ResumeArgs) -> Result<()> {
     let ResumeArgs { copies, device, json, .. } = args;
     let (share, every) = (args.share.share()?, args.share.every()?);
-    let sitting = Sitting { share, every, copies, device, json: *json, stop: stop_signal()? };
-    resume_in(&args.run, &sitting)
+    let options = RunOptions { share, every, copies, device, json: *json, stop: stop_signal()? };
+    resume_in(&args.run, &options)
 }
 
-fn resume_in(run: &Path, sitting: &Sitting<'_>) -> Result<()> {
-    let folder = match Held::open(run)? {
-        Held::Grid(folder) => folder,
-        Held::Hardness(folder) => return hardness::go_on(&folder, sitting),
+fn resume_in(run: &Path, options: &RunOptions<'_>) -> Result<()> {
+    let folder = match AnyRun::open(run)? {
+        AnyRun::Grid(folder) => folder,
+        AnyRun::Hardness(folder) => return hardness::resume(&folder, options),
     };
     // Nothing to compute: neither oracle nor device is needed.
-    if sitting.share.of(&folder.plan).all(|planned| folder.finished(&planned.id)) {
-        return report(&folder.write_summary()?, sitting.json);
+    if folder.open(options.share).is_empty() {
+        return report(&folder.write_summary()?, options.json);
     }
-    begin_or_go_on(run, &folder.spec, sitting)
+    start_or_resume(run, &folder.spec, options)
 }
 
-/// Lays down the plan, or finds it, and carries out what is left of it; on another device where the first is lost.
-fn begin_or_go_on(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>) -> Result<()> {
-    let mut chosen = sitting.device.devices.choose()?;
+/// Writes the plan, or finds it, and runs what is left; on another device where the first is lost.
+fn start_or_resume(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) -> Result<()> {
+    let mut chosen = options.device.devices.choose()?;
     let alone = match chosen.len() {
         1 => chosen.remove(0),
-        _ => match on_several(run, spec, sitting, chosen) {
+        _ => match on_several(run, spec, options, chosen) {
             // All of them: what is there is there, and `auto` ends at the CPU.
             Err(loss @ Error::DeviceLost { .. }) => {
                 tracing::warn!("{loss}. No device is left of those named; going on with another");
@@ -101,31 +106,33 @@ fn begin_or_go_on(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>) -> R
             done => return done,
         },
     };
+    let RunOptions { share, every, copies, .. } = options;
+    let settings =
+        RunSettings { share: *share, every: *every, stage: copies.stage.clone(), oracle: copies.oracle.clone() };
+    let task = RunExperiment { spec: Some(spec.clone()), folder: run.to_owned(), settings };
     on_device(alone, |chosen| {
-        let opened = open_on(oracle_of(spec, sitting), chosen.clone(), Precision::F32)?;
-        // The oracle may have become another one since: then the cells are others too.
-        let (folder, data) = plan_in(run, spec, &opened)?;
-        let computer = computer(&folder.spec, sitting, (&opened, data), &chosen.device)?;
-        let done = execute(&folder, sitting.share, &computer, &mut Watch::new(&folder, sitting));
-        report(&sitting.ended(&folder.path, done)?, sitting.json)
+        let opened = open_on(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
+        let done = run_task_for(&task, Some(&opened), chosen, &mut Watch::new(&spec.name, options));
+        report(&options.ended(run, done)?, options.json)
     })
 }
 
-fn oracle_of<'a>(spec: &'a ExperimentSpec, sitting: &'a Sitting<'_>) -> &'a str {
-    sitting.copies.oracle.as_deref().unwrap_or(&spec.world.oracle)
+fn oracle_of<'a>(spec: &'a ExperimentSpec, options: &'a RunOptions<'_>) -> &'a str {
+    options.copies.oracle.as_deref().unwrap_or(&spec.world.oracle)
 }
 
 /// Every device takes the next cell.
-fn on_several(run: &Path, spec: &ExperimentSpec, sitting: &Sitting<'_>, devices: Vec<Chosen>) -> Result<()> {
+fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devices: Vec<OpenDevice>) -> Result<()> {
     let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
-    let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, sitting), first, Precision::F32)?)?;
-    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
-        let opened = open_silently(oracle_of(spec, sitting), chosen.clone(), Precision::F32)?;
-        let data = open_data(spec, &opened)?;
-        work(&computer(spec, sitting, (&opened, data), &chosen.device)?)
+    let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, options), first, Precision::F32)?)?;
+    let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&RunContext<'_>) -> Result<()>| {
+        let opened = open_silently(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
+        let (data, settings) = (open_data(spec, &opened)?, spec.world.settings(opened.world.class_names().len())?);
+        let (every, stage) = (options.every, options.copies.stage.clone());
+        work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
     };
-    let done = execute_on(&folder, sitting.share, devices, &on, &mut Watch::new(&folder, sitting));
-    report(&sitting.ended(&folder.path, done)?, sitting.json)
+    let done = execute_on(&folder, options.share, devices, &on, &mut Watch::new(&folder.spec.name, options));
+    report(&options.ended(&folder.path, done)?, options.json)
 }
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
@@ -143,17 +150,6 @@ pub(super) fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(O
     let chosen = choose(device.device)?;
     let device = chosen.device.clone();
     Ok((open_on(&spec.world.oracle, chosen, Precision::F32)?, device))
-}
-
-fn computer<'a>(
-    spec: &ExperimentSpec,
-    sitting: &Sitting<'_>,
-    (opened, data): (&'a Opened, Option<Data>),
-    device: &'a burn::tensor::Device,
-) -> Result<Computer<'a>> {
-    let settings = spec.world.settings(opened.world.class_names().len())?;
-    let stage = sitting.copies.stage.clone();
-    Ok(Computer { world: &opened.world, settings, device, every: sitting.every, stage, data })
 }
 
 fn report(summary: &Summary, json: bool) -> Result<()> {
@@ -175,19 +171,47 @@ fn stop_signal() -> Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Follows a run on stderr.
-struct Watch {
-    bar: Bar,
+/// Follows a run of any kind on stderr.
+pub(super) struct Watch {
+    pub bar: Bar,
     told: Option<Instant>,
-    /// Cells finished of this share, and all of them.
-    cells: (usize, usize),
+    /// Cells that ended, and all of this share.
+    pub cells: (usize, usize),
     stop: Arc<AtomicBool>,
 }
 
 impl Watch {
-    fn new(folder: &RunFolder, sitting: &Sitting<'_>) -> Self {
-        let stop = Arc::clone(&sitting.stop);
-        Self { bar: Bar::new(&folder.spec.name), told: None, cells: (0, 0), stop }
+    pub fn new(name: &str, options: &RunOptions<'_>) -> Self {
+        Self { bar: Bar::new(name), told: None, cells: (0, 0), stop: Arc::clone(&options.stop) }
+    }
+
+    /// Tells how many cells there are; `what` they are.
+    pub fn planned(&mut self, cells: usize, finished: usize, what: &str) {
+        self.cells = (finished, cells);
+        self.bar.line(&format!("{cells} {what}, {finished} of them finished"));
+    }
+
+    /// Shows the present step of a cell: on the bar, or in a line now and then where there is no
+    /// bar.
+    pub fn step(&mut self, progress: Progress, note: &str, eta_secs: Option<f64>) {
+        let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
+        let note = format!("{note}{left}");
+        if !std::io::stderr().is_terminal() && self.told.is_none_or(|told| told.elapsed() > LINES) {
+            self.told = Some(Instant::now());
+            self.bar.line(&note);
+        }
+        self.bar.set(progress, note);
+    }
+
+    /// Tells how a cell ended.
+    pub fn ended(&mut self, how: &str) {
+        self.cells.0 += 1;
+        self.bar.line(&format!("  {how}"));
+    }
+
+    /// Whether to go on.
+    fn flow(&self) -> ControlFlow<()> {
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     fn cell(&mut self, planned: &Planned, said: &CellEvent, eta_secs: Option<f64>) {
@@ -199,42 +223,51 @@ impl Watch {
                 self.bar.line(&format!("[{}/{all}] {label}: {parameters} parameters, {steps} steps{on}", done + 1));
             }
             CellEvent::Step { step, loss, .. } => {
-                let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
-                let note = format!("{label}: step {step}, loss {loss:.4} nats{left}");
-                let quiet = self.told.is_none_or(|told| told.elapsed() > LINES);
-                if !std::io::stderr().is_terminal() && quiet {
-                    self.told = Some(Instant::now());
-                    self.bar.line(&note);
-                }
                 let (done, total) = self.cells;
-                self.bar.set(Progress { done, total }, note);
+                let note = format!("{label}: step {step}, loss {loss:.4} nats");
+                self.step(Progress { done, total }, &note, eta_secs);
             }
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
+        }
+    }
+
+    fn take(&mut self, event: &RunEvent) {
+        match event {
+            RunEvent::Planned { cells, finished } => self.planned(*cells, *finished, "cells"),
+            RunEvent::Drawing { what, progress } => self.bar.set(*progress, format!("drawing {what}")),
+            RunEvent::Scoring { what, progress } => self.bar.set(*progress, format!("scoring {what}")),
+            RunEvent::Cell { planned, said, eta_secs } => self.cell(planned, said, *eta_secs),
+            RunEvent::Finished(result) => self.ended(&figures(result)),
+            RunEvent::Failed { planned, why } => self.ended(&format!("{} failed: {why}", planned.label())),
+            RunEvent::Summary(_) => {}
         }
     }
 }
 
 impl Events<RunEvent> for Watch {
     fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
-        match event {
-            RunEvent::Planned { cells, finished } => {
-                self.cells = (finished, cells);
-                self.bar.line(&format!("{cells} cells, {finished} of them finished"));
-            }
-            RunEvent::Drawing { what, progress } => self.bar.set(progress, format!("drawing {what}")),
-            RunEvent::Scoring { what, progress } => self.bar.set(progress, format!("scoring {what}")),
-            RunEvent::Cell { planned, said, eta_secs } => self.cell(&planned, &said, eta_secs),
-            RunEvent::Finished(result) => {
-                self.cells.0 += 1;
-                self.bar.line(&format!("  {}", figures(&result)));
-            }
-            RunEvent::Failed { planned, why } => {
-                self.cells.0 += 1;
-                self.bar.line(&format!("  {} failed: {why}", planned.label()));
-            }
-            RunEvent::Summary(_) => {}
+        self.take(&event);
+        self.flow()
+    }
+}
+
+impl TaskHost for Watch {
+    /// The events tell it.
+    fn progress(&mut self, _: Progress, _: String) -> bool {
+        true
+    }
+
+    fn event(&mut self, news: News) {
+        if let Some(event) = news.event::<RunExperiment>() {
+            self.take(event);
         }
-        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if let Some(event) = news.event::<RankCorpora>() {
+            hardness::show(self, event);
+        }
+    }
+
+    fn check(&mut self) -> ControlFlow<()> {
+        self.flow()
     }
 }
 
@@ -254,9 +287,9 @@ fn figures(result: &CellResult) -> String {
 
 /// `bayescope summary`.
 pub fn summary(args: &SummaryArgs) -> Result<()> {
-    let folder = match Held::open(&args.run)? {
-        Held::Grid(folder) => folder,
-        Held::Hardness(folder) => return hardness::summary(&folder, args),
+    let folder = match AnyRun::open(&args.run)? {
+        AnyRun::Grid(folder) => folder,
+        AnyRun::Hardness(folder) => return hardness::summary(&folder, args),
     };
     if let Some(cell) = &args.worst {
         return super::worst::worst(&folder, cell, args.json);
@@ -324,7 +357,7 @@ fn tell(summary: &Summary) -> Result<()> {
     }
     text.push('\n');
     summary.laws.iter().for_each(|law| text += &law_text(law));
-    if summary.finding.is_some() {
+    if summary.analysis.is_some() {
         summary.tables().iter().for_each(|table| text += &format!("{}\n", table.text()));
     }
     print_text(&text)

@@ -1,20 +1,27 @@
 //! `bayescope sample`.
 
-use crate::events::silent;
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::args::SampleArgs;
 use super::open::{Opened, reproducible, with_oracle};
-use super::output::print_json;
+use super::output::Output;
 use super::progress::Bar;
-use crate::data::{Input, read_npz, room_for, size_to_tell};
+use super::task::run_task;
+use crate::data::{Input, check_disk_space, read_npz, size_notice};
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
-use crate::oracle::export::{least_bytes, save_latents, save_samples};
-use crate::oracle::provenance::keep;
+use crate::events::silent;
+use crate::flow::sampling::Guidance;
+use crate::oracle::export::{least_bytes, save_latents};
+use crate::oracle::provenance::{Machine, keep};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
+use crate::task::{Done, OpenOracle, Task, TaskContext};
 use crate::units::{ClassId, Seed, Smoothing};
+use crate::worker::save::{SaveSamples, Saved};
 
 /// From so many samples of a class-map world on, measuring how its blocks are best inverted pays.
 const WORTH_MEASURING: usize = 1000;
@@ -29,12 +36,58 @@ struct Report<'a> {
     saved: Rounding,
 }
 
-/// Draws and writes.
-pub fn run(args: &SampleArgs) -> Result<()> {
-    with_oracle(&args.oracle, &args.compute, |opened, _| carry_out(args, opened))
+/// Of pictures that leave the world.
+#[derive(Serialize)]
+struct PicturesReport {
+    file: String,
+    badge: &'static str,
+    pictures: usize,
+    guidance: Option<Guidance>,
+    denoise: bool,
+    spec: SampleSpec,
+    settings: Settings,
 }
 
-fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
+/// Writes the images that given latents become.
+#[derive(Debug, Clone, PartialEq)]
+struct SaveLatents {
+    /// An `.npz` with noise x and classes y.
+    latents: PathBuf,
+    /// As which samples the file is recorded.
+    spec: SampleSpec,
+    settings: Settings,
+    path: PathBuf,
+}
+
+impl Task for SaveLatents {
+    type Event = ();
+    type Live = ();
+    type Report = Rounding;
+
+    fn title(&self) -> String {
+        format!("Save {}", self.path.display())
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Rounding>> {
+        let (Self { latents, spec, settings, path }, OpenOracle { info, world, .. }) = (self, cx.oracle()?);
+        let Input::World(batch) = read_npz(latents)? else {
+            return Err(Error::file(latents, "holds pixels, not an array x of floats"));
+        };
+        let saved = save_latents(world, &batch, settings, path, cx)?;
+        let provenance = info.of_samples(spec, &[], settings, &saved, path);
+        let provenance = provenance.with("latents", latents.display().to_string());
+        let made = keep(path, "samples", provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
+        let sentence = format!("{} images of given latents are in {}", saved.images, path.display());
+        Ok(Done::new(saved, sentence).made([made]))
+    }
+}
+
+/// Draws and writes.
+pub fn run(args: &SampleArgs) -> Result<()> {
+    with_oracle(&args.oracle, &args.compute, |opened, chosen| sample(args, opened, chosen))
+}
+
+fn sample(args: &SampleArgs, opened: &Opened, chosen: &OpenDevice) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
@@ -45,45 +98,47 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     }
     let spec = SampleSpec { class, products: args.products, ..SampleSpec::new(args.n, Seed(args.seed)) };
     take_room(args, opened)?;
-    if let Some(look) = args.look.look() {
-        return super::look::run(opened, spec, &settings, &look, &args.out, args.json);
-    }
-    if args.n >= WORTH_MEASURING && args.latents.is_none() && !reproducible() {
+    let look = args.look.look();
+    if look.is_none() && args.n >= WORTH_MEASURING && args.latents.is_none() && !reproducible() {
         let (flow, sha256) = (opened.world.flow(), &opened.info.weights_sha256);
         let mut bar = Bar::new("measuring the ways of sampling");
         if let Some(measured) = strategies::adopt(flow, sha256, &opened.device, opened.world.batch(), &mut bar)? {
             bar.line(&measured.describe());
         }
     }
-    let saved = match &args.latents {
-        None => save_samples(&opened.world, &spec, &[], &settings, &args.out, &mut Bar::new("sampling"))?,
-        Some(file) => match read_npz(file)? {
-            Input::World(latents) => {
-                save_latents(&opened.world, &latents, &settings, &args.out, &mut Bar::new("decoding"))?
-            }
-            Input::Pixels(_) => return Err(Error::file(file, "holds pixels, not an array x of floats")),
-        },
+    let path = args.out.clone();
+    let saved = match (&args.latents, look) {
+        (Some(latents), None) => {
+            let task = SaveLatents { latents: latents.clone(), spec: spec.clone(), settings: settings.clone(), path };
+            Saved::Samples(run_task(&task, Some(opened), chosen, "decoding")?)
+        }
+        _ => {
+            let task = SaveSamples { spec: spec.clone(), indices: Vec::new(), settings: settings.clone(), look, path };
+            run_task(&task, Some(opened), chosen, "sampling")?
+        }
     };
-    let mut provenance = opened.info.of_samples(&spec, &[], &settings, &saved, &args.out);
-    if let Some(latents) = &args.latents {
-        provenance = provenance.with("latents", latents.display().to_string());
+    let (file, output) = (args.out.display().to_string(), Output { json: args.json });
+    match saved {
+        Saved::Samples(saved) => {
+            let (oracle, weights_sha256) = (&opened.info.name[..], &opened.info.weights_sha256[..]);
+            let report = Report { file, oracle, weights_sha256, spec, settings, saved };
+            output.print(&report, |report| print(report, args))
+        }
+        Saved::Pictures(pictures) => {
+            let (guidance, denoise) = look.map_or((None, false), |look| (look.guidance, look.denoise));
+            let report = PicturesReport { file, badge: "illustrative", pictures, guidance, denoise, spec, settings };
+            output.print(&report, |PicturesReport { file, pictures, .. }| {
+                println!("{file}: {pictures} pictures, illustrative: they have left the world and have no posterior");
+                Ok(())
+            })
+        }
     }
-    keep(&args.out, "samples", provenance, &opened.machine, &mut silent())?;
-    let file = args.out.display().to_string();
-    if args.json {
-        let info = &opened.info;
-        return print_json(&Report {
-            file,
-            oracle: &info.name,
-            weights_sha256: &info.weights_sha256,
-            spec,
-            settings,
-            saved,
-        });
-    }
+}
+
+fn print(Report { file, oracle, saved, .. }: &Report<'_>, args: &SampleArgs) -> Result<()> {
     let from =
         args.latents.as_ref().map_or_else(|| format!("seed {}", args.seed), |f| format!("latents of {}", f.display()));
-    println!("{file}: {} images of {} at τ = {}, {from}", saved.images, opened.info.name, args.world.tau);
+    println!("{file}: {} images of {oracle} at τ = {}, {from}", saved.images, args.world.tau);
     if let Some(rounding) = saved.describe() {
         println!("{rounding}; those stored are of the image before rounding");
     }
@@ -96,14 +151,15 @@ fn carry_out(args: &SampleArgs, opened: &Opened) -> Result<()> {
     Ok(())
 }
 
-/// Whether the disk holds what is asked for; much is told beforehand. Of given latents there are as many as a file holds.
+/// Checks that the disk has room for the samples, and prints the size if it is large. Given latents
+/// are not checked.
 fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
     if args.latents.is_some() {
         return Ok(());
     }
     let bytes = least_bytes(&opened.world, args.n, &args.out);
-    room_for(&args.out, bytes)?;
-    if let Some(size) = size_to_tell(&args.out, bytes) {
+    check_disk_space(&args.out, bytes)?;
+    if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size}");
     }
     Ok(())

@@ -1,11 +1,11 @@
-//! `bayescope bayes-error|tau|hardness` of worlds that are sampled: their map depends on the class, T ≠ 1, or it was asked for.
+//! `bayescope bayes-error|tau|hardness` of worlds that are sampled: their map depends on the class,
+//! T ≠ 1, or it was asked for.
 
 use serde::Serialize;
 
 use super::args::{BayesErrorArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
 use super::bayes::{RankingAt, interval, is_problem, tell_one_vs_rest, tell_over_tau};
 use super::open::{Opened, open, reproducible, with_oracle};
-use super::output::print_json;
 use super::progress::Bar;
 use crate::bayes::sampling::{
     CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at, tau_by_sampling,
@@ -133,22 +133,24 @@ fn tell(estimate: &Estimate, gain: Option<f64>) {
     }
 }
 
+fn tell_curve(report: &CurveReport) -> Result<()> {
+    for CurvePoint { tau, bayes_error, slope_from_last, .. } in &report.curve {
+        let slope =
+            slope_from_last.map_or_else(String::new, |slope| format!("   rise over log τ {}", interval(&slope)));
+        println!("τ = {:<8.4} {}{slope}", tau.get(), interval(bayes_error));
+    }
+    let samples = report.curve.first().map_or(0, |point| point.samples);
+    println!("{samples} draws, the same at every τ; {}", report.ended.words());
+    Ok(())
+}
+
 /// `bayes-error`.
 pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let asked = (&args.problem, &args.sampling);
     if let Some(taus) = &args.curve {
         let ((points, ended), about) = sample(asked, "curve", |pool, limits, bar| curve(pool, &taus.0, limits, bar))?;
-        if args.problem.json {
-            return print_json(&CurveReport { curve: points, method: Method::Sampling, ended, about });
-        }
-        for CurvePoint { tau, bayes_error, slope_from_last, .. } in &points {
-            let slope =
-                slope_from_last.map_or_else(String::new, |slope| format!("   rise over log τ {}", interval(&slope)));
-            println!("τ = {:<8.4} {}{slope}", tau.get(), interval(bayes_error));
-        }
-        let samples = points.first().map_or(0, |point| point.samples);
-        println!("{samples} draws, the same at every τ; {}", ended.words());
-        return Ok(());
+        let report = CurveReport { curve: points, method: Method::Sampling, ended, about };
+        return args.problem.output.print(&report, tell_curve);
     }
     let tau = Tau::new(args.tau)?;
     let (found, about) =
@@ -156,17 +158,16 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let (estimate, slope, information) = (found.estimate, found.slope, found.information);
     let (gain, slope_gain, ended, tau) = (found.gain, found.slope_gain, found.ended, tau.get());
     let report = ErrorReport { estimate, tau, about, slope, information, gain, slope_gain, ended };
-    if args.problem.json {
-        return print_json(&report);
-    }
-    tell(&report.estimate, report.gain);
-    if let Some(slope) = report.slope {
-        println!("dE/dlog τ:    {}", interval(&slope));
-    }
-    println!("A = H(Y|X):   {} nats", interval(&report.information.aleatoric_nats));
-    println!("I(X;Y):       {} bits", interval(&report.information.mutual_information_bits));
-    println!("I(X;Y)/H(Y):  {}", interval(&report.information.normalised));
-    Ok(())
+    args.problem.output.print(&report, |report| {
+        tell(&report.estimate, report.gain);
+        if let Some(slope) = report.slope {
+            println!("dE/dlog τ:    {}", interval(&slope));
+        }
+        println!("A = H(Y|X):   {} nats", interval(&report.information.aleatoric_nats));
+        println!("I(X;Y):       {} bits", interval(&report.information.mutual_information_bits));
+        println!("I(X;Y)/H(Y):  {}", interval(&report.information.normalised));
+        Ok(())
+    })
 }
 
 /// `value` is τ, as everywhere the number asked for.
@@ -197,29 +198,32 @@ pub fn tau(args: &TauArgs) -> Result<()> {
         tau_by_sampling(pool, args.target, limits, bar)
     })?;
     let found = sampled.found;
-    if args.problem.json {
-        return print_json(&TauReport {
-            figure: found.tau,
-            tau: found.tau.value,
-            target: found.target,
-            slope: found.slope,
-            method: found.achieved.method,
-            samples: found.achieved.samples,
-            evaluations: found.evaluations,
-            images: sampled.images,
-            seconds: found.seconds,
-            gain: sampled.gain,
-            slope_gain: sampled.slope_gain,
-            ended: sampled.ended,
-            achieved: found.achieved,
-            about,
-        });
-    }
-    println!("τ:            {} (± {:.2} %)", interval(&found.tau), 100.0 * found.tau.relative_half_width());
-    tell(&found.achieved, sampled.gain);
-    println!("dE/dlog τ:    {}", interval(&found.slope));
-    println!("search:       {} temperatures, {} images, {:.1} s", found.evaluations, sampled.images, found.seconds);
-    Ok(())
+    let report = TauReport {
+        figure: found.tau,
+        tau: found.tau.value,
+        target: found.target,
+        slope: found.slope,
+        method: found.achieved.method,
+        samples: found.achieved.samples,
+        evaluations: found.evaluations,
+        images: sampled.images,
+        seconds: found.seconds,
+        gain: sampled.gain,
+        slope_gain: sampled.slope_gain,
+        ended: sampled.ended,
+        achieved: found.achieved,
+        about,
+    };
+    args.problem.output.print(&report, |report| {
+        println!("τ:            {} (± {:.2} %)", interval(&report.figure), 100.0 * report.figure.relative_half_width());
+        tell(&report.achieved, report.gain);
+        println!("dE/dlog τ:    {}", interval(&report.slope));
+        println!(
+            "search:       {} temperatures, {} images, {:.1} s",
+            report.evaluations, report.images, report.seconds
+        );
+        Ok(())
+    })
 }
 
 #[derive(Serialize)]
@@ -273,9 +277,10 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
         ended: found.ended,
         about,
     };
-    if args.problem.json {
-        return print_json(&report);
-    }
+    args.problem.output.print(&report, |report| tell_hardness(report, &found))
+}
+
+fn tell_hardness(report: &HardnessReport, found: &SampledHardness) -> Result<()> {
     let names = &report.about.class_names;
     tell_one_vs_rest(&report.one_vs_rest, names);
     tell_over_tau(&report.over_tau, report.agreement, names);
@@ -294,8 +299,8 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     Ok(())
 }
 
-/// Errors of pairs as those of Gaussian classes are told: 0 on the diagonal and against a class that does not occur, nothing where
-/// neither does.
+/// Errors of pairs as those of Gaussian classes are told: 0 on the diagonal and against a class
+/// that does not occur, nothing where neither does.
 fn values(found: &SampledHardness, priors: &[f64]) -> Vec<Vec<Option<f64>>> {
     let value = |i: usize, j: usize| match found.pairs[i][j] {
         Some(figure) => Some(figure.value),

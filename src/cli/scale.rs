@@ -2,24 +2,25 @@
 
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs};
 use super::open::{Opened, open_silently, suits, with_oracle};
-use super::output::print_json;
 use super::progress::{Bar, duration};
-use crate::device::{Chosen, DeviceChoice, choose};
+use super::task::{Watched, run_watched};
+use crate::device::{DeviceChoice, OpenDevice, choose};
 use crate::error::{Error, Result};
-use crate::events::Events;
 use crate::flow::Precision;
+use crate::flow::preprocess::Dequantisation;
 use crate::oracle::scale::{
     self, Computer, Estimate, Images, Opened as Found, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
 };
+use crate::task::{Done, OpenOracle, Task, TaskContext};
 
-/// Where nobody watches a bar, a line about the progress is written this often.
+/// Where stderr is no terminal, a line about the progress is written this often.
 const LINES: Duration = Duration::from_secs(30);
 
 #[derive(Serialize)]
@@ -36,16 +37,84 @@ struct Report<'a> {
     outcome: &'a Outcome,
 }
 
-/// Goes on with the job in `folder`, or begins it.
+/// Posteriors of many images in a folder: begins the job there, or resumes it.
+#[derive(Debug, PartialEq)]
+struct ScorePosteriors {
+    oracle: String,
+    input: Vec<PathBuf>,
+    dequantise: Dequantisation,
+    precision: Precision,
+    spec: ScaleSpec,
+    folder: PathBuf,
+    /// Devices that take shards of their own accord; the device in use computes the shard of `spec`
+    /// where there are none.
+    devices: Vec<DeviceChoice>,
+}
+
+impl Task for ScorePosteriors {
+    type Event = ScaleEvent;
+    type Live = ();
+    type Report = Outcome;
+
+    fn title(&self) -> String {
+        format!("Posteriors in {}", self.folder.display())
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ScaleEvent>) -> Result<Done<Outcome>> {
+        let (spec, folder) = (&self.spec, &self.folder);
+        let outcome = if self.devices.is_empty() {
+            let OpenOracle { name, info, world } = cx.oracle()?;
+            let device = cx.chosen.report.used.label();
+            let computer = Computer { info, oracle: name, world, precision: self.precision, device: &device };
+            let images = Images::open(&self.input, self.dequantise, world)?;
+            scale::run(&computer, &images, spec, folder, &mut |event| tell(cx, event))?
+        } else {
+            let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>| {
+                let Opened { name, info, world, device, .. } =
+                    open_silently(&self.oracle, chosen.clone(), self.precision)?;
+                let computer =
+                    Computer { info: &info, oracle: &name, world: &world, precision: self.precision, device: &device };
+                work(&computer, &Images::open(&self.input, self.dequantise, &world)?)
+            };
+            let devices = self.devices.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+            scale::run_on(devices, &on, spec, folder, &mut |event| tell(cx, event))?
+        };
+        Ok(Done::new(outcome, format!("posteriors are in {}", folder.display())))
+    }
+}
+
+fn tell(cx: &mut TaskContext<'_, ScaleEvent>, event: ScaleEvent) -> ControlFlow<()> {
+    cx.event(event);
+    cx.check()
+}
+
+impl ScorePosteriors {
+    fn new(args: &PosteriorArgs, opened: &Opened, (shard, shards): (usize, usize), folder: &Path) -> Result<Self> {
+        let settings = args.world.settings(opened.world.class_names().len())?;
+        let (class_batch, image_batch) = (args.scale.class_batch, args.scale.image_batch);
+        Ok(Self {
+            oracle: args.oracle.clone(),
+            input: args.input.clone(),
+            dequantise: args.dequantise.single("a job of --out")?,
+            precision: args.precision.into(),
+            spec: ScaleSpec { settings, shard, shards, class_batch, image_batch, compare: !args.scale.no_compare },
+            folder: folder.to_owned(),
+            devices: Vec::new(),
+        })
+    }
+}
+
+/// Resumes the job in `folder`, or begins it.
 pub fn run(args: &PosteriorArgs, folder: &Path) -> Result<()> {
     let scale = &args.scale;
     let Some(device) = args.device.devices.one() else { return on_several(args, folder) };
     let compute = Compute { device: DeviceArg { device }, precision: args.precision };
-    with_oracle(&args.oracle, &compute, |opened, _| {
-        let spec = spec(args, opened, (scale.shard.unwrap_or(0), scale.of.unwrap_or(1)))?;
-        let (started, mut watch) = (Instant::now(), Watch::new());
-        let outcome = scale::run(&computer(args, opened), &images(args, opened)?, &spec, folder, &mut watch)?;
-        tell((args, folder), (spec.shard, spec.shards), (watch, started), &outcome)
+    with_oracle(&args.oracle, &compute, |opened, chosen| {
+        let shard = (scale.shard.unwrap_or(0), scale.of.unwrap_or(1));
+        let task = ScorePosteriors::new(args, opened, shard, folder)?;
+        let mut watch = Watch::new();
+        let outcome = watch.run(&task, Some(opened), chosen)?;
+        watch.print(args, &task, &outcome)
     })
 }
 
@@ -59,66 +128,26 @@ fn on_several(args: &PosteriorArgs, folder: &Path) -> Result<()> {
     let devices = args.device.devices.choose()?;
     let precision = Precision::from(args.precision);
     devices.iter().try_for_each(|chosen| suits(chosen, precision))?;
-    let shards = scale::shards_for(folder, devices.len());
-    // What is asked for is looked at once, before the threads begin.
     let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
-    let spec = spec(args, &open_silently(&args.oracle, first, precision)?, (0, shards))?;
-    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>| {
-        let opened = open_silently(&args.oracle, chosen.clone(), precision)?;
-        work(&computer(args, &opened), &images(args, &opened)?)
-    };
-    let (started, mut watch) = (Instant::now(), Watch::new());
-    let outcome = match scale::run_on(devices, &on, &spec, folder, &mut watch) {
+    // What is asked for is looked at once, before the threads begin.
+    let opened = open_silently(&args.oracle, first.clone(), precision)?;
+    let mut task = ScorePosteriors::new(args, &opened, (0, scale::shards_for(folder, devices.len())), folder)?;
+    drop(opened);
+    task.devices = devices.iter().map(|chosen| chosen.report.used.choice).collect();
+    let mut watch = Watch::new();
+    let outcome = match watch.run(&task, None, &first) {
         // All of them: what is there is there, and `auto` ends at the CPU.
         Err(loss @ Error::DeviceLost { .. }) => {
-            watch.bar.line(&format!("{loss}. No device is left of those named; going on with another"));
-            scale::run_on(vec![choose(DeviceChoice::Auto)?], &on, &spec, folder, &mut watch)?
+            eprintln!("{loss}. No device is left of those named; going on with another");
+            task.devices = vec![DeviceChoice::Auto];
+            watch.run(&task, None, &first)?
         }
         done => done?,
     };
-    tell((args, folder), (0, shards), (watch, started), &outcome)
+    watch.print(args, &task, &outcome)
 }
 
-fn images(args: &PosteriorArgs, opened: &Opened) -> Result<Images> {
-    let how = args.dequantise.single("a job of --out")?;
-    Images::open(&args.input, how, &opened.world)
-}
-
-fn spec(args: &PosteriorArgs, opened: &Opened, (shard, shards): (usize, usize)) -> Result<ScaleSpec> {
-    let settings = args.world.settings(opened.world.class_names().len())?;
-    let (class_batch, image_batch, compare) = (args.scale.class_batch, args.scale.image_batch, !args.scale.no_compare);
-    Ok(ScaleSpec { settings, shard, shards, class_batch, image_batch, compare })
-}
-
-fn computer<'a>(args: &PosteriorArgs, opened: &'a Opened) -> Computer<'a> {
-    Computer {
-        info: &opened.info,
-        oracle: &opened.name,
-        world: &opened.world,
-        precision: Precision::from(args.precision),
-        device: &opened.device,
-    }
-}
-
-fn tell(
-    (args, folder): (&PosteriorArgs, &Path),
-    (shard, of): (usize, usize),
-    (watch, started): (Watch, Instant),
-    outcome: &Outcome,
-) -> Result<()> {
-    let Watch { opened, estimate, bar, .. } = watch;
-    drop(bar);
-    let file = outcome.report.is_some().then(|| folder.join(POSTERIORS).display().to_string());
-    let seconds = started.elapsed().as_secs_f64();
-    let report = Report { folder: folder.display().to_string(), shard, of, opened, estimate, seconds, file, outcome };
-    if args.json {
-        return print_json(&report);
-    }
-    print(&report);
-    Ok(())
-}
-
-fn print(report: &Report<'_>) {
+fn print(report: &Report<'_>) -> Result<()> {
     let Some(result) = &report.outcome.report else {
         let waiting: Vec<String> = report.outcome.waiting_for.iter().map(usize::to_string).collect();
         println!(
@@ -128,7 +157,7 @@ fn print(report: &Report<'_>) {
             report.of,
             waiting.join(", ")
         );
-        return;
+        return Ok(());
     };
     println!(
         "{}/{POSTERIORS}: {} images × {} classes of {} at {}, mean entropy {:.4e} nats; exact for {}",
@@ -143,11 +172,12 @@ fn print(report: &Report<'_>) {
     if let Some(precision) = &result.precision {
         println!("{precision}");
     }
+    Ok(())
 }
 
 /// Follows a job on stderr.
 struct Watch {
-    bar: Bar,
+    started: Instant,
     told: Instant,
     opened: Option<Found>,
     estimate: Option<Estimate>,
@@ -155,34 +185,64 @@ struct Watch {
 
 impl Watch {
     fn new() -> Self {
-        Self { bar: Bar::new("scoring"), told: Instant::now(), opened: None, estimate: None }
+        let now = Instant::now();
+        Self { started: now, told: now, opened: None, estimate: None }
     }
 
-    fn opened(&mut self, opened: Found) {
+    fn run(&mut self, task: &ScorePosteriors, opened: Option<&Opened>, chosen: &OpenDevice) -> Result<Outcome> {
+        let bar = Bar::new("scoring");
+        let mut tell = |bar: &Bar, event: &ScaleEvent| {
+            match event {
+                ScaleEvent::Opened(opened) => self.opened(bar, *opened),
+                ScaleEvent::Estimated(estimate) => self.estimated(bar, estimate),
+                ScaleEvent::Computed(running) => self.computed(bar, running),
+                ScaleEvent::Writing(progress) => bar.set(*progress, "writing".into()),
+            }
+            Ok(())
+        };
+        run_watched(task, opened, chosen, Watched { bar: &bar, images: &[], tell: &mut tell })
+    }
+
+    fn print(self, args: &PosteriorArgs, task: &ScorePosteriors, outcome: &Outcome) -> Result<()> {
+        let Self { started, opened, estimate, .. } = self;
+        let report = Report {
+            folder: task.folder.display().to_string(),
+            shard: task.spec.shard,
+            of: task.spec.shards,
+            opened,
+            estimate,
+            seconds: started.elapsed().as_secs_f64(),
+            file: outcome.report.is_some().then(|| task.folder.join(POSTERIORS).display().to_string()),
+            outcome,
+        };
+        args.output.print(&report, print)
+    }
+
+    fn opened(&mut self, bar: &Bar, opened: Found) {
         if opened.dropped_bytes > 0 {
             let bytes = opened.dropped_bytes;
-            self.bar.line(&format!("{bytes} bytes of a write that was cut off were dropped; they are computed again"));
+            bar.line(&format!("{bytes} bytes of a write that was cut off were dropped; they are computed again"));
         }
         if opened.pairs.done > 0 {
             let (done, total) = (opened.pairs.done, opened.pairs.total);
-            self.bar.line(&format!("going on: {done} of {total} likelihoods of this shard are there"));
+            bar.line(&format!("going on: {done} of {total} likelihoods of this shard are there"));
         }
         self.opened = Some(opened);
     }
 
-    fn estimated(&mut self, estimate: Estimate) {
-        let Estimate { passes, images_per_pass, classes_per_pass, seconds, image_batch, class_batch, .. } = &estimate;
-        self.bar.line(&format!(
+    fn estimated(&mut self, bar: &Bar, estimate: &Estimate) {
+        let Estimate { passes, images_per_pass, classes_per_pass, seconds, image_batch, class_batch, .. } = estimate;
+        bar.line(&format!(
             "about {}: {passes} passes of {images_per_pass} images under {classes_per_pass} class{}, {:.3} s each ({}); written every {image_batch} images × {class_batch} classes",
             duration(*seconds),
             if *classes_per_pass == 1 { "" } else { "es" },
             estimate.pass_secs,
             estimate.basis,
         ));
-        self.estimate = Some(estimate);
+        self.estimate = Some(estimate.clone());
     }
 
-    fn computed(&mut self, running: &Running) {
+    fn computed(&mut self, bar: &Bar, running: &Running) {
         let mean = running.leaders.iter().map(|(_, share)| share).sum::<f64>() / running.leaders.len().max(1) as f64;
         let left = match running.classes.total - running.classes.done {
             0 => String::new(),
@@ -199,20 +259,8 @@ impl Watch {
         if !std::io::stderr().is_terminal() && self.told.elapsed() > LINES {
             self.told = Instant::now();
             let share = 100.0 * running.pairs.done as f64 / running.pairs.total as f64;
-            self.bar.line(&format!("{share:.1} %: {note}"));
+            bar.line(&format!("{share:.1} %: {note}"));
         }
-        self.bar.set(running.pairs, note);
-    }
-}
-
-impl Events<ScaleEvent> for Watch {
-    fn emit(&mut self, event: ScaleEvent) -> ControlFlow<()> {
-        match event {
-            ScaleEvent::Opened(opened) => self.opened(opened),
-            ScaleEvent::Estimated(estimate) => self.estimated(estimate),
-            ScaleEvent::Computed(running) => self.computed(&running),
-            ScaleEvent::Writing(progress) => self.bar.set(progress, "writing".into()),
-        }
-        ControlFlow::Continue(())
+        bar.set(running.pairs, note);
     }
 }

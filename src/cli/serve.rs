@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::output::{print_json_line, print_text};
 use crate::device::remote::TOKEN;
-use crate::device::{Candidate, Chosen, choose, lend};
+use crate::device::{Candidate, OpenDevice, choose, lend};
 use crate::error::{Error, Result};
 
 #[derive(Serialize)]
@@ -31,7 +31,7 @@ struct Report<'a> {
 pub fn run(args: &ServeArgs) -> Result<()> {
     let told = std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
     if args.one_session {
-        let devices: Vec<Chosen> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+        let devices: Vec<OpenDevice> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
         let bytes = args.session_memory.map(|gib| gib << 30).or_else(half_the_memory);
         return lend::lend_to_one(&devices, told.as_deref(), bytes, |port| print_text(&format!("{port}\n")));
     }
@@ -44,7 +44,7 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     }
     let drawn = (told.is_none() && !args.without_token).then(draw_token);
     let token = if args.without_token { None } else { told.or_else(|| drawn.clone()) };
-    let devices: Vec<Chosen> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+    let devices: Vec<OpenDevice> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
     let refused = |e: std::io::Error| Error::input(format!("--bind {}: {e}", args.bind));
     let listener = TcpListener::bind(place).map_err(refused)?;
     let place = listener.local_addr().map_err(refused)?;
@@ -72,14 +72,15 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     })
 }
 
-/// A token nobody guesses: 128 bits of the system's randomness, as 32 hexadecimal digits.
+/// A random token: 128 bits of the system's randomness, as 32 hexadecimal digits.
 fn draw_token() -> String {
     let mut digest = Sha256::new();
     let mut bytes = [0_u8; 32];
     if File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).is_ok() {
         digest.update(bytes);
     }
-    // The keys of the standard library's maps, 128 bits, are the system's randomness too, everywhere.
+    // The keys of the standard library's maps, 128 bits, are the system's randomness too,
+    // everywhere.
     let keys = RandomState::new();
     for i in 0..4_u64 {
         digest.update(keys.hash_one(i).to_le_bytes());

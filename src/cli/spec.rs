@@ -19,16 +19,16 @@ pub fn is_preset(spec: &Path) -> bool {
     PRESETS.iter().chain(HARDNESS_PRESETS).any(|preset| Path::new(preset.name) == spec)
 }
 
-/// Reads a spec. Relative paths are taken from the folder of its file, or from the present one where it has none.
+/// Reads a spec. Relative paths start at the folder of its file, else at the present one.
 pub fn read_spec(spec: &Path) -> Result<Spec> {
     let shipped = |presets: &'static [Preset]| {
         presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.is_file())
     };
-    if let Some(preset) = shipped(PRESETS) {
+    if let Some(preset) = shipped(&PRESETS) {
         return Ok(Spec::Grid(Box::new(preset.spec()?)));
     }
     if let Some(preset) = shipped(HARDNESS_PRESETS) {
-        return Ok(Spec::Hardness(Box::new(preset.hardness()?.beside(Path::new(""))?)));
+        return Ok(Spec::Hardness(Box::new(preset.hardness()?.relative_to(Path::new(""))?)));
     }
     let text = read_text(spec).map_err(|e| Error::io(spec, e))?;
     Ok(match HardnessSpec::is(&text) {

@@ -1,30 +1,31 @@
 //! `bayescope oracle validate|precision|depth`.
 
-use super::args::{Compute, DeviceArg, PrecisionArg, ValidateArgs, WorldArgs};
+use super::args::{Compute, PrecisionArg, SamplesArgs, ValidateArgs};
 use super::open::{Opened, with_oracle};
-use super::output::{print_json, print_text};
-use super::progress::Bar;
+use super::output::{Output, print_text};
 use super::task::run_task;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::export::MeasureDepth;
 use crate::figure::Illustrated;
+use crate::oracle::world::Settings;
+use crate::task::Task;
 use crate::units::Seed;
 use crate::validate::{
-    FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, compare_precision, tables,
+    ComparePrecision, FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, tables,
 };
 
 /// Validates an oracle.
 pub fn run(args: &ValidateArgs) -> Result<()> {
     let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen));
     let (validation, _) = found?.found;
-    if args.json { print_json(&validation) } else { print_text(&text(&validation, args)) }
+    args.output.print(&validation, |validation| print_text(&text(validation, args)))
 }
 
 fn carry_out(
     args: &ValidateArgs,
     opened: &Opened,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
 ) -> Result<Illustrated<(Validation, Option<Pairs>)>> {
     let spec = ValidateSpec {
         oracle: args.oracle.clone(),
@@ -74,32 +75,29 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
 }
 
 /// Compares an oracle with itself in 64 bits.
-pub fn precision(
-    oracle: &str,
-    images: usize,
-    world: &WorldArgs,
-    seed: u64,
-    device: DeviceArg,
-    json: bool,
-) -> Result<()> {
-    let compute = Compute { device, precision: PrecisionArg::F32 };
-    let found = with_oracle(oracle, &compute, |opened, _| {
-        let settings = world.settings(opened.world.class_names().len())?;
-        let about = (oracle, &opened.info, &opened.device[..]);
-        let mut bar = Bar::new("comparing");
-        compare_precision(&opened.world, about, (images, &settings, Seed(seed)), &mut bar)
-    })?;
-    if json { print_json(&found) } else { print_text(&found.table().text()) }
+pub fn precision(images: usize, args: SamplesArgs) -> Result<()> {
+    let task = |settings, seed| ComparePrecision { images, settings, seed };
+    let (report, output) = on_samples(args, "comparing", task)?;
+    output.print(&report.found, |found| print_text(&found.table().text()))
 }
 
 /// Measures what pictures keep of a world's posteriors.
-pub fn depth(oracle: &str, samples: usize, world: &WorldArgs, seed: u64, device: DeviceArg, json: bool) -> Result<()> {
+pub fn depth(samples: usize, args: SamplesArgs) -> Result<()> {
+    let task = |settings, seed| MeasureDepth { samples, settings, seed };
+    let (report, output) = on_samples(args, "comparing pictures", task)?;
+    output.print(&report.found, |found| print_text(&found.table().text()))
+}
+
+/// The report of a task on samples of an oracle.
+fn on_samples<T: Task>(
+    SamplesArgs { oracle, world, seed, device, output }: SamplesArgs,
+    title: &str,
+    task: impl Fn(Settings, Seed) -> T,
+) -> Result<(T::Report, Output)> {
     let compute = Compute { device, precision: PrecisionArg::F32 };
-    let report = with_oracle(oracle, &compute, |opened, chosen| {
+    let report = with_oracle(&oracle, &compute, |opened, chosen| {
         let settings = world.settings(opened.world.class_names().len())?;
-        let task = MeasureDepth { samples, settings, seed: Seed(seed) };
-        run_task(&task, Some(opened), chosen, "comparing pictures")
+        run_task(&task(settings, Seed(seed)), Some(opened), chosen, title)
     })?;
-    let found = report.found;
-    if json { print_json(&found) } else { print_text(&found.table().text()) }
+    Ok((report, output))
 }

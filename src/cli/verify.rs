@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::args::VerifyArgs;
-use super::output::print_json;
+use super::output::Output;
 use super::progress::Bar;
 use crate::error::{Error, Result};
 use crate::verify::{VerifyEvent, VerifySpec, verify};
@@ -25,9 +25,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
     if let Some(path) = &args.report {
         report.write(path)?;
     }
-    if args.json {
-        print_json(&report)?;
-    } else {
+    Output { json: args.json }.print(&report, |report| {
         if let Some(used) = &report.used {
             println!("{}: {} ({})", used.used.choice, used.used.label(), used.reason);
         }
@@ -38,6 +36,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
             None if report.passed => println!("{} ({:.0} s)", report.sentence, report.seconds),
             None => println!("--report {} writes the file for a bug report", report.file_name()),
         }
-    }
+        Ok(())
+    })?;
     if report.passed { Ok(()) } else { Err(Error::Numeric(report.sentence)) }
 }

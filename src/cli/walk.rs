@@ -1,25 +1,25 @@
 //! `bayescope walk`.
 
-use crate::oracle::provenance::keep;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::args::WalkArgs;
 use super::open::{Opened, with_oracle};
-use super::output::print_json;
 use super::progress::Bar;
 use super::sample::class_of;
+use super::task::{Watched, run_task, run_watched};
 use crate::data::Input;
-use crate::device::Products;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
-use crate::events::{Progress, silent};
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
-use crate::oracle::walk::{Goal, Subject, TOLERANCE, Walk, WalkPoint, WalkSpec, Way, save, walk};
-use crate::oracle::world::{Settings, World};
+use crate::oracle::walk::{Walk, WalkPoint, Way};
+use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::units::Seed;
+use crate::worker::protocol::Subject;
+use crate::worker::walk::{Destination, SaveWalk, WalkToBoundary};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -37,63 +37,68 @@ struct Report<'a> {
 
 /// Walks, saves and prints.
 pub fn run(args: &WalkArgs) -> Result<()> {
-    with_oracle(&args.oracle, &args.compute, |opened, _| walk_in(opened, args))
+    with_oracle(&args.oracle, &args.compute, |opened, chosen| walk_in(opened, chosen, args))
 }
 
-fn walk_in(opened: &Opened, args: &WalkArgs) -> Result<()> {
+fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
+    let mut images = Vec::new();
     let to = match args.to.strip_prefix("class:") {
-        Some(class) => Goal::Class(class_of("--to class:", class, names)?),
-        None => Goal::Subject(subject("--to", &args.to, &opened.world)?),
+        Some(class) => Destination::Class(class_of("--to class:", class, names)?),
+        None => match end("--to", &args.to, &opened.world)? {
+            End::Sample(index) => Destination::Sample(index),
+            End::Image(x) => {
+                images.push(x);
+                Destination::External(0)
+            }
+        },
     };
-    let spec = WalkSpec {
-        from: subject("--from", &args.from, &opened.world)?,
-        to,
-        steps: args.steps,
-        class: args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?,
-        seed: Seed(args.seed),
-        products: Products::F32,
-        tolerance: TOLERANCE,
+    let from = end("--from", &args.from, &opened.world)?;
+    let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
+    let samples = SampleSpec { class, ..SampleSpec::new(0, Seed(args.seed)) };
+    let from = match from {
+        End::Sample(index) => Subject::Sample { spec: samples.clone(), index },
+        End::Image(x) => {
+            images.push(x);
+            Subject::External(images.len() - 1)
+        }
     };
+    let task = WalkToBoundary { from, to, steps: args.steps, samples, settings: settings.clone() };
     let bar = Bar::new("walking");
-    let mut done = 0;
-    let walked = walk(&opened.world, &spec, &settings, &mut |_: WalkPoint| {
-        done += 1;
-        bar.set(Progress { done, total: spec.steps + 1 }, "walking".into());
-        ControlFlow::Continue(())
-    })?;
+    let watched = Watched { bar: &bar, images: &images, tell: &mut |_, _| Ok(()) };
+    let walked = Arc::new(run_watched(&task, Some(opened), chosen, watched)?);
     drop(bar);
     if let Some(path) = &args.out {
-        save(&opened.world, &walked, path)?;
-        let provenance = opened.info.of_walk(&settings, path);
-        keep(path, "points of a walk", provenance, &opened.machine, &mut silent())?;
+        run_task(&SaveWalk { walked: walked.clone(), path: path.clone() }, Some(opened), chosen, "saving")?;
     }
-    let file = args.out.as_ref().map(|path| path.display().to_string());
-    let info = &opened.info;
     let report = Report {
-        oracle: &info.name,
-        weights_sha256: &info.weights_sha256,
+        oracle: &opened.info.name,
+        weights_sha256: &opened.info.weights_sha256,
         from: &args.from,
         to: &args.to,
         seed: args.seed,
         settings,
         classes: names,
-        walk: &walked,
-        file,
+        walk: &walked.walk,
+        file: args.out.as_ref().map(|path| path.display().to_string()),
     };
-    if args.json {
-        return print_json(&report);
-    }
-    print(&report);
-    Ok(())
+    args.output.print(&report, print)
+}
+
+/// One end of a walk.
+enum End {
+    /// The sample of this running number.
+    Sample(usize),
+    /// A world-space image, CHW.
+    Image(Vec<f32>),
 }
 
 /// `sample:3`, a file with one image, or `FILE#3`.
-fn subject(option: &str, text: &str, world: &World) -> Result<Subject> {
+fn end(option: &str, text: &str, world: &World) -> Result<End> {
     if let Some(index) = text.strip_prefix("sample:") {
         let index = index.parse().map_err(|_| Error::input(format!("{option} sample:{index}: no running number")))?;
-        return Ok(Subject::Sample(index));
+        return Ok(End::Sample(index));
     }
     let numbered = text.rsplit_once('#').and_then(|(file, i)| Some((file, i.parse::<usize>().ok()?)));
     let (file, index) = match numbered {
@@ -118,12 +123,12 @@ fn subject(option: &str, text: &str, world: &World) -> Result<Subject> {
         }
         index => {
             let first = index.unwrap_or(0) * dims;
-            Ok(Subject::Image(x[first..first + dims].to_vec()))
+            Ok(End::Image(x[first..first + dims].to_vec()))
         }
     }
 }
 
-fn print(report: &Report<'_>) {
+fn print(report: &Report<'_>) -> Result<()> {
     let walk = report.walk;
     let [a, b] = [walk.start, walk.target].map(|class| &report.classes[class]);
     let (way, unit) = match walk.way {
@@ -152,6 +157,7 @@ fn print(report: &Report<'_>) {
     if let Some(file) = &report.file {
         println!("{file}: {} images, the last one that point", walk.points.len() + 1);
     }
+    Ok(())
 }
 
 fn line(report: &Report<'_>, point: &WalkPoint) {

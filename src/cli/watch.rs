@@ -9,22 +9,19 @@ use super::hardness;
 use super::output::{print_json_line, print_text};
 use super::progress::duration;
 use crate::error::{Error, Result};
-use crate::run::{Held, Line, Planned, RunFolder, State, Status};
+use crate::run::{AnyRun, CellLook, Line, RunFolder, State, Status};
 
 #[derive(Serialize)]
-struct Look<'a> {
+struct Look {
     finished: usize,
     planned: usize,
-    cells: Vec<CellLook<'a>>,
+    cells: Vec<Cell>,
 }
 
 #[derive(Serialize)]
-struct CellLook<'a> {
+struct Cell {
     #[serde(flatten)]
-    planned: &'a Planned,
-    finished: bool,
-    stale: bool,
-    status: Option<Status>,
+    look: CellLook,
     last: Option<Line>,
 }
 
@@ -43,13 +40,13 @@ pub fn run(args: &WatchArgs) -> Result<()> {
     if !(args.every > 0.0 && args.every < 1e6) {
         return Err(Error::input("--every takes a number of seconds > 0"));
     }
-    match Held::open(&args.run)? {
-        Held::Grid(folder) => follow(args, || {
+    match AnyRun::open(&args.run)? {
+        AnyRun::Grid(folder) => follow(args, || {
             let look = look(&folder)?;
             let json = serde_json::to_value(&look).map_err(|e| Error::input(e.to_string()))?;
             Ok(Seen { json, text: text(&look), over: look.finished == look.planned })
         }),
-        Held::Hardness(folder) => follow(args, || hardness::look(&folder)),
+        AnyRun::Hardness(folder) => follow(args, || hardness::look(&folder)),
     }
 }
 
@@ -71,17 +68,14 @@ fn follow(args: &WatchArgs, look: impl Fn() -> Result<Seen>) -> Result<()> {
     }
 }
 
-fn look(folder: &RunFolder) -> Result<Look<'_>> {
-    let mut cells = Vec::new();
-    for planned in &folder.plan {
-        let status = folder.status(&planned.id)?;
-        let finished = folder.finished(&planned.id);
-        let stale = !finished && status.as_ref().is_some_and(Status::stale);
-        let busy = status.is_some() && !finished;
-        let last = if busy { folder.last_metrics(&planned.id)? } else { None };
-        cells.push(CellLook { planned, finished, stale, status, last });
-    }
-    Ok(Look { finished: cells.iter().filter(|cell| cell.finished).count(), planned: cells.len(), cells })
+fn look(folder: &RunFolder) -> Result<Look> {
+    let cell = |look: CellLook| {
+        let busy = look.status.is_some() && !look.finished;
+        let last = if busy { folder.last_metrics(&look.planned.id)? } else { None };
+        Ok(Cell { look, last })
+    };
+    let cells = folder.look()?.into_iter().map(cell).collect::<Result<Vec<_>>>()?;
+    Ok(Look { finished: cells.iter().filter(|cell| cell.look.finished).count(), planned: cells.len(), cells })
 }
 
 /// What a status says, in words.
@@ -95,12 +89,12 @@ pub(super) fn state(status: &Status) -> &'static str {
     }
 }
 
-fn text(look: &Look<'_>) -> String {
+fn text(look: &Look) -> String {
     let mut text = format!("{} of {} cells finished\n", look.finished, look.planned);
-    for cell in look.cells.iter().filter(|cell| !cell.finished) {
-        let Some(status) = &cell.status else { continue };
+    for Cell { look: CellLook { planned, finished, stale, status }, last } in &look.cells {
+        let Some(status) = status.as_ref().filter(|_| !finished) else { continue };
         let state = state(status);
-        let loss = match cell.last {
+        let loss = match last {
             Some(Line::Train { loss, .. }) => format!(", training loss {loss:.4} nats"),
             Some(Line::Watched(w)) => {
                 let half = w.half_widths.map_or(String::new(), |half| format!(" ± {:.4}", half.epistemic));
@@ -108,10 +102,10 @@ fn text(look: &Look<'_>) -> String {
             }
             None => String::new(),
         };
-        let eta = status.eta_secs.filter(|_| status.state == State::Running && !cell.stale);
+        let eta = status.eta_secs.filter(|_| status.state == State::Running && !stale);
         let left = eta.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
         let why = status.message.as_deref().map_or(String::new(), |why| format!(": {why}"));
-        let (label, host) = (cell.planned.label(), &status.host);
+        let (label, host) = (planned.label(), &status.host);
         text += &format!("  {label}: {state} on {host}, step {} of {}{loss}{left}{why}\n", status.step, status.steps);
     }
     text

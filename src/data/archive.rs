@@ -41,7 +41,7 @@ impl<'a> Archive<'a> {
         self.path
     }
 
-    /// Whether there is an array of that name.
+    /// Returns whether there is an array of that name.
     pub(super) fn holds(&self, name: &str) -> bool {
         self.zip.file_names().flatten().any(|file| file.strip_suffix(".npy") == Some(name))
     }
@@ -63,7 +63,8 @@ impl<'a> Archive<'a> {
         }
     }
 
-    /// The shape of an array and NumPy's name of its type, from its header alone, or `None` where there is none of that name.
+    /// Returns the shape of an array and NumPy's name of its type, read from its header alone;
+    /// `None` where there is no such array.
     ///
     /// # Errors
     /// Names the file, the array and the cause: damage, or an array of structures.
@@ -95,9 +96,6 @@ impl<'a> Archive<'a> {
     }
 
     /// An array of `rank` dimensions as float64, with its last size.
-    ///
-    /// # Errors
-    /// As [`Self::read`], and where it is of another rank or holds no floating-point numbers.
     pub(super) fn floats(&mut self, name: &str, rank: usize) -> Result<Option<(Vec<f64>, usize)>> {
         let Some(Array { shape, values, .. }) = self.read(name)? else { return Ok(None) };
         let (last, kind) = (shape.last().copied().unwrap_or(0), values.type_name());

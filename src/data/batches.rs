@@ -1,73 +1,101 @@
-//! Batches of images as rows of bytes: the "python version" of CIFAR-10 and CIFAR-100 (Krizhevsky 2009), and downsampled ImageNet
-//! (Chrabaszcz, Loshchilov & Hutter 2017, arXiv:1707.08819), pickled or as npz.
+//! Batches of images as rows of bytes: the "python version" of CIFAR-10/100 (Krizhevsky 2009) and
+//! downsampled ImageNet (Chrabaszcz, Loshchilov & Hutter 2017, arXiv:1707.08819), pickled or npz.
 //!
-//! `data` is uint8 [N, 3·S·S], channel first. CIFAR's labels are `labels` or `fine_labels` from 0; ImageNet's are `labels` from 1 to 1000.
+//! `data` is uint8 [N, 3·S·S], channel first. CIFAR's labels are `labels` or `fine_labels` from 0;
+//! ImageNet's are `labels` from 1 to 1000.
 
 use std::path::{Path, PathBuf};
 
 use super::cifar::CIFAR10_NAMES;
 use super::npz::read_npz_split;
 use super::pickle::Batch;
+use super::reader::Reader;
 use super::source::{file_name, head};
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
-/// Classes of ImageNet, and the file beside its batches that names them: lines of identifier, label, name.
+/// Classes of ImageNet, and the file with their names: lines of identifier, label, name.
 const IMAGENET: usize = 1000;
 const IMAGENET_NAMES: &str = "map_clsloc.txt";
-/// What only CIFAR's batches have beside the images.
+/// Keys that only CIFAR's batches have.
 const CIFAR_KEYS: [&str; 3] = ["fine_labels", "batch_label", "filenames"];
 
-/// Whether a file begins like a pickle of protocol 2 to 5.
+/// Returns whether a file begins like a pickle of protocol 2 to 5.
 pub(super) fn is_pickle(start: &[u8]) -> bool {
     matches!(start, [0x80, 2..=5, ..])
 }
 
-/// The batches of a split among the files of a folder, in the order of their numbers.
-pub(super) fn of_split(paths: &[PathBuf], split: Split) -> Vec<PathBuf> {
-    let number = |name: &str, prefix: &str| {
-        let number = name.strip_prefix(prefix)?;
-        number.strip_suffix(".npz").filter(|_| prefix.starts_with("train")).unwrap_or(number).parse::<u32>().ok()
-    };
-    let place = |path: &PathBuf| {
-        let name = file_name(path);
-        let whole: &[&str] = match split {
-            Split::Train => &["train"],
-            Split::Test => &["test", "test_batch", "val_data", "val_data.npz"],
+/// The format, as [`super::open`] knows it.
+pub(super) struct Batches;
+
+impl Reader for Batches {
+    fn words(&self) -> &'static str {
+        "pickled batches of CIFAR and of downsampled ImageNet (data_batch_1, train_data_batch_1)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some("pickled batch")
+    }
+
+    fn is_named(&self, _: &str) -> bool {
+        false
+    }
+
+    fn begins(&self, _: &Path, start: &[u8]) -> Result<bool> {
+        Ok(is_pickle(start))
+    }
+
+    /// In the order of their numbers.
+    fn files_of(&self, _: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let number = |name: &str, prefix: &str| {
+            let number = name.strip_prefix(prefix)?;
+            number.strip_suffix(".npz").filter(|_| prefix.starts_with("train")).unwrap_or(number).parse::<u32>().ok()
         };
-        match split {
-            _ if whole.contains(&name.as_str()) => Some(0),
-            Split::Train => number(&name, "data_batch_").or_else(|| number(&name, "train_data_batch_")),
-            Split::Test => None,
-        }
-    };
-    // Anything may be called `train`.
-    let known = |path: &PathBuf| {
-        path.extension().is_some()
-            || file_name(path).contains('_')
-            || head(path, 2).is_ok_and(|start| is_pickle(&start))
-    };
-    let mut found: Vec<(u32, &PathBuf)> = paths
-        .iter()
-        .filter(|path| path.is_file())
-        .filter_map(|path| Some((place(path)?, path)))
-        .filter(|(_, path)| known(path))
-        .collect();
-    found.sort();
-    // The same batch may be there pickled and as npz.
-    found.dedup_by_key(|(number, path)| (*number, file_name(path).trim_end_matches(".npz").to_owned()));
-    found.into_iter().map(|(_, path)| path.clone()).collect()
+        let place = |path: &PathBuf| {
+            let name = file_name(path);
+            let whole: &[&str] = match split {
+                Split::Train => &["train"],
+                Split::Test => &["test", "test_batch", "val_data", "val_data.npz"],
+            };
+            match split {
+                _ if whole.contains(&name.as_str()) => Some(0),
+                Split::Train => number(&name, "data_batch_").or_else(|| number(&name, "train_data_batch_")),
+                Split::Test => None,
+            }
+        };
+        // Anything may be called `train`.
+        let known = |path: &PathBuf| {
+            path.extension().is_some()
+                || file_name(path).contains('_')
+                || head(path, 2).is_ok_and(|start| is_pickle(&start))
+        };
+        let mut found: Vec<(u32, &PathBuf)> = paths
+            .iter()
+            .filter(|path| path.is_file())
+            .filter_map(|path| Some((place(path)?, path)))
+            .filter(|(_, path)| known(path))
+            .collect();
+        found.sort();
+        // The same batch may be there pickled and as npz.
+        found.dedup_by_key(|(number, path)| (*number, file_name(path).trim_end_matches(".npz").to_owned()));
+        Ok(found.into_iter().map(|(_, path)| path.clone()).collect())
+    }
+
+    fn read(&self, files: &[PathBuf], _: Split, _: Option<usize>) -> Result<Input> {
+        read_batches(files).map(Input::Pixels)
+    }
 }
 
-/// Reads batches one after the other into one dataset. No pickle is run: it may hold arrays, lists and texts, nothing else.
+/// Reads batches into one dataset. Pickles are not executed: they may hold arrays, lists and texts.
 ///
-/// CIFAR's class names come from the pickled `batches.meta` or `meta` beside the first file, ImageNet's from `map_clsloc.txt`; else they
-/// are CIFAR-10's usual ten, `class 0` … (CIFAR-100), or the labels `1` … `1000` (ImageNet). All of ImageNet-64 are 15.7 GB, which must fit
-/// into memory; a folder with some of its batches is a dataset as well.
+/// CIFAR's class names come from the pickled `batches.meta` or `meta` beside the first file, else
+/// they are CIFAR-10's usual ten or `class 0` … (CIFAR-100). ImageNet's come from `map_clsloc.txt`,
+/// else they are the labels `1` … `1000`. All of ImageNet-64 is 15.7 GB and must fit into memory; a
+/// folder with some of its batches is a dataset as well.
 ///
 /// # Errors
-/// Names the file: no pickle of this kind, code that it wants to run, rows that are no square RGB images, labels that are missing or
-/// out of range, batches of different kinds.
+/// Names the file: no pickle of this kind, code to be run, rows that are no square RGB images,
+/// labels that are missing or out of range, batches of different kinds.
 pub fn read_batches(files: &[PathBuf]) -> Result<Dataset> {
     let mut whole: Option<Dataset> = None;
     for file in files {
@@ -82,10 +110,8 @@ pub fn read_batches(files: &[PathBuf]) -> Result<Dataset> {
         if (batch.shape, batch.labels.is_some(), batch.class_names.len())
             != (whole.shape, whole.labels.is_some(), whole.class_names.len())
         {
-            return Err(Error::file(
-                file,
-                format!("does not go with {}, which has other images or labels", whole.name),
-            ));
+            let cause = format!("does not go with {}, which has other images or labels", whole.name);
+            return Err(Error::file(file, cause));
         }
         whole.pixels.extend(batch.pixels);
         whole.labels.iter_mut().zip(batch.labels).for_each(|(all, more)| all.extend(more));
@@ -164,7 +190,7 @@ fn dataset(
     Ok(Dataset { name: file_name(file), shape, pixels, labels, class_names, ids: numbered(count) })
 }
 
-/// CIFAR's class names: those of the pickle beside the batches, where it is there.
+/// CIFAR's class names: from the pickle beside the batches, if it is there.
 fn cifar_names(file: &Path, classes: usize) -> Result<Vec<String>> {
     let (meta, key) = if classes == 10 { ("batches.meta", "label_names") } else { ("meta", "fine_label_names") };
     let meta = file.with_file_name(meta);

@@ -1,12 +1,14 @@
-//! The binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009, <https://www.cs.toronto.edu/~kriz/cifar.html>).
+//! The binary versions of CIFAR-10 and CIFAR-100 (Krizhevsky 2009,
+//! <https://www.cs.toronto.edu/~kriz/cifar.html>).
 //!
-//! A record is one label byte (CIFAR-100: coarse, then fine) and 3,072 pixel bytes, 3×32×32, channel first.
+//! A record: a label byte (CIFAR-100: coarse, then fine) and 3,072 pixels, 3×32×32, channel first.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::reader::Reader;
 use super::source::{file_name, open_file};
-use super::{Dataset, ImageShape, names, numbered};
+use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
@@ -32,46 +34,81 @@ impl Layout {
     }
 }
 
-/// Reads CIFAR-10 batches (3,073 bytes a record) one after the other into one dataset of 3×32×32 images.
+/// Reads CIFAR-10 batches (3,073 bytes a record) into one dataset of 3×32×32 images.
 ///
-/// Class names come from `batches.meta.txt` beside the first file where it is complete, else they are the usual ten.
+/// Class names come from a complete `batches.meta.txt` beside the first file, else the usual ten.
 ///
 /// # Errors
-/// A file whose length is no multiple of 3,073 (or 0), or a label above 9: file, record and byte offset are named.
+/// A length that is no multiple of 3,073 or 0, or a label above 9; names file, record and offset.
 pub fn read_cifar10(files: &[PathBuf]) -> Result<Dataset> {
     let standard = CIFAR10_NAMES.map(str::to_owned).to_vec();
     read_records(files, &CIFAR10, standard)
 }
 
-/// Reads one file of CIFAR-100 (3,074 bytes a record: coarse label, fine label, pixels) with its 100 *fine* labels.
+/// Reads a file of CIFAR-100 (3,074 bytes a record) with its 100 *fine* labels.
 ///
-/// Class names come from `fine_label_names.txt` beside it where it is complete, else they are `class 0` … `class 99`.
+/// Class names come from a complete `fine_label_names.txt`, else `class 0` … `class 99`.
 ///
 /// # Errors
-/// A length that is no multiple of 3,074 (or 0), or a fine label above 99: record and byte offset are named.
+/// A length that is no multiple of 3,074 or 0, or a fine label above 99; names record and offset.
 pub fn read_cifar100(file: &Path) -> Result<Dataset> {
     let standard = (0..CIFAR100.classes).map(|i| format!("class {i}")).collect();
     read_records(&[file.to_owned()], &CIFAR100, standard)
 }
 
-/// Whether a file of this length can only be CIFAR-10 (3,073 bytes a record) or CIFAR-100 (3,074).
-pub(super) fn records_of_len(bytes: u64) -> Option<Cifar> {
-    if bytes == 0 {
-        None
-    } else if bytes.is_multiple_of(CIFAR10.record() as u64) {
-        Some(Cifar::Ten)
-    } else if bytes.is_multiple_of(CIFAR100.record() as u64) {
-        Some(Cifar::Hundred)
-    } else {
-        None
-    }
-}
+/// The format, as [`super::open`] knows it.
+pub(super) struct Cifar;
 
-/// Which CIFAR.
-#[derive(Clone, Copy)]
-pub(super) enum Cifar {
-    Ten,
-    Hundred,
+impl Reader for Cifar {
+    fn words(&self) -> &'static str {
+        "CIFAR-10 and CIFAR-100 binary files (.bin)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some("CIFAR")
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        name.ends_with(".bin")
+    }
+
+    fn begins(&self, _: &Path, _: &[u8]) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn files_of(&self, folder: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let matches = |path: &&PathBuf| {
+            let name = file_name(path);
+            match split {
+                Split::Train => name.starts_with("data_batch_") && name.ends_with(".bin"),
+                Split::Test => name == "test_batch.bin",
+            }
+        };
+        let mut found: Vec<PathBuf> = paths.iter().filter(matches).cloned().collect();
+        if found.is_empty() {
+            found.extend(Some(folder.join(format!("{split}.bin"))).filter(|path| path.is_file()));
+        }
+        Ok(found)
+    }
+
+    /// Which of the two, the usual names tell, else which record size divides the length.
+    fn read(&self, files: &[PathBuf], _: Split, _: Option<usize>) -> Result<Input> {
+        let path = &files[0];
+        let name = file_name(path);
+        let length = open_file(path)?.get_ref().metadata().map_err(|e| Error::io(path, e))?.len();
+        let holds = |layout: &Layout| length > 0 && length.is_multiple_of(layout.record() as u64);
+        let dataset = match () {
+            () if name.contains("_batch") => read_cifar10(files),
+            () if name == "train.bin" || name == "test.bin" => read_cifar100(path),
+            () if holds(&CIFAR10) => read_cifar10(files),
+            () if holds(&CIFAR100) => read_cifar100(path),
+            () => {
+                let cause = "is no CIFAR binary file (its length is no multiple of 3,073 or 3,074 bytes)";
+                return Err(Error::file(path, cause));
+            }
+        };
+        dataset.map(Input::Pixels)
+    }
 }
 
 fn read_records(files: &[PathBuf], layout: &Layout, standard: Vec<String>) -> Result<Dataset> {

@@ -11,8 +11,8 @@ pub fn places(names: &[String], list: &[String]) -> Option<Vec<usize>> {
     names.iter().map(place).collect::<Option<Vec<_>>>().filter(|places| !places.is_empty())
 }
 
-/// What the names say where they are distinct numbers: folders of classes are sorted as words, 10 before 2.
-pub fn numerals(names: &[String]) -> Option<Vec<usize>> {
+/// The names as numbers, if they are distinct numbers (class folders are sorted: 10 before 2).
+pub fn as_numbers(names: &[String]) -> Option<Vec<usize>> {
     let numbers: Vec<usize> = names.iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
     let twice = numbers.iter().enumerate().any(|(i, number)| numbers[..i].contains(number));
     (!twice && !numbers.is_empty()).then_some(numbers)
@@ -52,10 +52,10 @@ mod tests {
 
     #[test]
     fn numbers_are_taken_at_their_word() {
-        assert_eq!(numerals(&names("0 1 10 2")), Some(vec![0, 1, 10, 2]));
-        assert_eq!(numerals(&names("1 01")), None);
-        assert_eq!(numerals(&names("1 one")), None);
-        assert_eq!(numerals(&[]), None);
+        assert_eq!(as_numbers(&names("0 1 10 2")), Some(vec![0, 1, 10, 2]));
+        assert_eq!(as_numbers(&names("1 01")), None);
+        assert_eq!(as_numbers(&names("1 one")), None);
+        assert_eq!(as_numbers(&[]), None);
     }
 
     #[test]

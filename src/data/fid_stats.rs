@@ -1,9 +1,9 @@
-//! Statistics that FID compares, as other programs store them: `mu` and `sigma` of pytorch-fid, or the running sums of
-//! torchmetrics. Numbers only; `measure::fidelity::Gaussian` makes a Gaussian of them and checks it.
+//! Statistics for FID as other programs store them: `mu` and `sigma` of pytorch-fid, or the running
+//! sums of torchmetrics. Numbers only; `measure::fidelity::Gaussian` checks them.
 //!
-//! torchmetrics states are written by `torch.save`, which is a pickle and not read here. Two lines make them readable:
-//! `numpy.savez(path, **{k: v.cpu().numpy() for k, v in metric.metric_state.items()})`, or the same with
-//! `safetensors.torch.save_file`.
+//! torchmetrics states are written by `torch.save`, which is a pickle and not read here. Two lines
+//! make them readable: `numpy.savez(path, **{k: v.cpu().numpy() for k, v in
+//! metric.metric_state.items()})`, or the same with `safetensors.torch.save_file`.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use super::npy::{Types, Values};
 use super::source::{head, open_file};
 use crate::error::{Error, Result};
 
-/// Largest number of features d whose covariance is read: 2,048 of Inception, with room; 8 d² bytes are held.
+/// Largest number of features d: Inception has 2,048. A covariance takes 8 d² bytes.
 const MOST: usize = 16_384;
 
 /// Largest safetensors file that is read, in bytes.
@@ -23,14 +23,14 @@ const LARGEST: u64 = 1 << 32;
 /// Mean and covariance, or the sums that they follow from; matrices are [d, d] row by row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FidStatistics {
-    /// Arrays `mu` [d] and `sigma` [d, d] of pytorch-fid and its kin. How many images made them is not stored.
+    /// Arrays `mu` [d] and `sigma` [d, d] of pytorch-fid, without the number of images.
     Moments {
         /// Mean [d].
         mean: Vec<f64>,
         /// Unbiased covariance [d, d].
         covariance: Vec<f64>,
     },
-    /// `real_features_sum` [d], `real_features_cov_sum` [d, d] and `real_features_num_samples` of torchmetrics.
+    /// torchmetrics' `real_features_sum`, `real_features_cov_sum`, `real_features_num_samples`.
     Sums {
         /// Σ x [d].
         sum: Vec<f64>,
@@ -41,12 +41,12 @@ pub enum FidStatistics {
     },
 }
 
-/// Reads the statistics of a real data set from an npz archive (`mu` and `sigma`, or torchmetrics' three arrays) or a
-/// safetensors file (the same names), told apart by content; float32 or float64.
+/// Reads the statistics of a real data set, float32 or float64, from an npz archive or a
+/// safetensors file (detected by content): `mu` and `sigma`, or torchmetrics' three arrays.
 ///
 /// # Errors
-/// Names the file, the array and the cause: another kind of file (a pickle of `torch.save` with the way out), missing
-/// arrays, shapes that disagree, numbers that are not finite.
+/// Names the file, the array and the cause: another kind of file (a pickle of `torch.save` with the
+/// way out), missing arrays, shapes that disagree, numbers that are not finite.
 pub fn read_fid_statistics(path: &Path) -> Result<FidStatistics> {
     let start = head(path, 16)?;
     let mut file = match &start[..] {
@@ -100,7 +100,7 @@ struct Numbers {
     values: Vec<f64>,
 }
 
-/// Whether a vector and a matrix belong together and hold numbers only.
+/// Returns whether a vector and a matrix belong together and hold numbers only.
 fn square(vector: &Numbers, matrix: &Numbers) -> Result<(), String> {
     let d = vector.values.len();
     if vector.shape.len() != 1 || d == 0 || d > MOST || matrix.shape != [d, d] {

@@ -1,16 +1,16 @@
 //! Image files, alone or in one folder per class, read in the order of torchvision's `ImageFolder`.
 //!
-//! Classes are the subfolders, sorted by name; within a class, files come in the order of `sorted(os.walk(…,
-//! followlinks=True))` with sorted names, so labels and running numbers agree with torchvision. Files with other
-//! extensions than an image's are passed over, as are images beside the class folders. Beyond torchvision: `.gif`
-//! (first frame), and a flat folder without classes.
+//! Classes are the subfolders, sorted by name; within a class, files come in the order of
+//! `sorted(os.walk(…, followlinks=True))` with sorted names, so labels and running numbers agree
+//! with torchvision. Files with other extensions and images beside the class folders are ignored.
+//! Beyond torchvision: `.gif` (first frame), and a flat folder without classes.
 //!
-//! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended with any background), palettes are
-//! resolved, 16-bit values scaled to 8, EXIF rotation is ignored. When every file is stored as grey the dataset has 1 channel; one colour file, and
-//! every image has 3. What counts is how a file is stored, not whether its colours happen to be greys.
+//! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended), palettes are
+//! resolved, 16-bit values scaled to 8, EXIF rotation is ignored. The dataset has 1 channel when
+//! every file is stored as grey, and 3 when one file is stored in colour.
 //!
-//! JPEG decoders differ: against libjpeg-turbo (Pillow) on the 10,000 CIFAR-10 test images as JPEG, 22 % of the values
-//! differ, by 0.3 levels of 255 on average over all values and by 5 at most.
+//! JPEG decoders differ: against libjpeg-turbo (Pillow) on the 10,000 CIFAR-10 test images as JPEG,
+//! 22 % of the values differ, by 0.3 levels of 255 on average over all values and by 5 at most.
 
 use std::path::{Path, PathBuf};
 
@@ -19,45 +19,81 @@ use image::{DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
 use rayon::prelude::*;
 
 use super::pad::repeat_grey;
+use super::reader::Reader;
 use super::source::{entries, file_name, open_file};
-use super::{Dataset, ImageShape, tiff};
+use super::{Dataset, ImageShape, Input, Split, tiff};
 use crate::error::{Error, Result};
 
 /// Extensions of image files, in lower case.
-pub(super) const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
+const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
 /// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
 const MAX_SIDE: u32 = 16_384;
 const MAX_ALLOC: u64 = 512 << 20;
-/// Bytes of pixels that are believed of any file, and of each byte of a larger one: an empty picture packs by a few hundred, and what
-/// claims more is a damaged header.
+/// Bytes of pixels that any file may claim, and a larger file for each of its bytes: an empty
+/// picture packs by a few hundred; a larger claim is a damaged header.
 const FREE: u64 = 12 << 20;
 const PACKED: u64 = 4096;
-/// Images decoded (in parallel) before the next ones are begun; bounds the memory beside the dataset.
+/// Images decoded in parallel at a time; bounds the memory beside the dataset.
 const CHUNK: usize = 512;
 
-/// Whether the name ends like an image's, in upper or lower case.
-pub(super) fn is_image_name(path: &Path) -> bool {
+/// Returns whether the name ends like an image's, in upper or lower case.
+fn is_image_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| {
         let ext = ext.to_string_lossy().to_ascii_lowercase();
         EXTENSIONS.contains(&ext.as_str())
     })
 }
 
-/// Reads `root/<class>/…/*.png` (and other image formats) as a labelled dataset; a folder without subfolders as an
-/// unlabelled one. Ids are paths relative to `root`. All images must have the same size.
-///
-/// # Errors
-/// Names the entry: an empty folder, a class without images, a file that is no image, the first file of another size, a
-/// symbolic link that leads back to a folder around it.
-pub fn read_folder(root: &Path) -> Result<Dataset> {
-    read_folder_within(root, None)
+/// The format, as [`super::open`] knows it.
+pub(super) struct Images;
+
+impl Reader for Images {
+    fn words(&self) -> &'static str {
+        "images (PNG, JPEG, BMP, GIF, WebP, PPM, PGM, TIFF)"
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        is_image_name(Path::new(name))
+    }
+
+    fn begins(&self, _: &Path, start: &[u8]) -> Result<bool> {
+        Ok(image::guess_format(start).is_ok())
+    }
+
+    /// The subfolder of a split. A lone `train` among other folders is a class: subfolders are
+    /// splits when a training and a test one are there, or when there are no others.
+    fn files_of(&self, _: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let folders: Vec<(String, &PathBuf)> =
+            paths.iter().filter(|path| path.is_dir()).map(|path| (file_name(path), path)).collect();
+        let named = |name: &str| folders.iter().find(|(folder, _)| folder == name).map(|(_, path)| (*path).clone());
+        let train = named("train");
+        let test = named("test").or_else(|| named("val"));
+        let no_others = folders.iter().all(|(name, _)| ["train", "test", "val"].contains(&name.as_str()));
+        let both = train.is_some() && test.is_some();
+        let found = match split {
+            Split::Train => train,
+            Split::Test => test,
+        };
+        Ok(Vec::from_iter(found.filter(|_| no_others || both)))
+    }
+
+    fn read(&self, files: &[PathBuf], _: Split, max_side: Option<usize>) -> Result<Input> {
+        match files {
+            [folder] if folder.is_dir() => read_folder(folder, max_side),
+            files => read_image_files(files, max_side),
+        }
+        .map(Input::Pixels)
+    }
 }
 
-/// [`read_folder`], images with a side beyond `most` scaled down while they are read ([`read_image_files_within`]).
+/// Reads `root/<class>/…/*.png` (and other formats) as a labelled dataset, a folder without
+/// subfolders as an unlabelled one. Ids are paths relative to `root`. All images have the same
+/// size.
 ///
 /// # Errors
-/// As [`read_folder`].
-pub fn read_folder_within(root: &Path, most: Option<usize>) -> Result<Dataset> {
+/// Names the entry: an empty folder, a class without images, a file that is no image, the first
+/// file of another size, a symbolic link that leads back to a folder around it.
+pub fn read_folder(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
     let mut classes = Vec::new();
     let mut loose = Vec::new();
     for path in entries(root)? {
@@ -75,7 +111,7 @@ pub fn read_folder_within(root: &Path, most: Option<usize>) -> Result<Dataset> {
     if !classes.is_empty() {
         (files, labels) = labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?;
     }
-    let mut dataset = read_image_files_within(&files, most)?;
+    let mut dataset = read_image_files(&files, max_side)?;
     dataset.name = file_name(root);
     dataset.labels = labels;
     dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
@@ -104,7 +140,7 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
     Ok((files, labels))
 }
 
-/// Collects `folder` and every folder below it. `around` holds the real paths of the folders around it.
+/// Collects `folder` and all folders below. `around` has the real paths of those above.
 fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<()> {
     let real = folder.canonicalize().map_err(|e| Error::io(folder, e))?;
     if around.contains(&real) {
@@ -121,25 +157,18 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
     Ok(())
 }
 
-/// Reads image files into an unlabelled dataset whose ids are the file names. All images must have the same size.
+/// Reads image files of one size into an unlabelled dataset; ids are the file names. Images beyond
+/// `max_side` are scaled down to `max_side`×`max_side` while they are read, so that a corpus of
+/// large photographs fits into memory: bilinearly with antialiasing, as in PIL and torchvision's
+/// `Resize`, keeping the middle of the longer side.
 ///
 /// # Errors
-/// No file, a file that is no image (whatever it is called), or the first file whose size differs from the first one's.
-pub fn read_image_files(files: &[PathBuf]) -> Result<Dataset> {
-    read_image_files_within(files, None)
-}
-
-/// [`read_image_files`], images with a side beyond `most` scaled down to `most`×`most` as they are read, so that a corpus of large
-/// photographs fits into memory: bilinearly with antialiasing, as PIL and torchvision's `Resize` do, until the shorter side fits, and the
-/// middle of the longer one is kept.
-///
-/// # Errors
-/// As [`read_image_files`].
-pub fn read_image_files_within(files: &[PathBuf], most: Option<usize>) -> Result<Dataset> {
+/// No file, a file that is no image (whatever its name), or the first file of another size.
+pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
     let mut stack: Option<Stack> = None;
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file, most)).collect();
+        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file, max_side)).collect();
         for (file, image) in chunk.iter().zip(images) {
             let image = image?;
             match &mut stack {
@@ -204,7 +233,7 @@ impl Stack {
     }
 }
 
-/// The image in a file, whose pixels are given room only where so many fit into a file of its length.
+/// Decodes a file. Refuses a header that claims more pixels than fit into a file of that length.
 fn decoded(file: &Path) -> Result<DynamicImage> {
     let mut source = open_file(file)?;
     let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
@@ -219,7 +248,7 @@ fn decoded(file: &Path) -> Result<DynamicImage> {
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
-    // For the pixels, and for as much beside them.
+    // For the pixels, and as much again.
     limits.max_alloc = Some(room.saturating_mul(2).min(MAX_ALLOC));
     reader.limits(limits.clone());
     let bad = |e: ImageError| Error::file(file, format!("damaged or unsupported image: {e}"));
@@ -233,9 +262,9 @@ fn decoded(file: &Path) -> Result<DynamicImage> {
     DynamicImage::from_decoder(decoder).map_err(bad)
 }
 
-fn decode(file: &Path, most: Option<usize>) -> Result<Picture> {
+fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
     let image = decoded(file)?;
-    let most = most.and_then(|most| u32::try_from(most).ok());
+    let most = max_side.and_then(|most| u32::try_from(most).ok());
     let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),
         None => image,

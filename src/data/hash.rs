@@ -10,7 +10,7 @@ use super::source::open_regular;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
-/// Bytes hashed between two looks at whether to stop.
+/// Bytes hashed between two checks for cancellation.
 const CHUNK: usize = 1 << 20;
 
 /// SHA-256 of bytes.
@@ -29,7 +29,7 @@ pub fn sha256_of_file(path: &Path, events: &mut dyn Events<Progress>) -> Result<
     Ok(sha256)
 }
 
-/// Length and SHA-256 of a file; `watch` hears of the bytes read so far.
+/// Returns length and SHA-256 of a file; `watch` gets the bytes read so far.
 pub(super) fn measure(path: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<(u64, String)> {
     let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
     let mut hash = Sha256::new();
@@ -37,7 +37,7 @@ pub(super) fn measure(path: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> 
     Ok((bytes, hex(&hash.finalize())))
 }
 
-/// Reads the rest of a file into a hash; how many bytes that were.
+/// Reads the rest of a file into a hash. Returns the number of bytes.
 pub(super) fn absorb(
     file: &mut File,
     path: &Path,

@@ -1,16 +1,66 @@
-//! IDX, the format of MNIST and its kin (LeCun, Cortes & Burges, <http://yann.lecun.com/exdb/mnist/>), plain or gzipped.
+//! IDX, the format of MNIST and its kin (LeCun, Cortes & Burges,
+//! <http://yann.lecun.com/exdb/mnist/>), plain or gzipped.
 //!
-//! A file is `00 00 type ndim`, then `ndim` big-endian u32 sizes, then the elements. Only unsigned bytes (type 08) are
-//! read: 3 dimensions for images, 1 for labels. Offsets in messages are offsets into the uncompressed bytes.
+//! A file is `00 00 type ndim`, then `ndim` big-endian u32 sizes, then the elements. Only unsigned
+//! bytes (type 08) are read: 3 dimensions for images, 1 for labels. Offsets in messages are offsets
+//! into the uncompressed bytes.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::reader::Reader;
 use super::source::{file_name, open_unzipped};
-use super::{Dataset, ImageShape, names, numbered};
+use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 const UNSIGNED_BYTE: u8 = 0x08;
+
+/// The format, as [`super::open`] knows it.
+pub(super) struct Idx;
+
+impl Reader for Idx {
+    fn words(&self) -> &'static str {
+        "IDX files (*-images-idx3-ubyte, also .gz)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some("IDX")
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        (name.contains("idx3") || name.contains("idx1")) && !name.ends_with(".npz")
+    }
+
+    /// Looks at the uncompressed bytes.
+    fn begins(&self, path: &Path, _: &[u8]) -> Result<bool> {
+        let mut magic = [0u8; 4];
+        let read = open_unzipped(path)?.read_exact(&mut magic);
+        Ok(read.is_ok() && matches!(magic, [0, 0, UNSIGNED_BYTE, 1 | 3]))
+    }
+
+    /// The one image file of a split; the plain one where it is also there gzipped.
+    fn files_of(&self, folder: &Path, paths: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        let matches = |path: &&PathBuf| {
+            let name = file_name(path);
+            let in_split = match split {
+                Split::Train => name.contains("train"),
+                Split::Test => name.contains("t10k") || name.contains("test"),
+            };
+            in_split && name.contains("images") && name.contains("idx3") && path.is_file()
+        };
+        let mut found: Vec<PathBuf> = paths.iter().filter(matches).cloned().collect();
+        found.dedup_by_key(|path| file_name(path).trim_end_matches(".gz").to_owned());
+        if let [first, second, ..] = &found[..] {
+            let names = format!("{}, {}", file_name(first), file_name(second));
+            return Err(Error::file(folder, format!("several {split} sets ({names}): name one of the files")));
+        }
+        Ok(found)
+    }
+
+    fn read(&self, files: &[PathBuf], _: Split, _: Option<usize>) -> Result<Input> {
+        read_idx(&files[0], None).map(Input::Pixels)
+    }
+}
 
 /// What a file is expected to hold.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,14 +87,15 @@ impl Kind {
 
 /// Reads the grey images of an IDX3 file and the labels of the IDX1 file that goes with it.
 ///
-/// `images` may be gzipped (seen by its content). Without `labels`, the label file is looked for beside it under the usual
-/// name (`train-images-idx3-ubyte` → `train-labels-idx1-ubyte`, with or without `.gz`); if there is none, the dataset
-/// has no labels. Class names come from `class_names.txt` beside it (one a line, at least as many as there are classes), else they
-/// are `0` to the largest label.
+/// `images` may be gzipped (detected by content). Without `labels`, the label file is looked for
+/// beside it under its usual name (`train-images-idx3-ubyte` → `train-labels-idx1-ubyte`, with or
+/// without `.gz`); without one, the dataset has no labels. Class names come from `class_names.txt`
+/// beside it (one a line, at least as many as classes), else they are numbers.
 ///
 /// # Errors
-/// Names the file, the byte offset and the cause: wrong magic (images and labels swapped), truncated, trailing bytes,
-/// no images, impossible sizes, or as many labels as there are not images. Nothing is allocated on a header's word.
+/// Names the file, the byte offset and the cause: wrong magic (images and labels swapped),
+/// truncated, trailing bytes, no images, impossible sizes, a wrong number of labels. Memory is
+/// allocated for bytes that were read, never for sizes a header claims.
 pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
     let (dims, pixels) = read_array(images, Kind::Images)?;
     let [count, height, width] = dims[..] else {
@@ -66,15 +117,6 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
         labels,
         class_names: names.filter(|names| names.len() >= classes).unwrap_or_else(|| numbered(classes)),
         ids: numbered(count),
-    })
-}
-
-/// Whether the (uncompressed) file begins like an IDX file of unsigned bytes, images or labels.
-pub(super) fn is_idx(path: &Path) -> Result<bool> {
-    let mut magic = [0u8; 4];
-    Ok(match open_unzipped(path)?.read_exact(&mut magic) {
-        Ok(()) => matches!(magic, [0, 0, UNSIGNED_BYTE, 1 | 3]),
-        Err(_) => false,
     })
 }
 
@@ -125,10 +167,8 @@ fn read_array(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
         return Err(Error::file(path, format!("byte {at}: unreadable after {found} of {announced} data bytes: {e}")));
     }
     if found < announced {
-        return Err(Error::file(
-            path,
-            format!("byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}"),
-        ));
+        let cause = format!("byte {at}: truncated: sizes {dims:?} need {announced} data bytes, found {found}");
+        return Err(Error::file(path, cause));
     }
     if found > announced {
         return Err(Error::file(
@@ -152,10 +192,8 @@ fn read_header(path: &Path, reader: &mut dyn Read, kind: Kind) -> Result<Vec<usi
     }
     if header.len() < size {
         let found = header.len();
-        return Err(Error::file(
-            path,
-            format!("byte {found}: truncated: the header takes {size} bytes, found {found}"),
-        ));
+        let cause = format!("byte {found}: truncated: the header takes {size} bytes, found {found}");
+        return Err(Error::file(path, cause));
     }
     let (sizes, _) = header.as_chunks::<4>();
     Ok(sizes.iter().skip(1).map(|dim| u32::from_be_bytes(*dim) as usize).collect())

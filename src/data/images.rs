@@ -47,7 +47,7 @@ impl Dataset {
         self.ids.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
@@ -63,9 +63,9 @@ impl Dataset {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// What a model is trained on.
+    /// Training images.
     Train,
-    /// What is held out.
+    /// Held-out images.
     Test,
 }
 

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// How often a file is opened that other machines replace.
 const READS: usize = 3;
 
-/// The bytes of a file that other machines may replace: one that was replaced between opening and reading is opened again.
+/// Reads a file that other machines may replace, again if it was replaced after opening.
 pub(super) fn read_replaced(path: &Path) -> io::Result<Vec<u8>> {
     let stale = |e: &io::Error| e.kind() == io::ErrorKind::StaleNetworkFileHandle;
     let mut read = read_bytes(path);

@@ -1,4 +1,4 @@
-//! Pictures of real-valued images: an affine map from a range of values to whole levels and back, without clipping.
+//! Pictures of real-valued images: an affine map between a range of values and whole levels.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ impl Levels {
     /// Levels of so many bits over a range of values.
     ///
     /// # Errors
-    /// When the range is empty or not finite, or nobody writes pictures of so many bits.
+    /// When the range is empty or not finite, or the number of bits is not 1 to 16.
     pub fn new(bits: u32, [low, high]: [f32; 2]) -> Result<Self> {
         if !BITS.contains(&bits) {
             return Err(Error::input(format!("pictures have 1 to 16 bits a value, not {bits}")));
@@ -70,7 +70,7 @@ pub fn range_of(values: &[f32]) -> [f32; 2] {
 }
 
 /// The smallest range that holds two ranges.
-pub fn joined([a, b]: [f32; 2], [c, d]: [f32; 2]) -> [f32; 2] {
+pub fn union_range([a, b]: [f32; 2], [c, d]: [f32; 2]) -> [f32; 2] {
     [a.min(c), b.max(d)]
 }
 
@@ -99,6 +99,6 @@ mod tests {
         assert!(Levels::new(17, [0.0, 1.0]).is_err() && Levels::new(0, [0.0, 1.0]).is_err());
         assert!(Levels::new(8, range_of(&[])).is_err() && Levels::new(8, [1.0, 1.0]).is_err());
         assert!(Levels::new(8, [0.0, f32::INFINITY]).is_err());
-        assert_eq!(joined(range_of(&[0.5, -2.0]), range_of(&[])), [-2.0, 0.5]);
+        assert_eq!(union_range(range_of(&[0.5, -2.0]), range_of(&[])), [-2.0, 0.5]);
     }
 }

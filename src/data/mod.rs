@@ -1,26 +1,26 @@
-//! Images and labels on the way in and out: IDX, CIFAR, downsampled ImageNet, image folders and single images, npz; and corpora
-//! fetched by name.
+//! Reading and writing of images and labels: IDX, CIFAR, downsampled ImageNet, image folders and
+//! single images, npz; and corpora fetched by name.
 //!
-//! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside; **world-space** images are
-//! the float tensors a flow sees, for which alone a posterior is exact (theory §1). [`open`] reads any supported file or
-//! folder as one of the two.
+//! Two kinds of images exist and are never mixed. **Pixels** are 8-bit and come from outside.
+//! **World-space** images are the float tensors a flow sees; only for these a posterior is exact
+//! (theory §1). [`open`] reads any supported file or folder as one of the two.
 //!
 //! | file | what |
 //! |---|---|
-//! | `images`, `input` | images of 8 bits with their labels; what a path may hold |
-//! | `open`, `source`, `names` | what a path holds; how a file is opened; class names beside it |
-//! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | pixels from outside, a format each |
-//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy's files: one array; archives, as a whole, piece by piece, written block by block |
-//! | `world`, `pad`, `levels` | images in world space; images brought into the shape a model expects; pictures of real values |
-//! | `classes` | which class of a model each class of a dataset is |
+//! | `images`, `input` | 8-bit images with their labels; content of a path |
+//! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader |
+//! | `source`, `names` | safe opening of files; class names beside data |
+//! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
+//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy files: one array; archives as a whole, read in pieces, written in blocks |
+//! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
+//! | `classes` | matching the classes of a dataset and a model |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
-//! | `kinds` | what a folder is |
-//! | `space` | what this machine has room for |
-//! | `store`, `ticket`, `json` | works that are stopped and go on: their pieces, what they were begun with; JSON files |
-//! | `write`, `parts`, `alone`, `hash` | whole files or none; temporary files; what only one process at a time may do; SHA-256 |
+//! | `folder_kind` | kinds of folders |
+//! | `space` | free memory and disk space |
+//! | `store`, `ticket`, `json` | resumable work: pieces, ticket; JSON files |
+//! | `write`, `temp_files`, `lock`, `hash` | atomic files; temporary files; lock files; SHA-256 |
 
-mod alone;
 mod archive;
 mod batches;
 mod cifar;
@@ -28,57 +28,59 @@ mod classes;
 pub mod fetch;
 mod fid_stats;
 mod folder;
+mod folder_kind;
 mod hash;
 mod idx;
 mod images;
 mod input;
 mod json;
-mod kinds;
 mod levels;
+mod lock;
 mod names;
 mod npy;
 mod npz;
 mod open;
 mod pad;
-mod parts;
 pub(crate) mod pickle;
+mod reader;
 mod source;
 mod space;
 mod store;
 mod stream;
 mod table;
+mod temp_files;
 mod ticket;
 mod tiff;
 mod world;
 mod write;
 
-pub use alone::{alone, in_turn};
 pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
-pub use classes::{listed, numerals, places};
+pub use classes::{as_numbers, listed, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{read_folder, read_image_files};
+pub use folder_kind::{FolderKind, check_folder_kind};
 pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
 pub use input::Input;
 pub use json::{read_json, write_json};
-pub use kinds::{Kind, nothing_else_in};
-pub use levels::{Levels, joined, range_of};
+pub use levels::{Levels, range_of, union_range};
+pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{open, open_dataset, open_dataset_within, open_split, open_test, open_test_within};
-pub use parts::{host_name, machine, sweep_all_parts, sweep_parts};
+pub use open::{dataset_formats, open, open_dataset, open_split, open_test};
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
-pub use space::{bytes_within, least_of_picture, memory_for, room_for, size_to_tell};
+pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
 pub use store::{PARTS, Pieces, Store, StoreKind};
 pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
-pub use ticket::{Ticket, another, fields, settle, settle_text};
+pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files};
+pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png};
+pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
 
-/// The file of a dataset folder that says which world its images are of.
+/// The file of a dataset folder that describes its world.
 pub const DATASET: &str = "dataset.json";

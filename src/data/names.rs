@@ -12,9 +12,6 @@ pub(super) const FILE: &str = "class_names.txt";
 const MAX_BYTES: u64 = 1 << 16;
 
 /// The names in a file of this name beside a data file; `None` where there is none.
-///
-/// # Errors
-/// The system's.
 pub(super) fn beside(data: &Path, names_file: &str) -> Result<Option<Vec<String>>> {
     let path = data.with_file_name(names_file);
     if !path.is_file() {

@@ -1,7 +1,8 @@
-//! One NumPy array in the NPY format (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
+//! One NumPy array in the NPY format
+//! (<https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>).
 //!
-//! Written here rather than taken from `npyz`, whose header parser recurses as deep as an untrusted header nests and
-//! allocates what it announces. Numbers of any width and byte order become one of four vectors, strings a fifth.
+//! Not taken from `npyz`: its header parser recurses as deep as an untrusted header nests and
+//! allocates what it announces. Numbers of any width and byte order become one of four vectors.
 
 #[cfg(test)]
 mod tests;
@@ -119,9 +120,9 @@ pub(crate) fn read_npy_file(path: &Path, types: Types) -> Result<Array> {
     read_npy(&mut file, size, types).map_err(|cause| Error::file(path, cause))
 }
 
-/// Reads an array of `size` bytes altogether from `reader`, to its very end (where a zip entry checks its checksum).
+/// Reads an array of `size` bytes to the end of `reader`, where a zip entry checks its checksum.
 ///
-/// The shape must account for every byte of `size` before the first value is read, and memory grows with what is read.
+/// The shape must account for every byte of `size` first. Memory grows with the bytes read.
 pub(super) fn read_npy(reader: &mut dyn Read, size: u64, types: Types) -> Result<Array, String> {
     let (Header { descr, fortran, shape }, taken) = read_header(reader)?;
     let item = Item::of(&descr, types)?;
@@ -170,7 +171,7 @@ pub(super) fn read_header(reader: &mut dyn Read) -> Result<(Header, u64), String
     Ok((header, 8 + length_bytes + length))
 }
 
-/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`; structured types are not understood.
+/// Parses `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`; no structured types.
 fn parse_header(text: &str) -> Option<Header> {
     // NumPy writes one kind of quotes and reads both.
     let text = text.replace('"', "'");

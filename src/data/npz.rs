@@ -1,9 +1,10 @@
-//! NumPy archives (`np.savez`, `np.savez_compressed`): world-space tensors with what is known about them, or pixels.
+//! NumPy archives (`np.savez`): world-space tensors with labels and posteriors, or pixels.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::archive::Archive;
 use super::npy::{Array, Types, Values};
+use super::reader::Reader;
 use super::source::file_name;
 use super::{Dataset, ImageShape, Input, Split, WorldBatch, batches, numbered};
 use crate::error::{Error, Result};
@@ -12,7 +13,8 @@ use crate::error::{Error, Result};
 const TRAIN_KEYS: [[&str; 2]; 5] =
     [["x", "y"], ["images", "labels"], ["x_train", "y_train"], ["train_images", "train_labels"], [FLAT, "labels"]];
 const TEST_KEYS: [[&str; 2]; 2] = [["x_test", "y_test"], ["test_images", "test_labels"]];
-/// Name of the images of downsampled ImageNet, which are rows of pixels and whose labels count from 1.
+/// Name of the images of downsampled ImageNet, which are rows of pixels and whose labels count from
+/// 1.
 const FLAT: &str = "data";
 /// Bytes before the numbers of an array of ours, at most.
 const HEADER: u64 = 4096;
@@ -21,19 +23,21 @@ const MAX_LABEL: i64 = 65_535;
 
 /// Reads an npz archive, stored or compressed, in C or Fortran order.
 ///
-/// Array `x` of float32 or float64 [N, C, H, W] (C 1 or 3; float64 is rounded to float32) is world space, with optional
-/// `y` [N], `posterior` [N, K], `logp` [N, K] and `aleatoric` [N]. Images of uint8 [N, C, H, W], [N, H, W] or
-/// [N, H, W, 3] under `x`, `images`, `x_train` or `train_images` are pixels, with labels under the name that goes with it; so are
-/// rows of pixels [N, 3·S·S] under `data`, as downsampled ImageNet has them, with `labels` that count from 1.
+/// Array `x` of float32 or float64 [N, C, H, W] (C 1 or 3; float64 is rounded to float32) is world
+/// space, with optional `y` [N], `posterior` [N, K], `logp` [N, K] and `aleatoric` [N]. Images of
+/// uint8 [N, C, H, W], [N, H, W] or [N, H, W, 3] under `x`, `images`, `x_train` or `train_images`
+/// are pixels, with labels under the name that goes with it; so are rows of pixels [N, 3·S·S] under
+/// `data`, as downsampled ImageNet has them, with `labels` that count from 1.
 ///
 /// # Errors
-/// Names the file, the array and the cause: no images, wrong type or rank, sizes that disagree, values that are not
-/// finite (with the image), a shape the entry has no bytes for, a damaged archive.
+/// Names the file, the array and the cause: no images, wrong type or rank, sizes that disagree,
+/// values that are not finite (with the image), a shape the entry has no bytes for, a damaged
+/// archive.
 pub fn read_npz(path: &Path) -> Result<Input> {
     read_npz_split(path, Split::Train)
 }
 
-/// Array `logp` of an archive of world-space images: log p(x|y) in nats, total, [N, K], and K. The images are not read.
+/// Array `logp` of a world-space archive: log p(x|y) in nats, [N, K], and K. Skips the images.
 ///
 /// # Errors
 /// Names the file and what is missing or wrong in it.
@@ -42,8 +46,8 @@ pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
     found.ok_or_else(|| Error::file(path, "array logp: missing"))
 }
 
-/// The numbers of an array of an archive of ours, of whatever rank, as float64; integers up to 2⁵³ are kept to the last digit. The other
-/// arrays are not read.
+/// The numbers of an array of an archive of ours, of whatever rank, as float64; integers up to 2⁵³
+/// are kept to the last digit. The other arrays are not read.
 ///
 /// # Errors
 /// Names the file and what is missing or wrong in it.
@@ -53,8 +57,8 @@ pub fn read_array(path: &Path, name: &str) -> Result<Vec<f64>> {
     array.values.numbers().ok_or_else(|| Error::file(path, cause))
 }
 
-/// [`read_array`] of an array of one number a row and so many rows. One that is larger, or takes more room than the file itself, is
-/// not read: what a file of another's can ask for is bounded by what it brings.
+/// [`read_array`] of one number a row and so many rows. A larger or compressed array is not read: a
+/// foreign file can only ask for as much as it brings.
 ///
 /// # Errors
 /// As [`read_array`]; when the array is of another size or compressed, or a number is not finite.
@@ -117,13 +121,41 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
     }
 }
 
-/// Whether an archive has test images beside those for training.
-pub(super) fn has_test(path: &Path) -> Result<bool> {
-    let archive = Archive::open(path, Types::Numbers)?;
-    Ok(TEST_KEYS.iter().any(|[images, _]| archive.holds(images)))
+/// The format, as [`super::open`] knows it.
+pub(super) struct Npz;
+
+impl Reader for Npz {
+    fn words(&self) -> &'static str {
+        "NumPy archives (.npz)"
+    }
+
+    fn label(&self) -> Option<&'static str> {
+        Some(".npz")
+    }
+
+    fn is_named(&self, name: &str) -> bool {
+        name.ends_with(".npz")
+    }
+
+    fn begins(&self, _: &Path, start: &[u8]) -> Result<bool> {
+        Ok(start.starts_with(b"PK\x03\x04"))
+    }
+
+    fn files_of(&self, folder: &Path, _: &[PathBuf], split: Split) -> Result<Vec<PathBuf>> {
+        Ok(Vec::from_iter(Some(folder.join(format!("{split}.npz"))).filter(|path| path.is_file())))
+    }
+
+    fn has_test(&self, path: &Path) -> Result<bool> {
+        let archive = Archive::open(path, Types::Numbers)?;
+        Ok(TEST_KEYS.iter().any(|[images, _]| archive.holds(images)))
+    }
+
+    fn read(&self, files: &[PathBuf], split: Split, _: Option<usize>) -> Result<Input> {
+        read_npz_split(&files[0], split)
+    }
 }
 
-/// Pixels in any of the accepted layouts as NCHW. A shape that could be read both ways is taken as channels first.
+/// Pixels in any accepted layout as NCHW. An ambiguous shape is taken as channels first.
 fn pixels_nchw(shape: &[usize], pixels: Vec<u8>) -> Result<(usize, ImageShape, Vec<u8>), String> {
     let of = |channels, height, width| ImageShape { channels, height, width };
     let (n, shape, last) = match *shape {

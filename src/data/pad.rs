@@ -4,18 +4,16 @@ use super::{Dataset, ImageShape};
 use crate::error::{Error, Result};
 
 impl Dataset {
-    /// Pads every image with zeros to `side`×`side`, the image in the middle (EBO pads MNIST 28 → 32: two pixels on each
-    /// side). An odd difference puts the extra row or column at the bottom or right.
+    /// Pads every image with zeros to `side`×`side`, centred (EBO pads MNIST 28 → 32: two pixels on
+    /// each side). An odd difference puts the extra row or column at the bottom or right.
     ///
     /// # Errors
     /// When an image is already larger than `side` in height or width.
     pub fn pad_to(&self, side: usize) -> Result<Self> {
         let ImageShape { channels, height, width } = self.shape;
         if height > side || width > side {
-            return Err(Error::input(format!(
-                "{}: images of {height}×{width} do not fit into {side}×{side}",
-                self.name
-            )));
+            let cause = format!("{}: images of {height}×{width} do not fit into {side}×{side}", self.name);
+            return Err(Error::input(cause));
         }
         let (top, left) = ((side - height) / 2, (side - width) / 2);
         let shape = ImageShape { channels, height: side, width: side };
@@ -30,8 +28,8 @@ impl Dataset {
         Ok(Self { shape, pixels, ..self.without_pixels() })
     }
 
-    /// The same images with 1 or 3 channels: grey is repeated, RGB becomes its ITU-R 601 luma in the integer arithmetic
-    /// of PIL's `convert("L")`.
+    /// Returns the images with 1 or 3 channels: grey is repeated, RGB becomes its ITU-R 601 luma in
+    /// the integer arithmetic of PIL's `convert("L")`.
     ///
     /// # Errors
     /// For any other number of channels.

@@ -1,11 +1,12 @@
 //! Python's pickle, as far as files of arrays need it.
 //!
-//! A pickle is a program for a stack machine (CPython, `Lib/pickletools.py`) that may name any function of Python and have it called.
-//! Here nothing is ever called. There is one machine ([`run`]) that makes numbers, texts and containers; what names a file may use
-//! beyond that, and what stands in the place of what they would make, a [`Dialect`] says: batches of images ([`Batch`]) and the
-//! checkpoints of PyTorch (`flow::weights`) have one each.
+//! A pickle is a program for a stack machine (CPython, `Lib/pickletools.py`) that may call any
+//! function of Python. Nothing is ever called here. One machine ([`run`]) builds numbers, texts and
+//! containers. A [`Dialect`] lists the names a file may use beyond that and the objects that stand
+//! for their results: batches of images ([`Batch`]) and PyTorch checkpoints (`flow::weights`) have
+//! one each.
 //!
-//! Objects live in one list and are named by their place in it, so an object that occurs twice is the same object, as in Python.
+//! Objects live in one list; their index is their identity, as references are in Python.
 
 mod batch;
 mod machine;
@@ -20,7 +21,7 @@ use std::ops::{Index, IndexMut};
 pub(super) use batch::Batch;
 pub(crate) use machine::run;
 
-/// What is said of a pickle that no pickler wrote.
+/// The message for a pickle that no pickler wrote.
 pub(crate) const BROKEN: &str = "its pickle is damaged";
 
 /// Place of an object in [`Objects`].
@@ -33,7 +34,7 @@ pub(crate) struct Span {
     pub offset: u64,
     /// How many.
     pub bytes: u64,
-    /// Whether they are the UTF-8 of a text whose characters are the bytes that are meant: how protocol 2 writes bytes in Python 3.
+    /// Whether these are UTF-8 of a text of Latin-1 bytes: how Python 3 writes protocol 2.
     pub latin1: bool,
 }
 
@@ -83,9 +84,6 @@ impl<G, M> Objects<G, M> {
     }
 
     /// Counts instructions and copied items.
-    ///
-    /// # Errors
-    /// When there were more than a file of this kind needs.
     pub fn spend(&mut self, steps: usize) -> Result<(), String> {
         self.steps = self.steps.checked_sub(steps).ok_or("its pickle is longer than any of its kind")?;
         Ok(())
@@ -139,32 +137,20 @@ pub(crate) trait Dialect {
     /// Instructions of one pickle, and items that [`Objects::spend`] counts.
     const MAX_STEPS: usize;
 
-    /// Whether these files have an instruction.
+    /// Returns whether these files have an instruction.
     fn knows(instruction: u8) -> bool;
 
-    /// What a name of a module stands for.
-    ///
-    /// # Errors
-    /// That the file wants to run code, and which: for every name but those of arrays and containers.
+    /// The meaning of a name of a module. The error says which code the file wants to run.
     fn global(module: &str, name: &str) -> Result<Self::Global, String>;
 
-    /// What stands for the result of calling a known name with a sequence of arguments.
-    ///
-    /// # Errors
-    /// A sentence, where these files never call it so.
+    /// The object that stands for the result of a call; an error for calls these files never make.
     fn call(&self, objects: &mut Objects<Self::Global, Self::Made>, name: Self::Global, args: Id)
     -> Result<Id, String>;
 
-    /// Gives an object its state.
-    ///
-    /// # Errors
-    /// A sentence, where the object has none.
+    /// Gives an object its state; an error where it has none.
     fn build(&self, objects: &mut Objects<Self::Global, Self::Made>, object: Id, state: Id) -> Result<(), String>;
 
-    /// What a persistent id, a reference out of the pickle, stands for.
-    ///
-    /// # Errors
-    /// A sentence, where there is nothing to refer to.
+    /// The object that stands for a persistent id, a reference out of the pickle.
     fn outside(
         &self,
         objects: &Objects<Self::Global, Self::Made>,
@@ -174,10 +160,7 @@ pub(crate) trait Dialect {
 
 /// What a pickle is read from.
 pub(crate) trait Source: BufRead {
-    /// Passes over bytes.
-    ///
-    /// # Errors
-    /// Those of the system; what lies beyond the end may be told by the next read only.
+    /// Skips bytes; beyond the end only the next read may fail.
     fn skip(&mut self, bytes: u64) -> io::Result<()>;
 }
 

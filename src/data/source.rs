@@ -1,4 +1,4 @@
-//! Opening what a user named: regular files only, gzip seen through, and never more bytes in memory than were announced.
+//! Opens a user's files: regular files only, gzip decompressed, memory bounded.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// What is said of a file that ends before it should.
+/// The message for a file that ends too early.
 pub(crate) const CUT_SHORT: &str = "the file ends too early: it was cut short";
 
 /// The words for a system error while reading.
@@ -21,10 +21,10 @@ pub(crate) fn said(error: &io::Error) -> String {
 /// Most bytes of a text that describes something: a description of an oracle, a spec, a result.
 pub(crate) const TEXT: u64 = 64 << 20;
 
-/// Most bytes of a file that is held in memory as a whole and is no text: weights and moments in a checkpoint, a network.
+/// Largest binary file that is held in memory as a whole: a checkpoint, a network.
 pub(crate) const WHOLE: u64 = 16 << 30;
 
-/// Opens a regular file. A folder, pipe or device is refused, so that opening never blocks and reading ends.
+/// Opens a regular file; refuses folders, pipes and devices, which may block or never end.
 pub(crate) fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
     if !std::fs::metadata(path)?.is_file() {

@@ -1,4 +1,4 @@
-//! What this machine has room for: in memory, and on the disk.
+//! Checks of free memory and free disk space.
 
 use std::path::{Path, PathBuf};
 
@@ -7,16 +7,16 @@ use crate::error::{Error, Result};
 
 /// Taken for the memory available where the system does not tell.
 const UNTOLD_MEMORY: u64 = 16 << 30;
-/// Bytes from which the size of what is written is told before it is.
+/// Size from which a file is announced before it is written.
 const WORTH_TELLING: u64 = 1 << 30;
 /// Bytes of the frame of a PNG file.
 const FRAME: u64 = 64;
 
-/// Refuses a work that needs more memory than this machine has left. `what` needs it; `otherwise` is the way out.
+/// Refuses work that needs too much memory. `what` needs it; `otherwise` is the remedy.
 ///
 /// # Errors
 /// Says how much is needed and how much there is.
-pub fn memory_for(what: &str, needed: u64, otherwise: &str) -> Result<()> {
+pub fn check_memory(what: &str, needed: u64, otherwise: &str) -> Result<()> {
     let available = available_memory().unwrap_or(UNTOLD_MEMORY);
     if needed <= available {
         return Ok(());
@@ -35,11 +35,11 @@ fn available_memory() -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
-/// Refuses to begin what the disk cannot hold: a file or folder `path` that takes at least so many bytes.
+/// Refuses a file or folder `path` of at least `needed` bytes where the disk has less.
 ///
 /// # Errors
 /// Names it and the folder whose file system is too full, how much is needed, and how much is free.
-pub fn room_for(path: &Path, needed: u64) -> Result<()> {
+pub fn check_disk_space(path: &Path, needed: u64) -> Result<()> {
     let folder = standing(path);
     match free(&folder) {
         Some(free) if free < needed => Err(Error::file(
@@ -56,20 +56,20 @@ pub fn room_for(path: &Path, needed: u64) -> Result<()> {
     }
 }
 
-/// What is said of a file or folder that takes at least so many bytes before it is begun, where that is much.
-pub fn size_to_tell(path: &Path, bytes: u64) -> Option<String> {
+/// The message before so large a file or folder is written; `None` for a small one.
+pub fn size_notice(path: &Path, bytes: u64) -> Option<String> {
     (bytes >= WORTH_TELLING).then(|| format!("{} takes at least {}", path.display(), in_words(bytes)))
 }
 
-/// Bytes of all files in a folder, in any depth. What cannot be looked at is not counted, nor what links lead to.
-pub fn bytes_within(folder: &Path) -> u64 {
+/// Bytes of all files in a folder and below. Unreadable entries and link targets are not counted.
+pub fn folder_size(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     let entries = entries.filter_map(|entry| Some((entry.as_ref().ok()?.metadata().ok()?, entry.ok()?.path())));
-    entries.map(|(about, path)| if about.is_dir() { bytes_within(&path) } else { about.len() }).sum()
+    entries.map(|(about, path)| if about.is_dir() { folder_size(&path) } else { about.len() }).sum()
 }
 
 /// Bytes that a picture of so many values takes as a PNG file, at least.
-pub fn least_of_picture(values: usize, bits: u32) -> u64 {
+pub fn least_png_size(values: usize, bits: u32) -> u64 {
     // An eighth of its bits.
     values as u64 * u64::from(bits) / 64 + FRAME
 }
@@ -88,7 +88,7 @@ fn free(folder: &Path) -> Option<u64> {
     (told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize))
 }
 
-/// Elsewhere nobody is asked: a full disk is told of when it is full.
+/// Unknown elsewhere: a full disk is reported when it is full.
 #[cfg(not(target_os = "linux"))]
 fn free(_: &Path) -> Option<u64> {
     None
@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn what_no_machine_has_is_refused() {
-        memory_for("a few numbers", 1 << 10, "take fewer").unwrap();
-        let said = memory_for("too many numbers", u64::MAX, "take fewer").unwrap_err().to_string();
+        check_memory("a few numbers", 1 << 10, "take fewer").unwrap();
+        let said = check_memory("too many numbers", u64::MAX, "take fewer").unwrap_err().to_string();
         assert!(said.contains("too many numbers need 17179869184.0 GiB") && said.contains("take fewer"), "{said}");
         #[cfg(target_os = "linux")]
         assert!(available_memory().is_some_and(|bytes| bytes > 1 << 20));
@@ -121,20 +121,20 @@ mod tests {
     fn what_no_disk_holds_is_refused_where_it_would_lie() {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("not/yet/there.npz");
-        room_for(&file, 1).unwrap();
+        check_disk_space(&file, 1).unwrap();
         assert_eq!(standing(Path::new("nowhere-at-all.npz")), Path::new("."));
         assert_eq!(standing(&file), place.path());
         #[cfg(target_os = "linux")]
         {
-            let said = room_for(&file, u64::MAX).unwrap_err().to_string();
+            let said = check_disk_space(&file, u64::MAX).unwrap_err().to_string();
             let named = said.contains("there.npz") && said.contains(&format!("in {}", place.path().display()));
             assert!(named && said.contains("at least 17179869184.0 GiB"), "{said}");
         }
         std::fs::create_dir(place.path().join("inner")).unwrap();
         std::fs::write(place.path().join("inner/a"), [0; 30]).unwrap();
         std::fs::write(place.path().join("b"), [0; 4]).unwrap();
-        assert_eq!(bytes_within(place.path()), 34);
+        assert_eq!(folder_size(place.path()), 34);
         assert_eq!((in_words(1536), in_words(3 << 20)), ("1.5 KiB".into(), "3.0 MiB".into()));
-        assert!(size_to_tell(&file, 1 << 20).is_none() && size_to_tell(&file, 1 << 40).is_some());
+        assert!(size_notice(&file, 1 << 20).is_none() && size_notice(&file, 1 << 40).is_some());
     }
 }

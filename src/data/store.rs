@@ -1,4 +1,4 @@
-//! A work that takes long, in a folder: begun once, stopped at any moment, and gone on with to the same bytes.
+//! Resumable work in a folder: it can be stopped at any moment and continues to the same bytes.
 //!
 //! ```text
 //! DIR/TICKET        what was asked for, written first: another work is refused
@@ -6,8 +6,9 @@
 //! DIR/.parts/lock   held by the process at work
 //! ```
 //!
-//! `export` and `validate` are made so. The images of a run are [`Pieces`] without a ticket of their own. What differs takes the ticket
-//! alone: a run (its cells are folders, in which several processes work at once), posteriors at scale (a log) and training (checkpoints).
+//! `export` and `validate` use it. The images of a run are [`Pieces`] without a ticket of their
+//! own. Others use the ticket alone: a run (its cells are folders, in which several processes work
+//! at once), posteriors at scale (a log) and training (checkpoints).
 
 use std::fs::File;
 use std::ops::Range;
@@ -15,11 +16,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::alone::alone;
+use super::folder_kind::{FolderKind, check_folder_kind};
 use super::json::{read_json, write_json};
-use super::kinds::{Kind, nothing_else_in};
-use super::parts::{is_vacant, sweep_parts};
-use super::ticket::{Ticket, another, settle};
+use super::lock::lock_file;
+use super::temp_files::{is_vacant, sweep_temp_files};
+use super::ticket::{Ticket, claim_ticket, ticket_conflict};
 use crate::error::{Error, Result};
 
 /// Where pieces lie.
@@ -27,21 +28,21 @@ pub const PARTS: &str = ".parts";
 /// Held among them by the process at work.
 const LOCK: &str = "lock";
 
-/// A kind of work, and what people and files call it.
+/// A kind of work and its names.
 #[derive(Debug, Clone, Copy)]
 pub struct StoreKind {
     /// Name of its ticket.
     pub ticket: &'static str,
-    /// What it is: `export`.
+    /// Its name: `export`.
     pub work: &'static str,
-    /// What it makes: `dataset`.
+    /// The name of its result: `dataset`.
     pub result: &'static str,
-    /// What its folder is known as.
-    pub folder: Option<Kind>,
+    /// The kind of its folder.
+    pub folder: Option<FolderKind>,
 }
 
 impl StoreKind {
-    /// Whether a folder has its ticket.
+    /// Returns whether a folder has its ticket.
     pub fn is_begun(&self, folder: &Path) -> bool {
         folder.join(self.ticket).is_file()
     }
@@ -51,23 +52,23 @@ impl StoreKind {
 #[derive(Debug)]
 pub struct Store {
     parts: Option<PathBuf>,
-    /// What is made of them.
+    /// The name of their result.
     result: &'static str,
 }
 
 impl Store {
-    /// The store of a folder whose ticket nobody looks at; of none, one that keeps nothing.
+    /// The store of a folder whose ticket is not checked. Without a folder nothing is kept.
     pub fn of(folder: Option<&Path>, kind: &StoreKind) -> Self {
         Self { parts: folder.map(|folder| folder.join(PARTS)), result: kind.result }
     }
 
-    /// Takes a folder: a new one, or one in which this very work was begun.
+    /// Takes a new folder, or one in which this work was begun.
     ///
     /// # Errors
-    /// When the folder holds something else, another work of the kind (says what differs), or cannot be written.
+    /// When the folder holds something else or another work, or cannot be written.
     pub fn begin<S: Serialize + DeserializeOwned>(folder: &Path, kind: &StoreKind, ticket: &Ticket<S>) -> Result<Self> {
         if !kind.is_begun(folder) {
-            nothing_else_in(folder, kind.folder)?;
+            check_folder_kind(folder, kind.folder)?;
             std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
             // Another process may have come in.
             if !is_vacant(folder, PARTS)? && !kind.is_begun(folder) {
@@ -75,12 +76,12 @@ impl Store {
             }
         }
         let path = folder.join(kind.ticket);
-        settle(&path, ticket, |found| another(&path, kind.work, (found, ticket), &[]))?;
+        claim_ticket(&path, ticket, |found| ticket_conflict(&path, kind.work, (found, ticket), &[]))?;
         Ok(Self::of(Some(folder), kind))
     }
 
-    /// Makes the folder of the pieces, and keeps others out of it for as long as the result lives. What killed processes left
-    /// unfinished goes. The process that was waited for may have completed the work, and removed its pieces: look first.
+    /// Creates the folder of the pieces and locks it as long as the result lives. Removes what
+    /// killed processes left. After waiting, look first whether the work is complete.
     ///
     /// # Errors
     /// When another process is at work, or the system refuses.
@@ -88,8 +89,8 @@ impl Store {
         let Some(parts) = &self.parts else { return Ok(None) };
         std::fs::create_dir_all(parts).map_err(|e| Error::io(parts, e))?;
         let busy = format!("another process is writing this {}: wait for it, or stop it", self.result);
-        let lock = alone(&parts.join(LOCK), &busy)?;
-        sweep_parts(parts);
+        let lock = lock_file(&parts.join(LOCK), &busy)?;
+        sweep_temp_files(parts);
         Ok(Some(lock))
     }
 
@@ -124,7 +125,7 @@ impl Store {
     /// Removes the pieces: what they were kept for is complete, whether they can be removed or not.
     pub fn finish(&self) {
         let Some(parts) = self.parts.as_ref().filter(|parts| parts.exists()) else { return };
-        // Not held while the folder goes: some systems do not remove what is open.
+        // Released first: some systems do not remove open files.
         if let Err(error) = self.lock().map(drop).and_then(|()| remove_folder(parts)) {
             let result = self.result;
             tracing::warn!("the {result} is complete, but the pieces it was made of could not be removed: {error}");
@@ -132,7 +133,7 @@ impl Store {
     }
 }
 
-/// Items in numbered pieces, a file each (or several, by their endings). Writers write a file whole or not at all.
+/// Items in numbered pieces, one file each (or several by extension), written atomically.
 #[derive(Debug, Clone)]
 pub struct Pieces {
     /// Where they lie.
@@ -160,8 +161,8 @@ impl Pieces {
         folder.join(format!("{prefix}{:0digits$}.{ending}", range.start))
     }
 
-    /// The pieces that are still to be made, in order. A file that is not `sound` (path, items) goes. Each is looked at when it is asked
-    /// for: what another process has made by then is not made again.
+    /// The missing pieces, in order. A file that is not `sound` (path, items) is removed. Each
+    /// piece is checked when the iterator reaches it, so another process's work is not repeated.
     pub fn missing<'a>(
         &'a self,
         ending: &'a str,
@@ -174,7 +175,7 @@ impl Pieces {
             }
             let sound = sound(&file, range.len());
             if !sound {
-                // One that cannot be removed is told of by who writes it.
+                // The writer reports a file that cannot be removed.
                 let _ = std::fs::remove_file(&file);
             }
             !sound

@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 const IMAGES: &str = "x";
 const TYPE: &str = "<f4";
 
-/// Array `x` of an npz archive: float32 [N, C, H, W]. Where it is stored as NumPy's `savez` and this program store it
-/// (uncompressed, C order, little-endian float32), images are read from the disk when they are asked for; otherwise the
-/// whole array is held.
+/// Array `x` of an npz archive, float32 [N, C, H, W]. Where it is uncompressed, in C order and
+/// little-endian, as NumPy's `savez` and this program write it, images are read from the disk on
+/// request; otherwise the whole array is held.
 #[derive(Debug)]
 pub struct NpzImages {
     path: PathBuf,
@@ -35,7 +35,7 @@ enum Source {
     Memory(WorldBatch),
 }
 
-/// Whether a file holds so many images of a shape. Of images that stay on the disk, their values are not looked at.
+/// Returns whether a file holds so many images of a shape; does not read their values.
 pub fn holds_images(path: &Path, shape: ImageShape, images: usize) -> bool {
     NpzImages::open(path).is_ok_and(|found| found.is_some_and(|found| (found.shape, found.images) == (shape, images)))
 }
@@ -44,7 +44,7 @@ impl NpzImages {
     /// Opens the archive; `None` where its `x` are pixels.
     ///
     /// # Errors
-    /// As [`read_npz`]. Of images that stay on the disk only size and type are checked here, their values when they are read.
+    /// As [`read_npz`]. Of images on the disk only size and type are checked here.
     pub fn open(path: &Path) -> Result<Option<Self>> {
         if let Some(streamed) = Self::on_disk(path)? {
             return Ok(Some(streamed));
@@ -97,7 +97,7 @@ impl NpzImages {
         self.images
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.images == 0
     }
@@ -105,7 +105,7 @@ impl NpzImages {
     /// The images of a range within 0..[`Self::len`], NCHW.
     ///
     /// # Errors
-    /// When the system refuses to read, the file is shorter than it said, or a value is not finite (names the image).
+    /// When the file cannot be read or is too short, or a value is not finite (names the image).
     pub fn read(&self, range: Range<usize>) -> Result<Vec<f32>> {
         let dims = self.shape.dims();
         let (mut file, start) = match &self.source {

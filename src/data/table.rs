@@ -1,4 +1,4 @@
-//! An npz archive whose arrays have one row an item, written block by block: it need not fit into memory.
+//! Writes npz archives of arrays with one row per item, block by block.
 
 use std::io;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::path::Path;
 use zip::ZipWriter;
 
 use super::world::{Zip, start_array, write_values};
-use super::write::replace_file;
+use super::write::{Present, place_file};
 use crate::error::{Error, Result};
 
 /// Rows asked for at a time, at least one.
@@ -35,19 +35,19 @@ pub struct Column<'a> {
     pub shape: Vec<usize>,
 }
 
-/// Writes arrays of `rows` rows each: `values(column, rows)` is asked for the numbers of a range of rows, column after column.
-/// Not compressed and without the time of day: same numbers, same bytes. Atomic.
+/// Writes arrays of `rows` rows each; `values(column, rows)` returns the numbers of a range, column
+/// after column. Uncompressed, without timestamps: same numbers, same bytes. Atomic.
 ///
 /// # Errors
-/// The system's error, whatever `values` returns, or a block of the wrong size; then the file is as it was before.
+/// The system's error, one of `values`, or a block of the wrong size; the file is unchanged.
 pub fn write_table(
     path: &Path,
     rows: usize,
     columns: &[Column<'_>],
     values: &mut dyn FnMut(usize, Range<usize>) -> Result<Vec<f64>>,
 ) -> Result<()> {
-    let mut stopped = None;
-    let written = replace_file(path, |file| {
+    let io = |e: io::Error| Error::io(path, e);
+    place_file(path, Present::Replaced, |file| {
         let mut zip = ZipWriter::new(file);
         for (c, column) in columns.iter().enumerate() {
             let each: usize = column.shape.iter().product();
@@ -56,33 +56,20 @@ pub fn write_table(
                 Stored::F64 => "<f8",
                 Stored::I64 => "<i8",
             };
-            start_array(&mut zip, column.name, descr, &[&[rows], &column.shape[..]].concat())?;
+            start_array(&mut zip, column.name, descr, &[&[rows], &column.shape[..]].concat()).map_err(io)?;
             let step = (VALUES / each.max(1)).max(1);
             for first in (0..rows).step_by(step) {
                 let range = first..rows.min(first + step);
                 let expected = range.len() * each;
-                let block = values(c, range).and_then(|block| match block.len() == expected {
-                    true => Ok(block),
-                    false => {
-                        Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len())))
-                    }
-                });
-                match block {
-                    Ok(block) => write_block(&mut zip, &block, column.stored)?,
-                    Err(error) => {
-                        stopped = Some(error);
-                        return Err(io::Error::other("no numbers to write"));
-                    }
+                let block = values(c, range)?;
+                if block.len() != expected {
+                    return Err(Error::input(format!("array {}: {} values, not {expected}", column.name, block.len())));
                 }
+                write_block(&mut zip, &block, column.stored).map_err(io)?;
             }
         }
-        zip.finish()?;
-        Ok(())
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => written,
-    }
+        zip.finish().map(drop).map_err(|e| io(e.into()))
+    })
 }
 
 fn write_block(zip: &mut Zip<'_, '_>, block: &[f64], stored: Stored) -> io::Result<()> {

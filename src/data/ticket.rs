@@ -1,4 +1,4 @@
-//! What a folder was begun with: written first, and compared with what a later start asks for.
+//! The ticket of a folder: the request it was created for, compared with a later one.
 
 use std::path::Path;
 
@@ -18,11 +18,11 @@ pub struct Ticket<S> {
     pub spec: S,
 }
 
-/// Writes a ticket where there is none. `refusal` says what is wrong with one that is there, if anything is.
+/// Writes a ticket where there is none. `refusal` returns what is wrong with an existing one.
 ///
 /// # Errors
 /// The refusal; names a file that is no such ticket, or cannot be read or written.
-pub fn settle<T: Serialize + DeserializeOwned>(
+pub fn claim_ticket<T: Serialize + DeserializeOwned>(
     path: &Path,
     ticket: &T,
     refusal: impl FnOnce(&T) -> Option<Error>,
@@ -35,11 +35,11 @@ pub fn settle<T: Serialize + DeserializeOwned>(
     }
 }
 
-/// [`settle`] for a ticket that is no JSON: one that is there must be the same text.
+/// [`claim_ticket`] for a ticket that is no JSON: one that is there must be the same text.
 ///
 /// # Errors
 /// `refused` where it is not; names a file that cannot be read or written.
-pub fn settle_text(path: &Path, text: &str, refused: &str) -> Result<()> {
+pub fn claim_text(path: &Path, text: &str, refused: &str) -> Result<()> {
     match read_replaced(path) {
         Ok(found) if found == text.as_bytes() => Ok(()),
         Ok(_) => Err(Error::file(path, refused)),
@@ -50,9 +50,14 @@ pub fn settle_text(path: &Path, text: &str, refused: &str) -> Result<()> {
     }
 }
 
-/// The refusal of another `work` than the one whose ticket lies at `path`, by what differs; `None` where nothing does but `names`, dotted
-/// paths of what may be called otherwise.
-pub fn another<T: Serialize>(path: &Path, work: &str, (found, asked): (&T, &T), names: &[&str]) -> Option<Error> {
+/// Refuses another `work` than the one whose ticket lies at `path`, naming the differences; `None`
+/// where only the dotted paths `names` differ.
+pub fn ticket_conflict<T: Serialize>(
+    path: &Path,
+    work: &str,
+    (found, asked): (&T, &T),
+    names: &[&str],
+) -> Option<Error> {
     let (found, asked) = (fields(found, names), fields(asked, names));
     let value = |fields: &[(String, String)], name: &str| {
         let found = fields.iter().find(|(field, _)| field == name);

@@ -1,12 +1,10 @@
-//! What the first directory of a TIFF file claims to hold (TIFF 6.0, section 2; BigTIFF), looked at before its reader makes room for it:
-//! that believes a field up to 256 MiB, whatever the length of the file.
+//! Checks the first directory of a TIFF file (TIFF 6.0, section 2; BigTIFF) before its reader
+//! allocates memory: the reader believes a field up to 256 MiB, whatever the length of the file.
 
 use std::io::{self, BufRead, Seek, SeekFrom};
 
-/// Whether the fields of the first directory fit into a file of so many bytes; files of other kinds do. Leaves `file` at its start.
-///
-/// # Errors
-/// The system's.
+/// Returns whether the fields of the first directory fit into a file of so many bytes; true for
+/// other kinds of files. Rewinds `file`.
 pub(super) fn fields_fit(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<bool> {
     let fit = Reader::of(file)?.map_or(Ok(true), |mut reader| reader.fields_fit(length));
     file.rewind()?;

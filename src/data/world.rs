@@ -1,4 +1,4 @@
-//! A batch of world-space images with what is known about them, and its npz file.
+//! A batch of world-space images with labels and posteriors, and its npz file.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -15,7 +15,7 @@ const ROUNDING: f32 = 1e-4;
 /// Bytes encoded at a time.
 const CHUNK: usize = 1 << 18;
 
-/// Images in world space, as the flow sees them, and what is known about each (theory §1).
+/// Images in world space, as the flow sees them, with labels and posteriors (theory §1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorldBatch {
     /// Shape of every image.
@@ -40,7 +40,7 @@ impl WorldBatch {
         self.x.len() / self.shape.dims().max(1)
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -51,7 +51,7 @@ impl WorldBatch {
         &self.x[i * dims..(i + 1) * dims]
     }
 
-    /// Whether all parts agree in size and hold what their documentation says; the message names array and image.
+    /// Checks sizes and values of all parts; the message names array and image.
     pub(super) fn check(&self) -> Result<(), String> {
         let (n, k) = (self.len(), self.classes);
         if n == 0 || n * self.shape.dims() != self.x.len() {
@@ -71,7 +71,7 @@ impl WorldBatch {
     }
 }
 
-/// Whether a part has `each` allowed values per image.
+/// Returns whether a part has `each` allowed values per image.
 fn check_part<T: std::fmt::Display>(
     name: &str,
     values: Option<&[T]>,
@@ -89,17 +89,18 @@ fn check_part<T: std::fmt::Display>(
     }
 }
 
-/// Writes a batch as npz: `x` float32 [N, C, H, W] and, where present, `y` int64, `posterior` float32, `logp` float64 and
-/// `aleatoric` float64. Stored without compression and without the time of day: same batch, same bytes. Atomic.
+/// Writes a batch as npz: `x` float32 [N, C, H, W] and, where present, `y` int64, `posterior`
+/// float32, `logp` and `aleatoric` float64. Uncompressed, no timestamps: same batch, same bytes.
+/// Atomic.
 ///
 /// # Errors
-/// When the parts of the batch disagree in size or hold impossible values, or the system refuses to write.
+/// When parts disagree in size or hold impossible values, or the system refuses to write.
 pub fn write_npz(path: &Path, batch: &WorldBatch) -> Result<()> {
     write_npz_in_pieces(path, batch.shape, batch.len(), |sink| sink(batch))
 }
 
-/// [`write_npz`] of `n` images that come piece by piece: `produce` hands batches to the sink it is given. The images go
-/// straight to the disk; only the numbers beside them are held.
+/// [`write_npz`] of `n` images in pieces: `produce` passes batches to its sink. Images go straight
+/// to the disk; only the numbers beside them are held.
 ///
 /// # Errors
 /// As [`write_npz`], and whatever `produce` returns; then the file is as it was before.
@@ -112,7 +113,7 @@ pub fn write_npz_in_pieces(
     place_npz(path, Present::Replaced, shape, n, produce)
 }
 
-/// [`write_npz_in_pieces`] of a file that several processes may be writing, all the same one: the first stays.
+/// [`write_npz_in_pieces`] of a file that several processes write equally: the first stays.
 ///
 /// # Errors
 /// As [`write_npz_in_pieces`].
@@ -132,15 +133,15 @@ fn place_npz(
     n: usize,
     produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    let mut stopped = None;
-    let written = place_file(path, present, |file| {
+    let io = |e: io::Error| Error::io(path, e);
+    place_file(path, present, |file| {
         let mut zip = ZipWriter::new(file);
-        start_array(&mut zip, "x", "<f4", &[n, shape.channels, shape.height, shape.width])?;
+        start_array(&mut zip, "x", "<f4", &[n, shape.channels, shape.height, shape.width]).map_err(io)?;
         let mut rest: Option<WorldBatch> = None;
         let mut images = 0;
         let mut sink = |batch: &WorldBatch| {
             batch.check().map_err(|cause| Error::input(format!("{}: {cause}", path.display())))?;
-            write_values(&mut zip, &batch.x, f32::to_le_bytes).map_err(|e| Error::io(path, e))?;
+            write_values(&mut zip, &batch.x, f32::to_le_bytes).map_err(io)?;
             images += batch.len();
             match &mut rest {
                 None => rest = Some(batch.without_images()),
@@ -148,24 +149,15 @@ fn place_npz(
             }
             Ok(())
         };
-        let produced = produce(&mut sink).and_then(|()| match images == n {
-            true => Ok(()),
-            false => Err(Error::input(format!("{}: {images} images came, {n} were announced", path.display()))),
-        });
-        if let Err(error) = produced {
-            stopped = Some(error);
-            return Err(io::Error::other("no images to write"));
+        produce(&mut sink)?;
+        if images != n {
+            return Err(Error::input(format!("{}: {images} images came, {n} were announced", path.display())));
         }
         if let Some(rest) = rest {
-            write_numbers(&mut zip, &rest, n)?;
+            write_numbers(&mut zip, &rest, n).map_err(io)?;
         }
-        zip.finish()?;
-        Ok(())
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => written,
-    }
+        zip.finish().map(drop).map_err(|e| io(e.into()))
+    })
 }
 
 impl WorldBatch {

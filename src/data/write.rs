@@ -8,7 +8,7 @@ use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use tempfile::NamedTempFile;
 
 use super::ImageShape;
-use super::parts::{affixes, sweep_once};
+use super::temp_files::{affixes, sweep_once};
 use crate::error::{Error, Result};
 
 /// Largest side of a PNG written here, in pixels.
@@ -20,9 +20,9 @@ const GAP_VALUE: u8 = 255;
 /// A file on its way to the disk, buffered.
 pub(super) type Out<'a> = BufWriter<Disk<'a>>;
 
-/// A file that keeps the system's first refusal, which formats wrap until nobody can tell a full disk from a broken archive. After
-/// it nothing is written any more, and nobody else complains: the file is lost, and archives that end themselves when they are
-/// dropped would say so again.
+/// A file that keeps the system's first error, which formats wrap until a full disk looks like a
+/// broken archive. After it writes succeed silently: the file is lost, and archives that finish in
+/// `drop` would report it again.
 pub(super) struct Disk<'a> {
     file: &'a mut File,
     refusal: Option<io::Error>,
@@ -61,13 +61,13 @@ impl Seek for Disk<'_> {
     }
 }
 
-/// Writes a file through a temporary one in the same folder: `fill` writes, then fsync, rename over `path`, and fsync of
-/// the folder. When anything fails, `path` is as it was and nothing is left behind.
+/// Writes a file atomically: `fill` writes a temporary file beside it, then fsync, rename over
+/// `path`, and fsync of the folder. On an error `path` is unchanged and nothing is left behind.
 ///
 /// # Errors
 /// The system's error on `path`, from `fill` or from any of the steps.
 pub fn write_atomically(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> Result<()> {
-    replace_file(path, |file| fill(file))
+    write_whole(path, |file| fill(file).map_err(|e| Error::io(path, e)))
 }
 
 /// [`write_atomically`] of `bytes` as file `name` of a folder; the file's path.
@@ -80,41 +80,48 @@ pub fn write_named(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// What becomes of a file of that name that is there when the new one is complete.
+/// What to do with an existing file of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Present {
     /// The new file takes its place.
     Replaced,
-    /// It stays, and the new one is dropped: for what several processes make at once, all the same. So all of them read
-    /// the same bytes, and no file goes away under a reader, which network file systems answer with an error.
+    /// It stays, and the new one is dropped: for processes that make the same file at once. All
+    /// read the same bytes, and no file disappears under a reader, an error on network file
+    /// systems.
     Kept,
 }
 
-/// [`write_atomically`] for formats that seek.
-pub(super) fn replace_file(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> io::Result<()>) -> Result<()> {
-    place_file(path, Present::Replaced, fill)
+/// [`write_atomically`] of content that may fail for other reasons than the disk's.
+///
+/// # Errors
+/// The system's first refusal on `path`, else what `fill` returns.
+pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
+    place_file(path, Present::Replaced, |file| fill(file))
 }
 
-/// [`replace_file`], or the first of several writers wins.
-pub(super) fn place_file(
-    path: &Path,
-    present: Present,
-    fill: impl FnOnce(&mut Out<'_>) -> io::Result<()>,
-) -> Result<()> {
+/// [`write_whole`] for formats that seek.
+pub(super) fn place_file(path: &Path, present: Present, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    let refused = |e: io::Error| match e.kind() {
+        io::ErrorKind::NotFound if !folder.is_dir() => Error::file(
+            path,
+            "cannot be written: its folder is not there, or was deleted; start again, or choose another",
+        ),
+        _ => Error::io(path, e),
+    };
     sweep_once(folder);
-    let replace = || -> io::Result<()> {
-        let mut temp = temporary_beside(path, folder)?;
-        let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });
-        let filled = fill(&mut buffer).and_then(|()| buffer.flush());
-        if let Some(refusal) = buffer.get_mut().refusal.take() {
-            return Err(refusal);
-        }
-        drop(buffer);
-        filled?;
+    let mut temp = temporary_beside(path, folder).map_err(refused)?;
+    let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });
+    let filled = fill(&mut buffer).and_then(|()| buffer.flush().map_err(refused));
+    if let Some(refusal) = buffer.get_mut().refusal.take() {
+        return Err(refused(refusal));
+    }
+    drop(buffer);
+    filled?;
+    let place = || -> io::Result<()> {
         temp.as_file().sync_all()?;
         let kept = if present == Present::Kept { add(temp, path)? } else { Some(temp) };
         if let Some(temp) = kept {
@@ -122,17 +129,11 @@ pub(super) fn place_file(
         }
         sync_folder(folder)
     };
-    replace().map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound if !folder.is_dir() => Error::file(
-            path,
-            "cannot be written: its folder is not there, or was deleted; start again, or choose another",
-        ),
-        _ => Error::io(path, e),
-    })
+    place().map_err(refused)
 }
 
-/// Gives a file its name unless that is taken. Returns the file where the file system cannot do that in one step: there the
-/// last of several equal files wins.
+/// Renames a file unless the name is taken. Returns the file where the file system cannot do that
+/// in one step: there the last of several equal files wins.
 fn add(temp: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
     match temp.persist_noclobber(path) {
         Ok(_) => Ok(None),
@@ -161,7 +162,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
-/// Writes one 8-bit image, grey (1 channel) or RGB (3), as PNG; `pixels` is CHW. Same image, same bytes.
+/// Writes an 8-bit image `pixels` (CHW), grey or RGB, as PNG. Same image, same bytes.
 ///
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape, and the system's error on `path`.
@@ -170,7 +171,7 @@ pub fn write_png(path: &Path, shape: ImageShape, pixels: &[u8]) -> Result<()> {
     write_atomically(path, |out| out.write_all(&bytes))
 }
 
-/// One 8-bit image, grey (1 channel) or RGB (3), as the bytes of a PNG; `pixels` is CHW. Same image, same bytes.
+/// Returns the PNG of an 8-bit image `pixels` (CHW), grey or RGB. Same image, same bytes.
 ///
 /// # Errors
 /// When `pixels` is not `shape` or no PNG has that shape.
@@ -204,10 +205,8 @@ fn encode<T: Copy>(
     };
     let sides = 1..=MAX_SIDE;
     if !sides.contains(&shape.width) || !sides.contains(&shape.height) || pixels.len() != shape.dims() {
-        return Err(Error::input(format!(
-            "{} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})",
-            pixels.len()
-        )));
+        let cause = format!("{} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})", pixels.len());
+        return Err(Error::input(cause));
     }
     let mut png = Vec::new();
     PngEncoder::new(&mut png)
@@ -222,12 +221,12 @@ fn interleave<T: Copy>(shape: ImageShape, pixels: &[T]) -> Vec<T> {
     (0..plane).flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at])).collect()
 }
 
-/// Lays images (`pixels`, NCHW, every image of `shape`) out row by row in `columns` columns, each pixel `scale`×`scale`,
-/// with white lines between them. Returns the shape and the CHW pixels of the sheet, ready for [`write_png`].
+/// Lays images (`pixels`, NCHW, each of `shape`) out in `columns` columns with white lines between,
+/// each pixel `scale`×`scale`. Returns shape and CHW pixels of the sheet, for [`write_png`].
 ///
 /// # Errors
-/// When `pixels` holds no whole number of images, or none, when `columns` or `scale` is 0, or when a side of the sheet
-/// would exceed 65,536 pixels.
+/// When `pixels` is empty or no whole number of images, `columns` or `scale` is 0, or a side of the
+/// sheet exceeds 65,536 pixels.
 pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<(ImageShape, Vec<u8>)> {
     let dims = shape.dims();
     if dims == 0 || pixels.is_empty() || !pixels.len().is_multiple_of(dims) || columns == 0 || scale == 0 {
@@ -304,14 +303,15 @@ mod tests {
     fn of_several_writers_of_one_file_the_first_wins_where_that_is_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
+        let write = |out: &mut Out<'_>, bytes: &[u8]| out.write_all(bytes).map_err(|e| Error::io(&path, e));
         place_file(&path, Present::Kept, |out| {
             // The other one begins later and is ready sooner.
-            place_file(&path, Present::Kept, |out| out.write_all(b"first")).map_err(io::Error::other)?;
-            out.write_all(b"second")
+            place_file(&path, Present::Kept, |out| write(out, b"first"))?;
+            write(out, b"second")
         })
         .unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"first");
-        replace_file(&path, |out| out.write_all(b"third")).unwrap();
+        write_atomically(&path, |out| out.write_all(b"third")).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"third");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }

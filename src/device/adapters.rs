@@ -1,13 +1,19 @@
-//! wgpu adapters, and devices of our own on them. Burn gets a device that is made here, so that one that is lost can be replaced:
-//! every registration is a runtime of its own.
+//! wgpu adapters, and devices of our own on them. Burn gets a device that is made here, so that one
+//! that is lost can be replaced: every registration is a runtime of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
-use super::table::{Faults, Line, Place};
-use super::{Candidate, DeviceChoice, Error, Result, drill, window};
+use super::choice::{Candidate, DeviceChoice};
+use super::fault_injection;
+use super::faults::Faults;
+use super::registry::{DeviceEntry, probe};
+use crate::error::{Error, Result};
+
+/// Why an adapter that was asked for is missing.
+pub const NO_ADAPTER: &str = "no such adapter (on Linux, Vulkan drivers such as mesa-vulkan-drivers provide them)";
 
 /// One instance, kept: Vulkan's loader does not like them to come and go on several threads.
 static INSTANCE: Mutex<Option<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(None);
@@ -31,7 +37,8 @@ fn list() -> Option<(wgpu::Instance, Vec<wgpu::Adapter>)> {
     None
 }
 
-/// Cards before graphics units of the processor, software last, otherwise in the driver's order; the number is the driver's.
+/// Cards before graphics units of the processor, software last, otherwise in the driver's order;
+/// the number is the driver's.
 pub fn candidates() -> Vec<Candidate> {
     let found = list().map_or_else(Vec::new, |(_, found)| found);
     let candidate = |(i, adapter): (usize, &wgpu::Adapter)| {
@@ -60,8 +67,9 @@ fn rank(kind: wgpu::DeviceType) -> u8 {
     }
 }
 
-/// What the engine needs of a device on this adapter: everything it can do and hold (the default storage binding of 128 MiB is
-/// too small for attention over a thousand tokens), experiments apart.
+/// What the engine needs of a device on this adapter: everything it can do and hold (the default
+/// storage binding of 128 MiB is too small for attention over a thousand tokens), experiments
+/// apart.
 pub fn descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
     let apart = wgpu::Features::all_experimental_mask() | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
     wgpu::DeviceDescriptor {
@@ -87,7 +95,7 @@ pub fn open_adapter(asked: DeviceChoice) -> Result<WgpuSetup> {
     let first = || candidates().first().map(|candidate| candidate.choice);
     let chosen = if let DeviceChoice::Wgpu(Some(_)) = asked { Some(asked) } else { first() };
     let Some(DeviceChoice::Wgpu(Some(index))) = chosen else {
-        return Err(Error::Device(super::missing(DeviceChoice::Wgpu(None))));
+        return Err(Error::Device(NO_ADAPTER.into()));
     };
     let (instance, mut all) = list().ok_or_else(|| Error::Device("there is no adapter".into()))?;
     if index >= all.len() {
@@ -97,12 +105,12 @@ pub fn open_adapter(asked: DeviceChoice) -> Result<WgpuSetup> {
 }
 
 /// A new device on the adapter of that number.
-pub fn connect(index: usize) -> Result<Line> {
-    register(open_adapter(DeviceChoice::Wgpu(Some(index)))?, Place::Own)
+pub fn connect(index: usize) -> Result<DeviceEntry> {
+    register(open_adapter(DeviceChoice::Wgpu(Some(index)))?, None)
 }
 
 fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Result<WgpuSetup> {
-    let required_limits = drill::confined(index, adapter.limits());
+    let required_limits = fault_injection::confined(index, adapter.limits());
     make_sense(&required_limits)?;
     let wanted = wgpu::DeviceDescriptor { required_limits, ..descriptor(&adapter) };
     let opened = burn::tensor::read_sync(adapter.request_device(&wanted));
@@ -111,7 +119,8 @@ fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Resul
     Ok(WgpuSetup { instance, adapter, device, queue, backend })
 }
 
-/// The least that burn's kernels and the smallest flow need; a driver that offers less than this is broken.
+/// The least that burn's kernels and the smallest flow need; a driver that offers less than this is
+/// broken.
 fn make_sense(limits: &wgpu::Limits) -> Result<()> {
     const KIB: u64 = 1 << 10;
     let buffers = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
@@ -130,47 +139,40 @@ fn make_sense(limits: &wgpu::Limits) -> Result<()> {
     }
 }
 
-/// Burn on this device.
-pub fn register(setup: WgpuSetup, place: Place) -> Result<Line> {
-    let options = match place {
-        Place::Own => Device::wgpu_options(),
-        Place::Window => Device::wgpu_options().tasks_max(window::TASKS),
-    };
+/// Kernels that burn gathers into one submission to the window's queue: few, so that the next frame
+/// does not wait behind many.
+const WINDOW_TASKS: usize = 8;
+
+/// Burn on this device. Of the window's own device, `painting_failed` is told the errors of the
+/// window's calls.
+pub fn register(setup: WgpuSetup, painting_failed: Option<fn(&str)>) -> Result<DeviceEntry> {
+    let options = Device::wgpu_options();
+    let options = if painting_failed.is_some() { options.tasks_max(WINDOW_TASKS) } else { options };
     let device = options.setup(setup.clone()).init().map_err(|e| Error::Device(e.to_string()))?;
     let faults = Arc::new(Faults::default());
-    watch(&setup.device, &faults, place);
+    watch(&setup.device, &faults, painting_failed);
     let software = setup.adapter.get_info().device_type == wgpu::DeviceType::Cpu;
     let probe = Some(probe(&setup.device));
-    Ok(Line { device, faults, software, wgpu: Some(setup), probe })
+    Ok(DeviceEntry { device, faults, software, wgpu: Some(setup), probe })
 }
 
-/// A few bytes to write to.
-pub fn probe(device: &wgpu::Device) -> wgpu::Buffer {
-    let (label, usage) = (Some("probe"), wgpu::BufferUsages::COPY_DST);
-    device.create_buffer(&wgpu::BufferDescriptor { label, size: 16, usage, mapped_at_creation: false })
-}
-
-/// Whether a device still carries out what it is told. Nobody need have told: one that is lost takes no bytes.
-pub fn takes_work(queue: &wgpu::Queue, probe: &wgpu::Buffer) -> bool {
-    wgpu::BufferSize::new(probe.size()).is_none_or(|size| queue.write_buffer_with(probe, 0, size).is_some())
-}
-
-/// Notes what the driver refuses. Burn has just put its own watch on the device: the one for a lost device stays (its reads fail by
-/// it, and a device has but one), the one for errors is replaced by one that remembers them.
-fn watch(device: &wgpu::Device, faults: &Arc<Faults>, place: Place) {
+/// Records what the driver refuses. Burn has just installed its own callbacks. The one for a lost
+/// device stays: burn's reads fail by it, and a device has only one. The one for errors is replaced
+/// by one that records them.
+fn watch(device: &wgpu::Device, faults: &Arc<Faults>, painting_failed: Option<fn(&str)>) {
     let faults = Arc::clone(faults);
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
         let text = error.to_string();
-        // Burn calls the driver from threads of its own: this call was the window's, which paints what it can.
-        if place == Place::Window && std::thread::current().name() == Some("main") {
-            return window::painting_failed(&text);
+        // Burn calls the driver from its own threads: a call on the main thread was the window's.
+        if let Some(painting_failed) = painting_failed.filter(|_| std::thread::current().name() == Some("main")) {
+            return painting_failed(&text);
         }
         match error {
             wgpu::Error::OutOfMemory { .. } => faults.out_of_memory(text.clone()),
             wgpu::Error::Validation { .. } | wgpu::Error::Internal { .. } => faults.broke(text.clone()),
         }
-        // The call has not succeeded, and burn knows of no other way to hear it: its thread drops the task, and what the task was
-        // to write cannot be read.
+        // A panic is the only way to tell burn that the call failed: its thread drops the task, and
+        // reading the task's results fails.
         std::panic::resume_unwind(Box::new(text));
     }));
 }

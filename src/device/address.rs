@@ -8,8 +8,12 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
-/// The port `bayescope serve` listens on unless told otherwise, and the one meant where none is given.
+/// The port `bayescope serve` listens on unless told otherwise, and the one meant where none is
+/// given.
 pub const PORT: u16 = 3000;
+
+/// Environment variable that holds the token a lender asks for, where the window was not told one.
+pub const TOKEN: &str = "BAYESCOPE_TOKEN";
 
 /// A device that another machine lends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,8 +23,9 @@ pub struct Address {
     device: u16,
 }
 
-/// Keeps a host's name for the life of the program, once. A choice of device is copied everywhere, into preferences, commands and
-/// records, and a program meets a handful of hosts: a few bytes each that are never freed buy that it stays `Copy`.
+/// Keeps a host's name for the life of the program, once. A choice of device is copied everywhere,
+/// into preferences, commands and records, and a program meets a handful of hosts: a few bytes each
+/// that are never freed buy that it stays `Copy`.
 fn intern(host: &str) -> &'static str {
     static HOSTS: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut hosts = HOSTS.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! How many images a device is given at once: as many as the caller likes, until it has no memory for them. Then half as many, and
-//! half of these; what was found to fit is kept for that device and that work.
+//! How many images a device is given at once: as many as the caller asks for, and half of them
+//! again and again while it has no memory. What fits is kept for that device and that work.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Device, Tensor};
 
-use super::faults::{guarded, note};
-use super::table;
+use super::faults::note;
+use super::guard::guarded;
+use super::registry::{self, largest_buffer};
 use crate::error::{Error, Result};
 
 /// What is known of one kind of work on a device.
@@ -30,16 +31,18 @@ fn known<T>(name: &str, what: &str, look: impl FnOnce(&mut Known) -> T) -> T {
 
 /// The name of a device that can run out of memory or be lost.
 fn name_of(device: &Device) -> Option<String> {
-    table::of(device).filter(|_| *device != Device::flex()).map(|(name, _)| name)
+    registry::of(device).filter(|_| *device != Device::flex()).map(|(name, _)| name)
 }
 
-/// Images of one kind of work that a device is known to take at once; none where it never ran out of memory.
+/// Images of one kind of work that a device is known to take at once; none where it never ran out
+/// of memory.
 pub fn fitting(device: &Device, what: &str) -> Option<usize> {
     known(&name_of(device)?, what, |known| known.fits)
 }
 
-/// `work` with `n` images at once, or with half of them, again and again, where the device has no memory for them. `what` names the
-/// work in the message and tells it from other work on the device.
+/// `work` with `n` images at once, or with half of them, again and again, where the device has no
+/// memory for them. `what` names the work in the message and tells it from other work on the
+/// device.
 ///
 /// # Errors
 /// Those of `work`; [`Error::OutOfMemory`], with the way out, where one image is too much.
@@ -49,7 +52,8 @@ pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(us
     loop {
         match guarded(device, || work(images)) {
             Err(Error::OutOfMemory { device: name, why }) => {
-                // What was allocated in vain is given back; a device that cannot even do that says so at the next reading.
+                // Frees what was allocated for nothing. A device that cannot do that fails at the
+                // next reading.
                 let _ = guarded(device, || {
                     device.memory_cleanup();
                     Ok(())
@@ -83,8 +87,9 @@ fn went_well(name: &str, what: &str, asked: usize, images: usize) {
     note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
 }
 
-/// What wgpu says of a device that it gives up because there is no memory left for something small, a list of bindings or of commands
-/// (hal::DeviceError). Our own words about memory begin with a small letter.
+/// What wgpu says of a device that it gives up because there is no memory left for something small,
+/// a list of bindings or of commands (hal::DeviceError). Our own words about memory begin with a
+/// small letter.
 const OUT_OF_MEMORY: &str = "Out of memory";
 
 /// Whether a device was lost for lack of memory.
@@ -92,9 +97,9 @@ pub fn is_for_memory(error: &Error) -> bool {
     matches!(error, Error::DeviceLost { why, .. } if why.contains(OUT_OF_MEMORY))
 }
 
-/// Whoever does work for which its device was [given up](OUT_OF_MEMORY) begins with half as many images on the next device of that
-/// name: half of the most there were, for which pass took the memory is not known. It is lost after the fact, and `images` may be
-/// the rest of a batch.
+/// Work whose device was [given up](OUT_OF_MEMORY) begins with half as many images on the next
+/// device of that name. Half of the most there were: the loss comes late, so the pass that took the
+/// memory is not known, and `images` may be the rest of a batch.
 fn lost_for_memory(error: &Error, what: &str, images: usize) {
     let Error::DeviceLost { device: name, .. } = error else { return };
     if !is_for_memory(error) {
@@ -114,28 +119,29 @@ fn lost_for_memory(error: &Error, what: &str, images: usize) {
 /// Arrays of fewer bytes fit into a buffer of any device.
 const SMALL: usize = 1 << 20;
 
-/// `array` as it is. Where it is larger than a buffer of its device, the next reading of anything from there is
-/// [`Error::OutOfMemory`]. Cubecl (0.11) remembers of every array whether what was to write it has failed, and forgets it when a part
-/// is written again: join an array that has no memory with one that has (`Tensor::cat`), and the result counts as written. So
-/// whatever may grow with a batch passes through here.
+/// `array` as it is. Where it is larger than a buffer of its device, the next reading of anything
+/// from there is [`Error::OutOfMemory`]. Cubecl (0.11) remembers of every array whether what was to
+/// write it has failed, and forgets it when a part is written again: join an array that has no
+/// memory with one that has (`Tensor::cat`), and the result counts as written. So whatever may grow
+/// with a batch passes through here.
 pub fn bounded<const D: usize>(array: Tensor<D>) -> Tensor<D> {
     let bytes = array.dims().iter().product::<usize>() * array.dtype().size();
     if bytes < SMALL {
         return array;
     }
     let device = array.device();
-    if let Some(most) = super::largest_buffer(&device).filter(|most| bytes as u64 > *most)
-        && let Some((_, faults)) = table::of(&device)
+    if let Some(most) = largest_buffer(&device).filter(|most| bytes as u64 > *most)
+        && let Some((_, faults)) = registry::of(&device)
     {
         faults.too_large(format!("an array of {bytes} bytes, where a buffer takes {most}"));
     }
     array
 }
 
-/// Images whose largest array, of so many bytes an image, fits into a buffer of the device; at least one: no pass need begin in vain
-/// ([`bounded`]).
+/// Images whose largest array, of so many bytes an image, fits into a buffer of the device; at
+/// least one. Larger passes would fail ([`bounded`]).
 pub fn at_most(device: &Device, bytes_per_image: u64) -> usize {
-    let most = super::largest_buffer(device).map_or(u64::MAX, |bytes| bytes / bytes_per_image.max(1));
+    let most = largest_buffer(device).map_or(u64::MAX, |bytes| bytes / bytes_per_image.max(1));
     usize::try_from(most).unwrap_or(usize::MAX).max(1)
 }
 

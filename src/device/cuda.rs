@@ -1,9 +1,10 @@
-//! NVIDIA cards through CUDA. What is asked of the driver here is what it answers without a context; all else is burn's.
+//! NVIDIA cards through CUDA. Only queries that need no context go to the driver directly; burn
+//! does the rest.
 
 use burn::tensor::{Device, DeviceType};
 use cudarc::driver::{DriverError, result};
 
-use super::{Candidate, DeviceChoice};
+use super::choice::{Candidate, DeviceChoice};
 use crate::error::caught;
 
 pub fn candidates() -> Vec<Candidate> {
@@ -26,7 +27,8 @@ fn name(index: usize) -> Option<String> {
     .ok()
 }
 
-/// Why a card is not there. Kernels are compiled by the program itself: of NVIDIA's software it needs the driver alone.
+/// Why a card is not there. Kernels are compiled by the program itself: of NVIDIA's software it
+/// needs the driver alone.
 pub fn missing() -> String {
     let in_words = |error: DriverError| {
         error.error_string().map_or_else(|_| error.to_string(), |words| words.to_string_lossy().into_owned())

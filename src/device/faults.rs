@@ -1,13 +1,9 @@
-//! What a device that fails looks like from here. Burn does not fail at once: a kernel that could not run leaves its results
-//! missing, and only their reading says so. So every reading goes through [`to_host`](super::to_host), which asks the device what has befallen it.
+//! Faults of a device: what its driver reported, how burn's messages about them read, and notes
+//! about what was done. This file knows no device.
+#![cfg_attr(not(feature = "wgpu"), allow(dead_code, reason = "without adapters nobody reports a fault"))]
 
 use std::cell::RefCell;
-
-use burn::tensor::Device;
-
-use super::read::settled;
-use super::table::{self, Refusal};
-use crate::error::{Error, Result, catch};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Sentences kept for a listener, at most.
 const NOTES: usize = 64;
@@ -16,7 +12,7 @@ thread_local! {
     static NOTED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Tells what was done about a fault: in the log, and to whoever asks this thread for its [`notes`].
+/// Notes what was done about a fault: in the log, and in this thread's [`notes`].
 pub fn note(text: String) {
     tracing::warn!("{text}");
     NOTED.with_borrow_mut(|noted| {
@@ -26,62 +22,87 @@ pub fn note(text: String) {
     });
 }
 
-/// What was done about faults on this thread since the last question.
+/// Takes what was noted on this thread since the last call.
 pub fn notes() -> Vec<String> {
     NOTED.take()
 }
 
-/// Whether the device carried out all it was told since the last question.
-///
-/// # Errors
-/// [`Error::OutOfMemory`] and [`Error::DeviceLost`].
-pub fn whole(device: &Device) -> Result<()> {
-    if *device == Device::flex() {
-        return Ok(());
-    }
-    let Some((name, faults)) = table::of(device) else { return Ok(()) };
-    match faults.take_refusal() {
-        None => Ok(()),
-        Some(Refusal::Memory(why)) => Err(Error::OutOfMemory { device: name, why }),
-        Some(Refusal::Other(why)) => {
-            faults.lose(&why);
-            Err(Error::DeviceLost { device: name, why })
-        }
-    }
+/// Driver errors not yet delivered to a reader, and what they mean for the device.
+#[derive(Debug, Default)]
+pub struct Faults(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Why there is no device any more.
+    lost: Option<String>,
+    refused: Option<Refusal>,
+    /// Whether the driver has refused memory before: what was to be written then is missing for
+    /// good.
+    spoilt: bool,
 }
 
-/// An error of burn's about a device, as what it is.
-pub fn failure(device: &Device, said: &str) -> Error {
-    // The CPU is never lost, and another machine's device is its connection's to judge.
-    let known = table::of(device).filter(|_| *device != Device::flex());
-    let Some((name, faults)) = known else {
-        return Error::Device(format!("a result could not be read back: {}", cause(said)));
-    };
-    let lose = |why: String| {
-        faults.lose(&why);
-        Error::DeviceLost { device: name.clone(), why }
-    };
-    match faults.take_refusal() {
-        _ if is_loss(said) => lose(cause(said)),
-        Some(Refusal::Memory(why)) => Error::OutOfMemory { device: name, why },
-        _ if is_memory(said) => Error::OutOfMemory { device: name, why: cause(said) },
-        Some(Refusal::Other(why)) => lose(why),
-        // What was missing then is missing for good.
-        None if faults.spoilt() => lose(format!("it had run out of memory before: {}", cause(said))),
-        // What fails first on a device that is going need not say that it goes; and what gives no results is of no use.
-        None => lose(lost(device).unwrap_or_else(|| cause(said))),
+/// A call that the driver did not carry out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// For want of memory.
+    Memory(String),
+    /// For another reason.
+    Other(String),
+}
+
+impl Faults {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The driver had no memory.
+    pub fn out_of_memory(&self, why: String) {
+        let mut state = self.state();
+        state.refused = Some(Refusal::Memory(why));
+        state.spoilt = true;
+    }
+
+    /// An array was too large for a buffer: its content is missing, and nothing else.
+    pub fn too_large(&self, why: String) {
+        self.state().refused = Some(Refusal::Memory(why));
+    }
+
+    /// The driver refused a call. Of several refusals a want of memory is the cause of the others.
+    pub fn broke(&self, why: String) {
+        self.state().refused.get_or_insert(Refusal::Other(why));
+    }
+
+    /// The device is gone; the first reason stays.
+    pub fn lose(&self, why: &str) {
+        self.state().lost.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Why there is no device any more.
+    pub fn lost(&self) -> Option<String> {
+        self.state().lost.clone()
+    }
+
+    /// What was refused since the last question.
+    pub fn take_refusal(&self) -> Option<Refusal> {
+        self.state().refused.take()
+    }
+
+    /// Whether something may be missing that was to be written.
+    pub fn spoilt(&self) -> bool {
+        self.state().spoilt
     }
 }
 
 /// Burn's word for a device that its driver has given up.
 pub const POISONED: &str = "The device is poisoned";
 
-fn is_loss(said: &str) -> bool {
+/// Whether burn's message says that the device is gone.
+pub fn is_loss(said: &str) -> bool {
     said.contains("poisoned")
 }
 
-/// What burn says when it is the one to refuse an allocation.
-fn is_memory(said: &str) -> bool {
+/// Whether burn's message says that it refused an allocation.
+pub fn is_memory(said: &str) -> bool {
     ["can't allocate buffer of size", "out of device memory", "Can't allocate"].iter().any(|words| said.contains(words))
 }
 
@@ -107,44 +128,9 @@ pub fn cause(said: &str) -> String {
     first.unwrap_or_else(|| said.clone()).trim_matches([':', ' ', '"', ')', '(']).to_owned()
 }
 
-/// Why a device is lost, if it is. Waits for what it has to do.
-pub fn lost(device: &Device) -> Option<String> {
-    let (_, faults) = table::of(device)?;
-    if let Some(why) = faults.lost() {
-        return Some(why);
-    }
-    let said = settled(device).err()?;
-    is_loss(&said).then(|| {
-        faults.lose(&cause(&said));
-        cause(&said)
-    })
-}
-
-/// `work` on a device: a panic of burn's that comes from the device becomes the error it should have been, any other goes on.
-///
-/// # Errors
-/// Those of `work`; [`Error::OutOfMemory`] and [`Error::DeviceLost`] for a panic.
-pub fn guarded<T>(device: &Device, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    let panic = match catch(work) {
-        Ok(done) => return done,
-        Err(panic) => panic,
-    };
-    let said = panic.message();
-    let known = table::of(device).filter(|_| *device != Device::flex());
-    if known.is_some() && (is_loss(&said) || is_memory(&said) || lost(device).is_some()) {
-        let why = lost(device).map_or(said, |why| format!("{POISONED}: {why}"));
-        return Err(failure(device, &why));
-    }
-    match (whole(device), super::remote::gone_of(device)) {
-        (Err(error), _) | (Ok(()), Some(error)) => Err(error),
-        (Ok(()), None) => panic.resume(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::caught;
 
     #[test]
     fn what_burn_says_is_told_in_one_line() {
@@ -157,12 +143,6 @@ mod tests {
         let said = "The device is poisoned\nCaused by:\n  The device is poisoned: Unknown: the GPU was reset";
         assert_eq!(cause(said), "Unknown: the GPU was reset");
         assert!(is_loss(said) && !is_memory(said));
-    }
-
-    #[test]
-    fn a_panic_that_is_not_the_devices_stays_a_panic() {
-        let own = caught(|| guarded(&Device::flex(), || -> Result<()> { panic!("an index of ours") }));
-        assert_eq!(own.unwrap_err(), "an index of ours");
     }
 
     #[test]

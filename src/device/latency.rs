@@ -4,6 +4,17 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
+/// What became of a small tensor on its way there and back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// It came back after so long.
+    Came(Duration),
+    /// It is still on its way.
+    Open,
+    /// It will not come back: the connection has ended.
+    Gone(String),
+}
+
 /// Round trips that are remembered.
 const KEPT: usize = 30;
 

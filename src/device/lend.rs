@@ -1,6 +1,7 @@
-//! Lending this machine's devices to others, by burn's own server behind a door of our own. Every connection that passes the
-//! door's first check has a process of its own, so that nothing a client does reaches another one's session: burn's server may be
-//! ended by one impossible tensor, waits for ever for half a request, and answers web pages.
+//! Lending this machine's devices to others, by burn's own server behind a door of our own. Every
+//! connection that passes the door's first check has a process of its own, so that nothing a client
+//! does reaches another one's session: burn's server may be ended by one impossible tensor, waits
+//! for ever for half a request, and answers web pages.
 
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
@@ -8,15 +9,15 @@ use std::process::{Command, exit};
 
 use burn::server::{RemoteServer, TokenAuthorizer, WebSocketTransport};
 
-use super::Chosen;
+use super::choice::OpenDevice;
 use crate::error::{Error, Result};
 
 mod door;
 mod handshake;
 
-/// Lets clients in from `listener`, each to a process of its own that `command` starts, which calls [`lend_to_one`]; returns only
-/// when that cannot be. The first Ctrl+C or SIGTERM ends this process at once, with success; its children see their standard
-/// input end, and end as well.
+/// Lets clients in from `listener`, each to a process of its own that `command` starts, which calls
+/// [`lend_to_one`]; returns only when that cannot be. The first Ctrl+C or SIGTERM ends this process
+/// at once, with success; its children see their standard input end, and end as well.
 ///
 /// # Errors
 /// When signals cannot be caught.
@@ -30,13 +31,15 @@ pub fn open_door(listener: &TcpListener, command: impl Fn() -> Result<Command> +
     door::keep(listener, &command)
 }
 
-/// Lends `devices`, numbered in this order, to one client: what listens is told to `tell` as a port of 127.0.0.1. Ends the process
-/// when standard input ends, that is with the process that started it. A session may allocate `bytes` of host memory (Linux).
+/// Lends `devices`, numbered in this order, to one client: what listens is told to `tell` as a port
+/// of 127.0.0.1. Ends the process when standard input ends, that is with the process that started
+/// it. A session may allocate `bytes` of host memory (Linux).
 ///
 /// # Errors
-/// When the devices are of different kinds (GPUs through wgpu and CUDA go together, the CPU only alone), or the network fails.
+/// When the devices are of different kinds (GPUs through wgpu and CUDA go together, the CPU only
+/// alone), or the network fails.
 pub fn lend_to_one(
-    devices: &[Chosen],
+    devices: &[OpenDevice],
     token: Option<&str>,
     bytes: Option<u64>,
     tell: impl FnOnce(u16) -> Result<()>,
@@ -58,8 +61,9 @@ pub fn lend_to_one(
     server.serve(WebSocketTransport::from_listener(listener)).map_err(|e| failed(&e))
 }
 
-/// Bounds what this process may have written to: private pages that can be, which is what allocations are. Address space that is
-/// only reserved, as drivers do by the terabyte, does not count.
+/// Bounds what this process may have written to: private pages that can be, which is what
+/// allocations are. Address space that is only reserved, as drivers do by the terabyte, does not
+/// count.
 #[cfg(target_os = "linux")]
 fn bound_memory(bytes: Option<u64>) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 use std::process::Command;
 
-use super::Chosen;
+use super::choice::OpenDevice;
 use crate::error::{Error, Result};
 
 /// Lets nobody in.
@@ -18,6 +18,6 @@ pub fn open_door(_: &TcpListener, _: impl Fn() -> Result<Command> + Sync) -> Res
 ///
 /// # Errors
 /// Always.
-pub fn lend_to_one(_: &[Chosen], _: Option<&str>, _: Option<u64>, _: impl FnOnce(u16) -> Result<()>) -> Result<()> {
+pub fn lend_to_one(_: &[OpenDevice], _: Option<&str>, _: Option<u64>, _: impl FnOnce(u16) -> Result<()>) -> Result<()> {
     Err(Error::Device("this build lends no devices (build with --features remote)".into()))
 }

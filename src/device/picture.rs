@@ -1,7 +1,10 @@
-//! Pictures for the eye: bytes on the host, or levels that stay on the window's own graphics device until they are painted.
+//! Pictures for the eye: bytes on the host, or levels that stay on the window's own graphics device
+//! until they are painted.
 
 use burn::tensor::{Device, Tensor};
 
+use super::read::to_host;
+use super::registry::is_gpu;
 use crate::error::Result;
 
 /// Where the 8-bit picture of an image is.
@@ -9,7 +12,8 @@ use crate::error::Result;
 pub enum ImageSource {
     /// CHW bytes on the host.
     Host(Vec<u8>),
-    /// Levels, or the values of a heat map, on the window's device: painted without ever leaving it.
+    /// Levels, or the values of a heat map, on the window's device: painted without ever leaving
+    /// it.
     #[cfg(feature = "wgpu")]
     Device(DevicePicture),
 }
@@ -42,8 +46,14 @@ pub fn paints(device: &Device) -> bool {
     }
 }
 
-/// Pictures of `levels` [N, C, H, W] (0 … 255, whole numbers in f32): where they are, if the window can paint them there,
-/// otherwise read back.
+/// Whether a processor both computes there and paints the window: a frame waits until the kernels
+/// before it are done.
+pub fn paints_in_software(device: &Device) -> bool {
+    paints(device) && !is_gpu(device)
+}
+
+/// Pictures of `levels` [N, C, H, W] (0 … 255, whole numbers in f32): where they are, if the window
+/// can paint them there, otherwise read back.
 ///
 /// # Errors
 /// When the device fails.
@@ -53,7 +63,7 @@ pub fn pictures(levels: Tensor<4>) -> Result<Vec<ImageSource>> {
         return Ok(on_device::hold(levels, lender)?.into_iter().map(ImageSource::Device).collect());
     }
     let [n, c, h, w] = levels.dims();
-    let bytes: Vec<u8> = super::to_host(levels)?.into_iter().map(|level| level as u8).collect();
+    let bytes: Vec<u8> = to_host(levels)?.into_iter().map(|level| level as u8).collect();
     Ok(bytes.chunks(c * h * w).take(n).map(|image| ImageSource::Host(image.to_vec())).collect())
 }
 
@@ -99,7 +109,8 @@ mod on_device {
         _hold: Box<dyn Any + Send + Sync>,
     }
 
-    /// One picture of a batch on the window's device: f32 levels 0 … 255, CHW, or the values of a heat map.
+    /// One picture of a batch on the window's device: f32 levels 0 … 255, CHW, or the values of a
+    /// heat map.
     #[derive(Clone)]
     pub struct DevicePicture {
         batch: Arc<Batch>,
@@ -118,8 +129,8 @@ mod on_device {
             self.row * self.batch.dims
         }
 
-        /// Whether that window can paint it. Another one has another device, which may know this buffer by no name, or by that of
-        /// something else.
+        /// Whether that window can paint it. Another one has another device, which may know this
+        /// buffer by no name, or by that of something else.
         pub fn is_on(&self, window: Lender) -> bool {
             self.batch.lender == window
         }
@@ -142,8 +153,8 @@ mod on_device {
         }
     }
 
-    /// The pictures of `levels` [N, C, H, W] for a window, all work on them submitted: whoever submits after this sees them
-    /// finished.
+    /// The pictures of `levels` [N, C, H, W] for a window, all work on them submitted: later
+    /// submissions see them finished.
     pub fn hold(levels: Tensor<4>, lender: Lender) -> Result<Vec<DevicePicture>> {
         let [n, c, h, w] = levels.dims();
         let failed = |what: String| Error::Device(format!("pictures could not stay on the window's device: {what}"));

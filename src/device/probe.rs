@@ -1,10 +1,11 @@
-//! Whether a device computes: a few operations that a broken driver gets wrong, against the host in f64.
+//! Whether a device computes: a few operations that a broken driver gets wrong, against the host in
+//! f64.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-use super::faults::guarded;
+use super::full_precision_matmul;
+use super::guard::guarded;
 use super::read::to_host;
-use super::wide;
 use crate::error::{Error, Result};
 
 // Sides of the product: larger than the tiles of burn's kernels, and no multiple of them.
@@ -12,7 +13,8 @@ const ROWS: usize = 80;
 const INNER: usize = 70;
 const COLUMNS: usize = 72;
 
-/// Tries a device with a product of matrices, a sum, an exponential, a logarithm and a gathering by index.
+/// Tries a device with a product of matrices, a sum, an exponential, a logarithm and a gathering by
+/// index.
 ///
 /// # Errors
 /// Says which of them was wrong, and by how much; when the driver fails.
@@ -21,7 +23,11 @@ pub fn probe(device: &Device) -> Result<()> {
         let [a, b] = [numbers(ROWS * INNER, 1), numbers(INNER * COLUMNS, 2)];
         let [left, right] = [(&a, [ROWS, INNER]), (&b, [INNER, COLUMNS])]
             .map(|(values, shape)| Tensor::<2>::from_data(TensorData::new(values.clone(), shape), device));
-        compare("a product of matrices", &to_host(wide::matmul(left.clone(), right))?, &product(&a, &b))?;
+        compare(
+            "a product of matrices",
+            &to_host(full_precision_matmul::matmul(left.clone(), right))?,
+            &product(&a, &b),
+        )?;
         let rows: Vec<Expected> = a.chunks(INNER).map(|row| sum(row.iter().map(|v| f64::from(*v)))).collect();
         compare("a sum", &to_host(left.clone().sum_dim(1))?, &rows)?;
         let exps: Vec<f64> = a.iter().map(|v| f64::from(*v).exp()).collect();
@@ -68,7 +74,8 @@ fn product(a: &[f32], b: &[f32]) -> Vec<Expected> {
         .collect()
 }
 
-/// Share of the scale that 32 bits may be off by: WGSL allows exponentials a dozen units in the last place, others less.
+/// Share of the scale that 32 bits may be off by: WGSL allows exponentials a dozen units in the
+/// last place, others less.
 const TOLERANCE: f64 = 1e-5;
 
 fn compare(what: &str, found: &[f64], expected: &[Expected]) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The one door through which values come back from a device, and how many came.
+//! Reading values back from a device: the one place that does so counts them and reports the
+//! device's faults.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,25 +16,26 @@ use burn_cubecl::{Cube, kernel::into_contiguous_aligned, tensor::CubeTensor};
 
 #[cfg(feature = "wgpu")]
 use super::faults::POISONED;
-use super::faults::{failure, whole};
-use super::stand_aside;
+use super::faults::{Refusal, cause, is_loss, is_memory};
+use super::registry;
 #[cfg(feature = "wgpu")]
-use super::{table, wait::while_there};
-use crate::error::{Result, caught};
+use super::{queue_yield, wait::while_there, window};
+use crate::error::{Error, Result, caught};
 
 static VALUES: AtomicU64 = AtomicU64::new(0);
 
 /// The values of a tensor in f64.
 ///
 /// # Errors
-/// [`OutOfMemory`](crate::error::Error::OutOfMemory) and [`DeviceLost`](crate::error::Error::DeviceLost), also when this is the
-/// first to hear of them; [`Device`](crate::error::Error::Device) otherwise.
+/// [`OutOfMemory`](crate::error::Error::OutOfMemory) and
+/// [`DeviceLost`](crate::error::Error::DeviceLost), also when this is the first to hear of them;
+/// [`Device`](crate::error::Error::Device) otherwise.
 pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
     let values = tensor.dims().iter().product::<usize>();
     VALUES.fetch_add(values as u64, Ordering::Relaxed);
     let device = tensor.device();
     let read = values_of(tensor, &device);
-    stand_aside(&device);
+    yield_to_window(&device);
     match read {
         Ok(values) => whole(&device).map(|()| values),
         Err(said) => Err(failure(&device, &said)),
@@ -42,7 +44,7 @@ pub fn to_host<const D: usize>(tensor: Tensor<D>) -> Result<Vec<f64>> {
 
 fn values_of<const D: usize>(tensor: Tensor<D>, device: &Device) -> Result<Vec<f64>, String> {
     #[cfg(feature = "wgpu")]
-    if table::is_adapter(device)
+    if registry::is_adapter(device)
         && let Ok(beneath) = tensor.clone().try_into_primitive::<Cube>()
     {
         return answered(device, bytes_of(beneath))?
@@ -53,20 +55,35 @@ fn values_of<const D: usize>(tensor: Tensor<D>, device: &Device) -> Result<Vec<f
     tensor.try_into_vec_as::<f64>().map_err(|error| error.to_string())
 }
 
-/// Waits until the device has done all it was told.
+/// Lets a window that shares `device` go first where it has to
+/// ([`queue_yield`](super::queue_yield)): finishes what was begun and waits. To be called between
+/// two pieces of work.
+pub fn yield_to_window(device: &Device) {
+    #[cfg(feature = "wgpu")]
+    if queue_yield::is_taken() && window::painter(device).is_some() {
+        // The next reading reports what fails here.
+        _ = settled(device);
+        queue_yield::wait();
+    }
+    #[cfg(not(feature = "wgpu"))]
+    let _ = device;
+}
+
+/// Waits until the device has finished its queue.
 ///
 /// # Errors
 /// What burn says of it.
 pub fn settled(device: &Device) -> Result<(), String> {
     #[cfg(feature = "wgpu")]
-    if table::is_adapter(device) {
-        // What is read comes after all that was told before.
+    if registry::is_adapter(device) {
+        // A read comes after all work queued before it.
         return caught(|| values_of(Tensor::<1>::from_floats([0.0], device), device)).flatten().map(drop);
     }
     caught(|| device.sync())?.map_err(|error| error.to_string())
 }
 
-/// What lies in a tensor. Burn's own way gives a promise at once, and whoever looks at it waits without end.
+/// The bytes of a tensor. Burn's own read returns a promise at once, and waiting for that has no
+/// time limit.
 #[cfg(feature = "wgpu")]
 async fn bytes_of(tensor: CubeTensor) -> Result<TensorData, String> {
     let tensor = into_contiguous_aligned(tensor);
@@ -77,20 +94,77 @@ async fn bytes_of(tensor: CubeTensor) -> Result<TensorData, String> {
     TensorData::try_from_bytes(bytes, shape, dtype).map_err(|error| error.to_string())
 }
 
-/// An adapter is asked so often whether it is still there.
+/// Time between two checks whether an adapter is still there.
 #[cfg(feature = "wgpu")]
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What an adapter answers. Where its driver has given it up (a reset, a kernel that took too long) no answer comes any more, and burn's
-/// own waiting has no end.
+/// The answer of an adapter. After a reset, or a kernel that took too long, none ever comes, and
+/// burn itself would wait for ever.
 #[cfg(feature = "wgpu")]
 fn answered<T>(device: &Device, answer: impl Future<Output = T>) -> Result<T, String> {
-    // One that another has taken the place of was lost.
-    let there = || table::ask_of(device, |line| line.takes_work()).unwrap_or(false);
+    // A replaced device was lost.
+    let there = || registry::ask_of(device, |line| line.takes_work()).unwrap_or(false);
     while_there(PAUSE, answer, there).ok_or_else(|| format!("{POISONED}: its driver takes no more work"))
 }
 
-/// Values read back since the program began, by everybody: what a piece of work reads is the difference.
+/// Values read back since the program began. The reads of a piece of work are a difference of two
+/// calls.
 pub fn values_read() -> u64 {
     VALUES.load(Ordering::Relaxed)
+}
+
+/// Checks whether the device has failed since the last call.
+///
+/// # Errors
+/// [`Error::OutOfMemory`] and [`Error::DeviceLost`].
+pub fn whole(device: &Device) -> Result<()> {
+    if *device == Device::flex() {
+        return Ok(());
+    }
+    let Some((name, faults)) = registry::of(device) else { return Ok(()) };
+    match faults.take_refusal() {
+        None => Ok(()),
+        Some(Refusal::Memory(why)) => Err(Error::OutOfMemory { device: name, why }),
+        Some(Refusal::Other(why)) => {
+            faults.lose(&why);
+            Err(Error::DeviceLost { device: name, why })
+        }
+    }
+}
+
+/// An error of burn's about a device, as what it is.
+pub fn failure(device: &Device, said: &str) -> Error {
+    // The CPU is never lost, and another machine's device is its connection's to judge.
+    let known = registry::of(device).filter(|_| *device != Device::flex());
+    let Some((name, faults)) = known else {
+        return Error::Device(format!("a result could not be read back: {}", cause(said)));
+    };
+    let lose = |why: String| {
+        faults.lose(&why);
+        Error::DeviceLost { device: name.clone(), why }
+    };
+    match faults.take_refusal() {
+        _ if is_loss(said) => lose(cause(said)),
+        Some(Refusal::Memory(why)) => Error::OutOfMemory { device: name, why },
+        _ if is_memory(said) => Error::OutOfMemory { device: name, why: cause(said) },
+        Some(Refusal::Other(why)) => lose(why),
+        // What was missing then is missing for good.
+        None if faults.spoilt() => lose(format!("it had run out of memory before: {}", cause(said))),
+        // What fails first on a device that is going need not say that it goes; and what gives no
+        // results is of no use.
+        None => lose(lost(device).unwrap_or_else(|| cause(said))),
+    }
+}
+
+/// Why a device is lost, if it is. Waits for what it has to do.
+pub fn lost(device: &Device) -> Option<String> {
+    let (_, faults) = registry::of(device)?;
+    if let Some(why) = faults.lost() {
+        return Some(why);
+    }
+    let said = settled(device).err()?;
+    is_loss(&said).then(|| {
+        faults.lose(&cause(&said));
+        cause(&said)
+    })
 }

@@ -1,9 +1,11 @@
-//! Devices of other machines, over burn's own protocol: sessions, how long they take to answer, and whether they are gone.
+//! Devices of other machines, over burn's own protocol: sessions, how long they take to answer, and
+//! whether they are gone.
 //!
-//! burn keeps one session for an address and a credential, for the life of the process, also when the connection is long gone:
-//! asked again it returns the dead one, whose reads fail at once and whose operations vanish. So a session that has ended is
-//! replaced under another spelling of the address, with a number as the user information of the URL (`ws://1@host:port`), which
-//! is part of burn's key and reaches nobody.
+//! burn keeps one session for an address and a credential, for the life of the process, also when
+//! the connection is long gone: asked again it returns the dead one, whose reads fail at once and
+//! whose operations vanish. So a session that has ended is replaced under another spelling of the
+//! address, with a number as the user information of the URL (`ws://1@host:port`), which is part of
+//! burn's key and reaches nobody.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -16,17 +18,18 @@ use std::time::{Duration, Instant};
 use burn::remote::{ConnectError, RemoteHost};
 use burn::tensor::{Device, Tensor};
 
+use super::address::Address;
+pub use super::address::TOKEN;
+pub use super::latency::Answer;
 use super::wait::within;
-use super::{Address, Candidate, DeviceChoice};
 use crate::error::{Error, Result, caught};
 
-/// Holds the token a lender asks for, where the window was not told one.
-pub const TOKEN: &str = "BAYESCOPE_TOKEN";
 /// Longest wait for a machine to take a connection at all.
 const KNOCK: Duration = Duration::from_secs(3);
 /// Longest wait for a machine that has taken the connection to open a session.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Longest wait for a small round trip of which only the answer "gone" matters, which comes at once.
+/// Longest wait for a small round trip of which only the answer "gone" matters, which comes at
+/// once.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of one lent device.
@@ -51,7 +54,8 @@ fn known() -> MutexGuard<'static, Known> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The token of a machine's lender from now on, until the program ends; empty for that of the environment. It is written nowhere.
+/// The token of a machine's lender from now on, until the program ends; empty for that of the
+/// environment. It is written nowhere.
 pub fn use_token(address: Address, token: &str) {
     let tokens = &mut known().tokens;
     match token.trim() {
@@ -65,22 +69,12 @@ fn token(address: Address) -> String {
     told.unwrap_or_else(|| std::env::var(TOKEN).unwrap_or_default().trim().to_owned())
 }
 
-/// The device in words, as far as the protocol tells: it has no place for a name.
-pub fn candidate(address: Address) -> Candidate {
-    Candidate {
-        choice: DeviceChoice::Remote(address),
-        name: format!("device {} of {}", address.device(), address.host()),
-        driver: "another machine, over WebSocket".into(),
-        software: false,
-    }
-}
-
-/// Opens the session of a lent device, or takes the one there is if it still answers. Takes at most some 20 seconds, 3 where nobody
-/// listens.
+/// Opens the session of a lent device, or takes the one there is if it still answers. Takes at most
+/// some 20 seconds, 3 where nobody listens.
 ///
 /// # Errors
-/// When nobody answers, the token is refused, there is no such device, or the other side is of another version; what to do is in
-/// the message.
+/// When nobody answers, the token is refused, there is no such device, or the other side is of
+/// another version; what to do is in the message.
 pub fn connect(address: Address) -> Result<Device> {
     let token = token(address);
     let same = |session: &&Session| session.ended.is_none() && session.token == token;
@@ -122,7 +116,7 @@ fn failed(address: Address, why: impl std::fmt::Display) -> Error {
     Error::Device(format!("{address}: {why}"))
 }
 
-/// Whether anybody takes a connection: burn would try again for 16 seconds where nobody does.
+/// Checks that something listens: burn would try for 16 seconds otherwise.
 fn knock(address: Address) -> Result<()> {
     let (host, port) = address.socket();
     let found = (host, port).to_socket_addrs();
@@ -179,17 +173,6 @@ pub struct Ping {
     coming: Pin<Box<dyn Future<Output = bool> + Send>>,
 }
 
-/// What became of one.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// It came back after so long.
-    Came(Duration),
-    /// It is still on its way.
-    Open,
-    /// It will not come back: the connection has ended.
-    Gone(String),
-}
-
 impl Ping {
     /// Sends one; `None` where no session is open.
     pub fn send(address: Address) -> Option<Self> {
@@ -235,7 +218,8 @@ pub fn give_up(address: Address, why: &str) {
     }
 }
 
-/// How a small tensor fares that is waited for no longer than `limit`: behind work that waits there, it may be slow.
+/// How a small tensor fares that is waited for no longer than `limit`: behind work that waits
+/// there, it may be slow.
 pub fn round_trip(address: Address, limit: Duration) -> Answer {
     let Some(mut ping) = Ping::send(address) else {
         return Answer::Gone(lost(address).unwrap_or_else(|| "there is no connection".into()));
@@ -250,12 +234,13 @@ pub fn round_trip(address: Address, limit: Duration) -> Answer {
     answer.unwrap_or(Answer::Open)
 }
 
-/// Why the connection of a lent device has ended, if it is known to have. Asks nobody.
+/// Why the connection of a lent device has ended, if that is known. Sends nothing.
 pub fn lost(address: Address) -> Option<String> {
     known().sessions.get(&address)?.ended.clone()
 }
 
-/// Whether the connection of a lent device is gone, `on` this one or on any that was opened: asks it, and says so.
+/// Whether the connection of a lent device is gone, `on` this one or on any that was opened: asks
+/// it, and says so.
 pub fn gone(on: Option<Address>) -> Option<Error> {
     let open: Vec<Address> = known().sessions.keys().copied().collect();
     let gone = |address| match round_trip(address, PATIENCE) {

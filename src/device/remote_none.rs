@@ -5,20 +5,13 @@ use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 
-use super::{Address, Candidate, DeviceChoice};
+use super::address::Address;
+pub use super::address::TOKEN;
+pub use super::latency::Answer;
 use crate::error::{Error, Result};
-
-/// Holds the token a lender asks for.
-pub const TOKEN: &str = "BAYESCOPE_TOKEN";
 
 /// Nobody to give it to.
 pub fn use_token(_: Address, _: &str) {}
-
-/// The device in words.
-pub fn candidate(address: Address) -> Candidate {
-    let name = format!("device {} of {}", address.device(), address.host());
-    Candidate { choice: DeviceChoice::Remote(address), name, driver: "another machine".into(), software: false }
-}
 
 /// Reaches nobody.
 ///
@@ -30,17 +23,6 @@ pub fn connect(address: Address) -> Result<Device> {
 
 /// Never sent.
 pub struct Ping(Instant);
-
-/// What became of one.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Answer {
-    /// It came back after so long.
-    Came(Duration),
-    /// It is still on its way.
-    Open,
-    /// It will not come back.
-    Gone(String),
-}
 
 impl Ping {
     /// Sends none.

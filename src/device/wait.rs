@@ -15,7 +15,8 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future as long as `patience` says how much longer; what it does goes on without us.
+/// Waits for a future as long as `patience` returns a further time. The work behind the future is
+/// not stopped.
 fn with<F: Future>(future: F, mut patience: impl FnMut() -> Option<Duration>) -> Option<F::Output> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
@@ -34,7 +35,7 @@ pub fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
     with(future, || end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()))
 }
 
-/// Waits for a future, and asks every `pause` whether whoever is to answer is still there.
+/// Waits for a future, and asks every `pause` whether the other side is still there.
 #[cfg(feature = "wgpu")]
 pub fn while_there<F: Future>(pause: Duration, future: F, mut there: impl FnMut() -> bool) -> Option<F::Output> {
     let mut asked = Instant::now();

@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
-use super::table::{self, Place};
-use super::{Candidate, Result, adapters, turns};
+use super::choice::Candidate;
+use super::registry::{self, Place, takes_work};
+use super::{adapters, queue_yield};
+use crate::error::Result;
 
-/// Kernels gathered into one submission: few, so that the window's next frame need not wait behind many.
-pub const TASKS: usize = 8;
-
-/// A window of this program that lent its device. wgpu tells devices apart within an instance, and every window has its own.
+/// A window of this program that lent its device. wgpu distinguishes devices within an instance,
+/// and every window has its own instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lender(u64);
 
@@ -21,7 +21,7 @@ static LENDERS: AtomicU64 = AtomicU64::new(0);
 struct Lent {
     lender: Lender,
     setup: WgpuSetup,
-    /// Burn's name for it, once somebody computes there.
+    /// Burn's name for it, once the engine computes there.
     device: Option<Device>,
     /// Whether the user wants the window's device left alone, or it was lost before.
     apart: bool,
@@ -32,15 +32,17 @@ struct Lent {
 }
 
 static LENT: Mutex<Option<Lent>> = Mutex::new(None);
-/// Whether a window's device was lost, perhaps to a kernel: until the program ends, windows keep theirs for themselves.
+/// Whether a window's device was lost, perhaps to a kernel: until the program ends, windows keep
+/// theirs for themselves.
 static SPARED: AtomicBool = AtomicBool::new(false);
 
 fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
     look(&mut LENT.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Lends the device a window paints with: from now on whoever computes on its adapter computes there. With `apart` nobody
-/// does, and pictures travel over the host. Returns whose pictures that window can paint.
+/// Lends the device a window paints with: from now on the engine computes there if it uses that
+/// adapter. With `apart` it does not, and pictures travel over the host. Returns the name under
+/// which the window can paint pictures.
 pub fn lend_window(
     instance: &wgpu::Instance,
     adapter: &wgpu::Adapter,
@@ -57,22 +59,24 @@ pub fn lend_window(
     // Burn puts its own watch in place of these once it computes there.
     device.set_device_lost_callback(|reason, why| painting_failed(&format!("{reason:?}: {why}, device lost")));
     device.on_uncaptured_error(std::sync::Arc::new(|error: wgpu::Error| painting_failed(&error.to_string())));
-    let probe = adapters::probe(device);
+    let probe = registry::probe(device);
     let lender = Lender(LENDERS.fetch_add(1, Ordering::Relaxed));
     lent(|lent| *lent = Some(Lent { lender, setup, device: None, apart, lost: None, probe }));
     lender
 }
 
-/// What wgpu says where the engine's work kept it from giving a window its size, and of frames of that size until it has it.
+/// What wgpu says where the engine's work kept it from giving a window its size, and of frames of
+/// that size until it has it.
 const BUSY: &str = "reconfiguring the Surface";
 const WRONG_SIZE: [&str; 2] = ["Scissor Rect", "Viewport"];
 
-/// A call of the window's own failed. Nothing is painted any more where the device is lost; other errors cost a picture.
+/// A call of the window's own failed. Nothing is painted any more where the device is lost; other
+/// errors cost a picture.
 pub fn painting_failed(why: &str) {
     if why.contains(BUSY) {
-        turns::refused();
+        queue_yield::refused();
         tracing::debug!("painting: {why}");
-    } else if turns::is_taken() && WRONG_SIZE.iter().any(|what| why.contains(what)) {
+    } else if queue_yield::is_taken() && WRONG_SIZE.iter().any(|what| why.contains(what)) {
         tracing::debug!("painting: {why}");
     } else {
         tracing::error!("painting: {why}");
@@ -89,8 +93,8 @@ pub fn window_lost() -> Option<String> {
         Some((lent.device.clone(), lent.lost.clone(), lent.setup.queue.clone(), lent.probe.clone()))
     };
     let (device, lost, queue, probe) = lent(known)?;
-    let told = || lost.or_else(|| table::of(&device?)?.1.lost());
-    told().or_else(|| (!adapters::takes_work(&queue, &probe)).then(|| "its driver takes no more work".into()))
+    let told = || lost.or_else(|| registry::of(&device?)?.1.lost());
+    told().or_else(|| (!takes_work(&queue, &probe)).then(|| "its driver takes no more work".into()))
 }
 
 /// Takes the window's device away, as a driver that resets does: a drill.
@@ -100,23 +104,24 @@ pub fn lose_window() {
     }
 }
 
-/// Whether the window's device is left alone from now on. Takes effect with the next choice of a device.
+/// Whether the window's device is left alone from now on. Takes effect with the next choice of a
+/// device.
 pub fn keep_apart(apart: bool) {
     lent(|lent| lent.iter_mut().for_each(|lent| lent.apart = apart));
 }
 
-/// Nobody computes on a window's device any more, whatever the user wants.
+/// From now on the engine never computes on a window's device, whatever the user wants.
 pub fn spare_window() {
     SPARED.store(true, Ordering::Relaxed);
 }
 
-/// Whether nobody does.
+/// Returns whether [`spare_window`] was called.
 pub fn window_is_spared() -> bool {
     SPARED.load(Ordering::Relaxed)
 }
 
-/// Burn's device on the window's, if that was lent and paints on this adapter. One that was lost is lent no more, and the window is
-/// told ([`window_lost`]): whoever computes may be the first to notice.
+/// Burn's device on the window's, if that was lent and paints on this adapter. A lost device is
+/// lent no more, and [`window_lost`] reports it: the engine may be the first to notice.
 ///
 /// # Errors
 /// When burn cannot compute on it.
@@ -129,11 +134,11 @@ pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
         };
         let Some(device) = &lent.device else {
             let setup = lent.setup.clone();
-            let device = table::replace(used, Place::Window, adapters::register(setup, Place::Window)?);
+            let device = registry::replace(used, Place::Window, adapters::register(setup, Some(painting_failed))?);
             lent.device = Some(device.clone());
             return Ok(Some(device));
         };
-        match table::of(device).and_then(|(_, faults)| faults.lost()) {
+        match registry::of(device).and_then(|(_, faults)| faults.lost()) {
             None => Ok(Some(device.clone())),
             Some(why) => {
                 lent.lost = Some(why);

@@ -19,8 +19,8 @@ pub struct TrainBench {
     /// How long a step took: forward, backward and AdamW.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that its products reach: three times those of the forward pass, products with
-    /// padding not counted; null where they are not counted, or no peak is given.
+    /// Share of the measured matrix-product peak that its products reach (three times those of the
+    /// forward pass, padding not counted); `None` where they are not counted, or no peak is given.
     pub roofline_share: Option<f64>,
     /// What the share is of.
     pub roofline: &'static str,
@@ -69,14 +69,14 @@ pub fn bench_training(task: TrainTask, device: &Device, peak: Option<f64>) -> Re
     let name = format!("training {} on 3×{side}×{side}, batch {batch}", architecture.label());
     let mut index = 0;
     let timing = Timing::measure(name, 2, runs, || {
-        // It waits for the loss and the gradient's norm, and so for everything but the very last update.
+        // It waits for the loss and the gradient's norm: for everything but the very last update.
         trainee.step(&images, &targets, 1e-4, index)?;
         index += 1;
         Ok(())
     })?;
     let seconds = timing.median / 1e3;
     let classifier = trainee.classifier();
-    let gflop = classifier.products_per_image().map(|products| 2.0 * 3.0 * products * batch as f64 / 1e9);
+    let gflop = classifier.macs_per_image().map(|macs| 2.0 * 3.0 * macs * batch as f64 / 1e9);
     Ok(TrainBench {
         timing,
         roofline_share: gflop.zip(peak).map(|(gflop, peak)| gflop / seconds / peak),

@@ -1,5 +1,5 @@
-//! A cell's state in one file, so that a kill at any moment leaves the last complete one: weights under their names, the
-//! optimizer's moments as bytes, and what was counted so far in the header.
+//! A cell's state in one file, so that a kill leaves the last complete one: weights by name, the
+//! optimizer's moments as bytes, and the counts so far in the header.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -32,7 +32,8 @@ pub struct State {
     /// What was watched so far.
     #[serde(default)]
     pub course: Vec<Watched>,
-    /// What the weights are, so that the file can be judged without its run; absent in those of older versions.
+    /// What the weights are, so that the file can be judged alone; absent in files of older
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classifier: Option<Description>,
 }

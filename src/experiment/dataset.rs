@@ -1,5 +1,6 @@
-//! Images of a dataset in place of samples of the world: opened, checked, and brought into the world as `posterior` brings them.
-//! The truth about them is the world's: exact for the tensors a classifier sees, an opinion about the photographs behind them.
+//! Images of a dataset in place of samples of the world, brought into it as `posterior` brings
+//! them. The truth about them is the world's: exact for the tensors a classifier sees, an opinion
+//! about the photographs behind them.
 
 mod classes;
 mod manifest;
@@ -41,7 +42,8 @@ pub struct Part {
     values: Values,
     labels: Vec<ClassId>,
     classes: usize,
-    /// log p(x|y), [N, K], where the dataset's own are provably those of this world at this τ, whatever π and T its labels have.
+    /// log p(x|y), [N, K], where the dataset's own are provably of this world at this τ, whatever π
+    /// and T.
     logp: Option<Vec<f64>>,
     record: PartRecord,
 }
@@ -70,8 +72,8 @@ pub struct PartRecord {
     pub path: String,
     /// Images there are.
     pub images: usize,
-    /// SHA-256 of all that is taken from it: kind and shape of the images, their values as stored (padded, where they are pixels),
-    /// labels, and log-likelihoods where those are taken too.
+    /// SHA-256 of all that is taken from it: kind, shape and stored values of the images (padded,
+    /// if pixels), labels, and log-likelihoods where they are used.
     pub sha256: String,
     /// How 8-bit pixels become world-space x; absent where x is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,15 +127,16 @@ impl Data {
     /// Opens the dataset of a spec, if it names one, for the world of given weights.
     ///
     /// # Errors
-    /// Names what cannot be read, has no labels, does not fit the world, or has too few images for the spec.
+    /// Names what cannot be read, has no labels, does not fit the world, or has too few images for
+    /// the spec.
     pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
         let place = Place { world, weights_sha256, settings, dequantise: data.dequantise };
-        let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train)?)?;
+        let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train, None)?)?;
         let test = match &data.test {
-            Some(path) => Some((path, open_split(path, Split::Test)?)),
-            None => open_test(&data.train)?.map(|input| (&data.train, input)),
+            Some(path) => Some((path, open_split(path, Split::Test, None)?)),
+            None => open_test(&data.train, None)?.map(|input| (&data.train, input)),
         };
         let test = test.map(|(path, input)| Part::new(&place, path, Split::Test, input)).transpose()?;
         enough(&train, spec.largest(), "grid.train_sizes", "training")?;
@@ -183,7 +186,8 @@ impl Part {
         }
         let (classes, numbers) = numbers_of(&names, counted, &labels, world.class_names()).map_err(bad)?;
         let labels: Vec<ClassId> = labels.into_iter().map(|label| numbers[label]).collect();
-        // Stored likelihoods are in the order of the dataset's own classes: another order is not sorted here but scored anew.
+        // Stored likelihoods follow the dataset's own order of classes; in another order images are
+        // scored anew.
         let ordered = numbers.iter().enumerate().all(|(i, k)| i == *k);
         let stored = matches!(values, Values::World(_)) && ordered;
         let proved = match manifest.filter(|_| stored) {
@@ -213,7 +217,8 @@ impl Part {
         self.labels.is_empty()
     }
 
-    /// Whether log-likelihoods are stored with the images and used: those of images before they were rounded to 32 bits.
+    /// Whether stored log-likelihoods are used: those of images before they were rounded to 32
+    /// bits.
     pub fn has_likelihoods(&self) -> bool {
         self.logp.is_some()
     }

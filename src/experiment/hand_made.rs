@@ -1,8 +1,10 @@
 //! Results with known numbers, for the tests of summaries.
 
+use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
+use super::output::Analysis;
+use super::registry::PRESETS;
 use super::spec::ExperimentSpec;
-use super::truth::Truth;
 use crate::bayes::{Badge, Figure};
 use crate::measure::{Bootstrap, Estimate, Interval, Measured, measure};
 use crate::units::{Seed, Tau};
@@ -12,6 +14,26 @@ pub fn spec(rest: &str) -> ExperimentSpec {
     let spec: ExperimentSpec = toml::from_str(&format!("name = 'hand made'\n{rest}")).unwrap();
     spec.validate().unwrap();
     spec
+}
+
+/// The spec of a preset.
+pub fn preset(name: &str) -> ExperimentSpec {
+    PRESETS.iter().find(|preset| preset.name == name).unwrap().spec().unwrap()
+}
+
+/// Asserts that findings come back from JSON (a number that is none would not), that figures have
+/// finite numbers, and tables whole rows.
+pub fn whole(found: Analysis) {
+    let text = serde_json::to_string(&found).unwrap();
+    assert_eq!(serde_json::from_str::<Analysis>(&text).unwrap(), found);
+    for figure in found.figures() {
+        let points = figure.series.iter().flat_map(|series| &series.points);
+        let mut numbers = points.flat_map(|p| [Some(p.x), Some(p.y), p.low, p.high].into_iter().flatten());
+        assert!(numbers.all(f64::is_finite), "{}", figure.id);
+    }
+    for table in found.tables() {
+        assert!(table.rows.iter().all(|row| row.len() == table.columns.len()) && !table.text().contains("NaN"));
+    }
 }
 
 /// A number within ± a half width.
@@ -36,7 +58,7 @@ pub fn measured(error: f64, expected_error: f64, bayes_error: f64) -> Measured {
 
 /// A finished cell.
 pub fn result(cell: Cell, measured: Measured) -> CellResult {
-    CellResult { id: format!("{cell:?}"), cell, parameters: 1, steps: 1, train_loss: 0.5, measured, found: None }
+    CellResult { id: format!("{cell:?}"), cell, parameters: 1, steps: 1, train_loss: 0.5, measured, output: None }
 }
 
 /// A Bayes error ± 0.002.

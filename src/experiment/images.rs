@@ -1,4 +1,4 @@
-//! The images of an experiment with their exact posteriors: held in memory, or samples drawn as they are needed.
+//! The images of an experiment with their exact posteriors, in memory or drawn when needed.
 
 use crate::classifier::Labels;
 use crate::data::ImageShape;

@@ -1,35 +1,48 @@
-//! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one classifier trained and measured;
-//! what a cell gives depends on its content alone, not on the order or the machine's mishaps.
+//! Experiments on a world: functions from a serde spec to events. The unit of work is a cell, one
+//! classifier trained and measured. Its result depends on its content alone, not on order or
+//! machine.
+//!
+//! The grid knows an experiment by `trait Kind` alone: kinds import the grid, the grid imports
+//! none.
 //!
 //! | file | what |
 //! |---|---|
-//! | `spec`, `presets`, `kinds` | what an experiment is told; the specs that come with the program; what each kind adds to a grid |
-//! | `cell`, `train`, `trained`, `checkpoint` | one cell: what it is, from start to result, its answers, its state in a file |
-//! | `told`, `watched`, `worst`, `tested` | trainings of one cell as one course; figures while it trains; the images it knows least of; its figures on each |
-//! | `images`, `pool`, `dataset`, `truth` | samples with exact posteriors, in memory or on disk; images of a dataset; the world's Bayes error |
-//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `hardness` | the experiments, one a file or folder |
-//! | `beside`, `repeats` | what they share: classifiers beside the Bayes error; means over seeds |
-//! | `finding`, `summary` | what the cells say together |
-//! | `papers` | figures of the papers that cannot all be true |
+//! | `kind`, `output`, `form`, `registry` | what an experiment adds to a grid; what it finds; its own fields in forms; the list of experiments |
+//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders` | the experiments, one a file or folder |
+//! | `spec`, `presets` | the spec of a grid; the specs that come with the program |
+//! | `cell`, `identity`, `train`, `trained`, `checkpoint` | one cell: what it is, its name, its training, its answers, its state in a file |
+//! | `progress`, `watched`, `worst`, `tested` | trainings of one cell reported as one; figures while it trains; its worst images; its figures on each |
+//! | `images`, `pool`, `dataset`, `feature_file`, `bayes_reference` | samples with exact posteriors, in memory or on disk; images of a dataset; features from files; the Bayes error of the world |
+//! | `summary`, `laws` | what the cells say together; power laws over N |
+//! | `bayes_gap`, `repeats`, `taus` | what experiments share: errors beside the Bayes error; means over seeds; temperatures as conditions |
+//! | `hardness` | the ranking of corpora |
+//! | `papers` | figures of the papers that contradict each other |
 //! | `bench` | how fast classifiers train |
 //! | `hand_made` | results with known numbers, for tests |
 
 mod active;
+mod bayes_gap;
+mod bayes_reference;
 mod bench;
-mod beside;
 mod cell;
 mod checkpoint;
 mod dataset;
-mod finding;
+mod feature_file;
+pub mod form;
 mod graders;
 #[cfg(test)]
 mod hand_made;
 pub mod hardness;
+mod identity;
 mod images;
-mod kinds;
+mod kind;
+mod laws;
+mod output;
 pub mod papers;
 mod pool;
 mod presets;
+mod progress;
+mod registry;
 mod repeats;
 mod scaling;
 mod self_validation;
@@ -37,37 +50,41 @@ mod shift;
 mod soft_labels;
 mod spec;
 mod summary;
+mod taus;
 mod temperature;
 mod tested;
-mod told;
 mod train;
 mod trained;
-mod truth;
 mod watched;
 mod worst;
 
-pub use active::{ActiveSpec, Bargains, Bought, Purchase, Round, Strategy};
+pub use active::{ActiveSpec, Bought, Purchase, Round, Strategy, StrategyComparison};
+pub use bayes_gap::{BayesGap, Gap};
+pub use bayes_reference::{Facts, Truth};
 pub use bench::{TrainBench, TrainTask, bench_training};
-pub use beside::{Beside, Gap};
-pub use cell::{Cell, CellResult, Files};
+pub use cell::{Cell, CellResult};
 pub use dataset::{Data, DataRecord, Manifest, Mapped, Part, PartRecord};
-pub use finding::Finding;
-pub use graders::{Estimated, FeatureFile, Features, GradersSpec, Grading};
+pub use feature_file::FeatureFile;
+pub use graders::{Estimated, Features, GradersSpec, Grades, Grading};
 pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};
+pub use identity::Files;
 pub use images::{Batch, Images, Source, View, WorldImages};
-pub use kinds::{Experiment, Found, Place, carry_out};
+pub use kind::{About, CellPlace, Experiment, Kind};
+pub use laws::{CURVE, law_course};
+pub use output::{Analysis, CellOutput, Findings, Value};
 pub use pool::{Pool, read_pool, test_pool, train_pool};
-pub use presets::{PRESETS, Preset};
+pub use presets::Preset;
+pub use registry::{KINDS, PRESETS};
 pub use repeats::{SeedGain, SeedMean};
-pub use self_validation::Nearness;
-pub use shift::{BaseMap, BaseShift, ShiftSetting, ShiftSpec, Shifted};
-pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, Told};
+pub use scaling::ScalingSpec;
+pub use self_validation::{Nearness, SelfValidationSpec};
+pub use shift::{BaseMap, BaseShift, ShiftEffects, ShiftSetting, ShiftSpec, Shifted};
+pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, LabelFigures, SoftLabelsSpec};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
 pub use tested::{TESTED_FILE, Tested};
-pub use train::{CellEvent, Job, LAST, run_cell, train_cell};
+pub use train::{CellEvent, CellJob, LAST, run_cell, train_cell};
 pub use trained::Trained;
-pub use truth::{Facts, Truth};
 pub use watched::{HalfWidths, Watched};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

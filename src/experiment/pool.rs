@@ -32,7 +32,8 @@ const PART: usize = 256;
 /// What the names of the files of parts end in.
 const ENDING: &str = "npz";
 
-/// A file of images to come. Large ones are made in parts beside it, so that an interrupted one goes on where it stopped.
+/// A file of images to come. Large ones are made in parts beside it, so that an interrupted one
+/// resumes.
 #[derive(Debug, Clone, Copy)]
 pub struct Pool<'a> {
     /// The file.
@@ -51,9 +52,10 @@ type Produce<'a> = dyn FnMut(Range<usize>, &mut dyn Events<Progress>) -> Result<
 impl Pool<'_> {
     /// Draws the first images of a world under a seed, unless the file is there.
     ///
-    /// The posteriors are those of the images before x is rounded to 32 bits, as `sample` writes them: the labels are drawn from
-    /// them, so that cross-entropy and accuracy have no bias, and their mean entropy is the world's own. What a classifier cannot
-    /// see because of the rounding counts as epistemic; [`World::rounded`] says whether there is any of it.
+    /// The posteriors are those before x is rounded to 32 bits, as in `sample`. Labels are drawn
+    /// from them, so cross-entropy and accuracy have no bias, and their mean entropy is the world's
+    /// own. What rounding hides from a classifier counts as epistemic; [`World::rounded`] says
+    /// whether there is any.
     ///
     /// # Errors
     /// As [`Self::fill`].
@@ -71,11 +73,12 @@ impl Pool<'_> {
         })
     }
 
-    /// Fills the file with what `produce` makes of one range after another, unless it is there. Several processes may do so at
-    /// once: all of them then read what the first of them has made.
+    /// Fills the file with what `produce` makes of one range after another, unless it is there.
+    /// Several processes may do so at once: all read what the first has made.
     ///
     /// # Errors
-    /// When a file cannot be written, or the caller stops; finished parts stay and are not made again.
+    /// When a file cannot be written, or the caller stops; finished parts stay and are not made
+    /// again.
     pub fn fill(&self, events: &mut dyn Events<Progress>, produce: &mut Produce<'_>) -> Result<()> {
         let parts = Pieces {
             folder: self.file.with_extension("parts"),
@@ -88,7 +91,7 @@ impl Pool<'_> {
         if matches!(done, Err(Error::Cancelled)) || !self.file.exists() {
             return done;
         }
-        // Whatever went wrong: another process has finished the file, and perhaps taken the parts away under this one.
+        // Another process has finished the file, and perhaps removed the parts under this one.
         if let Err(error) = parts.remove() {
             tracing::warn!("{error}");
         }
@@ -146,8 +149,8 @@ fn other_images(file: &Path) -> Error {
     Error::file(file, "holds other images than this run needs; remove it and they are made again")
 }
 
-/// Reads what [`Pool::fill`] wrote. Posteriors are computed again from the stored log-likelihoods in f64, so that whoever writes and
-/// whoever reads has the same images to the bit.
+/// Reads what [`Pool::fill`] wrote. Posteriors are computed again from the stored log-likelihoods
+/// in f64, so that writer and readers have the same images to the bit.
 ///
 /// # Errors
 /// When the file holds other images than `n` of `shape`, or cannot be read.

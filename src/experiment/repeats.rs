@@ -1,9 +1,10 @@
-//! Cells that differ in their seed alone: means over seeds, and what an interval of such a mean covers.
+//! Cells that differ in their seed alone: means over seeds and their intervals.
 
 use serde::{Deserialize, Serialize};
 
 use super::cell::{Cell, CellResult};
-use super::spec::ExperimentSpec;
+use super::spec::{ExperimentSpec, GridSpec};
+use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Value};
 use crate::measure::{Estimate, Interval, over_seeds};
 
@@ -27,17 +28,17 @@ pub struct SeedMean {
     pub value: f64,
     /// How many seeds it is of.
     pub seeds: usize,
-    /// 95 % interval over test images: its ends are as far off as the seeds' own are on average, which is no nearer than those of the
-    /// mean would be.
+    /// 95 % interval over test images: its half widths are the seeds' means, no smaller than the
+    /// mean's own.
     pub over_images: Interval,
-    /// Student's 95 % interval over seeds; absent with a single one, which says nothing of its spread.
+    /// Student's 95 % interval over seeds; absent with a single one.
     pub over_seeds: Option<Interval>,
     /// 95 % interval over both, the distances added in quadrature.
     pub interval: Option<Interval>,
 }
 
-/// Mean over seeds of a figure that differs between seeds in everything: a paired difference, or an estimate from images of its own. In the
-/// unit of the figure.
+/// Mean over seeds of a figure that shares nothing between seeds: a paired difference, or an
+/// estimate from its own images. In the unit of the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeedGain {
     /// The mean.
@@ -159,7 +160,7 @@ impl Repeats<'_> {
 /// Where the numbers of an experiment's figures come from.
 pub(super) fn provenance(spec: &ExperimentSpec, finished: usize) -> Vec<(String, String)> {
     let list = |values: Vec<String>| values.join(", ");
-    let conditions = 0..spec.experiment.conditions().len().max(1);
+    let conditions = spec.experiment.condition_numbers();
     let mut taus: Vec<String> = conditions.map(|condition| spec.tau(condition).get().to_string()).collect();
     taus.dedup();
     let mut lines = vec![
@@ -181,6 +182,29 @@ pub(super) fn provenance(spec: &ExperimentSpec, finished: usize) -> Vec<(String,
 pub(super) fn only(provenance: &[(String, String)], what: &str, value: String) -> Vec<(String, String)> {
     let line = |(name, old): &(String, String)| (name.clone(), if name == what { value.clone() } else { old.clone() });
     provenance.iter().map(line).collect()
+}
+
+/// The finished cells of each network, N and kind of labels, smaller N first where `sorted`.
+pub(super) fn classifiers<'a>(
+    spec: &ExperimentSpec,
+    cells: &'a [CellResult],
+    sorted: bool,
+) -> Vec<((Architecture, usize, Labels), Vec<&'a CellResult>)> {
+    let GridSpec { architectures, train_sizes, labels, .. } = &spec.grid;
+    let mut sizes = train_sizes.clone();
+    if sorted {
+        sizes.sort_unstable();
+    }
+    let mut all = Vec::new();
+    for (&architecture, &n) in architectures.iter().flat_map(|one| sizes.iter().map(move |n| (one, n))) {
+        for &labels in labels {
+            let group = (architecture, n, labels);
+            let of =
+                |result: &&CellResult| (result.cell.architecture, result.cell.train_size, result.cell.labels) == group;
+            all.push((group, cells.iter().filter(of).collect()));
+        }
+    }
+    all
 }
 
 /// The values of some things, each once, in the order in which they come first.

@@ -2,17 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::beside::{Beside, Who, across, axes, on_test, per_cent};
+use super::bayes_gap::{BayesGap, Who, across, axes, on_test, per_cent};
+use super::bayes_reference::Truth;
 use super::cell::CellResult;
+use super::kind::{About, Kind};
+use super::output::{Analysis, Findings};
+use super::presets::preset;
 use super::repeats::{SEED_MEAN, only, provenance, repeats, suffix};
 use super::spec::ExperimentSpec;
-use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table};
 use crate::measure::Estimate;
 
-/// BLC table 1 (50,000 samples of its AFHQ world of 3 classes): accuracy and gap to the Bayes accuracy, per cent. The Bayes accuracy is
-/// 99.77 % in BLC §2.3. The table's "ResNet-18" is "ResNet" in the text.
+/// BLC table 1 (50,000 samples of its AFHQ world of 3 classes): accuracy and gap to the Bayes
+/// accuracy, per cent. The Bayes accuracy is 99.77 % (BLC §2.3). The table's "ResNet-18" is
+/// "ResNet" in the text.
 const TABLE_1: [(Architecture, f64, f64); 5] = [
     (Architecture::ConvNext, 98.03, 1.75),
     (Architecture::ResNet18, 97.73, 2.05),
@@ -25,6 +29,35 @@ const PAPER: &str = "BLC table 1 (AFHQ)";
 const ANOTHER_WORLD: &str = "Pale: BLC table 1, in another world (its AFHQ oracle, Bayes accuracy 99.77 %, 50,000 images): to be \
                              compared by its gaps, not by its accuracies.";
 
+pub(super) const ABOUT: About = About {
+    name: "self-validation",
+    label: "Self-validation",
+    question: "Do classifiers trained on samples of this world come near its Bayes accuracy?",
+    presets: &[preset!("self-validation-quick"), preset!("self-validation")],
+};
+
+/// Self-validation varies nothing of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SelfValidationSpec {}
+
+impl Kind for SelfValidationSpec {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn takes_data(&self) -> bool {
+        true
+    }
+
+    fn wants_bayes_error(&self) -> bool {
+        true
+    }
+
+    fn analyse(&self, spec: &ExperimentSpec, cells: &[CellResult], truths: &[Option<Truth>]) -> Option<Analysis> {
+        Some(Analysis::new(Nearness::of(spec, cells, truths)))
+    }
+}
+
 /// Errors beside the Bayes error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Nearness {
@@ -34,10 +67,10 @@ pub struct Nearness {
     pub architectures: Vec<Architecture>,
     /// The Bayes error of the world, once it is computed.
     pub truth: Option<Truth>,
-    /// The Bayes accuracy of the test images: their mean max p(y|x); absent until a cell is finished.
+    /// Bayes accuracy of the test images, mean max p(y|x); absent until a cell is finished.
     pub test_bayes_accuracy: Option<Estimate>,
     /// The classifiers that are finished, in the order of the plan.
-    pub classifiers: Vec<Beside>,
+    pub classifiers: Vec<BayesGap>,
 }
 
 impl Nearness {
@@ -48,23 +81,13 @@ impl Nearness {
             provenance: provenance(spec, cells.len()),
             architectures: spec.grid.architectures.clone(),
             test_bayes_accuracy: cells.first().map(|result| result.measured.bayes_accuracy),
-            classifiers: repeats(cells).iter().filter_map(|group| Beside::of(group, truth.as_ref())).collect(),
+            classifiers: repeats(cells).iter().filter_map(|group| BayesGap::of(group, truth.as_ref())).collect(),
             truth,
         }
     }
 
-    /// Accuracy beside the Bayes accuracy, and the gap between them; for each number of training images, the largest first.
-    pub fn figures(&self) -> Vec<Figure> {
-        let (names, sizes) = axes(self.classifiers.iter());
-        sizes.iter().rev().flat_map(|&n| [self.accuracies(n, &names, &sizes), self.gaps(n, &names, &sizes)]).collect()
-    }
-
-    /// Every classifier, and what the paper has of its architecture.
-    pub fn tables(&self) -> Vec<Table> {
-        vec![self.table()]
-    }
-
-    /// What both figures share: the classifiers of N images along the horizontal axis, then those only the paper has.
+    /// What both figures share: classifiers of N images on the horizontal axis, then the paper's
+    /// others.
     fn figure(&self, id: &str, n: usize, names: &[Who], sizes: &[usize]) -> Figure {
         let absent =
             TABLE_1.iter().map(|row| row.0).filter(|paper| !names.iter().any(|who| who.architecture == *paper));
@@ -78,20 +101,26 @@ impl Nearness {
     }
 
     /// One series a classifier of N images, at its place.
-    fn series(&self, n: usize, names: &[Who], style: Style, of: impl Fn(&Beside, f64) -> Option<Point>) -> Vec<Series> {
-        let series = |beside: &Beside| {
-            let who = beside.who();
+    fn series(
+        &self,
+        n: usize,
+        names: &[Who],
+        style: Style,
+        of: impl Fn(&BayesGap, f64) -> Option<Point>,
+    ) -> Vec<Series> {
+        let series = |one: &BayesGap| {
+            let who = one.who();
             let place = names.iter().position(|other| *other == who)?;
-            let (points, colour) = (vec![of(beside, place as f64)?], who.colour(&self.architectures));
+            let (points, colour) = (vec![of(one, place as f64)?], who.colour(&self.architectures));
             Some(Series { name: who.name(), style, colour, points, ..Series::default() })
         };
-        self.classifiers.iter().filter(|beside| beside.train_size == n).filter_map(series).collect()
+        self.classifiers.iter().filter(|one| one.train_size == n).filter_map(series).collect()
     }
 
     fn accuracies(&self, n: usize, names: &[Who], sizes: &[usize]) -> Figure {
         let mut series = vec![self.paper(names, |row| row.1)];
-        series.extend(self.series(n, names, Style::Points, |beside, place| {
-            let Point { x, y, low, high, .. } = beside.error.point(place, 100.0);
+        series.extend(self.series(n, names, Style::Points, |one, place| {
+            let Point { x, y, low, high, .. } = one.error.point(place, 100.0);
             Some(Point { low: high.map(|e| 100.0 - e), high: low.map(|e| 100.0 - e), ..Point::new(x, 100.0 - y) })
         }));
         let on_test = self.test_bayes_accuracy.map(|found| {
@@ -113,8 +142,8 @@ impl Nearness {
     }
 
     fn gaps(&self, n: usize, names: &[Who], sizes: &[usize]) -> Figure {
-        let mut series = self.series(n, names, Style::Bars, |beside, place| Some(beside.gap?.point(place, 100.0)));
-        let paired = self.series(n, names, Style::Points, |beside, place| Some(beside.gap_on_test.point(place, 100.0)));
+        let mut series = self.series(n, names, Style::Bars, |one, place| Some(one.gap?.point(place, 100.0)));
+        let paired = self.series(n, names, Style::Points, |one, place| Some(one.gap_on_test.point(place, 100.0)));
         series.extend(paired.into_iter().map(on_test));
         series.push(self.paper(names, |row| row.2));
         Figure {
@@ -169,24 +198,43 @@ impl Nearness {
             }),
             self.how()
         );
-        let rows = self.classifiers.iter().map(|beside| {
-            let drawn = beside.labels == Labels::Drawn;
-            (beside, TABLE_1.iter().find(|row| row.0 == beside.architecture && drawn))
+        let rows = self.classifiers.iter().map(|one| {
+            let drawn = one.labels == Labels::Drawn;
+            (one, TABLE_1.iter().find(|row| row.0 == one.architecture && drawn))
         });
         Table::of(rows)
-            .words("architecture", |(beside, _)| beside.architecture.label())
-            .words("labels", |(beside, _)| beside.labels.label())
-            .words("N", |(beside, _)| beside.train_size)
-            .words("seeds", |(beside, _)| beside.error.seeds)
-            .column("accuracy", "%", 2, |(beside, _)| 100.0 - 100.0 * beside.error.value)
-            .column("error", "%", 2, |(beside, _)| beside.error.cell(100.0))
-            .column("expected error", "%", 2, |(beside, _)| beside.expected_error.cell(100.0))
-            .column("gap to the world", "pp", 2, |(beside, _)| beside.gap.map(|gap| gap.cell(100.0)))
-            .column("gap on the test images", "pp", 2, |(beside, _)| beside.gap_on_test.cell(100.0))
+            .words("architecture", |(one, _)| one.architecture.label())
+            .words("labels", |(one, _)| one.labels.label())
+            .words("N", |(one, _)| one.train_size)
+            .words("seeds", |(one, _)| one.error.seeds)
+            .column("accuracy", "%", 2, |(one, _)| 100.0 - 100.0 * one.error.value)
+            .column("error", "%", 2, |(one, _)| one.error.cell(100.0))
+            .column("expected error", "%", 2, |(one, _)| one.expected_error.cell(100.0))
+            .column("gap to the world", "pp", 2, |(one, _)| one.gap.map(|gap| gap.cell(100.0)))
+            .column("gap on the test images", "pp", 2, |(one, _)| one.gap_on_test.cell(100.0))
             .column("Bayes accuracy of the test images", "%", 2, |_| self.test_bayes_accuracy.as_ref().map(per_cent))
             .column("accuracy, BLC (AFHQ)", "%", 2, |(_, printed)| printed.map(|row| row.1))
             .column("gap, BLC (AFHQ)", "pp", 2, |(_, printed)| printed.map(|row| row.2))
             .named("self-validation", "Accuracy, error and gap to Bayes", caption)
+    }
+}
+
+impl Findings for Nearness {
+    /// Accuracy beside the Bayes accuracy, and the gap between them; for each number of training
+    /// images, the largest first.
+    fn figures(&self) -> Vec<Figure> {
+        let (names, sizes) = axes(self.classifiers.iter());
+        sizes.iter().rev().flat_map(|&n| [self.accuracies(n, &names, &sizes), self.gaps(n, &names, &sizes)]).collect()
+    }
+
+    /// Every classifier, and what the paper has of its architecture.
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table()]
+    }
+
+    fn without_gaps_to_the_world(&self) -> Option<Analysis> {
+        let classifiers = self.classifiers.iter().map(BayesGap::without_world).collect();
+        Some(Analysis::new(Self { classifiers, ..self.clone() }))
     }
 }
 
@@ -195,8 +243,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::experiment::hand_made::{measured, near, result, spec, truth};
-    use crate::experiment::{DataRecord, Finding, Mapped, PartRecord, Summary};
+    use crate::experiment::hand_made::{measured, near, result, spec, truth, whole};
+    use crate::experiment::{DataRecord, Mapped, PartRecord, Summary};
 
     const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['convnet', 'resnet-18']\ntrain_sizes = [100]\n\
                         seeds = [0, 1]\n[experiment]\nkind = 'self-validation'\n";
@@ -213,9 +261,7 @@ mod tests {
     #[test]
     fn classifiers_stand_beside_the_bayes_accuracy_and_the_paper() {
         let spec = spec(SPEC);
-        let Some(Finding::SelfValidation(found)) = Finding::of(&spec, &results(&spec), &[truth(1.0, 0.04)]) else {
-            panic!("another kind")
-        };
+        let found = Nearness::of(&spec, &results(&spec), &[truth(1.0, 0.04)]);
         let net = &found.classifiers[0];
         assert!(
             near(net.error.value, 0.081) && near(net.gap.unwrap().value, 0.041) && near(net.gap_on_test.value, 0.051)
@@ -251,8 +297,8 @@ mod tests {
             let data = DataRecord { train: part(true), test: Some(part(of_this_world)) };
             let summary = Summary::of(&spec, &Default::default(), results(&spec), &[truth(1.0, 0.04)]).unwrap();
             let summary = summary.with_images(Some(data), BTreeMap::new());
-            let Some(Finding::SelfValidation(found)) = &summary.finding else { panic!("another kind") };
-            assert!(found.classifiers.iter().all(|beside| beside.gap.is_some() == of_this_world));
+            let found: &Nearness = summary.analysis.as_ref().unwrap().get().unwrap();
+            assert!(found.classifiers.iter().all(|one| one.gap.is_some() == of_this_world));
             let said = |text: &str| text.contains("photographs") && text.contains("not of nature") != of_this_world;
             assert!(summary.tables().iter().all(|table| said(&table.caption)));
             for figure in summary.figures() {
@@ -271,16 +317,15 @@ mod tests {
     fn a_run_that_has_just_begun_says_so() {
         let spec = spec(SPEC);
         for (finished, truths) in [(0, vec![]), (1, vec![None]), (3, vec![truth(1.0, 0.04)])] {
-            let found = Finding::of(&spec, &results(&spec)[..finished], &truths).unwrap();
-            let text = serde_json::to_string(&found).unwrap();
-            assert_eq!(serde_json::from_str::<Finding>(&text).unwrap(), found);
+            let found = spec.experiment.analyse(&spec, &results(&spec)[..finished], &truths).unwrap();
+            whole(found.clone());
             assert_eq!(found.figures().is_empty(), finished == 0);
             assert_eq!(
                 found.tables()[0].caption.contains("not computed yet"),
                 truths.iter().flatten().next().is_none()
             );
         }
-        let Some(Finding::SelfValidation(one)) = Finding::of(&spec, &results(&spec)[..1], &[]) else { panic!() };
+        let one = Nearness::of(&spec, &results(&spec)[..1], &[]);
         assert_eq!((one.classifiers[0].error.interval, one.classifiers[0].gap), (None, None));
     }
 }

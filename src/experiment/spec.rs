@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::data::DataSpec;
-pub(super) use self::data::placed;
+pub(super) use self::data::in_folder;
 use super::cell::Cell;
-use super::kinds::Experiment;
+use super::kind::Experiment;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::read_text;
 use crate::error::{Error, Result, check_name, check_words};
@@ -21,7 +21,7 @@ use crate::units::{Seed, Smoothing, Tau};
 
 /// Images of a list, a pool or a test: their running numbers are shuffled in memory.
 const MOST_IMAGES: usize = 1_000_000_000;
-/// Classifiers that the cells of a grid may train, all together: they are listed before the first is trained.
+/// Classifiers that all cells of a grid may train: they are listed before the first is trained.
 const MOST_TRAININGS: usize = 1_000_000;
 /// Steps of all cells: at a nanosecond each, thirty years; and their sum is still a number.
 const MOST_STEPS: usize = 1_000_000_000_000_000_000;
@@ -35,15 +35,16 @@ pub struct ExperimentSpec {
     /// What it is for, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets there.
+    /// How far from Bayes, in nats of KL, is near enough: the summary predicts the N that gets
+    /// there.
     #[serde(default = "near")]
     pub distance: f64,
     /// Which experiment of the papers.
-    #[serde(default, skip_serializing_if = "Experiment::is_scaling")]
+    #[serde(default, skip_serializing_if = "Experiment::is_default")]
     pub experiment: Experiment,
     /// Where the images come from, and the truth about them.
     pub world: WorldSpec,
-    /// A dataset that takes the place of the world's own images; the truth about them stays the world's.
+    /// A dataset in place of the world's own images; the truth about them stays the world's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataSpec>,
     /// Which classifiers.
@@ -54,8 +55,8 @@ pub struct ExperimentSpec {
     /// How they are trained.
     #[serde(default)]
     pub training: TrainingSpec,
-    /// Weight files (torchvision's names; `.pth`, `.safetensors`) from which some architectures start instead of at random; the
-    /// head is drawn anew where it is for other classes.
+    /// Weight files (torchvision's names; `.pth`, `.safetensors`) from which some architectures
+    /// start; the head is drawn anew for other classes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pretrained: BTreeMap<Architecture, PathBuf>,
     /// What differs from `training` for some architectures.
@@ -151,7 +152,7 @@ impl Default for TestSpec {
 }
 
 impl ExperimentSpec {
-    /// Reads a spec file. Relative paths of an oracle, of weights, of data and of features are taken from the folder of the file.
+    /// Reads a spec file. Relative paths start at the folder of the file.
     ///
     /// # Errors
     /// Names the file and what is wrong in it.
@@ -165,8 +166,8 @@ impl ExperimentSpec {
             if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
-            spec.data = spec.data.map(|data| data.beside(folder)).transpose()?;
-            spec.experiment.put_beside(folder)?;
+            spec.data = spec.data.map(|data| data.relative_to(folder)).transpose()?;
+            spec.experiment = spec.experiment.relative_to(folder)?.unwrap_or(spec.experiment);
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
@@ -216,7 +217,7 @@ impl ExperimentSpec {
             return Err(Error::input(*complaint));
         }
         self.training.validate()?;
-        self.experiment.validate(self)?;
+        self.experiment.check(self)?;
         for architecture in self.overrides.keys().chain(self.pretrained.keys()) {
             if !architectures.contains(architecture) {
                 let label = architecture.label();
@@ -231,7 +232,7 @@ impl ExperimentSpec {
     /// Whether its cells and their trainings can be listed, and their steps counted.
     fn check_extent(&self) -> Result<()> {
         let GridSpec { architectures, train_sizes, seeds, labels } = &self.grid;
-        let conditions = self.experiment.conditions().len().max(1);
+        let conditions = self.experiment.condition_numbers().len();
         let axes = [architectures.len(), train_sizes.len(), seeds.len(), labels.len(), conditions];
         let cells = axes.into_iter().fold(1, usize::saturating_mul);
         let largest = train_sizes.iter().copied().max().unwrap_or(0);
@@ -282,7 +283,7 @@ impl ExperimentSpec {
         sizes.sort_unstable();
         let mut cells = Vec::new();
         for &train_size in &sizes {
-            for condition in 0..self.experiment.conditions().len().max(1) {
+            for condition in self.experiment.condition_numbers() {
                 for &architecture in architectures {
                     for &labels in labels {
                         let cell = |&seed: &u64| Cell { architecture, train_size, labels, seed, condition };

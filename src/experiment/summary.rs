@@ -1,17 +1,17 @@
-//! What a finished grid says: every cell's figures, and how the epistemic part falls with the number of training images.
+//! What a finished grid says: every cell's figures, and how the epistemic part falls with N.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::dataset::DataRecord;
-use super::finding::Finding;
-use super::scaling;
+use super::laws;
+use super::output::Analysis;
 use super::spec::ExperimentSpec;
 use super::tested::Tested;
 use super::trained::measuring;
-use super::truth::Truth;
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
 use crate::figure::{Figure, Records, Table};
@@ -31,25 +31,25 @@ pub struct Summary {
     pub planned: usize,
     /// Cells finished.
     pub finished: usize,
-    /// Mean entropy of the exact posteriors of the test images, nats: the floor of every classifier's cross-entropy. That of the first
-    /// cell, as what follows, where conditions have test images of their own.
+    /// Mean entropy of the exact posteriors of the test images, nats: the floor of cross-entropy.
+    /// Of the first cell where conditions have their own test images, as the next field.
     pub aleatoric: Option<Estimate>,
     /// Mean largest posterior of the test images: what no classifier's expected accuracy exceeds.
     pub bayes_accuracy: Option<Estimate>,
     /// The dataset, where the images are not all the world's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<DataRecord>,
-    /// Images by the name of their file of which some do not carry their posterior, for the rounding of x to 32 bits: what a
-    /// classifier cannot see for it counts as epistemic.
+    /// By name of the file: images of which some do not carry their posterior, because x is rounded
+    /// to 32 bits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rounding: BTreeMap<String, Rounding>,
     /// Largest relative error of L = A + KL among the cells.
     pub identity_error: f64,
     /// How the epistemic part falls with N, for every architecture and kind of labels.
     pub laws: Vec<Law>,
-    /// What the kind of experiment makes of its cells; absent in plain grids.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finding: Option<Finding>,
+    /// What the kind of experiment makes of its cells; absent where the laws say it.
+    #[serde(default, rename = "finding", skip_serializing_if = "Option::is_none")]
+    pub analysis: Option<Analysis>,
     /// The finished cells, in the order of the plan.
     pub cells: Vec<CellResult>,
 }
@@ -79,8 +79,8 @@ pub struct Law {
 }
 
 impl Summary {
-    /// From the results of a spec's finished cells, in the order of the plan, what they scored on each test image by their ID, and the
-    /// Bayes error under each condition, both where they are known; what else is known of the images is to be added.
+    /// From the results of finished cells, in the order of the plan, what each scored on each test
+    /// image, by ID, and the Bayes error under each condition, both where known.
     ///
     /// # Errors
     /// Never for results this program wrote.
@@ -93,7 +93,7 @@ impl Summary {
         let first = cells.first().map(|result| &result.measured);
         let mut laws = Vec::new();
         // Cells under several conditions follow no one law.
-        let architectures = if spec.experiment.is_scaling() { &spec.grid.architectures[..] } else { &[] };
+        let architectures = if spec.experiment.has_laws() { &spec.grid.architectures[..] } else { &[] };
         for &architecture in architectures {
             for &labels in &spec.grid.labels {
                 let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
@@ -113,23 +113,24 @@ impl Summary {
             rounding: BTreeMap::new(),
             identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
             laws,
-            finding: Finding::of(spec, &cells, truths),
+            analysis: spec.experiment.analyse(spec, &cells, truths),
             cells,
         })
     }
 
-    /// With what is known of its images. A gap between errors on images of another origin and the Bayes error of the world is none: it
-    /// is left out.
+    /// Adds what is known of its images. For test images of another origin the gaps to the Bayes
+    /// error of the world are left out.
     #[must_use]
     pub fn with_images(mut self, data: Option<DataRecord>, rounding: BTreeMap<String, Rounding>) -> Self {
         let foreign = data.as_ref().and_then(|data| data.test.as_ref()).is_some_and(|test| !test.of_this_world);
-        if let Some(finding) = self.finding.as_mut().filter(|_| foreign) {
-            finding.forget_gaps_to_the_world();
+        if foreign && let Some(without) = self.analysis.as_ref().and_then(|found| found.without_gaps_to_the_world()) {
+            self.analysis = Some(without);
         }
         Self { data, rounding, ..self }
     }
 
-    /// What has to be said about the images, where they are not the world's own or do not carry their posterior.
+    /// What has to be said about images that are not the world's own or do not carry their
+    /// posterior.
     pub fn caveats(&self) -> Vec<String> {
         let counted = |(name, rounding): (&String, &Rounding)| {
             let (name, at) = match name.split_once("-tau-") {
@@ -153,9 +154,9 @@ impl Summary {
         self.data.iter().flat_map(DataRecord::sentences).chain(rounded).collect()
     }
 
-    /// Its figures, those first that answer the question. Where something has to be said about the images, each says it.
+    /// Its figures, those first that answer the question, each with the caveats about the images.
     pub fn figures(&self) -> Vec<Figure> {
-        let mut figures = self.finding.as_ref().map_or_else(|| scaling::figures(self), Finding::figures);
+        let mut figures = self.analysis.as_ref().map_or_else(|| laws::figures(self), Analysis::figures);
         let said = self.caveats();
         if !said.is_empty() {
             figures.iter_mut().for_each(|figure| figure.provenance.push(("images".into(), said.join(". "))));
@@ -165,7 +166,7 @@ impl Summary {
 
     /// Its tables, likewise.
     pub fn tables(&self) -> Vec<Table> {
-        let mut tables = self.finding.as_ref().map_or_else(|| scaling::tables(self), Finding::tables);
+        let mut tables = self.analysis.as_ref().map_or_else(|| laws::tables(self), |analysis| analysis.tables());
         let said = self.caveats();
         if !said.is_empty() {
             tables.iter_mut().for_each(|table| table.caption += &format!(" Images: {}.", said.join(". ")));
@@ -207,8 +208,8 @@ fn point(result: &CellResult) -> Point {
     Point { n: result.cell.train_size as f64, seed: result.cell.seed, value, error: interval.log_error(value) }
 }
 
-/// The test images of some cells, drawn anew; `None` where it is not known of all what they scored on each, or they were not tested on
-/// the same. The draws are those behind the intervals of the cells, the same for all laws.
+/// The test images of some cells, to be drawn anew by the draws behind the cells' intervals. `None`
+/// where a cell lacks its figures on each image, or the images differ.
 fn test_images(cells: &[&CellResult], tested: &BTreeMap<String, Tested>) -> Option<TestImages> {
     let known = cells.iter().map(|result| tested.get(&result.id)).collect::<Option<Vec<&Tested>>>()?;
     let same = known.windows(2).all(|two| two[0].image == two[1].image);

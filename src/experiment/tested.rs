@@ -1,4 +1,5 @@
-//! What a finished classifier scored on every test image, kept beside its result: laws draw the test images anew from it.
+//! A finished classifier's figures on every test image, beside its result: laws resample the
+//! images.
 
 use std::path::Path;
 
@@ -13,13 +14,15 @@ use crate::measure::{Measured, PerImage};
 /// Name of the file in the cell's folder: arrays `image` int64, `kl` and `nll` float64, [N] each.
 pub const TESTED_FILE: &str = "images.npz";
 
-/// How far the mean of the KL kept may be from that of the result, relative to it: another order of summing.
+/// Relative difference allowed between the mean of the stored KL and the result's: another order of
+/// summing.
 const SAME: f64 = 1e-6;
 
 /// What a classifier scored on each test image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tested {
-    /// The first 48 bits of a hash of each image, its label and its posterior: which images they were.
+    /// The first 48 bits of a hash of each image, its label and its posterior: which images they
+    /// were.
     pub image: Vec<f64>,
     /// KL(p‖q), nats, ≥ 0.
     pub kl: Vec<f64>,
@@ -47,7 +50,8 @@ impl Tested {
         write_table(&cell.join(TESTED_FILE), self.image.len(), &columns, &mut |at, rows| Ok(arrays[at][rows].to_vec()))
     }
 
-    /// Reads the file from the folder of a cell with these figures; `None` where an older version measured it.
+    /// Reads the file from the folder of a cell with these figures; `None` where an older version
+    /// measured it.
     ///
     /// # Errors
     /// Names a file that is there and damaged, or belongs to other figures; says what helps.

@@ -60,7 +60,7 @@ pub enum CellEvent {
 
 /// What a cell needs.
 #[derive(Clone, Copy)]
-pub struct Job<'a> {
+pub struct CellJob<'a> {
     /// The cell.
     pub cell: Cell,
     /// Hash of its content.
@@ -88,8 +88,9 @@ pub struct Job<'a> {
 /// Trains and measures one cell, going on from its last checkpoint if there is one.
 ///
 /// # Errors
-/// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`], after a checkpoint.
-pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+/// A network that does not fit the images, a full disk, a failing device, or [`Error::Cancelled`],
+/// after a checkpoint.
+pub fn run_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     train_cell(job, events).map(|(result, _)| result)
 }
 
@@ -97,7 +98,7 @@ pub fn run_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<Cel
 ///
 /// # Errors
 /// As [`run_cell`].
-pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(CellResult, Trained)> {
+pub fn train_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<(CellResult, Trained)> {
     std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
     let mut run = Run::open(job)?;
     let total = run.total;
@@ -118,11 +119,11 @@ pub fn train_cell(job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<(
     let measured = measure(job, &trained)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
     let train_loss = run.state.last_loss;
-    Ok((CellResult { id, cell, parameters, steps, train_loss, measured, found: None }, trained))
+    Ok((CellResult { id, cell, parameters, steps, train_loss, measured, output: None }, trained))
 }
 
 struct Run<'a> {
-    job: &'a Job<'a>,
+    job: &'a CellJob<'a>,
     seed: Seed,
     scale: InputScale,
     trainee: Trainee,
@@ -137,7 +138,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(job: &'a Job<'a>) -> Result<Self> {
+    fn open(job: &'a CellJob<'a>) -> Result<Self> {
         let (cell, training) = (&job.cell, &job.training);
         let seed = Seed(cell.seed).split("classifier");
         let config = ClassifierConfig {
@@ -257,7 +258,8 @@ fn is_watched(epoch: usize, epochs: usize) -> bool {
     epoch == epochs || epoch <= 10 || mark(epoch) > mark(epoch - 1)
 }
 
-/// Moves and mirrors the images of a step by chance, which depends on the image's number and the epoch's seed alone.
+/// Moves and mirrors the images of a step at random, by each image's number and the epoch's seed
+/// alone.
 fn augment(batch: &mut Batch, shape: ImageShape, training: &TrainingSpec, chosen: &[usize], seed: Seed) {
     if training.shift == 0 && !training.mirror {
         return;

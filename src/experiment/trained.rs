@@ -2,7 +2,7 @@
 
 use super::images::Images;
 use super::tested::Tested;
-use super::train::Job;
+use super::train::CellJob;
 use super::watched::Watched;
 use super::worst::{Keeper, Worst};
 use crate::classifier::{PASS, Scaled};
@@ -35,7 +35,8 @@ impl Trained {
         self.scaled.log_q(x)
     }
 
-    /// Why the classifier has no features, if it has none: a linear one reads the pixels themselves.
+    /// Why the classifier has no features, if it has none: a linear one reads the pixels
+    /// themselves.
     pub(super) fn lacks_features(&self) -> Option<String> {
         self.scaled.check_features().err().map(|why| why.to_string())
     }
@@ -56,7 +57,8 @@ impl Trained {
         self.looked_at(images, count, &mut |_, _, _| {})
     }
 
-    /// [`Self::per_image`]; `look` sees the figures so far, the number of the first image of a batch, and its log q.
+    /// [`Self::per_image`]; `look` gets the figures so far, the number of a batch's first image,
+    /// its log q.
     fn looked_at(
         &self,
         images: &Images,
@@ -76,8 +78,9 @@ impl Trained {
     }
 }
 
-/// The figures of the finished classifier. Its worst images and its figures on each are written first: a finished cell always has them.
-pub(super) fn measure(job: &Job<'_>, trained: &Trained) -> Result<Measured> {
+/// Measures the finished classifier. Its worst images and its figures on each are written first: a
+/// finished cell has them.
+pub(super) fn measure(job: &CellJob<'_>, trained: &Trained) -> Result<Measured> {
     let (test, mut keeper) = (job.test, Keeper::default());
     let images = trained.looked_at(test, test.len(), &mut |images, first, log_q| keeper.look(images, first, log_q))?;
     let worst = Worst { id: job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };
@@ -86,7 +89,7 @@ pub(super) fn measure(job: &Job<'_>, trained: &Trained) -> Result<Measured> {
     images.measured(&measuring())
 }
 
-/// The same resampled images for every cell, so that differences between cells are not blurred by it.
+/// The same resampled images for every cell, so that they do not blur differences between cells.
 pub(super) fn measuring() -> Bootstrap {
     Bootstrap::new(Seed(0).split("measured"))
 }

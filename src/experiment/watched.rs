@@ -1,4 +1,4 @@
-//! What is looked at while training goes on: the first test images, with intervals, for they are few.
+//! What is looked at during training: the first test images, with intervals, for they are few.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The test images on which a finished classifier is farthest from the truth, KL(p‖q) largest, kept beside its result.
+//! The test images with the largest KL(p‖q) of a finished classifier, kept beside its result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +45,8 @@ pub struct WorstImage {
 }
 
 impl WorstImage {
-    /// At most `most` classes, those first that p or q thinks most probable; classes that neither does are left out.
+    /// At most `most` classes, those first that p or q thinks most probable; improbable ones are
+    /// left out.
     pub fn leading(&self, most: usize) -> Vec<ClassId> {
         const LEAST: f64 = 5e-3;
         let larger = |class: ClassId| self.p[class].max(self.q[class]);
@@ -77,7 +78,8 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Looks at the last images of `images`, which begin at `first`; `log_q` are the answers on them, [n, K].
+    /// Looks at the last images of `images`, from `first` on; `log_q` are the answers on them, [n,
+    /// K].
     pub fn look(&mut self, images: &PerImage, first: usize, log_q: &[f64]) {
         let worst = images.worst(WORST);
         self.log_q.retain(|image, _| worst.contains(image));

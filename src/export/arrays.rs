@@ -1,4 +1,4 @@
-//! `train.npz` and `test.npz`: the float images with everything known about each; and the numbers beside pictures.
+//! `train.npz` and `test.npz`: float images, labels and posteriors; the numbers beside pictures.
 
 use std::ops::Range;
 

@@ -1,13 +1,14 @@
-//! What the bits of a picture cost: the posterior of samples whose values were rounded to whole levels, beside their exact one.
+//! The cost of a picture's bit depth: posteriors of rounded samples against their exact ones.
 //!
-//! A picture keeps an image to half a level. The posterior computed from the level's value is that of one point of the cell of
-//! images with the same picture, not p(y|picture) (theory §1). Of the picture's own Bayes error only bounds are known: no
-//! classifier of pictures beats the world's E, and deciding by that posterior errs as often as `decision_error` says.
+//! A picture keeps an image to half a level. The posterior at the level's value belongs to one
+//! point of the cell of images with the same picture; it is not p(y|picture) (theory §1). The
+//! picture's own Bayes error is only bounded: no classifier of pictures beats the world's E, and
+//! deciding by that posterior errs as often as `decision_error` says.
 
 use serde::{Deserialize, Serialize};
 
 use crate::bayes::{Figure as Figure95, of_samples};
-use crate::data::{Levels, joined, range_of};
+use crate::data::{Levels, range_of, union_range};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Style, Table, Value, Way};
@@ -26,7 +27,7 @@ pub const COSTLY_NATS: f64 = 0.01;
 /// KL below this is drawn there.
 const LEAST_NATS: f64 = 1e-9;
 
-/// What is known of images that were rounded to levels.
+/// The figures of images that were rounded to levels.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DepthCost {
     /// The levels.
@@ -41,7 +42,8 @@ pub struct DepthCost {
     pub decisions_changed: Estimate,
     /// Mean of 1 − max p_b: what the rounded images' posteriors claim.
     pub bayes_error: Estimate,
-    /// Mean of 1 − p(argmax p_b): how often deciding by p_b is wrong. The Bayes error of the pictures lies between E and this.
+    /// Mean of 1 − p(argmax p_b): how often deciding by p_b is wrong. The Bayes error of the
+    /// pictures lies between E and this.
     pub decision_error: Estimate,
     /// Mean H(p_b), nats.
     pub aleatoric_nats: Estimate,
@@ -53,12 +55,12 @@ impl DepthCost {
         if self.is_costly() { "is lost" } else { "is kept" }
     }
 
-    /// Whether the pictures lose so much that their own Bayes error is not that of the world.
+    /// Returns whether the pictures' own Bayes error is not that of the world.
     pub fn is_costly(&self) -> bool {
         self.kl_nats.value > COSTLY_NATS
     }
 
-    /// What is known of the Bayes error of such pictures in a world of Bayes error `e`, in words.
+    /// A sentence on the Bayes error of such pictures in a world of Bayes error `e`.
     pub fn sentence(&self, e: f64) -> String {
         let (bits, error) = (self.levels.bits, 100.0 * self.decision_error.interval.high);
         match self.is_costly() {
@@ -119,8 +121,7 @@ pub fn divergence(p: &Posterior, q: &Posterior) -> f64 {
     terms.filter(|((p, _), _)| **p > 0.0).map(|((p, log_p), log_q)| p * (log_p - log_q)).sum::<f64>().max(0.0)
 }
 
-/// Posteriors of images `x` (NCHW) after rounding to levels. No noise is added: the values are those of the samples but for the
-/// rounding.
+/// Posteriors of images `x` (NCHW) after rounding to levels. No noise is added.
 ///
 /// # Errors
 /// When the device fails, or the caller stops.
@@ -161,7 +162,7 @@ pub struct DepthCurve {
     pub depths: Vec<Depth>,
 }
 
-/// The depth curve of a world on `n` samples, whose smallest and largest value are the ends of the levels.
+/// The depth curve of a world on `n` samples; their range is that of the levels.
 ///
 /// # Errors
 /// When n is below 2, at τ = 0, when the device fails, or the caller stops.
@@ -186,7 +187,7 @@ pub fn depth_curve(
         let done = |_| Progress { done: first, total };
         let drawn = world.sample_watched(&spec, settings, &indices, &mut |step| events.emit(done(step)))?;
         for sample in &drawn {
-            range = joined(range, range_of(&sample.x));
+            range = union_range(range, range_of(&sample.x));
         }
         samples.extend(drawn);
     }
@@ -206,8 +207,8 @@ pub fn depth_curve(
     Ok(DepthCurve { samples: n, seed, settings: settings.clone(), bayes_error, depths })
 }
 
-/// A mean over samples of what lies in [0, `most`], with the 95 % interval of the world they are samples of; `doubts` tells how many
-/// of them are certain.
+/// A mean over samples of values in [0, `most`], with the 95 % interval of the world; `doubts`
+/// tells how many of them are certain.
 pub(super) fn sampled(values: &[f64], doubts: &[f64], most: f64) -> Estimate {
     let Figure95 { value, interval: (low, high), .. } = of_samples(values, doubts, most);
     Estimate { value, interval: Interval { low, high } }

@@ -162,12 +162,12 @@ impl Manifest {
         self.splits.keys().any(|split| self.files.contains_key(&format!("{split}{ending}")))
     }
 
-    /// Whether pictures of so many bits lose the truth in any split.
+    /// Returns whether pictures of so many bits lose the truth in any split.
     pub(super) fn is_costly(&self, bits: u32) -> bool {
         self.splits.values().filter_map(|split| split.pictures.get(&bits)).any(DepthCost::is_costly)
     }
 
-    /// What is known of the Bayes error of its pictures, a sentence a depth; the most cautious of its splits.
+    /// One sentence a depth on the Bayes error of its pictures; the most cautious of its splits.
     pub fn picture_sentences(&self) -> Vec<String> {
         let error = self.world.truth.bayes_error.value;
         let costs = || self.splits.values().flat_map(|split| split.pictures.values());
@@ -183,7 +183,7 @@ impl Manifest {
             .collect()
     }
 
-    /// What a person who finds the folder has to know.
+    /// The text of `README.md`.
     fn card(&self) -> String {
         let Self { oracle, tau, smoothing, weights_sha256, class_names, shape, world, splits, .. } = self;
         let interval = |e: &Estimate, scale: f64| {
@@ -221,7 +221,7 @@ impl Manifest {
         text + &format!("\n{}.\n", self.exactness)
     }
 
-    /// What pictures keep, and what their columns are called.
+    /// The table of the pictures' costs.
     fn picture_table(&self) -> String {
         if self.picture_sentences().is_empty() {
             return String::new();
@@ -250,7 +250,7 @@ impl Manifest {
         text
     }
 
-    /// How each format is read.
+    /// Python code that reads each format.
     fn readers(&self) -> String {
         let rgb = self.shape.channels > 1;
         let mut text = String::new();

@@ -1,22 +1,22 @@
-//! A dataset of a world to take away: images of it at one temperature with their exact posteriors, as arrays, as pictures, or both.
+//! Exports a dataset of a world: images with their exact posteriors, as arrays or pictures.
 //!
-//! The float tensors are the reference: for them alone posteriors are exact (theory §1). Pictures have 16 bits a value, which hardly
-//! change a posterior, or 8, which may lose it: beside them stand the posteriors of the rounded images, and how far these are from the
-//! exact ones.
+//! The float tensors are the reference: only for them posteriors are exact (theory §1). Pictures
+//! have 16 bits a value, which hardly change a posterior, or 8, which may. Beside them stand the
+//! posteriors of the rounded images and their distance from the exact ones.
 //!
-//! An export is made of pieces of a few thousand images, each written whole. A killed one goes on with the first piece that is missing;
-//! the files of the dataset are put together at the end, piece by piece, so that no more than one is ever in memory. `dataset.json` is
-//! written last: where it is, the dataset is complete.
+//! An export consists of pieces of a few thousand images, each written atomically. A killed one
+//! continues with the first missing piece. At the end the files are assembled piece by piece, so at
+//! most one piece is in memory. `dataset.json` is written last: a folder with it is complete.
 //!
 //! | file | what |
 //! |---|---|
-//! | `spec` | what is asked for, and what is told meanwhile |
+//! | `spec` | spec and events |
 //! | `mod` | the order of the work |
-//! | `pieces` | images drawn and kept piece by piece |
+//! | `pieces` | images drawn and stored in pieces |
 //! | `rounded`, `depth` | pictures of samples and what rounding does to posteriors; the same over all depths |
 //! | `arrays`, `parquet`, `pictures` | the files |
 //! | `manifest` | `dataset.json` and the card beside it |
-//! | `task` | what the window and the command line run |
+//! | `task` | tasks of the window and the command line |
 
 mod arrays;
 mod depth;
@@ -30,7 +30,7 @@ mod task;
 
 use std::path::Path;
 
-use crate::data::{Kind, Levels, Store, StoreKind, Ticket, bytes_within, joined, range_of, room_for};
+use crate::data::{FolderKind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
 use crate::error::Result;
 use crate::events::Events;
 use crate::experiment::Facts;
@@ -46,13 +46,13 @@ use spec::Work;
 
 /// What its pieces are kept for.
 const EXPORT: StoreKind =
-    StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(Kind::Dataset) };
+    StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(FolderKind::Dataset) };
 
-/// Makes a dataset of a world in a folder, or goes on with one that was stopped there; a complete one is returned as it is.
+/// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
 ///
 /// # Errors
-/// When the spec cannot be made in this world, the folder holds something else, the device or the disk fails, or the caller stops: then
-/// nothing already computed is lost.
+/// When the world cannot fulfil the spec, the folder holds something else, the device or the disk
+/// fails, or the caller stops. Finished pieces are kept.
 pub fn export(
     world: &World,
     weights_sha256: &str,
@@ -67,13 +67,13 @@ pub fn export(
         Some(manifest) => manifest,
         None => work.make(&store, events)?,
     };
-    // As large as the dataset itself, and of no more use.
+    // The pieces are as large as the dataset.
     store.finish();
     Ok(manifest)
 }
 
 impl Work<'_> {
-    /// Takes the folder: a new one, or one in which this very export was begun.
+    /// Takes a new folder, or one in which this export was begun.
     fn begin(&self) -> Result<Store> {
         if !EXPORT.is_begun(self.folder) {
             // Refused before the folder is taken, so that it is free for a smaller one.
@@ -125,10 +125,10 @@ impl Work<'_> {
         Ok(manifest)
     }
 
-    /// Whether the disk holds what is still to be written.
+    /// Returns whether the disk holds what is still to be written.
     fn room(&self) -> Result<()> {
         let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
-        room_for(self.folder, needed.saturating_sub(bytes_within(self.folder)))
+        check_disk_space(self.folder, needed.saturating_sub(folder_size(self.folder)))
     }
 
     /// Makes the pictures of every split and depth, over the range of all values.
@@ -138,7 +138,7 @@ impl Work<'_> {
             return Ok(Vec::new());
         }
         let ranges = self.spec.splits().map(|split| SplitImages::new(self, split).range());
-        let range = ranges.collect::<Result<Vec<_>>>()?.into_iter().fold(range_of(&[]), joined);
+        let range = ranges.collect::<Result<Vec<_>>>()?.into_iter().fold(range_of(&[]), union_range);
         let levels = depths.into_iter().map(|bits| Levels::new(bits, range)).collect::<Result<Vec<_>>>()?;
         for split in self.spec.splits() {
             for levels in &levels {

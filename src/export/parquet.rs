@@ -1,5 +1,5 @@
-//! `parquet/train.parquet`: pictures with labels and posteriors as Hugging Face's `datasets` reads them: an image is a group of PNG
-//! bytes and a path, and the features stand as JSON in the footer.
+//! `parquet/train.parquet`: pictures with labels and posteriors as Hugging Face's `datasets` reads
+//! them: an image is a group of PNG bytes and a path, and the features stand as JSON in the footer.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::pictures::{encode, picture};
 use super::pieces::SplitImages;
 use super::rounded::name_of;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{Levels, read_array, write_atomically};
+use crate::data::{Levels, read_array, write_whole};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
@@ -39,8 +39,8 @@ fn schema(costly: bool) -> String {
     )
 }
 
-/// The features, as `datasets` writes them into the footer. Pillow reads RGB pictures of 16 bits with 8: where they are such, the reader
-/// is told to hand out their bytes.
+/// The features, as `datasets` writes them into the footer. Pillow reduces 16-bit RGB to 8 bits:
+/// for such pictures the reader is told to return their bytes.
 fn features(class_names: &[String], decode: bool, costly: bool) -> String {
     let value = |dtype: &str| serde_json::json!({ "dtype": dtype, "_type": "Value" });
     let image = if decode {
@@ -95,30 +95,20 @@ pub(super) fn write(
         .set_created_by(format!("bayescope {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(vec![features]))
         .build();
-    let (total, mut stopped) = (pieces.images(), None);
-    let written = write_atomically(&path, |out| {
-        let mut file =
-            SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(io::Error::other)?;
+    let total = pieces.images();
+    let refused = |e: ParquetError| Error::io(&path, io::Error::other(e));
+    write_whole(&path, |out| {
+        let mut file = SerializedFileWriter::new(out, Arc::new(schema), Arc::new(properties)).map_err(refused)?;
         for range in pieces.ranges() {
             let progress = Progress { done: range.start, total };
             let event = ExportEvent { stage: Stage::Writing(pieces.split, Format::Parquet), progress };
-            match events.report(event).and_then(|()| Rows::of(pieces, &range, levels)) {
-                Ok(rows) => {
-                    let group = file.next_row_group().map_err(io::Error::other)?;
-                    rows.write(group).map_err(io::Error::other)?;
-                }
-                Err(error) => {
-                    stopped = Some(error);
-                    return Err(io::Error::other("no rows to write"));
-                }
-            }
+            events.report(event)?;
+            let rows = Rows::of(pieces, &range, levels)?;
+            file.next_row_group().and_then(|group| rows.write(group)).map_err(refused)?;
         }
-        file.finish().map(drop).map_err(io::Error::other)
-    });
-    match stopped {
-        Some(error) => Err(error),
-        None => written.map(|()| vec![name]),
-    }
+        file.finish().map(drop).map_err(refused)
+    })?;
+    Ok(vec![name])
 }
 
 impl Rows {
@@ -143,7 +133,7 @@ impl Rows {
 
     fn write<W: io::Write + Send>(&self, mut group: SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
         let n = self.ids.len();
-        // Levels count the optional and repeated steps of the schema down to a value: here every value is there.
+        // Levels count the optional and repeated steps down to a value: every value is there.
         let there = |level: i16, count: usize| vec![level; count];
         column::<ByteArrayType, W>(&mut group, &self.png, &there(2, n), None)?;
         column::<ByteArrayType, W>(&mut group, &self.names, &there(2, n), None)?;

@@ -1,4 +1,5 @@
-//! `train/CLASS/000123.png`, `png16/train/CLASS/000123.png`: pictures with 8 and 16 bits a value as torchvision's ImageFolder reads them.
+//! `train/CLASS/000123.png`, `png16/train/CLASS/000123.png`: pictures with 8 and 16 bits a value as
+//! torchvision's ImageFolder reads them.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::export::file_name;
 
-/// Folders of the classes. ImageFolder numbers classes in the order of their sorted names: where that is not the world's order, names begin
-/// with their number.
+/// Folders of the classes. ImageFolder numbers classes by sorted name: where that is not the
+/// world's order, names begin with their number.
 pub fn class_folders(names: &[String]) -> Vec<String> {
     let folders: Vec<String> = names.iter().map(|name| file_name(name)).collect();
     if folders.is_sorted_by(|a, b| a < b) {
@@ -47,8 +48,8 @@ pub(super) fn picture(id: usize) -> String {
     format!("{id:06}.png")
 }
 
-/// Writes the pictures of a piece. They are on the disk when this returns, and the piece is marked as done after them. A picture gets its
-/// name when it is whole: a full disk or a kill leaves none that is cut short.
+/// Writes the pictures of a piece; they are on the disk when this returns. A picture gets its name
+/// when it is complete: a full disk or a kill leaves no truncated file.
 pub(super) fn write(pieces: &SplitImages<'_>, format: Format, range: &Range<usize>, levels: &[u16]) -> Result<()> {
     let (world, bits) = (pieces.work.world, format.bits().unwrap_or(8));
     let root = pieces.work.folder.join(root(pieces, format));
@@ -62,7 +63,7 @@ pub(super) fn write(pieces: &SplitImages<'_>, format: Format, range: &Range<usiz
         let written = File::create(&begun).and_then(|mut file| file.write_all(&png));
         let named = written.and_then(|()| std::fs::rename(&begun, &path));
         named.map_err(|e| {
-            // What is left of it is written over by the next attempt, if it cannot be removed.
+            // The next attempt overwrites a file that cannot be removed.
             let _ = std::fs::remove_file(&begun);
             Error::io(path, e)
         })
@@ -71,7 +72,7 @@ pub(super) fn write(pieces: &SplitImages<'_>, format: Format, range: &Range<usiz
     sync_all(&root).map_err(|e| Error::io(root, e))
 }
 
-/// Brings everything of the file system on the disk: one wait in place of one for every picture.
+/// Syncs the file system: one wait instead of one for every picture.
 #[cfg(target_os = "linux")]
 fn sync_all(folder: &Path) -> std::io::Result<()> {
     Ok(rustix::fs::syncfs(File::open(folder)?)?)
@@ -83,7 +84,7 @@ fn sync_all(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lists the pictures with their sums, as `sha256sum -c` reads them, in `SPLIT.sha256`, of 16 bits in `SPLIT.16bit.sha256`; returns its name.
+/// Lists the pictures with their sums for `sha256sum -c` in `SPLIT[.16bit].sha256`.
 pub(super) fn list(
     pieces: &SplitImages<'_>,
     format: Format,

@@ -10,7 +10,7 @@ use super::manifest::SplitRecord;
 use super::rounded::Rounded;
 use super::{ExportEvent, Format, Stage, Work, pictures};
 use crate::data::{
-    Levels, NpzImages, PARTS, Pieces, Split, holds_images, joined, range_of, read_array, read_json, write_json,
+    Levels, NpzImages, PARTS, Pieces, Split, holds_images, range_of, read_array, read_json, union_range, write_json,
     write_npz,
 };
 use crate::error::{Error, Result};
@@ -23,11 +23,11 @@ use crate::units::Seed;
 /// Bytes of images in a piece, at most (but for one image), and images, at most.
 const BYTES: usize = 64 << 20;
 const IMAGES: usize = 4096;
-/// Endings of the files of a piece: its images, and what is known beside them.
+/// Endings of the files of a piece: its images, and its record.
 const IMAGE_FILE: &str = "npz";
 const RECORD_FILE: &str = "json";
 
-/// Ending of the file of what is known of a piece's pictures.
+/// Ending of the file with the numbers beside a piece's pictures.
 fn rounded_file(bits: u32) -> String {
     format!("{bits}bit.npz")
 }
@@ -39,7 +39,7 @@ pub(super) struct SplitImages<'a> {
     pieces: Pieces,
 }
 
-/// What is known of a piece beside its images; written before them, which come last.
+/// The record of a piece, written before its images.
 #[derive(Debug, Serialize, Deserialize)]
 struct PieceRecord {
     rounding: Rounding,
@@ -95,7 +95,7 @@ impl<'a> SplitImages<'a> {
 
     /// Smallest and largest value of x of all images.
     pub fn range(&self) -> Result<[f32; 2]> {
-        self.ranges().try_fold(range_of(&[]), |all, range| Ok(joined(all, self.piece_record(&range)?.range)))
+        self.ranges().try_fold(range_of(&[]), |all, range| Ok(union_range(all, self.piece_record(&range)?.range)))
     }
 
     /// World-space images of a piece, NCHW.
@@ -156,19 +156,20 @@ impl<'a> SplitImages<'a> {
             samples.extend(drawn);
         }
         events.report(self.drawing(range, samples.len()))?;
-        let smallest_and_largest = samples.iter().fold(range_of(&[]), |all, sample| joined(all, range_of(&sample.x)));
+        let smallest_and_largest =
+            samples.iter().fold(range_of(&[]), |all, sample| union_range(all, range_of(&sample.x)));
         let record = PieceRecord { rounding, range: smallest_and_largest };
         write_json(&self.pieces.file(range, RECORD_FILE), &record)?;
         write_npz(&self.piece(range), &to_world_batch(world.shape(), self.classes(), &samples))
     }
 
-    /// How far the drawing is, so many images of a piece drawn.
+    /// Progress of the drawing with `drawn` images of a piece.
     fn drawing(&self, range: &Range<usize>, drawn: usize) -> ExportEvent {
         let progress = Progress { done: range.start + drawn, total: self.images() };
         ExportEvent { stage: Stage::Drawing(self.split), progress }
     }
 
-    /// Makes the pictures of these levels that are not there yet, and the numbers beside them, which come last.
+    /// Writes the missing pictures of these levels, then the numbers beside them.
     pub fn round(&self, levels: Levels, events: &mut dyn Events<ExportEvent>) -> Result<()> {
         let (bits, total) = (levels.bits, self.images());
         let at = |done| ExportEvent { stage: Stage::Rounding(self.split, bits), progress: Progress { done, total } };

@@ -1,5 +1,6 @@
-//! Pictures of samples, and what stands beside them: values are rounded to whole levels over the range of all values of the dataset,
-//! so that nothing is clipped; the posterior of the rounded image is computed without any new noise.
+//! Pictures of samples and the numbers beside them. Values are rounded to whole levels over the
+//! range of all values of the dataset, so nothing is clipped. The posterior of the rounded image is
+//! computed without new noise.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,8 +13,9 @@ use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
 use crate::units::ClassId;
 
-/// The columns of the numbers beside pictures: running number, drawn label, posterior of the rounded image, its log p(x|y) in nats and H
-/// in nats, and KL(p‖p_b) in nats of the exact posterior p from that of the rounded image p_b.
+/// The columns of the numbers beside pictures: running number, drawn label, posterior of the
+/// rounded image, its log p(x|y) in nats and H in nats, and KL(p‖p_b) in nats of the exact
+/// posterior p from that of the rounded image p_b.
 const COLUMNS: [(&str, Stored); 6] = [
     ("id", Stored::I64),
     ("y", Stored::I64),
@@ -23,10 +25,11 @@ const COLUMNS: [(&str, Stored); 6] = [
     ("drift", Stored::F64),
 ];
 
-/// Before the names of the columns that belong to the rounded image where it does not carry the truth.
+/// Prefix of the columns of the rounded image where it does not carry the truth.
 const MIDPOINT: &str = "midpoint_";
 
-/// Name of a column beside pictures; where they lose the truth, the posterior is that of a point of the picture's cell, and is named so.
+/// Name of a column beside pictures. Where pictures lose the truth, it says that the posterior is
+/// that of a point of the picture's cell.
 pub(super) fn name_of(column: &str, costly: bool) -> String {
     let renamed = costly && ["posterior", "logp", "aleatoric"].contains(&column);
     format!("{}{column}", if renamed { MIDPOINT } else { "" })

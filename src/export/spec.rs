@@ -1,10 +1,10 @@
-//! What an export is asked for, what it tells, and what it holds while it is under way.
+//! Spec and events of an export, and its working state.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Split, least_of_picture};
+use crate::data::{Split, least_png_size};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::world::{Settings, World};
@@ -20,8 +20,8 @@ pub enum Format {
     Png,
     /// `png16/train/CLASS/000123.png`: the same with 16 bits a value, which keep the posteriors.
     Png16,
-    /// `parquet/train.parquet`: pictures as Hugging Face's `datasets` reads them: of 16 bits a value, unless 8-bit pictures alone are
-    /// asked for beside it.
+    /// `parquet/train.parquet`: pictures for Hugging Face's `datasets`, of 16 bits a value unless
+    /// only 8-bit pictures are requested beside it.
     Parquet,
 }
 
@@ -83,7 +83,7 @@ impl ExportSpec {
         [Split::Train, Split::Test].into_iter().filter(|split| self.images(*split) > 0)
     }
 
-    /// Bits of a value in parquet files: as in the folders of pictures beside them, 16 where there is a choice.
+    /// Bits of a value in parquet files: as in the pictures beside them, else 16.
     pub(super) fn parquet_bits(&self) -> u32 {
         if self.has(Format::Png) && !self.has(Format::Png16) { 8 } else { 16 }
     }
@@ -97,16 +97,16 @@ impl ExportSpec {
         own.collect::<std::collections::BTreeSet<u32>>().into_iter().collect()
     }
 
-    /// Bytes that the dataset takes while it is made, at least, of images of `dims` values in `classes` classes: its arrays, and the
-    /// pieces they are put together from, which go when it is complete.
+    /// Least bytes that the dataset takes while it is made, of images of `dims` values in `classes`
+    /// classes: its arrays and its pieces, which are removed when it is complete.
     pub fn least_bytes(&self, dims: usize, classes: usize) -> u64 {
         let k = classes as u64;
         let arrays = 4 * dims as u64 + 12 * k + 16;
         let written = self.formats.iter().map(|format| match format {
             Format::Npz => arrays,
-            Format::Png => least_of_picture(dims, 8),
-            Format::Png16 => least_of_picture(dims, 16),
-            Format::Parquet => least_of_picture(dims, self.parquet_bits()),
+            Format::Png => least_png_size(dims, 8),
+            Format::Png16 => least_png_size(dims, 16),
+            Format::Parquet => least_png_size(dims, self.parquet_bits()),
         });
         // Of pictures, the posteriors of the rounded images, twice.
         let rounded = self.depths().len() as u64 * 8 * k;
@@ -118,7 +118,7 @@ impl ExportSpec {
         self.formats.contains(&format)
     }
 
-    /// Whether it can be made.
+    /// Checks the spec.
     ///
     /// # Errors
     /// Says what is wrong.
@@ -130,9 +130,8 @@ impl ExportSpec {
             return Err(Error::input("choose a format at least: npz, png16, parquet or png"));
         }
         if self.settings.tau.get() == 0.0 {
-            return Err(Error::input(
-                "at τ = 0 every image of a class is the same and has no density: choose a τ above 0",
-            ));
+            let cause = "at τ = 0 every image of a class is the same and has no density: choose a τ above 0";
+            return Err(Error::input(cause));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::oracle::world::Settings;
 use crate::task::{Done, Task, TaskContext};
 use crate::units::Seed;
 
-/// Makes a dataset of the open oracle in a folder, or goes on with one.
+/// Exports a dataset of the open oracle into a folder, or continues an export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportDataset {
     /// What.

@@ -11,7 +11,8 @@ use super::{Flow, Precision};
 use crate::data::ImageShape;
 use crate::error::Result;
 
-/// Architecture of a flow. The families have no field name in common but the shape, by which files tell them apart.
+/// Architecture of a flow. The families have no field name in common but the shape, by which files
+/// tell them apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Architecture {
@@ -63,7 +64,8 @@ impl Architecture {
         }
     }
 
-    /// Floating-point operations of the products of one pass over one image (a TarFlow: under one class).
+    /// Floating-point operations of the products of one pass over one image (a TarFlow: under one
+    /// class).
     pub fn flop_per_image(&self) -> f64 {
         match self {
             Self::Glow(config) => config.flop_per_image(),

@@ -1,4 +1,5 @@
-//! The base distribution of a shared-map world: N(μ_y, τ²Σ), Σ diagonal and shared by all classes (EBO §3, eq. 14).
+//! The base distribution of a shared-map world: N(μ_y, τ²Σ), Σ diagonal and shared by all classes
+//! (EBO §3, eq. 14).
 
 mod loss;
 
@@ -23,8 +24,8 @@ pub struct GaussianBase {
 }
 
 impl GaussianBase {
-    /// From class means [K, D] and the stored diagonal [D], of which the absolute value counts: public checkpoints hold
-    /// negative entries.
+    /// From class means [K, D] and the stored diagonal [D], of which the absolute value counts:
+    /// public checkpoints hold negative entries.
     pub fn new(means: Vec<f64>, cov_diag: &[f64]) -> Self {
         let std: Vec<f64> = cov_diag.iter().map(|c| c.abs().sqrt()).collect();
         let log_norm = cov_diag.iter().map(|c| 0.5 * (2.0 * std::f64::consts::PI * c.abs()).ln()).sum();
@@ -86,8 +87,8 @@ impl GaussianBase {
         z.iter().zip(slopes).zip(centres).map(|((z, slope), centre)| slope * (z - centre)).collect()
     }
 
-    /// (μ_a − μ_b)/(τσ)² and ½ (μ_a + μ_b), [D] each: log N(z; μ_a, τ²σ²) − log N(z; μ_b, τ²σ²) is linear in z, with this
-    /// slope, and 0 at this centre.
+    /// (μ_a − μ_b)/(τσ)² and ½ (μ_a + μ_b), [D] each: log N(z; μ_a, τ²σ²) − log N(z; μ_b, τ²σ²) is
+    /// linear in z, with this slope, and 0 at this centre.
     pub fn evidence_lines(&self, a: ClassId, b: ClassId, tau: Tau) -> (Vec<f64>, Vec<f64>) {
         let means = self.mean(a).iter().zip(self.mean(b));
         let of = |((a, b), std): ((&f64, &f64), &f64)| ((a - b) / (tau.get() * std).powi(2), 0.5 * (a + b));

@@ -1,4 +1,5 @@
-//! What some flows can do besides [`Flow`]. A caller asks a flow for the capability, never for its family.
+//! What some flows can do besides [`Flow`]. A caller asks a flow for the capability, never for its
+//! family.
 
 use burn::tensor::Tensor;
 
@@ -29,16 +30,19 @@ pub trait SharedMap: Flow {
     /// As [`Flow::score_classes`].
     fn encode_base(&self, x: &[f64]) -> Result<Mapped>;
 
-    /// World-space images at base-space positions z [N, D], and log |det ∂z/∂x| there: the inverse of [`Self::encode_base`].
+    /// World-space images at base-space positions z [N, D], and log |det ∂z/∂x| there: the inverse
+    /// of [`Self::encode_base`].
     ///
     /// # Errors
     /// When the numbers leave the finite range, or the device fails.
     fn decode_base(&self, z: Vec<f64>) -> Result<Mapped>;
 
-    /// World-space images as they are stored: rounded to 32 bits, within the support of the density.
+    /// World-space images as they are stored: rounded to 32 bits, within the support of the
+    /// density.
     fn round(&self, x: &[f64]) -> Vec<f32>;
 
-    /// Statistics under every class of images at base-space positions `z` [N, D] with log-determinants `log_det` [N].
+    /// Statistics under every class of images at base-space positions `z` [N, D] with
+    /// log-determinants `log_det` [N].
     fn scores(&self, z: &[f64], log_det: Vec<f64>) -> Scores {
         let base = self.base();
         let (classes, dims) = (base.classes(), base.dims());
@@ -66,13 +70,15 @@ pub trait ResidentFlow {
     /// Whether what it computes can be painted by the window where it is.
     fn is_painted(&self) -> bool;
 
-    /// [`Flow::evidence`], and for the eye the cells once more where the map computed them: nats, [rows, columns], f32.
+    /// [`Flow::evidence`], and for the eye the cells once more where the map computed them: nats,
+    /// [rows, columns], f32.
     ///
     /// # Errors
     /// As [`Flow::evidence`].
     fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)>;
 
-    /// World-space images (NCHW) of [`Resident::images`]: the same bits as those of [`Flow::decode`].
+    /// World-space images (NCHW) of [`Resident::images`]: the same bits as those of
+    /// [`Flow::decode`].
     ///
     /// # Errors
     /// When the device fails.
@@ -86,12 +92,13 @@ pub struct Resident {
     pub images: Tensor<4>,
     /// The images for the eye: 8-bit levels, whole numbers in f32, [N, C, H, W].
     pub levels: Tensor<4>,
-    /// Their statistics under every class: sums over an image's dimensions begin on the device in short runs (a row, a token) and
-    /// end here in f64.
+    /// Their statistics under every class: sums over an image's dimensions begin on the device in
+    /// short runs (a row, a token) and end here in f64.
     pub scores: Scores,
 }
 
-/// A flow that is inverted block after block, each in one of several ways that end in the same image.
+/// A flow that is inverted block after block, each in one of several ways that end in the same
+/// image.
 pub trait BlockInversion: Flow {
     /// How each block is inverted.
     fn strategies(&self) -> Vec<Strategy>;
@@ -99,8 +106,8 @@ pub trait BlockInversion: Flow {
     /// How each block is inverted from now on; ignored unless there is one way for each.
     fn set_strategies(&self, strategies: Vec<Strategy>);
 
-    /// Measures every way of inverting each block on `images` samples, without adopting any. A way counts only if its images are
-    /// within `tolerance` of the others' everywhere.
+    /// Measures every way of inverting each block on `images` samples, without adopting any. A way
+    /// counts only if its images are within `tolerance` of the others' everywhere.
     ///
     /// # Errors
     /// When the device fails, or what `report` returns: it is told after every block.
@@ -121,7 +128,8 @@ pub trait DifferentiableFlow: Flow {
     fn log_likelihood_gradient(&self, x: &[f32], classes: &[ClassId], tau: Tau) -> Result<Vec<f64>>;
 }
 
-/// A flow that can also draw images that are no samples of its world. For the eye only: these have no posterior.
+/// A flow that can also draw images that are no samples of its world. For the eye only: these have
+/// no posterior.
 pub trait GuidedFlow: Flow {
     /// Whether it knows passes without a class, which classifier-free guidance needs.
     fn guides(&self) -> bool;
@@ -139,7 +147,8 @@ pub trait GuidedFlow: Flow {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<f32>>;
 
-    /// Tweedie's estimate of the image under the noise, x + σ² ∇_x log p(x|y) at τ = 1; x itself where the noise is not Gaussian.
+    /// Tweedie's estimate of the image under the noise, x + σ² ∇_x log p(x|y) at τ = 1; x itself
+    /// where the noise is not Gaussian.
     ///
     /// # Errors
     /// As [`Flow::score_classes`].

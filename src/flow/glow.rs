@@ -1,16 +1,19 @@
-//! Conditional Glow, as "Evaluating State-of-the-Art Classification Models Against Bayes Optimality" (EBO) uses it:
-//! Kingma & Dhariwal 2018 with class means and one shared diagonal covariance in the base distribution.
+//! Conditional Glow, as "Evaluating State-of-the-Art Classification Models Against Bayes
+//! Optimality" (EBO) uses it: Kingma & Dhariwal 2018 with class means and one shared diagonal
+//! covariance in the base distribution.
 //!
 //! ```text
 //! v ─logit→ y ─squeeze→ [ActNorm, 1×1, coupling]×K ─squeeze, keep half→ … (L levels) … ─unsqueeze→ z ~ N(μ_y, τ²Σ)
 //! ```
 //!
-//! Every step is h ↦ W(h + b)e^l (ActNorm then invertible 1×1 convolution), then the affine coupling
-//! a ↦ (a + t)e^s of the first half of the channels with (s, t) = NN(second half), s = scale·tanh(·).
+//! Every step is h ↦ W(h + b)e^l (ActNorm then invertible 1×1 convolution), then the affine
+//! coupling a ↦ (a + t)e^s of the first half of the channels with (s, t) = NN(second half), s =
+//! scale·tanh(·).
 //!
-//! Deviation from EBO's code: the batch normalisations inside the coupling networks use fixed statistics, measured once
-//! when a flow is initialised (as Glow's own data-dependent initialisation does), so that log p(x) means the same thing
-//! in training and afterwards. At evaluation the two are one, and EBO's checkpoints give EBO's numbers.
+//! Deviation from EBO's code: the batch normalisations inside the coupling networks use fixed
+//! statistics, measured once when a flow is initialised (as Glow's own data-dependent
+//! initialisation does), so that log p(x) means the same thing in training and afterwards. At
+//! evaluation the two are one, and EBO's checkpoints give EBO's numbers.
 
 mod cpu;
 mod frozen;
@@ -72,7 +75,8 @@ impl GlowConfig {
         Ok(())
     }
 
-    /// Floating-point operations of the convolutions of one pass over one image (2 per multiply-add).
+    /// Floating-point operations of the convolutions of one pass over one image (2 per
+    /// multiply-add).
     pub fn flop_per_image(&self) -> f64 {
         let level = |l: usize| {
             let ImageShape { channels, height, width } = self.level_shape(l);
@@ -83,8 +87,9 @@ impl GlowConfig {
         (0..self.levels).map(level).sum()
     }
 
-    /// Bytes of the largest array that a pass over one image leaves on a device, in 32 bits: the hidden layer of a coupling, or its
-    /// input or output with the nine neighbours of every position side by side.
+    /// Bytes of the largest array that a pass over one image leaves on a device, in 32 bits: the
+    /// hidden layer of a coupling, or its input or output with the nine neighbours of every
+    /// position side by side.
     pub fn bytes_per_image(&self) -> u64 {
         let level = |l: usize| {
             let ImageShape { channels, height, width } = self.level_shape(l);
@@ -171,7 +176,8 @@ pub struct CouplingNet {
     out_conv: BiasConv,
 }
 
-/// Affine coupling (Glow §3.3; Real NVP): the first half of the channels changes, the second conditions.
+/// Affine coupling (Glow §3.3; Real NVP): the first half of the channels changes, the second
+/// conditions.
 #[derive(Module, Debug)]
 pub struct Coupling {
     /// [C/2, 1, 1], the bound of |s|
@@ -281,7 +287,8 @@ pub fn encode(levels: &[Vec<Step>], y: Tensor<4>) -> (Tensor<4>, Tensor<2>) {
     (unsqueeze(x).swap_dims(0, 1), Tensor::cat(log_dets, 1))
 }
 
-/// Inverse of [`encode`]: z → (y, Σ_c s as [`encode`] would return it, in another order of positions).
+/// Inverse of [`encode`]: z → (y, Σ_c s as [`encode`] would return it, in another order of
+/// positions).
 fn decode(levels: &[Vec<Step>], unmix: &[Vec<Affine>], z: Tensor<4>) -> (Tensor<4>, Tensor<2>) {
     let mut x = squeeze(z.swap_dims(0, 1));
     let mut kept = Vec::new();

@@ -1,9 +1,10 @@
 //! Public checkpoints opened as they are: which flow a set of names and shapes means.
 //!
-//! DataHardness (EBO's code) saves a Glow as a dictionary with `net` inside, its keys prefixed `module.`; neither the
-//! number of levels, steps nor channels is in the file, so they are read off the names and shapes. A public TarFlow is a plain
-//! state dict in a file called `<dataset>_model_<patch>_<channels>_<blocks>_<layers>_<noise>.pth`; image size, image channels and
-//! classes are only in the shapes, the noise only in the name.
+//! DataHardness (EBO's code) saves a Glow as a dictionary with `net` inside, its keys prefixed
+//! `module.`; neither the number of levels, steps nor channels is in the file, so they are read off
+//! the names and shapes. A public TarFlow is a plain state dict in a file called
+//! `<dataset>_model_<patch>_<channels>_<blocks>_<layers>_<noise>.pth`; image size, image channels
+//! and classes are only in the shapes, the noise only in the name.
 
 mod tarflow;
 
@@ -43,8 +44,9 @@ pub struct Checkpoint {
     pub weights: Weights,
 }
 
-/// Reads a DataHardness Glow, a public TarFlow, or a Bayescope `weights.safetensors`, which uses the same names. A file that
-/// is none of them is refused before its arrays are read; reports bytes read.
+/// Reads a DataHardness Glow, a public TarFlow, or a Bayescope `weights.safetensors`, which uses
+/// the same names. A file that is none of them is refused before its arrays are read; reports bytes
+/// read.
 ///
 /// # Errors
 /// Names the file and the array that is missing or misshapen; [`Error::Cancelled`].
@@ -57,7 +59,8 @@ pub fn read_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result
     checked(path, inferred, weights)
 }
 
-/// [`read_checkpoint`] of a safetensors file that is already in memory; `path` is its name in messages.
+/// [`read_checkpoint`] of a safetensors file that is already in memory; `path` is its name in
+/// messages.
 ///
 /// # Errors
 /// As [`read_checkpoint`].
@@ -67,7 +70,8 @@ pub fn checkpoint_from_bytes(path: &Path, bytes: &[u8]) -> Result<Checkpoint> {
     checked(path, infer(path, &shapes)?, weights)
 }
 
-/// The name without the wrappers a training script leaves around it: `net.` of its dictionary, `module.` of DataParallel.
+/// The name without the wrappers a training script leaves around it: `net.` of its dictionary,
+/// `module.` of DataParallel.
 fn bare(name: &str) -> &str {
     let inner = name.strip_prefix("net.").unwrap_or(name);
     inner.strip_prefix("module.").unwrap_or(inner)

@@ -1,8 +1,9 @@
 //! Normalizing flows: an invertible map with a log-determinant over a Gaussian base (theory §1).
 //!
-//! A flow answers two questions about world-space images: how likely each class makes them ([`Flow::score`]) and which
-//! image a base sample becomes ([`Flow::decode`]). Both return [`Scores`], the sufficient statistics from which
-//! log p(x|y) follows at *every* base temperature τ without another pass.
+//! A flow answers two questions about world-space images: how likely each class makes them
+//! ([`Flow::score`]) and which image a base sample becomes ([`Flow::decode`]). Both return
+//! [`Scores`], the sufficient statistics from which log p(x|y) follows at *every* base temperature
+//! τ without another pass.
 //!
 //! | file | what |
 //! |---|---|
@@ -28,7 +29,7 @@ use std::ops::Range;
 use burn::tensor::Tensor;
 
 use crate::data::ImageShape;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::units::{ClassId, Tau};
@@ -37,7 +38,8 @@ use preprocess::Preprocessing;
 pub use architecture::Architecture;
 pub use capabilities::{BlockInversion, DifferentiableFlow, GuidedFlow, Mapped, Resident, ResidentFlow, SharedMap};
 
-/// Floating-point format of a flow's forward and inverse pass. Sums over dimensions are f64 in both.
+/// Floating-point format of a flow's forward and inverse pass. Sums over dimensions are f64 in
+/// both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Precision {
@@ -59,13 +61,15 @@ pub trait Flow: Send {
     /// How 8-bit pixels enter its world space.
     fn pixels(&self) -> Preprocessing;
 
-    /// The Gaussians of the classes in a latent space that all of them share, from which the world's Bayes error follows without
-    /// sampling; `None` where the map itself depends on the class.
+    /// The Gaussians of the classes in a latent space that all of them share, from which the
+    /// world's Bayes error follows without sampling; `None` where the map itself depends on the
+    /// class.
     fn shared_base(&self) -> Option<&base::GaussianBase> {
         self.latent_space().map(SharedMap::base)
     }
 
-    /// The latent space all classes share, in which a line leads from any image to any other; `None` where each class has its own.
+    /// The latent space all classes share, in which a line leads from any image to any other;
+    /// `None` where each class has its own.
     fn latent_space(&self) -> Option<&dyn SharedMap> {
         None
     }
@@ -85,8 +89,8 @@ pub trait Flow: Send {
         None
     }
 
-    /// Pairs of image and class that fill a pass, where every class is a pass of its own; `None` where one pass of an image scores it
-    /// under all classes.
+    /// Pairs of image and class that fill a pass, where every class is a pass of its own; `None`
+    /// where one pass of an image scores it under all classes.
     fn pairs_per_pass(&self) -> Option<usize> {
         None
     }
@@ -96,34 +100,39 @@ pub trait Flow: Send {
         self.pairs_per_pass().is_some()
     }
 
-    /// Stages of the inverse pass after each of which the images can be shown: 1 where they are made at once.
+    /// Stages of the inverse pass after each of which the images can be shown: 1 where they are
+    /// made at once.
     fn stages(&self) -> usize {
         1
     }
 
     /// Formats of matrix products in which it can draw images on its device; 32 bits first.
-    fn formats(&self) -> Vec<Products> {
-        vec![Products::F32]
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        vec![MatmulPrecision::F32]
     }
 
-    /// The flow with narrower matrix products, to draw images alone: its densities are not those of the world.
+    /// The flow with narrower matrix products, to draw images alone: its densities are not those of
+    /// the world.
     ///
     /// # Errors
-    /// When its device has no such arithmetic, or its images are drawn together with their densities.
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
+    /// When its device has no such arithmetic, or its images are drawn together with their
+    /// densities.
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Flow>> {
         Err(Error::input(format!(
             "images of this world are drawn together with their densities, in 32 bits: not in {}",
             products.label()
         )))
     }
 
-    /// The flow as one that can leave its images on the device that makes them; `None` where it computes on the host.
+    /// The flow as one that can leave its images on the device that makes them; `None` where it
+    /// computes on the host.
     fn resident(&self) -> Option<&dyn ResidentFlow> {
         None
     }
 
-    /// Images of one pass of a long job: a number of the architecture alone, so that the bits of a result depend on no
-    /// setting; enough pixels to fill a device, few enough that what the layers leave behind fits into any.
+    /// Images of one pass of a long job: a number of the architecture alone, so that the bits of a
+    /// result depend on no setting; enough pixels to fill a device, few enough that what the layers
+    /// leave behind fits into any.
     fn images_per_pass(&self) -> usize {
         let ImageShape { height, width, .. } = self.shape();
         ((1 << 15) / (height * width).max(1)).clamp(1, 64)
@@ -143,8 +152,9 @@ pub trait Flow: Send {
         self.score_classes(x, 0..self.classes())
     }
 
-    /// The images that standard normal `noise` (NCHW) becomes under the given class (one per image) at temperature τ. The
-    /// same noise gives the same image morphing while τ moves. Slow maps report on their way.
+    /// The images that standard normal `noise` (NCHW) becomes under the given class (one per image)
+    /// at temperature τ. The same noise gives the same image morphing while τ moves. Slow maps
+    /// report on their way.
     ///
     /// # Errors
     /// As [`Self::score_classes`], and when the caller stops.
@@ -156,8 +166,8 @@ pub trait Flow: Send {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Decoded>;
 
-    /// The standard normal noise [N, D] that [`Self::decode`] turns into images `x` (NCHW) under the given class (one per image)
-    /// at temperature τ > 0: its inverse.
+    /// The standard normal noise [N, D] that [`Self::decode`] turns into images `x` (NCHW) under
+    /// the given class (one per image) at temperature τ > 0: its inverse.
     ///
     /// # Errors
     /// As [`Self::score_classes`].
@@ -170,12 +180,24 @@ pub trait Flow: Send {
     fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence>;
 }
 
+/// Refuses numbers that are not finite, `per_image` for each image.
+///
+/// # Errors
+/// Names the first image that has one.
+fn check_finite<T: Copy + Into<f64>>(values: &[T], per_image: usize) -> Result<()> {
+    match values.iter().position(|&value| !Into::<f64>::into(value).is_finite()) {
+        Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / per_image))),
+        None => Ok(()),
+    }
+}
+
 /// A word from within a slow inverse pass.
 #[derive(Debug, Clone)]
 pub struct Decoding {
     /// Steps of the pass.
     pub progress: Progress,
-    /// The images as they are after another block was inverted: not yet in world space, for the eye. NCHW.
+    /// The images as they are after another block was inverted: not yet in world space, for the
+    /// eye. NCHW.
     pub x: Option<Unfinished>,
 }
 
@@ -193,8 +215,8 @@ pub enum Unfinished {
 pub struct Decoded {
     /// World-space images, NCHW.
     pub x: Vec<f32>,
-    /// Their statistics under every class, where the inverse pass gives them by the way: those of the image before it was
-    /// rounded to 32 bits. Otherwise they are those of x.
+    /// Their statistics under every class, where the inverse pass gives them by the way: those of
+    /// the image before it was rounded to 32 bits. Otherwise they are those of x.
     pub scores: Option<Scores>,
 }
 
@@ -221,8 +243,8 @@ pub struct Scores {
     pub dims: usize,
     /// Mahalanobis distances Σ_d (z_d − μ_yd)²/σ_d² at τ = 1, row-major [N, K].
     pub quad: Vec<f64>,
-    /// log |det ∂z/∂x|, preprocessing included, in nats: [N, M], where M is 1 for a map shared by all classes and K for one
-    /// that depends on the class.
+    /// log |det ∂z/∂x|, preprocessing included, in nats: [N, M], where M is 1 for a map shared by
+    /// all classes and K for one that depends on the class.
     pub log_det: Vec<f64>,
     /// ½ Σ_d log(2πσ_d²), in nats, [M].
     pub log_norm: Vec<f64>,
@@ -239,15 +261,22 @@ impl Scores {
         self.quad.is_empty()
     }
 
-    /// log |det ∂z/∂x| of image `i` under class `class`, less ½ Σ_d log(2πσ_d²): the part of log p(x|y) that does not depend on τ.
+    /// Refuses statistics that are not finite, of a map that depends on the class.
+    fn check_finite(&self) -> Result<()> {
+        let terms: Vec<f64> = self.quad.iter().zip(&self.log_det).map(|(quad, log_det)| quad + log_det).collect();
+        check_finite(&terms, self.classes)
+    }
+
+    /// log |det ∂z/∂x| of image `i` under class `class`, less ½ Σ_d log(2πσ_d²): the part of log
+    /// p(x|y) that does not depend on τ.
     fn constant(&self, i: usize, class: ClassId) -> f64 {
         let maps = self.log_norm.len();
         let map = if maps == 1 { 0 } else { class };
         self.log_det[i * maps + map] - self.log_norm[map]
     }
 
-    /// log p(x_i|y) for every class y, in nats, total over dimensions. At τ = 0 there is no density: the class whose
-    /// mean is nearest has +∞ and the others −∞.
+    /// log p(x_i|y) for every class y, in nats, total over dimensions. At τ = 0 there is no
+    /// density: the class whose mean is nearest has +∞ and the others −∞.
     pub fn log_likelihoods(&self, i: usize, tau: Tau) -> Vec<f64> {
         let quad = &self.quad[i * self.classes..(i + 1) * self.classes];
         let tau = tau.get();

@@ -1,5 +1,5 @@
-//! Parameters of a burn module by their state-dict names: from named weights and back. Names are those of the public
-//! checkpoints, so that theirs open here and ours open there.
+//! Parameters of a burn module by their state-dict names: from named weights and back. Names are
+//! those of the public checkpoints, so that theirs open here and ours open there.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
@@ -41,7 +41,8 @@ impl<'a> Builder<'a> {
     pub fn tensor<const D: usize>(&mut self, name: &str, shape: [usize; D]) -> Result<Param<Tensor<D>>, String> {
         let tensor = self.upload(name, shape)?;
         let tensor = if self.device.is_autodiff() { tensor.require_grad() } else { tensor };
-        // Identified by name, so that an optimizer's saved state finds its parameter again in another process.
+        // Identified by name, so that an optimizer's saved state finds its parameter again in
+        // another process.
         Ok(Param::initialized(param_id(name), tensor))
     }
 
@@ -82,8 +83,8 @@ pub fn to_weights_by(module: &impl Module, name: &dyn Fn(&[String], ParamId) -> 
     collector.weights
 }
 
-/// Gradients computed elsewhere, given by state-dict name, as an optimizer of `module` takes them. Arrays that `module` lacks or
-/// has in another shape are left out.
+/// Gradients computed elsewhere, given by state-dict name, as an optimizer of `module` takes them.
+/// Arrays that `module` lacks or has in another shape are left out.
 pub fn to_gradients(module: &impl Module, name: fn(&[String]) -> String, gradients: &Weights) -> GradientsParams {
     let mut register = Register { path: Vec::new(), name, gradients, found: GradientsParams::new() };
     module.visit(&mut register);
@@ -145,7 +146,8 @@ impl ModuleVisitor for Collector<'_> {
     }
 }
 
-/// Whether `weights` are exactly the `arrays` (name and shape), `ignored` names apart, all of finite numbers.
+/// Whether `weights` are exactly the `arrays` (name and shape), `ignored` names apart, all of
+/// finite numbers.
 ///
 /// # Errors
 /// A sentence that names the array.

@@ -13,7 +13,8 @@ use crate::units::{BitsPerDim, Nats};
 pub use dequantise::Dequantisation;
 pub use front::{BoundedLogit, Front};
 
-/// How 8-bit pixels lie in a flow's world space, and which noise makes them real numbers (theory §1).
+/// How 8-bit pixels lie in a flow's world space, and which noise makes them real numbers (theory
+/// §1).
 #[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(tag = "noise", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Preprocessing {
@@ -35,8 +36,8 @@ impl Preprocessing {
         *self == Self::Uniform
     }
 
-    /// x of each 8-bit pixel. `first` is the running number of the first image, so that an image gets the same noise in
-    /// whatever batch it comes. Of several draws it is the first.
+    /// x of each 8-bit pixel. `first` is the running number of the first image, so that an image
+    /// gets the same noise in whatever batch it comes. Of several draws it is the first.
     pub fn map_in(self, pixels: &[u8], dims: usize, first: usize, how: Dequantisation) -> Vec<f32> {
         let mut x = vec![0f32; pixels.len()];
         let images = x.par_chunks_mut(dims).zip(pixels.par_chunks(dims)).enumerate();
@@ -168,7 +169,8 @@ mod tests {
 
     #[test]
     fn a_uniform_density_costs_eight_bits_a_pixel() {
-        // log p = −D log(length of the interval) says nothing about the 256 values: 8 bits a dimension.
+        // log p = −D log(length of the interval) says nothing about the 256 values: 8 bits a
+        // dimension.
         let bits = |how: Preprocessing, log_p| how.bits_per_dim(Nats(log_p), 1024).0;
         assert!((bits(Preprocessing::Uniform, 0.0) - 8.0).abs() < 1e-12);
         assert!((bits(Preprocessing::UniformSymmetric, -1024.0 * 2f64.ln()) - 8.0).abs() < 1e-12);

@@ -1,4 +1,5 @@
-//! How a sample is drawn from a flow of autoregressive blocks: how each block is inverted, and what may move its outputs.
+//! How a sample is drawn from a flow of autoregressive blocks: how each block is inverted, and what
+//! may move its outputs.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +19,10 @@ pub enum Guess {
 pub enum Strategy {
     /// Token after token, keys and values cached: T − 1 steps.
     Loop,
-    /// GS-Jacobi (Liu & Qin 2025): modules of consecutive tokens one after the other (our CPU kernels) or one that slides on as
-    /// its first tokens are solved (tensors), all tokens of a module at once, again and again until x moves by no more than
-    /// `tolerance` anywhere. The first r tokens are exact after r rounds, where they stop in any case.
+    /// GS-Jacobi (Liu & Qin 2025): modules of consecutive tokens one after the other (our CPU
+    /// kernels) or one that slides on as its first tokens are solved (tensors), all tokens of a
+    /// module at once, again and again until x moves by no more than `tolerance` anywhere. The
+    /// first r tokens are exact after r rounds, where they stop in any case.
     Jacobi {
         /// Number of modules, 1 … T − 1: T − 1 over their length.
         modules: usize,
@@ -56,17 +58,19 @@ impl Guided {
     }
 }
 
-/// Classifier-free guidance: a + g(a − a_none), b + g(b − b_none), where "none" is the pass under the mean embedding.
-/// What it makes is not a sample of the world: for the eye only.
+/// Classifier-free guidance: a + g(a − a_none), b + g(b − b_none), where "none" is the pass under
+/// the mean embedding. What it makes is not a sample of the world: for the eye only.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Guidance {
     /// g > 0.
     pub scale: f64,
     /// What it moves.
     pub what: Guided,
-    /// Whether g grows along the block: g_t = (t + 1)/(T − 1)·g for the outputs of token t, in the block's own order.
+    /// Whether g grows along the block: g_t = (t + 1)/(T − 1)·g for the outputs of token t, in the
+    /// block's own order.
     pub annealed: bool,
-    /// Softmax temperature of the attention in the pass without class (the paper's code has it nowhere else).
+    /// Softmax temperature of the attention in the pass without class (the paper's code has it
+    /// nowhere else).
     pub attention_temperature: f64,
 }
 

@@ -1,23 +1,24 @@
-//! TarFlow: "Normalizing Flows are Capable Generative Models" (Zhai et al. 2025), the oracle of "Beyond the Loss Curve"
-//! (BLC, App. B).
+//! TarFlow: "Normalizing Flows are Capable Generative Models" (Zhai et al. 2025), the oracle of
+//! "Beyond the Loss Curve" (BLC, App. B).
 //!
 //! ```text
 //! x ─patchify→ [N, T, P] ─block 0→ ─block 1 (tokens flipped)→ ─block 2→ … ─→ z ~ N(0, τ²·diag(var))
 //! ```
 //!
-//! A block is a causal Transformer over the T patches of an image. From patches 0 … t − 1 (and the class) it predicts a
-//! log-scale a_t and a shift b_t for patch t, and maps
+//! A block is a causal Transformer over the T patches of an image. From patches 0 … t − 1 (and the
+//! class) it predicts a log-scale a_t and a shift b_t for patch t, and maps
 //!
 //! ```text
 //! forward:  z_0 = x_0,   z_t = (x_t − b_t) e^{−a_t},   log |det| = −Σ_t Σ_d a_td
 //! inverse:  x_0 = z_0,   x_t = z_t e^{a_t} + b_t,   one t after the other
 //! ```
 //!
-//! Odd blocks read the patches in reverse order. Volume-preserving blocks (VP) have a = 0; then `var`, the variance of
-//! the base distribution, is learned as a moving average. A dropped label stands for the mean of all class embeddings.
+//! Odd blocks read the patches in reverse order. Volume-preserving blocks (VP) have a = 0; then
+//! `var`, the variance of the base distribution, is learned as a moving average. A dropped label
+//! stands for the mean of all class embeddings.
 //!
-//! Deviations from the paper's code: log-determinants and losses are sums over dimensions in nats, not means; `var`
-//! enters the density as it enters sampling; class −1 is not an index but `None`.
+//! Deviations from the paper's code: log-determinants and losses are sums over dimensions in nats,
+//! not means; `var` enters the density as it enters sampling; class −1 is not an index but `None`.
 
 mod config;
 pub mod cpu;
@@ -42,7 +43,7 @@ use burn::tensor::module::{layer_norm, linear};
 use burn::tensor::{DType, Tensor};
 
 use crate::device::bounded;
-use crate::device::wide;
+use crate::device::full_precision_matmul;
 use crate::units::ClassId;
 
 pub use config::TarFlowConfig;
@@ -60,12 +61,13 @@ pub const EXPANSION: usize = 4;
 /// Variance floor of the layer normalisations (PyTorch's default).
 pub const NORM_EPS: f64 = 1e-5;
 
-/// The class a pass is conditioned on: its embedding, or with `None` ("no class", a dropped label) the mean of all.
+/// The class a pass is conditioned on: its embedding, or with `None` ("no class", a dropped label)
+/// the mean of all.
 pub type Condition = Option<ClassId>;
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Layers, from the inside out. Field names are those of the public checkpoints (`main.0` and `main.2` of an MLP are `up`
-// and `down`).
+// Layers, from the inside out. Field names are those of the public checkpoints (`main.0` and
+// `main.2` of an MLP are `up` and `down`).
 
 /// Layer normalisation over the channels, in f32 or better whatever the products use.
 #[derive(Module, Debug)]
@@ -97,7 +99,7 @@ impl Linear {
         let (format, weight, bias) = (x.dtype(), self.weight.val(), self.bias.val());
         let narrow = weight.dtype();
         if narrow == format {
-            return bounded(wide::linear(x, weight, bias));
+            return bounded(full_precision_matmul::linear(x, weight, bias));
         }
         bounded(linear(x.cast(narrow), weight.transpose(), None).cast(format)) + bias.unsqueeze()
     }
@@ -127,8 +129,8 @@ impl Attention {
         let part = |i: usize| qkv.clone().narrow(1, i * heads, heads);
         let (k, v) = context.extend(layer, part(1), part(2));
         let scale = 1.0 / ((HEAD as f64).sqrt() * context.temperature);
-        let scores = bounded(wide::matmul(part(0), k.swap_dims(2, 3))) * scale + context.mask.like(&x);
-        let read = wide::matmul(softmax(scores, 3), v);
+        let scores = bounded(full_precision_matmul::matmul(part(0), k.swap_dims(2, 3))) * scale + context.mask.like(&x);
+        let read = full_precision_matmul::matmul(softmax(scores, 3), v);
         x + self.proj.forward(read.swap_dims(1, 2).reshape([n, m, c]))
     }
 }
@@ -170,8 +172,8 @@ pub struct Block {
 }
 
 impl Block {
-    /// What the block predicts for the token after each of `x` [N, M, P]: [N, M, outputs], see [`parts`]. `places` [N or 1, T, C] are
-    /// positions and class ([`Self::places`]).
+    /// What the block predicts for the token after each of `x` [N, M, P]: [N, M, outputs], see
+    /// [`parts`]. `places` [N or 1, T, C] are positions and class ([`Self::places`]).
     fn predict(&self, x: Tensor<3>, places: &Tensor<3>, context: &mut Context<'_>) -> Tensor<3> {
         let m = x.dims()[1];
         let mut h = places.clone().narrow(1, context.first, m) + self.proj_in.forward(x);
@@ -182,8 +184,8 @@ impl Block {
         self.proj_out.forward(h)
     }
 
-    /// What is added to every token's embedding: its position, in the order in which the block reads, and the class. [1, T, C], or
-    /// [N, T, C] with classes given as mixing weights [N, K].
+    /// What is added to every token's embedding: its position, in the order in which the block
+    /// reads, and the class. [1, T, C], or [N, T, C] with classes given as mixing weights [N, K].
     fn places(&self, classes: Option<&Tensor<2>>, flipped: bool) -> Tensor<3> {
         let positions = self.pos_embed.val();
         let positions = if flipped { positions.flip([0]) } else { positions }.unsqueeze();
@@ -197,10 +199,11 @@ impl Block {
     fn embedding(&self, classes: Option<&Tensor<2>>) -> Option<Tensor<3>> {
         let (embed, classes) = (self.class_embed.as_ref()?.val(), classes?);
         let [k, _, c] = embed.dims();
-        Some(wide::matmul(classes.clone(), embed.reshape([k, c])).unsqueeze_dim(1))
+        Some(full_precision_matmul::matmul(classes.clone(), embed.reshape([k, c])).unsqueeze_dim(1))
     }
 
-    /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own order.
+    /// Log-scale a (none in VP) and shift b of every token of x [N, T, P], both in the block's own
+    /// order.
     fn parameters(&self, x: &Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Option<Tensor<3>>, Tensor<3>) {
         let [_, t, p] = x.dims();
         let mask = Mask::new(0..t, t);
@@ -211,7 +214,8 @@ impl Block {
         (a.map(later), later(b))
     }
 
-    /// x [N, T, P] → z and −Σ_d a_td [N, T] (none in VP): z_t = (x_t − b_t) e^{−a_t}. The inverse is [`Block::invert`].
+    /// x [N, T, P] → z and −Σ_d a_td [N, T] (none in VP): z_t = (x_t − b_t) e^{−a_t}. The inverse
+    /// is [`Block::invert`].
     fn forward(&self, x: Tensor<3>, classes: Option<&Tensor<2>>, flipped: bool) -> (Tensor<3>, Option<Tensor<2>>) {
         let turn = |x: Tensor<3>| if flipped { x.flip([1]) } else { x };
         let x = turn(x);
@@ -234,7 +238,8 @@ impl Block {
 /// All parameters of a TarFlow.
 #[derive(Module, Debug)]
 pub struct TarFlow {
-    /// Variance of the base distribution, [T, P]: ones in NVP, a moving average of z² in VP. Never trained by gradients.
+    /// Variance of the base distribution, [T, P]: ones in NVP, a moving average of z² in VP. Never
+    /// trained by gradients.
     pub var: Param<Tensor<2>>,
     /// Class means of the base distribution, [K, T, P], where one map serves all classes.
     pub means: Option<Param<Tensor<3>>>,
@@ -243,7 +248,8 @@ pub struct TarFlow {
 }
 
 impl TarFlow {
-    /// x [N, T, P] → z and Σ_blocks −Σ_d a_td [N, T]. `classes` are mixing weights of the embeddings, [N, K].
+    /// x [N, T, P] → z and Σ_blocks −Σ_d a_td [N, T]. `classes` are mixing weights of the
+    /// embeddings, [N, K].
     pub fn encode(&self, x: Tensor<3>, classes: Option<&Tensor<2>>) -> (Tensor<3>, Tensor<2>) {
         let [n, t, _] = x.dims();
         let none = Tensor::zeros([n, t], (&x.device(), x.dtype()));
@@ -260,7 +266,8 @@ impl TarFlow {
         })
     }
 
-    /// The same flow with the linear maps' products in another format; norms, softmax and sums stay as they are.
+    /// The same flow with the linear maps' products in another format; norms, softmax and sums stay
+    /// as they are.
     pub fn narrowed(&self, dtype: DType) -> Self {
         let layer = |layer: &Layer| Layer {
             attention: Attention {

@@ -1,4 +1,5 @@
-//! Named weights on the host: the form in which every checkpoint is read, checked, hashed and written.
+//! Named weights on the host: the form in which every checkpoint is read, checked, hashed and
+//! written.
 
 mod array;
 mod file;
@@ -54,7 +55,8 @@ pub enum Storage {
     /// As trained.
     #[default]
     F32,
-    /// Half the size; values are rounded to 11 bits, so the posterior drift must be measured and stated.
+    /// Half the size; values are rounded to 11 bits, so the posterior drift must be measured and
+    /// stated.
     F16,
 }
 
@@ -87,7 +89,8 @@ impl Weights {
         self.0.iter().find(|(_, t)| broken(t)).map(|(name, _)| name.as_str())
     }
 
-    /// Reads all arrays of a `.safetensors` file or a PyTorch checkpoint. [`WeightFile`] reads only what is wanted.
+    /// Reads all arrays of a `.safetensors` file or a PyTorch checkpoint. [`WeightFile`] reads only
+    /// what is wanted.
     ///
     /// # Errors
     /// As [`WeightFile::open`] and [`WeightFile::take`].

@@ -1,5 +1,6 @@
-//! AdamW (Loshchilov & Hutter 2019, "Decoupled Weight Decay Regularization"), in one pass over the memory where that is the
-//! host's: burn's own makes some fifteen, which on a CPU is most of a step of a small batch.
+//! AdamW (Loshchilov & Hutter 2019, "Decoupled Weight Decay Regularization"), in one pass over the
+//! memory where that is the host's: burn's own makes some fifteen, which on a CPU is most of a step
+//! of a small batch.
 
 use crate::kernels::vectorise;
 use burn::optim::{ModuleOptimizer, Optimizer, RecordState, StateSink, StateSource};

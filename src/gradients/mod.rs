@@ -7,13 +7,12 @@ use std::sync::OnceLock;
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Bytes, DType, Device, Tensor};
-use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::device::{guarded, halving, to_host};
 use crate::error::{Error, Result, caught};
-use crate::kernels::vectorise;
+use crate::kernels::kernel;
 
 pub use adamw::AdamW;
 
@@ -31,9 +30,10 @@ pub struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// `step` with this cut, or one that gives the device fewer images at once where it has no memory for them: first fewer pieces
-    /// side by side, which changes no figure; then smaller pieces, which changes the order of sums, and what a network that
-    /// normalises over a piece, or drops units of it by chance, makes of an image.
+    /// `step` with this cut, or one that gives the device fewer images at once where it has no
+    /// memory for them: first fewer pieces side by side, which changes no figure; then smaller
+    /// pieces, which changes the order of sums, and what a network that normalises over a piece, or
+    /// drops units of it by chance, makes of an image.
     ///
     /// # Errors
     /// Those of `step`; [`Error::OutOfMemory`] where one image is too much.
@@ -67,8 +67,8 @@ pub struct Sums<X> {
     pub others: Vec<X>,
 }
 
-/// Sums of what `work` measures on the pieces of a batch, and of their gradients: `shards` pieces side by side, one such row
-/// after the other, added in the order of the pieces.
+/// Sums of what `work` measures on the pieces of a batch, and of their gradients: `shards` pieces
+/// side by side, one such row after the other, added in the order of the pieces.
 ///
 /// # Errors
 /// The first of `work`'s; a batch without pieces.
@@ -85,7 +85,8 @@ pub fn in_pieces<M: Module + Send, P: Send, X: Send>(
     let mut pieces = pieces.into_iter().peekable();
     while pieces.peek().is_some() {
         let row = pieces.by_ref().take(shards.max(1)).map(|piece| (module.clone().fork(&device), piece));
-        for (measured, grads, other) in side_by_side(&device, row.collect(), |(module, piece)| work(module, piece))? {
+        for (measured, grads, other) in run_in_parallel(&device, row.collect(), |(module, piece)| work(module, piece))?
+        {
             match &mut sums {
                 None => sums = Some(Sums { measured, grads, others: vec![other] }),
                 Some(sums) => {
@@ -102,12 +103,12 @@ pub fn in_pieces<M: Module + Send, P: Send, X: Send>(
 /// Gradients of a loss [1] by the parameters of a module.
 pub fn gradients_of<M: Module>(loss: Tensor<1>, module: &M) -> GradientsParams {
     let mut grads = GradientsParams::from_grads(loss.backward(), module);
-    module.visit(&mut Straighten { grads: &mut grads });
+    module.visit(&mut MakeContiguous { grads: &mut grads });
     grads
 }
 
-/// Clips the global norm of `grads` to `limit`, where that is above 0. Returns the norm before; one that is not finite
-/// leaves the gradients as they are.
+/// Clips the global norm of `grads` to `limit`, where that is above 0. Returns the norm before; one
+/// that is not finite leaves the gradients as they are.
 ///
 /// # Errors
 /// When the device fails.
@@ -126,10 +127,11 @@ pub fn clip(module: &impl Module, grads: &mut GradientsParams, limit: f64) -> Re
     Ok(norm)
 }
 
-/// Runs `work` on every item at once, each on a thread of its own. Not on rayon's pool: burn's CPU kernels use that one
-/// while they hold the autodiff graph, and a stolen second piece would wait for the first for ever. What a piece's kernels divide
-/// among threads stays on the piece's own, for the others have theirs to do.
-fn side_by_side<I: Send, O: Send>(
+/// Runs `work` on every item at once, each on a thread of its own. Not on rayon's pool: burn's CPU
+/// kernels use that one while they hold the autodiff graph, and a stolen second piece would wait
+/// for the first for ever. What a piece's kernels divide among threads stays on the piece's own,
+/// for the others have theirs to do.
+fn run_in_parallel<I: Send, O: Send>(
     device: &Device,
     items: Vec<I>,
     work: impl Fn(I) -> Result<O> + Sync,
@@ -138,7 +140,7 @@ fn side_by_side<I: Send, O: Send>(
         return items.into_iter().map(work).collect();
     }
     std::thread::scope(|scope| {
-        let (work, pools) = (&work, lonely_pools());
+        let (work, pools) = (&work, single_thread_pools());
         let handles: Vec<_> = items
             .into_iter()
             .enumerate()
@@ -159,7 +161,7 @@ fn side_by_side<I: Send, O: Send>(
 }
 
 /// As many pools of one thread as the machine has cores, or none where it gives no threads.
-fn lonely_pools() -> &'static [ThreadPool] {
+fn single_thread_pools() -> &'static [ThreadPool] {
     static POOLS: OnceLock<Vec<ThreadPool>> = OnceLock::new();
     POOLS.get_or_init(|| {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -167,13 +169,13 @@ fn lonely_pools() -> &'static [ThreadPool] {
     })
 }
 
-/// Lays gradients out in memory as their parameters are. On the host, those of a transposed weight come transposed, and
-/// everything done with them would walk through the memory in strides.
-struct Straighten<'a> {
+/// Lays gradients out in memory as their parameters are. On the host, those of a transposed weight
+/// come transposed, and everything done with them would walk through the memory in strides.
+struct MakeContiguous<'a> {
     grads: &'a mut GradientsParams,
 }
 
-impl ModuleVisitor for Straighten<'_> {
+impl ModuleVisitor for MakeContiguous<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         let Some(grad) = self.grads.remove::<D>(param.id) else { return };
         let (device, dtype) = (grad.device(), grad.dtype());
@@ -209,7 +211,8 @@ impl ModuleVisitor for SquaredNorm<'_> {
             };
             return self.grads.register(param.id, Tensor::<D>::from_data(data, (&place.0, place.1)));
         }
-        // A sum of everything at once is added up as threads happen to end, where a card can: no two runs would be the same.
+        // A sum of everything at once is added up as threads happen to end, where a card can: no
+        // two runs would be the same.
         let square = (0..D).rev().fold(grad.clone().square(), Tensor::sum_dim).reshape([1]);
         self.grads.register(param.id, grad);
         self.total = Some(match self.total.take() {
@@ -219,24 +222,18 @@ impl ModuleVisitor for SquaredNorm<'_> {
     }
 }
 
-/// Σ x².
-fn squares(x: &[f32]) -> f64 {
-    struct Squares<'a>(&'a [f32]);
-    impl WithSimd for Squares<'_> {
-        type Output = f64;
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) -> f64 {
-            let (rows, rest) = self.0.as_chunks::<16>();
-            let mut sums = [0.0; 16];
-            for row in rows {
-                for (sum, x) in sums.iter_mut().zip(row) {
-                    *sum += f64::from(*x) * f64::from(*x);
-                }
+kernel! {
+    /// Σ x².
+    squares<T, S>(x: &'a [T]) -> f64 {
+        let (rows, rest) = x.as_chunks::<16>();
+        let mut sums = [0.0; 16];
+        for row in rows {
+            for (sum, x) in sums.iter_mut().zip(row) {
+                *sum += x.wide() * x.wide();
             }
-            sums.iter().sum::<f64>() + rest.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>()
         }
+        sums.iter().sum::<f64>() + rest.iter().map(|x| x.wide().powi(2)).sum::<f64>()
     }
-    vectorise(Squares(x))
 }
 
 struct Add<'a> {

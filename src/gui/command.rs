@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
-use crate::run::{Held, SPEC};
+use crate::run::{AnyRun, SPEC};
 use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::WorstBy;
@@ -202,7 +202,7 @@ pub enum Opened {
 
 /// Runs and an oracle among the paths go first; the rest are images.
 pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
-    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().map(described).partition(|path| Held::is(path));
+    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().map(described).partition(|path| AnyRun::is(path));
     let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_oracle(path));
     let mut opened: Vec<Opened> = runs.into_iter().map(Opened::Run).collect();
     opened.extend(oracles.into_iter().take(1).map(Opened::Oracle));

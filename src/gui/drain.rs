@@ -9,7 +9,7 @@ use super::prefs::{MAX_TAU, Sort};
 use super::selection::{Click, Source};
 use super::session::Effect;
 use super::{format, panels};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::oracle::world::Settings;
 
 /// Longest time spent on the engine's events before a frame is painted.
@@ -54,7 +54,7 @@ impl App {
                     self.prefs.fit(classes);
                 }
                 if !self.session.formats.contains(&self.prefs.products) {
-                    self.prefs.products = Products::F32;
+                    self.prefs.products = MatmulPrecision::F32;
                 }
                 self.wishes.forget();
                 if self.view.source == Source::Outside && self.session.external.is_none() {

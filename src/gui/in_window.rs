@@ -22,7 +22,7 @@ use super::prefs::Prefs;
 use super::reopen::Known;
 use crate::device::DeviceChoice;
 #[cfg(feature = "wgpu")]
-use crate::device::turns;
+use crate::device::queue_yield;
 use crate::error::{Error, Result};
 use crate::oracle::library;
 use crate::worker::Worker;
@@ -144,7 +144,7 @@ pub struct Running {
     engine: Rc<dyn Engine>,
     bell: Arc<Bell>,
     /// Pixels of the last frame.
-    #[cfg_attr(not(feature = "wgpu"), expect(dead_code, reason = "only a shared device has turns"))]
+    #[cfg_attr(not(feature = "wgpu"), expect(dead_code, reason = "only a shared device has queue_yield"))]
     size: Option<egui::Vec2>,
     /// How the window's surface was set up.
     #[cfg(feature = "wgpu")]
@@ -229,9 +229,9 @@ impl Running {
         }
         let size = ctx.content_rect().size() * ctx.pixels_per_point();
         if self.size.replace(size).is_some_and(|before| before != size) {
-            turns::take();
+            queue_yield::take();
         }
-        if !turns::frame() {
+        if !queue_yield::frame() {
             return;
         }
         ctx.request_repaint();
@@ -240,7 +240,7 @@ impl Running {
         let own = *self.surface.get_or_insert(now);
         let latency = if own.desired_maximum_frame_latency == Some(2) { 1 } else { 2 };
         let other = SurfaceConfig { desired_maximum_frame_latency: Some(latency), ..own };
-        frame.set_wgpu_surface_config(if turns::take_refusal() && now == own { other } else { own });
+        frame.set_wgpu_surface_config(if queue_yield::take_refusal() && now == own { other } else { own });
     }
 
     fn measure(&mut self, ctx: &egui::Context) {

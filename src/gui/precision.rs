@@ -8,6 +8,7 @@ use super::figures::Drawings;
 use super::panels::experiments::findings::{grid, one};
 use super::theme::Theme;
 use super::widgets::{empty_state, hint, on_its_way, on_top};
+use crate::units::Seed;
 use crate::validate::{ComparePrecision, IMAGES};
 use crate::worker::protocol::Outcome;
 
@@ -65,7 +66,11 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, running: bool) {
         let compare = ui.add_enabled(open && cx.prefs.tau > 0.0 && !running, button);
         let why = if running { "It is being compared." } else { "Open an oracle and choose a τ above 0 first." };
         if compare.on_disabled_hover_text(why).clicked() {
-            cx.commands.push(Command::task(ComparePrecision { images: IMAGES, settings: cx.prefs.settings() }));
+            cx.commands.push(Command::task(ComparePrecision {
+                images: IMAGES,
+                settings: cx.prefs.settings(),
+                seed: Seed(0),
+            }));
         }
         let copy = ui.add_enabled(open, egui::Button::new("Copy comparison as command"));
         let copy = copy.on_hover_text("The same on the command line").on_disabled_hover_text("Open an oracle first.");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::{DeviceChoice, Products};
+use crate::device::{DeviceChoice, MatmulPrecision};
 use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
@@ -141,7 +141,7 @@ pub struct Prefs {
     pub device_apart: bool,
     /// Format of the matrix products that draw samples: never that of the last time, nobody should start with it unawares.
     #[serde(skip)]
-    pub products: Products,
+    pub products: MatmulPrecision,
     /// Other machines' devices that were used, the last one first.
     pub machines: Vec<DeviceChoice>,
     /// Range of τ of the curve E(τ).
@@ -186,7 +186,7 @@ impl Default for Prefs {
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
             device_apart: false,
-            products: Products::F32,
+            products: MatmulPrecision::F32,
             machines: Vec::new(),
             tau_range: [0.2, 4.0],
             log_tau: true,

@@ -8,6 +8,7 @@ use super::background::Purpose;
 use super::command::Command;
 use super::command::RunCommand;
 use super::widgets::hint;
+use crate::data::dataset_formats;
 use crate::run::Format;
 
 /// Which path is asked for.
@@ -109,59 +110,61 @@ impl Prompt {
         }
     }
 
-    fn words(&self) -> (String, &'static str, &'static str) {
+    fn words(&self) -> (String, String, &'static str) {
         match self.kind {
             Kind::Open => (
                 "Open".into(),
-                "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world, the folder of a run in \
-                 the panel Experiments. Images, a folder \
-                 of images, IDX, CIFAR or .npz files are mapped into the open world and get their posteriors. Files \
-                 can also be dropped on the window.",
+                format!(
+                    "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world, the folder of a \
+                     run in the panel Experiments. Images, a folder of images, {} files are mapped into the open world and \
+                     get their posteriors. Files can also be dropped on the window.",
+                    dataset_formats()
+                ),
                 "Open",
             ),
             Kind::Save { images, look: true } => (
                 format!("Save {images} pictures"),
                 "With the look that is on: .png is a contact sheet, a folder gets one PNG an image. They have left the world, so \
-                 there is no .npz; switch the look off to save samples with their exact posteriors.",
+                 there is no .npz; switch the look off to save samples with their exact posteriors.".into(),
                 "Save",
             ),
             Kind::Save { images, .. } => (
                 format!("Save {images} samples"),
                 ".npz holds float images, labels and exact posteriors; .png is a contact sheet; a folder gets one PNG \
-                 an image.",
+                 an image.".into(),
                 "Save",
             ),
             Kind::SaveCurve => (
                 "Save the curve of Bayes errors".into(),
-                "Comma-separated: τ, E, its 95 % interval, ln E, method.",
+                "Comma-separated: τ, E, its 95 % interval, ln E, method.".into(),
                 "Save",
             ),
             Kind::SavePoints(_) => (
                 "Save the points of the plot".into(),
                 "Comma-separated, a line for every point with its 95 % interval; lines that begin with # say of which run, spec \
-                 and world.",
+                 and world.".into(),
                 "Save",
             ),
             Kind::SaveFigure(Format::Csv) => (
                 "Save the points of the figure".into(),
                 "Comma-separated, a line for every point with its interval; lines that begin with # are title, caption and where \
-                 the numbers come from.",
+                 the numbers come from.".into(),
                 "Save",
             ),
             Kind::SaveFigure(_) => (
                 "Save the figure".into(),
-                "With caption and where the numbers come from. SVG is a drawing for papers, PNG a picture of twice the size.",
+                "With caption and where the numbers come from. SVG is a drawing for papers, PNG a picture of twice the size.".into(),
                 "Save",
             ),
             Kind::SaveFigures => (
                 "Save all figures and tables".into(),
-                "Into this folder: every figure as SVG, PNG and CSV, every table as CSV, and figures.md, a page with all of them.",
+                "Into this folder: every figure as SVG, PNG and CSV, every table as CSV, and figures.md, a page with all of them.".into(),
                 "Save",
             ),
             Kind::SaveWalk => (
                 "Save the walk".into(),
                 ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
-                 eye. The 50/50 point comes last in both.",
+                 eye. The 50/50 point comes last in both.".into(),
                 "Save",
             ),
         }

@@ -20,7 +20,7 @@ use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::figure::{Figure, Illustrated, Look, Table};
 use crate::provenance::Made;
 use crate::run::hardness::{HardnessFolder, RankCorpora};
-use crate::run::{Format, RunExperiment, RunFolder, write_figures};
+use crate::run::{Format, RunExperiment, RunFolder, RunSettings, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
@@ -30,12 +30,12 @@ impl App {
         match command {
             RunCommand::Start(spec, folder) => {
                 self.show_run(&folder);
-                let job = Job::task(RunExperiment { spec: Some(*spec), folder });
+                let job = Job::task(RunExperiment { spec: Some(*spec), folder, settings: RunSettings::default() });
                 submit(self.engine.as_ref(), &mut self.session, job);
             }
             RunCommand::Resume(folder) => {
                 self.show_run(&folder);
-                let job = Job::task(RunExperiment { spec: None, folder });
+                let job = Job::task(RunExperiment { spec: None, folder, settings: RunSettings::default() });
                 submit(self.engine.as_ref(), &mut self.session, job);
             }
             RunCommand::CopyRanking(spec, folder) => {

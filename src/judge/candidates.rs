@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
-use super::course::{JudgeEvent, Stage};
-use super::{Note, Predictions, ReadOptions, Report, Truth, judge_watched};
+use super::progress::{JudgeEvent, Stage};
+use super::{Note, Predictions, ReadOptions, Report, Truth, judge};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
-use crate::classifier::{Asked, CheckpointClassifier, CheckpointOptions};
+use crate::classifier::{CheckpointClassifier, CheckpointOptions, ExpectedImages};
 use crate::data::{NpzImages, Split};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -45,10 +45,10 @@ pub enum Candidate {
 /// Answers of a network, log q [n, K], on images (NCHW).
 type Ask<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
 
-/// Judges models on a split of a dataset; networks are run on its images, those of the zoo on `device`.
+/// Judges models on a split of a dataset; runs networks on its images, the zoo's on `device`.
 ///
 /// # Errors
-/// When the dataset has no truth, predictions or a network do not fit it, or the caller stops; names the file.
+/// When the dataset has no truth, a model does not fit it, or the caller stops; names the file.
 pub fn assess(
     dataset: &Path,
     split: Split,
@@ -58,7 +58,7 @@ pub fn assess(
     events: &mut dyn Events<JudgeEvent>,
 ) -> Result<Report> {
     let mut hashing = |progress| events.emit(JudgeEvent { stage: Stage::Truth, progress });
-    let truth = Truth::open_watched(dataset, split, &mut hashing)?;
+    let truth = Truth::open(dataset, split, &mut hashing)?;
     let mut models = Vec::with_capacity(candidates.len());
     for (done, candidate) in candidates.iter().enumerate() {
         let stage = Stage::Reading(stem(candidate.path()));
@@ -66,7 +66,7 @@ pub fn assess(
         models.push(candidate.answers(&truth, device, events)?);
     }
     tell_apart(&mut models, candidates);
-    judge_watched(&truth, &models, seed, events)
+    judge(&truth, &models, seed, events)
 }
 
 impl Candidate {
@@ -91,7 +91,7 @@ impl Candidate {
             }
             Self::Checkpoint { path, options } => {
                 let images = images(truth)?;
-                let asked = Asked { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
+                let asked = ExpectedImages { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
                 let network = CheckpointClassifier::open(path, &asked, options, device)?;
                 let name = network.name.clone().unwrap_or_else(|| stem(path));
                 let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;

@@ -1,34 +1,34 @@
-//! A classifier of any framework against the Bayes limit: predictions in a file, the truth of an exported dataset, and what
-//! the difference is worth. No retraining, no link to the program that trained it.
+//! Judges a classifier of any framework against the Bayes limit, from a file of predictions and the
+//! truth of an exported dataset. No retraining, no link to the program that trained it.
 //!
-//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does the first three.
+//! [`Truth::open`] → [`Predictions::read`] → [`judge`] → [`write_report`]; [`assess`] does three.
 //!
 //! | file | what |
 //! |---|---|
-//! | `arrays` | what is needed of an array in a file |
+//! | `arrays` | matrices, integers and texts of arrays |
 //! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
 //! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
-//! | `candidates` | models as a user names them: prediction files, and networks that are run here: ONNX, checkpoints of the zoo |
-//! | `course` | how far a judgement is |
+//! | `candidates` | models to judge: prediction files, and networks run here (ONNX, checkpoints of the zoo) |
+//! | `progress` | events |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
-//! | `report`, `drawn`, `tables` | several models beside each other; the folder that is written |
+//! | `report`, `figures`, `tables` | several models compared; the folder of a report |
 
 use serde::{Deserialize, Serialize};
 
-use course::Course;
+use progress::Steps;
 
 use crate::error::{Error, Result};
-use crate::events::{Events, silent};
+use crate::events::Events;
 use crate::measure::{Bootstrap, Estimate};
 use crate::units::Seed;
 
 mod alarms;
 mod arrays;
 mod candidates;
-mod course;
-mod drawn;
+mod figures;
 mod predictions;
+mod progress;
 mod report;
 mod tables;
 #[cfg(test)]
@@ -42,9 +42,9 @@ pub use alarms::likelihood::Likelihood;
 pub use alarms::order::{Order, Rearranged};
 pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
 pub use candidates::{Candidate, assess};
-pub use course::{JudgeEvent, Stage};
-pub use drawn::figures;
+pub use figures::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions};
+pub use progress::{JudgeEvent, Stage};
 pub use report::write_report;
 pub use tables::tables;
 pub use truth::{Origin, PosteriorSource, Truth};
@@ -85,21 +85,9 @@ pub struct Pair {
 /// Judges models on the images of `truth`; intervals and shuffles come from `seed`.
 ///
 /// # Errors
-/// When there is no model, two have the same name, or the figures of one leave the finite numbers.
-pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed) -> Result<Report> {
-    judge_watched(truth, models, seed, &mut silent())
-}
-
-/// [`judge`], told how far it is.
-///
-/// # Errors
-/// As [`judge`], and when the caller stops.
-pub fn judge_watched(
-    truth: &Truth,
-    models: &[Predictions],
-    seed: Seed,
-    events: &mut dyn Events<JudgeEvent>,
-) -> Result<Report> {
+/// When there is no model, two have the same name, the figures of one leave the finite numbers, or
+/// the caller stops.
+pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed, events: &mut dyn Events<JudgeEvent>) -> Result<Report> {
     if models.is_empty() {
         return Err(Error::input("there are no predictions to judge"));
     }
@@ -108,12 +96,12 @@ pub fn judge_watched(
             return Err(Error::input(format!("two models are called {}; give each a name of its own", model.name)));
         }
     }
-    let mut course = Course::begin(events, Stage::Labels, 1)?;
+    let mut steps = Steps::begin(events, Stage::Labels, 1)?;
     let (bootstrap, labels) = (Bootstrap::new(seed), LabelCheck::of(truth));
-    course.step()?;
+    steps.step()?;
     let verdict = |model: &Predictions| {
-        let mut course = Course::begin(events, Stage::Measuring(model.name.clone()), Verdict::STEPS)?;
-        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut course)
+        let mut steps = Steps::begin(events, Stage::Measuring(model.name.clone()), Verdict::STEPS)?;
+        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut steps)
     };
     let verdicts = models.iter().map(verdict).collect::<Result<Vec<_>>>()?;
     let pairs = pairs(&verdicts, &bootstrap, events)?;
@@ -133,10 +121,10 @@ fn pairs(verdicts: &[Verdict], bootstrap: &Bootstrap, events: &mut dyn Events<Ju
     if each.is_empty() {
         return Ok(Vec::new());
     }
-    let mut course = Course::begin(events, Stage::Comparing, each.len())?;
+    let mut steps = Steps::begin(events, Stage::Comparing, each.len())?;
     let compared = |(a, b): (usize, usize)| {
         let pair = Pair::of(&verdicts[a], &verdicts[b], bootstrap);
-        course.step().map(|()| pair)
+        steps.step().map(|()| pair)
     };
     each.into_iter().map(compared).collect()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::drawn::provenance;
+use super::figures::provenance;
 use super::{Evaluated, Examined, LabelCheck, Pair, Report, Verdict, figures, tables};
 use crate::data::write_named;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ struct Document<'a> {
     pairs: &'a [Pair],
 }
 
-/// One model of it: what `evaluate --json` prints, and what is behind the alarms.
+/// One model of it: the output of `evaluate --json`, and the tests behind the alarms.
 #[derive(Serialize)]
 struct Model<'a> {
     #[serde(flatten)]
@@ -33,8 +33,8 @@ struct Model<'a> {
     worst_gap: &'a [super::WorstImage],
 }
 
-/// Writes `report.md`, `report.json`, and every figure (SVG, CSV) and table (CSV) into `folder`, each file atomically; the
-/// page comes last. The files written.
+/// Writes `report.md`, `report.json`, and every figure (SVG, CSV) and table (CSV) into `folder`,
+/// each file atomically and the page last. Returns the files written.
 ///
 /// # Errors
 /// Names the file that cannot be written.

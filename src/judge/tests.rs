@@ -1,4 +1,4 @@
-//! Against an independent computation with numpy (tests/reference/judge/make.py), and the folder of a report.
+//! Against numpy (tests/reference/judge/make.py), and the folder of a report.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::*;
 use crate::data::Split;
-use crate::events::Progress;
+use crate::events::{Progress, silent};
 
 fn reference() -> PathBuf {
     std::path::absolute("tests/reference/judge").unwrap()
 }
 
 pub(super) fn truth() -> Truth {
-    Truth::open(&reference().join("dataset"), Split::Test).unwrap()
+    Truth::open(&reference().join("dataset"), Split::Test, &mut silent()).unwrap()
 }
 
 fn expected() -> Value {
@@ -29,7 +29,7 @@ fn read(name: &str, truth: &Truth) -> Predictions {
     Predictions::read(&reference().join(name), truth, &ReadOptions::default()).unwrap()
 }
 
-/// A truth of `n` images and `k` classes whose logits are normal with standard deviation `spread`, labels drawn from it.
+/// A truth of `n` images and `k` classes: normal logits of deviation `spread`, labels drawn.
 pub(super) fn toy(n: usize, k: usize, spread: f64, seed: Seed) -> Truth {
     let mut rng = seed.rng(0);
     let normal = |rng: &mut rand_chacha::ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
@@ -69,21 +69,9 @@ fn near(found: f64, expected: &Value, tolerance: f64, what: &str) {
 
 fn agrees(name: &str, verdict: &Verdict, expected: &Value) {
     let found = serde_json::to_value(verdict.evaluated()).unwrap();
-    for figure in [
-        "n",
-        "cross_entropy",
-        "aleatoric",
-        "epistemic",
-        "error",
-        "bayes_error",
-        "gap",
-        "ece",
-        "exact_calibration_error",
-        "expected_error",
-        "label_gap",
-        "bayes_label_error",
-        "nll",
-    ] {
+    let figures = "n cross_entropy aleatoric epistemic error bayes_error gap ece \
+                   exact_calibration_error expected_error label_gap bayes_label_error nll";
+    for figure in figures.split_whitespace() {
         near(found[figure].as_f64().unwrap(), &expected[figure], 1e-9, &format!("{name}: {figure}"));
     }
     let Examined { hits, likelihood, order, .. } = &verdict.examined;
@@ -101,25 +89,16 @@ fn agrees(name: &str, verdict: &Verdict, expected: &Value) {
     assert_eq!(Value::from(worst), expected["worst_kl"]);
 }
 
-const FILES: [&str; 9] = [
-    "logits.npz",
-    "probs.npy",
-    "half.npz",
-    "names.csv",
-    "pandas_index.csv",
-    "plain.csv",
-    "columns.parquet",
-    "frame_index.parquet",
-    "list.parquet",
-];
+const FILES: &str = "logits.npz probs.npy half.npz names.csv pandas_index.csv \
+                     plain.csv columns.parquet frame_index.parquet list.parquet";
 
 #[test]
 fn every_format_gives_the_figures_of_numpy() {
     let (truth, expected) = (truth(), expected());
     assert_eq!(truth.source, PosteriorSource::LogLikelihoods);
-    for name in FILES {
+    for name in FILES.split_whitespace() {
         let model = read(name, &truth);
-        let report = judge(&truth, &[model], Seed(1)).unwrap();
+        let report = judge(&truth, &[model], Seed(1), &mut silent()).unwrap();
         agrees(name, &report.models[0], &expected[name]);
         assert!(report.models[0].alarms().is_empty(), "{name}: {:?}", report.models[0].alarms());
     }
@@ -161,7 +140,7 @@ fn altered(change: impl Fn(&mut Value)) -> (tempfile::TempDir, Result<Truth>) {
     change(&mut manifest);
     let text = manifest.to_string();
     crate::data::write_atomically(&folder.path().join("dataset.json"), |f| f.write_all(text.as_bytes())).unwrap();
-    let truth = Truth::open(folder.path(), Split::Test);
+    let truth = Truth::open(folder.path(), Split::Test, &mut silent());
     (folder, truth)
 }
 
@@ -170,7 +149,7 @@ fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
     let (_folder, stored) = altered(|m| drop(m.as_object_mut().unwrap().remove("prior")));
     let stored = stored.unwrap();
     assert_eq!(stored.source, PosteriorSource::Stored);
-    let report = judge(&stored, &[read("logits.npz", &stored)], Seed(1)).unwrap();
+    let report = judge(&stored, &[read("logits.npz", &stored)], Seed(1), &mut silent()).unwrap();
     agrees("stored", &report.models[0], &expected()["stored"]);
     let refusals: [(Change<'_>, &str); 5] = [
         (&|m| m["prior"] = serde_json::json!([]), "prior or T"),
@@ -184,7 +163,7 @@ fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
         let error = truth.unwrap_err().to_string();
         assert!(error.contains(cause), "{error}");
     }
-    let missing = Truth::open(&reference(), Split::Test).unwrap_err().to_string();
+    let missing = Truth::open(&reference(), Split::Test, &mut silent()).unwrap_err().to_string();
     assert!(missing.contains("test.npz"), "{missing}");
 }
 
@@ -237,7 +216,7 @@ fn a_report_is_a_complete_folder() {
     other.name = "tempered <b>".into();
     let tempered: Vec<f64> = other.log_q.iter().map(|l| 0.5 * l).collect();
     other.log_q = crate::measure::log_softmax(&tempered, 4);
-    let report = judge(&truth, &[read("logits.npz", &truth), other], Seed(1)).unwrap();
+    let report = judge(&truth, &[read("logits.npz", &truth), other], Seed(1), &mut silent()).unwrap();
     let pair = &report.pairs[0];
     let difference = report.models[0].measured.cross_entropy.value - report.models[1].measured.cross_entropy.value;
     assert!((pair.cross_entropy.value - difference).abs() < 1e-12 && pair.error.value == 0.0);
@@ -258,8 +237,8 @@ fn a_report_is_a_complete_folder() {
         assert!(path.extension().unwrap() != "csv" || text.contains(&truth.origin.dataset_sha256), "{path:?}");
         assert!(!text.contains("NaN"), "{path:?}");
     }
-    assert!(judge(&truth, &[], Seed(1)).is_err());
-    let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1));
+    assert!(judge(&truth, &[], Seed(1), &mut silent()).is_err());
+    let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1), &mut silent());
     assert!(twice.unwrap_err().to_string().contains("plain"));
 }
 

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::arrays::{integers, matrix};
 use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
 use crate::error::{Error, Result, check_name};
-use crate::events::{Events, Progress, silent};
+use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
 use crate::units::ClassId;
 
-/// How far stored posteriors may be from those of the stored log-likelihoods before the manifest is not believed.
+/// Largest difference between stored posteriors and those of the stored log-likelihoods.
 const SAME: f64 = 1e-4;
 /// How far a row of stored posteriors may be from adding up to 1.
 const NORMALISED: f64 = 1e-3;
@@ -23,7 +23,7 @@ const NORMALISED: f64 = 1e-3;
 pub enum PosteriorSource {
     /// Computed in float64 from `logp`, the prior and the smoothing T of the manifest.
     LogLikelihoods,
-    /// The float32 array `posterior`, normalised in float64: the manifest does not tell prior and T, or there is no `logp`.
+    /// The normalised float32 array `posterior`: without `logp`, or without prior and T.
     Stored,
 }
 
@@ -98,21 +98,15 @@ impl Origin {
 }
 
 impl Truth {
-    /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (the manifest beside it is used where there
-    /// is one). The images are hashed but never held in memory.
+    /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (with the manifest
+    /// beside it, if any). The images are hashed but never held in memory; `events` gets the bytes
+    /// hashed.
     ///
     /// # Errors
-    /// Names the file and the cause: arrays that are missing or disagree, labels that are no classes, a manifest that is not
-    /// JSON, whose hash is not that of the archive, or whose prior and T do not lead to the stored posteriors.
-    pub fn open(path: &Path, split: Split) -> Result<Self> {
-        Self::open_watched(path, split, &mut silent())
-    }
-
-    /// [`Self::open`], told how many bytes of the archive are hashed.
-    ///
-    /// # Errors
-    /// As [`Self::open`], and when the caller stops.
-    pub fn open_watched(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
+    /// Names the file and the cause: arrays that are missing or disagree, labels that are no
+    /// classes, a manifest that is not JSON, whose hash is not that of the archive, or whose prior
+    /// and T do not lead to the stored posteriors; or when the caller stops.
+    pub fn open(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
         let archive = archive(path, &split.to_string());
         let manifest = Manifest::beside(&archive)?;
         let dataset_sha256 = sha256_of_file(&archive, events)?;
@@ -146,7 +140,7 @@ impl Truth {
         self.labels.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }

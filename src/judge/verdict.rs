@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::alarms::{self, Alarm, Examined, LabelCheck, examine};
-use super::course::Course;
+use super::progress::Steps;
 use super::{Kind, Note, Predictions, Truth};
 use crate::error::Result;
-use crate::measure::{Bootstrap, Estimate, Measured, PerImage};
+use crate::measure::{Bootstrap, Estimate, Measured, PerImage, argmax};
 use crate::units::{ClassId, Seed};
 
 /// Images kept among the worst.
@@ -31,8 +31,8 @@ pub struct Verdict {
     pub bayes_error: Estimate,
     /// Error of the Bayes decision against the drawn labels (Wilson).
     pub bayes_label_error: Estimate,
-    /// The model's error less that of the Bayes decision, both against the drawn labels, paired by image. May be negative:
-    /// the labels are noisy.
+    /// The model's error less that of the Bayes decision, both against the drawn labels, paired by
+    /// image. May be negative: the labels are noisy.
     pub label_gap: Estimate,
     /// Gaps of each class, by drawn label.
     pub per_class: Vec<ClassGap>,
@@ -88,7 +88,7 @@ pub struct WorstImage {
     pub q: Vec<f64>,
 }
 
-/// What `evaluate --json` prints of a model: nats and fractions, with 95 % intervals beside.
+/// The output of `evaluate --json` for a model: nats and fractions, and 95 % intervals.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluated {
     /// Name of the model.
@@ -127,33 +127,25 @@ pub struct Evaluated {
     pub notes: Vec<String>,
 }
 
-/// The most probable class, the first of equals.
-fn decide(p: &[f64]) -> ClassId {
-    (1..p.len()).fold(0, |best, y| if p[y] > p[best] { y } else { best })
-}
-
 impl Verdict {
     /// Steps of [`Self::of`].
     pub(super) const STEPS: usize = 3 + alarms::STEPS;
 
-    /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of the shuffles; every step is told to
-    /// `course`.
-    ///
-    /// # Errors
-    /// Those of [`PerImage::extend`] and [`PerImage::measured`], and when the caller stops.
+    /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of
+    /// the shuffles; `progress` reports every step.
     pub(super) fn of(
         truth: &Truth,
         labels: &LabelCheck,
         model: &Predictions,
         bootstrap: &Bootstrap,
         seed: Seed,
-        course: &mut Course<'_>,
+        steps: &mut Steps<'_>,
     ) -> Result<Self> {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, &model.log_q, &truth.labels)?;
         let measured = images.measured(bootstrap)?;
-        course.step()?;
-        let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(decide).collect();
+        steps.step()?;
+        let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(argmax).collect();
         let miss = |decision: &[ClassId], i: usize| f64::from(u8::from(decision[i] != truth.labels[i]));
         let n = truth.len();
         let paired: Vec<f64> = (0..n).map(|i| miss(&images.decision, i) - miss(&bayes, i)).collect();
@@ -175,10 +167,10 @@ impl Verdict {
             q: model.log_q[i * truth.classes..(i + 1) * truth.classes].iter().map(|log_q| log_q.exp()).collect(),
         };
         let label_gap = bootstrap.mean(&paired);
-        course.step()?;
+        steps.step()?;
         let per_class = per_class(truth, &measured, &lost, bootstrap);
-        course.step()?;
-        let examined = examine(truth, labels, &model.log_q, &images, seed, course)?;
+        steps.step()?;
+        let examined = examine(truth, labels, &model.log_q, &images, seed, steps)?;
         let mut notes = model.notes.clone();
         notes.extend(infinite(truth, model));
         Ok(Self {
@@ -187,10 +179,7 @@ impl Verdict {
             kind: model.kind,
             notes,
             bayes_error: measured.bayes_accuracy.complement(),
-            bayes_label_error: Estimate {
-                value: missed as f64 / n as f64,
-                interval: crate::measure::wilson(missed, n),
-            },
+            bayes_label_error: Estimate::proportion(missed, n),
             label_gap,
             per_class,
             worst_kl: images.worst(WORST).into_iter().map(worst).collect(),
@@ -252,7 +241,7 @@ fn per_class(truth: &Truth, measured: &Measured, lost: &[f64], bootstrap: &Boots
     (0..truth.classes).map(of).collect()
 }
 
-/// What has to be said where a raised zero hides an infinite loss.
+/// The note that a raised zero hides an infinite loss.
 fn infinite(truth: &Truth, model: &Predictions) -> Option<Note> {
     let possible: Vec<usize> = model.clamped.iter().copied().filter(|&at| truth.posterior[at] > 0.0).collect();
     let mut images: Vec<usize> = possible.iter().map(|at| at / truth.classes).collect();

@@ -1,4 +1,5 @@
-//! The functions of one variable that a TarFlow needs, as branch-free polynomials: e^x and GELU(x) = x Φ(x).
+//! The functions of one variable that a TarFlow needs, as branch-free polynomials: e^x and GELU(x)
+//! = x Φ(x).
 
 use pulp::Simd;
 
@@ -80,7 +81,8 @@ pub fn exp_f32<S: Simd>(x: f32) -> f32 {
     polynomial::<f32, S>(r, &EXP_F32) * power(half) * power(bits.wrapping_sub(half))
 }
 
-/// GELU as relu(x) − u Φ(−u), u = |x|: what is approximated is small wherever x is large, and so is its error.
+/// GELU as relu(x) − u Φ(−u), u = |x|: what is approximated is small wherever x is large, and so is
+/// its error.
 #[inline(always)]
 pub fn gelu_f32<S: Simd>(x: f32) -> f32 {
     let u = at_most(x.abs(), 5.6);

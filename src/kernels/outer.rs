@@ -1,41 +1,26 @@
 //! Products of a transposed factor, summed over rows.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
+use rayon::prelude::*;
 
-use super::product::{ACROSS, store_beginning};
-use super::{Buffer, Real, vectorise};
-
-/// `sums` [some columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of rows: those columns of a from `first` on
-/// that `sums` has rows for; `room` is scratch.
-pub fn add_transposed_product<T: Real>(
-    a: &[T],
-    b: &[T],
-    columns: [usize; 2],
-    first: usize,
-    sums: &mut [T],
-    room: &mut Buffer<T>,
-) {
-    vectorise(Outer { a, b, columns, first, sums, room });
-}
+use super::product::{ACROSS, WORTH_A_THREAD, store_beginning};
+use super::{Buffer, Real, kernel};
 
 /// Rows of a and b added at a time, so that a panel of b stays in the nearest cache.
 const OUTER_ROWS: usize = 256;
 
-struct Outer<'a, T> {
-    a: &'a [T],
-    b: &'a [T],
-    columns: [usize; 2],
-    first: usize,
-    sums: &'a mut [T],
-    room: &'a mut Buffer<T>,
-}
-
-impl<T: Real> WithSimd for Outer<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { a, b, columns: [m, n], first: left, sums, room } = self;
+kernel! {
+    /// `sums` [some columns of a, columns of b] += aᵀ·b for `a` and `b` with the same number of
+    /// rows: the columns of a from `first` on that `sums` has rows for. `room` is scratch.
+    pub add_transposed_product<T, S, simd>(
+        a: &'a [T],
+        b: &'a [T],
+        columns: [usize; 2],
+        first: usize,
+        sums: &'a mut [T],
+        room: &'a mut Buffer<T>,
+    ) {
+        let ([m, n], left) = (columns, first);
         if m == 0 || n == 0 {
             return;
         }
@@ -98,4 +83,37 @@ fn outer_tile<T: Real, S: Simd, const ROWS: usize>(
         out[0] = T::plus(simd, out[0], sums[i][0]);
         out[1] = T::plus(simd, out[1], sums[i][1]);
     }
+}
+
+/// `sums` [place, inputs, outputs] += Σ over pairs of positions (of x, of y) of a place:
+/// x [.., rows, inputs]ᵀ · y [.., rows, outputs]. Divided among all threads.
+pub fn add_outer_products<T: Real>(
+    (x, inputs): (&[T], usize),
+    (y, outputs): (&[T], usize),
+    rows: usize,
+    pairs: &[Vec<(usize, usize)>],
+    sums: &mut [T],
+) {
+    if inputs * outputs == 0 {
+        return;
+    }
+    let threads = rayon::current_num_threads();
+    let work = |room: &mut Buffer<T>, place: usize, first: usize, sums: &mut [T]| {
+        for &(from, to) in &pairs[place] {
+            let x = &x[from * rows * inputs..][..rows * inputs];
+            let y = &y[to * rows * outputs..][..rows * outputs];
+            add_transposed_product(x, y, [inputs, outputs], first, sums, room);
+        }
+    };
+    if threads == 1 || rows * inputs * outputs < WORTH_A_THREAD {
+        let mut room = Buffer::default();
+        sums.chunks_mut(inputs * outputs).enumerate().for_each(|(place, sums)| work(&mut room, place, 0, sums));
+        return;
+    }
+    // Tiles are of eight inputs; every thread finds a few pieces.
+    let piece = inputs.div_ceil((4 * threads).div_ceil(pairs.len().max(1))).next_multiple_of(8);
+    sums.par_chunks_mut(inputs * outputs).enumerate().for_each(|(place, sums)| {
+        let pieces = sums.par_chunks_mut(piece * outputs).enumerate();
+        pieces.for_each_init(Buffer::default, |room, (index, sums)| work(room, place, index * piece, sums));
+    });
 }

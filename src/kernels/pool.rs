@@ -1,4 +1,5 @@
-//! Room that is used again: fresh memory costs a page fault for every 4 KiB, as long as the work of a small pass.
+//! Room that is used again: fresh memory costs a page fault for every 4 KiB, as long as the work of
+//! a small pass.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};

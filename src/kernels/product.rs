@@ -1,16 +1,36 @@
-//! Matrix products with packed weights. Every number of a result is one sum in the order of the inputs, whatever else is
-//! computed beside it: rows come out the same in whatever batch they stand.
+//! Matrix products with packed weights. Every number of a result is one sum in the order of the
+//! inputs, whatever else is computed beside it: rows come out the same in whatever batch they
+//! stand.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::{Buffer, Real, vectorise};
+use super::{Buffer, Real, kernel, vectorise};
 
 /// Registers side by side in a tile of the result.
 pub(super) const ACROSS: usize = 2;
 
 /// Products and additions below which a second thread costs more than it saves.
 pub const WORTH_A_THREAD: usize = 1 << 18;
+
+/// Rows of the result that one thread makes at a time: enough to share a pass over the weights.
+const BLOCK: usize = 64;
+
+/// Which threads work on a kernel. No result depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Threads {
+    /// The calling one: the caller has divided the images already.
+    One,
+    /// All of rayon's pool.
+    All,
+}
+
+impl Threads {
+    /// Whether there is more than one.
+    pub fn several(self) -> bool {
+        self == Self::All && rayon::current_num_threads() > 1
+    }
+}
 
 /// Columns of a tile.
 fn tile_width<T: Real>() -> usize {
@@ -25,7 +45,8 @@ fn tile_width<T: Real>() -> usize {
     vectorise(Width::<T>(std::marker::PhantomData))
 }
 
-/// Some matrices [inputs, outputs], one for each place, in panels of as many outputs as a tile of the product is wide.
+/// Some matrices [inputs, outputs], one for each place, in panels of as many outputs as a tile of
+/// the product is wide.
 #[derive(Debug, Default)]
 pub struct Panels<T> {
     places: usize,
@@ -41,33 +62,26 @@ pub struct Panels<T> {
 }
 
 impl<T: Real> Panels<T> {
-    /// One matrix whose entry for an input and an output is `at(input, output)`, and what is added to every output.
-    pub fn of(inputs: usize, outputs: usize, at: impl Fn(usize, usize) -> T, bias: impl Fn(usize) -> T) -> Self {
+    /// One matrix from `weight` [outputs, inputs], and `bias` [outputs].
+    pub fn new(weight: &[T], bias: &[T]) -> Self {
         let mut panels = Self::default();
-        panels.size(1, inputs, outputs);
-        for output in 0..outputs {
-            panels.bias[output] = bias(output);
-            for input in 0..inputs {
-                let entry = panels.entry(input, output);
-                panels.data[entry] = at(input, output);
-            }
-        }
+        panels.set(weight, bias, Threads::One);
         panels
     }
 
-    /// Where an entry of the only matrix lies.
-    fn entry(&self, input: usize, output: usize) -> usize {
-        ((output / self.width) * self.inputs + input) * self.width + output % self.width
+    /// Other numbers for [`Self::new`], in the memory of earlier ones.
+    pub fn set(&mut self, weight: &[T], bias: &[T], threads: Threads) {
+        let (outputs, inputs) = (bias.len(), weight.len() / bias.len().max(1));
+        self.size(1, inputs, outputs);
+        self.fill(weight, |_, input| input, inputs, threads);
+        self.set_bias(bias);
     }
 
-    /// One entry of the only matrix.
-    pub fn at(&self, input: usize, output: usize) -> T {
-        self.data[self.entry(input, output)]
-    }
-
-    /// The only matrix transposed, without bias.
-    pub fn transposed(&self) -> Self {
-        Self::of(self.outputs, self.inputs, |input, output| self.at(output, input), |_| T::ZERO)
+    /// Sets `into` to the only matrix transposed, without bias.
+    pub fn transpose_into(&self, into: &mut Self, threads: Threads) {
+        into.size(1, self.outputs, self.inputs);
+        let start = |_, output: usize| (output / self.width) * self.inputs * self.width + output % self.width;
+        into.fill(&self.data, start, self.width, threads);
     }
 
     /// `out` [rows, outputs] = `a` [rows, inputs] · the only matrix + bias.
@@ -86,8 +100,7 @@ impl<T: Real> Panels<T> {
             return;
         }
         let rows = (a.len() / self.inputs).min(out.len() / self.outputs);
-        let strides = Strides { rows: self.inputs, out: self.outputs };
-        multiply(&[Term { rows: a, place: 0 }], self, strides, &mut out[..rows * self.outputs], add);
+        multiply(&[Term { rows: a, place: 0 }], self, &mut out[..rows * self.outputs], add);
     }
 
     /// Makes room; what was there is lost.
@@ -106,8 +119,9 @@ impl<T: Real> Panels<T> {
         }
     }
 
-    /// Sets every entry: those of an input of a place are `step` apart in `values` from `start(place, input)` on.
-    pub fn fill(&mut self, values: &[T], start: impl Fn(usize, usize) -> usize + Sync, step: usize) {
+    /// Sets every entry: those of an input of a place are `step` apart in `values` from
+    /// `start(place, input)` on.
+    pub fn fill(&mut self, values: &[T], start: impl Fn(usize, usize) -> usize + Sync, step: usize, threads: Threads) {
         let (places, inputs, outputs, width) = (self.places, self.inputs, self.outputs, self.width);
         let panel_len = (places * inputs * width).max(1);
         let fill = |(index, panel): (usize, &mut [T])| {
@@ -121,32 +135,10 @@ impl<T: Real> Panels<T> {
                 }
             }
         };
-        if places * inputs * outputs < WORTH_A_THREAD {
+        if !threads.several() || places * inputs * outputs < WORTH_A_THREAD {
             self.data.chunks_exact_mut(panel_len).enumerate().for_each(fill);
         } else {
             self.data.par_chunks_exact_mut(panel_len).enumerate().for_each(fill);
-        }
-    }
-
-    /// Sets the matrix of the only place by its rows.
-    pub fn set_rows<'a>(&mut self, row: impl Fn(usize) -> &'a [T]) {
-        let (inputs, outputs, width) = (self.inputs, self.outputs, self.width);
-        for (index, panel) in self.data.chunks_exact_mut((inputs * width).max(1)).enumerate() {
-            let (first, used) = (index * width, width.min(outputs - index * width));
-            for (input, to) in panel.chunks_exact_mut(width).enumerate() {
-                to[..used].copy_from_slice(&row(input)[first..][..used]);
-            }
-        }
-    }
-
-    /// Sets the matrix of the only place by its columns, and multiplies it.
-    pub fn set_columns<'a>(&mut self, column: impl Fn(usize) -> &'a [T], factor: T) {
-        let (inputs, outputs, width) = (self.inputs, self.outputs, self.width);
-        for (index, panel) in self.data.chunks_exact_mut((inputs * width).max(1)).enumerate() {
-            for (place, output) in (0..width).zip(index * width..outputs) {
-                let to = panel[place..].iter_mut().step_by(width);
-                to.zip(column(output)).for_each(|(to, from)| *to = factor * *from);
-            }
         }
     }
 
@@ -159,56 +151,35 @@ impl<T: Real> Panels<T> {
 /// Rows of one factor, and the place whose matrix is the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Term<'a, T> {
-    /// The first rows of the result are made of the first of these, each of as many numbers as the matrix has rows.
+    /// [rows, inputs]: the first row of the result is made of the first of these.
     pub rows: &'a [T],
     /// Which matrix.
     pub place: usize,
 }
 
-/// Where a product reads and writes.
-#[derive(Debug, Clone, Copy)]
-pub struct Strides {
-    /// Numbers from row to row of a term.
-    pub rows: usize,
-    /// Numbers from row to row of the result.
-    pub out: usize,
-}
-
-/// `out` (+)= Σ over `terms` of rows · matrix + bias, for as many rows as `out` has.
-pub fn multiply<T: Real>(terms: &[Term<'_, T>], panels: &Panels<T>, strides: Strides, out: &mut [T], add: bool) {
-    vectorise(Multiply { terms, panels, strides, out, add });
-}
-
-struct Multiply<'a, T> {
-    terms: &'a [Term<'a, T>],
-    panels: &'a Panels<T>,
-    strides: Strides,
-    out: &'a mut [T],
-    add: bool,
-}
-
-impl<T: Real> WithSimd for Multiply<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { terms, panels, strides, out, add } = self;
+kernel! {
+    /// `out` (+)= Σ over `terms` of rows · matrix + bias, for as many rows as `out` has.
+    pub multiply<T, S, simd>(
+        terms: &'a [Term<'a, T>],
+        panels: &'a Panels<T>,
+        out: &'a mut [T],
+        add: bool,
+    ) {
         let Panels { places, inputs, outputs, width, data, bias } = panels;
         if *inputs == 0 || *outputs == 0 {
             return;
         }
-        // The last row may end with its last number.
-        let rows = (out.len() + strides.out - outputs) / strides.out;
+        let rows = out.len() / outputs;
         let all = data.chunks_exact(places * inputs * width).zip(bias.chunks_exact(*width));
         for (index, (panel, bias)) in all.enumerate() {
-            let tile = Tile { simd, terms, panel, bias, inputs: *inputs, strides, add };
+            let tile = Tile { simd, terms, panel, bias, inputs: *inputs, outputs: *outputs, add };
             let (first, mut row) = (index * width, 0);
             let used = (*width).min(outputs - first);
             // As many rows at a time as their sums find registers.
             macro_rules! tiles {
                 ($($rows:literal)*) => {$(
                     while rows - row >= $rows {
-                        tile.rows::<$rows>(row, &mut out[row * strides.out + first..], used);
+                        tile.rows::<$rows>(row, &mut out[row * outputs + first..], used);
                         row += $rows;
                     }
                 )*};
@@ -221,6 +192,40 @@ impl<T: Real> WithSimd for Multiply<'_, T> {
     }
 }
 
+/// `out` [position, rows, outputs] (+)= Σ over the terms of a position, named by place and position
+/// of `x` [.., rows, inputs]. Divided among all threads.
+pub fn multiply_all<T: Real>(
+    x: &[T],
+    rows: usize,
+    terms: impl Fn(usize) -> Vec<(usize, usize)> + Sync,
+    panels: &Panels<T>,
+    out: &mut [T],
+    add: bool,
+) {
+    let (inputs, outputs) = (panels.inputs, panels.outputs);
+    let threads = rayon::current_num_threads();
+    let positions = out.len() / (rows * outputs).max(1);
+    // Where there are few positions, their rows are divided among threads too.
+    let size = if threads == 1 || positions >= 8 * threads { rows } else { BLOCK.min(rows) };
+    let work = |(position, out): (usize, &mut [T])| {
+        let terms = terms(position);
+        let block = |(index, out): (usize, &mut [T])| {
+            let first = index * size * inputs;
+            let term = |&(place, source): &(usize, usize)| Term { rows: &x[source * rows * inputs + first..], place };
+            multiply(&terms.iter().map(term).collect::<Vec<_>>(), panels, out, add);
+        };
+        match size == rows {
+            true => block((0, out)),
+            false => out.par_chunks_mut(size * outputs).enumerate().for_each(block),
+        }
+    };
+    if threads == 1 || x.len() * outputs < WORTH_A_THREAD {
+        out.chunks_mut((rows * outputs).max(1)).enumerate().for_each(work);
+    } else {
+        out.par_chunks_mut((rows * outputs).max(1)).enumerate().for_each(work);
+    }
+}
+
 /// One panel at work.
 struct Tile<'a, T, S> {
     simd: S,
@@ -228,7 +233,7 @@ struct Tile<'a, T, S> {
     panel: &'a [T],
     bias: &'a [T],
     inputs: usize,
-    strides: Strides,
+    outputs: usize,
     add: bool,
 }
 
@@ -242,7 +247,7 @@ impl<T: Real, S: Simd> Tile<'_, T, S> {
             let (matrix, _) = T::vectors::<S>(&self.panel[term.place * size..][..size]).as_chunks::<ACROSS>();
             let mut rows = [&term.rows[..0]; ROWS];
             for (i, row) in rows.iter_mut().enumerate() {
-                *row = &term.rows[(first + i) * self.strides.rows..][..matrix.len()];
+                *row = &term.rows[(first + i) * self.inputs..][..matrix.len()];
             }
             for (k, b) in matrix.iter().enumerate() {
                 for i in 0..ROWS {
@@ -259,10 +264,10 @@ impl<T: Real, S: Simd> Tile<'_, T, S> {
             *sums = [T::plus(simd, sums[0], b0), T::plus(simd, sums[1], b1)];
         }
         if used < self.bias.len() {
-            return store_beginning::<T, S, ROWS>(sums, out, self.strides.out, used, self.add);
+            return store_beginning::<T, S, ROWS>(sums, out, self.outputs, used, self.add);
         }
         for i in 0..ROWS {
-            let out = T::vectors_mut::<S>(&mut out[i * self.strides.out..][..used]);
+            let out = T::vectors_mut::<S>(&mut out[i * self.outputs..][..used]);
             out[0] = if self.add { T::plus(simd, out[0], sums[i][0]) } else { sums[i][0] };
             out[1] = if self.add { T::plus(simd, out[1], sums[i][1]) } else { sums[i][1] };
         }

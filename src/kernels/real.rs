@@ -144,8 +144,9 @@ macro_rules! vector_operations {
         }
         #[inline(always)]
         fn fused<S: Simd>(a: Self, b: Self, c: Self) -> Self {
-            // Every instruction set with vector registers that pulp chooses from has fused multiply-add; elsewhere its
-            // emulation costs a hundred times more than the rounding it saves.
+            // Every instruction set with vector registers that pulp chooses from has fused
+            // multiply-add; elsewhere its emulation costs a hundred times more than the rounding it
+            // saves.
             if S::$lanes > 1 { a.mul_add(b, c) } else { a * b + c }
         }
     };

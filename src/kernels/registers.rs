@@ -1,11 +1,13 @@
-//! The widest registers this machine has (AVX-512, AVX2 with FMA, NEON, or none), chosen when the program runs.
+//! The widest registers this machine has (AVX-512, AVX2 with FMA, NEON, or none), chosen when the
+//! program runs.
 
 use std::sync::OnceLock;
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Runs a kernel with the best instructions of this machine, or with those that the environment variable `BAYESCOPE_SIMD`
-/// names (`avx2`, `portable`), for measuring. All that `with_simd` calls must be `#[inline(always)]`.
+/// Runs a kernel with the best instructions of this machine, or with those that the environment
+/// variable `BAYESCOPE_SIMD` names (`avx2`, `portable`), for measuring. All that `with_simd` calls
+/// must be `#[inline(always)]`.
 pub fn vectorise<K: WithSimd>(kernel: K) -> K::Output {
     match asked() {
         Asked::Best => Arch::new().dispatch(kernel),
@@ -35,8 +37,8 @@ fn asked() -> Asked {
     })
 }
 
-/// Settles on the kernels without vector instructions, whatever `BAYESCOPE_SIMD` asks for: their sums have one order on every
-/// processor. Before any kernel has run; later it changes nothing.
+/// Settles on the kernels without vector instructions, whatever `BAYESCOPE_SIMD` asks for: their
+/// sums have one order on every processor. Before any kernel has run; later it changes nothing.
 pub fn settle_on_portable() {
     ASKED.get_or_init(|| Asked::Portable);
 }
@@ -71,7 +73,8 @@ pub fn instructions() -> &'static str {
     }
 }
 
-/// The instruction set [`vectorise`] uses, as records name it: numbers of different sets may differ in their last bits.
+/// The instruction set [`vectorise`] uses, as records name it: numbers of different sets may differ
+/// in their last bits.
 pub fn instruction_set() -> &'static str {
     match register_bytes() {
         64 => "avx512",

@@ -1,12 +1,12 @@
-//! What happens to rows of numbers between the matrix products: layer normalisation, GELU, the affine map of a token, and
-//! their reverse passes.
+//! Kernels on rows of numbers between the matrix products: softmax, layer normalisation, GELU, the
+//! affine map of a token, and their reverse passes.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
 
-use super::{Real, vectorise};
+use super::{Real, kernel};
 
-/// Σ over the registers of some slices of an expression in theirs, by two sums side by side. Not a function of a closure:
-/// that would be compiled on its own, without the instruction set it is called in.
+/// Sums an expression over the registers of some slices, by two sums side by side. Not a function
+/// of a closure, which would be compiled without the instruction set of its caller.
 macro_rules! sum {
     ($t:ident, $s:ident, $simd:expr; $($v:ident in $slice:expr),+ => $value:expr) => {{
         let count = usize::MAX;
@@ -25,10 +25,11 @@ macro_rules! sum {
 }
 pub(crate) use sum;
 
-/// Numbers that rows over tokens are padded to: a register full of any machine.
+/// Rows over tokens are padded to a multiple of this: the lanes of the widest registers.
 pub const PAD: usize = 16;
 
-/// Replaces the first `seen` scores s by e^{s − max} and the rest of their registers by 0; 1/Σ.
+/// Replaces the first `seen` scores s by e^{s − max}, and the rest up to a multiple of [`PAD`] by
+/// 0. Returns 1/Σ.
 #[inline(always)]
 pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
     let used = seen.next_multiple_of(PAD);
@@ -45,28 +46,17 @@ pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
     T::ONE / sum!(T, S, simd; score in scores => score)
 }
 
-/// n = γ (x − mean)/√(var + ε) + β for rows of as many numbers as γ has (a multiple of 64).
-pub struct Normalise<'a, T> {
-    /// Rows to normalise.
-    pub x: &'a [T],
-    /// γ.
-    pub gain: &'a [T],
-    /// β.
-    pub bias: &'a [T],
-    /// ε.
-    pub epsilon: T,
-    /// n.
-    pub out: &'a mut [T],
-    /// Where to leave (x − mean)/√(var + ε) and 1/√(var + ε), for the reverse pass.
-    pub saved: Option<(&'a mut [T], &'a mut [T])>,
-}
-
-impl<T: Real> WithSimd for Normalise<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { x, gain, bias, epsilon, out, mut saved } = self;
+kernel! {
+    /// n = γ (x − mean)/√(var + ε) + β for rows as long as γ (a multiple of 64), from `affine` =
+    /// [γ, β]. `saved` receives (x − mean)/√(var + ε) and 1/√(var + ε) for the reverse pass.
+    pub normalise<T, S, simd>(
+        x: &'a [T],
+        affine: [&'a [T]; 2],
+        epsilon: T,
+        out: &'a mut [T],
+        saved: Option<(&'a mut [T], &'a mut [T])>,
+    ) {
+        let ([gain, bias], mut saved) = (affine, saved);
         let width = gain.len();
         let count = T::of(width as f64);
         for (row, (x, out)) in x.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
@@ -76,8 +66,7 @@ impl<T: Real> WithSimd for Normalise<'_, T> {
                 let distance = T::minus(simd, x, middle);
                 T::times(simd, distance, distance)
             });
-            let variance = squares / count;
-            let scale = T::ONE / (variance + epsilon).sqrt();
+            let scale = T::ONE / (squares / count + epsilon).sqrt();
             for ((out, x), (gain, bias)) in out.iter_mut().zip(x).zip(gain.iter().zip(bias)) {
                 *out = T::fused::<S>((*x - mean) * scale, *gain, *bias);
             }
@@ -91,52 +80,30 @@ impl<T: Real> WithSimd for Normalise<'_, T> {
     }
 }
 
-/// n = γ s + β again, from the standardised s that was saved.
-pub struct Renormalise<'a, T> {
-    /// s.
-    pub standard: &'a [T],
-    /// γ.
-    pub gain: &'a [T],
-    /// β.
-    pub bias: &'a [T],
-    /// n.
-    pub out: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for Renormalise<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let width = self.gain.len();
-        for (standard, out) in self.standard.chunks_exact(width).zip(self.out.chunks_exact_mut(width)) {
-            for ((out, s), (gain, bias)) in out.iter_mut().zip(standard).zip(self.gain.iter().zip(self.bias)) {
+kernel! {
+    /// n = γ s + β again, from the standardised s that [`normalise`] saved and `affine` = [γ, β].
+    pub renormalise<T, S>(standard: &'a [T], affine: [&'a [T]; 2], out: &'a mut [T]) {
+        let [gain, bias] = affine;
+        let width = gain.len();
+        for (standard, out) in standard.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
+            for ((out, s), (gain, bias)) in out.iter_mut().zip(standard).zip(gain.iter().zip(bias)) {
                 *out = T::fused::<S>(*s, *gain, *bias);
             }
         }
     }
 }
 
-/// Reverse pass of [`Normalise`]: adds ∂/∂x, and ∂/∂γ and ∂/∂β.
-pub struct NormaliseBack<'a, T> {
-    /// Gradient of n.
-    pub slope: &'a [T],
-    /// What the forward pass saved.
-    pub saved: (&'a [T], &'a [T]),
-    /// γ.
-    pub gain: &'a [T],
-    /// Gradient of x, added to.
-    pub x: &'a mut [T],
-    /// Gradients of γ and β, added to.
-    pub parameters: Option<(&'a mut [T], &'a mut [T])>,
-}
-
-impl<T: Real> WithSimd for NormaliseBack<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        let Self { slope, saved: (standard, scales), gain, x, mut parameters } = self;
+kernel! {
+    /// Reverse pass of [`normalise`]: from the gradient `slope` of n and what was saved, adds ∂/∂x
+    /// to `x`, and ∂/∂γ and ∂/∂β to `parameters`.
+    pub normalise_backward<T, S, simd>(
+        slope: &'a [T],
+        saved: (&'a [T], &'a [T]),
+        gain: &'a [T],
+        x: &'a mut [T],
+        parameters: Option<[&'a mut [T]; 2]>,
+    ) {
+        let ((standard, scales), mut parameters) = (saved, parameters);
         let width = gain.len();
         let count = T::of(width as f64);
         let rows = slope.chunks_exact(width).zip(standard.chunks_exact(width)).zip(x.chunks_exact_mut(width));
@@ -148,7 +115,7 @@ impl<T: Real> WithSimd for NormaliseBack<'_, T> {
             for ((x, slope), (standard, gain)) in x.iter_mut().zip(slope).zip(standard.iter().zip(gain)) {
                 *x = T::fused::<S>(*scale, *slope * *gain - mean - *standard * along, *x);
             }
-            if let Some((gain, bias)) = &mut parameters {
+            if let Some([gain, bias]) = &mut parameters {
                 for ((gain, bias), (slope, standard)) in
                     gain.iter_mut().zip(bias.iter_mut()).zip(slope.iter().zip(standard))
                 {
@@ -160,55 +127,28 @@ impl<T: Real> WithSimd for NormaliseBack<'_, T> {
     }
 }
 
-/// x ← GELU(x).
-pub struct Gelu<'a, T>(pub &'a mut [T]);
-
-impl<T: Real> WithSimd for Gelu<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for x in self.0.iter_mut() {
+kernel! {
+    /// x ← GELU(x).
+    pub gelu<T, S>(x: &'a mut [T]) {
+        for x in x.iter_mut() {
             *x = T::gelu::<S>(*x);
         }
     }
 }
 
-/// out = GELU(x).
-pub struct GeluInto<'a, T> {
-    /// Arguments.
-    pub x: &'a [T],
-    /// Values.
-    pub out: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for GeluInto<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for (out, x) in self.out.iter_mut().zip(self.x) {
+kernel! {
+    /// out = GELU(x).
+    pub gelu_into<T, S>(x: &'a [T], out: &'a mut [T]) {
+        for (out, x) in out.iter_mut().zip(x) {
             *out = T::gelu::<S>(*x);
         }
     }
 }
 
-/// Reverse pass of GELU: out = GELU(x) once more, and slope ← slope·GELU′(x).
-pub struct GeluBack<'a, T> {
-    /// Arguments.
-    pub x: &'a [T],
-    /// Values.
-    pub out: &'a mut [T],
-    /// Gradient of the values, then of the arguments.
-    pub slope: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for GeluBack<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for ((out, slope), x) in self.out.iter_mut().zip(self.slope).zip(self.x) {
+kernel! {
+    /// Reverse pass of GELU: out = GELU(x) once more, and slope ← slope·GELU′(x).
+    pub gelu_backward<T, S>(x: &'a [T], out: &'a mut [T], slope: &'a mut [T]) {
+        for ((out, slope), x) in out.iter_mut().zip(slope).zip(x) {
             let (value, derivative) = T::gelu_and_slope::<S>(*x);
             *out = value;
             *slope = *slope * derivative;
@@ -216,46 +156,21 @@ impl<T: Real> WithSimd for GeluBack<'_, T> {
     }
 }
 
-/// `sums` += every row of `rows`.
-pub fn add_rows<T: Real>(rows: &[T], sums: &mut [T]) {
-    vectorise(AddRows { rows, sums });
-}
-
-struct AddRows<'a, T> {
-    rows: &'a [T],
-    sums: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for AddRows<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for row in self.rows.chunks_exact(self.sums.len()) {
-            for (sum, x) in self.sums.iter_mut().zip(row) {
+kernel! {
+    /// `sums` += every row of `rows`.
+    pub add_rows<T, S>(rows: &'a [T], sums: &'a mut [T]) {
+        for row in rows.chunks_exact(sums.len()) {
+            for (sum, x) in sums.iter_mut().zip(row) {
                 *sum += *x;
             }
         }
     }
 }
 
-/// The map of one token, x → z = (x − b) e^{−a} or back: x = z e^a + b.
-pub struct Affine<'a, T> {
-    /// x, replaced by z; or z, replaced by x.
-    pub token: &'a mut [T],
-    /// (a, b), or b alone where the map only shifts.
-    pub outputs: &'a [T],
-    /// Whether this is the way back.
-    pub inverse: bool,
-}
-
-impl<T: Real> WithSimd for Affine<'_, T> {
-    /// Σ_d a_d.
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        let Self { token, outputs, inverse } = self;
+kernel! {
+    /// The map of one token, x → z = (x − b) e^{−a}, or with `inverse` z → x = z e^a + b, in place.
+    /// `outputs` are (a, b), or b alone where the map only shifts. Returns Σ_d a_d.
+    pub affine<T, S>(token: &'a mut [T], outputs: &'a [T], inverse: bool) -> f64 {
         if outputs.len() == token.len() {
             for (x, b) in token.iter_mut().zip(outputs) {
                 *x = if inverse { *x + *b } else { *x - *b };
@@ -276,26 +191,11 @@ impl<T: Real> WithSimd for Affine<'_, T> {
     }
 }
 
-/// Reverse pass of [`Affine`] from x to z.
-pub struct AffineBack<'a, T> {
-    /// Gradient of z, then of x.
-    pub slope: &'a mut [T],
-    /// z.
-    pub z: &'a [T],
-    /// (a, b), or b alone.
-    pub outputs: &'a [T],
-    /// Gradient of the token's log-determinant.
-    pub log_det: T,
-    /// Gradients of (a, b), or of b alone.
-    pub out: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for AffineBack<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { slope, z, outputs, log_det, out } = self;
+kernel! {
+    /// Reverse pass of [`affine`] from x to z: `slope` goes from the gradient of z to that of x,
+    /// and `out` receives the gradients of `outputs`. `log_det` is the gradient of the token's
+    /// log-determinant.
+    pub affine_backward<T, S>(slope: &'a mut [T], z: &'a [T], outputs: &'a [T], log_det: T, out: &'a mut [T]) {
         if outputs.len() == slope.len() {
             out.iter_mut().zip(slope).for_each(|(out, slope)| *out = -*slope);
             return;

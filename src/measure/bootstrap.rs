@@ -1,9 +1,10 @@
 //! Resampling of images, and intervals from it.
 //!
-//! *Images* are drawn n out of n with replacement, once per replicate; all statistics of a replicate come from the same
-//! counts, so their differences are paired. Intervals are BCa (Efron 1987): the figures here are means of skewed
-//! quantities (most images have next to no KL, few have much), for which the plain percentile interval lies too low, and
-//! since each is a mean its acceleration is its skewness / (6 √n), which costs nothing. BCa keeps to the range of the
+//! *Images* are drawn n out of n with replacement, once per replicate; all statistics of a
+//! replicate come from the same counts, so their differences are paired. Intervals are BCa (Efron
+//! 1987): the figures here are means of skewed quantities (most images have next to no KL, few have
+//! much), for which the plain percentile interval lies too low, and since each is a mean its
+//! acceleration is its skewness / (6 √n), which costs nothing. BCa keeps to the range of the
 //! statistic: a KL or a gap never gets a negative end.
 
 use rand::Rng;
@@ -44,7 +45,7 @@ impl Bootstrap {
         Ok(Self { seed, replicates })
     }
 
-    /// The mean of `values`, one an image, with its BCa interval: of differences, the paired one. 0 of none.
+    /// The mean of `values`, one an image, with its BCa interval; 0 of none.
     pub fn mean(&self, values: &[f64]) -> Estimate {
         let count = values.len().max(1) as f64;
         let of = |counts: &[u16]| counts.iter().zip(values).map(|(&c, x)| f64::from(c) * x).sum::<f64>() / count;
@@ -52,7 +53,7 @@ impl Bootstrap {
         bca(of(&vec![1; values.len()]), &mut replicates, acceleration(values.iter().copied()))
     }
 
-    /// `statistics` of every replicate. They get how often each of `n` images was drawn; the counts add up to `n`.
+    /// `statistics` of every replicate, from how often each of `n` images was drawn.
     pub fn resample<T: Send>(&self, n: usize, statistics: impl Fn(&[u16]) -> T + Sync) -> Vec<T> {
         let seed = self.seed.split("bootstrap of images");
         let one = |counts: &mut Vec<u16>, replicate: usize| {
@@ -84,8 +85,8 @@ fn draw_counts(counts: &mut [u16], rng: &mut impl Rng) {
     }
 }
 
-/// The BCa interval of `value`, a smooth statistic with this `acceleration`, from its replicates; these are sorted.
-/// Without replicates nothing is known beyond the value, and that is the interval.
+/// The BCa interval of `value`, a smooth statistic with this `acceleration`, from its replicates,
+/// which are sorted. Without replicates the interval is the value.
 pub(super) fn bca(value: f64, replicates: &mut [f64], acceleration: f64) -> Estimate {
     if replicates.is_empty() {
         return Estimate::new(value, Interval { low: value, high: value });
@@ -118,8 +119,8 @@ pub(super) fn acceleration(values: impl Iterator<Item = f64> + Clone) -> f64 {
     if accelerated.is_finite() { accelerated } else { 0.0 }
 }
 
-/// The quantile of sorted numbers at `level` in [0, 1], linear between them (Hyndman & Fan's type 6, which does not
-/// favour the middle); 0 of none.
+/// The quantile of sorted numbers at `level` in [0, 1], linear between them (Hyndman & Fan's type
+/// 6, which does not favour the middle); 0 of none.
 pub(super) fn quantile(sorted: &[f64], level: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return 0.0 };
     let position = (level * (sorted.len() + 1) as f64 - 1.0).clamp(0.0, last as f64);
@@ -166,7 +167,7 @@ mod tests {
         assert!(Bootstrap::with_replicates(Seed(5), 10).is_err());
     }
 
-    /// Share of 95 % intervals of an exponential mean (n = 40) that miss it on either side: (too low, too high).
+    /// Shares of 95 % intervals of an exponential mean (n = 40) that are too low and too high.
     fn misses(skewed: bool) -> (f64, f64) {
         let trials = 1000u64;
         let (mut low, mut high) = (0u32, 0u32);

@@ -1,9 +1,10 @@
-//! The figures of a classifier on a test set whose exact posteriors are known (theory §4): its cross-entropy taken apart,
-//! accuracies, the gap to Bayes, calibration; of all images and of each class; each with a 95 % interval over images.
+//! The figures of a classifier on a test set whose exact posteriors are known (theory §4): its
+//! cross-entropy taken apart, accuracies, the gap to Bayes, calibration; of all images and of each
+//! class; each with a 95 % interval over images.
 //!
-//! Counted proportions (accuracy, error) have Wilson intervals; calibration errors the one of `reliability`; everything
-//! else is a mean over images and has a BCa bootstrap interval (`bootstrap`). Intervals are over test images alone:
-//! another training run of the same classifier differs by more.
+//! Proportions (accuracy, error) have Wilson intervals, calibration errors that of `reliability`,
+//! means over images BCa intervals (`bootstrap`). Intervals are over test images alone: another
+//! training run of the same classifier differs by more.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,7 @@ use crate::units::ClassId;
 /// Largest relative difference between the two sides of L = A + KL. Rounding leaves 1e-14.
 const IDENTITY: f64 = 1e-6;
 
-/// A loss below this (nats) is compared with its parts absolutely: relative to 0, rounding is everything.
+/// A loss below this (nats) is compared absolutely: relative to 0 is rounding.
 const SMALLEST_LOSS: f64 = 1e-9;
 
 /// A classifier on `n` images with exact posteriors p_i and drawn labels y_i.
@@ -41,7 +42,7 @@ pub struct Measured {
     pub accuracy: Estimate,
     /// 1 − accuracy.
     pub error: Estimate,
-    /// mean p(argmax q): the mean of the accuracy over all labels that could have been drawn, hence less noisy.
+    /// mean p(argmax q): the mean accuracy over all possible labels, hence less noisy.
     pub expected_accuracy: Estimate,
     /// mean max p: the expected accuracy of the Bayes decision on the same images.
     pub bayes_accuracy: Estimate,
@@ -66,8 +67,9 @@ pub struct ClassMeasured {
     pub count: usize,
     /// Share of them that is recognised; `None` without images.
     pub accuracy: Option<Estimate>,
-    /// mean p(argmax q) over them. `None` below two images, as all that follows: one image has no spread. Images of a
-    /// drawn label are more likely that class than images at large: not to be compared with `accuracy` class by class.
+    /// mean p(argmax q) over them. `None` below two images, as all that follows: one image has no
+    /// spread. Images of a drawn label are more likely that class than images at large: not to be
+    /// compared with `accuracy` class by class.
     pub expected_accuracy: Option<Estimate>,
     /// mean KL(p‖q), nats.
     pub epistemic: Option<Estimate>,
@@ -75,8 +77,8 @@ pub struct ClassMeasured {
     pub aleatoric: Option<Estimate>,
 }
 
-/// Measures a classifier: exact posteriors `p` [n, K] (f32 or f64), its log-probabilities `log_q` [n, K], drawn `labels` [n].
-/// For test sets that come in batches see [`PerImage::extend`] and [`PerImage::measured`].
+/// Measures a classifier: exact posteriors `p` [n, K] (f32 or f64), its log-probabilities `log_q`
+/// [n, K], drawn `labels` [n]. For batches see [`PerImage::extend`] and [`PerImage::measured`].
 ///
 /// # Errors
 /// Those of the two; an empty set.

@@ -1,5 +1,6 @@
-//! Grade the graders: estimators of the Bayes error that see a labelled sample only (or soft labels, or a classifier),
-//! to be held against worlds whose Bayes error is known. None of them gets the truth, nor a number chosen with it.
+//! Grade the graders: estimators of the Bayes error that see a labelled sample only (or soft
+//! labels, or a classifier), to be held against worlds whose Bayes error is known. None of them
+//! gets the truth, nor a number chosen with it.
 //!
 //! | file | estimator | after |
 //! |---|---|---|
@@ -10,10 +11,11 @@
 //! | `estimate` | what each of them says | |
 //! | `sample`, `geometry`, `distances` | distances, nearest neighbours and tree, computed once for all | |
 //!
-//! **Bounds** ([`Graded::lower`], [`Graded::upper`]) are those of the theory, which speaks of infinitely many samples;
-//! at finite N and in many dimensions neighbours lie far away, so that a lower bound may exceed the truth. Finding
-//! where they fail is the point of the exercise. The spread of an estimate made from neighbours comes from repeated
-//! draws with other seeds: its terms share samples, so no interval is computed from one draw.
+//! **Bounds** ([`Graded::lower`], [`Graded::upper`]) are those of the theory, which speaks of
+//! infinitely many samples; at finite N and in many dimensions neighbours lie far away, so that a
+//! lower bound may exceed the truth. Finding where they fail is the point of the exercise. The
+//! spread of an estimate made from neighbours comes from repeated draws with other seeds: its terms
+//! share samples, so no interval is computed from one draw.
 
 use crate::error::Result;
 
@@ -36,14 +38,14 @@ pub use labels::{label_counts, plug_in, soft_labels};
 pub use nearest::{DEVIJVER_K, KS, devijver, knn, one_nn};
 pub use sample::{MOST, Sample};
 
-/// Every estimator that needs a sample alone, on one shared geometry. One that cannot be used on this sample leaves the
-/// cause in its place; the others go on.
+/// Every estimator that needs a sample alone, on one shared geometry. One that cannot be used on
+/// this sample leaves the cause in its place; the others go on.
 ///
 /// # Errors
 /// Those of [`Geometry::new`], without which there is nothing to estimate from.
 pub fn grade(sample: Sample<'_>) -> Result<Vec<(Estimator, Result<Graded, String>)>> {
     let geometry = Geometry::new(sample)?;
-    let kept = geometry.kept();
+    let kept = geometry.kept;
     let ks: Vec<usize> = KS.into_iter().filter(|&k| k <= kept).collect();
     let densities = kde(&geometry).map_err(|cause| cause.to_string());
     let text = |graded: Result<Graded>| graded.map_err(|cause| cause.to_string());

@@ -1,5 +1,5 @@
-//! The figures of each image: what the exact posterior and the classifier say about it. The only place where all n·K
-//! probabilities are looked at; what follows needs one row of figures per image.
+//! The figures of each image: what the exact posterior and the classifier say about it. Only here
+//! all n·K probabilities are read; later steps need one row of figures per image.
 
 use rayon::prelude::*;
 
@@ -7,8 +7,8 @@ use super::softmax::log_sum_exp;
 use crate::error::{Error, Result};
 use crate::units::ClassId;
 
-/// How far the probabilities of a row may be from adding up to 1 before it is refused. Rows stored as f32 or f16 are
-/// off by rounding and are normalised; more than this means something other than probabilities was given.
+/// Largest deviation of a row's sum from 1. Rows stored as f32 or f16 are off by rounding and are
+/// normalised; more than this is no probability.
 const NORMALISATION: f64 = 1e-3;
 
 /// Figures of single images, in the order they came; one entry per image in every field.
@@ -24,7 +24,7 @@ pub struct PerImage {
     pub cross_entropy: Vec<f64>,
     /// H(p) = −Σ_y p log p, nats.
     pub entropy: Vec<f64>,
-    /// KL(p‖q) = Σ_y p (log p − log q), nats; as summed, so that q = p can leave a rounding error below 0.
+    /// KL(p‖q) = Σ_y p (log p − log q), nats; rounding can leave it below 0 for q = p.
     pub kl: Vec<f64>,
     /// −log q(drawn label), nats.
     pub nll: Vec<f64>,
@@ -37,6 +37,7 @@ pub struct PerImage {
 }
 
 /// One image's figures.
+#[derive(Default)]
 struct Row {
     decision: ClassId,
     cross_entropy: f64,
@@ -65,19 +66,19 @@ impl PerImage {
         self.label.len()
     }
 
-    /// Whether there is no image.
+    /// Returns whether there is no image.
     pub fn is_empty(&self) -> bool {
         self.label.is_empty()
     }
 
-    /// Adds images, so that a large test set may come in batches: exact posteriors `p` [n, K] as f32 or f64, the
-    /// classifier's `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels` [n]. Rows that add up to 1 within 1e-3
-    /// are normalised to do so exactly. 0·log 0 = 0 on either side.
+    /// Adds images, e.g. a batch: exact posteriors `p` [n, K] as f32 or f64, the classifier's
+    /// `log_q` [n, K] (see [`super::log_softmax`]), drawn `labels` [n]. Rows that sum to 1 within
+    /// 1e-3 are normalised. 0·log 0 = 0 on either side.
     ///
     /// # Errors
-    /// When shapes do not match; when a row holds NaN, a negative or infinite number or does not add up to 1; when
-    /// q = 0 where p > 0 or at the drawn label: the loss is infinite then, no mean exists, and the image is named. On an
-    /// error nothing is added.
+    /// When shapes do not match; when a row holds NaN, a negative or infinite number or does not
+    /// add up to 1; when q = 0 where p > 0 or at the drawn label: the loss is infinite then, no
+    /// mean exists, and the image is named. On an error nothing is added.
     pub fn extend<P: Copy + Into<f64> + Sync>(&mut self, p: &[P], log_q: &[f64], labels: &[ClassId]) -> Result<()> {
         let (n, classes) = (labels.len(), self.classes);
         if p.len() != n * classes || log_q.len() != n * classes {
@@ -91,12 +92,7 @@ impl PerImage {
             .into_par_iter()
             .map(|(p, log_q, &label)| row(p, log_q, label))
             .collect();
-        // The first refusal in the order of the images, whichever thread was first.
-        let first = self.len();
-        let named = |(i, row): (usize, Result<Row, String>)| {
-            row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))
-        };
-        let rows = rows.into_iter().enumerate().map(named).collect::<Result<Vec<Row>>>()?;
+        let rows = named(self.len(), rows)?;
         self.label.extend_from_slice(labels);
         for row in rows {
             self.push(row);
@@ -115,7 +111,7 @@ impl PerImage {
         self.best.push(row.best);
     }
 
-    /// Whether the decision on image `i` is its drawn label.
+    /// Returns whether the decision on image `i` is its drawn label.
     pub fn hit(&self, i: usize) -> bool {
         self.decision[i] == self.label[i]
     }
@@ -129,21 +125,20 @@ impl PerImage {
     }
 }
 
+/// Returns all figures, or the first refusal with its image; the first image is number `first`.
+pub(super) fn named<T>(first: usize, rows: Vec<Result<T, String>>) -> Result<Vec<T>> {
+    let named = |(i, row): (usize, Result<T, String>)| {
+        row.map_err(|cause| Error::Numeric(format!("image {}: {cause}", first + i)))
+    };
+    rows.into_iter().enumerate().map(named).collect()
+}
+
 /// The figures of one image, or why there are none.
 fn row<P: Copy + Into<f64>>(p: &[P], log_q: &[f64], label: ClassId) -> Result<Row, String> {
     let p_sum = posterior_sum(p)?;
     let log_q_sum = log_q_sum(log_q)?;
     let log_q = |y: usize| log_q[y] - log_q_sum;
-    let mut row = Row {
-        decision: 0,
-        cross_entropy: 0.0,
-        entropy: 0.0,
-        kl: 0.0,
-        nll: 0.0,
-        confidence: 0.0,
-        expected: 0.0,
-        best: 0.0,
-    };
+    let mut row = Row::default();
     for (y, &p_y) in p.iter().enumerate() {
         let (p_y, log_q_y) = (p_y.into() / p_sum, log_q(y));
         if log_q_y > log_q(row.decision) {

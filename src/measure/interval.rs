@@ -1,5 +1,5 @@
-//! A number with its 95 % interval. (`bayes::Figure` is its sister for Bayes errors: symmetric, and in a room beside
-//! this one, which may not be entered from here.)
+//! A number with its 95 % interval. (`bayes::Figure` is its sister for Bayes errors: symmetric, and
+//! in a room beside this one, which may not be entered from here.)
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -17,13 +17,13 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `x` lies inside; the ends belong to it.
+    /// Returns whether `x` lies inside; the ends belong to it.
     pub fn contains(&self, x: f64) -> bool {
         (self.low..=self.high).contains(&x)
     }
 
-    /// The standard error of log `value` that this 95 % interval of it implies: half of its width in logs where both ends are
-    /// positive, otherwise relative to the value; 0 of a value that is not positive.
+    /// The standard error of log `value` that its 95 % interval implies: half the width in logs
+    /// where both ends are positive, otherwise relative to the value; 0 of a value ≤ 0.
     pub fn log_error(&self, value: f64) -> f64 {
         let width = if self.low > 0.0 { (self.high / self.low).ln() } else { (self.high - self.low) / value };
         if value > 0.0 && width.is_finite() { width.max(0.0) / (2.0 * Z95) } else { 0.0 }
@@ -40,7 +40,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// A number and its interval, widened to hold the number where that fell outside by chance or rounding.
+    /// A number and its interval, widened to hold the number despite chance and rounding.
     pub(super) fn new(value: f64, interval: Interval) -> Self {
         Self { value, interval: Interval { low: interval.low.min(value), high: interval.high.max(value) } }
     }
@@ -60,8 +60,9 @@ impl Estimate {
     }
 }
 
-/// Wilson's score interval of a proportion: `hits` of `n` independent trials (Wilson 1927). Unlike a bootstrap it does
-/// not shrink to a point where all trials agree, which accurate classifiers and small bins do. All of [0, 1] for n = 0.
+/// Wilson's score interval of a proportion: `hits` of `n` independent trials (Wilson 1927). Unlike
+/// a bootstrap it does not shrink to a point where all trials agree, which accurate classifiers and
+/// small bins do. All of [0, 1] for n = 0.
 pub fn wilson(hits: usize, n: usize) -> Interval {
     if n == 0 {
         return Interval { low: 0.0, high: 1.0 };
@@ -77,8 +78,8 @@ pub fn wilson(hits: usize, n: usize) -> Interval {
     Interval { low, high }
 }
 
-/// Mean of independent `values` and half the width of its 95 % interval, 1.96 s/√n: quick, for what is watched on the way; what
-/// is kept has a bootstrap. The half width of fewer than two values is infinite.
+/// Mean of independent `values` and half the width of its 95 % interval, 1.96 s/√n: a quick
+/// estimate for progress. The half width of fewer than two values is infinite.
 pub fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n.max(1.0);
@@ -89,8 +90,8 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
     (mean, Z95 * (variance / n).sqrt())
 }
 
-/// Mean of a few independent values and half the width of Student's 95 % interval, t s/√n: for the spread of repeated trainings. The
-/// half width of fewer than two values is infinite.
+/// Mean of a few independent values and half the width of Student's 95 % interval, t s/√n: for the
+/// spread of repeated trainings. The half width of fewer than two values is infinite.
 pub fn over_seeds(values: &[f64]) -> (f64, f64) {
     let (mean, half) = mean(values);
     let freedom = values.len().saturating_sub(1) as f64;

@@ -1,8 +1,8 @@
-//! What a classifier q(y|x) is worth in a world whose posterior p(y|x) is known (theory §4): its loss taken apart into
-//! what no classifier can avoid and what this one has yet to learn, its calibration, and how both change with the number
-//! of training images. Pure mathematics: numbers in, numbers out.
+//! Judges a classifier q(y|x) in a world with known posterior p(y|x) (theory §4): its loss split
+//! into the unavoidable part and the part still to be learned, its calibration, and how both change
+//! with the number of training images. Pure mathematics: numbers in, numbers out.
 //!
-//! L = mean_i −Σ_y p_i(y) log q_i(y) = mean H(p_i) + mean KL(p_i‖q_i) = aleatoric + epistemic  (BLC eq. 4, nats)
+//! L = mean_i −Σ_y p_i(y) log q_i(y) = mean H(p_i) + mean KL(p_i‖q_i)  (BLC eq. 4, nats)
 //!
 //! | file | what |
 //! |---|---|
@@ -36,4 +36,4 @@ pub use power_law::{
     compare, fit, fit_on, hold_out, more_data,
 };
 pub use reliability::{BINS, Bin, Reliability};
-pub use softmax::{log_softmax, log_sum_exp};
+pub use softmax::{argmax, log_softmax, log_sum_exp};

@@ -1,17 +1,21 @@
-//! Scaling laws (theory §5): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0, the asymptote of the fitted curve,
-//! which says nothing of other ways of training; both by least squares of log KL over all runs.
+//! Scaling laws (theory §5): KL(N) = a·N^(−α), and KL(N) = a·N^(−α) + c with a floor c ≥ 0, the
+//! asymptote of the fitted curve, which says nothing of other ways of training; both by least
+//! squares of log KL over all runs.
 //!
-//! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N (other seeds at this N
-//! share it: lack of fit, or a test set in common) and its own. A replicate is the fitted curve plus newly drawn levels
-//! of all three, refitted; see `scatter`. With one seed, or where seeds and sizes do not cross enough to tell the levels
-//! apart, all residuals count as the runs' own: [`Resampling`] says which it was.
+//! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N
+//! (other seeds at this N share it: lack of fit, or a test set in common) and its own. A replicate
+//! is the fitted curve plus newly drawn levels of all three, refitted; see `scatter`. With one
+//! seed, or where seeds and sizes do not cross enough to tell the levels apart, all residuals count
+//! as the runs' own: [`Resampling`] says which it was.
 //!
-//! **Test images in common.** All points of a law are measured on the same images. What these have too much or too little
-//! moves the points together and shows in no residual as far as the curve can follow: what is common to all points goes
-//! fully into a, c, the band and the forecast, what changes evenly with log N into α. Where the images' own values at every
-//! point are known ([`TestImages`]), each replicate draws the images anew, the same for all points. Where they are not, it
-//! moves all points by one common normal number, times each point's own standard error of log value ([`Point::error`]):
-//! errors of one set of images are taken for fully correlated, and α has none of them. [`ImageError`] says which it was.
+//! **Test images in common.** All points of a law are measured on the same images. What these have
+//! too much or too little moves the points together and shows in no residual as far as the curve
+//! can follow: what is common to all points goes fully into a, c, the band and the forecast, what
+//! changes evenly with log N into α. Where the images' own values at every point are known
+//! ([`TestImages`]), each replicate draws the images anew, the same for all points. Where they are
+//! not, it moves all points by one common normal number, times each point's own standard error of
+//! log value ([`Point::error`]): errors of one set of images are taken for fully correlated, and α
+//! has none of them. [`ImageError`] says which it was.
 //!
 //! | file | what |
 //! |---|---|
@@ -59,14 +63,15 @@ pub struct PowerLaw {
     pub a: Estimate,
     /// α; negative where values rise.
     pub alpha: Estimate,
-    /// c of [`Variant::Floor`], the asymptote of the fitted curve, in the unit of the values; 0 where the best curve has none.
+    /// c of [`Variant::Floor`], the asymptote of the fitted curve, in the unit of the values; 0
+    /// where the best curve has none.
     pub floor: Option<Estimate>,
     /// Share of the variance of log values that the curve explains; 0 where all values are equal.
     pub r_squared: f64,
     /// Σ of squared residuals, log².
     pub residual_sum: f64,
-    /// Mean square of the scatter that the curve is judged against, log²: of sizes where they scatter by themselves,
-    /// otherwise of single runs.
+    /// Mean square of the scatter that the curve is judged against, log²: of sizes where they
+    /// scatter by themselves, otherwise of single runs.
     pub error_mean_square: f64,
     /// Its degrees of freedom.
     pub error_freedom: f64,
@@ -91,17 +96,17 @@ pub struct PowerLaw {
     pub seed: Seed,
     /// The curve, not rounded through `a`.
     pub curve: Curve,
-    /// Refits behind all intervals. Drawn again from `seed` after a file was read; the values of test images are not in it, and
-    /// their error then is one number for all points.
+    /// Refits behind all intervals. Drawn again from `seed` after a file was read; the values of
+    /// test images are not in it, and their error then is one number for all points.
     #[serde(skip)]
     replicates: Vec<Replicate>,
 }
 
-/// Fits one law to `points`, whose test images' error is one number for all. Same points and `seed`: same intervals.
+/// Fits one law to `points`; their test images have one error. Same points and `seed`, same result.
 ///
 /// # Errors
-/// When a value or N is not a positive number, or there are not more different N than the law has parameters: three, with
-/// a floor four.
+/// When a value or N is not a positive number, or there are not more different N than the law has
+/// parameters: three, with a floor four.
 pub fn fit(points: &[Point], variant: Variant, seed: Seed) -> Result<PowerLaw> {
     fit_on(points, None, variant, seed)
 }
@@ -186,7 +191,7 @@ impl PowerLaw {
         self.curve.log_value(n.ln()).exp()
     }
 
-    /// The 95 % interval of the curve at `n` training images: the band of a plot. A single run scatters around it.
+    /// The 95 % interval of the curve at `n` training images. Single runs scatter around it.
     pub fn band(&self, n: f64) -> Interval {
         let x = n.ln();
         interval(&self.drawn(), self.value(n), |curve| curve.log_value(x).min(LARGEST_LOG).exp()).interval

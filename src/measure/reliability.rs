@@ -1,10 +1,11 @@
-//! Reliability diagram and calibration error (Naeini et al. 2015; Guo et al. 2017), against drawn labels and against the
-//! exact posterior.
+//! Reliability diagram and calibration error (Naeini et al. 2015; Guo et al. 2017), against drawn
+//! labels and against the exact posterior.
 //!
-//! ECE = Σ_b (n_b/n)·|mean confidence − hit rate| = Σ_b |d_b|, d_b = (1/n) Σ_{i in bin b} (confidence_i − hit_i); the exact
-//! calibration error has p_i(argmax q_i) in place of the hit. A sum of absolute values is biased upwards: a perfectly
-//! calibrated classifier has ECE > 0 on every finite set, and a bootstrap of ECE itself doubles that bias, so that its
-//! percentile interval can miss the truth with certainty. The interval here is drawn around the d_b instead.
+//! ECE = Σ_b (n_b/n)·|mean confidence − hit rate| = Σ_b |d_b|, d_b = (1/n) Σ_{i in bin b}
+//! (confidence_i − hit_i); the exact calibration error has p_i(argmax q_i) in place of the hit. A
+//! sum of absolute values is biased upwards: a perfectly calibrated classifier has ECE > 0 on every
+//! finite set, and a bootstrap of ECE itself doubles that bias, so that its percentile interval can
+//! miss the truth with certainty. The interval here is drawn around the d_b instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +29,7 @@ pub struct Bin {
     pub mean_confidence: f64,
     /// Share of them whose decision is the drawn label, with its Wilson interval.
     pub hit_rate: Estimate,
-    /// Mean exact probability p(argmax q) that the decision is right: the hit rate without the noise of the labels.
+    /// Mean exact probability p(argmax q): the hit rate without the noise of the labels.
     pub exact_rate: f64,
 }
 
@@ -86,9 +87,9 @@ impl Bin {
 }
 
 /// The 95 % interval of Σ_b |d_b| of `n` images from replicates d*, each 2.5 % tail bounded:
-/// * above, |d_b| = s_b·d_b ≤ |d̂_b| + s_b·(d_b − d̂_b), so that only a signed sum of errors must be bounded;
-/// * below, |d_b| ≥ |d̂_b| − s_b·(d̂_b − d_b) in bins whose sign s_b is beyond doubt (|d̂_b| > √(ln n) standard errors, the
-///   moment selection of Andrews & Soares 2010), and |d_b| ≥ |d̂_b| − |d̂_b − d_b| in all others.
+/// * above, |d_b| = s_b·d_b ≤ |d̂_b| + s_b·(d_b − d̂_b): only a signed sum must be bounded;
+/// * below, |d_b| ≥ |d̂_b| − s_b·(d̂_b − d_b) in bins whose sign s_b is certain (|d̂_b| > √(ln n)
+///   standard errors, Andrews & Soares 2010), and |d_b| ≥ |d̂_b| − |d̂_b − d_b| in all others.
 ///
 /// Errors d̂ − d are bootstrapped by d* − d̂. Reaches 0 for a calibrated classifier.
 pub(super) fn l1_interval(d: &[f64; BINS], replicates: &[[f64; BINS]], n: usize) -> Estimate {

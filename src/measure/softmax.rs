@@ -1,9 +1,10 @@
 //! Log-probabilities of logits.
 
-/// log q(y|x) of `logits` [n, K] (f32, as a network gives them, or f64), in f64 and stable: logit − log Σ exp, the largest taken
-/// out first. Finite for finite logits, however extreme: a class q all but excludes keeps its finite log-probability,
-/// where a softmax in f32 would round it to 0 and make the cross-entropy infinite. A row with a NaN, a +∞, or nothing but
-/// −∞ becomes NaN throughout, which `measure` refuses by the number of its image.
+/// log q(y|x) of `logits` [n, K] (f32, as a network gives them, or f64), in f64 and stable: logit −
+/// log Σ exp, the largest taken out first. Finite for finite logits, however extreme: a class q all
+/// but excludes keeps its finite log-probability, where a softmax in f32 would round it to 0 and
+/// make the cross-entropy infinite. A row with a NaN, a +∞, or nothing but −∞ becomes NaN
+/// throughout, which `measure` refuses by the number of its image.
 pub fn log_softmax<T: Copy + Into<f64>>(logits: &[T], classes: usize) -> Vec<f64> {
     let mut log_q = Vec::with_capacity(logits.len());
     for row in logits.chunks(classes.max(1)) {
@@ -14,7 +15,7 @@ pub fn log_softmax<T: Copy + Into<f64>>(logits: &[T], classes: usize) -> Vec<f64
     log_q
 }
 
-/// log Σ exp, the largest term taken out. −∞ counts as nothing; NaN when a term is NaN or +∞, or when all are −∞.
+/// log Σ exp, the largest term taken out; NaN for a NaN or +∞, or when all terms are −∞.
 pub fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
     let (largest, rest) = parts(terms);
     largest + rest
@@ -27,6 +28,11 @@ fn parts(terms: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     // ln_1p keeps what the other classes add to a probability of almost 1.
     let rest: f64 = terms.enumerate().filter(|&(i, _)| i != at).map(|(_, x)| (x - largest).exp()).sum();
     if largest.is_finite() { (largest, rest.ln_1p()) } else { (f64::NAN, f64::NAN) }
+}
+
+/// The index of the largest value, of equals the first: the decision.
+pub fn argmax(values: &[f64]) -> usize {
+    (1..values.len()).fold(0, |best, y| if values[y] > values[best] { y } else { best })
 }
 
 #[cfg(test)]

@@ -1,13 +1,15 @@
-//! Grade the graders of doubt: scores that a classifier or an ensemble gives its own uncertainty, image by image,
-//! against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior p is known (theory §4), in nats.
+//! Grade the graders of doubt: scores that a classifier or an ensemble gives its own uncertainty,
+//! image by image, against the true aleatoric H(p) and epistemic KL(p‖q) of a world whose posterior
+//! p is known (theory §4), in nats.
 //!
 //! | file | what |
 //! |---|---|
 //! | `ensemble` | the scores: of one classifier, of M members |
 //! | `rank` | Spearman, Kendall τ_b, AUROC of resampled images |
 //!
-//! Intervals are over test images ([`Bootstrap`]); another training run differs by more. Those of rank statistics are
-//! bias-corrected (BC: BCa with no acceleration, which for ranks has no closed form), those of mean errors BCa.
+//! Intervals are over test images ([`Bootstrap`]); another training run differs by more. Those of
+//! rank statistics are bias-corrected (BC: BCa with no acceleration, which for ranks has no closed
+//! form), those of mean errors BCa.
 
 use serde::{Deserialize, Serialize};
 
@@ -68,32 +70,30 @@ impl Score {
         Self::VariationRatio,
     ];
 
+    /// Its name in files and its name for people.
+    fn names(self) -> [&'static str; 2] {
+        match self {
+            Self::SoftmaxEntropy => ["softmax-entropy", "Softmax entropy"],
+            Self::OneMinusConfidence => ["one-minus-confidence", "1 − confidence"],
+            Self::PredictiveEntropy => ["predictive-entropy", "Ensemble: entropy of the mean"],
+            Self::ExpectedEntropy => ["expected-entropy", "Ensemble: mean entropy"],
+            Self::MutualInformation => ["mutual-information", "Ensemble: mutual information"],
+            Self::VariationRatio => ["variation-ratio", "Ensemble: variation ratio"],
+        }
+    }
+
     /// Its name in files, as serde writes it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::SoftmaxEntropy => "softmax-entropy",
-            Self::OneMinusConfidence => "one-minus-confidence",
-            Self::PredictiveEntropy => "predictive-entropy",
-            Self::ExpectedEntropy => "expected-entropy",
-            Self::MutualInformation => "mutual-information",
-            Self::VariationRatio => "variation-ratio",
-        }
+        self.names()[0]
     }
 
     /// Its name for people.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::SoftmaxEntropy => "Softmax entropy",
-            Self::OneMinusConfidence => "1 − confidence",
-            Self::PredictiveEntropy => "Ensemble: entropy of the mean",
-            Self::ExpectedEntropy => "Ensemble: mean entropy",
-            Self::MutualInformation => "Ensemble: mutual information",
-            Self::VariationRatio => "Ensemble: variation ratio",
-        }
+        self.names()[1]
     }
 
-    /// The quantity it estimates in nats; `None` where it has another unit. The entropy of a mean is the total where
-    /// the spread of the members is that of the truth around them.
+    /// The quantity it estimates in nats; `None` where it has another unit. The entropy of a mean
+    /// is the total where the spread of the members is that of the truth around them.
     pub fn estimates(self) -> Option<Quantity> {
         match self {
             Self::SoftmaxEntropy | Self::ExpectedEntropy => Some(Quantity::Aleatoric),
@@ -104,8 +104,8 @@ impl Score {
     }
 }
 
-/// True values of every image [n], nats: those of [`super::PerImage`] of the classifier (or of the mean of the
-/// ensemble) that is scored.
+/// True values of every image [n], nats: those of [`super::PerImage`] of the classifier (or of the
+/// mean of the ensemble) that is scored.
 #[derive(Debug, Clone, Copy)]
 pub struct Truth<'a> {
     /// H(p).
@@ -114,7 +114,7 @@ pub struct Truth<'a> {
     pub epistemic: &'a [f64],
 }
 
-/// How one score orders the images beside a true quantity. `None` where one of the two is the same for all images.
+/// How one score orders the images against a true quantity; `None` where one is constant.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Spearman's rank correlation, ties at their mean rank, in [−1, 1].
@@ -134,18 +134,18 @@ pub struct Scored {
     pub aleatoric: Agreement,
     /// Beside the true KL(p‖q).
     pub epistemic: Agreement,
-    /// Area under the ROC curve for finding the images among the top [`TOP`] of true KL (all that tie with the last of
-    /// them): the chance that one of those scores higher than one of the others, ½ for a tie. `None` where all images
-    /// are among them.
+    /// Area under the ROC curve for finding the images among the top [`TOP`] of true KL (all that
+    /// tie with the last of them): the chance that one of those scores higher than one of the
+    /// others, ½ for a tie. `None` where all images are among them.
     pub auroc: Option<Estimate>,
-    /// mean (score − [`Score::estimates`]), nats: above 0 the score is too high. `None` for scores in other units.
+    /// mean (score − [`Score::estimates`]), nats; `None` for scores in other units.
     pub signed_error: Option<Estimate>,
 }
 
 /// Grades the `values` [n] that `score` gave the images.
 ///
 /// # Errors
-/// When lengths differ, there are fewer than two images, or a number is not finite (the image is named).
+/// When lengths differ, below two images, or for a number that is not finite (named).
 pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &Bootstrap) -> Result<Scored> {
     let n = values.len();
     check(score, values, truth)?;
@@ -213,7 +213,7 @@ fn errors(values: &[f64], truth: Truth<'_>, quantity: Quantity) -> Vec<f64> {
     values.iter().enumerate().map(|(i, value)| value - of(i)).collect()
 }
 
-/// Which images are among the largest [`TOP`], at least one, with all that tie with the smallest of them.
+/// Which images are among the largest [`TOP`], at least one, with ties of the smallest.
 fn top(values: &[f64]) -> Vec<bool> {
     let count = (values.len() as f64 * TOP).ceil() as usize;
     let mut sorted = values.to_vec();

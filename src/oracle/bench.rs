@@ -8,7 +8,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::device::{Chosen, to_host, wide};
+use crate::device::{OpenDevice, full_precision_matmul, to_host};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::base::latents;
@@ -53,7 +53,8 @@ pub struct Timing {
     pub max: f64,
     /// Number of timed runs, after one that does not count.
     pub runs: usize,
-    /// Mean time that all cores together spent on a run, which other programs disturb less; null where the system does not tell.
+    /// Mean time that all cores together spent on a run, which other programs disturb less; null
+    /// where the system does not tell.
     pub cpu: Option<f64>,
 }
 
@@ -84,11 +85,12 @@ impl Timing {
     }
 }
 
-/// Milliseconds that all threads of this process have computed, to a hundredth of a second; Linux alone tells.
+/// Milliseconds that all threads of this process have computed, to a hundredth of a second; Linux
+/// alone tells.
 fn cpu_ms() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name before the last bracket may hold anything; of what follows, fields 12 and 13 are user and system time in ticks of
-    // 1/100 s.
+    // The name before the last bracket may hold anything; of what follows, fields 12 and 13 are
+    // user and system time in ticks of 1/100 s.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
     Some(10.0 * (fields.next()?.ok()? + fields.next()?.ok()?))
@@ -103,7 +105,8 @@ pub struct Bench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that the median run's convolutions or products reach.
+    /// Share of the measured matrix-product peak that the median run's convolutions or products
+    /// reach.
     pub roofline_share: f64,
     /// What the share is of.
     pub roofline: &'static str,
@@ -115,14 +118,12 @@ pub struct Bench {
 ///
 /// # Errors
 /// When the device fails.
-pub fn run(oracle: &Oracle, chosen: &Chosen, runs: usize) -> Result<Report> {
+pub fn run(oracle: &Oracle, chosen: &OpenDevice, runs: usize) -> Result<Report> {
     let peak = matmul_gflops(chosen, runs)?;
-    let used = &chosen.report.used;
-    let device = format!("{} ({})", used.name, used.driver);
-    Ok(Report { device, matmul_gflops: peak, benches: world(oracle, peak, runs)? })
+    Ok(Report { device: chosen.report.used.label(), matmul_gflops: peak, benches: world(oracle, peak, runs)? })
 }
 
-/// The tasks of one world beside a peak of so many GFLOP/s.
+/// The tasks of one world, compared with a peak in GFLOP/s.
 ///
 /// # Errors
 /// When the device fails.
@@ -153,12 +154,12 @@ pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
     Ok(vec![bench(posterior, passes), bench(sampling, 1.0)])
 }
 
-/// The most 32-bit matrix products give on the device, GFLOP/s of the median run: burn's, or on the CPU our own kernels' where
-/// those are faster.
+/// The most 32-bit matrix products give on the device, GFLOP/s of the median run: burn's, or on the
+/// CPU our own kernels' where those are faster.
 ///
 /// # Errors
 /// When the device fails or its product is wrong.
-pub fn matmul_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+pub fn matmul_gflops(chosen: &OpenDevice, runs: usize) -> Result<f64> {
     let own = if chosen.device == Device::flex() { own_gflops(runs)? } else { 0.0 };
     Ok(burn_gflops(chosen, runs)?.max(own))
 }
@@ -170,7 +171,8 @@ fn gflops(side: usize, products: usize, timing: &Timing) -> f64 {
 /// Our own kernels, every thread with some rows of the same product.
 fn own_gflops(runs: usize) -> Result<f64> {
     let values = latents(Seed(1), 0, SIDE, SIDE);
-    let packed = Panels::of(SIDE, SIDE, |input, output| values[input * SIDE + output], |_| 0.0f32);
+    let transposed: Vec<f32> = (0..SIDE * SIDE).map(|at| values[at % SIDE * SIDE + at / SIDE]).collect();
+    let packed = Panels::new(&transposed, &[0.0; SIDE]);
     let mut out = vec![0.0; SIDE * SIDE];
     let rows = 64;
     let timing = Timing::measure(String::new(), 1, runs, || {
@@ -181,9 +183,9 @@ fn own_gflops(runs: usize) -> Result<f64> {
     Ok(gflops(SIDE, 1, &timing))
 }
 
-/// burn's, those that densities are computed with. On a card one such product is over before it is told so: there it is a larger one,
-/// and as many of them as take [`LONG`].
-fn burn_gflops(chosen: &Chosen, runs: usize) -> Result<f64> {
+/// burn's, those that densities are computed with. One such product on a card is too short to time:
+/// there the matrices are larger, and as many products follow each other as take [`LONG`].
+fn burn_gflops(chosen: &OpenDevice, runs: usize) -> Result<f64> {
     let mut square = Square::new(SIDE, chosen);
     square.products(1)?;
     if square.timed(1)? < LONG / 10.0 {
@@ -206,7 +208,7 @@ struct Square {
 }
 
 impl Square {
-    fn new(side: usize, chosen: &Chosen) -> Self {
+    fn new(side: usize, chosen: &OpenDevice) -> Self {
         let values = latents(Seed(1), 0, side, side);
         let there = Tensor::from_data(TensorData::new(values.clone(), [side, side]), &chosen.device);
         Self { side, values, there }
@@ -214,7 +216,7 @@ impl Square {
 
     /// So many products, of the last of which one entry is read back.
     fn products(&self, many: usize) -> Result<()> {
-        let product = || wide::matmul(self.there.clone(), self.there.clone());
+        let product = || full_precision_matmul::matmul(self.there.clone(), self.there.clone());
         let last = (1..many).fold(product(), |_, _| product());
         let corner = to_host(last.narrow(0, 0, 1).narrow(1, 0, 1))?;
         check_corner(self.side, &self.values, corner.first().copied().unwrap_or(f64::NAN))
@@ -228,7 +230,8 @@ impl Square {
     }
 }
 
-/// Whether the first entry of the square of a matrix is right: a device that skips the work has no peak.
+/// Whether the first entry of the square of a matrix is right: a device that skips the work has no
+/// peak.
 fn check_corner(side: usize, values: &[f32], corner: f64) -> Result<()> {
     let terms = values.iter().zip(values.iter().step_by(side)).map(|(a, b)| f64::from(*a) * f64::from(*b));
     let (expected, scale) = (terms.clone().sum::<f64>(), terms.map(f64::abs).sum::<f64>());

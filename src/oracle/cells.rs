@@ -1,8 +1,9 @@
-//! What 8-bit pixels themselves have for a posterior: densities averaged over the cell of each pixel (theory §1).
+//! What 8-bit pixels themselves have for a posterior: densities averaged over the cell of each
+//! pixel (theory §1).
 //!
-//! P(pixels|y) = ∫ p(v|y) dv over the cell is estimated by the mean density of R draws times the volume of the cell, the same for all
-//! classes. Densities in one cell differ by hundreds of nats, so that one draw may hold all the weight: then nothing has converged,
-//! whatever the error says.
+//! P(pixels|y) = ∫ p(v|y) dv over the cell is estimated by the mean density of R draws times the
+//! volume of the cell, the same for all classes. Densities in one cell differ by hundreds of nats,
+//! so that one draw may hold all the weight: then nothing has converged, whatever the error says.
 
 use serde::Serialize;
 
@@ -46,7 +47,8 @@ fn without(draws: &[Vec<f64>], left: Option<usize>) -> Vec<f64> {
     (0..classes).map(of).collect()
 }
 
-/// The posterior of an image's pixels from log p(x_r|y) of R ≥ 2 draws x_r in their cells, [R][K], and how far it holds.
+/// The posterior of an image's pixels from log p(x_r|y) of R ≥ 2 draws x_r in their cells, [R][K],
+/// and how far it holds.
 pub fn estimate(draws: &[Vec<f64>], settings: &Settings) -> (Posterior, CellEstimate) {
     let posterior = |logp| Posterior::new(logp, &settings.prior, settings.smoothing);
     let whole = posterior(log_means(draws));
@@ -92,7 +94,8 @@ mod tests {
         Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2) }
     }
 
-    /// Densities 2u and 2(1 − u)·⅓ on a cell u in [0, 1): means 1 and ⅓, hence a posterior of ¾ and ¼.
+    /// Densities 2u and 2(1 − u)·⅓ on a cell u in [0, 1): means 1 and ⅓, hence a posterior of ¾ and
+    /// ¼.
     fn draws(n: usize, seed: u64) -> Vec<Vec<f64>> {
         let mut rng = Seed(seed).rng(0);
         let density = |u: f64| vec![(2.0 * u).ln(), (2.0 * (1.0 - u) / 3.0).ln()];

@@ -1,19 +1,21 @@
 //! Images from outside in a world: read, mapped in, scored.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use crate::data::{self, Dataset, Input, WorldBatch};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::flow::Scores;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::cells::{CellEstimate, estimate};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Settings, World};
 
-/// Images as a world sees them, with their statistics: posteriors at any τ, T and π follow without another pass.
+/// Images from outside as a world sees them. Posteriors at any τ, T and π follow from their
+/// statistics without another pass.
 #[derive(Debug, Clone)]
-pub struct Classified {
+pub struct ExternalImages {
     /// Where they came from.
     pub name: String,
     /// A name for each.
@@ -22,29 +24,89 @@ pub struct Classified {
     pub labels: Option<Vec<usize>>,
     /// World-space images, NCHW.
     pub x: Vec<f32>,
-    /// Their statistics.
-    pub scores: Scores,
-    /// Statistics of the further draws of `mean:R`.
-    pub further: Vec<Scores>,
     /// How pixels were dequantised; nothing where x was given.
     pub dequantisation: Option<Dequantisation>,
+    /// Posteriors that came with them, at the knobs they were drawn at.
+    pub known: Option<(Settings, Vec<Posterior>)>,
+    /// Their statistics, once computed.
+    pub scores: OnceLock<Scores>,
+    /// Statistics of the further draws of `mean:R`.
+    pub further: Vec<Scores>,
 }
 
-impl Classified {
-    /// The posterior of image `i` in `world`; over several draws the estimate for its pixels, and how far that holds.
-    pub fn posterior(&self, world: &World, i: usize, settings: &Settings) -> (Posterior, Option<CellEstimate>) {
+impl ExternalImages {
+    /// Images of which nothing else is known.
+    pub fn new(name: String, ids: Vec<String>, labels: Option<Vec<usize>>, x: Vec<f32>) -> Self {
+        Self { name, ids, labels, x, dequantisation: None, known: None, scores: OnceLock::new(), further: Vec::new() }
+    }
+
+    /// World-space image `i`, CHW.
+    pub fn image(&self, world: &World, i: usize) -> &[f32] {
+        let dims = world.shape().dims();
+        &self.x[i * dims..(i + 1) * dims]
+    }
+
+    /// The posteriors that came with the images, where they are at these knobs.
+    fn known(&self, settings: &Settings) -> Option<&[Posterior]> {
+        self.known.as_ref().filter(|(at, _)| at == settings).map(|(_, posteriors)| posteriors.as_slice())
+    }
+
+    /// The statistics, computed where they are not known.
+    ///
+    /// # Errors
+    /// When the device fails, or the caller stops.
+    pub fn scores(&self, world: &World, events: &mut dyn Events<Progress>) -> Result<&Scores> {
+        if let Some(scores) = self.scores.get() {
+            return Ok(scores);
+        }
+        let scores = world.score(&self.x, events)?;
+        Ok(self.scores.get_or_init(|| scores))
+    }
+
+    /// Makes posteriors at these knobs cost no further pass of the flow.
+    ///
+    /// # Errors
+    /// As [`Self::scores`].
+    pub fn prepare(&self, world: &World, settings: &Settings, events: &mut dyn Events<Progress>) -> Result<()> {
+        if self.known(settings).is_some() { Ok(()) } else { self.scores(world, events).map(drop) }
+    }
+
+    /// The posterior of image `i`: as it came with the image, or from the statistics, of this image
+    /// alone where there are none. Over several draws the estimate for its pixels, and how far that
+    /// holds.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn posterior(&self, world: &World, i: usize, settings: &Settings) -> Result<(Posterior, Option<CellEstimate>)> {
+        if let Some(known) = self.known(settings).and_then(|known| known.get(i)) {
+            return Ok((known.clone(), None));
+        }
+        let Some(scores) = self.scores.get() else {
+            return Ok((world.posterior(&world.flow().score(self.image(world, i))?, 0, settings), None));
+        };
         if self.further.is_empty() {
-            return (world.posterior(&self.scores, i, settings), None);
+            return Ok((world.posterior(scores, i, settings), None));
         }
         let of = |scores: &Scores| scores.log_likelihoods(i, settings.tau);
-        let draws: Vec<Vec<f64>> = std::iter::once(&self.scores).chain(&self.further).map(of).collect();
+        let draws: Vec<Vec<f64>> = std::iter::once(scores).chain(&self.further).map(of).collect();
         let (posterior, cell) = estimate(&draws, settings);
-        (posterior, Some(cell))
+        Ok((posterior, Some(cell)))
+    }
+
+    /// How far the posterior that came with image `i` moves when it is computed again from its
+    /// 32-bit x; none where it was computed from x.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn rounding(&self, world: &World, i: usize, settings: &Settings) -> Result<Option<f64>> {
+        let Some(posterior) = self.known(settings).and_then(|known| known.get(i)) else { return Ok(None) };
+        let moved = world.rounded(self.image(world, i), &posterior.probabilities, settings, &mut silent())?;
+        Ok(Some(moved.max_drift))
     }
 }
 
-/// Reads files or a folder. 8-bit images are zero-padded and dequantised as told; world-space
-/// tensors are taken as they are.
+/// Reads files or a folder. 8-bit images are not mapped yet; world-space tensors are taken as they
+/// are.
 ///
 /// # Errors
 /// Names the file and the cause.
@@ -52,23 +114,8 @@ pub fn read_input(paths: &[PathBuf]) -> Result<Input> {
     match paths {
         [] => Err(Error::input("no file given")),
         [path] => data::open(path),
-        files => data::read_image_files(files).map(Input::Pixels),
+        files => data::read_image_files(files, None).map(Input::Pixels),
     }
-}
-
-/// Images mapped into a world, without statistics.
-#[derive(Debug, Clone)]
-pub struct Read {
-    /// Where they came from.
-    pub name: String,
-    /// A name for each.
-    pub ids: Vec<String>,
-    /// Labels, where the source has them.
-    pub labels: Option<Vec<usize>>,
-    /// World-space images, NCHW.
-    pub x: Vec<f32>,
-    /// How pixels were dequantised; nothing where x was given.
-    pub dequantisation: Option<Dequantisation>,
 }
 
 impl World {
@@ -76,40 +123,46 @@ impl World {
     ///
     /// # Errors
     /// When the images do not fit.
-    pub fn read(&self, input: Input, how: Dequantisation) -> Result<Read> {
+    pub fn read(&self, input: Input, how: Dequantisation) -> Result<ExternalImages> {
         match input {
             Input::Pixels(dataset) => {
                 let Dataset { name, ids, labels, .. } = dataset.clone();
-                Ok(Read { name, ids, labels, x: self.map_in(dataset, how)?, dequantisation: Some(how) })
+                let images = ExternalImages::new(name, ids, labels, self.map_in(dataset, how)?);
+                Ok(ExternalImages { dequantisation: Some(how), ..images })
             }
             Input::World(batch) => {
                 self.fits(&batch)?;
                 let ids = (0..batch.len()).map(|i| i.to_string()).collect();
                 let label = |&y: &i64| usize::try_from(y).ok();
                 let labels = batch.y.as_ref().and_then(|y| y.iter().map(label).collect());
-                Ok(Read { name: "world-space images".into(), ids, labels, x: batch.x, dequantisation: None })
+                Ok(ExternalImages::new("world-space images".into(), ids, labels, batch.x))
             }
         }
     }
 
-    /// Maps `input` into this world and scores it, batch after batch; pixels as often as `how` has draws.
+    /// Maps `input` into this world and scores it, batch after batch; pixels as often as `how` has
+    /// draws.
     ///
     /// # Errors
     /// When the images do not fit, the device fails, or the caller stops.
-    pub fn classify(&self, input: Input, how: Dequantisation, events: &mut dyn Events<Progress>) -> Result<Classified> {
+    pub fn classify(
+        &self,
+        input: Input,
+        how: Dequantisation,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<ExternalImages> {
         let pixels = match &input {
             Input::Pixels(dataset) if how.further().next().is_some() => Some(dataset.clone()),
             _ => None,
         };
-        let Read { name, ids, labels, x, dequantisation } = self.read(input, how)?;
-        let scores = self.score(&x, events)?;
-        let mut further = Vec::new();
+        let mut images = self.read(input, how)?;
+        images.scores(self, events)?;
         if let Some(pixels) = pixels {
             for draw in how.further() {
-                further.push(self.score(&self.map_in(pixels.clone(), draw)?, events)?);
+                images.further.push(self.score(&self.map_in(pixels.clone(), draw)?, events)?);
             }
         }
-        Ok(Classified { name, ids, labels, x, scores, further, dequantisation })
+        Ok(images)
     }
 
     fn fits(&self, batch: &WorldBatch) -> Result<()> {

@@ -1,4 +1,5 @@
-//! Where in an image the evidence lies: log p(x|a) − log p(x|b) as a sum over places (theory §2), checked and drawn.
+//! Where in an image the evidence lies: log p(x|a) − log p(x|b) as a sum over places (theory §2),
+//! checked and drawn.
 
 use crate::data::{ImageShape, contact_sheet};
 use crate::device::{ImageSource, in_place};
@@ -10,7 +11,8 @@ use crate::units::{ClassId, Tau};
 
 /// Side to which a picture and its map are enlarged on a sheet, pixels.
 const SIDE: usize = 128;
-/// Ends and middle of the colours of a sheet: blue for b, near white, orange for a. Apart for colour-blind eyes too.
+/// Ends and middle of the colours of a sheet: blue for b, near white, orange for a. Apart for
+/// colour-blind eyes too.
 const RAMP: [[f64; 3]; 3] = [[28.0, 92.0, 168.0], [246.0, 246.0, 243.0], [201.0, 90.0, 12.0]];
 
 impl Evidence {
@@ -30,8 +32,8 @@ impl Evidence {
     }
 }
 
-/// The most probable class and the next: what an evidence map compares where nobody says otherwise. `None` in a world of one
-/// class.
+/// The most probable class and the next: what an evidence map compares by default. `None` in a
+/// world of one class.
 pub fn leaders(p: &Posterior) -> Option<(ClassId, ClassId)> {
     let others = p.log_probabilities.iter().enumerate().filter(|(class, _)| *class != p.decision);
     let (second, _) = others.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
@@ -39,17 +41,19 @@ pub fn leaders(p: &Posterior) -> Option<(ClassId, ClassId)> {
 }
 
 impl World {
-    /// Which part of the world-space image `x` (CHW) speaks for class a and against class b at temperature τ.
+    /// Which part of the world-space image `x` (CHW) speaks for class a and against class b at
+    /// temperature τ.
     ///
     /// # Errors
-    /// When a class is not of this world, at τ = 0 (there is no density), when the image has none, or the device fails.
+    /// When a class is not of this world, at τ = 0 (there is no density), when the image has none,
+    /// or the device fails.
     pub fn evidence(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<Evidence> {
         self.explains(a, b, tau)?;
         self.flow().evidence(x, a, b, tau)
     }
 
-    /// [`Self::evidence`], and its cells where a window paints them, if they were computed there. A window paints as well from the
-    /// host's: that they could not stay is no reason to do without.
+    /// [`Self::evidence`], and its cells where a window paints them, if they were computed there. A
+    /// window paints as well from the host's: that they could not stay is no reason to do without.
     ///
     /// # Errors
     /// As [`Self::evidence`].
@@ -83,8 +87,8 @@ impl World {
         Ok(())
     }
 
-    /// Pictures beside their evidence maps, a row each, as RGB: blue speaks for b, orange for a, each map scaled to its own
-    /// largest cell.
+    /// Pictures with their evidence maps, a row each, as RGB: blue speaks for b, orange for a, each
+    /// map scaled to its own largest cell.
     ///
     /// # Errors
     /// When there is nothing to draw.

@@ -1,21 +1,24 @@
-//! Samples of a world on their way to a file: npz with everything known, a contact sheet, or a folder of pictures.
+//! Samples of a world on their way to a file: npz with everything known, a contact sheet, or a
+//! folder of pictures.
 
 use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::data::{
-    ImageShape, WorldBatch, contact_sheet, least_of_picture, nothing_else_in, write_npz_in_pieces, write_png,
+    ImageShape, WorldBatch, check_folder_kind, contact_sheet, least_png_size, write_npz_in_pieces, write_png,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
+use crate::units::ClassId;
 
 /// Pixels along a side of a contact sheet, at most, as [`contact_sheet`] has it.
 const MOST_SIDE: usize = 1 << 16;
 
-/// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds world-space x, y, posterior,
-/// logp and aleatoric; `.png` is a contact sheet of pictures; anything else a folder of pictures by label.
+/// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds
+/// world-space x, y, posterior, logp and aleatoric; `.png` is a contact sheet of pictures; anything
+/// else a folder of pictures by label.
 ///
 /// # Errors
 /// Names the file; [`Error::Cancelled`]. A file that cannot be finished is not there at all.
@@ -36,24 +39,26 @@ pub fn save_samples(
     Ok(saved)
 }
 
-/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are known to the byte, pictures of a
-/// folder only about, and a contact sheet has a largest size of its own.
+/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are
+/// known to the byte, pictures of a folder only about, and a contact sheet has a largest size of
+/// its own.
 pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
     let (dims, classes) = (world.shape().dims(), world.class_names().len() as u64);
     let each = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
         // x, posterior and log p(x|y), label and H(p).
         Some("npz") => 4 * dims as u64 + 12 * classes + 16,
         Some("png") => 0,
-        _ => least_of_picture(dims, 8),
+        _ => least_png_size(dims, 8),
     };
     (n as u64).saturating_mul(each)
 }
 
-/// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes samples: `latents.x` is standard
-/// normal noise (NCHW), `latents.y` the class of each.
+/// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes
+/// samples: `latents.x` is standard normal noise (NCHW), `latents.y` the class of each.
 ///
 /// # Errors
-/// When the latents do not fit this world or have no classes, `path` is no `.npz`, or as [`save_samples`].
+/// When the latents do not fit this world or have no classes, `path` is no `.npz`, or as
+/// [`save_samples`].
 pub fn save_latents(
     world: &World,
     latents: &WorldBatch,
@@ -88,7 +93,7 @@ pub fn save_latents(
     Ok(saved)
 }
 
-/// A full disk as it is where nothing is gone on with: samples are drawn from the first one.
+/// The error of a full disk where nothing is resumed: samples are drawn from the first one.
 pub(super) fn drawn_anew(error: Error) -> Error {
     match error {
         Error::Io { path, source } if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
@@ -103,7 +108,7 @@ pub(super) fn drawn_anew(error: Error) -> Error {
     }
 }
 
-/// Endings by which somebody means a file that is none of ours, not a folder.
+/// Endings of files that we do not write: such a path is not meant as a folder.
 const FILES: [&str; 14] =
     ["jpg", "jpeg", "webp", "gif", "bmp", "tif", "tiff", "npy", "csv", "json", "parquet", "zip", "pt", "safetensors"];
 
@@ -129,24 +134,69 @@ fn write_samples(
                 sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
             })
         }),
-        Some("png") => {
-            let columns = columns(world.shape(), total)?;
-            let mut pixels = Vec::new();
-            in_batches(world, spec, indices, settings, written, &mut |samples| {
-                samples.iter().for_each(|sample| pixels.extend(world.flow().pixels().picture(&sample.x)));
-                Ok(())
-            })?;
-            let (shape, sheet) = contact_sheet(world.shape(), &pixels, columns, scale(world.shape()))?;
-            write_png(path, shape, &sheet)
-        }
         Some(other) if FILES.contains(&other) => Err(Error::input(format!(
             "{}: samples are saved as .npz, as one .png, or as pictures in a folder",
             path.display()
         ))),
         _ => {
-            nothing_else_in(path, None)?;
-            in_batches(world, spec, indices, settings, written, &mut |samples| save_pictures(world, samples, path))
+            let mut pictures = Pictures::open(world, path, total)?;
+            in_batches(world, spec, indices, settings, written, &mut |samples| {
+                samples.iter().try_for_each(|sample| {
+                    pictures.add(sample.label, sample.index, world.flow().pixels().picture(&sample.x))
+                })
+            })?;
+            pictures.finish()
         }
+    }
+}
+
+/// Pictures of a world on their way to a contact sheet (`.png`) or to a folder by class.
+pub(super) struct Pictures<'a> {
+    world: &'a World,
+    path: &'a Path,
+    /// Columns and pixels of the contact sheet.
+    sheet: Option<(usize, Vec<u8>)>,
+}
+
+impl<'a> Pictures<'a> {
+    /// A place for `n` pictures.
+    ///
+    /// # Errors
+    /// When a contact sheet would be too large, or the folder holds something else.
+    pub fn open(world: &'a World, path: &'a Path, n: usize) -> Result<Self> {
+        let sheet = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+            true => Some((columns(world.shape(), n)?, Vec::new())),
+            false => {
+                check_folder_kind(path, None)?;
+                None
+            }
+        };
+        Ok(Self { world, path, sheet })
+    }
+
+    /// Takes the 8-bit picture of sample `index` of a class.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn add(&mut self, class: ClassId, index: usize, picture: Vec<u8>) -> Result<()> {
+        if let Some((_, pixels)) = &mut self.sheet {
+            pixels.extend(picture);
+            return Ok(());
+        }
+        let folder = self.path.join(file_name(&self.world.class_names()[class]));
+        std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
+        write_png(&folder.join(format!("{index:06}.png")), self.world.shape(), &picture)
+    }
+
+    /// Writes the contact sheet, if it is one.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn finish(self) -> Result<()> {
+        let Some((columns, pixels)) = self.sheet else { return Ok(()) };
+        let shape = self.world.shape();
+        let (shape, sheet) = contact_sheet(shape, &pixels, columns, scale(shape))?;
+        write_png(self.path, shape, &sheet)
     }
 }
 
@@ -155,7 +205,8 @@ pub fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
     if indices.is_empty() { spec.n } else { indices.len() }
 }
 
-/// Their running numbers, so many at a time: those given, or the first n, which are nowhere held together.
+/// Their running numbers, so many at a time: those given, or the first n, which are nowhere held
+/// together.
 pub(super) fn passes<'a>(
     spec: &SampleSpec,
     indices: &'a [usize],
@@ -172,7 +223,7 @@ pub(super) fn passes<'a>(
 ///
 /// # Errors
 /// When the sheet would be too large, before a picture of it is drawn.
-pub(super) fn columns(shape: ImageShape, n: usize) -> Result<usize> {
+fn columns(shape: ImageShape, n: usize) -> Result<usize> {
     let columns = (n as f64).sqrt().ceil() as usize;
     let side = columns.saturating_mul(shape.width.max(shape.height).saturating_mul(scale(shape)));
     if side > MOST_SIDE {
@@ -186,19 +237,6 @@ pub(super) fn columns(shape: ImageShape, n: usize) -> Result<usize> {
 /// Small images are enlarged to about 64 pixels.
 pub(super) fn scale(shape: ImageShape) -> usize {
     (64 / shape.width.max(1)).max(1)
-}
-
-fn save_pictures(world: &World, samples: &[Sample], folder: &Path) -> Result<()> {
-    for sample in samples {
-        let class = folder.join(file_name(&world.class_names()[sample.label]));
-        std::fs::create_dir_all(&class).map_err(|e| Error::io(&class, e))?;
-        write_png(
-            &class.join(format!("{:06}.png", sample.index)),
-            world.shape(),
-            &world.flow().pixels().picture(&sample.x),
-        )?;
-    }
-    Ok(())
 }
 
 /// A class name as the name of a folder.

@@ -1,4 +1,5 @@
-//! An oracle on disk: `oracle.json` beside `weights.safetensors`, and opening whatever names one.
+//! An oracle on disk (`oracle.json` and `weights.safetensors`), and opening an oracle by name or
+//! path.
 
 mod per_class;
 
@@ -74,7 +75,7 @@ pub fn read(oracle: &str) -> Result<(OracleInfo, Weights)> {
     read_watched(oracle, &mut silent())
 }
 
-/// [`read`], told how many bytes of a large file are read.
+/// [`read`] that reports the bytes of a large file.
 ///
 /// # Errors
 /// As [`open`]; [`Error::Cancelled`].
@@ -95,8 +96,8 @@ pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(
     )))
 }
 
-/// The description of a bundled oracle or of an oracle folder, without its weights; `None` where there is none to be had so
-/// cheaply.
+/// The description of a bundled oracle or of an oracle folder, without its weights; `None` where
+/// there is none to be had so cheaply.
 pub fn glance(oracle: &str) -> Option<OracleInfo> {
     if let Some(bundled) = library::find(oracle) {
         return bundled.info().ok();

@@ -26,7 +26,8 @@ pub struct OracleInfo {
     pub format: u32,
     /// Its name.
     pub name: String,
-    /// `glow`: one invertible map for all classes (EBO); `tarflow`: a map that depends on the class (BLC).
+    /// `glow`: one invertible map for all classes (EBO); `tarflow`: a map that depends on the class
+    /// (BLC).
     pub family: String,
     /// The flow.
     pub architecture: Architecture,
@@ -44,7 +45,8 @@ pub struct OracleInfo {
     /// Where a public checkpoint was opened: what was inferred, and from what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred: Option<Vec<String>>,
-    /// Files of a world of one flow per class, in the order of the classes; empty where one flow knows all.
+    /// Files of a world of one flow per class, in the order of the classes; empty where one flow
+    /// knows all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<String>,
     /// Its training, where it was trained here.
@@ -106,8 +108,8 @@ pub struct Oracle {
 /// Newest format of a description that is known.
 const FORMAT: u32 = 1;
 
-/// Whether a description is one that this program knows, and its names and words can stand on a terminal and on a disk, each name for
-/// one class.
+/// Whether a description is one that this program knows, and its names and words can stand on a
+/// terminal and on a disk, each name for one class.
 pub(super) fn check_names(info: &OracleInfo) -> Result<(), String> {
     if info.format > FORMAT {
         return Err(format!("has format {}; this program knows formats up to {FORMAT}: take a newer one", info.format));

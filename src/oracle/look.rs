@@ -1,17 +1,16 @@
-//! Looks: pictures of a world's latents that need not be samples of the world (guided, denoised). For the eye only; no posterior
-//! is theirs.
+//! Looks: pictures of a world's latents that need not be samples of the world (guided, denoised).
+//! They are for the eye only and have no posterior.
 
 use std::path::Path;
 
 use serde::Serialize;
 
-use crate::data::{contact_sheet, nothing_else_in, write_png};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::sampling::SamplerOptions;
 use crate::flow::{Architecture, Decoding, GuidedFlow};
-use crate::oracle::export::{asked, columns, drawn_anew, file_name, passes, scale};
+use crate::oracle::export::{Pictures, asked, drawn_anew, passes};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
 
@@ -68,7 +67,8 @@ impl World {
         Ok(flow)
     }
 
-    /// 8-bit pictures of samples with a look, one after the other. The samples themselves stay what they are.
+    /// 8-bit pictures of samples with a look, one after the other. The samples themselves stay what
+    /// they are.
     ///
     /// # Errors
     /// When the world cannot have the look, the device fails, or the caller stops.
@@ -96,8 +96,8 @@ impl World {
     }
 }
 
-/// Writes pictures with a look: a contact sheet (`.png`) or a folder by class. Never numbers: what has left the world has no
-/// posterior. Returns how many.
+/// Writes pictures with a look: a contact sheet (`.png`) or a folder by class. Never numbers: what
+/// has left the world has no posterior. Returns how many.
 ///
 /// # Errors
 /// For an `.npz`, naming the file; when the world cannot have the look; [`Error::Cancelled`].
@@ -119,34 +119,18 @@ pub fn save_pictures_with(
         ));
     }
     let flow = world.can_look(look)?;
-    let (shape, dims, total) = (world.shape(), world.shape().dims(), asked(spec, indices));
-    let columns = if ending.as_deref() == Some("png") { Some(columns(shape, total)?) } else { None };
-    if columns.is_none() {
-        nothing_else_in(path, None)?;
-    }
-    let mut sheet = Vec::new();
-    let mut done = 0;
+    let (dims, total, mut done) = (world.shape().dims(), asked(spec, indices), 0);
+    let mut pictures = Pictures::open(world, path, total)?;
     for piece in passes(spec, indices, world.batch()) {
-        let at = |done: usize| Progress { done, total };
         let (classes, noise) = world.latents_of(spec, settings, &piece)?;
-        let mut watch = |_: Decoding| events.emit(at(done));
+        let mut watch = |_: Decoding| events.emit(Progress { done, total });
         let x = flow.decode_with(&noise, &classes, settings.tau, look, &mut watch)?;
-        let pictures = world.flow().pixels().picture(&x);
-        if columns.is_some() {
-            sheet.extend(pictures);
-        } else {
-            for ((picture, index), class) in pictures.chunks(dims).zip(&piece).zip(&classes) {
-                let folder = path.join(file_name(&world.class_names()[*class]));
-                std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-                write_png(&folder.join(format!("{index:06}.png")), shape, picture).map_err(drawn_anew)?;
-            }
+        for ((x, index), class) in x.chunks(dims).zip(&piece).zip(&classes) {
+            pictures.add(*class, *index, world.flow().pixels().picture(x)).map_err(drawn_anew)?;
         }
         done += piece.len();
-        events.report(at(done))?;
+        events.report(Progress { done, total })?;
     }
-    if let Some(columns) = columns {
-        let (shape, sheet) = contact_sheet(shape, &sheet, columns, scale(shape))?;
-        write_png(path, shape, &sheet).map_err(drawn_anew)?;
-    }
+    pictures.finish().map_err(drawn_anew)?;
     Ok(total)
 }

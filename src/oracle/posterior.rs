@@ -16,8 +16,8 @@ impl Prior {
         Self(vec![1.0 / classes as f64; classes])
     }
 
-    /// From weights ≥ 0, normalised to sum 1; kept to the bit where they do up to rounding, so that a prior that was
-    /// written down reads back as itself.
+    /// From weights ≥ 0, normalised to sum 1; kept to the bit where they do up to rounding, so that
+    /// a prior that was written down reads back as itself.
     ///
     /// # Errors
     /// When a weight is negative or not finite, or all are 0.
@@ -91,15 +91,15 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// p_T(y|x) ∝ (π_y p(x|y))^(1/T). Likelihoods of ±∞ (τ = 0) and priors of 0 are taken at their word: where no class has a density all
-    /// probabilities are 0, see [`Self::defined`].
+    /// p_T(y|x) ∝ (π_y p(x|y))^(1/T). Likelihoods of ±∞ (τ = 0) and priors of 0 are taken at their
+    /// word: where no class has a density all probabilities are 0, see [`Self::defined`].
     pub fn new(log_likelihood: Vec<f64>, prior: &Prior, smoothing: Smoothing) -> Self {
         let joint: Vec<f64> = log_likelihood.iter().zip(prior.probabilities()).map(|(l, p)| joint(*l, *p)).collect();
         let log_px = log_sum_exp(&joint);
         let log_probabilities = if log_px == f64::INFINITY {
             among_infinite(&joint, prior)
         } else {
-            // Less the largest, so that a small T makes none of them overflow but those that vanish beside it.
+            // Less the largest, so that with a small T only negligible terms underflow.
             let most = joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let tempered = |j: &f64| if *j == f64::NEG_INFINITY { *j } else { (j - most) / smoothing.get() };
             let tempered: Vec<f64> = joint.iter().map(tempered).collect();
@@ -122,7 +122,8 @@ impl Posterior {
         }
     }
 
-    /// Itself, where the image `id` has a density under a class of prior above 0: otherwise there is nothing to divide by.
+    /// Itself, where the image `id` has a density under a class of prior above 0: otherwise there
+    /// is nothing to divide by.
     ///
     /// # Errors
     /// Names the image.
@@ -136,7 +137,8 @@ impl Posterior {
         )))
     }
 
-    /// 1 − p(class|x): the probability that deciding for this class is wrong, without the rounding of that difference.
+    /// 1 − p(class|x): the probability that deciding for this class is wrong, without the rounding
+    /// of that difference.
     pub fn doubt(&self, class: ClassId) -> f64 {
         let others = self.probabilities.iter().enumerate().filter(|(k, _)| *k != class);
         others.map(|(_, p)| p).sum()

@@ -16,9 +16,11 @@ use crate::units::Seed;
 
 /// Images compared by default.
 pub const IMAGES: usize = 8;
-/// Classes compared of each image, the most probable ones: the others have no part in the posterior's error that shows.
+/// Classes compared of each image, the most probable ones: the others have no part in the
+/// posterior's error that shows.
 const CLASSES: usize = 50;
-/// No further image is begun after so long: 64 bits on the CPU are slow beside 32 on a graphics card.
+/// No further image is begun after so long: 64 bits on the CPU are slow compared with 32 on a
+/// graphics card.
 const ENOUGH: Duration = Duration::from_secs(60);
 
 /// Largest differences between a 32-bit pass and a 64-bit one on the same images.
@@ -57,8 +59,8 @@ pub fn measure(info: &OracleInfo, weights: Weights, world: &World) -> Result<Pre
     compare(info, weights, &x, &scores, &settings)
 }
 
-/// Compares `scores` of the first images of `x` (NCHW) with a 64-bit pass. Classes that are not compared keep their
-/// 32-bit likelihood on both sides.
+/// Compares `scores` of the first images of `x` (NCHW) with a 64-bit pass. Classes that are not
+/// compared keep their 32-bit likelihood on both sides.
 ///
 /// # Errors
 /// When the weights do not fit.

@@ -1,11 +1,11 @@
-//! What is behind the files that a world gives away: a badge and a chain beside each.
+//! Provenance of files made from a world: a badge and a chain in a file next to each.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::data::{sha256_of_file, write_json};
-use crate::device::{Candidate, DeviceChoice, Products};
+use crate::device::{Candidate, DeviceChoice, MatmulPrecision};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::sampling::SamplerOptions;
@@ -42,7 +42,7 @@ impl Machine {
     }
 }
 
-/// What lies beside a file.
+/// The content of the file next to it.
 #[derive(Serialize)]
 struct Beside<'a> {
     #[serde(flatten)]
@@ -90,7 +90,7 @@ impl OracleInfo {
             .of_latents(spec, indices, settings)
             .with("precision", "sums over dimensions in 64 bits, x rounded to 32 bits");
         let provenance = match spec.products {
-            Products::F32 => provenance,
+            MatmulPrecision::F32 => provenance,
             narrow => {
                 let drawn = format!("{}; log p(x|y) of these very images in 32 bits", narrow.label());
                 provenance.with("products that drew them", drawn)
@@ -147,7 +147,8 @@ pub fn place(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Writes what is behind a file or folder beside it or into it, with what computed it and the file's SHA-256. The line for the ledger.
+/// Writes the provenance of a file or folder next to it or into it, with device, instruction set
+/// and the file's SHA-256. Returns the line for the ledger.
 ///
 /// # Errors
 /// Names the file that cannot be read or written; [`Error::Cancelled`] while a large one is hashed.

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::oracle::world::{Sample, Settings, World};
 
-/// A sample whose posterior moves by more than this when x is rounded to 32 bits is counted as not carried by its x.
+/// A sample whose posterior moves by more than this when x is rounded to 32 bits is counted as not
+/// carried by its x.
 pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 
 /// How many images do not carry their posterior.
@@ -14,8 +15,8 @@ pub const ROUNDING_TOLERANCE: f64 = 1e-3;
 pub struct Rounding {
     /// Images looked at.
     pub images: usize,
-    /// Images whose posterior, computed again from x as rounded to 32 bits, moves by more than 10⁻³: the numbers beside
-    /// them are those of the image before rounding.
+    /// Images whose posterior, computed again from x as rounded to 32 bits, moves by more than
+    /// 10⁻³: the numbers beside them are those of the image before rounding.
     pub rounded: usize,
     /// Largest such move.
     pub max_drift: f64,
@@ -57,8 +58,9 @@ impl Rounding {
 }
 
 impl World {
-    /// How far the posterior of each sample moves, in its largest component, when it is computed again from x as rounded
-    /// to 32 bits. Large where pixels saturate (high τ): there the logit map turns the last bit of x into whole units.
+    /// How far the posterior of each sample moves, in its largest component, when it is computed
+    /// again from x as rounded to 32 bits. Large where pixels saturate (high τ): there the logit
+    /// map turns the last bit of x into whole units.
     ///
     /// # Errors
     /// When the device fails.
@@ -69,7 +71,8 @@ impl World {
         self.drifts(&x, &before, settings)
     }
 
-    /// [`Self::rounding`] of images `x` (NCHW) with their posteriors `before` [N, K], counted, batch after batch.
+    /// [`Self::rounding`] of images `x` (NCHW) with their posteriors `before` [N, K], counted,
+    /// batch after batch.
     ///
     /// # Errors
     /// When the device fails, or the caller stops.

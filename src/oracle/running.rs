@@ -8,18 +8,18 @@ use crate::units::{ClassId, Smoothing};
 /// Classes evaluated between two reports.
 pub const CLASS_BATCH: usize = 4;
 
-/// What the first n of K classes tell about p_T(y|x).
+/// What the first n of K classes imply about p_T(y|x).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
     /// Classes evaluated, n.
     pub evaluated: usize,
     /// Classes in all, K.
     pub classes: usize,
-    /// p_T(y|x) among the evaluated classes. Every further class adds to the denominator and nothing else, so this is an upper
-    /// bound of the final value.
+    /// p_T(y|x) among the evaluated classes. Every further class adds to the denominator and
+    /// nothing else, so this is an upper bound of the final value.
     pub upper: Vec<f64>,
-    /// The value p_T(y|x) would take if every open class made the image as likely as the best evaluated one. An assumption, not a
-    /// bound: an open class may be likelier.
+    /// The value p_T(y|x) would take if every open class made the image as likely as the best
+    /// evaluated one. An assumption, not a bound: an open class may be likelier.
     pub lower: Vec<f64>,
     /// What the open classes would take together under that assumption.
     pub open: f64,
@@ -50,8 +50,8 @@ impl Running {
     }
 }
 
-/// Statistics of images `x` under every class, [`CLASS_BATCH`] classes at a time where the map depends on the class; `each` is told
-/// what there is after every batch, and may stop.
+/// Statistics of images `x` under every class, [`CLASS_BATCH`] classes at a time where the map
+/// depends on the class; `each` gets the statistics so far after every batch, and may stop.
 ///
 /// # Errors
 /// As [`Flow::score_classes`], and what `each` returns.
@@ -111,7 +111,8 @@ mod tests {
         let sum: f64 = weights.iter().sum();
         assert!((now.lower[1] - weights[1] / sum).abs() < 1e-12);
         assert!((now.open - weights[2] / sum).abs() < 1e-12);
-        // An open class may be likelier, so the lower value is none of a bound: class 3 takes more than was assumed.
+        // An open class may be likelier, so the lower value is none of a bound: class 3 takes more
+        // than was assumed.
         let likelier = Posterior::new(vec![-3.0, 1.0, 9.0, 9.0, 9.0], &prior(), Smoothing::ONE);
         assert!(likelier.probabilities[1] < now.lower[1]);
     }

@@ -1,4 +1,5 @@
-//! How the blocks of a world's flow are inverted on this device: measured once for a model and a device, remembered, used.
+//! How the blocks of a world's flow are inverted on this device: measured once for a model and a
+//! device, remembered, used.
 
 use std::path::PathBuf;
 
@@ -12,7 +13,8 @@ use crate::flow::{BlockInversion, Flow};
 
 /// How far a block's GS-Jacobi result may be from the loop's, in units of its values.
 pub const TOLERANCE: f64 = 5e-5;
-/// Version of the remembered measurements: raised when the kernels or the ways that are tried change.
+/// Version of the remembered measurements: raised when the kernels or the ways that are tried
+/// change.
 const FORMAT: u32 = 6;
 
 /// What was measured of one model on one device.
@@ -55,7 +57,8 @@ impl Measured {
     }
 }
 
-/// Where the measurements of a model on a device are remembered; `None` where the system has no cache folder.
+/// Where the measurements of a model on a device are remembered; `None` where the system has no
+/// cache folder.
 fn file(weights_sha256: &str, device: &str, images: usize) -> Option<PathBuf> {
     let folder = directories::ProjectDirs::from("", "", "bayescope")?.cache_dir().join("strategies");
     let device: String = device.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -105,7 +108,8 @@ fn remember(file: &std::path::Path, measured: &Measured) -> Result<()> {
     write_json(file, measured)
 }
 
-/// Gives the flow the strategies remembered for this device, if it is one that has a choice and any are remembered.
+/// Gives the flow the strategies remembered for this device, if it is one that has a choice and any
+/// are remembered.
 pub fn recall(flow: &dyn Flow, weights_sha256: &str, device: &str, images: usize) {
     if let Some(flow) = flow.block_inversion()
         && let Some(known) = remembered(weights_sha256, device, images)
@@ -114,8 +118,8 @@ pub fn recall(flow: &dyn Flow, weights_sha256: &str, device: &str, images: usize
     }
 }
 
-/// Gives the flow the strategies remembered for this device, or measures them now. `None` for a flow that is inverted in one way
-/// only.
+/// Gives the flow the strategies remembered for this device, or measures them now. `None` for a
+/// flow that is inverted in one way only.
 ///
 /// # Errors
 /// As [`measure`].

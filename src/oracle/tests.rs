@@ -8,7 +8,7 @@ use super::walk::{Goal, Subject, TOLERANCE, WalkPoint, WalkSpec, Way, walk};
 use super::world::{SampleSpec, Settings, World};
 use super::{look, strategies};
 use crate::data::ImageShape;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::Result;
 use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
@@ -131,7 +131,7 @@ fn a_flow_of_another_family_walks_by_what_it_can_do() {
     let (world, settings) = world();
     let image = |class| Subject::Image((0..DIMS).map(|d| mean(class, d) as f32).collect());
     let walked = |to| {
-        let (seed, products, tolerance) = (Seed(0), Products::F32, TOLERANCE);
+        let (seed, products, tolerance) = (Seed(0), MatmulPrecision::F32, TOLERANCE);
         let spec = WalkSpec { from: image(0), to, steps: 100, class: None, seed, products, tolerance };
         walk(&world, &spec, &settings, &mut |_: WalkPoint| ControlFlow::Continue(())).unwrap()
     };

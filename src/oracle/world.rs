@@ -1,5 +1,5 @@
-//! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior smoothing T; a
-//! complete joint distribution p(x, y) (theory §1).
+//! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior
+//! smoothing T; a complete joint distribution p(x, y) (theory §1).
 
 mod samples;
 
@@ -9,7 +9,7 @@ use rand::distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
 
 use crate::data::{Dataset, ImageShape};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
@@ -27,14 +27,14 @@ pub struct World {
     class_names: Vec<String>,
     batch: usize,
     /// What draws images with narrow products, once it was asked for.
-    narrow: RefCell<Option<(Products, Box<dyn Flow>)>>,
+    narrow: RefCell<Option<(MatmulPrecision, Box<dyn Flow>)>>,
 }
 
 fn uniform(seed: Seed, index: usize) -> f64 {
     StandardUniform.sample(&mut seed.rng(index as u64))
 }
 
-/// What is known of sample `index` of class `source` besides its image.
+/// The figures of sample `index` of class `source`.
 fn figures(spec: &SampleSpec, settings: &Settings, (index, source): (usize, ClassId), posterior: Posterior) -> Figures {
     let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
         source
@@ -45,7 +45,8 @@ fn figures(spec: &SampleSpec, settings: &Settings, (index, source): (usize, Clas
 }
 
 impl World {
-    /// From a flow, the names of its classes, and the number of images one pass of the device should hold.
+    /// From a flow, the names of its classes, and the number of images one pass of the device
+    /// should hold.
     ///
     /// # Errors
     /// When the names do not match the flow.
@@ -103,7 +104,7 @@ impl World {
         self.sample_watched(spec, settings, indices, &mut silent())
     }
 
-    /// [`Self::sample_indices`], told how far the inverse pass has come.
+    /// [`Self::sample_indices`] that reports the progress of the inverse pass.
     ///
     /// # Errors
     /// As [`Self::sample_indices`], and when the caller stops.
@@ -117,7 +118,8 @@ impl World {
         self.sample_running(spec, settings, indices, events, &mut |_, _| Ok(()))
     }
 
-    /// [`Self::sample_watched`]; `scored` gets the images and what is known of their statistics after every batch of classes.
+    /// [`Self::sample_watched`]; `scored` gets the images and what is known of their statistics
+    /// after every batch of classes.
     ///
     /// # Errors
     /// As [`Self::sample_watched`], and what `scored` returns.
@@ -137,8 +139,8 @@ impl World {
         Ok(samples.collect())
     }
 
-    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back. None where the flow cannot, or
-    /// draws them with narrow products.
+    /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back.
+    /// None where the flow cannot, or draws them with narrow products.
     ///
     /// # Errors
     /// As [`Self::sample_watched`].
@@ -168,7 +170,8 @@ impl World {
         Ok(samples.figures[i].clone().with_image(x))
     }
 
-    /// The images that standard normal `noise` (NCHW) becomes under the given classes, with their exact posteriors.
+    /// The images that standard normal `noise` (NCHW) becomes under the given classes, with their
+    /// exact posteriors.
     ///
     /// # Errors
     /// When a class does not exist, the prior does not fit, the device fails, or the caller stops.
@@ -183,7 +186,7 @@ impl World {
         if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
             return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
         }
-        self.decode_running(noise, classes, settings, Products::F32, events, &mut |_, _| Ok(()))
+        self.decode_running(noise, classes, settings, MatmulPrecision::F32, events, &mut |_, _| Ok(()))
     }
 
     fn decode_running(
@@ -191,12 +194,12 @@ impl World {
         noise: &[f32],
         classes: &[ClassId],
         settings: &Settings,
-        products: Products,
+        products: MatmulPrecision,
         events: &mut dyn Events<Decoding>,
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<(Vec<f32>, Posterior)>> {
         let Decoded { x, scores } = match products {
-            Products::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
+            MatmulPrecision::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
             narrow => self.draw_narrow(narrow, noise, classes, settings.tau, events)?,
         };
         let scores = match scores {
@@ -214,7 +217,7 @@ impl World {
     /// Images by the flow's narrow twin; what they are scored by is the flow itself.
     fn draw_narrow(
         &self,
-        products: Products,
+        products: MatmulPrecision,
         noise: &[f32],
         classes: &[ClassId],
         tau: Tau,
@@ -232,8 +235,8 @@ impl World {
         Ok(Decoded { scores: None, ..flow.decode(noise, classes, tau, events)? })
     }
 
-    /// Passes that a device compiles at their first use: of one image both ways, where the inverse has stages forward under
-    /// one class only (it takes hundreds of steps, and tells how far it is).
+    /// Passes that a device compiles at their first use: of one image both ways, where the inverse
+    /// has stages forward under one class only (it takes hundreds of steps and reports them).
     ///
     /// # Errors
     /// When the device fails.
@@ -299,8 +302,8 @@ impl World {
         all.ok_or_else(|| Error::input("no images"))
     }
 
-    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised: of
-    /// several draws the first.
+    /// 8-bit images as this world sees them: grey or RGB and zero-padded to its shape, dequantised:
+    /// of several draws the first.
     ///
     /// # Errors
     /// When they are larger than the world's images.
@@ -327,7 +330,7 @@ impl World {
     }
 }
 
-/// An error about image i of a batch, told as image i of the whole.
+/// An error about image i of a batch, with the number of its first image.
 pub(super) fn renumber(error: Error, first: usize) -> Error {
     match error {
         Error::Input(text) => {

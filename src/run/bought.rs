@@ -1,14 +1,13 @@
-//! What a strategy of active learning bought first, read from a run folder: where, when, and the images themselves.
+//! What a strategy of active learning bought first, from a run folder: where, when, and the images.
 
 use serde::Serialize;
 
-use super::folder::{Planned, RunFolder};
-use super::picked::{PoolReader, SAME};
-use crate::data::ImageShape;
+use super::cells::Run;
+use super::folder::RunFolder;
+use super::picked::{CellPictures, PoolReader, SAME};
 use crate::error::{Error, Result};
-use crate::experiment::{Found, Purchase, train_pool};
+use crate::experiment::{Bought, CellResult, Purchase, train_pool};
 use crate::oracle::posterior::Posterior;
-use crate::oracle::world::Settings;
 use crate::units::ClassId;
 
 /// Images shown of a cell where nobody asks for another number.
@@ -26,40 +25,26 @@ pub struct BoughtImage {
 }
 
 /// The first images a strategy chose, in the order in which it wanted them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BoughtImages {
-    /// The cell.
-    pub planned: Planned,
-    /// Which images.
-    pub bought: Vec<BoughtImage>,
-    /// Shape of each.
-    pub shape: ImageShape,
-    /// World-space values, NCHW.
-    pub x: Vec<f32>,
-    /// The knobs they were drawn at.
-    pub settings: Settings,
-    /// Their exact posteriors at those knobs, as in the pool.
-    pub posteriors: Vec<Posterior>,
-}
+pub type BoughtImages = CellPictures<Vec<BoughtImage>>;
 
 impl RunFolder {
-    /// What a finished cell bought, round after round; the random start, which is not the strategy's doing, is the first.
+    /// What a finished cell bought, round after round, from the random start on.
     ///
     /// # Errors
     /// When there is no such cell, it is not finished, or it buys nothing.
     pub fn purchases(&self, id: &str) -> Result<Vec<Purchase>> {
         let label = self.planned(id)?.label();
-        match self.result(id)?.map(|result| result.found) {
-            Some(Some(Found::ActiveLearning(bought))) => {
-                Ok(bought.rounds.into_iter().map(|round| round.bought).collect())
-            }
-            Some(_) => Err(Error::input(format!("{label} buys no labels: only cells of active learning do"))),
-            None => Err(Error::input(format!("{label} is not finished: what it bought is known when it is"))),
+        let Some(CellResult { output, .. }) = self.result(id)? else {
+            return Err(Error::input(format!("{label} is not finished: what it bought is known when it is")));
+        };
+        match output.as_ref().and_then(|output| output.get::<Bought>()) {
+            Some(bought) => Ok(bought.rounds.iter().map(|round| round.bought.clone()).collect()),
+            None => Err(Error::input(format!("{label} buys no labels: only cells of active learning do"))),
         }
     }
 
-    /// The first `most` images that the strategy of a finished cell chose, from the first round after the random start on. Of the pool
-    /// only these are read.
+    /// The first `most` images that the strategy of a finished cell chose after the random start.
+    /// Of the pool only these are read.
     ///
     /// # Errors
     /// As [`Self::purchases`]; names a pool that is missing, damaged or of other images.
@@ -80,11 +65,12 @@ impl RunFolder {
                 posteriors.push(posterior);
             }
         }
-        Ok(BoughtImages { planned, bought, shape: pool.shape(), x, settings: pool.settings, posteriors })
+        Ok(CellPictures::of(&planned, bought, pool, x, posteriors))
     }
 }
 
-/// Posteriors of what a round bought, if the pool is the one it was bought from: their mean entropy is kept.
+/// Posteriors of what a round bought, if the pool is the one it was bought from: their mean entropy
+/// agrees.
 fn of_pool(pool: &PoolReader, purchase: &Purchase) -> Result<Vec<Posterior>> {
     let all = purchase.images.iter().map(|&image| pool.posterior(image)).collect::<Result<Vec<_>>>()?;
     let mean = all.iter().map(|posterior| posterior.entropy_nats).sum::<f64>() / all.len().max(1) as f64;

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::execute::Computer;
+use super::cells::Run;
+use super::execute::RunContext;
 use super::folder::RunFolder;
 use crate::classifier::{Architecture, ClassifierConfig, Trainee, TrainingSpec};
 use crate::error::Result;
@@ -33,14 +34,14 @@ pub struct Estimate {
 const WARM: usize = 1;
 const TIMED: usize = 2;
 
-/// Times a few steps of every architecture of which a cell is not finished, on images of zeros, and adds up what these cells need. Every
-/// step is reported.
+/// Times a few steps of every architecture with unfinished cells, on images of zeros, and adds up
+/// what these cells need. Every step is reported.
 ///
 /// # Errors
 /// When a network does not fit the images, the device fails, or the caller stops.
 pub fn estimate(
     folder: &RunFolder,
-    computer: &Computer<'_>,
+    context: &RunContext<'_>,
     events: &mut dyn Events<Progress>,
 ) -> Result<Vec<Estimate>> {
     let spec = &folder.spec;
@@ -55,7 +56,7 @@ pub fn estimate(
     for (i, (architecture, cells)) in left.iter().enumerate() {
         let done = i * (WARM + TIMED);
         let mut told = |step: usize| events.report(Progress { done: done + step, total });
-        let (parameters, step_secs) = time(spec, *architecture, cells, computer, &mut told)?;
+        let (parameters, step_secs) = time(spec, *architecture, cells, context, &mut told)?;
         let steps = cells.iter().map(|cell| spec.steps(cell)).sum::<Result<usize>>()?;
         estimates.push(Estimate {
             architecture: *architecture,
@@ -69,18 +70,19 @@ pub fn estimate(
     Ok(estimates)
 }
 
-/// Trained numbers of an architecture, and the mean seconds of a step of the largest of its cells; `told` gets the number of every step.
+/// Trained numbers of an architecture, and the mean seconds of a step of its largest cell; `told`
+/// gets the number of every step.
 fn time(
     spec: &ExperimentSpec,
     architecture: Architecture,
     cells: &[&Cell],
-    computer: &Computer<'_>,
+    context: &RunContext<'_>,
     told: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<(usize, f64)> {
     let training = spec.training_of(architecture)?;
-    let (shape, classes) = (computer.world.shape(), computer.world.class_names().len());
+    let (shape, classes) = (context.world.shape(), context.world.class_names().len());
     let config = ClassifierConfig { architecture, shape, classes, resize: training.resize };
-    let mut trainee = Trainee::new(&config, &training, Seed(0), computer.device)?;
+    let mut trainee = Trainee::new(&config, &training, Seed(0), context.device)?;
     let n = images_of_a_step(spec, &training, cells);
     let (images, targets) = (vec![0.0; n * shape.dims()], vec![1.0 / classes as f32; n * classes]);
     let mut timed = Duration::ZERO;
@@ -95,7 +97,8 @@ fn time(
     Ok((trainee.classifier().parameters(), timed.as_secs_f64() / TIMED as f64))
 }
 
-/// Images of a step of the largest training of some cells: an epoch is cut into steps of equal size, none larger than the batch.
+/// Images of a step of the largest training of some cells: an epoch is cut into equal steps, none
+/// above the batch.
 fn images_of_a_step(spec: &ExperimentSpec, training: &TrainingSpec, cells: &[&Cell]) -> usize {
     let largest = cells.iter().flat_map(|cell| spec.experiment.trained_on(cell)).max().unwrap_or(1);
     largest.div_ceil(training.epoch_steps(largest))

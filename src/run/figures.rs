@@ -13,7 +13,7 @@ use crate::oracle::folder::glance;
 const PNG_SCALE: f32 = 2.0;
 
 impl RunFolder {
-    /// SHA-256 of the weights of the run's oracle, where that is at hand and still the one the run was planned on.
+    /// SHA-256 of the oracle's weights, where it is at hand and still the one of the plan.
     pub fn world_sha256(&self) -> Option<String> {
         let hash = glance(&self.spec.world.oracle)?.weights_sha256;
         self.is_on(&hash).unwrap_or(false).then_some(hash)
@@ -37,7 +37,7 @@ impl RunFolder {
         let prior = if spec.world.prior.is_empty() { "uniform".into() } else { format!("{:?}", spec.world.prior) };
         let mut said = vec![
             ("run", spec.name.clone()),
-            ("experiment", spec.experiment.name().to_owned()),
+            ("experiment", spec.experiment.about().name.to_owned()),
             ("oracle", spec.world.oracle.clone()),
             ("weights SHA-256", world.unwrap_or("not at hand").to_owned()),
         ];
@@ -93,7 +93,7 @@ impl Format {
     }
 }
 
-/// Writes figures and tables into a folder, and a page that shows them all (`figures.md`). The files written.
+/// Writes figures and tables into a folder, and a page with all (`figures.md`). Returns the files.
 ///
 /// # Errors
 /// Names the file that cannot be written.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::{Kind, nothing_else_in, settle_text, write_atomically, write_json};
+use crate::data::{FolderKind, check_folder_kind, claim_text, write_atomically, write_json};
 use crate::error::{Error, Result};
 
 /// The spec of a run, of whatever kind: its ticket.
@@ -16,11 +16,11 @@ pub const ANOTHER: &str = "this folder holds a run of another spec or another or
 
 /// Writes the spec of a run into its folder, which is made with it, or finds the same spec there.
 pub fn write_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
-    nothing_else_in(run, Some(Kind::Run))?;
+    check_folder_kind(run, Some(FolderKind::Run))?;
     std::fs::create_dir_all(run).map_err(|e| Error::io(run, e))?;
     let file = run.join(SPEC);
     let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
-    settle_text(&file, &text, ANOTHER)?;
+    claim_text(&file, &text, ANOTHER)?;
     Ok(file)
 }
 

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::cells::Run;
+use super::execute::RunEvent;
 use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
-use crate::data::{read_json, read_text, settle, settle_text, sweep_parts, write_json};
+use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
@@ -21,8 +23,6 @@ const PLAN: &str = "plan.jsonl";
 const DATA: &str = "data.json";
 /// Hashes of the files of features of a run that has some.
 const FEATURES: &str = "features.json";
-/// What a cell, or a corpus of a ranking, found: written last.
-pub const RESULT: &str = "result.json";
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,6 +55,20 @@ impl Planned {
     }
 }
 
+/// Where a cell stands, as anybody may look.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellLook {
+    /// Which.
+    #[serde(flatten)]
+    pub planned: Planned,
+    /// Whether its result is there.
+    pub finished: bool,
+    /// Whether it says that it runs but has been silent too long.
+    pub stale: bool,
+    /// What it said last.
+    pub status: Option<Status>,
+}
+
 /// A run on disk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFolder {
@@ -71,15 +85,15 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Plans a run of `spec` on an oracle of given weights, and on the dataset that the spec names, in `path`, or finds the plan of
-    /// the same spec there.
+    /// Plans a run of `spec` on an oracle of given weights and a dataset in `path`, or finds the
+    /// plan there.
     ///
     /// # Errors
     /// When the folder holds another run or one on other data, or cannot be written.
     pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str, data: Option<&Data>) -> Result<Self> {
         spec.validate()?;
         let data = data.map(Data::record);
-        let features = FeatureFile::all(spec)?;
+        let features = FeatureFile::all(&spec.experiment.files(), &pools::train_names(spec), spec.largest())?;
         let files = Files::of(spec, weights_sha256, data.as_ref(), &features)?;
         let plan = Planned::all(spec, |cell| cell.id(spec, &files))?;
         Self::write_spec(path, spec)?;
@@ -91,7 +105,7 @@ impl RunFolder {
         }
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
-        settle_text(&path.join(PLAN), &lines, ANOTHER)?;
+        claim_text(&path.join(PLAN), &lines, ANOTHER)?;
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features })
     }
 
@@ -167,11 +181,6 @@ impl RunFolder {
         }
     }
 
-    /// Folder of a cell.
-    pub fn cell(&self, id: &str) -> PathBuf {
-        self.path.join("cells").join(id)
-    }
-
     /// File of the images drawn under a name, in a folder that exists.
     ///
     /// # Errors
@@ -200,54 +209,17 @@ impl RunFolder {
         self.path.join("pool").join(format!("{name}.rounding.json"))
     }
 
-    /// Removes what killed processes left unfinished: whole files are never among it.
-    pub fn sweep(&self) {
-        let inner = |name: &str| {
-            let entries = std::fs::read_dir(self.path.join(name)).into_iter().flatten();
-            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir())
-        };
-        let folders = [self.path.clone(), self.path.join("pool"), self.path.join("worlds")]
-            .into_iter()
-            .chain(inner("pool"))
-            .chain(inner("cells"));
-        let swept: usize = folders.map(|folder| sweep_parts(&folder)).sum();
-        if swept > 0 {
-            tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
-        }
-    }
-
-    /// What a cell gave, once it is finished.
-    ///
-    /// # Errors
-    /// Names a result that is there and cannot be read.
-    pub fn result(&self, id: &str) -> Result<Option<CellResult>> {
-        read_json(&self.result_path(id))
-    }
-
-    /// Where a cell's result is once it is finished.
-    pub fn result_path(&self, id: &str) -> PathBuf {
-        self.cell(id).join(RESULT)
-    }
-
-    /// Whether a cell is finished.
-    pub fn finished(&self, id: &str) -> bool {
-        self.result_path(id).exists()
-    }
-
-    /// Finishes a cell.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn finish(&self, result: &CellResult) -> Result<()> {
-        write_json(&self.result_path(&result.id), result)
-    }
-
-    /// Where a cell stands; `None` where it was never begun.
+    /// Where each cell stands.
     ///
     /// # Errors
     /// Names a status that is there and cannot be read.
-    pub fn status(&self, id: &str) -> Result<Option<Status>> {
-        Status::read(&self.cell(id))
+    pub fn look(&self) -> Result<Vec<CellLook>> {
+        let look = |planned: &Planned| {
+            let (finished, status) = (self.finished(&planned.id), self.status(&planned.id)?);
+            let stale = !finished && status.as_ref().is_some_and(Status::stale);
+            Ok(CellLook { planned: planned.clone(), finished, stale, status })
+        };
+        self.plan.iter().map(look).collect()
     }
 
     /// A cell's metrics so far.
@@ -277,43 +249,89 @@ impl RunFolder {
             let counted: Option<Rounding> = read_json(&self.pool_rounding(&name))?;
             rounding.extend(counted.filter(|counted| counted.rounded > 0).map(|counted| (name, counted)));
         }
-        let conditions = 0..self.spec.experiment.conditions().len().max(1);
+        let conditions = self.spec.experiment.condition_numbers();
         let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
         let results: Vec<CellResult> = results.into_iter().flatten().collect();
         let found = Summary::of(&self.spec, &self.tested(&results)?, results, &truths)?;
         Ok(found.with_images(self.data.clone(), rounding))
     }
 
-    /// What finished cells scored on each test image, by the cell's ID, where laws need it and a version that keeps it measured them.
+    /// What finished cells scored on each test image, by ID, where laws need it and it was kept.
     fn tested(&self, results: &[CellResult]) -> Result<BTreeMap<String, Tested>> {
-        let needed = results.iter().filter(|_| self.spec.experiment.is_scaling());
+        let needed = results.iter().filter(|_| self.spec.experiment.has_laws());
         let of = |result: &CellResult| {
             let tested = Tested::read(&self.cell(&result.id), &result.measured)?;
             Ok(tested.map(|tested| (result.id.clone(), tested)))
         };
         needed.filter_map(|result| of(result).transpose()).collect()
     }
+}
 
-    /// Writes the summary of what is finished as JSON and CSV.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn write_summary(&self) -> Result<Summary> {
+impl Run for RunFolder {
+    type Planned = Planned;
+    type Output = CellResult;
+    type Summary = Summary;
+    type Event = RunEvent;
+
+    fn plan(&self) -> &[Planned] {
+        &self.plan
+    }
+
+    fn id(planned: &Planned) -> &str {
+        &planned.id
+    }
+
+    fn cell(&self, id: &str) -> PathBuf {
+        self.path.join("cells").join(id)
+    }
+
+    fn sweep(&self) {
+        let inner = |name: &str| {
+            let entries = std::fs::read_dir(self.path.join(name)).into_iter().flatten();
+            entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir())
+        };
+        let folders = [self.path.clone(), self.path.join("pool"), self.path.join("worlds")]
+            .into_iter()
+            .chain(inner("pool"))
+            .chain(inner("cells"));
+        let swept: usize = folders.map(|folder| sweep_temp_files(&folder)).sum();
+        if swept > 0 {
+            tracing::info!("{}: {swept} files that killed processes left unfinished are removed", self.path.display());
+        }
+    }
+
+    fn write_summary(&self) -> Result<Summary> {
         loop {
             let summary = self.summary()?;
             write_summary(&self.path, &summary, &summary.csv())?;
-            // Another process may have finished a cell and written its summary in between, which this older one has just
-            // replaced. Whoever writes last looks last, so that the last summary misses nothing.
+            // Another process may have finished a cell and written its summary in between, which
+            // this older one has replaced. The last writer looks last, so that the last summary
+            // misses nothing.
             if self.plan.iter().filter(|planned| self.finished(&planned.id)).count() == summary.finished {
                 return Ok(summary);
             }
         }
     }
+
+    fn planned(cells: usize, finished: usize) -> RunEvent {
+        RunEvent::Planned { cells, finished }
+    }
+
+    fn ended(planned: &Planned, end: Result<CellResult, String>) -> RunEvent {
+        match end {
+            Ok(result) => RunEvent::Finished(Box::new(result)),
+            Err(why) => RunEvent::Failed { planned: planned.clone(), why },
+        }
+    }
+
+    fn summarised(summary: &Summary, last: bool) -> Option<RunEvent> {
+        last.then(|| RunEvent::Summary(Box::new(summary.clone())))
+    }
 }
 
-/// [`settle`] for a dataset's description, with a word about data that have changed.
+/// [`claim_ticket`] for a dataset's description, with a word about data that have changed.
 fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
-    settle(path, data, |old| {
+    claim_ticket(path, data, |old| {
         let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
         let what = what.map_or("the test images", |part| part.path.as_str());
         let why =
@@ -322,9 +340,9 @@ fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
     })
 }
 
-/// [`settle`] for the hashes of files of features, with a word about one that has changed.
+/// [`claim_ticket`] for the hashes of files of features, with a word about one that has changed.
 fn keep_features(path: &Path, files: &Vec<FeatureFile>) -> Result<()> {
-    settle(path, files, |old| {
+    claim_ticket(path, files, |old| {
         let why = "is not what this run was planned with; put the old file back, or choose another folder";
         files.iter().find(|file| !old.contains(file)).map(|file| Error::file(&file.path, why))
     })

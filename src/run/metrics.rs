@@ -39,13 +39,14 @@ impl Line {
     }
 }
 
-/// Most bytes of a log that are read for its course: some ten times what a cell of this program writes.
+/// Most bytes of a log that are read for its course: some ten times what this program writes.
 const COURSE: u64 = 4 << 20;
 
 /// Bytes in which the last line of a log surely ends and begins.
 const LAST: u64 = 64 << 10;
 
-/// The whole lines of a cell's metrics, at most those of its last 4 MiB; a torn last one is left out.
+/// The whole lines of a cell's metrics, at most those of its last 4 MiB; a torn last one is left
+/// out.
 ///
 /// # Errors
 /// Names a file that is there and cannot be read.
@@ -117,7 +118,8 @@ pub struct Writer {
 const POINTS: usize = 1000;
 
 impl Writer {
-    /// Goes on after step `step` of `steps`: what was written of later ones, before a kill, is dropped.
+    /// Resumes after step `step` of `steps`: lines of later steps, written before a kill, are
+    /// dropped.
     ///
     /// # Errors
     /// Names the file.

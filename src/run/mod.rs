@@ -1,18 +1,19 @@
-//! Run folders: an experiment on disk, to be stopped, killed, moved, shared out, resumed and watched.
+//! Run folders: an experiment on disk, to be stopped, killed, moved, shared out, resumed and
+//! watched.
 //!
 //! ```text
 //! RUN/run.toml                    the spec, written first
 //! RUN/plan.jsonl                  one cell a line
 //! RUN/data.json                   the dataset, where the images are not all the world's
-//! RUN/features.json               hashes of the files of features that estimators see, where there are some
-//! RUN/pool/*.npz                  images with their posteriors, made once; parts of large ones in *.parts until they are whole
-//! RUN/pool/*.rounding.json        how many of them do not carry their posterior, for the rounding of x
-//! RUN/worlds/*.json               the Bayes error of each of its worlds, where the experiment asks for it
+//! RUN/features.json               hashes of the files of features, where there are some
+//! RUN/pool/*.npz                  images with their posteriors, made once, large ones in *.parts
+//! RUN/pool/*.rounding.json        how many do not carry their posterior, because x is rounded
+//! RUN/worlds/*.json               the Bayes error of each of its worlds, where it is asked for
 //! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
-//! RUN/cells/ID/worst.json         the test images on which the classifier is farthest from the truth
-//! RUN/cells/ID/images.npz         its figures on every test image: `image` (which one it was), `kl` and `nll` in nats
+//! RUN/cells/ID/worst.json         the test images with the largest KL
+//! RUN/cells/ID/images.npz         its figures on every test image: `image`, `kl`, `nll` (nats)
 //! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
@@ -20,15 +21,17 @@
 //!
 //! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
 //!
-//! Several processes may work in one folder, on one machine or on many that see it through a network, and without locks, which
-//! network file systems do not all have: files are complete or not there; what two write at once is the same
-//! content; of images drawn twice the first stay; a summary is written again until it tells of every finished cell.
+//! Several processes, on several machines too, may work in one folder without locks, which network
+//! file systems do not all have. Files are complete or absent; what two write at once is the same;
+//! of images drawn twice the first stay; a summary is written again until it has every finished
+//! cell.
 //!
 //! | file | what |
 //! |---|---|
 //! | `folder`, `files` | a grid on disk; its files |
-//! | `held`, `hardness` | which kind of run a folder holds; a ranking of corpora on disk |
-//! | `execute`, `estimate` | carrying it out; how long that will take |
+//! | `any_run`, `hardness` | which kind of run a folder holds; a ranking of corpora on disk |
+//! | `cells` | what all kinds share: cells with states and results, run one after another |
+//! | `execute`, `estimate` | running the cells of a grid; how long that will take |
 //! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
@@ -36,14 +39,15 @@
 //! | `task`, `train`, `judge` | tasks: experiments and their time; an oracle trained; classifiers judged, those of runs among them |
 //! | `slurm` | job arrays |
 
+mod any_run;
 mod bought;
+mod cells;
 mod estimate;
 mod execute;
 mod figures;
 mod files;
 mod folder;
 pub mod hardness;
-mod held;
 mod judge;
 mod metrics;
 mod picked;
@@ -56,17 +60,19 @@ mod train;
 mod trained;
 mod worst;
 
+pub use any_run::AnyRun;
 pub use bought::{BOUGHT, BoughtImage, BoughtImages};
+pub use cells::{Run, Share};
 pub use estimate::{Estimate, estimate};
-pub use execute::{Computer, OnDevice, RunEvent, Share, execute, execute_on};
+pub use execute::{OnDevice, RunContext, RunEvent, execute, execute_on};
 pub use figures::{Format, write_figures};
 pub use files::SPEC;
-pub use folder::{Planned, RunFolder};
-pub use held::Held;
+pub use folder::{CellLook, Planned, RunFolder};
 pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
+pub use picked::CellPictures;
 pub use status::{State, Status};
-pub use task::{EstimateTime, RunExperiment};
+pub use task::{EstimateTime, RunExperiment, RunSettings};
 pub use train::{EpochPoint, FixedSamples, TrainHistory, TrainOracle};
 pub use trained::checkpoints;
 pub use worst::WorstImages;

@@ -2,14 +2,40 @@
 
 use std::path::PathBuf;
 
-use super::folder::RunFolder;
+use super::folder::{Planned, RunFolder};
 use crate::data::{ImageShape, NpzImages, read_logp};
 use crate::error::{Error, Result};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
 
-/// How far what a pool says may be from what a cell has kept of it: another machine's exp and log differ by rounding.
+/// Difference allowed between a pool and what a cell kept of it: exp and log of machines differ by
+/// rounding.
 pub(super) const SAME: f64 = 1e-9;
+
+/// Some images of a cell, and what is found of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellPictures<T> {
+    /// The cell.
+    pub planned: Planned,
+    /// What is found of the images, in their order.
+    pub found: T,
+    /// Shape of each image.
+    pub shape: ImageShape,
+    /// World-space values, NCHW.
+    pub x: Vec<f32>,
+    /// The knobs they were drawn at.
+    pub settings: Settings,
+    /// Their exact posteriors at those knobs, as in the pool.
+    pub posteriors: Vec<Posterior>,
+}
+
+impl<T> CellPictures<T> {
+    /// Images `x` of a pool with their posteriors.
+    pub(super) fn of(planned: &Planned, found: T, pool: PoolReader, x: Vec<f32>, posteriors: Vec<Posterior>) -> Self {
+        let (planned, shape) = (planned.clone(), pool.shape());
+        Self { planned, found, shape, x, settings: pool.settings, posteriors }
+    }
+}
 
 /// An open pool.
 pub(super) struct PoolReader {

@@ -1,13 +1,14 @@
-//! The images of a run: samples of its world or images of a dataset, made once, kept in its folder, and held while they are used.
+//! The images of a run: samples of its world or images of a dataset, made once and held while in
+//! use.
 
-use super::execute::{Computer, RunEvent};
+use super::execute::{RunContext, RunEvent};
 use super::folder::RunFolder;
 use super::stage::Stage;
 use crate::data::write_json;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{
-    Cell, Data, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool, test_pool, train_pool,
+    Cell, Data, ExperimentSpec, Images, Part, Pool, Source, Truth, View, WorldImages, read_pool, test_pool, train_pool,
 };
 use crate::oracle::world::Settings;
 use crate::units::Seed;
@@ -20,7 +21,7 @@ const TRAIN: &str = "train";
 /// The images of a run.
 pub struct Pools<'a> {
     folder: &'a RunFolder,
-    computer: &'a Computer<'a>,
+    context: &'a RunContext<'a>,
     stage: Option<Stage>,
     /// Test images by the name of their file, those last used at the end.
     tests: Vec<(String, Images)>,
@@ -33,14 +34,18 @@ pub struct Pools<'a> {
 /// Names of the files of images that a run may have.
 pub fn names(folder: &RunFolder) -> Vec<String> {
     let spec = &folder.spec;
-    let mut names = vec![TRAIN.to_owned()];
-    for condition in 0..spec.experiment.conditions().len().max(1) {
-        names.push(test_pool(spec, condition));
-        names.extend(spec.grid.seeds.iter().map(|&seed| train_pool(spec, condition, seed)));
-    }
+    let mut names = train_names(spec);
+    names.push(TRAIN.to_owned());
+    names.extend(spec.experiment.condition_numbers().map(|condition| test_pool(spec, condition)));
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// Names of the files of training images of the world.
+pub fn train_names(spec: &ExperimentSpec) -> Vec<String> {
+    let of = |condition| spec.grid.seeds.iter().map(move |&seed| train_pool(spec, condition, seed));
+    spec.experiment.condition_numbers().flat_map(of).collect()
 }
 
 impl<'a> Pools<'a> {
@@ -48,24 +53,25 @@ impl<'a> Pools<'a> {
     ///
     /// # Errors
     /// When the spec names a dataset that nobody has opened.
-    pub fn new(folder: &'a RunFolder, computer: &'a Computer<'a>) -> Result<Self> {
-        if folder.spec.data.is_some() != computer.data.is_some() {
+    pub fn new(folder: &'a RunFolder, context: &'a RunContext<'a>) -> Result<Self> {
+        if folder.spec.data.is_some() != context.data.is_some() {
             return Err(Error::file(&folder.path, "the dataset of this run was not opened"));
         }
-        let stage = computer.stage.clone().map(Stage::new);
+        let stage = context.stage.clone().map(Stage::new);
         let (tests, trains) = (Vec::new(), Vec::new());
-        Ok(Self { folder, computer, stage, tests, trains, scored: None })
+        Ok(Self { folder, context, stage, tests, trains, scored: None })
     }
 
-    /// Makes the images ready that a cell needs. Training images of the world that are seen once are drawn when they are needed.
+    /// Makes the images ready that a cell needs. Training images that are seen once are drawn when
+    /// needed.
     ///
     /// # Errors
     /// When the disk or the device fails, or the caller stops.
     pub fn prepare(&mut self, cell: &Cell, streamed: bool, events: &mut dyn Events<RunEvent>) -> Result<()> {
-        let (spec, computer) = (&self.folder.spec, self.computer);
+        let (spec, context) = (&self.folder.spec, self.context);
         self.hold_test(cell.condition, events)?;
         self.find_truth(cell.condition, events)?;
-        match &computer.data {
+        match &context.data {
             Some(Data { train, .. }) if spec.needs_posteriors() && self.scored.is_none() => {
                 let orders = spec.grid.seeds.iter().map(|&seed| train.order(spec.train_seed(seed), spec.largest()));
                 let mut needed: Vec<usize> = orders.flatten().collect();
@@ -94,7 +100,7 @@ impl<'a> Pools<'a> {
     pub fn train(&self, cell: &Cell, streamed: bool) -> Box<dyn Source + '_> {
         let spec = &self.folder.spec;
         let seed = spec.train_seed(cell.seed);
-        if let Some(Data { train, .. }) = &self.computer.data {
+        if let Some(Data { train, .. }) = &self.context.data {
             let order = train.order(seed, spec.largest());
             let Some((needed, images)) = &self.scored else { return Box::new(View { of: train, at: order }) };
             let place = |i: usize| needed.partition_point(|other| *other < i);
@@ -103,13 +109,13 @@ impl<'a> Pools<'a> {
         let name = train_pool(spec, cell.condition, cell.seed);
         match self.trains.iter().find(|(held, _)| *held == name && !streamed) {
             Some((_, images)) => Box::new(images),
-            None => Box::new(WorldImages { world: self.computer.world, settings: self.settings(cell.condition), seed }),
+            None => Box::new(WorldImages { world: self.context.world, settings: self.settings(cell.condition), seed }),
         }
     }
 
     /// The knobs of the world under a condition.
     pub fn settings(&self, condition: usize) -> Settings {
-        Settings { tau: self.folder.spec.tau(condition), ..self.computer.settings.clone() }
+        Settings { tau: self.folder.spec.tau(condition), ..self.context.settings.clone() }
     }
 
     fn hold_test(&mut self, condition: usize, events: &mut dyn Events<RunEvent>) -> Result<()> {
@@ -120,7 +126,7 @@ impl<'a> Pools<'a> {
         }
         make_room(&mut self.tests);
         let (seed, n) = (spec.test_seed(), spec.test.images);
-        let images = match self.computer.data.as_ref().and_then(|data| data.test.as_ref()) {
+        let images = match self.context.data.as_ref().and_then(|data| data.test.as_ref()) {
             Some(part) => self.score(&name, part, &part.order(seed, n), events)?,
             None => self.draw(&name, condition, seed, n, events)?,
         };
@@ -138,7 +144,7 @@ impl<'a> Pools<'a> {
         let what = format!("the Bayes error at τ = {}", settings.tau.get());
         let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: what.clone(), progress });
         let seed = Seed(spec.world.seed).split("bayes error");
-        let truth = Truth::of(self.computer.world, &settings, seed, &mut tell)?;
+        let truth = Truth::of(self.context.world, &settings, seed, &mut tell)?;
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         }
@@ -165,7 +171,7 @@ impl<'a> Pools<'a> {
         n: usize,
         events: &mut dyn Events<RunEvent>,
     ) -> Result<Images> {
-        let (world, settings) = (self.computer.world, self.settings(condition));
+        let (world, settings) = (self.context.world, self.settings(condition));
         self.made(name, n, (true, &settings), events, |pool, events| {
             let mut tell = |progress: Progress| events.emit(RunEvent::Drawing { what: name.to_owned(), progress });
             pool.draw(world, &settings, seed, &mut tell)
@@ -173,14 +179,15 @@ impl<'a> Pools<'a> {
     }
 
     fn score(&mut self, name: &str, part: &Part, at: &[usize], events: &mut dyn Events<RunEvent>) -> Result<Images> {
-        let Computer { world, settings, .. } = self.computer;
+        let RunContext { world, settings, .. } = self.context;
         self.made(name, at.len(), (part.has_likelihoods(), settings), events, |pool, events| {
             let mut tell = |progress: Progress| events.emit(RunEvent::Scoring { what: name.to_owned(), progress });
             pool.fill(&mut tell, &mut |range, within| part.scored(world, settings, &at[range], within))
         })
     }
 
-    /// The images of a pool, made unless they are there. Those whose posteriors were computed before x was rounded are counted.
+    /// The images of a pool, made unless they are there. Rounded ones with posteriors from before
+    /// are counted.
     fn made(
         &mut self,
         name: &str,
@@ -189,7 +196,7 @@ impl<'a> Pools<'a> {
         events: &mut dyn Events<RunEvent>,
         make: impl FnOnce(Pool<'_>, &mut dyn Events<RunEvent>) -> Result<()>,
     ) -> Result<Images> {
-        let world = self.computer.world;
+        let world = self.context.world;
         let file = self.folder.pool(name)?;
         make(Pool { file: &file, shape: world.shape(), n, batch: world.batch() }, events)?;
         let near = self.stage.as_mut().map_or_else(|| file.clone(), |stage| stage.near(&file));

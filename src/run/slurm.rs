@@ -1,8 +1,8 @@
-//! A job array of Slurm for a planned run: a text to read, change and hand to `sbatch`. Nothing here schedules; Slurm does.
+//! A job array of Slurm for a planned run: a text to read, change and hand to `sbatch`.
 //!
-//! Every element of the array is one long task that takes the cells `--task I --of N` gives it, one after another. Slurm warns
-//! it before its time is over; the script hands the warning on, the program writes a checkpoint and ends with [`STOPPED`], and
-//! the script puts its element back into the queue.
+//! Every element of the array is one long task that takes the cells of `--task I --of N` in turn.
+//! Slurm warns it before its time is over. The script passes the warning on, the program writes a
+//! checkpoint and ends with [`STOPPED`], and the script queues its element again.
 
 mod text;
 
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use text::{directive, word};
 
-/// Exit status of a program that a signal stopped after a checkpoint: EX_TEMPFAIL, to be tried again.
+/// Exit status of a program that a signal stopped after a checkpoint: EX_TEMPFAIL, try again.
 pub const STOPPED: u8 = 75;
 /// Seconds before the end of its time at which an element is warned.
 pub const WARNING_SECS: u64 = 120;
-/// Shortest time that makes sense: Slurm may warn a minute early, and something should be done before that.
+/// Shortest useful time: Slurm may warn a minute early, and some work should be done before.
 const MIN_SECS: u64 = WARNING_SECS + 60 + 60;
 /// Elements of an array, at most, where nobody says how many.
 const FEW: usize = 8;
@@ -75,8 +75,8 @@ pub enum StageIn {
     None,
 }
 
-/// Elements of an array for so many cells, where nobody says how many: few and long, because every element loads the oracle and
-/// waits in the queue.
+/// Default number of elements for so many cells: few and long, because each loads the oracle and
+/// queues.
 pub fn few_tasks(cells: usize) -> usize {
     cells.clamp(1, FEW)
 }
@@ -84,7 +84,8 @@ pub fn few_tasks(cells: usize) -> usize {
 /// The array script.
 ///
 /// # Errors
-/// When a value cannot stand in a script: no tasks, a time too short to be warned in, a path that is not absolute.
+/// When a value cannot stand in a script: no tasks, a time too short to be warned in, a path that
+/// is not absolute.
 pub fn script(of: &Script) -> Result<String> {
     if of.tasks == 0 {
         return Err(Error::input("an array needs at least one task"));
@@ -235,7 +236,8 @@ fn absolute(path: &Path) -> Result<String> {
     }
 }
 
-/// Whether a time is one of Slurm's (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) and leaves time to be warned in.
+/// Checks that a time is Slurm's (M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) and leaves time for a
+/// warning.
 fn check_time(time: &str) -> Result<()> {
     let (days, rest) = time.split_once('-').map_or((None, time), |(days, rest)| (Some(days), rest));
     let numbers = |text: &str| text.split(':').map(|part| part.parse::<u32>().ok()).collect::<Option<Vec<u32>>>();

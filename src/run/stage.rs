@@ -1,4 +1,4 @@
-//! Copies of a run's images on a disk of this machine's own, for runs that lie on a network file system.
+//! Copies of a run's images on a local disk, for runs that lie on a network file system.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::data::{open_regular, write_atomically};
 use crate::error::{Error, Result};
 
-/// A folder for copies. Only files that this process copied are trusted: one left by another run may hold other images.
+/// A folder for copies. Only files that this process copied are trusted: others may hold other
+/// images.
 #[derive(Debug)]
 pub struct Stage {
     folder: PathBuf,
@@ -22,7 +23,7 @@ impl Stage {
         Self { folder, copied: BTreeSet::new(), full: false }
     }
 
-    /// The copy of a file, made when it is first asked for; the file itself where it cannot be copied.
+    /// The copy of a file, made on first use; the file itself where it cannot be copied.
     pub fn near(&mut self, file: &Path) -> PathBuf {
         let Some(name) = file.file_name().filter(|_| !self.full) else { return file.to_owned() };
         let near = self.folder.join(name);

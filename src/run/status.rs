@@ -1,7 +1,7 @@
 //! Where a cell stands, for those who watch: rewritten every few seconds.
 
-use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ impl Status {
             steps,
             eta_secs,
             heartbeat: now(),
-            // The variable comes second: schedulers hand on that of the machine from which a job was submitted.
+            // The variable comes second: schedulers pass on that of the submitting machine.
             host: host_name().or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "unknown".into()),
             pid: std::process::id(),
             message: None,
@@ -80,10 +80,68 @@ impl Status {
         write_json(&cell.join(STATUS), self)
     }
 
-    /// Whether it says that it runs but has been silent too long. A word from the future is as silent as an old one: the clock was set
-    /// back after it, and a process that lives has spoken since.
+    /// Whether it says that it runs but has been silent too long. A heartbeat from the future
+    /// counts as silence: the clock was set back since.
     pub fn stale(&self) -> bool {
         self.state == State::Running && (now() - self.heartbeat).abs() > STALE_SECS
+    }
+}
+
+/// How often, at most, a cell's status is rewritten.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Keeps the status of a cell in work up to date.
+pub struct Heartbeat {
+    cell: PathBuf,
+    /// Steps in all, once they are known.
+    pub steps: usize,
+    /// When this sitting began, and at which step.
+    begun: Option<(Instant, usize)>,
+    written: Option<Instant>,
+}
+
+impl Heartbeat {
+    /// Of the cell in a folder.
+    pub fn new(cell: &Path) -> Self {
+        Self { cell: cell.to_owned(), steps: 0, begun: None, written: None }
+    }
+
+    /// Notes where this sitting begins, unless it is noted already.
+    pub fn begin(&mut self, step: usize, steps: usize) {
+        self.steps = steps;
+        self.begun.get_or_insert((Instant::now(), step));
+    }
+
+    /// Seconds that the steps after `step` take at the pace of this sitting.
+    pub fn eta(&self, step: usize) -> Option<f64> {
+        let (begun, at) = self.begun?;
+        let done = step.checked_sub(at).filter(|done| *done > 0)?;
+        Some(begun.elapsed().as_secs_f64() / done as f64 * self.steps.saturating_sub(step) as f64)
+    }
+
+    /// Rewrites the status, unless it was rewritten a moment ago.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn step(&mut self, step: usize) -> Result<()> {
+        if self.written.is_some_and(|written| written.elapsed() < EVERY) { Ok(()) } else { self.beat(step) }
+    }
+
+    /// Rewrites the status.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn beat(&mut self, step: usize) -> Result<()> {
+        self.written = Some(Instant::now());
+        Status::new(State::Running, step, self.steps, self.eta(step)).write(&self.cell)
+    }
+
+    /// Writes that the cell is done.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn done(&self) -> Result<()> {
+        Status::new(State::Done, self.steps, self.steps, None).write(&self.cell)
     }
 }
 

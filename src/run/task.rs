@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use super::{Computer, Estimate, Planned, RunEvent, RunFolder, Share, estimate, execute};
-use crate::device::Chosen;
+use super::execute::CHECKPOINT_EVERY;
+use super::{Estimate, Planned, Run, RunContext, RunEvent, RunFolder, Share, estimate, execute};
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, Data, ExperimentSpec, Summary};
@@ -26,6 +27,28 @@ pub struct RunExperiment {
     pub spec: Option<ExperimentSpec>,
     /// Where.
     pub folder: PathBuf,
+    /// How.
+    pub settings: RunSettings,
+}
+
+/// How a run is run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunSettings {
+    /// Which cells.
+    pub share: Share,
+    /// Time, at least, between checkpoints of a cell.
+    pub every: Duration,
+    /// A folder on a local disk for copies of the run's images.
+    pub stage: Option<PathBuf>,
+    /// A copy of the oracle, in place of the one that the spec names.
+    pub oracle: Option<String>,
+}
+
+impl Default for RunSettings {
+    /// All cells, with checkpoints every minute and no copies.
+    fn default() -> Self {
+        Self { share: Share::ALL, every: CHECKPOINT_EVERY, stage: None, oracle: None }
+    }
 }
 
 impl Task for RunExperiment {
@@ -50,7 +73,8 @@ impl Task for RunExperiment {
             None => RunFolder::open(&self.folder)?.spec,
         };
         spec.validate()?;
-        let place = Place::open(&spec, cx)?;
+        let RunSettings { share, every, stage, oracle } = self.settings.clone();
+        let place = Place::open(oracle.as_ref().unwrap_or(&spec.world.oracle), cx)?;
         let (world, weights) = place.world();
         if let Some(data) = &spec.data {
             cx.progress(Progress { done: 0, total: 1 }, format!("reading {}", data.train.display()));
@@ -58,8 +82,8 @@ impl Task for RunExperiment {
         let data = Data::open(&spec, world, weights)?;
         let folder = RunFolder::create(&self.folder, &spec, weights, data.as_ref())?;
         let settings = spec.world.settings(world.class_names().len())?;
-        let computer = Computer { data, ..Computer::new(world, settings, &cx.chosen.device) };
-        let summary = execute(&folder, Share::ALL, &computer, &mut Told::new(cx, &folder)?)?;
+        let context = RunContext { data, every, stage, ..RunContext::new(world, settings, &cx.chosen.device) };
+        let summary = execute(&folder, share, &context, &mut Reporter::new(cx, &folder)?)?;
         let (finished, planned) = (summary.finished, summary.planned);
         let sentence = format!("{finished} of {planned} cells are finished in {}", self.folder.display());
         Ok(Done::new(summary, sentence))
@@ -88,7 +112,7 @@ impl Task for EstimateTime {
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Vec<Estimate>>> {
         let spec = &self.spec;
         spec.validate()?;
-        let place = Place::open(spec, cx)?;
+        let place = Place::open(&spec.world.oracle, cx)?;
         let (world, _) = place.world();
         let there = RunFolder::open(&self.folder).ok().filter(|folder| folder.spec == *spec);
         let folder = there.unwrap_or_else(|| {
@@ -101,7 +125,7 @@ impl Task for EstimateTime {
             cx.progress(Progress { done, total }, format!("timed step {done} of {total}"));
             cx.check()
         };
-        let estimates = estimate(&folder, &Computer::new(world, settings, device), &mut timing)?;
+        let estimates = estimate(&folder, &RunContext::new(world, settings, device), &mut timing)?;
         let minutes = (estimates.iter().map(|estimate| estimate.seconds).sum::<f64>() / 60.0).ceil();
         let name = &spec.name;
         let sentence = format!("{name} takes up to {minutes:.0} min on this device, drawing and measuring not counted");
@@ -116,8 +140,7 @@ enum Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn open<E: Send + Sync + 'static>(spec: &ExperimentSpec, cx: &mut TaskContext<'a, E>) -> Result<Self> {
-        let name = &spec.world.oracle;
+    fn open<E: Send + Sync + 'static>(name: &str, cx: &mut TaskContext<'a, E>) -> Result<Self> {
         if let Some(open) = cx.oracle_named(name) {
             return Ok(Self::Open(open));
         }
@@ -141,7 +164,7 @@ impl<'a> Place<'a> {
 }
 
 /// Opens a world that nobody looks at.
-fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, World)> {
+fn world_beside(chosen: &OpenDevice, name: &str, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, World)> {
     let (info, weights) = folder::read_watched(name, events)?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     let images = world.batch().next_power_of_two();
@@ -150,7 +173,7 @@ fn world_beside(chosen: &Chosen, name: &str, events: &mut dyn Events<Progress>) 
 }
 
 /// Tells what a run says: of its steps a few, of everything else all.
-struct Told<'a, 'b> {
+struct Reporter<'a, 'b> {
     cx: &'a mut TaskContext<'b, RunEvent>,
     /// Steps of every cell, by its ID.
     steps: HashMap<String, usize>,
@@ -162,7 +185,7 @@ struct Told<'a, 'b> {
     told: Option<Instant>,
 }
 
-impl<'a, 'b> Told<'a, 'b> {
+impl<'a, 'b> Reporter<'a, 'b> {
     fn new(cx: &'a mut TaskContext<'b, RunEvent>, folder: &RunFolder) -> Result<Self> {
         let mut steps = HashMap::new();
         let mut before = 0;
@@ -175,27 +198,28 @@ impl<'a, 'b> Told<'a, 'b> {
         Ok(Self { cx, steps, total, before, cells: Progress { done: 0, total: 0 }, told: None })
     }
 
-    fn progress(&mut self, step: usize, note: &str) {
+    /// Reports progress, `step` steps into the present cell. Returns whether it was time to.
+    fn progress(&mut self, step: usize, note: &str) -> bool {
         let Progress { done, total } = self.cells;
         let note = format!("{done} of {total} cells · {note}");
         // The last cell's last step is not the end: it is yet to be measured.
         let done = (self.before + step).min(self.total.saturating_sub(1));
-        self.cx.progress(Progress { done, total: self.total }, note);
+        self.cx.progress(Progress { done, total: self.total }, note)
     }
 }
 
-impl Events<RunEvent> for Told<'_, '_> {
+impl Events<RunEvent> for Reporter<'_, '_> {
     fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
         match &event {
             RunEvent::Planned { cells, finished } => {
                 self.cells = Progress { done: *finished, total: *cells };
                 self.cx.event(event);
             }
-            RunEvent::Drawing { what, progress } => {
-                self.progress(0, &format!("drawing images {what}: {} of {}", progress.done, progress.total));
-            }
-            RunEvent::Scoring { what, progress } => {
-                self.progress(0, &format!("scoring images {what}: {} of {}", progress.done, progress.total));
+            RunEvent::Drawing { what, progress } | RunEvent::Scoring { what, progress } => {
+                let verb = if matches!(event, RunEvent::Drawing { .. }) { "drawing" } else { "scoring" };
+                if self.progress(0, &format!("{verb} images {what}: {} of {}", progress.done, progress.total)) {
+                    self.cx.event(event);
+                }
             }
             RunEvent::Cell { planned, said: CellEvent::Step { step, loss, .. }, .. } => {
                 self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.label()));

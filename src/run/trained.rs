@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::cells::Run;
 use super::folder::RunFolder;
 use crate::error::{Error, Result};
 use crate::experiment::LAST;
 
-/// The checkpoints that a path stands for: those of all finished cells of a run folder, that of the folder of a cell, or the file
-/// itself.
+/// The checkpoints that a path stands for: of all finished cells of a run folder, of a cell's
+/// folder, or the file itself.
 ///
 /// # Errors
 /// Names a folder that has none.

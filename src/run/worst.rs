@@ -1,29 +1,15 @@
-//! The worst images of a finished cell, read from a run folder: what the classifier says of them, and the images themselves.
+//! The worst images of a finished cell, from a run folder: what the classifier says, and the
+//! images.
 
+use super::cells::Run;
 use super::folder::{Planned, RunFolder};
-use super::picked::{PoolReader, SAME};
-use crate::data::{ImageShape, read_json};
+use super::picked::{CellPictures, PoolReader, SAME};
+use crate::data::read_json;
 use crate::error::{Error, Result};
 use crate::experiment::{Files, WORST_FILE, Worst, test_pool};
-use crate::oracle::posterior::Posterior;
-use crate::oracle::world::Settings;
 
 /// The worst images of a cell, in the order of [`Worst::images`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct WorstImages {
-    /// The cell.
-    pub planned: Planned,
-    /// What its classifier says of them.
-    pub worst: Worst,
-    /// Shape of each image.
-    pub shape: ImageShape,
-    /// World-space values, NCHW.
-    pub x: Vec<f32>,
-    /// The knobs they were drawn at.
-    pub settings: Settings,
-    /// Their exact posteriors at those knobs, as in the pool.
-    pub posteriors: Vec<Posterior>,
-}
+pub type WorstImages = CellPictures<Worst>;
 
 impl RunFolder {
     /// A cell of the plan.
@@ -39,7 +25,8 @@ impl RunFolder {
     /// The worst test images of a finished cell, without the images themselves.
     ///
     /// # Errors
-    /// When there is no such cell, it is not finished, or it was measured by a version that kept none; says what helps.
+    /// When there is no such cell, it is not finished, or it was measured by a version that kept
+    /// none; says what helps.
     pub fn worst(&self, id: &str) -> Result<Worst> {
         let label = self.planned(id)?.label();
         let path = self.cell(id).join(WORST_FILE);
@@ -80,7 +67,8 @@ impl RunFolder {
         Ok(planned.cell.id(&self.spec, &files)? == planned.id)
     }
 
-    /// The worst test images of a finished cell with their pictures; of the pool only these are read.
+    /// The worst test images of a finished cell with their pictures; of the pool only these are
+    /// read.
     ///
     /// # Errors
     /// As [`Self::worst`]; names a pool that is missing, damaged or of other images.
@@ -98,7 +86,6 @@ impl RunFolder {
             x.extend(pool.x(one.image)?);
             posteriors.push(posterior);
         }
-        let (planned, shape) = (self.planned(id)?.clone(), pool.shape());
-        Ok(WorstImages { planned, worst, shape, x, settings: pool.settings, posteriors })
+        Ok(CellPictures::of(self.planned(id)?, worst, pool, x, posteriors))
     }
 }

@@ -1,7 +1,7 @@
 //! Features of the training, held-out and generated images.
 
-use super::kept::{fingerprint, table};
-use super::made::Made;
+use super::generated::Generated;
+use super::pieces::{fingerprint, table};
 use super::real::{Real, name_of};
 use super::spot::{train, unit};
 use super::{FeatureChoice, FeatureRecord, Stage, ValidateEvent, Work};
@@ -32,7 +32,12 @@ pub struct AllEmbedded {
 ///
 /// # Errors
 /// When the net cannot be had, the device or the disk fails, or the caller stops.
-pub fn embed(work: &Work<'_>, real: &Real, made: &Made, events: &mut dyn Events<ValidateEvent>) -> Result<AllEmbedded> {
+pub fn embed(
+    work: &Work<'_>,
+    real: &Real,
+    made: &Generated,
+    events: &mut dyn Events<ValidateEvent>,
+) -> Result<AllEmbedded> {
     let (net, identity) = {
         let mut events = work.stage(Stage::FeatureNet, events);
         match &work.spec.features {

@@ -1,28 +1,29 @@
-//! An oracle beside the real images it was trained on (BLC §2.3, App. A; docs/validation.md): do its images look like them,
-//! does it know all of them, or only repeats them? None of this says anything about its posteriors, which are exact for the world the
-//! oracle is; it says whether that world resembles nature.
+//! Compares an oracle with the real images it was trained on (BLC §2.3, App. A;
+//! docs/validation.md): do its images look like them, cover all of them, or only repeat them?
+//! Posteriors are exact for its own world anyway; this says whether that world resembles nature.
 //!
-//! Every figure of generated images stands beside the same figure of held-out real images, which is what a perfect generator would
-//! get. [`validate`] draws, embeds and measures; what took long is kept in the folder, so that a stopped validation goes on.
+//! Every figure of generated images stands beside the same figure of held-out real images, which is
+//! what a perfect generator would get. [`validate`] draws, embeds and measures; slow results are
+//! kept in the folder, so a stopped validation can continue.
 //!
 //! | file | what |
 //! |---|---|
-//! | `spec` | what is asked for, and what is told meanwhile |
-//! | `mod` | the order of the work, and what was measured |
+//! | `spec` | spec and events |
+//! | `mod` | order of the work, and its result |
 //! | `real` | the corpus: training images, held-out images, whether these are the oracle's own |
-//! | `made` | images drawn from the world; round trips and stability on real ones |
+//! | `generated` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
-//! | `kept` | what is computed already, piece by piece in the folder |
+//! | `pieces` | results kept in the folder, piece by piece |
 //! | `verdict` | the figures |
-//! | `drawn`, `tables`, `report` | pictures, tables, the folder |
-//! | `precision` | a world on a device beside itself in 64 bits |
-//! | `task` | what the window and the command line run |
+//! | `figures`, `tables`, `report` | pictures, tables, the folder |
+//! | `precision` | a world on a device compared with 64 bits |
+//! | `task` | tasks of the window and the command line |
 
-mod drawn;
 mod embedded;
-mod kept;
-mod made;
+mod figures;
+mod generated;
+mod pieces;
 mod precision;
 mod real;
 mod report;
@@ -45,8 +46,8 @@ use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
-pub use drawn::figures;
-pub use made::{DELTA_LEVELS, Perturbed, RoundTrip};
+pub use figures::figures;
+pub use generated::{DELTA_LEVELS, Perturbed, RoundTrip};
 pub use precision::{Comparison, Difference, IMAGES, compare_precision};
 pub use real::Corpus;
 pub use report::write_report;
@@ -81,12 +82,12 @@ pub struct Validation {
     pub fidelity: Option<Fidelity>,
 }
 
-/// Validates an opened oracle on `device`. With a `folder`, drawn images, the trained feature net and features are kept there as they come,
-/// and a validation that was stopped goes on with them; the report is [`write_report`]'s.
+/// Validates an opened oracle on `device`. With a `folder`, drawn images, feature net and features
+/// are kept there, and a stopped validation continues. [`write_report`] writes the report.
 ///
 /// # Errors
-/// When the spec cannot be carried out, the corpus does not fit the oracle, the folder holds another validation or another process
-/// works in it, the device or the disk fails, or the caller stops.
+/// When the spec is invalid, the corpus does not fit the oracle, the folder holds another
+/// validation or is locked by another process, the device or the disk fails, or the caller stops.
 pub fn validate(
     world: &World,
     info: &OracleInfo,
@@ -96,16 +97,16 @@ pub fn validate(
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<(Validation, Option<Pairs>)> {
     spec.validate()?;
-    let store = kept::begin(folder, spec, &info.weights_sha256)?;
+    let store = pieces::begin(folder, spec, &info.weights_sha256)?;
     let _lock = store.lock()?;
     let work = Work { spec, world, info, device, store };
     let real = Real::open(&work)?;
     let likelihood = work.likelihood(&real, events)?;
-    let (round_trip, stability) = made::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
+    let (round_trip, stability) = generated::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
     let (fidelity, pairs) = match spec.images {
         0 => (None, None),
         _ => {
-            let made = made::draw(&work, &mut work.stage(Stage::Drawing, events))?;
+            let made = generated::draw(&work, &mut work.stage(Stage::Drawing, events))?;
             let embedded = embedded::embed(&work, &real, &made, events)?;
             let (fidelity, pairs) = verdict::measure(&work, &real, &made, &embedded, events)?;
             (Some(fidelity), Some(pairs))

@@ -1,4 +1,5 @@
-//! What 32-bit arithmetic on a device costs: posteriors, log-likelihoods and Bayes decisions beside those of 64 bits on the CPU.
+//! The cost of 32-bit arithmetic on a device: posteriors, log-likelihoods and Bayes decisions
+//! compared with 64 bits on the CPU.
 
 use burn::tensor::Device;
 use serde::Serialize;
@@ -29,7 +30,7 @@ pub struct Difference {
     pub mean: Estimate,
 }
 
-/// A world on a device beside itself in 64 bits on the CPU.
+/// A world on a device compared with itself in 64 bits on the CPU.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// What computed in 32 bits.
@@ -44,14 +45,16 @@ pub struct Comparison {
     pub log_likelihood: Difference,
     /// Share of images whose Bayes decision changes; Wilson's interval.
     pub decisions_changed: Estimate,
-    /// What is behind it.
+    /// How it was computed.
     pub provenance: Provenance,
-    /// Of each image: margin between its two most probable classes in 64 bits, largest difference of its posterior, and of its log-likelihoods.
+    /// For each image: margin between its two most probable classes in 64 bits, largest difference
+    /// of its posterior and of its log-likelihoods.
     #[serde(skip)]
     pub each: Vec<[f64; 3]>,
 }
 
-/// Compares `images` samples of a world on its device with 64 bits on the CPU. `oracle` is the name the world was opened by, `device` what it is on.
+/// Compares `images` samples of a world on its device with 64 bits on the CPU. `oracle` is the name
+/// the world was opened by, `device` the name of its device.
 ///
 /// # Errors
 /// When the oracle cannot be opened in 64 bits, the device fails, or the caller stops.
@@ -73,7 +76,7 @@ pub fn compare_precision(
     for batch in indices.chunks(world.flow().images_per_pass().min(world.batch())) {
         let (classes, noise) = world.latents_of(&spec, settings, batch)?;
         let now = Progress { done: each.len(), total: images };
-        // The very same 32-bit image in both: what is compared is the density, not the sample.
+        // The same 32-bit image in both: the density is compared, not the sample.
         let x = world.flow().decode(&noise, &classes, settings.tau, &mut |_| events.emit(now))?.x;
         let single = posteriors(world, &x, settings, &mut |_| events.emit(now))?;
         let double = posteriors(&exact, &x, settings, &mut |_| events.emit(now))?;

@@ -1,12 +1,12 @@
-//! The real images of a validation: those the oracle was trained on, where they can be told, and held-out ones. Image files larger than the
-//! world's images are scaled down as they are read.
+//! The real images of a validation: those the oracle was trained on, where they are known, and
+//! held-out ones. Image files larger than the world's images are scaled down while they are read.
 
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use super::kept::fingerprint;
+use super::pieces::fingerprint;
 use super::{FEWEST, Work};
-use crate::data::{Dataset, Input, Split, listed, numerals, open_dataset_within, open_test_within};
+use crate::data::{Dataset, Input, Split, as_numbers, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
@@ -24,7 +24,7 @@ pub struct Corpus {
     pub train: usize,
     /// Held-out images: those the oracle never saw, where that is known.
     pub held_out: usize,
-    /// Whether the training images are, bit for bit, those the oracle was trained on; `None` where its record does not say.
+    /// Whether the training images are exactly the oracle's; `None` where its record is silent.
     pub of_the_oracle: Option<bool>,
     /// What was done to get them.
     pub notes: Vec<String>,
@@ -45,9 +45,9 @@ impl Corpus {
 pub struct Real {
     /// What the oracle was trained on, or stands for it.
     pub train: Dataset,
-    /// What it was not trained on.
+    /// Images it was not trained on.
     pub held_out: Dataset,
-    /// What is to be said about them.
+    /// What they are.
     pub corpus: Corpus,
 }
 
@@ -66,12 +66,12 @@ impl Real {
         let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
-            let held_out = fitted(world, open_dataset_within(&spec.data, Split::Test, Some(side))?, &mut notes)?;
+            let held_out = fitted(world, open_dataset(&spec.data, Split::Test, Some(side))?, &mut notes)?;
             let train = held_out.subset([])?;
             return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
-        let (train, held_out) = match open_test_within(&spec.data, Some(side))? {
+        let (train, held_out) = match open_test(&spec.data, Some(side))? {
             Some(Input::Pixels(test)) => (train, fitted(world, test, &mut notes)?),
             Some(Input::World(_)) => {
                 return Err(Error::file(&spec.data, "its test part holds world-space tensors, not 8-bit images"));
@@ -101,7 +101,7 @@ impl Real {
     }
 }
 
-/// The training part as the oracle's record describes it; as it is where there is no record, or another corpus was given.
+/// The training part as the oracle's record describes it, if there is one for this corpus.
 fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Option<bool>)> {
     let path = &work.spec.data;
     if let Some(record) = &work.info.training
@@ -110,11 +110,11 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     {
         return Ok((images, Some(true)));
     }
-    let images = fitted(work.world, open_dataset_within(path, Split::Train, Some(work.world.shape().width))?, notes)?;
+    let images = fitted(work.world, open_dataset(path, Split::Train, Some(work.world.shape().width))?, notes)?;
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 
-/// Images with the classes of the world, in its shape. Classes find each other by their names; by numbers only where no name is in common.
+/// Images in the world's shape with its classes, matched by name, else by number.
 fn fitted(world: &World, images: Dataset, notes: &mut Vec<String>) -> Result<Dataset> {
     let names = world.class_names();
     if images.labels.is_none() || images.class_names == names {
@@ -135,7 +135,7 @@ fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut
         of.iter().filter(|name| !known.contains(name)).cloned().collect()
     };
     let (left_out, absent) = (without(theirs, names), without(names, theirs));
-    if !left_out.is_empty() && !absent.is_empty() && numerals(theirs).is_some() && numerals(names).is_some() {
+    if !left_out.is_empty() && !absent.is_empty() && as_numbers(theirs).is_some() && as_numbers(names).is_some() {
         // These are no names: one side counts from 0, the other from 1.
         return Err(strangers(images, names));
     }
@@ -149,11 +149,12 @@ fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut
     Ok(images.of_classes(&found)?.renumbered(common, names))
 }
 
-/// The number of each class of the images among `names`, none of which they have: what it is called, or in order where there are as many.
+/// The number of each class of the images among `names`, which have no name in common: the number
+/// it is called by, or its order where there are as many.
 fn by_number(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Result<Vec<usize>> {
     let theirs = &images.class_names;
     let in_order = || (theirs.len() == names.len()).then(|| (0..names.len()).collect());
-    let numbers: Option<Vec<usize>> = numerals(theirs).or_else(in_order);
+    let numbers: Option<Vec<usize>> = as_numbers(theirs).or_else(in_order);
     let known = |numbers: &Vec<usize>| numbers.iter().all(|number| *number < names.len());
     let numbers = numbers.filter(known).ok_or_else(|| strangers(images, names))?;
     notes.push(format!("{}: classes have other names than the oracle's and were matched by number", images.name));

@@ -1,9 +1,9 @@
-//! The folder of a validation: a page, figures, tables, nearest pairs and all numbers, complete in itself.
+//! The folder of a validation: page, figures, tables, nearest pairs and all numbers.
 
 use std::path::{Path, PathBuf};
 
-use super::drawn::provenance;
-use super::kept::VALIDATION;
+use super::figures::provenance;
+use super::pieces::VALIDATION;
 use super::{Pairs, Validation, figures, tables};
 use crate::data::{Store, contact_sheet, encode_png, write_named};
 use crate::error::{Error, Result};
@@ -14,8 +14,9 @@ const COLUMNS: usize = 8;
 /// Side of a pixel on the sheet.
 const SCALE: usize = 2;
 
-/// Writes `validation.md`, `validation.json`, every figure (SVG, CSV), every table (CSV) and the sheets of nearest pairs into `folder`, each
-/// file atomically; the page comes last. Then what was kept for the case of a stop is removed. The files written.
+/// Writes `validation.md`, `validation.json`, every figure (SVG, CSV), every table (CSV) and the
+/// sheets of nearest pairs into `folder`, each file atomically and the page last. Then removes the
+/// kept pieces. Returns the files written.
 ///
 /// # Errors
 /// Names the file that cannot be written.

@@ -1,4 +1,4 @@
-//! What a validation is asked for, what it tells, and what it holds while it is under way.
+//! Spec and events of a validation, and its working state.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::units::Seed;
 /// Fewest images of any set that figures are made of.
 pub const FEWEST: usize = 50;
 
-/// What a validation is told.
+/// The spec of a validation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ValidateSpec {
@@ -34,7 +34,7 @@ pub struct ValidateSpec {
     pub features: FeatureChoice,
     /// Statistics of the real images that FID compares with, in place of the training images' own.
     pub real_statistics: Option<PathBuf>,
-    /// Distance below which a generated image counts as a copy; the first percentile of held-out images where absent.
+    /// Distance of a copy; the first percentile of held-out images where absent.
     pub threshold: Option<f64>,
     /// Seed of images, noise and resampling.
     pub seed: Seed,
@@ -44,7 +44,8 @@ pub struct ValidateSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FeatureChoice {
-    /// A classifier trained on the real training images now. Its distances and FID compare with no published ones.
+    /// A classifier trained on the real training images now. Its distances and FID cannot be
+    /// compared with published ones.
     OnTheSpot(OnTheSpot),
     /// Weights that the user has: Inception-v3 of pytorch-fid or torchvision, torchvision's ResNet.
     Weights(PathBuf),
@@ -86,7 +87,7 @@ pub enum Stage {
     FeatureNet,
     /// Images become features.
     Embedding,
-    /// Distances, FID and kin; counted in figures.
+    /// Distances, FID and others; counted in figures.
     Measuring,
 }
 
@@ -114,7 +115,7 @@ pub(super) struct Work<'a> {
 }
 
 impl ValidateSpec {
-    /// Whether it can be carried out.
+    /// Checks the spec.
     ///
     /// # Errors
     /// Says what is wrong.

@@ -1,4 +1,4 @@
-//! A feature net for want of a better one: a classifier trained on the real training images on the spot, and named as such.
+//! A substitute feature net: a classifier trained on the real training images, and named as such.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ const BATCH: usize = 64;
 const RATE: f64 = 1e-3;
 
 impl OnTheSpot {
-    /// Whether it can be trained.
+    /// Checks the spec.
     ///
     /// # Errors
     /// Says what is wrong.

@@ -2,10 +2,10 @@
 
 use super::{DELTA_LEVELS, Fidelity, Validation};
 use crate::figure::{Table, Value};
-use crate::measure::fidelity::{Beside, InceptionScore};
+use crate::measure::fidelity::{Compared, InceptionScore};
 use crate::measure::{Estimate, Interval, Z95};
 
-/// Fidelity, likelihood and exactness, classes, and nearest pairs, as far as there is something in them.
+/// Fidelity, likelihood and exactness, classes, and nearest pairs; without those that are empty.
 pub fn tables(validation: &Validation) -> Vec<Table> {
     let mut tables = vec![exactness(validation)];
     if let Some(fidelity) = &validation.fidelity {
@@ -32,7 +32,7 @@ fn line(figure: impl Into<String>, [generated, held_out]: [Value; 2], reading: &
 }
 
 /// One figure of both sets.
-fn both<T>(of: &Beside<T>, value: impl Fn(&T) -> Value) -> [Value; 2] {
+fn both<T>(of: &Compared<T>, value: impl Fn(&T) -> Value) -> [Value; 2] {
     [value(&of.generated), value(&of.held_out)]
 }
 

@@ -1,4 +1,4 @@
-//! Tasks: an oracle beside real images; an oracle beside itself in 64 bits.
+//! Tasks: an oracle compared with real images, and with itself in 64 bits.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,12 @@ use crate::provenance::Made;
 use crate::task::{Done, Task, TaskContext};
 use crate::units::Seed;
 
-/// Compares the open oracle with real images, or goes on with that.
+/// Compares the open oracle with real images, or continues that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidateOracle {
     /// What.
     pub spec: ValidateSpec,
-    /// Where the report goes and what is computed is kept; nowhere, if there is none.
+    /// Folder of the report and the kept pieces, if any.
     pub folder: Option<PathBuf>,
 }
 
@@ -55,6 +55,8 @@ pub struct ComparePrecision {
     pub images: usize,
     /// The world's knobs.
     pub settings: Settings,
+    /// Seed of the samples.
+    pub seed: Seed,
 }
 
 impl Task for ComparePrecision {
@@ -72,8 +74,9 @@ impl Task for ComparePrecision {
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
         let open = cx.oracle()?;
-        let about = (open.name, open.info, &cx.chosen.report.used.name[..]);
-        let found = compare_precision(open.world, about, (self.images, &self.settings, Seed(0)), cx)?;
+        let device = cx.chosen.report.used.label();
+        let about = (open.name, open.info, &device[..]);
+        let found = compare_precision(open.world, about, (self.images, &self.settings, self.seed), cx)?;
         let sentence = format!(
             "posteriors within {:.1e}, {:.1} % of {} decisions changed",
             found.posterior.largest,

@@ -77,7 +77,7 @@ fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
     assert!(pairs.pairs.generated.is_sorted_by(|a, b| a.distance <= b.distance));
     assert!(found.round_trip.largest_levels < 1.0 && found.stability.as_ref().unwrap().stability.kl.value < 1e-2);
 
-    // Of unequal sets FID compares equal numbers: half of the held-out images are farther from the training images than all.
+    // Of unequal sets FID compares equal numbers: half of the held-out images fit worse than all.
     let (found, _) = run(&oracle, &spec(&own, 100), None).unwrap();
     let fewer = found.fidelity.unwrap();
     assert!((fewer.plain_fid.generated / fewer.fid.generated.plain.value - 1.0).abs() < 1e-6, "{:?}", fewer.plain_fid);
@@ -151,7 +151,7 @@ fn a_test_part_without_a_class_keeps_the_numbers_of_the_others() {
     std::fs::remove_dir_all(own.join("test/4")).unwrap();
     for images in [0, 60] {
         let spec = spec(&own, images);
-        let store = kept::begin(None, &spec, "weights").unwrap();
+        let store = pieces::begin(None, &spec, "weights").unwrap();
         let work = Work { spec: &spec, world: &oracle.world, info: &oracle.info, device: &Device::flex(), store };
         let real = Real::open(&work).unwrap();
         let labels = real.held_out.labels.unwrap();

@@ -1,9 +1,9 @@
-//! What the features and pixels of the three sets say.
+//! Figures of the features and pixels of the three sets.
 
 use serde::Serialize;
 
 use super::embedded::AllEmbedded;
-use super::made::Made;
+use super::generated::Generated;
 use super::real::Real;
 use super::spot::unit;
 use super::{FeatureRecord, Stage, ValidateEvent, Work};
@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::measure::Estimate;
 use crate::measure::fidelity::{
-    BLOCK, Beside, ClassDiversity, Close, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
+    BLOCK, ClassDiversity, Close, Compared, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
     InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, Neighbours, SPLITS, Unbiased, WINDOW,
-    coverage, data_copying, diversity, expected_coverage, frechet, frechet_unbiased, histogram, inception_score, kid,
-    manifolds_beside, memorisation, percentile, texture, texture_ratios, thinned,
+    compare_manifolds, coverage, data_copying, diversity, expected_coverage, frechet, frechet_unbiased, histogram,
+    inception_score, kid, memorisation, percentile, texture, texture_ratios, thinned,
 };
 use crate::units::{ClassId, Seed};
 
@@ -27,7 +27,7 @@ const BINS: usize = 40;
 const BY_CHANCE: f64 = 0.01;
 /// Fewest blocks that KID's images are cut into.
 const KID_BLOCKS: usize = 5;
-/// Least share of the generated images in a cell that counts in C_T (the τ of Meehan et al.: 20 images).
+/// Least generated images in a cell that counts in C_T (the τ of Meehan et al.).
 const CELL: f64 = 20.0;
 /// Figures that are counted while measuring.
 const FIGURES: usize = 7;
@@ -40,21 +40,21 @@ pub struct Fidelity {
     /// Training, held-out and generated images.
     pub n: [usize; 3],
     /// FID of equal numbers of generated and of held-out images.
-    pub plain_fid: Beside<f64>,
+    pub plain_fid: Compared<f64>,
     /// FID against the training images, or against the statistics that were given.
-    pub fid: Beside<Unbiased>,
+    pub fid: Compared<Unbiased>,
     /// What FID is against.
     pub fid_against: String,
     /// KID against the training images; none below three blocks.
-    pub kid: Option<Beside<Kid>>,
+    pub kid: Option<Compared<Kid>>,
     /// Inception score over the net's own classes.
-    pub inception: Beside<InceptionScore>,
+    pub inception: Compared<InceptionScore>,
     /// Coverage as in the paper, and with a threshold from real images.
     pub coverage: Coverage,
     /// Precision and recall.
-    pub precision: Beside<Manifold>,
+    pub precision: Compared<Manifold>,
     /// Density and coverage.
-    pub density: Beside<Manifold>,
+    pub density: Compared<Manifold>,
     /// Coverage of equal distributions in these numbers (Naeem et al. 2020, lemma 2).
     pub expected_coverage: f64,
     /// Nearest training images.
@@ -66,11 +66,11 @@ pub struct Fidelity {
     /// C_T over the classes; none without labels.
     pub copying: Option<DataCopying>,
     /// Diversity of each class over that of the training images; none without labels.
-    pub diversity: Option<Beside<Vec<ClassDiversity>>>,
+    pub diversity: Option<Compared<Vec<ClassDiversity>>>,
     /// Texture of each class over that of the training images; none without labels.
     pub texture: Option<Vec<ClassTexture>>,
     /// The images nearest to a training image.
-    pub closest: Beside<Vec<Close>>,
+    pub closest: Compared<Vec<Close>>,
 }
 
 /// Texture of a class over that of its training images (BLC App. A.6).
@@ -81,9 +81,9 @@ pub struct ClassTexture {
     /// Side of the window, pixels.
     pub window: usize,
     /// Variance within the window; none where a class has too few images.
-    pub within: Beside<Option<Estimate>>,
+    pub within: Compared<Option<Estimate>>,
     /// Variance over the whole image.
-    pub whole: Beside<Option<Estimate>>,
+    pub whole: Compared<Option<Estimate>>,
 }
 
 /// An image and the training image nearest to it, for eyes.
@@ -105,7 +105,7 @@ pub struct Pairs {
     /// Shape of every image.
     pub shape: ImageShape,
     /// Of generated and of held-out images, nearest first.
-    pub pairs: Beside<Vec<Pair>>,
+    pub pairs: Compared<Vec<Pair>>,
 }
 
 /// The three sets of features.
@@ -122,7 +122,7 @@ struct Sets<'a> {
 pub fn measure(
     work: &Work<'_>,
     real: &Real,
-    made: &Made,
+    made: &Generated,
     embedded: &AllEmbedded,
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<(Fidelity, Pairs)> {
@@ -139,13 +139,13 @@ pub fn measure(
     let near = Near::of(work, &sets)?;
     tick(1)?;
     let (against, fid_against) = real_gaussian(work, &sets, d)?;
-    // Both change with the number of images: what held-out images get says what is best only in equal number.
+    // Both change with the number of images: held-out images are the best in equal number only.
     let equal = sets.held_out.n().min(sets.generated.n());
     let plain = |set: &Features<'_, f32>| {
         frechet(&against, &Gaussian::of(&Features::new(&thinned(set, equal, seed), d)?)?).map(|found| found.value)
     };
-    let plain_fid = Beside { generated: plain(&sets.generated)?, held_out: plain(&sets.held_out)? };
-    let fid = Beside {
+    let plain_fid = Compared { generated: plain(&sets.generated)?, held_out: plain(&sets.held_out)? };
+    let fid = Compared {
         generated: frechet_unbiased(&against, &sets.generated, GROUPS, seed)?,
         held_out: frechet_unbiased(&against, &sets.held_out, GROUPS, seed)?,
     };
@@ -153,12 +153,13 @@ pub fn measure(
     let kid = kids(&sets, seed)?;
     tick(3)?;
     let score = |set: &[f64]| inception_score(&thinned(&Features::new(set, k)?, equal, seed), k, SPLITS, Some(seed));
-    let inception = Beside { generated: score(&embedded.generated.log_p)?, held_out: score(&embedded.held_out.log_p)? };
+    let inception =
+        Compared { generated: score(&embedded.generated.log_p)?, held_out: score(&embedded.held_out.log_p)? };
     let coverage = coverage(&sets.train, &sets.held_out, &sets.generated, (1, LEVEL), seed)?;
     tick(4)?;
-    let precision = manifolds_beside(&sets.train, &sets.held_out, &sets.generated, K_PRECISION, seed)?;
+    let precision = compare_manifolds(&sets.train, &sets.held_out, &sets.generated, K_PRECISION, seed)?;
     tick(5)?;
-    let density = manifolds_beside(&sets.train, &sets.held_out, &sets.generated, K_COVERAGE, seed)?;
+    let density = compare_manifolds(&sets.train, &sets.held_out, &sets.generated, K_COVERAGE, seed)?;
     tick(6)?;
     let (copying, diversity, texture) = by_class(work, real, made, &sets)?;
     tick(FIGURES)?;
@@ -192,7 +193,7 @@ struct Near {
     memory: Memorisation,
     threshold_from: String,
     histogram: Histogram,
-    closest: Beside<Vec<Close>>,
+    closest: Compared<Vec<Close>>,
 }
 
 impl Near {
@@ -200,7 +201,7 @@ impl Near {
         let generated = Neighbours::of(&sets.generated, &sets.train, 1)?;
         let held_out = Neighbours::of(&sets.held_out, &sets.train, 1)?;
         let (to_generated, to_held_out) = (generated.nearest(), held_out.nearest());
-        let distances = Beside { generated: &to_generated[..], held_out: &to_held_out[..] };
+        let distances = Compared { generated: &to_generated[..], held_out: &to_held_out[..] };
         let (threshold, threshold_from) = match work.spec.threshold {
             Some(given) => (given, "given".to_owned()),
             None => {
@@ -212,7 +213,7 @@ impl Near {
             memory: memorisation(&distances, threshold)?,
             threshold_from,
             histogram: histogram(&distances, BINS)?,
-            closest: Beside { generated: generated.closest(PAIRS), held_out: held_out.closest(PAIRS) },
+            closest: Compared { generated: generated.closest(PAIRS), held_out: held_out.closest(PAIRS) },
         })
     }
 }
@@ -235,21 +236,21 @@ fn real_gaussian(work: &Work<'_>, sets: &Sets<'_>, dims: usize) -> Result<(Gauss
     Ok((gaussian, format!("the statistics in {}{images}", path.display())))
 }
 
-fn kids(sets: &Sets<'_>, seed: Seed) -> Result<Option<Beside<Kid>>> {
+fn kids(sets: &Sets<'_>, seed: Seed) -> Result<Option<Compared<Kid>>> {
     let least = sets.train.n().min(sets.held_out.n()).min(sets.generated.n());
     let block = BLOCK.min(least / KID_BLOCKS);
     if block < 2 {
         return Ok(None);
     }
-    Ok(Some(Beside {
+    Ok(Some(Compared {
         generated: kid(&sets.train, &sets.generated, block, seed)?,
         held_out: kid(&sets.train, &sets.held_out, block, seed)?,
     }))
 }
 
-type OfClasses = (Option<DataCopying>, Option<Beside<Vec<ClassDiversity>>>, Option<Vec<ClassTexture>>);
+type OfClasses = (Option<DataCopying>, Option<Compared<Vec<ClassDiversity>>>, Option<Vec<ClassTexture>>);
 
-fn by_class(work: &Work<'_>, real: &Real, made: &Made, sets: &Sets<'_>) -> Result<OfClasses> {
+fn by_class(work: &Work<'_>, real: &Real, made: &Generated, sets: &Sets<'_>) -> Result<OfClasses> {
     let (Some(train), Some(held_out)) = (&real.train.labels, &real.held_out.labels) else {
         return Ok((None, None, None));
     };
@@ -259,20 +260,20 @@ fn by_class(work: &Work<'_>, real: &Real, made: &Made, sets: &Sets<'_>) -> Resul
     let least = CELL / sets.generated.n() as f64;
     // A class that only the held-out images have is no cell to compare in.
     let copying = data_copying(train, held_out, generated, k, least).ok();
-    let spread = Beside { generated: diversity(train, generated, k)?, held_out: diversity(train, held_out, k)? };
+    let spread = Compared { generated: diversity(train, generated, k)?, held_out: diversity(train, held_out, k)? };
     let shape = real.train.shape;
     let window = WINDOW.min(shape.height).min(shape.width);
-    let ratios = |window: Option<usize>| -> Result<Beside<Vec<Option<Estimate>>>> {
+    let ratios = |window: Option<usize>| -> Result<Compared<Vec<Option<Estimate>>>> {
         let of = |pixels: &[u8]| {
             let values: Vec<f32> = unit(pixels).collect();
             texture(&values, [shape.channels, shape.height, shape.width], window)
         };
         let base = of(&real.train.pixels)?;
         let over = |pixels: &[u8], labels| texture_ratios((&base, train.1), (&of(pixels)?, labels), k);
-        Ok(Beside { generated: over(&made.pixels, generated.1)?, held_out: over(&real.held_out.pixels, held_out.1)? })
+        Ok(Compared { generated: over(&made.pixels, generated.1)?, held_out: over(&real.held_out.pixels, held_out.1)? })
     };
     let (within, whole) = (ratios(Some(window))?, ratios(None)?);
-    let at = |of: &Beside<Vec<Option<Estimate>>>, class: usize| Beside {
+    let at = |of: &Compared<Vec<Option<Estimate>>>, class: usize| Compared {
         generated: of.generated[class],
         held_out: of.held_out[class],
     };
@@ -281,7 +282,7 @@ fn by_class(work: &Work<'_>, real: &Real, made: &Made, sets: &Sets<'_>) -> Resul
     Ok((copying, Some(spread), Some((0..k).map(of_class).collect())))
 }
 
-fn pairs(real: &Real, made: &Made, closest: &Beside<Vec<Close>>) -> Pairs {
+fn pairs(real: &Real, made: &Generated, closest: &Compared<Vec<Close>>) -> Pairs {
     let shape = real.train.shape;
     let dims = shape.dims();
     let of = |pixels: &[u8], found: &[Close]| -> Vec<Pair> {
@@ -296,7 +297,7 @@ fn pairs(real: &Real, made: &Made, closest: &Beside<Vec<Close>>) -> Pairs {
         };
         found.iter().map(pair).collect()
     };
-    let pairs = Beside {
+    let pairs = Compared {
         generated: of(&made.pixels, &closest.generated),
         held_out: of(&real.held_out.pixels, &closest.held_out),
     };

@@ -13,8 +13,8 @@ pub struct Bounds {
     pub x: f64,
 }
 
-/// exp and erf of a graphics adapter may err by some units in the last place, all to one side: what sums the errors of all dimensions
-/// up may be off by twice as much there.
+/// exp and erf of a graphics adapter may err by some units in the last place, all to one side: what
+/// sums the errors of all dimensions up may be off by twice as much there.
 pub fn of(adapter: bool, on_the_host: f64) -> f64 {
     if adapter { 2.0 * on_the_host } else { on_the_host }
 }
@@ -29,21 +29,22 @@ pub fn tarflow(adapter: bool, dims: usize) -> Bounds {
     Bounds { z: 1e-5, log_p: of(adapter, if dims <= 64 { 1e-4 } else { 2e-4 }), posterior: 1e-5, x: 3e-5 }
 }
 
-/// Of a world of a Glow that was trained. What saturates in its logit map has slopes that random weights have not, and no test has a
-/// bound for either way through it: measured were 6.5e-4 in z and 3e-6 in x on a CPU, 1.1e-4 and 1.3e-5 on software Vulkan (a level of 8
-/// bits is 4e-3).
+/// Of a world of a Glow that was trained. What saturates in its logit map has slopes that random
+/// weights have not, and no test has a bound for either way through it: measured were 6.5e-4 in z
+/// and 3e-6 in x on a CPU, 1.1e-4 and 1.3e-5 on software Vulkan (a level of 8 bits is 4e-3).
 pub fn trained_glow() -> Bounds {
     Bounds { z: 3e-3, x: 5e-5, ..WORLD }
 }
 
-/// Of a world of a TarFlow that was trained: both ways as any TarFlow, but z of six blocks may be off by three times what it may of the
-/// reference's two (measured on a CPU: 9e-6).
+/// Of a world of a TarFlow that was trained: both ways as any TarFlow, but z of six blocks may be
+/// off by three times what it may of the reference's two (measured on a CPU: 9e-6).
 pub fn trained_tarflow(adapter: bool, dims: usize) -> Bounds {
     let Bounds { z, x, .. } = tarflow(adapter, dims);
     Bounds { z: of(adapter, 3.0 * z), x, ..WORLD }
 }
 
-/// Densities of a bundled world (tests/shared_device.rs), and its posteriors (tests/cli/world.rs, tests/remote.rs).
+/// Densities of a bundled world (tests/shared_device.rs), and its posteriors (tests/cli/world.rs,
+/// tests/remote.rs).
 const WORLD: Bounds = Bounds { z: f64::NAN, log_p: 5e-3, posterior: 1e-3, x: f64::NAN };
 
 /// tests/classifier_reference/main.rs, `every_architecture_gives_torchvisions_logits`.

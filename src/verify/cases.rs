@@ -3,6 +3,7 @@
 use super::checks::Checks;
 use super::subject::Subject;
 use super::{flows, reference, training, worlds};
+use crate::classifier::Architecture as Network;
 use crate::error::Result;
 
 /// One case.
@@ -18,21 +19,18 @@ pub struct Case {
 pub const CASES: &[Case] = &[
     Case { name: "glow-reference", work: reference::glow },
     Case { name: "tarflow-reference", work: reference::tarflow },
-    Case { name: "convnet-logits", work: |subject, checks| reference::logits(subject, checks, &reference::CONVNET) },
-    Case { name: "resnet-logits", work: |subject, checks| reference::logits(subject, checks, &reference::RESNET) },
-    Case {
-        name: "mobilenet-logits",
-        work: |subject, checks| reference::logits(subject, checks, &reference::MOBILENET),
-    },
-    Case { name: "swin-logits", work: |subject, checks| reference::logits(subject, checks, &reference::SWIN) },
-    Case { name: "resnet-training", work: training::resnet },
-    Case { name: "vit-training", work: training::vit },
+    Case { name: "convnet-logits", work: |subject, checks| reference::logits(subject, checks, reference::CONVNET) },
+    Case { name: "resnet-logits", work: |subject, checks| reference::logits(subject, checks, reference::RESNET) },
+    Case { name: "mobilenet-logits", work: |subject, checks| reference::logits(subject, checks, reference::MOBILENET) },
+    Case { name: "swin-logits", work: |subject, checks| reference::logits(subject, checks, reference::SWIN) },
+    Case { name: "resnet-training", work: |subject, checks| training::steps(subject, checks, Network::ResNet18) },
+    Case { name: "vit-training", work: |subject, checks| training::steps(subject, checks, Network::VitSmall) },
     Case { name: "glow", work: flows::glow },
     Case { name: "tarflow", work: flows::tarflow },
     Case { name: "shared-tarflow", work: flows::shared_tarflow },
     Case { name: "mnist", work: worlds::mnist },
     Case { name: "animals", work: worlds::animals },
     Case { name: "animals-sampling", work: worlds::animals_sampling },
-    Case { name: "painting-mnist", work: worlds::painting_mnist },
-    Case { name: "painting-animals", work: worlds::painting_animals },
+    Case { name: "painting-mnist", work: |subject, checks| worlds::painting(subject, checks, "mnist") },
+    Case { name: "painting-animals", work: |subject, checks| worlds::painting(subject, checks, "animals") },
 ];

@@ -18,7 +18,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether nobody needs to worry.
+    /// Returns whether it is no failure.
     pub fn is_fine(self) -> bool {
         self != Self::Failed
     }
@@ -40,8 +40,8 @@ pub struct Row {
     pub case: &'static str,
     /// What was compared.
     pub check: String,
-    /// Largest difference of any number, absolute unless `check` says otherwise; infinite (null in JSON) where one is missing or not
-    /// finite, `None` where nothing was compared.
+    /// Largest difference of any number, absolute unless `check` says otherwise; infinite (null in
+    /// JSON) where one is missing or not finite, `None` where nothing was compared.
     pub error: Option<f64>,
     /// What it may be.
     pub bound: Option<f64>,
@@ -69,7 +69,8 @@ impl Row {
     }
 }
 
-/// Takes the comparisons of one case; what it holds is there for others, too, if the case never ends.
+/// Takes the comparisons of one case; what it holds is there for others, too, if the case never
+/// ends.
 #[derive(Debug, Clone)]
 pub struct Checks {
     case: &'static str,

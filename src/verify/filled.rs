@@ -1,5 +1,5 @@
-//! The fill formula of the reference values: every array follows from its name and a seed, so that reference networks need no weights
-//! in files.
+//! The fill formula of the reference values: every array follows from its name and a seed, so that
+//! reference networks need no weights in files.
 
 use serde_json::Value;
 
@@ -9,7 +9,8 @@ fn fnv1a64(name: &str) -> u64 {
     name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
 }
 
-/// The first `n` numbers in [-1, 1) of an array called `name`: SplitMix64 from the FNV hash of the name.
+/// The first `n` numbers in [-1, 1) of an array called `name`: SplitMix64 from the FNV hash of the
+/// name.
 pub fn uniform(name: &str, seed: u64, n: usize) -> Vec<f64> {
     let mut state = fnv1a64(name) ^ seed;
     let next = || {
@@ -60,8 +61,8 @@ impl Filled {
         }
     }
 
-    /// An entry `[name, shape, base, scale]` or `[name, shape, base, scale, eye]` of a `params` table; `None` where base is null:
-    /// such arrays are computed.
+    /// An entry `[name, shape, base, scale]` or `[name, shape, base, scale, eye]` of a `params`
+    /// table; `None` where base is null: such arrays are computed.
     pub fn parameter(entry: &Value, seed: u64) -> Option<Self> {
         let (name, shape) = (entry[0].as_str()?, shape(&entry[1])?);
         let eye = entry[4].as_bool().unwrap_or(false);

@@ -1,4 +1,4 @@
-//! Any flow on the device beside itself in 64 bits on the CPU, asked for what a world asks it; and small random flows.
+//! Any flow on the device compared with itself in 64 bits on the CPU, and small random flows.
 
 use burn::tensor::Device;
 
@@ -22,7 +22,8 @@ use crate::units::{ClassId, Seed, Tau};
 const IMAGES: usize = 3;
 const TARFLOW_PIXELS: Preprocessing = Preprocessing::Gaussian { std: 0.1 };
 
-/// A Glow of three levels, of the shape that tests/flow_properties/suite.rs has: wider ones of such weights lose more than a digit.
+/// A Glow of three levels, of the shape that tests/flow_properties/suite.rs has: wider ones of such
+/// weights lose more than a digit.
 pub fn glow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let shape = ImageShape { channels: 2, height: 8, width: 8 };
     let config = GlowConfig { shape, classes: 3, hidden: 4, levels: 3, steps: 2 };
@@ -69,7 +70,7 @@ fn random(
 ) -> Result<Both> {
     let exact = architecture.build(weights.clone(), pixels, &Device::flex(), Precision::F64)?;
     let here = subject.flow(architecture, weights, pixels)?;
-    beside(here.as_ref(), exact.as_ref(), checks, bounds)?;
+    compare(here.as_ref(), exact.as_ref(), checks, bounds)?;
     Ok(Both { here, exact })
 }
 
@@ -84,8 +85,9 @@ pub fn wide(x: &[f32]) -> Vec<f64> {
     x.iter().map(|&v| f64::from(v)).collect()
 }
 
-/// z, log p(x|y), posterior, the inverse and an evidence map of a flow beside the same flow in 64 bits.
-pub fn beside(here: &dyn Flow, exact: &dyn Flow, checks: &mut Checks, bounds: Bounds) -> Result<()> {
+/// z, log p(x|y), posterior, the inverse and an evidence map of a flow, compared with the same flow
+/// in 64 bits.
+pub fn compare(here: &dyn Flow, exact: &dyn Flow, checks: &mut Checks, bounds: Bounds) -> Result<()> {
     let (noise, classes) = drawn(exact);
     let x = exact.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;
     checks.within("z", &here.noise(&x, &classes, Tau::ONE)?, &exact.noise(&x, &classes, Tau::ONE)?, bounds.z);

@@ -11,12 +11,12 @@ use crate::error::{Error, Result, caught};
 pub enum Trouble {
     /// It failed; says why.
     Failed(String),
-    /// It gave no answer in time. Its thread is left behind: nobody can end it from outside.
+    /// It gave no answer in time. Its thread is left behind: a thread cannot be ended from outside.
     Silent,
 }
 
 impl Trouble {
-    /// In words, where nobody waited longer than `limit`.
+    /// In words, where the wait was `limit`.
     pub fn told(&self, limit: Duration) -> String {
         match self {
             Self::Failed(why) => why.clone(),
@@ -25,7 +25,7 @@ impl Trouble {
     }
 }
 
-/// `work` on another thread, for which nobody waits longer than `limit`.
+/// Runs `work` on another thread and waits for it no longer than `limit`.
 ///
 /// # Errors
 /// What it failed of, a panic included.
@@ -36,7 +36,7 @@ pub fn isolated<T: Send + 'static>(
     let (sender, answer) = sync_channel(1);
     let begun = Builder::new().name("verify".into()).spawn(move || {
         let done = caught(work);
-        // Nobody listens any more where it took too long.
+        // Where it took too long there is no receiver.
         let _ = sender.send(done);
     });
     begun.map_err(|error| Trouble::Failed(format!("no thread could be started: {error}")))?;

@@ -1,5 +1,6 @@
-//! Whether a device computes correctly: reference cases on it, each beside 64-bit arithmetic on the CPU or the numbers of another
-//! implementation, within the bounds that the tests have for 32 bits.
+//! Whether a device computes correctly: reference cases, each compared with 64-bit arithmetic on
+//! the CPU or with the numbers of another implementation, within the bounds that the tests have for
+//! 32 bits.
 //!
 //! | file | what |
 //! |---|---|
@@ -33,7 +34,7 @@ mod worlds;
 
 use std::time::{Duration, Instant};
 
-use crate::device::{Chosen, DeviceChoice, choose, explain, guarded, notes};
+use crate::device::{DeviceChoice, OpenDevice, choose, explain, guarded, notes};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::weights::Weights;
@@ -64,7 +65,7 @@ pub struct VerifySpec {
     pub cases: Vec<String>,
 }
 
-/// A word on the way. None comes while a case computes: whoever hears it may use the device.
+/// An event. None comes while a case computes, so that its receiver may use the device.
 #[derive(Debug, Clone, PartialEq)]
 pub enum VerifyEvent {
     /// A case begins; how many are over, of how many.
@@ -78,7 +79,7 @@ pub fn case_names() -> Vec<&'static str> {
     CASES.iter().map(|case| case.name).collect()
 }
 
-/// How cases are carried out.
+/// How cases run.
 #[derive(Debug, Clone, Copy)]
 struct Terms {
     limit: Duration,
@@ -89,7 +90,8 @@ struct Terms {
 /// As users have them.
 const TERMS: Terms = Terms { limit: LIMIT, limit_in_software: LIMIT_IN_SOFTWARE, weights: |weights| weights };
 
-/// Carries out every case that is asked for, each on a thread of its own. One that fails, panics or hangs is a row like the others.
+/// Runs every case that is asked for, each on a thread of its own. One that fails, panics or hangs
+/// is a row like the others.
 ///
 /// # Errors
 /// When a case is not known, or the caller stops.
@@ -148,7 +150,7 @@ fn carry_out(
 }
 
 /// The device that is asked for, tried with a computation whose result is known.
-fn tried(asked: DeviceChoice, limit: Duration) -> (Option<Chosen>, Vec<Row>) {
+fn tried(asked: DeviceChoice, limit: Duration) -> (Option<OpenDevice>, Vec<Row>) {
     const CHECK: &str = "product, sum, exponential, logarithm, gathering";
     let mut checks = Checks::of(DEVICE);
     let chosen = match isolated(limit, move || choose(asked)) {
@@ -164,14 +166,21 @@ fn tried(asked: DeviceChoice, limit: Duration) -> (Option<Chosen>, Vec<Row>) {
     (chosen, checks.rows())
 }
 
-/// The rows of a case. `told` takes what was done about faults, `given_up` why the device is of no use for the cases after it.
-fn one(chosen: &Chosen, case: Case, terms: Terms, told: &mut Vec<String>, given_up: &mut Option<String>) -> Vec<Row> {
+/// The rows of a case. `told` takes notes about faults, `given_up` the reason why later cases skip
+/// the device.
+fn one(
+    chosen: &OpenDevice,
+    case: Case,
+    terms: Terms,
+    told: &mut Vec<String>,
+    given_up: &mut Option<String>,
+) -> Vec<Row> {
     let choice = chosen.report.used.choice;
     let limit = if chosen.report.used.software { terms.limit_in_software } else { terms.limit };
     let mut checks = Checks::of(case.name);
     let mut of_case = checks.clone();
     let ended = isolated(limit, move || {
-        // Anew: a device that was lost in the case before is replaced.
+        // Again: a device that was lost in the case before is replaced.
         let chosen = choose(choice)?;
         let device = chosen.device.clone();
         let subject = Subject { chosen, weights: terms.weights };

@@ -1,11 +1,12 @@
-//! Flows and classifiers of the test suite's references (tests/reference): numbers that the papers' own code and torchvision computed in
-//! 64 bits. These show a CPU that computes wrongly, too.
+//! Flows and classifiers of the test suite's references (tests/reference): numbers that the papers'
+//! own code and torchvision computed in 64 bits. These show a CPU that computes wrongly, too.
 
 use serde_json::Value;
 
 use super::bounds::{self, LOGITS};
 use super::checks::Checks;
 use super::filled::Filled;
+use super::flows::wide;
 use super::subject::Subject;
 use crate::classifier::{Architecture as Network, Classifier, ClassifierConfig, Pass};
 use crate::data::ImageShape;
@@ -26,29 +27,18 @@ const GLOW_WEIGHTS: &[u8] = include_bytes!("../../tests/reference/glow/config1.s
 const TARFLOW: &[u8] = include_bytes!("../../tests/reference/tarflow/config1.json");
 
 /// A classifier of torchvision's, its weights by the formula.
-pub struct Reference {
-    text: &'static [u8],
-    architecture: Network,
-}
+pub type Reference = (&'static [u8], Network);
 
 /// Convolutions without padding, max-pooling.
-pub const CONVNET: Reference = Reference {
-    text: include_bytes!("../../tests/reference/classifiers/mnist_convnet.json"),
-    architecture: Network::Convnet,
-};
+pub const CONVNET: Reference =
+    (include_bytes!("../../tests/reference/classifiers/mnist_convnet.json"), Network::Convnet);
 /// Strided convolutions and batch normalisation.
-pub const RESNET: Reference = Reference {
-    text: include_bytes!("../../tests/reference/classifiers/resnet18.json"),
-    architecture: Network::ResNet18,
-};
+pub const RESNET: Reference = (include_bytes!("../../tests/reference/classifiers/resnet18.json"), Network::ResNet18);
 /// Depthwise convolutions, hard swish, squeeze and excitation.
-pub const MOBILENET: Reference = Reference {
-    text: include_bytes!("../../tests/reference/classifiers/mobilenet_v3_large.json"),
-    architecture: Network::MobileNet,
-};
+pub const MOBILENET: Reference =
+    (include_bytes!("../../tests/reference/classifiers/mobilenet_v3_large.json"), Network::MobileNet);
 /// Attention in windows that shift, layer normalisation, GELU.
-pub const SWIN: Reference =
-    Reference { text: include_bytes!("../../tests/reference/classifiers/swin_t.json"), architecture: Network::SwinT };
+pub const SWIN: Reference = (include_bytes!("../../tests/reference/classifiers/swin_t.json"), Network::SwinT);
 
 /// One file of the reference.
 struct Golden {
@@ -117,18 +107,12 @@ pub fn glow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let scores = flow.score(&x.iter().map(|v| *v as f32).collect::<Vec<f32>>())?;
     for name in ["1.0", "0.7"] {
         let (log_p, posterior) = densities(&scores, Tau::new(name.parse().unwrap_or(f64::NAN))?);
-        checks.within(
-            &format!("log p(x|y), τ = {name}"),
-            &log_p,
-            &golden.numbers(&format!("tau/{name}/logp")),
-            bounds.log_p,
-        );
-        checks.within(
-            &format!("p(y|x), τ = {name}"),
-            &posterior,
-            &golden.numbers(&format!("tau/{name}/posterior")),
-            bounds.posterior,
-        );
+        for (what, found, key, bound) in
+            [("log p(x|y)", &log_p, "logp", bounds.log_p), ("p(y|x)", &posterior, "posterior", bounds.posterior)]
+        {
+            let expected = golden.numbers(&format!("tau/{name}/{key}"));
+            checks.within(&format!("{what}, τ = {name}"), found, &expected, bound);
+        }
     }
     let classes: Vec<usize> = golden.numbers("sample_classes").iter().map(|class| *class as usize).collect();
     let made = flow.decode(&golden.filled("z_input")?.values, &classes, Tau::ONE, &mut silent())?;
@@ -189,21 +173,20 @@ pub fn sampled(
     for (name, way) in ways {
         blocks.set_strategies(vec![way; number]);
         let made = flow.decode(noise, classes, Tau::ONE, &mut silent())?.x;
-        let made: Vec<f64> = made.into_iter().map(f64::from).collect();
-        checks.within(&format!("x of z, {name}"), &made, expected, bound);
+        checks.within(&format!("x of z, {name}"), &wide(&made), expected, bound);
     }
     Ok(())
 }
 
 /// Logits of a classifier, as tests/classifier_reference has them.
-pub fn logits(subject: &Subject, checks: &mut Checks, reference: &Reference) -> Result<()> {
-    let golden = Golden::read(reference.text)?;
+pub fn logits(subject: &Subject, checks: &mut Checks, (text, architecture): Reference) -> Result<()> {
+    let golden = Golden::read(text)?;
     let images = golden.filled("input")?;
     let [_, channels, height, width] = images.shape[..] else {
         return Err(Error::input("a reference has images of four dimensions"));
     };
     let config = ClassifierConfig {
-        architecture: reference.architecture,
+        architecture,
         shape: ImageShape { channels, height, width },
         classes: golden.whole("num_classes"),
         resize: None,

@@ -1,4 +1,4 @@
-//! What came of it: all rows, one sentence, and a file for whoever can mend it.
+//! The report: all rows, one sentence, and a file for a bug report.
 
 use std::path::Path;
 
@@ -26,11 +26,13 @@ pub struct Report {
     pub instructions: &'static str,
     /// What was asked for.
     pub asked: DeviceChoice,
-    /// What was verified: device and driver, and why it was taken; none where there is no such device, or it fails at once.
+    /// What was verified: device and driver, and why it was taken; none where there is no such
+    /// device, or it fails at once.
     pub used: Option<DeviceReport>,
     /// Every comparison.
     pub rows: Vec<Row>,
-    /// What was done about faults on the way: fewer images at once where memory was short, and the like.
+    /// What was done about faults on the way: fewer images at once where memory was short, and the
+    /// like.
     pub notes: Vec<String>,
     /// Seconds in all.
     pub seconds: f64,

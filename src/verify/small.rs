@@ -7,7 +7,8 @@ use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::weights::Weights;
 use crate::units::Seed;
 
-/// Weights of a Glow around the neutral values, at a distance at which every part of the map matters.
+/// Weights of a Glow around the neutral values, at a distance at which every part of the map
+/// matters.
 pub fn glow_weights(config: &GlowConfig, seed: u64) -> Weights {
     let mut weights = config.initial_weights(Seed(seed), 0.5);
     for (name, array) in &mut weights.0 {
@@ -27,7 +28,8 @@ pub fn glow_weights(config: &GlowConfig, seed: u64) -> Weights {
     weights
 }
 
-/// A TarFlow of one attention head, two blocks and two layers on square images of given channels and side; `classes` may be 0.
+/// A TarFlow of one attention head, two blocks and two layers on square images of given channels
+/// and side; `classes` may be 0.
 pub fn tarflow_config(channels: usize, side: usize, patch: usize, classes: usize) -> TarFlowConfig {
     TarFlowConfig {
         shape: ImageShape { channels, height: side, width: side },
@@ -41,14 +43,16 @@ pub fn tarflow_config(channels: usize, side: usize, patch: usize, classes: usize
     }
 }
 
-/// Weights of a TarFlow at a distance from the random start at which every part of the map matters, the variance of the base included.
+/// Weights of a TarFlow at a distance from the random start at which every part of the map matters,
+/// the variance of the base included.
 pub fn tarflow_weights(config: &TarFlowConfig, seed: u64) -> Weights {
     let mut weights = config.initial_weights(Seed(seed));
     for (name, array) in &mut weights.0 {
         let spread = match name.as_str() {
             "var" => 0.4,
             _ if name.ends_with("_embed") => 0.5,
-            // What comes out is not normalised: larger weights make e^a overflow within a few tokens.
+            // What comes out is not normalised: larger weights make e^a overflow within a few
+            // tokens.
             _ if name.contains("proj_out") => 0.03,
             _ if name.contains("norm.") || name.ends_with(".bias") => 0.2,
             _ => 0.1,

@@ -2,7 +2,7 @@
 
 use burn::tensor::Device;
 
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
@@ -15,7 +15,7 @@ pub const SEED: u64 = 31;
 /// A device, and how weights reach it.
 pub struct Subject {
     /// The device.
-    pub chosen: Chosen,
+    pub chosen: OpenDevice,
     /// Weights on their way to the device: as they are. Tests put a mistake in here.
     pub weights: fn(Weights) -> Weights,
 }

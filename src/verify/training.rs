@@ -1,5 +1,5 @@
-//! Steps of training on the device beside the same steps in 64 bits on the CPU, as tests/classifier_reference/main.rs
-//! (`a_graphics_adapter_trains_as_the_cpu_does`) has them in 32.
+//! Steps of training on the device compared with the same steps in 64 bits on the CPU, as
+//! tests/classifier_reference/main.rs (`a_graphics_adapter_trains_as_the_cpu_does`) has them in 32.
 
 use super::checks::Checks;
 use super::subject::Subject;
@@ -10,24 +10,16 @@ use crate::units::Seed;
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 const CLASSES: usize = 3;
-/// So many that what ResNet-18's last stage normalises, one position of each, has statistics: of four images the gradient's norm is 1e-4
-/// off its value in 64 bits on every device, of sixteen 1e-6.
+/// So many that what ResNet-18's last stage normalises, one position of each, has statistics: of
+/// four images the gradient's norm is 1e-4 off its value in 64 bits on every device, of sixteen
+/// 1e-6.
 const IMAGES: usize = 16;
 /// The first step sees the same weights. AdamW then divides gradients by themselves, noise and all.
 const BOUNDS: [f64; 2] = [1e-5, 5e-3];
 const RATE: f64 = 1e-3;
 
-/// Convolutions and batch normalisation.
-pub fn resnet(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    steps(subject, checks, Architecture::ResNet18)
-}
-
-/// Attention and layer normalisation.
-pub fn vit(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    steps(subject, checks, Architecture::VitSmall)
-}
-
-fn steps(subject: &Subject, checks: &mut Checks, architecture: Architecture) -> Result<()> {
+/// Two steps of a network.
+pub fn steps(subject: &Subject, checks: &mut Checks, architecture: Architecture) -> Result<()> {
     let images: Vec<f32> = (0..IMAGES * SHAPE.dims()).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
     let told = |i: usize| i % CLASSES == (i / CLASSES) % CLASSES;
     let targets: Vec<f32> = (0..IMAGES * CLASSES).map(|i| f32::from(u8::from(told(i)))).collect();

@@ -1,10 +1,11 @@
-//! The bundled oracles on the device: beside themselves in 64 bits on the CPU, and their pictures where they are made.
+//! The bundled oracles on the device, compared with themselves in 64 bits on the CPU, and their
+//! pictures on the device.
 
 use burn::tensor::Device;
 
 use super::bounds::{self, Bounds};
 use super::checks::Checks;
-use super::flows::{beside, drawn, wide};
+use super::flows::{compare, drawn, wide};
 use super::reference::sampled;
 use super::subject::Subject;
 use crate::device::to_host;
@@ -18,7 +19,8 @@ use crate::oracle::precision;
 use crate::oracle::world::World;
 use crate::units::Tau;
 
-/// Share of pixels that may be one level off where they stay on the device (tests/shared_device.rs).
+/// Share of pixels that may be one level off where they stay on the device
+/// (tests/shared_device.rs).
 const PIXELS_OFF: f64 = 1.0 / 200.0;
 
 fn bundled(name: &str) -> Result<(OracleInfo, Weights)> {
@@ -52,7 +54,7 @@ fn both(subject: &Subject, name: &str) -> Result<Both> {
 /// A Glow trained on digits; its samples as a user draws them.
 pub fn mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let Both { info, weights, here, exact, bounds } = both(subject, "mnist")?;
-    beside(here.flow(), exact.flow(), checks, bounds)?;
+    compare(here.flow(), exact.flow(), checks, bounds)?;
     let measured = precision::measure(&info, weights, &here)?;
     checks.at_most("p(y|x) of samples, f32 against f64", measured.max_posterior_error, bounds.posterior);
     checks.at_most("log p(x|y) of samples, f32 against f64", measured.max_log_likelihood_error, bounds.log_p);
@@ -62,7 +64,7 @@ pub fn mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
 /// A TarFlow trained on animals.
 pub fn animals(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let Both { here, exact, bounds, .. } = both(subject, "animals")?;
-    beside(here.flow(), exact.flow(), checks, bounds)
+    compare(here.flow(), exact.flow(), checks, bounds)
 }
 
 /// Its ways of sampling.
@@ -73,18 +75,9 @@ pub fn animals_sampling(subject: &Subject, checks: &mut Checks) -> Result<()> {
     sampled(here.flow(), checks, (&noise, &classes), &expected, bounds.x)
 }
 
-/// Digits that stay on the device.
-pub fn painting_mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    painting(subject, checks, "mnist")
-}
-
-/// Animals that stay on the device.
-pub fn painting_animals(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    painting(subject, checks, "animals")
-}
-
-/// The levels that a window paints where they are, beside the pictures of the host's path (tests/shared_device.rs).
-fn painting(subject: &Subject, checks: &mut Checks, name: &str) -> Result<()> {
+/// The levels that a window paints on the device, compared with the pictures of the host's path
+/// (tests/shared_device.rs).
+pub fn painting(subject: &Subject, checks: &mut Checks, name: &str) -> Result<()> {
     let (info, weights) = bundled(name)?;
     let bounds = bounds_of(subject, &info);
     let world = subject.world(&info, weights)?.world;

@@ -1,20 +1,19 @@
-//! Images of a cell, its worst or those it bought, and of judged models, on their way to the gallery. Reading waits for a disk, and an experiment may hold the worker for
-//! hours: a light thread of its own reads, and the worker takes the images over between two steps of whatever it does.
+//! Images of a cell (its worst, or those it bought) and of judged models for the gallery. Reading
+//! waits for a disk, and an experiment may hold the worker for hours. So a thread of its own reads,
+//! and the worker takes the images over between two steps.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::external_images::{ExternalImages, LoadedImages};
+use super::external_images::LoadedImages;
 use super::judged_images::JudgedImagesRequest;
 use super::protocol::{Event, JobId, Outcome};
 use super::shared::Shared;
-use crate::data::ImageShape;
-use crate::error::{Error, Result, panic_message};
-use crate::oracle::world::Settings;
+use super::side_jobs::{self, SideJob};
+use crate::error::{Error, Result};
+use crate::oracle::classify::ExternalImages;
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 
 /// Which images of a cell.
@@ -69,53 +68,23 @@ pub(super) enum Wanted {
 
 /// Starts the thread.
 pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, Wanted)>, events: &Sender<Event>) {
-    let (shared, told) = (shared.clone(), events.clone());
-    let work = move || {
-        while let Ok((id, wanted)) = queue.recv() {
-            answer(&shared, &told, id, &wanted);
-        }
-    };
-    if let Err(error) = std::thread::Builder::new().name("cell images".into()).spawn(work) {
-        let _ = events.try_send(Event::Failed(format!("the system gave no thread to read runs on: {error}")));
-    }
+    side_jobs::start(["cell images", "reading", "read runs"], shared, queue, events, hand_over);
 }
 
-/// Reads what is asked for and hands it to the worker, who ends the job; or ends it here.
-fn answer(shared: &Shared, events: &Sender<Event>, id: JobId, wanted: &Wanted) {
-    let send = |event: Event| {
-        let _ = events.send(event);
-        (shared.wake)();
+/// Reads images and hands them to the worker, which ends the job.
+fn hand_over(job: &SideJob<'_>, wanted: &Wanted) -> Result<Option<String>> {
+    let loaded = match wanted {
+        Wanted::Cell(request) => read(job.id, request),
+        Wanted::Judged(request) => request.read(job.id),
     };
-    let end = |id: JobId, outcome: Outcome| {
-        shared.forget(id);
-        send(Event::JobEnded { id, outcome });
-    };
-    let control = shared.control(id);
-    if !control.take() {
-        return shared.forget(id);
+    if job.check().is_break() {
+        return Err(Error::Cancelled);
     }
-    let cancelled = || control.cancelled.load(Ordering::Relaxed);
-    if cancelled() {
-        return end(id, Outcome::Cancelled);
+    if let Some(older) = job.shared.loaded.swap(loaded?) {
+        job.end(older.id, Outcome::Cancelled);
     }
-    send(Event::JobStarted { id });
-    let read = || match wanted {
-        Wanted::Cell(request) => read(id, request),
-        Wanted::Judged(request) => request.read(id),
-    };
-    let read = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|panic| {
-        Err(Error::Numeric(format!("reading failed inside: {}", panic_message(panic.as_ref()))))
-    });
-    match read {
-        _ if cancelled() => end(id, Outcome::Cancelled),
-        Err(error) => end(id, Outcome::Failed(error.to_string())),
-        Ok(handed) => {
-            if let Some(older) = shared.handed.swap(handed) {
-                end(older.id, Outcome::Cancelled);
-            }
-            shared.ring();
-        }
-    }
+    job.shared.notify();
+    Ok(None)
 }
 
 fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
@@ -131,41 +100,30 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
         };
         return Err(Error::input(why));
     }
-    let (shape, settings, images) = match which {
-        CellImages::Worst => worst(&folder, cell)?,
-        CellImages::Bought => bought(&folder, cell)?,
-    };
-    Ok(LoadedImages { id, world: world.clone(), shape, settings, images })
-}
-
-fn worst(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
-    let WorstImages { planned, worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
-    let (label, n) = (planned.label(), worst.images.len());
-    let images = ExternalImages {
-        name: format!("{label}: {n} worst of {} test images by KL", worst.tested),
-        ids: worst.images.iter().map(|one| format!("Test image {}", one.image)).collect(),
-        labels: Some(worst.images.iter().map(|one| one.label).collect()),
-        x,
-        known: Some((settings.clone(), posteriors)),
-        scores: None,
-        verdicts: worst.images,
-    };
-    Ok((shape, settings, images))
-}
-
-fn bought(folder: &RunFolder, cell: &str) -> Result<(ImageShape, Settings, ExternalImages)> {
-    let BoughtImages { planned, bought, shape, x, settings, posteriors } = folder.bought_images(cell, BOUGHT)?;
-    if bought.is_empty() {
-        return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
+    let world = world.clone();
+    match which {
+        CellImages::Worst => {
+            let WorstImages { planned, found: worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
+            let (label, n) = (planned.label(), worst.images.len());
+            let name = format!("{label}: {n} worst of {} test images by KL", worst.tested);
+            let ids = worst.images.iter().map(|one| format!("Test image {}", one.image)).collect();
+            let labels = Some(worst.images.iter().map(|one| one.label).collect());
+            let mut images = ExternalImages::new(name, ids, labels, x);
+            images.known = Some((settings.clone(), posteriors));
+            Ok(LoadedImages { id, world, shape, settings, images, verdicts: worst.images })
+        }
+        CellImages::Bought => {
+            let BoughtImages { planned, found: bought, shape, x, settings, posteriors } =
+                folder.bought_images(cell, BOUGHT)?;
+            if bought.is_empty() {
+                return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
+            }
+            let name = format!("{}: its first {} choices", planned.label(), bought.len());
+            let ids = bought.iter().map(|one| format!("Pool image {}, round {}", one.image, one.round)).collect();
+            let labels = Some(bought.iter().map(|one| one.label).collect());
+            let mut images = ExternalImages::new(name, ids, labels, x);
+            images.known = Some((settings.clone(), posteriors));
+            Ok(LoadedImages { id, world, shape, settings, images, verdicts: Vec::new() })
+        }
     }
-    let images = ExternalImages {
-        name: format!("{}: its first {} choices", planned.label(), bought.len()),
-        ids: bought.iter().map(|one| format!("Pool image {}, round {}", one.image, one.round)).collect(),
-        labels: Some(bought.iter().map(|one| one.label).collect()),
-        x,
-        known: Some((settings.clone(), posteriors)),
-        scores: None,
-        verdicts: Vec::new(),
-    };
-    Ok((shape, settings, images))
 }

@@ -12,26 +12,27 @@ use super::shared::Shared;
 pub struct Channels {
     pub shared: Arc<Shared>,
     pub queue: Receiver<(JobId, Job)>,
-    pub ringing: Receiver<()>,
+    pub notified: Receiver<()>,
     pub events: Sender<Event>,
 }
 
 impl Channels {
-    /// Sends an event and wakes the reader. Waits while the channel is full; a vanished reader is no error.
+    /// Sends an event and wakes the reader. Waits while the channel is full; a vanished reader is
+    /// no error.
     pub fn send(&self, event: Event) {
         let _ = self.events.send(event);
         (self.shared.wake)();
     }
 
-    /// Whether anybody waits for anything, or the program ends.
+    /// Returns whether a request or a job waits, or the program ends.
     pub fn wanted(&self) -> bool {
         let shared = &self.shared;
         let looks = shared.inspect_request.is_full() || shared.evidence_request.is_full();
         let asked = shared.gallery_request.is_full() || looks;
-        asked || shared.aside.is_full() || shared.handed.is_full() || !self.queue.is_empty() || self.stopping()
+        asked || shared.checkpoint.is_full() || shared.loaded.is_full() || !self.queue.is_empty() || self.stopping()
     }
 
-    /// Tells what was done about faults of the device on this thread.
+    /// Sends notes about faults of the device on this thread.
     pub fn tell_notes(&self) {
         crate::device::notes().into_iter().for_each(|note| self.send(Event::Note(note)));
     }

@@ -1,10 +1,10 @@
-//! Slider-driven requests: the gallery, the inspector and its evidence map. Served between jobs and from within them, a
-//! piece at a time, the newest request winning. Where a piece is slow it is stopped at its next report when something newer
-//! waits, and begun again afterwards.
+//! Slider-driven requests: the gallery, the inspector and its evidence map. They are served between
+//! jobs and from within them, a piece at a time; the newest request wins. A slow piece stops at its
+//! next report when something newer waits, and starts again afterwards.
 
+mod cache;
 mod gallery;
 mod inspect;
-mod kept;
 mod outside;
 
 use std::cell::{Cell, RefCell};
@@ -13,35 +13,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::channels::Channels;
-use super::external_images::ExternalImages;
-use super::far::is_lost;
 use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
+use super::remote_device::is_lost;
 use super::shared::Shared;
 use super::slot::Slot;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::experiment::WorstImage;
 use crate::flow::Decoding;
 use crate::flow::sampling::SamplerOptions;
+use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
+use cache::{Resident, SampleCache};
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
-use kept::{Kept, Resident};
 
-/// A piece of work that cannot be stopped should take about this long, so that a newer request never waits longer.
+/// A piece of work that cannot be stopped should take about this long, so that a newer request
+/// never waits longer.
 const PIECE: Duration = Duration::from_millis(40);
 /// A piece that can be stopped may take this long: larger pieces cost less an image.
 const STOPPABLE_PIECE: Duration = Duration::from_millis(1500);
 /// Images in the first piece, before its speed is known.
 pub const FIRST_PIECE: usize = 8;
 
-/// Requests under way and images from outside. Served through shared references, from within a job's events too.
+/// Requests under way and images from outside. Served through shared references, from within a
+/// job's events too. [`Interactive::enter`] comes before any request is served.
+#[derive(Default)]
 pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
     external: RefCell<Option<ExternalImages>>,
-    kept: RefCell<Kept>,
+    /// What a classifier says of each of them; empty where none was asked.
+    verdicts: RefCell<Vec<WorstImage>>,
+    cache: RefCell<SampleCache>,
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
     /// Where it computes.
@@ -54,39 +60,19 @@ pub struct Interactive {
     /// The quickest piece so far, of whatever size.
     floor: Cell<Duration>,
     served: Cell<bool>,
-    /// That the device is gone: nothing more is computed on it, and what was asked for waits for the next.
+    /// The loss of the device: nothing more is computed on it, and requests wait for the next.
     loss: RefCell<Option<Error>>,
 }
 
-impl Default for Interactive {
-    fn default() -> Self {
-        Self {
-            gallery: RefCell::new(None),
-            inspecting: RefCell::new(None),
-            explaining: RefCell::new(None),
-            external: RefCell::new(None),
-            kept: RefCell::default(),
-            world: RefCell::default(),
-            device: Cell::default(),
-            piece: Cell::new(FIRST_PIECE),
-            largest: Cell::new(LARGEST_PIECE),
-            cost: Cell::new(Duration::ZERO),
-            floor: Cell::new(Duration::MAX),
-            served: Cell::new(false),
-            loss: RefCell::default(),
-        }
-    }
-}
-
 /// Where a piece of work is done.
-struct Place<'a> {
+struct PieceContext<'a> {
     channels: &'a Channels,
     world: &'a World,
     /// Whether something more important waits: a job in the queue, the end of the present one.
     urgent: &'a dyn Fn() -> bool,
 }
 
-impl Place<'_> {
+impl PieceContext<'_> {
     /// Whether work should stop at once, for something that is not a request.
     fn called_away(&self) -> bool {
         self.channels.stopping() || (self.urgent)()
@@ -106,9 +92,10 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world, or to this one on another device; the one of these weights is open now, on this device.
+    /// Forgets what belonged to another world or device. The world of these weights is now open on
+    /// this device.
     pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
-        // What did not fit into the memory of a device that was lost does not fit into that of the next of its kind.
+        // What did not fit into the memory of a lost device does not fit into the next of its kind.
         if self.device.get() != device || *self.world.borrow() != weights_sha256 {
             self.largest.set(LARGEST_PIECE);
         }
@@ -118,7 +105,7 @@ impl Interactive {
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
         *self.external.borrow_mut() = None;
-        *self.kept.borrow_mut() = Kept::default();
+        *self.cache.borrow_mut() = SampleCache::default();
         self.piece.set(FIRST_PIECE.min(self.largest.get()));
         self.cost.set(Duration::ZERO);
         self.floor.set(Duration::MAX);
@@ -130,17 +117,17 @@ impl Interactive {
         *self.loss.borrow_mut() = Some(loss);
     }
 
-    /// Whether the device was found gone.
+    /// Returns whether the device was lost.
     pub fn lost(&self) -> bool {
         self.loss.borrow().is_some()
     }
 
-    /// That the device is gone, once.
+    /// Takes the loss of the device.
     pub fn take_loss(&self) -> Option<Error> {
         self.loss.take()
     }
 
-    /// Asks once more for what is under way, unless something newer is asked for already.
+    /// Queues requests under way again, unless a newer one waits.
     pub fn put_back(&self, shared: &Shared) {
         self.loss.take();
         if let Some(gallery) = self.gallery.take() {
@@ -161,17 +148,18 @@ impl Interactive {
 
     /// World-space images of a few samples on show, NCHW, at most `n`.
     pub fn some_images(&self, n: usize) -> Vec<f32> {
-        self.kept.borrow().some(n).iter().flat_map(|sample| sample.x.iter().copied()).collect()
+        self.cache.borrow().some(n).iter().flat_map(|sample| sample.x.iter().copied()).collect()
     }
 
-    /// Does one piece of what is asked for; returns whether more is waiting. `urgent` stops it at its next report.
+    /// Does one piece of the requests. Returns whether more waits. `urgent` stops the piece at its
+    /// next report.
     pub fn serve(&self, channels: &Channels, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
         if self.lost() {
             return false;
         }
         self.receive(channels, world);
         let Some(world) = world else { return false };
-        let place = Place { channels, world, urgent };
+        let cx = PieceContext { channels, world, urgent };
         if let Some(request) = channels.shared.inspect_request.take() {
             *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
         }
@@ -182,35 +170,35 @@ impl Interactive {
             let halted = request.halted;
             let mut gallery = Gallery::new(request);
             if halted {
-                gallery.leave_unmade(&self.kept.borrow());
+                gallery.leave_unmade(&self.cache.borrow());
             }
             *self.gallery.borrow_mut() = Some(gallery);
         }
-        self.settle(channels, (Asked::Inspection, &self.inspecting), self.inspect_piece(&place));
-        self.settle(channels, (Asked::Evidence, &self.explaining), self.explain(&place));
-        self.settle(channels, (Asked::Gallery, &self.gallery), self.gallery_piece(&place));
+        self.settle(channels, (Asked::Inspection, &self.inspecting), self.inspect_piece(&cx));
+        self.settle(channels, (Asked::Evidence, &self.explaining), self.explain(&cx));
+        self.settle(channels, (Asked::Gallery, &self.gallery), self.gallery_piece(&cx));
         let busy =
             self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
         busy || channels.shared.asked()
     }
 
     /// Answers the question for an evidence map.
-    fn explain(&self, place: &Place<'_>) -> Result<()> {
+    fn explain(&self, cx: &PieceContext<'_>) -> Result<()> {
         let Some(request) = self.explaining.borrow().clone() else { return Ok(()) };
-        let (channels, world) = (place.channels, place.world);
+        let (channels, world) = (cx.channels, cx.world);
         let mut painted = None;
         let x = match &request.subject {
             Subject::Sample { spec, index } => {
-                let sample = self.sample(place, spec, &request.settings, *index)?;
+                let sample = self.sample(cx, spec, &request.settings, *index)?;
                 self.remember(spec, &request.settings, &sample);
-                let kept = self.kept.borrow();
-                painted = kept.resident(spec, &request.settings, *index).map(|resident| resident.picture.clone());
+                let cache = self.cache.borrow();
+                painted = cache.resident(spec, &request.settings, *index).map(|resident| resident.picture.clone());
                 sample.x.clone()
             }
             Subject::External(index) => {
-                let (classified, dims) = (self.external.borrow(), world.shape().dims());
-                let classified = classified.as_ref().filter(|c| *index < c.ids.len()).ok_or_else(gone)?;
-                classified.x[index * dims..(index + 1) * dims].to_vec()
+                let external = self.external.borrow();
+                let images = external.as_ref().filter(|images| *index < images.ids.len()).ok_or_else(gone)?;
+                images.image(world, *index).to_vec()
             }
         };
         let (evidence, cells) = world.evidence_painted(&x, (request.a, request.b), request.settings.tau)?;
@@ -225,13 +213,19 @@ impl Interactive {
     }
 
     /// One sample: kept, or made now.
-    fn sample(&self, place: &Place<'_>, spec: &SampleSpec, settings: &Settings, index: usize) -> Result<Arc<Sample>> {
-        if let Some(sample) = self.known(place.world, spec, settings, index)? {
+    fn sample(
+        &self,
+        cx: &PieceContext<'_>,
+        spec: &SampleSpec,
+        settings: &Settings,
+        index: usize,
+    ) -> Result<Arc<Sample>> {
+        if let Some(sample) = self.known(cx.world, spec, settings, index)? {
             return Ok(sample);
         }
-        let shared = &place.channels.shared;
-        let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
-        let samples = place.world.sample_watched(spec, settings, &[index], &mut watch)?;
+        let shared = &cx.channels.shared;
+        let mut watch = |_: Decoding| unless(cx.called_away() || shared.inspect_request.is_full());
+        let samples = cx.world.sample_watched(spec, settings, &[index], &mut watch)?;
         samples.into_iter().next().map(Arc::new).ok_or_else(|| Error::input("no such sample"))
     }
 
@@ -243,10 +237,10 @@ impl Interactive {
         settings: &Settings,
         index: usize,
     ) -> Result<Option<Arc<Sample>>> {
-        if let Some(sample) = self.kept.borrow().get(spec, settings, index) {
+        if let Some(sample) = self.cache.borrow().get(spec, settings, index) {
             return Ok(Some(sample));
         }
-        let Some(Resident { batch, row, .. }) = self.kept.borrow().resident(spec, settings, index).cloned() else {
+        let Some(Resident { batch, row, .. }) = self.cache.borrow().resident(spec, settings, index).cloned() else {
             return Ok(None);
         };
         let sample = Arc::new(world.fetch(&batch, row)?);
@@ -257,30 +251,31 @@ impl Interactive {
     /// Pictures of samples with a look; those that are kept cost nothing.
     fn looks(
         &self,
-        place: &Place<'_>,
+        cx: &PieceContext<'_>,
         samples: &[Arc<Sample>],
         (spec, settings, look): (&SampleSpec, &Settings, &SamplerOptions),
         watch: &mut dyn Events<Decoding>,
     ) -> Result<()> {
-        let missing = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
+        let missing = |sample: &&Arc<Sample>| self.cache.borrow().picture(look, sample.index).is_none();
         let missing: Vec<&Sample> = samples.iter().filter(missing).map(|sample| &**sample).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let pictures = place.world.pictures_with(&missing, spec, settings, look, watch)?;
-        let mut kept = self.kept.borrow_mut();
-        missing.iter().zip(pictures).for_each(|(sample, picture)| kept.keep_picture(look, sample.index, picture));
+        let pictures = cx.world.pictures_with(&missing, spec, settings, look, watch)?;
+        let mut cache = self.cache.borrow_mut();
+        missing.iter().zip(pictures).for_each(|(sample, picture)| cache.keep_picture(look, sample.index, picture));
         Ok(())
     }
 
     /// The tile of a sample, with the look if it was made.
     fn tile(&self, world: &World, sample: &Sample, look: Option<&SamplerOptions>) -> Tile {
-        let kept = self.kept.borrow();
-        let picture = look.and_then(|look| Some((*look, kept.picture(look, sample.index)?.clone())));
+        let cache = self.cache.borrow();
+        let picture = look.and_then(|look| Some((*look, cache.picture(look, sample.index)?.clone())));
         Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }
     }
 
-    /// What was stopped stays to be done, as does what the device was lost under; what failed is told and dropped.
+    /// Requests that were stopped or lost their device stay in their slot; failed ones are reported
+    /// and dropped.
     fn settle<T>(&self, channels: &Channels, (asked, slot): (Asked, &RefCell<Option<T>>), done: Result<()>) {
         match done {
             Ok(()) | Err(Error::Cancelled) => {}
@@ -297,7 +292,7 @@ impl Interactive {
     }
 
     fn remember(&self, spec: &SampleSpec, settings: &Settings, sample: &Arc<Sample>) {
-        self.kept.borrow_mut().keep(spec, settings, sample);
+        self.cache.borrow_mut().keep(spec, settings, sample);
     }
 }
 
@@ -307,7 +302,7 @@ fn put<T>(channels: &Channels, slot: &Slot<T>, answer: T) {
     (channels.shared.wake)();
 }
 
-/// Images from outside are kept only as long as the oracle stays where it is.
+/// The error where images from outside were dropped: another oracle or device was opened.
 pub fn gone() -> Error {
     Error::input("that image is no longer open")
 }
@@ -341,11 +336,15 @@ mod tests {
 
     #[test]
     fn what_is_stopped_stays_and_what_fails_goes() {
-        let (bell, ringing) = crossbeam_channel::bounded(1);
+        let (notifier, notified) = crossbeam_channel::bounded(1);
         let (_jobs, queue) = crossbeam_channel::bounded(1);
         let (events, told) = crossbeam_channel::bounded(8);
-        let shared = Arc::new(Shared::new([bell.clone(), bell], super::super::bayes::Board::new().0, Arc::new(|| {})));
-        let channels = Channels { shared, queue, ringing, events };
+        let shared = Arc::new(Shared::new(
+            [notifier.clone(), notifier],
+            super::super::bayes::RequestSlots::new().0,
+            Arc::new(|| {}),
+        ));
+        let channels = Channels { shared, queue, notified, events };
         let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
         interactive.settle(&channels, (Asked::Gallery, &slot), Err(Error::Cancelled));
         assert!(!interactive.lost());

@@ -1,27 +1,25 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
-mod sink;
+mod context;
 mod task;
 mod walk;
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use super::channels::Channels;
-use super::desk::Desk;
+use super::device_thread::DeviceThread;
 use super::protocol::{Event, Job, JobId, Outcome};
-use super::shared::Control;
-use crate::device::{explain, persevere};
+use crate::device::{choose, explain, retry_on_next_device};
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::read_input;
-use sink::{Sink, TELL_EVERY, world_of};
+use context::{JobContext, TELL_EVERY};
 
-/// Runs one job to its end and tells the outcome.
-pub fn run(channels: &Channels, desk: &mut Desk, id: JobId, job: Job) {
+/// Runs one job to its end and sends the outcome.
+pub fn run(channels: &Channels, thread: &mut DeviceThread, id: JobId, job: Job) {
     let control = channels.shared.control(id);
     if !control.take() {
         return channels.shared.forget(id);
@@ -30,49 +28,53 @@ pub fn run(channels: &Channels, desk: &mut Desk, id: JobId, job: Job) {
         Outcome::Cancelled
     } else {
         channels.send(Event::JobStarted { id });
-        let work = |desk: &mut Desk| attempt(channels, desk, id, &control, job.clone());
-        let done = persevere(desk, |desk| &desk.chosen, work, |desk, moved| desk.move_on(channels, moved));
+        let mut cx = JobContext { channels, thread, id, control: &control };
+        let done = retry_on_next_device(
+            &mut cx,
+            |cx| &cx.thread.chosen,
+            |cx| attempt(cx, job.clone()),
+            |cx, moved| cx.thread.resume_on(channels, moved),
+        );
         channels.tell_notes();
         match done {
             Ok(sentence) => Outcome::Done(sentence),
             Err(Error::Cancelled) => Outcome::Cancelled,
-            Err(error) => Outcome::Failed(explain(error, Some(desk.chosen.report.used.choice)).to_string()),
+            Err(error) => Outcome::Failed(explain(error, Some(cx.thread.chosen.report.used.choice)).to_string()),
         }
     };
     channels.shared.forget(id);
     channels.send(Event::JobEnded { id, outcome });
 }
 
-/// Performs the job. Where the window found the device gone first, that is why the job was stopped.
-fn attempt(channels: &Channels, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
-    let done = perform(channels, desk, id, control, job);
-    let asked_to_stop = control.cancelled.load(Ordering::Relaxed) || channels.stopping();
-    match done {
-        Err(Error::Cancelled) if !asked_to_stop => Err(desk.interactive.take_loss().unwrap_or(Error::Cancelled)),
+/// Performs the job. A job that stopped because the window found the device gone fails with that
+/// loss.
+fn attempt(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
+    match perform(cx, job) {
+        Err(Error::Cancelled) if !cx.is_stopped() => Err(cx.thread.interactive.take_loss().unwrap_or(Error::Cancelled)),
         done => done,
     }
 }
 
-fn perform(channels: &Channels, desk: &mut Desk, id: JobId, control: &Arc<Control>, job: Job) -> Result<String> {
+fn perform(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
     match job {
-        Job::OpenOracle(name) => open_oracle(channels, desk, id, control, &name),
+        Job::OpenOracle(name) => open_oracle(cx, &name),
         Job::UseDevice(choice) => {
-            desk.move_to(channels, choice)?;
-            Ok(format!("computing on {}", desk.chosen.report.used.name))
+            cx.thread.switch_device(cx.channels, choose(choice)?)?;
+            Ok(format!("computing on {}", cx.thread.chosen.report.used.name))
         }
         Job::Classify { paths, settings } => {
-            let world = world_of(desk)?;
-            let mut sink = Sink::new(channels, &desk.interactive, Some(world), id, control);
-            let classified = world.classify(read_input(&paths)?, Dequantisation::default(), &mut sink)?;
-            desk.interactive.tell(channels, world, classified.into(), &settings, false)
+            let world = &cx.opened()?.world;
+            let images = world.classify(read_input(&paths)?, Dequantisation::default(), &mut cx.sink())?;
+            cx.show(images, &settings)
         }
-        Job::Task(task) => task::carry_out(channels, desk, id, control, &task),
-        Job::SendWalk { walked, settings } => walk::send((channels, desk, id, control), &walked, &settings),
-        Job::RateAgain { settings } => walk::rate_again(channels, desk, id, control, &settings),
+        Job::Task(task) => task::run(cx, &task),
+        Job::SendWalk { walked, settings } => walk::send(cx, &walked, &settings),
+        Job::RateAgain { settings } => walk::rate_again(cx, &settings),
     }
 }
 
-fn open_oracle(channels: &Channels, desk: &mut Desk, id: JobId, control: &Control, name: &str) -> Result<String> {
+fn open_oracle(cx: &mut JobContext<'_>, name: &str) -> Result<String> {
+    let JobContext { channels, id, control, .. } = *cx;
     let mut told: Option<Instant> = None;
     let mut reading = |progress: Progress| {
         // Bytes; nothing else is served while the world changes.
@@ -84,6 +86,6 @@ fn open_oracle(channels: &Channels, desk: &mut Desk, id: JobId, control: &Contro
         let stop = channels.stopping() || control.cancelled.load(Ordering::Relaxed);
         if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    desk.open(channels, name, &mut reading)?;
+    cx.thread.open(channels, name, &mut reading)?;
     Ok(format!("{name} is open"))
 }

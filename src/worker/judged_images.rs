@@ -1,19 +1,22 @@
-//! The worst images of a judged model, read from the dataset it was judged on, on their way to the gallery.
+//! The worst images of a judged model, read from the dataset it was judged on, on their way to the
+//! gallery.
 
 use std::path::Path;
 
-use super::external_images::{ExternalImages, LoadedImages};
+use super::external_images::LoadedImages;
 use super::protocol::JobId;
 use crate::data::{NpzImages, read_array, read_logp};
 use crate::error::{Error, Result};
 use crate::experiment::WorstImage as Shown;
 use crate::export::Manifest;
 use crate::judge::{Origin, WorstImage};
+use crate::oracle::classify::ExternalImages;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 
-/// How far max p of an image may be from what the judgement had: prior and T are written in decimals.
+/// How far max p of an image may be from what the judgement had: prior and T are written in
+/// decimals.
 const SAME: f64 = 1e-6;
 
 /// Which images are the worst.
@@ -87,16 +90,12 @@ impl JudgedImagesRequest {
             drawn.push(label);
         }
         let (n, split) = (self.images.len(), &self.origin.split);
-        let images_of = ExternalImages {
-            name: format!("{}: {n} worst of {} {split} images by {}", self.model, self.tested, self.by.label()),
-            ids: self.images.iter().map(|one| self.caption(one)).collect(),
-            labels: Some(drawn),
-            x,
-            known: Some((settings.clone(), known)),
-            scores: None,
-            verdicts,
-        };
-        Ok(LoadedImages { id, world: self.world.clone(), shape: images.shape(), settings, images: images_of })
+        let name = format!("{}: {n} worst of {} {split} images by {}", self.model, self.tested, self.by.label());
+        let ids = self.images.iter().map(|one| self.caption(one)).collect();
+        let (shape, world) = (images.shape(), self.world.clone());
+        let mut images = ExternalImages::new(name, ids, Some(drawn), x);
+        images.known = Some((settings.clone(), known));
+        Ok(LoadedImages { id, world, shape, settings, images, verdicts })
     }
 
     fn caption(&self, one: &WorstImage) -> String {

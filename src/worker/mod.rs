@@ -1,36 +1,40 @@
-//! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it answers with events and
-//! pictures. A panic on the thread becomes an event, and a fresh worker opens the same oracle again. Bayes errors need no
-//! device: two light threads of their own ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth
-//! reads images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora ([`fetch`]).
+//! The one named thread that owns the device. Faces hand it jobs and slider-driven requests; it
+//! answers with events and pictures. A panic on the thread becomes an event, and a fresh worker
+//! opens the same oracle again. Bayes errors need no device: two light threads of their own
+//! ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth reads
+//! images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora
+//! ([`fetch`]).
 //!
 //! | file | what |
 //! |---|---|
 //! | `protocol`, `slot` | what faces and worker say to each other; a place for the newest value |
 //! | `shared`, `channels` | what the handle and all threads hold; the worker's ends of all channels |
-//! | `thread`, `desk` | the thread: its loop; what it owns |
+//! | `thread`, `device_thread` | the thread: its loop; what it owns |
 //! | `jobs`, `interactive` | jobs in a queue; what follows the sliders, between jobs and within them |
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
 //! | `external_images` | images that are not samples of the world |
+//! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
-//! | `far` | another machine's device, while nothing is asked of it |
+//! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
 //! | `save`, `walk` | tasks that only the window has a use for: samples saved, walks to the boundary |
 
 pub mod bayes;
 pub mod cell_images;
 mod channels;
-mod desk;
+mod device_thread;
 mod external_images;
-mod far;
 pub mod fetch;
 mod interactive;
 mod jobs;
 pub mod judged_images;
 pub mod priority;
 pub mod protocol;
+mod remote_device;
 pub mod runs;
 pub mod save;
 mod shared;
+mod side_jobs;
 mod slot;
 mod thread;
 pub mod walk;
@@ -42,7 +46,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
 use crate::device::DeviceChoice;
-use bayes::Board;
+use bayes::RequestSlots;
 use bayes::protocol::Question;
 use cell_images::{CellImagesRequest, Wanted};
 use channels::Channels;
@@ -73,22 +77,22 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread, which chooses a device and opens `oracle`, telling both by events. `wake` is called whenever
-    /// something new can be polled.
+    /// Starts the thread, which chooses a device and opens `oracle`, telling both by events. `wake`
+    /// is called whenever something new can be polled.
     pub fn start(device: DeviceChoice, oracle: String, wake: Wake) -> Self {
-        let (bell, ringing) = bounded(1);
-        let (watch_bell, hear_watch) = bounded(1);
-        let (board, bells) = Board::new();
+        let (notifier, notified) = bounded(1);
+        let (watch_notifier, watch_notified) = bounded(1);
+        let (slots, notified_bayes) = RequestSlots::new();
         let (jobs, queue) = bounded(QUEUE);
         let (images, asked) = bounded(QUEUE);
         let (fetches, wanted) = bounded(QUEUE);
         let (sender, events) = bounded(EVENTS);
-        let shared = Arc::new(Shared::new([bell, watch_bell], board, wake));
-        bayes::start(&shared, bells, &sender);
-        runs::watcher::start(&shared, hear_watch, &sender);
+        let shared = Arc::new(Shared::new([notifier, watch_notifier], slots, wake));
+        bayes::start(&shared, notified_bayes, &sender);
+        runs::watcher::start(&shared, watch_notified, &sender);
         cell_images::start(&shared, asked, &sender);
         fetch::start(&shared, wanted, &sender);
-        let channels = Channels { shared: shared.clone(), queue, ringing, events: sender.clone() };
+        let channels = Channels { shared: shared.clone(), queue, notified, events: sender.clone() };
         let spawned =
             std::thread::Builder::new().name("worker".into()).spawn(move || thread::work(&channels, device, oracle));
         if let Err(error) = spawned {
@@ -102,18 +106,20 @@ impl Worker {
         self.queue(&self.jobs, job)
     }
 
-    /// Asks for images of a cell, and returns at once: they come as images from outside do. Does not wait in the queue
-    /// of jobs.
+    /// Asks for images of a cell, and returns at once: they come as images from outside do. Does
+    /// not wait in the queue of jobs.
     pub fn open_cell_images(&self, request: CellImagesRequest) -> JobId {
         self.queue(&self.images, Wanted::Cell(request))
     }
 
-    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a cell's.
+    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a
+    /// cell's.
     pub fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
         self.queue(&self.images, Wanted::Judged(Box::new(request)))
     }
 
-    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits for it.
+    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits
+    /// for it.
     pub fn fetch(&self, request: FetchRequest) -> JobId {
         self.queue(&self.fetches, request)
     }
@@ -132,45 +138,46 @@ impl Worker {
         id
     }
 
-    /// Opens the best epoch so far of the run in a folder, and returns at once. Does not wait in the queue: a training under
-    /// way opens it between two steps and goes on undisturbed.
+    /// Opens the best epoch so far of the run in a folder, and returns at once. Does not wait in
+    /// the queue: a training under way opens it between two steps and goes on undisturbed.
     pub fn use_checkpoint(&self, run: PathBuf) -> JobId {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        if let Some((id, _)) = self.shared.aside.swap((id, run)) {
+        if let Some((id, _)) = self.shared.checkpoint.swap((id, run)) {
             let _ = self.own_events.try_send(Event::JobEnded { id, outcome: Outcome::Cancelled });
         }
-        self.shared.ring();
+        self.shared.notify();
         id
     }
 
     /// Asks for a gallery; a request not begun is replaced, one under way stops at its next report.
     pub fn show(&self, request: GalleryRequest) {
         self.shared.gallery_request.put(request);
-        self.shared.ring();
+        self.shared.notify();
     }
 
     /// Asks for everything about one image; replaces a request not begun.
     pub fn inspect(&self, request: InspectRequest) {
         self.shared.inspect_request.put(request);
-        self.shared.ring();
+        self.shared.notify();
     }
 
     /// Asks for an evidence map; replaces a request not begun.
     pub fn explain(&self, request: EvidenceRequest) {
         self.shared.evidence_request.put(request);
-        self.shared.ring();
+        self.shared.notify();
     }
 
-    /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs nor for galleries.
+    /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs
+    /// nor for galleries.
     pub fn ask(&self, question: Question) {
         self.shared.bayes.ask(question);
     }
 
-    /// Looks at run folders from now on, at these and no others; what changes there is told by events.
+    /// Looks at run folders from now on, at these and no others; what changes there is told by
+    /// events.
     pub fn watch(&self, request: WatchRequest) {
         self.shared.watch.put(request);
-        // A full bell is already ringing.
-        let _ = self.shared.watch_bell.try_send(());
+        let _ = self.shared.watch_notifier.try_send(());
     }
 
     /// Stops a job: at once while it waits, at its next event while it runs.
@@ -184,13 +191,13 @@ impl Worker {
                 Err(_) => control.taken.store(false, Ordering::Release),
             }
         }
-        self.shared.ring();
+        self.shared.notify();
     }
 
     /// Holds a running job at its next event, or lets it go on.
     pub fn set_paused(&self, id: JobId, paused: bool) {
         self.shared.control(id).paused.store(paused, Ordering::Relaxed);
-        self.shared.ring();
+        self.shared.notify();
     }
 
     /// The next event, if one waits.
@@ -222,8 +229,8 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
-        self.shared.ring();
-        self.shared.bayes.ring();
-        let _ = self.shared.watch_bell.try_send(());
+        self.shared.notify();
+        self.shared.bayes.notify();
+        let _ = self.shared.watch_notifier.try_send(());
     }
 }

@@ -1,11 +1,11 @@
-//! What computes gives way to the window.
+//! Priority of computing threads below the window's.
 
-/// Of 19: a thread at rest beside others that compute gets three quarters of a core they all want.
+/// Of 19: a thread that was idle gets three quarters of a core that others want too.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
-/// Lets the window's thread go before this one and those it starts: there is more to compute than there are cores, and a frame
-/// waits for nobody. On Linux, where niceness belongs to threads; elsewhere it is the system's business.
+/// Gives the window's thread precedence over this one and those it starts: there is more to compute
+/// than there are cores. Only on Linux, where niceness belongs to threads.
 pub fn give_way() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICENESS) {

@@ -1,8 +1,9 @@
 //! What the faces and the worker say to each other.
 //!
-//! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and pictures
-//! ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots. Slider-driven requests
-//! ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in slots of their own: only the newest runs.
+//! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and
+//! pictures ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots.
+//! Slider-driven requests ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in
+//! slots of their own: only the newest runs.
 
 mod job;
 
@@ -13,7 +14,7 @@ use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
-use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, Products};
+use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, MatmulPrecision};
 use crate::events::Progress;
 use crate::experiment::WorstImage;
 use crate::flow::Evidence;
@@ -29,7 +30,8 @@ use crate::units::{ClassId, Tau};
 
 pub use job::{Job, Outcome};
 
-/// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older between two batches.
+/// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older
+/// between two batches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GalleryRequest {
     /// Running number of requests; updates carry it.
@@ -42,7 +44,7 @@ pub struct GalleryRequest {
     pub first: Vec<usize>,
     /// How the pictures are made, where they need not be samples of the world.
     pub look: Option<SamplerOptions>,
-    /// Nothing is to be made: only what is there already is told.
+    /// Nothing is to be made: only cached samples are wanted.
     pub halted: bool,
 }
 
@@ -57,7 +59,8 @@ pub struct Tile {
     pub label: ClassId,
     /// 8-bit picture for the eye (clipped and quantised: not the world-space image).
     pub pixels: ImageSource,
-    /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits. Never that of `look`.
+    /// Exact posterior of the world-space image; of a sample, before x is rounded to 32 bits. Never
+    /// that of `look`.
     pub posterior: Arc<Posterior>,
     /// The picture of the same latent with a look: it has left the world, and has no posterior.
     pub look: Option<Looked>,
@@ -83,7 +86,8 @@ pub struct Draft {
     pub blocks: Progress,
 }
 
-/// New tiles of the gallery of one generation; updates of one generation add up until they are taken.
+/// New tiles of the gallery of one generation; updates of one generation add up until they are
+/// taken.
 #[derive(Debug, Clone)]
 pub struct GalleryUpdate {
     /// The request they answer.
@@ -142,7 +146,8 @@ pub struct Inspection {
     pub tile: Tile,
     /// How far its posterior moves when computed again from x as rounded to 32 bits (samples only).
     pub rounding: Option<f64>,
-    /// The same latent at other temperatures, as far as they are made; empty for an image from outside.
+    /// The same latent at other temperatures, as far as they are made; empty for an image from
+    /// outside.
     pub morph: Vec<(Tau, Tile)>,
     /// Temperatures still to be made.
     pub missing: usize,
@@ -207,9 +212,9 @@ pub struct EvidenceMap {
 /// Identifies a job while the program runs.
 pub type JobId = u64;
 
-/// What is told about the connection to another machine's device.
+/// News about the connection to another machine's device.
 #[derive(Debug, Clone, PartialEq)]
-pub enum FarNews {
+pub enum RemoteNews {
     /// How long small round trips take.
     Latency(Latency),
     /// It is gone, and will be tried again.
@@ -233,21 +238,24 @@ pub enum Event {
     /// The device that computes from now on, and why.
     Device(DeviceReport),
     /// About the connection to another machine's device.
-    Far(FarNews),
-    /// Formats of matrix products in which the oracle about to be told can draw on the device in use; 32 bits first.
-    Formats(Vec<Products>),
+    Remote(RemoteNews),
+    /// Formats of matrix products in which the oracle of the next event can draw on the device in
+    /// use; 32 bits first.
+    Formats(Vec<MatmulPrecision>),
     /// Another oracle is open.
     Oracle(Arc<OracleInfo>),
-    /// The kernels of the open oracle are being prepared on a device that compiles them at their first use; none any more.
+    /// The kernels of the open oracle are being prepared on a device that compiles them at their
+    /// first use; none any more.
     Preparing(Option<String>),
-    /// How far the 32-bit arithmetic of the device in use is from 64 bits, measured on samples of the open oracle.
+    /// How far the 32-bit arithmetic of the device in use is from 64 bits, measured on samples of
+    /// the open oracle.
     Precision(PrecisionReport),
     /// A job left the queue.
     JobStarted {
         /// Which.
         id: JobId,
     },
-    /// A job came further.
+    /// Progress of a job.
     JobProgress {
         /// Which.
         id: JobId,
@@ -263,9 +271,9 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
-    /// Something was given away: a line for the exactness ledger.
+    /// A file, a figure or a number was made: a line for the exactness ledger.
     Made(Box<Made>),
-    /// A task tells something.
+    /// News of a task.
     Task {
         /// The job.
         id: JobId,
@@ -301,7 +309,8 @@ pub enum Event {
         labelled: bool,
         /// The knobs their posteriors are of.
         settings: Settings,
-        /// Whether these knobs are the images' own, those they were drawn at: the window takes them over.
+        /// Whether these knobs are the images' own, those they were drawn at: the window takes them
+        /// over.
         own_knobs: bool,
         /// What a classifier says of each; empty where none was asked.
         verdicts: Vec<WorstImage>,

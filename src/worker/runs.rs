@@ -1,5 +1,6 @@
-//! Run folders as the window sees them: what an experiment job says, and looks at folders that anybody may be working on.
-//! Looking is reading: it happens on a light thread of its own ([`watcher`]), every two seconds, and only what changed is told.
+//! Run folders as the window sees them: what an experiment job reports, and looks at folders that
+//! others may work on. A light thread of its own ([`watcher`]) reads every two seconds and reports
+//! only what changed.
 
 pub(super) mod watcher;
 
@@ -8,13 +9,10 @@ use std::sync::Arc;
 
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
-use crate::experiment::{ExperimentSpec, Summary};
+use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
-use crate::measure::PowerLaw;
-use crate::run::{Line, Planned, RunFolder, State, Status};
-
-/// Points at which a law's band is computed.
-const BAND: usize = 48;
+pub use crate::run::CellLook;
+use crate::run::{Line, RunFolder, State};
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,19 +45,6 @@ pub struct Found {
     pub course: Option<Course>,
 }
 
-/// Where a cell stands.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellLook {
-    /// Which.
-    pub planned: Planned,
-    /// Whether its result is there.
-    pub finished: bool,
-    /// Whether it says that it runs but has been silent too long.
-    pub stale: bool,
-    /// What it said last.
-    pub status: Option<Status>,
-}
-
 /// What the finished cells of a run say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
@@ -71,7 +56,7 @@ pub struct Results {
     pub figures: Vec<Figure>,
     /// Its tables.
     pub tables: Vec<Table>,
-    /// SHA-256 of the weights of the run's oracle, where that is at hand and still the one the run was planned on.
+    /// SHA-256 of the oracle's weights, where it is at hand and still the one of the plan.
     pub world: Option<String>,
 }
 
@@ -84,7 +69,8 @@ pub struct LawCurve {
     pub labels: Labels,
     /// N, KL, and the ends of its 95 % interval, nats.
     pub points: Vec<[f64; 4]>,
-    /// The law fitted without the largest N, up to it: N and KL, nats. Empty where none was held out.
+    /// The law fitted without the largest N, up to it: N and KL, nats. Empty where none was held
+    /// out.
     pub without_largest: Vec<[f64; 2]>,
 }
 
@@ -118,7 +104,7 @@ fn newest(cells: &[CellLook]) -> Option<&CellLook> {
     begun.max_by(|((a, at), _), ((b, bt), _)| a.cmp(b).then(at.total_cmp(bt))).map(|(_, cell)| cell)
 }
 
-/// Looks at a run folder. What the finished cells say is taken from `before` where no cell has finished since.
+/// Looks at a run folder. The results are taken from `before` where no cell has finished since.
 pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Found>) -> Look {
     let found = find(folder, cell, before).map_err(|error| error.to_string());
     Look { folder: folder.to_owned(), found }
@@ -126,13 +112,7 @@ pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Found>) -> Look {
 
 fn find(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {
     let folder = RunFolder::open(path)?;
-    let mut cells = Vec::with_capacity(folder.plan.len());
-    for planned in &folder.plan {
-        let finished = folder.finished(&planned.id);
-        let status = folder.status(&planned.id)?;
-        let stale = !finished && status.as_ref().is_some_and(Status::stale);
-        cells.push(CellLook { planned: planned.clone(), finished, stale, status });
-    }
+    let cells = folder.look()?;
     let same = |before: &&Found| {
         let finished = |cells: &[CellLook]| -> Vec<(String, bool)> {
             cells.iter().map(|cell| (cell.planned.id.clone(), cell.finished)).collect()
@@ -155,24 +135,12 @@ fn results(folder: &RunFolder) -> Result<Results> {
     let summary = folder.summary()?;
     let drawn = summary.laws.iter().filter_map(|law| {
         let fits = law.fits.as_ref()?;
-        let without_largest = law.hold_out.iter().flat_map(|held| held.course(BAND)).collect();
-        let points = curve(fits.law());
+        let without_largest = law.hold_out.iter().flat_map(|held| held.course(CURVE)).collect();
+        let points = law_course(fits.law()).collect();
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points, without_largest })
     });
     let curves = drawn.collect();
     let world = folder.world_sha256();
     let (figures, tables) = (folder.figures(&summary, world.as_deref()), summary.tables());
     Ok(Results { summary, curves, figures, tables, world })
-}
-
-/// The law from the smallest to the largest N that was run, evenly in log N.
-fn curve(law: &PowerLaw) -> Vec<[f64; 4]> {
-    let sizes = law.points.iter().map(|point| point.n);
-    let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
-    let at = |i: usize| low * (high / low).powf(i as f64 / (BAND - 1) as f64);
-    let point = |n: f64| {
-        let band = law.band(n);
-        [n, law.value(n), band.low, band.high]
-    };
-    (0..BAND).map(|i| point(at(i))).collect()
 }

@@ -1,17 +1,19 @@
-//! Task: samples or pictures are written to files, with what is behind them beside each.
+//! Task: samples or pictures are written to files, each with its provenance.
 
 use std::path::PathBuf;
 
-use crate::data::room_for;
+use crate::data::check_disk_space;
 use crate::error::Result;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::export::{asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
 
-/// Writes samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs. Pictures with a look are never numbers.
+/// Writes samples to a `.npz` file, a `.png` contact sheet or a folder of PNGs. Pictures with a
+/// look are never numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SaveSamples {
     /// Which samples.
@@ -26,21 +28,30 @@ pub struct SaveSamples {
     pub path: PathBuf,
 }
 
+/// What was saved.
+#[derive(Debug, Clone)]
+pub enum Saved {
+    /// Samples, and what rounding x to 32 bits does to their posteriors.
+    Samples(Rounding),
+    /// So many pictures with a look.
+    Pictures(usize),
+}
+
 impl Task for SaveSamples {
     type Event = ();
     type Live = ();
-    type Report = ();
+    type Report = Saved;
 
     fn title(&self) -> String {
         format!("Save {}", self.path.display())
     }
 
-    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<()>> {
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Saved>> {
         let OpenOracle { info, world, .. } = cx.oracle()?;
         let Self { spec, indices, settings, look, path } = self;
-        room_for(path, least_bytes(world, asked(spec, indices), path))?;
+        check_disk_space(path, least_bytes(world, asked(spec, indices), path))?;
         let machine = Machine::with(&cx.chosen.report.used);
-        let (made, sentence) = match look {
+        let (saved, made, sentence) = match look {
             None => {
                 let saved = save_samples(world, spec, indices, settings, path, cx)?;
                 let provenance = info.of_samples(spec, indices, settings, &saved, path);
@@ -49,16 +60,17 @@ impl Task for SaveSamples {
                     n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
                 };
                 let made = keep(path, "samples", provenance, &machine, cx)?;
-                (made, format!("{} samples are in {}{carried}", saved.images, path.display()))
+                let sentence = format!("{} samples are in {}{carried}", saved.images, path.display());
+                (Saved::Samples(saved), made, sentence)
             }
             Some(look) => {
                 let n = save_pictures_with(world, spec, indices, settings, look, path, cx)?;
                 let provenance = info.of_pictures(spec, indices, settings, look);
                 let made = keep(path, "pictures with a look", provenance, &machine, cx)?;
                 let left = "illustrative: they have left the world";
-                (made, format!("{n} pictures ({left}) are in {}", path.display()))
+                (Saved::Pictures(n), made, format!("{n} pictures ({left}) are in {}", path.display()))
             }
         };
-        Ok(Done::new((), sentence).made([made]))
+        Ok(Done::new(saved, sentence).made([made]))
     }
 }

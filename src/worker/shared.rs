@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
 
-use super::bayes::Board;
+use super::bayes::RequestSlots;
 use super::external_images::LoadedImages;
 use super::protocol::{
     EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, JobId, RunningPosterior,
@@ -27,7 +27,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Whether the caller is the first to lay hands on the job: the thread that carries it out, or who takes it back while it waits.
+    /// Claims the job atomically. Returns true for the first caller: the thread that runs it, or
+    /// the handle that cancels it while it waits.
     pub fn take(&self) -> bool {
         !self.taken.swap(true, Ordering::AcqRel)
     }
@@ -43,20 +44,20 @@ pub struct Shared {
     pub evidence: Slot<EvidenceMap>,
     pub running: Slot<RunningPosterior>,
     /// A job that does not wait in the queue: the run whose best epoch is wanted.
-    pub aside: Slot<(JobId, PathBuf)>,
+    pub checkpoint: Slot<(JobId, PathBuf)>,
     /// Images that another thread has read, for the window.
-    pub handed: Slot<LoadedImages>,
+    pub loaded: Slot<LoadedImages>,
     pub controls: Mutex<HashMap<JobId, Arc<Control>>>,
-    pub bayes: Board,
+    pub bayes: RequestSlots,
     pub watch: Slot<WatchRequest>,
-    pub watch_bell: Sender<()>,
+    pub watch_notifier: Sender<()>,
     pub stopping: AtomicBool,
-    pub bell: Sender<()>,
+    pub notifier: Sender<()>,
     pub wake: Wake,
 }
 
 impl Shared {
-    pub fn new([bell, watch_bell]: [Sender<()>; 2], bayes: Board, wake: Wake) -> Self {
+    pub fn new([notifier, watch_notifier]: [Sender<()>; 2], bayes: RequestSlots, wake: Wake) -> Self {
         Self {
             gallery_request: Slot::default(),
             inspect_request: Slot::default(),
@@ -65,22 +66,22 @@ impl Shared {
             inspection: Slot::default(),
             evidence: Slot::default(),
             running: Slot::default(),
-            aside: Slot::default(),
-            handed: Slot::default(),
+            checkpoint: Slot::default(),
+            loaded: Slot::default(),
             controls: Mutex::default(),
             bayes,
             watch: Slot::default(),
-            watch_bell,
+            watch_notifier,
             stopping: AtomicBool::new(false),
-            bell,
+            notifier,
             wake,
         }
     }
 
     /// Wakes the worker.
-    pub fn ring(&self) {
-        // A full bell is already ringing.
-        let _ = self.bell.try_send(());
+    pub fn notify(&self) {
+        // A full channel wakes it already.
+        let _ = self.notifier.try_send(());
     }
 
     pub fn control(&self, id: JobId) -> Arc<Control> {
@@ -88,7 +89,7 @@ impl Shared {
         controls.entry(id).or_default().clone()
     }
 
-    /// That of a job that has not ended.
+    /// The control of a job that has not ended.
     pub fn known(&self, id: JobId) -> Option<Arc<Control>> {
         self.controls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }

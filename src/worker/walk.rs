@@ -1,4 +1,4 @@
-//! Walks to the boundary between two classes: the task, what it tells, and the walk written to a file.
+//! Walks to the boundary between two classes: the task, its events, and the walk written to a file.
 
 mod history;
 
@@ -59,6 +59,8 @@ pub struct SaveWalk {
 pub enum Destination {
     /// Another sample, by its running number under the same seed.
     Sample(usize),
+    /// An image from outside, by its running number.
+    External(usize),
     /// A class.
     Class(ClassId),
 }
@@ -66,9 +68,11 @@ pub enum Destination {
 /// A point of a walk.
 #[derive(Debug, Clone)]
 pub struct WalkDot {
-    /// Share of a straight way; along a gradient the way so far in units of x, root mean square over dimensions.
+    /// Share of a straight way; along a gradient the way so far in units of x, root mean square
+    /// over dimensions.
     pub position: f64,
-    /// Its picture and the exact posterior of its float tensor; `index` counts points, label and source are the decision.
+    /// Its picture and the exact posterior of its float tensor; `index` counts points, label and
+    /// source are the decision.
     pub tile: Tile,
 }
 
@@ -152,6 +156,9 @@ impl WalkToBoundary {
         };
         let to = match self.to {
             Destination::Sample(index) => Goal::Subject(walk::Subject::Sample(index)),
+            Destination::External(index) => {
+                Goal::Subject(walk::Subject::Image(cx.image_from_outside(index, world.shape().dims())?))
+            }
             Destination::Class(class) => Goal::Class(class),
         };
         let SampleSpec { class, seed, products, .. } = *samples;

@@ -87,7 +87,7 @@ fn a_cells_checkpoint_has_the_figures_of_its_run_and_of_its_logits() {
     let weights = Weights::read(&file).unwrap();
     let network = Classifier::from_weights(&config, weights, &Device::flex(), Precision::F32).unwrap();
     let (mean, std) = bench.statistics();
-    let Input::World(test) = open_split(&bench.data, Split::Test).unwrap() else { panic!("pixels") };
+    let Input::World(test) = open_split(&bench.data, Split::Test, None).unwrap() else { panic!("pixels") };
     let x: Vec<f32> = test.x.iter().map(|&v| ((f64::from(v) - mean) / std) as f32).collect();
     let logits = network.logits(&x, 64).unwrap();
     let answers = bench.grid.path("answers.npz");

@@ -25,7 +25,7 @@ impl World {
         let out = place.path().join("data");
         let n = images.to_string();
         succeed(&["export", text(&oracle), "--train", "0", "--test", &n, "--out", text(&out), "--device", "cpu"]);
-        let Input::World(test) = open_split(&out, Split::Test).unwrap() else { panic!("pixels") };
+        let Input::World(test) = open_split(&out, Split::Test, None).unwrap() else { panic!("pixels") };
         let (logp, _) = read_logp(&out.join("test.npz")).unwrap();
         let odds = logp.chunks(2).map(|logp| logp[0] - logp[1]).collect();
         Self { place, x: test.x, odds, labels: test.y.unwrap() }

@@ -81,7 +81,7 @@ fn digits_in_every_form_say_the_same() {
     let near = |a: &Value, b: &Value, by: f64| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < by;
     assert!(near(&manifest["world"]["bayes_error"]["value"], &direct["value"], 1e-4));
 
-    let Input::World(test) = open_split(&out, Split::Test).unwrap() else { panic!("pixels") };
+    let Input::World(test) = open_split(&out, Split::Test, None).unwrap() else { panic!("pixels") };
     let (logp, k) = read_logp(&out.join("test.npz")).unwrap();
     let (labels, posterior) = (test.y.clone().unwrap(), test.posterior.clone().unwrap());
     assert_eq!((test.len(), k, logp.len()), (40, 10, 400));

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use bayescope::bayes::by_sampling;
-use bayescope::device::Products;
+use bayescope::device::MatmulPrecision;
 use bayescope::error::Error;
 use bayescope::events::Progress;
 use bayescope::flow::Precision;
@@ -47,7 +47,7 @@ fn samples_beyond_number_are_drawn_pass_by_pass() {
     let (world, settings) = world();
     let place = tempfile::tempdir().unwrap();
     let n = MANY;
-    let spec = SampleSpec { n, class: None, seed: Seed(0), products: Products::F32 };
+    let spec = SampleSpec { n, class: None, seed: Seed(0), products: MatmulPrecision::F32 };
     let look = SamplerOptions { guidance: None, denoise: true };
     for name in ["x.npz", "folder"] {
         let done = save_samples(&world, &spec, &[], &settings, &place.path().join(name), &mut first(n));

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use bayescope::data::{Input, read_npz};
-use bayescope::device::Products;
+use bayescope::device::MatmulPrecision;
 use bayescope::error::Error;
 use bayescope::flow::Precision;
 use bayescope::flow::tarflow::TarFlowOracle;
@@ -39,7 +39,7 @@ fn tarflow(precision: Precision) -> (World, Settings, Vec<f32>) {
 }
 
 fn spec(from: Subject, to: Goal) -> WalkSpec {
-    WalkSpec { from, to, steps: 16, class: None, seed: Seed(0), products: Products::F32, tolerance: TOLERANCE }
+    WalkSpec { from, to, steps: 16, class: None, seed: Seed(0), products: MatmulPrecision::F32, tolerance: TOLERANCE }
 }
 
 fn walked(world: &World, spec: &WalkSpec, settings: &Settings) -> Walk {

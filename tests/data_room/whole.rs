@@ -27,8 +27,8 @@ fn data_idx_plain_and_gzipped_are_equal() {
     let zipped = read_idx(&odd, Some(&labels)).unwrap();
     assert_eq!((&zipped.pixels, &zipped.labels), (&plain.pixels, &plain.labels));
     assert_eq!(pixels(&odd).pixels, plain.pixels);
-    assert_eq!(open_dataset(folder.path(), Split::Train).unwrap(), plain);
-    fails(open_dataset(folder.path(), Split::Test), folder.path(), "has a train split, but no test split");
+    assert_eq!(open_dataset(folder.path(), Split::Train, None).unwrap(), plain);
+    fails(open_dataset(folder.path(), Split::Test, None), folder.path(), "has a train split, but no test split");
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn data_cifar_both_kinds() {
     let train = pixels(folder.path());
     assert_eq!(train.labels.as_deref(), Some(&[3, 9, 0][..]));
     assert_eq!((train.image(1)[0], train.image(2)[3071], &*train.class_names[3]), (8, 9, "cat"));
-    assert_eq!(open_dataset(folder.path(), Split::Test).unwrap().labels, Some(vec![1]));
+    assert_eq!(open_dataset(folder.path(), Split::Test, None).unwrap().labels, Some(vec![1]));
     put(folder.path(), "batches.meta.txt", b"a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n\n");
     assert_eq!(read_cifar10(&[one.clone(), two.clone()]).unwrap().class_names[3], "d");
 
@@ -77,7 +77,7 @@ fn data_folder_follows_torchvision() {
     add("cat/a-c.png", 1, L8);
     add("Bird/x.png", 4, L8);
     put(&root, "cat/notes.txt", b"no image");
-    let grey = read_folder(&root).unwrap();
+    let grey = read_folder(&root, None).unwrap();
     assert_eq!((grey.shape.channels, &grey.class_names[..]), (1, &["Bird".to_owned(), "cat".to_owned()][..]));
     // sorted(os.walk): the folder itself first, then its subfolders.
     assert_eq!(grey.ids, ["Bird/x.png", "cat/a-c.png", "cat/b.PNG", "cat/a/z.png"]);
@@ -90,16 +90,16 @@ fn data_folder_follows_torchvision() {
     assert_eq!((rgb.image(0), rgb.image(3)), (&[4; 18][..], &[9; 18][..]));
 
     let odd = put(&root, "cat/odd.png", &png(3, 2, 0, Rgb8));
-    fails(read_folder(&root), &odd, "is 3×2 pixels");
+    fails(read_folder(&root, None), &odd, "is 3×2 pixels");
     fs::write(&odd, b"this is text").unwrap();
-    fails(read_folder(&root), &odd, "not an image");
+    fails(read_folder(&root, None), &odd, "not an image");
     fs::remove_file(&odd).unwrap();
     fs::create_dir(root.join("dog")).unwrap();
-    fails(read_folder(&root), &root.join("dog"), "without images");
+    fails(read_folder(&root, None), &root.join("dog"), "without images");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("..", root.join("dog/loop")).unwrap();
-        fails(read_folder(&root), Path::new("loop"), "leads back");
+        fails(read_folder(&root, None), Path::new("loop"), "leads back");
     }
 }
 
@@ -116,13 +116,13 @@ fn data_folder_flat_empty_and_split() {
     image("split/train/a/1.png");
     image("split/train/b/1.png");
     image("split/test/b/1.png");
-    let split = |split| open_dataset(&folder.path().join("split"), split).unwrap().len();
+    let split = |split| open_dataset(&folder.path().join("split"), split, None).unwrap().len();
     assert_eq!((split(Split::Train), split(Split::Test)), (2, 1));
     image("vehicles/bus/1.png");
     image("vehicles/train/1.png");
     assert_eq!(pixels(&folder.path().join("vehicles")).class_names, ["bus", "train"]);
     let text = put(folder.path(), "notes.txt", b"hello, this is no image");
-    fails(open(&text), &text, "supported are NumPy archives");
+    fails(open(&text), &text, "supported are IDX files");
     let missing = folder.path().join("missing.png");
     fails(open(&missing), &missing, "No such file");
     // A PNG header of 2^31-1 squared allocates nothing.
@@ -154,7 +154,7 @@ fn data_npz_round_trip_is_exact_and_repeatable() {
         Input::World(read) => assert_eq!(read, tiny::labelled()),
         Input::Pixels(_) => panic!("floats are world space"),
     }
-    fails(open_dataset(&a, Split::Train), &a, "8-bit images are needed");
+    fails(open_dataset(&a, Split::Train, None), &a, "8-bit images are needed");
     let nan = WorldBatch { x: vec![0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0, 0.0], ..tiny::labelled() };
     fails(write_npz(&a, &nan), &a, "array x: image 1 is not finite");
     fails(write_npz(&a, &WorldBatch { y: Some(vec![0, 3]), ..tiny::labelled() }), &a, "array y: image 1");
@@ -176,7 +176,7 @@ fn data_npz_pixels_in_their_layouts() {
         let train = pixels(&path);
         assert_eq!((train.shape.channels, train.pixels[1]), (channels, first));
         assert_eq!((train.labels.as_deref(), train.class_names.len()), (Some(&[1, 4][..]), 5));
-        assert_eq!(open_dataset(&path, Split::Test).unwrap().pixels, [7]);
+        assert_eq!(open_dataset(&path, Split::Test, None).unwrap().pixels, [7]);
     }
 }
 
@@ -188,14 +188,14 @@ fn data_real_mnist() {
         return;
     };
     for split in [Split::Train, Split::Test] {
-        let digits = open_dataset(&folder, split).unwrap();
+        let digits = open_dataset(&folder, split, None).unwrap();
         assert!(digits.len() == 10_000 || split == Split::Train && digits.len() > 10_000, "{} images", digits.len());
         assert_eq!(digits.shape.to_string(), "1×28×28");
         assert_eq!(digits.class_names, ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]);
         let mean = digits.pixels.iter().map(|&v| f64::from(v)).sum::<f64>() / digits.pixels.len() as f64;
         assert!((32.0..35.0).contains(&mean), "mean grey value {mean}");
     }
-    let test = open_dataset(&folder, Split::Test).unwrap();
+    let test = open_dataset(&folder, Split::Test, None).unwrap();
     let ones = test.labels.iter().flatten().filter(|&&label| label == 1).count();
     assert_eq!(ones, 1_135, "the official test set has 1,135 ones");
     assert_eq!(test.pad_to(32).unwrap().to_channels(3).unwrap().shape.to_string(), "3×32×32");
@@ -215,8 +215,8 @@ fn large_photographs_are_scaled_down_as_they_are_read() {
         let pixels: Vec<u8> = (0..3 * height).flat_map(row).collect();
         write_png(&path.join("1.png"), shape(height, width), &pixels).unwrap();
     }
-    fails(open_dataset(folder.path(), Split::Train), &folder.path().join("train/dog/1.png"), "is 48×80 pixels");
-    let train = open_dataset_within(folder.path(), Split::Train, Some(16)).unwrap();
+    fails(open_dataset(folder.path(), Split::Train, None), &folder.path().join("train/dog/1.png"), "is 48×80 pixels");
+    let train = open_dataset(folder.path(), Split::Train, Some(16)).unwrap();
     assert_eq!((train.shape, train.len()), (shape(16, 16), 2));
     for i in 0..2 {
         let image = train.image(i);
@@ -226,6 +226,6 @@ fn large_photographs_are_scaled_down_as_they_are_read() {
         }
     }
     // What fits is left alone.
-    let test = open_dataset_within(folder.path(), Split::Test, Some(16)).unwrap();
-    assert_eq!(test.image(0), open_dataset(folder.path(), Split::Test).unwrap().image(0));
+    let test = open_dataset(folder.path(), Split::Test, Some(16)).unwrap();
+    assert_eq!(test.image(0), open_dataset(folder.path(), Split::Test, None).unwrap().image(0));
 }

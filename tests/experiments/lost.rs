@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bayescope::data::ImageShape;
-use bayescope::device::{Chosen, DeviceChoice, choose};
+use bayescope::device::{DeviceChoice, OpenDevice, choose};
 use bayescope::error::{Error, Result};
 use bayescope::events::{Events, silent};
 use bayescope::flow::base::GaussianBase;
@@ -14,7 +14,7 @@ use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::{Decoded, Decoding, Evidence, Flow, Precision, Scores};
 use bayescope::oracle::world::World;
-use bayescope::run::{Computer, RunFolder, Share, execute_on};
+use bayescope::run::{Run, RunContext, RunFolder, Share, execute_on};
 use bayescope::units::{ClassId, Tau};
 
 use super::common::tiny;
@@ -75,15 +75,15 @@ fn what_failed_on_a_device_that_was_lost_later_is_not_forgotten() {
     let folder = RunFolder::create(place.path(), &spec, "0123", None).unwrap();
     let (first, lost) = (AtomicBool::new(true), OnceLock::new());
     let settings = || spec.world.settings(3).unwrap();
-    let on = |chosen: &Chosen, work: &mut dyn FnMut(&Computer<'_>) -> Result<()>| {
+    let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&RunContext<'_>) -> Result<()>| {
         if !first.swap(false, Ordering::Relaxed) {
             lost.wait();
-            return work(&Computer::new(&world(), settings(), &chosen.device));
+            return work(&RunContext::new(&world(), settings(), &chosen.device));
         }
         let flow = Failing { flow: tiny::flow(&tiny::config(1, 8, 2, 2), 3, Precision::F32), left: Cell::new(1) };
         let names = ["a", "b", "c"].map(String::from).to_vec();
         let failing = World::new(Box::new(flow), names, 64).unwrap();
-        let done = work(&Computer::new(&failing, settings(), &chosen.device));
+        let done = work(&RunContext::new(&failing, settings(), &chosen.device));
         lost.set(()).unwrap();
         assert!(matches!(done, Err(Error::DeviceLost { .. })), "{done:?}");
         done

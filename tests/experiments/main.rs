@@ -14,7 +14,7 @@ use bayescope::error::{Error, Result};
 use bayescope::experiment::{ExperimentSpec, Summary};
 use bayescope::flow::Precision;
 use bayescope::oracle::world::World;
-use bayescope::run::{Computer, RunEvent, RunFolder, Share, execute};
+use bayescope::run::{RunContext, RunEvent, RunFolder, Share, execute};
 use burn::tensor::Device;
 use common::tiny;
 
@@ -32,9 +32,9 @@ fn spec(rest: &str) -> ExperimentSpec {
 fn run(spec: &ExperimentSpec, folder: &Path, stop_at: usize) -> (usize, Result<Summary>) {
     let (world, device) = (world(), Device::flex());
     let folder = RunFolder::create(folder, spec, "0123", None).unwrap();
-    let computer = Computer::new(&world, spec.world.settings(3).unwrap(), &device);
+    let context = RunContext::new(&world, spec.world.settings(3).unwrap(), &device);
     let mut events = 0;
-    let done = execute(&folder, Share::ALL, &computer, &mut |_: RunEvent| {
+    let done = execute(&folder, Share::ALL, &context, &mut |_: RunEvent| {
         events += 1;
         if events == stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -1,7 +1,7 @@
 //! The temperature sweep: its Bayes errors are those of the world at each τ, and its classifiers lie above them.
 
 use bayescope::bayes::{GaussianClasses, Spec, bayes_error};
-use bayescope::experiment::Finding;
+use bayescope::experiment::Sweep;
 use bayescope::oracle::posterior::Prior;
 use bayescope::units::Seed;
 
@@ -15,7 +15,8 @@ fn every_temperature_has_the_bayes_error_of_its_world() {
          train_sizes = [400]\nseeds = [0, 1]\n[test]\nimages = 1000\nwatched = 100\n[training]\nepochs = 4\nlearning_rate = 1e-2\n",
     );
     let summary = run(&spec, folder.path(), usize::MAX).1.unwrap();
-    let Some(Finding::Temperature(found)) = &summary.finding else { panic!("no sweep") };
+    let analysis = summary.analysis.as_ref().unwrap();
+    let found: &Sweep = analysis.get().unwrap();
     assert_eq!(found.worlds.iter().map(|world| world.tau.get()).collect::<Vec<_>>(), [1.2, 1.8, 2.5]);
     let (world, prior) = (world(), Prior::new(&[0.5, 0.3, 0.2]).unwrap());
     let classes = GaussianClasses::of_base(world.flow().shared_base().unwrap(), &prior).unwrap();
@@ -42,5 +43,5 @@ fn every_temperature_has_the_bayes_error_of_its_world() {
             assert!((gap.value - (beside.error.value - truth.bayes_error.value)).abs() < 1e-12);
         }
     }
-    assert_eq!(summary.finding.as_ref().unwrap().figures().len(), 3);
+    assert_eq!(analysis.figures().len(), 3);
 }

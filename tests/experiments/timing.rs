@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use bayescope::error::{Error, Result};
 use bayescope::events::Progress;
-use bayescope::run::{Computer, Estimate, RunFolder, estimate};
+use bayescope::run::{Estimate, RunContext, RunFolder, estimate};
 use burn::tensor::Device;
 
 use super::{run, spec, world};
@@ -12,9 +12,9 @@ use super::{run, spec, world};
 /// The estimate of the run in a folder, stopped at its word of a number, from 1; and the words.
 fn timed(folder: &RunFolder, stop_at: usize) -> (Vec<(usize, usize)>, Result<Vec<Estimate>>) {
     let (world, device) = (world(), Device::flex());
-    let computer = Computer::new(&world, folder.spec.world.settings(3).unwrap(), &device);
+    let context = RunContext::new(&world, folder.spec.world.settings(3).unwrap(), &device);
     let mut words = Vec::new();
-    let done = estimate(folder, &computer, &mut |Progress { done, total }: Progress| {
+    let done = estimate(folder, &context, &mut |Progress { done, total }: Progress| {
         words.push((done, total));
         if words.len() == stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

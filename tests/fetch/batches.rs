@@ -43,12 +43,12 @@ fn folders_of_batches_know_their_splits() {
         ("cifar10-5.pickle", "test_batch"),
         ("cifar10.meta", "batches.meta"),
     ]);
-    let train = open_dataset(ten.path(), Split::Train).unwrap();
+    let train = open_dataset(ten.path(), Split::Train, None).unwrap();
     assert_eq!((train.len(), train.labels.unwrap()), (6, vec![3, 0, 9, 3, 0, 9]));
     assert_eq!((train.pixels, &train.class_names[2][..]), ([rows(), rows()].concat(), "name 2"));
-    assert_eq!(open_dataset(ten.path(), Split::Test).unwrap().len(), 3);
+    assert_eq!(open_dataset(ten.path(), Split::Test, None).unwrap().len(), 3);
     let hundred = folder(&[("cifar100.pickle", "train"), ("cifar100.pickle", "test")]);
-    assert_eq!(open_dataset(hundred.path(), Split::Test).unwrap().class_names.len(), 100);
+    assert_eq!(open_dataset(hundred.path(), Split::Test, None).unwrap().class_names.len(), 100);
     let imagenet = folder(&[
         ("imagenet.pickle", "train_data_batch_1"),
         ("imagenet.npz", "train_data_batch_2.npz"),
@@ -56,13 +56,13 @@ fn folders_of_batches_know_their_splits() {
         ("imagenet.npz", "val_data.npz"),
     ]);
     std::fs::rename(imagenet.path().join("train_data_batch_10"), imagenet.path().join("train_data_batch_3")).unwrap();
-    let train = open_dataset(imagenet.path(), Split::Train).unwrap();
+    let train = open_dataset(imagenet.path(), Split::Train, None).unwrap();
     assert_eq!((train.len(), train.labels.unwrap()), (9, [999, 0, 6].repeat(3)));
     assert_eq!((train.class_names.len(), &train.class_names[999][..]), (1000, "1000"));
-    assert_eq!(open_dataset(imagenet.path(), Split::Test).unwrap().labels.unwrap(), [999, 0, 6]);
+    assert_eq!(open_dataset(imagenet.path(), Split::Test, None).unwrap().labels.unwrap(), [999, 0, 6]);
     let mut names = std::fs::File::create(imagenet.path().join("map_clsloc.txt")).unwrap();
     std::io::Write::write_all(&mut names, b"n02119789 1 kit_fox\nn02100735 2 English_setter\n").unwrap();
-    let named = open_dataset(imagenet.path(), Split::Train).unwrap().class_names;
+    let named = open_dataset(imagenet.path(), Split::Train, None).unwrap().class_names;
     assert_eq!((&named[0][..], &named[1][..], &named[2][..]), ("kit fox", "English setter", "3"));
     // Batches of different kinds make no dataset.
     let mixed = [fixture("imagenet.pickle"), fixture("cifar10-4.pickle")];

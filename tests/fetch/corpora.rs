@@ -58,7 +58,7 @@ fn idx_files_open_with_class_names() {
     let out = tempfile::tempdir().unwrap();
     let fetched = fetch_files(&files, |corpus| corpus.classes = &["o", "ki", "su"], out.path()).unwrap();
     for split in [Split::Train, Split::Test] {
-        let dataset = open_dataset(&fetched.folder, split).unwrap();
+        let dataset = open_dataset(&fetched.folder, split, None).unwrap();
         assert_eq!((dataset.len(), dataset.pixels, dataset.labels), (2, vec![1, 2, 3, 4], Some(vec![1, 0])));
         assert_eq!(dataset.class_names, ["o", "ki", "su"]);
     }
@@ -94,7 +94,7 @@ fn emnist_stands_upright_and_counts_from_zero() {
         let fetched = fetch_corpus(&corpus, out.path(), brief(), &mut until(&mut Vec::new(), |_| false)).unwrap();
         assert_eq!(fetched.archives, [out.path().join("downloads/toys/gzip.zip")]);
         for split in [Split::Train, Split::Test] {
-            let dataset = open_dataset(&out.path().join(name), split).unwrap();
+            let dataset = open_dataset(&out.path().join(name), split, None).unwrap();
             assert_eq!((dataset.shape.height, dataset.shape.width), (3, 2));
             assert_eq!((dataset.image(0), dataset.image(1)), (&[0, 1, 2, 3, 4, 5][..], &[10, 11, 12, 13, 14, 15][..]));
             assert_eq!((dataset.labels.unwrap(), dataset.class_names.len()), (vec![2, 0], 3));
@@ -118,7 +118,7 @@ fn a_stop_while_unpacking_leaves_no_half_corpus() {
         std::fs::read_dir(out.path().join("downloads/toys")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["gzip.zip"]);
     fetch_corpus(&corpus, out.path(), brief(), &mut until(&mut Vec::new(), |_| false)).unwrap();
-    assert_eq!(open_dataset(&out.path().join("toy"), Split::Test).unwrap().len(), 2);
+    assert_eq!(open_dataset(&out.path().join("toy"), Split::Test, None).unwrap().len(), 2);
     assert_eq!(server.asked().len(), 1);
 }
 
@@ -180,9 +180,9 @@ fn cifar_comes_out_of_its_archive_and_nothing_else_does() {
     let fetched =
         fetch_files(&[("c.tar.gz", &archive)], |corpus| corpus.layout = Layout::Tar { members }, &folder).unwrap();
     assert_eq!(fetched.files, ["batches.meta.txt", "data_batch_1.bin", "data_batch_2.bin", "test_batch.bin"]);
-    let train = open_dataset(&fetched.folder, Split::Train).unwrap();
+    let train = open_dataset(&fetched.folder, Split::Train, None).unwrap();
     assert_eq!((train.labels.unwrap(), &train.class_names[9][..]), (vec![3, 4], "kind 9"));
-    assert_eq!(open_dataset(&fetched.folder, Split::Test).unwrap().labels.unwrap(), [5]);
+    assert_eq!(open_dataset(&fetched.folder, Split::Test, None).unwrap().labels.unwrap(), [5]);
     assert!(!out.path().join("escaped.html").exists() && !folder.join("escaped.html").exists());
     let layout = Layout::Tar { members: &["data_batch_1.bin", "absent.bin"] };
     let error = fetch_files(&[("c.tar.gz", &archive)], |corpus| corpus.layout = layout, &out.path().join("c"));
@@ -202,7 +202,7 @@ fn svhn_is_read_as_scipy_wrote_it() {
         let out = tempfile::tempdir().unwrap();
         let fetched = fetch_files(&[("a.mat", &bytes)], |corpus| corpus.layout = layout, out.path()).unwrap();
         for split in [Split::Train, Split::Test] {
-            let dataset = open_dataset(&fetched.folder, split).unwrap();
+            let dataset = open_dataset(&fetched.folder, split, None).unwrap();
             assert_eq!((dataset.shape.channels, dataset.shape.height, dataset.shape.width), (3, height, width));
             assert_eq!(dataset.labels.as_deref(), Some(&[1, 0, 5][..]), "{name}");
             for n in 0..3 {

@@ -1,6 +1,6 @@
 //! Images drawn with narrow matrix products: other images, nearly the same, and densities in 32 bits.
 
-use bayescope::device::{DeviceChoice, Products, choose};
+use bayescope::device::{DeviceChoice, MatmulPrecision, choose};
 use bayescope::events::silent;
 use bayescope::flow::base::latents;
 use bayescope::flow::sampling::Strategy;
@@ -13,7 +13,7 @@ use burn::tensor::Device;
 
 use crate::common::{max_abs, tiny};
 
-const NARROW: [Products; 2] = [Products::Bf16, Products::F16];
+const NARROW: [MatmulPrecision; 2] = [MatmulPrecision::Bf16, MatmulPrecision::F16];
 
 /// What the inverse of both blocks makes of latents, by the loop.
 fn inverted(engine: &dyn Engine, z: &[f64]) -> Vec<f64> {
@@ -52,7 +52,7 @@ fn images_of_narrow_products_have_the_posteriors_of_the_flow() {
     let weights = tiny::tarflow_weights(&config, 32);
     let flow = TarFlowOracle::new(&config, weights, pixels, &chosen.device, Precision::F32).unwrap();
     let formats = flow.formats();
-    assert_eq!(formats[0], Products::F32);
+    assert_eq!(formats[0], MatmulPrecision::F32);
     let world = World::new(Box::new(flow), ["a", "b", "c"].map(String::from).to_vec(), 8).unwrap();
     let (settings, indices) = (Settings::default_for(3), [0, 1, 2, 3, 4, 5]);
     let wide = world.sample_indices(&SampleSpec::new(6, Seed(3)), &settings, &indices).unwrap();
@@ -81,11 +81,11 @@ fn images_of_narrow_products_have_the_posteriors_of_the_flow() {
 fn who_cannot_draw_with_narrow_products_says_so() {
     let config = tiny::tarflow_config(1, 8, 2, 3);
     let own = tiny::tarflow(&config, 33, Precision::F32);
-    assert_eq!(own.formats(), [Products::F32]);
-    let said = own.narrowed(Products::Bf16).map(drop).unwrap_err().to_string();
+    assert_eq!(own.formats(), [MatmulPrecision::F32]);
+    let said = own.narrowed(MatmulPrecision::Bf16).map(drop).unwrap_err().to_string();
     assert!(said.contains("kernels on the CPU") && said.contains("bfloat16"), "{said}");
     let glow = tiny::flow(&tiny::config(1, 4, 1, 1), 34, Precision::F32);
-    assert_eq!(glow.formats(), [Products::F32]);
-    let said = glow.narrowed(Products::F16).map(drop).unwrap_err().to_string();
+    assert_eq!(glow.formats(), [MatmulPrecision::F32]);
+    let said = glow.narrowed(MatmulPrecision::F16).map(drop).unwrap_err().to_string();
     assert!(said.contains("together with their densities") && said.contains("half precision"), "{said}");
 }

@@ -2,7 +2,7 @@
 //! an answer. Words, keys, counts and lists of files are compared exactly, numbers within a tolerance of the case (instruction sets
 //! round differently), arrays and pictures by their shape and four figures.
 //!
-//! `BAYESCOPE_RECORD=1 cargo test --release --test golden` records anew. Read the difference in git before you commit it.
+//! `BAYESCOPE_RECORD=1 cargo test --release --features bundle --test golden` records anew. Read the difference in git before you commit it.
 
 mod cases;
 mod compare;
@@ -107,7 +107,7 @@ fn helps(path: &[&str], folder: &Path, all: &mut Map<String, Value>) {
 
 #[test]
 fn help_reads_as_recorded() {
-    if !cfg!(all(feature = "gui", feature = "wgpu", feature = "remote")) {
+    if !cfg!(all(feature = "gui", feature = "wgpu", feature = "onnx", feature = "remote")) {
         println!("skipped: the help of a build with fewer features is another one");
         return;
     }

@@ -1,6 +1,6 @@
 //! A graphics device in the window: its kernels being prepared, and the box that keeps the engine apart from it.
 
-use bayescope::device::{Candidate, DeviceChoice, DeviceReport, Products};
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport, MatmulPrecision};
 use bayescope::gui::Prefs;
 use bayescope::worker::protocol::{Event, Job};
 use eframe::egui::Role;
@@ -76,21 +76,21 @@ fn a_window_that_is_opened_again_goes_on_where_the_lost_one_was() {
 fn samples_are_drawn_in_another_format_only_where_there_is_one_and_only_if_asked() {
     let (mut harness, fake) = full();
     assert!(!shows(&harness, "Draw in"), "there is nothing to choose");
-    fake.send(Event::Formats(vec![Products::F32, Products::F16]));
+    fake.send(Event::Formats(vec![MatmulPrecision::F32, MatmulPrecision::F16]));
     harness.run_steps(3);
-    assert_eq!(harness.state().prefs().spec().products, Products::F32);
+    assert_eq!(harness.state().prefs().spec().products, MatmulPrecision::F32);
     harness.get_by_role_and_label(Role::ComboBox, "Draw in").scroll_to_me();
     harness.run_steps(6);
     harness.get_by_role_and_label(Role::ComboBox, "Draw in").click();
     harness.run_steps(3);
     harness.get_by_label("half precision").click();
     harness.run_steps(4);
-    assert_eq!(fake.pending().unwrap().spec.products, Products::F16);
+    assert_eq!(fake.pending().unwrap().spec.products, MatmulPrecision::F16);
     harness.check_accessibility();
     // Another device has no such format: nothing is left of the wish.
-    fake.send(Event::Formats(vec![Products::F32]));
+    fake.send(Event::Formats(vec![MatmulPrecision::F32]));
     fake.open_oracle();
     harness.run_steps(4);
-    assert_eq!(harness.state().prefs().products, Products::F32);
+    assert_eq!(harness.state().prefs().products, MatmulPrecision::F32);
     assert!(!shows(&harness, "Draw in"));
 }

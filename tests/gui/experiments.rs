@@ -10,7 +10,7 @@ use bayescope::experiment::{
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::gui::{App, Look, Prefs};
 use bayescope::measure::{Bootstrap, Measured, measure};
-use bayescope::run::{Estimate, EstimateTime, RunEvent, RunExperiment, RunFolder, State, Status};
+use bayescope::run::{Estimate, EstimateTime, Run, RunEvent, RunExperiment, RunFolder, State, Status};
 use bayescope::task::{Done, News};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, JobId, Outcome};
@@ -59,9 +59,9 @@ pub fn run_of(path: &Path, spec: &ExperimentSpec, finished: usize) -> RunFolder 
             steps: 8,
             train_loss: 0.3,
             measured: measured(share),
-            found: None,
+            output: None,
         };
-        folder.finish(&result).unwrap();
+        folder.finish(&result.id, &result).unwrap();
     }
     folder
 }
@@ -131,7 +131,7 @@ fn an_experiment_is_estimated_and_started_with_edited_numbers() {
     harness.run_steps(4);
     assert!(shows(&harness, "About 3 min 20 s on this device"));
     click(&mut harness, "Start experiment");
-    let (_, RunExperiment { spec, folder }) = tasks::asked(&fake);
+    let (_, RunExperiment { spec, folder, .. }) = tasks::asked(&fake);
     let spec = spec.unwrap();
     assert_eq!((folder.as_path(), spec.grid.train_sizes.as_slice()), (Path::new("/runs/mine"), &[50, 100, 200][..]));
     assert_eq!((spec.grid.architectures.len(), spec.grid.labels.len()), (2, 2));
@@ -190,7 +190,7 @@ fn a_run_of_this_window_is_resumed_watched_held_and_stopped() {
     open(&mut harness, &fake, place.path());
     assert!(shows(&harness, "3 of 16") && shows(&harness, "stopped"));
     click(&mut harness, "Resume run");
-    let (id, RunExperiment { spec, folder: path }) = tasks::asked(&fake);
+    let (id, RunExperiment { spec, folder: path, .. }) = tasks::asked(&fake);
     assert_eq!((spec, path.as_path()), (None, place.path()));
     fake.send(Event::JobStarted { id });
     step(&fake, id, &folder, CellEvent::Started { parameters: 1, steps: 5000, resumed_at: 0 });
@@ -251,7 +251,7 @@ fn a_finished_run_shows_its_law_its_verdict_and_its_calibration() {
     harness.check_accessibility();
     click(&mut harness, "Duplicate");
     click(&mut harness, "Start experiment");
-    let (_, RunExperiment { spec: again, folder }) = tasks::asked(&fake);
+    let (_, RunExperiment { spec: again, folder, .. }) = tasks::asked(&fake);
     assert_eq!((again == Some(spec("second")), folder.ends_with("runs/second")), (true, true));
 }
 

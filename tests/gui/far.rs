@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use bayescope::device::remote::candidate;
-use bayescope::device::{DeviceChoice, DeviceReport, Latency};
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport, Latency};
 use bayescope::gui::{App, Prefs};
-use bayescope::worker::protocol::{Event, FarNews, Job, JobId, Outcome};
+use bayescope::worker::protocol::{Event, Job, JobId, Outcome, RemoteNews};
 use eframe::egui::{Key, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
@@ -37,7 +36,7 @@ fn computes(fake: &Fake, asked: &str, used: DeviceReport) {
 
 fn there(text: &str) -> DeviceReport {
     let DeviceChoice::Remote(address) = choice(text) else { panic!("no address") };
-    DeviceReport { asked: choice(text), used: candidate(address), reason: "asked for".into() }
+    DeviceReport { asked: choice(text), used: Candidate::lent(address), reason: "asked for".into() }
 }
 
 fn here(reason: &str) -> DeviceReport {
@@ -84,7 +83,7 @@ fn an_address_is_typed_refused_and_typed_again() {
     fake.send(Event::JobEnded { id, outcome: Outcome::Done("computing there".into()) });
     let mut latency = Latency::default();
     [12, 14, 90].map(Duration::from_millis).into_iter().for_each(|trip| latency.add(trip));
-    fake.send(Event::Far(FarNews::Latency(latency)));
+    fake.send(Event::Remote(RemoteNews::Latency(latency)));
     harness.run_steps(4);
     assert!(shows(&harness, "Connected. Round trips: median 14 ms, worst 90 ms of 3"));
     harness.check_accessibility();
@@ -114,14 +113,14 @@ fn the_card_tells_of_a_connection_and_of_its_loss() {
     computes(&fake, "ws://gpu-box:3000/1", there("ws://gpu-box:3000/1"));
     let mut latency = Latency::default();
     latency.add(Duration::from_micros(740));
-    fake.send(Event::Far(FarNews::Latency(latency)));
+    fake.send(Event::Remote(RemoteNews::Latency(latency)));
     harness.run_steps(4);
     for text in ["device 1 of gpu-box:3000", "Latency", "median 0.7 ms, worst 0.7 ms of 1"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
     let (address, reason) = (choice("ws://gpu-box:3000/1"), "the connection is gone, and nobody listens there now");
     let (wait, of) = (Duration::from_secs(4), 5);
-    fake.send(Event::Far(FarNews::Trying { address, reason: reason.into(), attempt: 3, of, wait }));
+    fake.send(Event::Remote(RemoteNews::Trying { address, reason: reason.into(), attempt: 3, of, wait }));
     harness.run_steps(4);
     assert!(shows(&harness, "try 3 of 5") && shows(&harness, reason) && !shows(&harness, "median"));
     computes(&fake, "ws://gpu-box:3000/1", here("nobody answered five times"));

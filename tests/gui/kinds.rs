@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use bayescope::experiment::{Experiment, ExperimentSpec};
+use bayescope::experiment::{ExperimentSpec, ShiftSpec, TemperatureSpec};
 use bayescope::run::RunExperiment;
 use eframe::egui::Key;
 
@@ -27,13 +27,11 @@ fn every_kind_is_chosen_by_name_and_started_with_its_own_fields() {
     rewrite(&mut harness, "Temperatures τ", "0.5; 1");
     rewrite(&mut harness, "Folder of the experiment", "/runs/sweep");
     click(&mut harness, "Start experiment");
-    let (_, RunExperiment { spec, folder }) = tasks::asked(&fake);
+    let (_, RunExperiment { spec, folder, .. }) = tasks::asked(&fake);
     let spec = spec.unwrap();
     assert_eq!(folder, Path::new("/runs/sweep"));
-    let taus: Vec<f64> = match &spec.experiment {
-        Experiment::Temperature(own) => own.taus.iter().map(|tau| tau.get()).collect(),
-        other => panic!("{other:?}"),
-    };
+    let own: &TemperatureSpec = spec.experiment.get().unwrap();
+    let taus: Vec<f64> = own.taus.iter().map(|tau| tau.get()).collect();
     assert_eq!(taus, [0.5, 1.0]);
 }
 
@@ -57,7 +55,7 @@ fn shifts_and_strategies_are_edited_in_place() {
     rewrite(&mut harness, "Folder of the experiment", "/runs/shift");
     click(&mut harness, "Start experiment");
     let spec = tasks::asked::<RunExperiment>(&fake).1.spec.unwrap();
-    let Experiment::Shift(own) = &spec.experiment else { panic!("{:?}", spec.experiment) };
+    let own: &ShiftSpec = spec.experiment.get().unwrap();
     assert_eq!(own.settings[1].prior, [0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 0.0, 3.0, 0.0, 2.0]);
     assert_eq!((own.settings.len(), own.settings[2].name.as_str()), (18, "Moderate Imbalance (50/30/20)"));
     assert!(!shows(&harness, "Put Moderate"));
@@ -72,7 +70,7 @@ fn every_preset_is_in_the_palette_and_fills_the_form() {
     rewrite(&mut harness, "Folder of the experiment", "/runs/soft");
     click(&mut harness, "Start experiment");
     let spec = tasks::asked::<RunExperiment>(&fake).1.spec.unwrap();
-    assert_eq!((spec.name.as_str(), &spec.experiment), ("soft-labels-quick", &Experiment::SoftLabels));
+    assert_eq!((spec.name.as_str(), spec.experiment.about().name), ("soft-labels-quick", "soft-labels"));
 }
 
 #[test]

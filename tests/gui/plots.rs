@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bayescope::experiment::{CellResult, Summary};
 use bayescope::gui::App;
 use bayescope::measure::{Estimate, Interval};
-use bayescope::run::{Line, Planned, RunFolder, State, Status};
+use bayescope::run::{Line, Planned, Run, RunFolder, State, Status};
 use bayescope::worker::protocol::Event;
 use bayescope::worker::runs::{CellLook, Course, Found, LawCurve, Look as RunLook, Results, look};
 use eframe::egui::{Key, vec2};
@@ -122,7 +122,7 @@ fn large(path: &Path) -> Found {
             one.interval = Interval { low: low * factor, high: high * factor };
         }
         let (parameters, steps, train_loss) = (7850, 8, 0.3);
-        CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured, found: None }
+        CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured, output: None }
     };
     let results: Vec<CellResult> = folder.plan.iter().enumerate().map(result).collect();
     let summary = Summary::of(&folder.spec, &std::collections::BTreeMap::new(), results, &[]).unwrap();
@@ -173,7 +173,7 @@ fn frame_times(
     [median(steps), median(tessellations)]
 }
 
-/// Run alone, in release: `cargo test --release --test gui -- --ignored --nocapture thousands`.
+/// Run alone, in release: `cargo test --release --features bundle --test gui -- --ignored --nocapture thousands`.
 #[test]
 #[ignore = "measures times: to be run alone on a quiet machine"]
 fn thousands_of_cells_and_long_courses_leave_time_for_frames() {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use bayescope::gui::App;
+use bayescope::run::Run;
 use eframe::egui::Key;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};

@@ -6,7 +6,7 @@ use bayescope::data::ImageShape;
 use bayescope::experiment::{CellEvent, ExperimentSpec, read_pool};
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::world::Settings;
-use bayescope::run::{EstimateTime, RunEvent, RunExperiment, RunFolder};
+use bayescope::run::{EstimateTime, Run, RunEvent, RunExperiment, RunFolder, RunSettings};
 use bayescope::units::Smoothing;
 use bayescope::worker::cell_images::{CellImages, CellImagesRequest};
 use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};
@@ -25,7 +25,7 @@ fn spec(changes: &str) -> ExperimentSpec {
 }
 
 fn job(folder: &Path) -> Job {
-    Job::task(RunExperiment { spec: Some(spec("")), folder: folder.to_owned() })
+    Job::task(RunExperiment { spec: Some(spec("")), folder: folder.to_owned(), settings: RunSettings::default() })
 }
 
 /// What an experiment tells.
@@ -76,7 +76,11 @@ fn an_experiment_runs_while_the_window_is_served_and_can_be_stopped_and_resumed(
     assert_eq!(bench.outcome(second), Outcome::Cancelled);
     let run = RunFolder::open(&stopped).unwrap();
     assert!(run.plan.iter().filter(|planned| run.finished(&planned.id)).count() < 6);
-    let third = bench.worker.submit(Job::task(RunExperiment { spec: None, folder: stopped.clone() }));
+    let third = bench.worker.submit(Job::task(RunExperiment {
+        spec: None,
+        folder: stopped.clone(),
+        settings: RunSettings::default(),
+    }));
     let outcome = bench.outcome(third);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     assert_eq!(summary(&whole), summary(&stopped), "a stop changed the run");
@@ -228,18 +232,24 @@ fn what_is_wrong_with_an_experiment_is_named_and_times_are_estimated() {
             other => panic!("{other:?}"),
         }
     };
-    let gone = Job::task(RunExperiment { spec: None, folder: run.clone() });
+    let gone = Job::task(RunExperiment { spec: None, folder: run.clone(), settings: RunSettings::default() });
     assert!(failed(&mut bench, gone).contains(&run.display().to_string()));
     let mut nowhere = spec("");
     nowhere.world.oracle = "/no/oracle/here".into();
     assert!(
-        failed(&mut bench, Job::task(RunExperiment { spec: Some(nowhere), folder: run.clone() }))
-            .contains("/no/oracle/here")
+        failed(
+            &mut bench,
+            Job::task(RunExperiment { spec: Some(nowhere), folder: run.clone(), settings: RunSettings::default() })
+        )
+        .contains("/no/oracle/here")
     );
     let broken = spec("learning_rate = -1.0");
     assert!(
-        failed(&mut bench, Job::task(RunExperiment { spec: Some(broken), folder: run.clone() }))
-            .contains("learning_rate")
+        failed(
+            &mut bench,
+            Job::task(RunExperiment { spec: Some(broken), folder: run.clone(), settings: RunSettings::default() })
+        )
+        .contains("learning_rate")
     );
     RunFolder::write_spec(&run, &spec("batch = 16")).unwrap();
     assert!(failed(&mut bench, job(&run)).contains("another spec"));

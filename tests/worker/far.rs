@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use bayescope::device::{DeviceChoice, DeviceReport};
-use bayescope::worker::protocol::{Event, FarNews, Job, Outcome};
+use bayescope::worker::protocol::{Event, Job, Outcome, RemoteNews};
 
 use super::{Bench, request};
 use crate::common::lender::Lender;
@@ -24,7 +24,7 @@ fn device(bench: &mut Bench) -> DeviceReport {
 /// The next news that the connection is tried again.
 fn trying(bench: &mut Bench) -> (String, usize) {
     bench.until(|event| match event {
-        Event::Far(FarNews::Trying { reason, attempt, .. }) => Some((reason.clone(), *attempt)),
+        Event::Remote(RemoteNews::Trying { reason, attempt, .. }) => Some((reason.clone(), *attempt)),
         _ => None,
     })
 }
@@ -52,7 +52,7 @@ fn a_lender_that_dies_and_comes_back_is_connected_again() {
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
     assert_eq!(tiles(&mut bench, 1), 40);
     let latency = bench.until(|event| match event {
-        Event::Far(FarNews::Latency(latency)) => latency.median_and_worst_ms(),
+        Event::Remote(RemoteNews::Latency(latency)) => latency.median_and_worst_ms(),
         _ => None,
     });
     assert!(latency[0] > 0.0 && latency[0] <= latency[1] && latency[1] < 60_000.0, "{latency:?}");

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bayescope::classifier::{Architecture, ClassifierConfig, StepLoss, Trainee, TrainingSpec};
 use bayescope::data::ImageShape;
-use bayescope::device::{Chosen, DeviceChoice, bounded, candidates, choose, drill, notes, on_device, to_host};
+use bayescope::device::{
+    DeviceChoice, OpenDevice, bounded, candidates, choose, fault_injection, notes, on_device, to_host,
+};
 use bayescope::error::Error;
 use bayescope::events::silent;
 use bayescope::experiment::{CellEvent, ExperimentSpec, Summary};
@@ -20,7 +22,7 @@ use bayescope::oracle::folder;
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::scale::{self, Images, ScaleEvent, ScaleSpec};
 use bayescope::oracle::world::{SampleSpec, Settings, World};
-use bayescope::run::{Computer, RunEvent, RunExperiment, RunFolder, Share, execute};
+use bayescope::run::{RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
 
@@ -54,14 +56,14 @@ impl Adapter {
         index
     }
 
-    fn chosen(&self) -> Chosen {
+    fn chosen(&self) -> OpenDevice {
         choose(self.choice).unwrap()
     }
 
     /// From now on its devices take buffers of so many bytes.
     fn confine(&self, bytes: Option<u64>) {
-        drill::confine(self.index(), bytes);
-        drill::lose(self.choice);
+        fault_injection::confine(self.index(), bytes);
+        fault_injection::lose(self.choice);
     }
 }
 
@@ -80,7 +82,7 @@ fn settings() -> Settings {
     Settings::default_for(4)
 }
 
-fn world_on(chosen: &Chosen) -> World {
+fn world_on(chosen: &OpenDevice) -> World {
     folder::open(&oracle(), &chosen.device, Precision::F32, chosen.batch).unwrap().world
 }
 
@@ -94,7 +96,12 @@ fn input(folder: &Path) -> PathBuf {
 }
 
 /// The posterior job on a device; `after` is told after every write, and whether the job began with nothing.
-fn posteriors(input: &Path, out: &Path, chosen: &Chosen, after: &mut dyn FnMut(usize)) -> bayescope::error::Result<()> {
+fn posteriors(
+    input: &Path,
+    out: &Path,
+    chosen: &OpenDevice,
+    after: &mut dyn FnMut(usize),
+) -> bayescope::error::Result<()> {
     let (info, weights) = folder::read(&oracle())?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
     let images = Images::open(&[input.to_owned()], Dequantisation::default(), &world)?;
@@ -135,7 +142,7 @@ fn a_posterior_job_goes_on_after_its_device_was_lost() {
             if std::mem::take(&mut first) {
                 opened_with.push(done);
             } else if !std::mem::replace(&mut lost, true) {
-                assert!(drill::lose(adapter.choice));
+                assert!(fault_injection::lose(adapter.choice));
             }
         })
     })
@@ -158,11 +165,11 @@ fn grid(train_size: usize, epochs: usize) -> ExperimentSpec {
 }
 
 /// The grid of classifiers in a folder; a checkpoint after every step.
-fn train(path: &Path, chosen: &Chosen, told: &mut dyn FnMut(&CellEvent)) -> bayescope::error::Result<Summary> {
+fn train(path: &Path, chosen: &OpenDevice, told: &mut dyn FnMut(&CellEvent)) -> bayescope::error::Result<Summary> {
     let (spec, world) = (grid(64, 2), world_on(chosen));
     let run = RunFolder::create(path, &spec, &folder::read(&oracle())?.0.weights_sha256, None)?;
-    let computer = Computer { every: Duration::ZERO, ..Computer::new(&world, settings(), &chosen.device) };
-    execute(&run, Share::ALL, &computer, &mut |event: RunEvent| {
+    let context = RunContext { every: Duration::ZERO, ..RunContext::new(&world, settings(), &chosen.device) };
+    execute(&run, Share::ALL, &context, &mut |event: RunEvent| {
         if let RunEvent::Cell { said, .. } = &event {
             told(said);
         }
@@ -185,7 +192,7 @@ fn a_training_goes_on_from_its_checkpoint_after_its_device_was_lost() {
         train(&broken, chosen, &mut |said| match said {
             CellEvent::Started { resumed_at, .. } => resumed.push(*resumed_at),
             CellEvent::Checkpoint { step: 3 } if !std::mem::replace(&mut lost, true) => {
-                assert!(drill::lose(adapter.choice));
+                assert!(fault_injection::lose(adapter.choice));
             }
             _ => {}
         })
@@ -239,7 +246,7 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     let mut lost = false;
     let disturbed = shown(&mut bench, 2, || {
         if !std::mem::replace(&mut lost, true) {
-            drill::lose(adapter.choice);
+            fault_injection::lose(adapter.choice);
         }
     });
     assert!(undisturbed.len() == SHOWN && disturbed.len() == SHOWN);
@@ -247,7 +254,13 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     assert!(apart < 1e-5, "the loss moved a posterior by {apart:e}");
     noted(&mut bench, |text| text.contains("was lost") && text.contains("a new device"));
     assert_eq!(shown(&mut other, 2, || {}).len(), SHOWN);
-    let job = |folder: &Path| Job::task(RunExperiment { spec: Some(grid(512, 4)), folder: folder.to_owned() });
+    let job = |folder: &Path| {
+        Job::task(RunExperiment {
+            spec: Some(grid(512, 4)),
+            folder: folder.to_owned(),
+            settings: RunSettings::default(),
+        })
+    };
     let first = bench.worker.submit(job(&whole));
     assert!(matches!(bench.outcome(first), Outcome::Done(_)));
     bench.seen.clear();
@@ -257,7 +270,7 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
         Event::Task { news, .. } => news.event::<RunExperiment>().filter(|event| stepped(event)).map(drop),
         _ => None,
     });
-    drill::lose(adapter.choice);
+    fault_injection::lose(adapter.choice);
     let outcome = bench.outcome(second);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     noted(&mut bench, |text| text.contains("was lost"));
@@ -269,7 +282,7 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
 const SMALL: u64 = 8 << 20;
 
 /// log p(x|y) of digits on a device, all at once.
-fn scored(chosen: &Chosen, x: &[f32]) -> Vec<f64> {
+fn scored(chosen: &OpenDevice, x: &[f32]) -> Vec<f64> {
     let world = folder::open("mnist", &chosen.device, Precision::F32, DIGITS).unwrap().world;
     let scores = world.score(x, &mut silent()).unwrap();
     (0..scores.len()).flat_map(|i| scores.log_likelihoods(i, settings().tau)).collect()
@@ -304,7 +317,7 @@ fn a_small_device_scores_as_a_large_one() {
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 8, width: 8 };
 
 /// The first steps of a classifier on so many images at once, and what it says of them then.
-fn steps(chosen: &Chosen, architecture: Architecture, batch: usize) -> (Vec<StepLoss>, Vec<f64>) {
+fn steps(chosen: &OpenDevice, architecture: Architecture, batch: usize) -> (Vec<StepLoss>, Vec<f64>) {
     let config = ClassifierConfig { architecture, shape: SHAPE, classes: 4, resize: None };
     let mut trainee = Trainee::new(&config, &TrainingSpec::default(), Seed(3), &chosen.device).unwrap();
     let x = latents(Seed(5), 0, batch, SHAPE.dims());

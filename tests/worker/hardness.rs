@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bayescope::experiment::HardnessSpec;
 use bayescope::oracle::train::TrainEvent;
+use bayescope::run::Share;
 use bayescope::run::hardness::{HardnessEvent, RankCorpora};
 use bayescope::worker::protocol::{Event, Job, Outcome};
 
@@ -20,7 +21,7 @@ fn job(data: &Path, folder: &Path) -> Job {
         corpus("some", "limit = 50\n")
     );
     let spec: HardnessSpec = toml::from_str(&text).unwrap();
-    Job::task(RankCorpora { spec: Some(spec), folder: folder.to_owned() })
+    Job::task(RankCorpora { spec: Some(spec), folder: folder.to_owned(), share: Share::ALL })
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn corpora_are_ranked_while_the_window_is_served_and_a_cancelled_ranking_goes_on
     bench.worker.cancel(second);
     assert_eq!(bench.outcome(second), Outcome::Cancelled);
     assert!(!stopped.join("summary.json").exists(), "it was cancelled within the first corpus");
-    let third = bench.worker.submit(Job::task(RankCorpora { spec: None, folder: stopped.clone() }));
+    let third = bench.worker.submit(Job::task(RankCorpora { spec: None, folder: stopped.clone(), share: Share::ALL }));
     let outcome = bench.outcome(third);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
     let summary = |run: &Path| std::fs::read(run.join("summary.json")).unwrap();

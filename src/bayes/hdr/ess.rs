@@ -1,5 +1,6 @@
-//! LIN-ESS: elliptical slice sampling of a standard normal under linear constraints (Gessner, Kanjilal, Hennig 2020,
-//! §2.2), exact and without rejection, since an ellipse meets a hyperplane at angles known in closed form.
+//! LIN-ESS: elliptical slice sampling of a standard normal under linear constraints (Gessner,
+//! Kanjilal, Hennig 2020, §2.2), exact and without rejection, since an ellipse meets a hyperplane
+//! at angles known in closed form.
 
 use std::f64::consts::{PI, TAU};
 
@@ -57,8 +58,8 @@ impl Faces {
     }
 }
 
-/// A chain in {score ≤ shift}, score = L or −L. The state is not e but the odds it gives:
-/// they are linear in e, so a step needs no more than the odds of the two points that span the ellipse.
+/// A chain in {score ≤ shift}, score = L or −L. The state is not e but the odds it gives: they are
+/// linear in e, so a step needs no more than the odds of the two points that span the ellipse.
 pub(super) struct Chain<'a> {
     faces: &'a Faces,
     event: Event,
@@ -100,7 +101,7 @@ impl<'a> Chain<'a> {
         self.score = self.score_of(odds);
     }
 
-    /// The next draw: `steps` steps inside {score ≤ shift}, or an independent one where the shift is ∞.
+    /// The next draw: `steps` steps inside {score ≤ shift}; independent where shift is ∞.
     pub fn draw(&mut self, shift: f64, steps: usize, rng: &mut ChaCha8Rng) {
         if shift == f64::INFINITY {
             self.faces.project(rng, &mut self.at);
@@ -110,7 +111,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// The ellipse e cos θ + ν sin θ through e with a new ν ~ N(0, I), and on it a point uniform in θ among those inside.
+    /// The ellipse e cos θ + ν sin θ with a new ν ~ N(0, I), and a uniform θ among those inside.
     fn step(&mut self, shift: f64, rng: &mut ChaCha8Rng) {
         self.faces.project(rng, &mut self.toward);
         self.find_arcs(shift);
@@ -135,8 +136,9 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// The angles in [0, 2π] inside, as disjoint arcs. Rival h exceeds its bound c_h where R cos(θ − φ) > c_h, R and φ the
-    /// polar coordinates of its odds at θ = 0 and at θ = ½π: an arc of half width arccos(c_h/R) about φ.
+    /// The angles in [0, 2π] inside, as disjoint arcs. Rival h exceeds its bound c_h where R cos(θ
+    /// − φ) > c_h, R and φ the polar coordinates of its odds at θ = 0 and at θ = ½π: an arc of half
+    /// width arccos(c_h/R) about φ.
     fn find_arcs(&mut self, shift: f64) {
         let shift = if self.event == Event::Correct { shift } else { -shift };
         self.arcs.clear();

@@ -24,7 +24,8 @@ pub struct WorldFigures {
     pub slope: Option<Figure>,
     /// A, I(X;Y) and I/H(Y). With T ≠ 1 labels follow p_T, and H(Y) is an estimate too.
     pub information: Information,
-    /// How many times the draws plain sampling needs for this interval of E; none where nothing varies.
+    /// How many times the draws plain sampling needs for this interval of E; none where nothing
+    /// varies.
     pub gain: Option<f64>,
     /// The same of the slope, by independent draws at two temperatures.
     pub slope_gain: Option<f64>,
@@ -41,7 +42,8 @@ pub struct CurvePoint {
     pub bayes_error: Figure,
     /// Aleatoric uncertainty, nats.
     pub aleatoric_nats: Figure,
-    /// The change of E since the temperature before, over that of log τ, from the draws common to both.
+    /// The change of E since the temperature before, over that of log τ, from the draws common to
+    /// both.
     pub slope_from_last: Option<Figure>,
     /// Draws.
     pub samples: usize,
@@ -139,8 +141,8 @@ fn neighbourhood(
     Local::measure(pool, (tau, step), (n, Share::Quarter), events)
 }
 
-/// The Bayes error at several τ with the same draws, refined until the least certain of them meets a limit; the limit of samples is
-/// meant for each τ.
+/// The Bayes error at several τ with the same draws, refined until the least certain of them meets
+/// a limit; the limit of samples is meant for each τ.
 ///
 /// # Errors
 /// As [`figures_at`].

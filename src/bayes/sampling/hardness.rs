@@ -1,4 +1,5 @@
-//! Class hardness (EBO 4.4) by draws: each class against the rest, and each pair, all from the same draws.
+//! Class hardness (EBO 4.4) by draws: each class against the rest, and each pair, all from the same
+//! draws.
 
 use rayon::prelude::*;
 use serde::Serialize;
@@ -25,7 +26,8 @@ pub struct SampledHardness {
     pub one_vs_rest: Vec<ClassHardness>,
     /// How many times the draws plain sampling needs for it, in the same order.
     pub gains: Vec<Option<f64>>,
-    /// Bayes error of class i against j alone, [K][K]; none on the diagonal and of classes that do not occur.
+    /// Bayes error of class i against j alone, [K][K]; none on the diagonal and of classes that do
+    /// not occur.
     pub pairs: Vec<Vec<Option<Figure>>>,
     /// Draws.
     pub samples: usize,
@@ -42,10 +44,12 @@ impl SampledHardness {
     }
 }
 
-/// Each class against the rest and against each other one, refined until the hardest class meets a limit.
+/// Each class against the rest and against each other one, refined until the hardest class meets a
+/// limit.
 ///
 /// # Errors
-/// When τ is 0, fewer than two classes occur, a limit cannot be used, the source fails, or the caller stops.
+/// When τ is 0, fewer than two classes occur, a limit cannot be used, the source fails, or the
+/// caller stops.
 pub fn hardness_at(
     pool: &mut Pool<'_>,
     tau: Tau,

@@ -1,7 +1,7 @@
 //! The Bayes error near one τ, and its slope, by draws common to three temperatures.
 //!
-//! E(log τ + δ) is E there plus a parabola through differences at ±h. These are means over common draws, so a part of the
-//! draws is enough for them.
+//! E(log τ + δ) is E there plus a parabola through differences at ±h. These are means over common
+//! draws, so a part of the draws is enough for them.
 
 use super::limits::START;
 use super::pool::Pool;
@@ -17,7 +17,8 @@ use crate::units::Tau;
 /// Largest half distance of the temperatures, in log τ.
 const WIDEST: f64 = 0.16;
 
-/// Half distance of the temperatures, in log τ, where the Bayes error is about `error`: the rarer errors are, the faster the slope turns.
+/// Half distance of the temperatures, in log τ, where the Bayes error is about `error`: the rarer
+/// errors are, the faster the slope turns.
 pub(super) fn step_for(error: f64) -> f64 {
     let score = quantile(error.clamp(1e-4, 1.0 - 1e-4));
     WIDEST / (1.0 + 0.5 * score * score)
@@ -28,7 +29,8 @@ pub(super) fn step_for(error: f64) -> f64 {
 pub(super) enum Share {
     /// The slope is a figure that was asked for.
     Quarter,
-    /// It only turns an error of E into one of τ. On the bundled photographs an eighth costs the fewest images in all.
+    /// It only turns an error of E into one of τ. On the bundled photographs an eighth costs the
+    /// fewest images in all.
     Eighth,
 }
 
@@ -117,7 +119,8 @@ impl Local {
         Ok(Self { snapshot, step, centre, sides, covariance, unseen, bend })
     }
 
-    /// How many times the draws plain sampling needs: for E, and for its slope by independent draws.
+    /// How many times the draws plain sampling needs: for E, and for its slope by independent
+    /// draws.
     pub fn gains(&self) -> (Option<f64>, Option<f64>) {
         let spread = [1.0, -1.0];
         let variance = |weights: [f64; 3]| self.form(weights, weights);

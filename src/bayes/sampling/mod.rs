@@ -1,10 +1,12 @@
-//! Figures of any world from draws of it: Bayes error, slope, τ(ε), entropies, class hardness (theory §3). For worlds
-//! whose map depends on the class no integral over Gaussians exists, but each draw has its exact posterior.
+//! Figures of any world from draws of it: Bayes error, slope, τ(ε), entropies, class hardness
+//! (theory §3). For worlds whose map depends on the class no integral over Gaussians exists, but
+//! each draw has its exact posterior.
 //!
-//! The draws at every τ share classes and latents: x_i(τ) = f_y(τ·ε_i). Differences between temperatures are then far more
-//! certain than values. A figure is a mean over draws, stratified by class; the posterior p(y|x), whose mean is the known
-//! π_y, is its control variate. On the bundled photographs both together save 45 % of the draws. Latin hypercubes and
-//! antithetic latents of 3,072 dimensions were measured there too, and gain nothing.
+//! The draws at every τ share classes and latents: x_i(τ) = f_y(τ·ε_i). Differences between
+//! temperatures are then far more certain than values. A figure is a mean over draws, stratified by
+//! class; the posterior p(y|x), whose mean is the known π_y, is its control variate. On the bundled
+//! photographs both together save 45 % of the draws. Latin hypercubes and antithetic latents of
+//! 3,072 dimensions were measured there too, and gain nothing.
 //!
 //! | file | what |
 //! |---|---|

@@ -1,7 +1,8 @@
 //! Figures of a world at one τ from its draws there.
 //!
-//! Every figure is a mean over x ~ p(x) of a function of the posterior, so that each draw serves all of them. With T ≠ 1 the
-//! labels of the world follow p_T(y|x), and their law π_T = E[p_T] is itself a mean: functions of it are linearised.
+//! Every figure is a mean over x ~ p(x) of a function of the posterior, so that each draw serves
+//! all of them. With T ≠ 1 the labels of the world follow p_T(y|x), and their law π_T = E[p_T] is
+//! itself a mean: functions of it are linearised.
 
 use std::f64::consts::LN_2;
 
@@ -108,7 +109,8 @@ impl Snapshot {
         self.strata.fit(self.fitted.as_ref(), values)
     }
 
-    /// What draws that were never made may add: by the rule of three, where hardly any of those made is in doubt.
+    /// What draws that were never made may add: by the rule of three, where hardly any of those
+    /// made is in doubt.
     pub fn unseen(&self, doubtful: impl Fn(usize) -> f64, peak: f64) -> f64 {
         let n = self.strata.len();
         let seen = (0..n).filter(|&i| doubtful(i) > DOUBT).count();

@@ -21,8 +21,8 @@ pub trait Source {
     /// Number of classes K.
     fn classes(&self) -> usize;
 
-    /// log p_τ(x|y) of the images x = f_class(τ·ε_index) under every class y, [N, K], nats. A draw has the same row in
-    /// whatever company it is asked for.
+    /// log p_τ(x|y) of the images x = f_class(τ·ε_index) under every class y, [N, K], nats. A draw
+    /// has the same row in whatever company it is asked for.
     ///
     /// # Errors
     /// When the device fails, a number is not finite, or the caller stops.

@@ -1,7 +1,8 @@
 //! Means over draws stratified by class, with control variates: quantities whose mean is known.
 //!
-//! A mean over the world is Σ_h W_h·mean_h, h over strata of weight W_h = Σ π_y. Less βᵀ(z̄ − E z) it keeps its
-//! expectation, and with the β of a regression within strata it loses the variance that the controls z explain.
+//! A mean over the world is Σ_h W_h·mean_h, h over strata of weight W_h = Σ π_y. Less βᵀ(z̄ − E z)
+//! it keeps its expectation, and with the β of a regression within strata it loses the variance
+//! that the controls z explain.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -13,7 +14,8 @@ use crate::oracle::posterior::Prior;
 const LEAST: usize = 5;
 /// Draws per control variate from which the regression is worth its degrees of freedom.
 const PER_CONTROL: usize = 20;
-/// Part of the mean variance of the controls added to each: controls that hardly vary are left alone.
+/// Part of the mean variance of the controls added to each: controls that hardly vary are left
+/// alone.
 const RIDGE: f64 = 1e-9;
 
 /// Which draws belong together.
@@ -25,7 +27,8 @@ pub(super) struct Strata {
 }
 
 impl Strata {
-    /// Of draws from a prior. Classes with few draws, or none, are one stratum, within which draws follow the prior.
+    /// Of draws from a prior. Classes with few draws, or none, are one stratum, within which draws
+    /// follow the prior.
     pub fn new(draws: &[Draw], prior: &Prior) -> Self {
         let probabilities = prior.probabilities();
         let mut drawn = vec![0usize; probabilities.len()];
@@ -109,7 +112,8 @@ impl Strata {
         for (b, column) in beta.iter().zip(&controls.columns) {
             residuals.iter_mut().zip(column).for_each(|(residual, z)| *residual -= b * z);
         }
-        // The regression takes a degree of freedom for each control, and its own error is about as much again.
+        // The regression takes a degree of freedom for each control, and its own error is about as
+        // much again.
         let rest = (free - controls.columns.len() as f64).max(1.0);
         let variance = self.covariance(&residuals, &residuals) * (free / rest).powi(2);
         Fit { value, variance, residuals, free: rest, plain_variance }
@@ -172,7 +176,8 @@ impl Fit {
         student_95(self.free as usize) * self.variance.sqrt()
     }
 
-    /// How many times the draws plain sampling needs for the same interval; none where nothing varies.
+    /// How many times the draws plain sampling needs for the same interval; none where nothing
+    /// varies.
     pub fn gain(&self) -> Option<f64> {
         (self.variance > 0.0).then(|| self.plain_variance / self.variance)
     }

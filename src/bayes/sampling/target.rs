@@ -1,9 +1,11 @@
-//! τ(ε) of a world by draws: the root of the curve of common draws, with the interval that their error leaves.
+//! τ(ε) of a world by draws: the root of the curve of common draws, with the interval that their
+//! error leaves.
 //!
-//! A secant search in 1/τ and Φ⁻¹(E), a line for two Gaussian classes, finds the neighbourhood with few draws. Then draws
-//! go to one temperature and, an eighth as many, to two beside it. The interval holds every τ at which E = ε is not refused
-//! at 5 %: with y = Φ⁻¹(E) a line in x = 1/τ near the root, Fieller's theorem gives it from the variances of y and of its
-//! slope, and their covariance.
+//! A secant search in 1/τ and Φ⁻¹(E), a line for two Gaussian classes, finds the neighbourhood with
+//! few draws. Then draws go to one temperature and, an eighth as many, to two beside it. The
+//! interval holds every τ at which E = ε is not refused at 5 %: with y = Φ⁻¹(E) a line in x = 1/τ
+//! near the root, Fieller's theorem gives it from the variances of y and of its slope, and their
+//! covariance.
 
 use serde::Serialize;
 
@@ -34,7 +36,8 @@ const MOST_MOVES: usize = 8;
 pub struct SampledTau {
     /// τ with its 95 % interval, which is that of the draws; the error at it; the slope.
     pub found: TauEstimate,
-    /// How many times the draws plain sampling needs for the same interval of E; none where nothing varies.
+    /// How many times the draws plain sampling needs for the same interval of E; none where nothing
+    /// varies.
     pub gain: Option<f64>,
     /// The same of the slope, by independent draws at two temperatures.
     pub slope_gain: Option<f64>,
@@ -44,10 +47,12 @@ pub struct SampledTau {
     pub ended: Ended,
 }
 
-/// The τ at which the Bayes error is `target`; the tolerance is meant for τ, the limit of samples for the last temperature.
+/// The τ at which the Bayes error is `target`; the tolerance is meant for τ, the limit of samples
+/// for the last temperature.
 ///
 /// # Errors
-/// When no τ between 0.02 and 50 is found to have this error, a limit cannot be used, the source fails, or the caller stops.
+/// When no τ between 0.02 and 50 is found to have this error, a limit cannot be used, the source
+/// fails, or the caller stops.
 pub fn tau_by_sampling(
     pool: &mut Pool<'_>,
     target: f64,
@@ -64,7 +69,8 @@ pub fn tau_by_sampling(
         let local = Local::measure(pool, (tau, step), (n, Share::Eighth), events)?;
         evaluations += 1;
         let delta = local.root(target);
-        // Early a new centre costs little; later only one that the parabola does not reach is worth its draws.
+        // Early a new centre costs little; later only one that the parabola does not reach is worth
+        // its draws.
         let reach = if n <= 4 * START { 1.0 } else { 2.0 };
         let images = |n: usize| Share::Eighth.images(n);
         if delta.abs() > reach * step && moves < MOST_MOVES {
@@ -185,7 +191,8 @@ fn nowhere(target: f64, points: &[(f64, f64)]) -> String {
 
 /// The 95 % interval of τ by Fieller's theorem, around the root.
 fn interval(tau: f64, target: f64, near: &Near) -> Figure {
-    // dy/dx of y = Φ⁻¹(E), x = 1/τ from dE/dlog τ; all errors as if they were standard ones times z.
+    // dy/dx of y = Φ⁻¹(E), x = 1/τ from dE/dlog τ; all errors as if they were standard ones times
+    // z.
     let scale = 1.0 / density(quantile(target));
     let turn = -tau * scale;
     let (slope, rise) = (near.slope * turn, near.slope_half_width / Z95 * turn.abs());

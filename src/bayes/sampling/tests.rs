@@ -289,7 +289,8 @@ fn two_classes_are_one_pair_as_hard_as_the_world() {
 
 #[test]
 fn what_was_not_seen_is_in_the_interval() {
-    // At this τ the error is far below one in a thousand: 256 certain draws do not prove that it is 0.
+    // At this τ the error is far below one in a thousand: 256 certain draws do not prove that it is
+    // 0.
     let tau = Tau::new(0.2).unwrap();
     let mut source = source(6);
     let found = figures_at(&mut pool(&mut source, 1.0), tau, true, &exactly(256), &mut silent()).unwrap();

@@ -49,8 +49,8 @@ impl<'a> WorldDraws<'a> {
     /// The same, kept in a folder: draws that are there are read. One process at a time.
     ///
     /// # Errors
-    /// When the folder holds something else, draws of another world, prior, seed or device, or cannot be written; when another process
-    /// is at work in it.
+    /// When the folder holds something else, draws of another world, prior, seed or device, or
+    /// cannot be written; when another process is at work in it.
     pub fn kept_in(mut self, folder: &Path, weights_sha256: &str, prior: &Prior, device: &str) -> Result<Self> {
         let spec = DrawSpec { prior: prior.clone(), seed: self.seed, device: device.to_owned() };
         let store = Store::begin(folder, &DRAWS, &Ticket { weights_sha256: weights_sha256.to_owned(), spec })?;

@@ -1,4 +1,4 @@
-//! Drawing the variables of a wedge, block by block, and sums over points and over tensor products of nodes.
+//! Draws the variables of a wedge by blocks; sums over points and tensor products of nodes.
 
 use super::super::normal::{FAR, cdf_with, log_tail, quantile_near, quantile_with, tail, tail_quantile_of_log};
 use super::super::simd::{Arithmetic, BLOCK, Block, Kernel};
@@ -9,7 +9,7 @@ use super::{Lead, Wedge};
 const LOG_FROM: f64 = 36.0;
 
 impl Wedge {
-    /// The integrand at a block of points; `uniform(d, out)` gives coordinate d of them. `y` holds the variables.
+    /// The integrand at a block of points; `uniform(d, out)` gives coordinate d, `y` the variables.
     #[inline(always)]
     pub fn integrand<A: Arithmetic>(&self, y: &mut [Block], mut uniform: impl FnMut(usize, &mut Block)) -> Block {
         let mut weight = [1.0; BLOCK];

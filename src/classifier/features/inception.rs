@@ -1,13 +1,14 @@
-//! Inception-v3: "Rethinking the Inception Architecture for Computer Vision" (Szegedy et al. 2016), in two ports of Google's
-//! networks that share all names and shapes but those of the last linear map.
+//! Inception-v3: "Rethinking the Inception Architecture for Computer Vision" (Szegedy et al. 2016),
+//! in two ports of Google's networks that share all names and shapes but those of the last linear
+//! map.
 //!
 //! ```text
 //! 5 convolutions with two max pools, 299 → 35 pixels → 3 × A → B, 17 pixels → 4 × C → D, 8 pixels → 2 × E → mean → linear
 //! block: branches side by side, each a pool or none and then convolutions; their maps are joined
 //! ```
 //!
-//! Every convolution is followed by a batch normalisation (ε 10⁻³) and a ReLU. The auxiliary classifier, which helps in training
-//! only, is left out.
+//! Every convolution is followed by a batch normalisation (ε 10⁻³) and a ReLU. The auxiliary
+//! classifier, which helps in training only, is left out.
 
 use burn::module::Module;
 use burn::tensor::Tensor;
@@ -15,8 +16,8 @@ use burn::tensor::activation::relu;
 use burn::tensor::module::avg_pool2d;
 use burn::tensor::ops::AvgPoolOptions;
 
+use crate::classifier::init::{Init, InitResult, ParamBuilder};
 use crate::classifier::layers::{BatchNorm, Conv, Linear, Pass, max_pool};
-use crate::classifier::maker::{Init, Made, Maker};
 
 /// Side of the images it reads.
 pub const SIDE: usize = 299;
@@ -30,8 +31,9 @@ const INIT: Init = Init::TruncatedNormal(0.1);
 /// Whose network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Port {
-    /// That of the FID (Heusel et al. 2017), ported from TensorFlow by pytorch-fid: 1008 classes. Its average pools leave the
-    /// padding out, the last block pools maxima, and its logits, as the inception score reads them, have no bias.
+    /// That of the FID (Heusel et al. 2017), ported from TensorFlow by pytorch-fid: 1008 classes.
+    /// Its average pools leave the padding out, the last block pools maxima, and its logits, as the
+    /// inception score reads them, have no bias.
     PytorchFid,
     /// torchvision's, of 1000 classes.
     Torchvision,
@@ -197,14 +199,19 @@ struct ConvNorm {
 }
 
 impl ConvNorm {
-    fn make(maker: &mut Maker<'_>, name: &str, input: usize, (_, outputs, [h, w], moved): Line) -> Made<Self> {
+    fn new(
+        builder: &mut ParamBuilder<'_>,
+        name: &str,
+        input: usize,
+        (_, outputs, [h, w], moved): Line,
+    ) -> InitResult<Self> {
         let (stride, padding) = match moved {
             Move::Every => (1, [h / 2, w / 2]),
             Move::Halve => (2, [0, 0]),
             Move::Inside => (1, [0, 0]),
         };
-        let conv = maker.conv(&format!("{name}.conv"), [outputs, input, h, w], (stride, 0), INIT)?.padded(padding);
-        Ok(Self { conv, bn: maker.batch_norm(&format!("{name}.bn"), outputs, NORM)? })
+        let conv = builder.conv(&format!("{name}.conv"), [outputs, input, h, w], (stride, 0), INIT)?.padded(padding);
+        Ok(Self { conv, bn: builder.batch_norm(&format!("{name}.bn"), outputs, NORM)? })
     }
 
     fn forward(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<4> {
@@ -226,14 +233,14 @@ struct Branch {
 }
 
 impl Branch {
-    fn make(maker: &mut Maker<'_>, block: &str, input: usize, path: Path) -> Made<Self> {
-        let mut made = |input: usize, line: Line| ConvNorm::make(maker, &format!("{block}.{}", line.0), input, line);
+    fn new(builder: &mut ParamBuilder<'_>, block: &str, input: usize, path: Path) -> InitResult<Self> {
+        let mut made = |input: usize, line: Line| ConvNorm::new(builder, &format!("{block}.{}", line.0), input, line);
         let (mut convs, mut width) = (Vec::new(), input);
         for line in path.convs {
             convs.push(made(width, line)?);
             width = line.1;
         }
-        let halves = path.halves.into_iter().map(|line| made(width, line)).collect::<Made<_>>()?;
+        let halves = path.halves.into_iter().map(|line| made(width, line)).collect::<InitResult<_>>()?;
         Ok(Self { pool: path.pool, convs, halves })
     }
 
@@ -274,20 +281,20 @@ const STEM: [(Line, bool); 5] = [
 
 impl Inception {
     /// A port's network.
-    pub fn make(maker: &mut Maker<'_>, port: Port) -> Made<Self> {
+    pub fn new(builder: &mut ParamBuilder<'_>, port: Port) -> InitResult<Self> {
         let (mut stem, mut width) = (Vec::new(), 3);
         for (line, _) in STEM {
-            stem.push(ConvNorm::make(maker, line.0, width, line)?);
+            stem.push(ConvNorm::new(builder, line.0, width, line)?);
             width = line.1;
         }
         let mut blocks = Vec::new();
         for (name, paths) in table(port) {
-            let make = |path| Branch::make(maker, name, width, path);
-            let block = paths.into_iter().map(make).collect::<Made<Vec<_>>>()?;
+            let make = |path| Branch::new(builder, name, width, path);
+            let block = paths.into_iter().map(make).collect::<InitResult<Vec<_>>>()?;
             width = block.iter().map(|branch| branch.outputs(width)).sum();
             blocks.push(block);
         }
-        let mut fc = maker.linear("fc", [port.classes(), width], [INIT, Init::Full(0.0)])?;
+        let mut fc = builder.linear("fc", [port.classes(), width], [INIT, Init::Full(0.0)])?;
         if port == Port::PytorchFid {
             fc.bias = None;
         }

@@ -1,4 +1,5 @@
-//! Which feature network a file of weights holds: told by names and shapes, before any array is read.
+//! Which feature network a file of weights holds: told by names and shapes, before any array is
+//! read.
 
 use std::collections::BTreeMap;
 
@@ -50,8 +51,8 @@ impl Layout {
     }
 }
 
-/// The two ports differ in their classes and in the second classifier, and must agree in both: other files with these names want
-/// their images scaled in other ways.
+/// The two ports differ in their classes and in the second classifier, and must agree in both:
+/// other files with these names want their images scaled in other ways.
 fn inception(shapes: &Shapes) -> Result<Layout, String> {
     let auxiliary = shapes.keys().any(|name| name.starts_with(AUXILIARY));
     let is =

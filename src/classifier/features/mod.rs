@@ -1,5 +1,6 @@
-//! What a network reads off images: its penultimate features, between which the FID, the KID and coverage measure distances, and its
-//! p(y|x), of which the inception score is made (BLC §2.3, App. A).
+//! What a network reads off images: its penultimate features, between which the FID, the KID and
+//! coverage measure distances, and its p(y|x), of which the inception score is made (BLC §2.3, App.
+//! A).
 //!
 //! | network | images as it reads them | d | log p(y\|x) |
 //! |---|---|---|---|
@@ -8,9 +9,10 @@
 //! | ResNet-18, ResNet-50 of torchvision | 224 × 224, ImageNet's means and standard deviations | 512, 2048 | its classes |
 //! | a classifier of ours | as it was trained | its own | its classes |
 //!
-//! Images are scaled as pytorch-fid scales them: the whole image, bilinearly, without smoothing where it shrinks. torch-fidelity and
-//! clean-fid resize otherwise, so their figures differ a little. No weights come with the program: a figure carries the name of the
-//! network and the hash of the file the user gave, and figures of different networks do not compare.
+//! Images are scaled as pytorch-fid scales them: the whole image, bilinearly, without smoothing
+//! where it shrinks. torch-fidelity and clean-fid resize otherwise, so their figures differ a
+//! little. No weights come with the program: a figure carries the name of the network and the hash
+//! of the file the user gave, and figures of different networks do not compare.
 
 mod inception;
 mod layout;
@@ -21,7 +23,8 @@ use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use self::inception::{FEATURES, Inception, SIDE};
 use self::layout::{AUXILIARY, Layout, Shapes};
-use super::maker::{Finished, Maker};
+use super::descriptor::Backbone;
+use super::init::{Finished, ParamBuilder};
 use super::spec::IMAGENET;
 use super::{Architecture, Classifier, ClassifierConfig, Pass, is_computed, resized};
 use crate::data::{ImageShape, sha256_of_file};
@@ -35,9 +38,10 @@ use crate::measure::log_softmax;
 
 /// Side to which torchvision's ResNets scale.
 const RESNET_SIDE: usize = 224;
-/// Pixels of a network's input that one pass may hold, on the CPU and elsewhere: 5 and 20 images for an Inception-v3. On the CPU it
-/// needs 0.3 GB beside its weights for those 5 (and 1.3 s an image on two busy cores); elsewhere every buffer stays below the
-/// 128 MiB that the least adapters allow.
+/// Pixels of a network's input that one pass may hold, on the CPU and elsewhere: 5 and 20 images
+/// for an Inception-v3. On the CPU it needs 0.3 GB beside its weights for those 5 (and 1.3 s an
+/// image on two busy cores); elsewhere every buffer stays below the 128 MiB that the least adapters
+/// allow.
 const PIXELS: [usize; 2] = [450_000, 1_800_000];
 
 /// What a network says of images.
@@ -95,8 +99,9 @@ pub struct FeatureNet {
 }
 
 impl FeatureNet {
-    /// Opens a file of weights, PyTorch's or safetensors; which network it holds is told by names and shapes, and a file that holds
-    /// none of those above is refused before its arrays are read. Reports bytes: the file is read twice, once for its hash.
+    /// Opens a file of weights, PyTorch's or safetensors; which network it holds is told by names
+    /// and shapes, and a file that holds none of those above is refused before its arrays are read.
+    /// Reports bytes: the file is read twice, once for its hash.
     ///
     /// # Errors
     /// Names the file, and what it holds and should hold; [`Error::Cancelled`].
@@ -127,7 +132,8 @@ impl FeatureNet {
         Self::build(layout, file, weights, device, precision).map_err(named)
     }
 
-    /// A classifier of ours, which must have been trained on images with values between 0 and 1, scaled no further.
+    /// A classifier of ours, which must have been trained on images with values between 0 and 1,
+    /// scaled no further.
     ///
     /// # Errors
     /// For a linear classifier, which has no features of its own.
@@ -160,9 +166,9 @@ impl FeatureNet {
         };
         let misfit = |cause: String| format!("weights do not fit {}: {cause}", layout.label());
         weights.0.retain(|name, _| !is_computed(name));
-        let mut maker = Maker::new(weights, None, device, precision);
-        let network = Network::Inception(Inception::make(&mut maker, port).map_err(misfit)?);
-        let Finished { left, .. } = maker.finish();
+        let mut builder = ParamBuilder::new(weights, None, device, precision);
+        let network = Network::Inception(Inception::new(&mut builder, port).map_err(misfit)?);
+        let Finished { left, .. } = builder.finish();
         if let Some(name) = left.0.keys().next() {
             return Err(misfit(format!("array '{name}' has no place in it")));
         }
@@ -175,7 +181,8 @@ impl FeatureNet {
         &self.name
     }
 
-    /// SHA-256 of the file of weights, lower-case hexadecimal; none for a network that came from no file.
+    /// SHA-256 of the file of weights, lower-case hexadecimal; none for a network that came from no
+    /// file.
     pub fn sha256(&self) -> Option<&str> {
         self.sha256.as_deref()
     }
@@ -204,13 +211,14 @@ impl FeatureNet {
         }
     }
 
-    /// Features and log p(y|x) of images [N, C, H, W] with values between 0 and 1 (others are taken as they are) and any sides;
-    /// one channel is repeated where the network reads three. `batch` images at a time, fewer where they would take too much
-    /// memory: an Inception-v3 reads at most 5 at a time on the CPU and 20 elsewhere. Reports images, before each batch and at the end.
+    /// Features and log p(y|x) of images [N, C, H, W] with values between 0 and 1 (others are taken
+    /// as they are) and any sides; one channel is repeated where the network reads three. `batch`
+    /// images at a time, fewer where they would take too much memory: an Inception-v3 reads at most
+    /// 5 at a time on the CPU and 20 elsewhere. Reports images, before each batch and at the end.
     ///
     /// # Errors
-    /// When the images have other channels than the network, are not whole, or give features that are not finite, with the number
-    /// of the image; when the device fails; [`Error::Cancelled`].
+    /// When the images have other channels than the network, are not whole, or give features that
+    /// are not finite, with the number of the image; when the device fails; [`Error::Cancelled`].
     pub fn embed(
         &self,
         images: &[f32],
@@ -280,8 +288,8 @@ impl FeatureNet {
 }
 
 impl Classifier {
-    /// What the last linear map reads of images [N, C, H, W], [N, d], and the logits [N, K]; `batch` at a time. The images are as
-    /// the classifier was trained.
+    /// What the last linear map reads of images [N, C, H, W], [N, d], and the logits [N, K];
+    /// `batch` at a time. The images are as the classifier was trained.
     ///
     /// # Errors
     /// For a linear classifier, whose last map reads the pixels themselves; when the device fails.

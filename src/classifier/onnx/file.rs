@@ -1,4 +1,5 @@
-//! An ONNX file as it lies on the disk: read, checked for what is missing, and described before anything is computed.
+//! An ONNX file as it lies on the disk: read, checked for what is missing, and described before
+//! anything is computed.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -70,7 +71,8 @@ pub struct Description {
     pub inputs: Vec<Port>,
     /// Outputs of the graph, in the order of the file.
     pub outputs: Vec<Port>,
-    /// Numbers in floating-point arrays of the file: the parameters, and running statistics where they are not folded away.
+    /// Numbers in floating-point arrays of the file: the parameters, and running statistics where
+    /// they are not folded away.
     pub parameters: u64,
     /// Nodes by operator, bodies of loops and conditions included.
     pub operators: BTreeMap<String, usize>,
@@ -171,7 +173,8 @@ fn external<'a>(array: &'a TensorProto, key: &str) -> Option<&'a str> {
 /// Reads a file, without the arrays that lie beside it.
 ///
 /// # Errors
-/// When it cannot be read, is no ONNX file, is damaged, or a file beside it is missing or too short.
+/// When it cannot be read, is no ONNX file, is damaged, or a file beside it is missing or too
+/// short.
 pub(super) fn read(path: &Path) -> Result<ModelProto> {
     let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
     let decoded = tract_onnx::onnx().proto_model_for_read(&mut file);
@@ -207,8 +210,9 @@ fn check(model: &ModelProto, path: &Path) -> Result<(), String> {
     check_data_files(&arrays(graph, &nodes), path)
 }
 
-/// What the windows of a node are described by, and the largest number there. No image has more rows, and the runtime walks through
-/// as many as a damaged file asks for; what is padded lies in memory, too, and no network pads by as much as it looks at.
+/// What the windows of a node are described by, and the largest number there. No image has more
+/// rows, and the runtime walks through as many as a damaged file asks for; what is padded lies in
+/// memory, too, and no network pads by as much as it looks at.
 const WINDOWS: [(&str, u64); 5] =
     [("kernel_shape", 1 << 16), ("strides", 1 << 16), ("dilations", 1 << 16), ("pads", 512), ("output_padding", 512)];
 

@@ -1,4 +1,5 @@
-//! Images on their way into a network: channels, size, scale, order of the axes and format of the numbers.
+//! Images on their way into a network: channels, size, scale, order of the axes and format of the
+//! numbers.
 
 use tract_onnx::prelude::{DatumType, Tensor, TractResult};
 
@@ -9,7 +10,8 @@ use super::resize::Bilinear;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 
-/// Numbers of one pass, at most: 1 GiB of float32. An extent that a damaged file makes up must not be asked of the memory.
+/// Numbers of one pass, at most: 1 GiB of float32. An extent that a damaged file makes up must not
+/// be asked of the memory.
 const LARGEST: usize = 1 << 28;
 
 impl Layout {
@@ -76,7 +78,8 @@ fn axes(port: &Port, images: Option<ImageShape>) -> Result<[Option<usize>; 4]> {
     }
 }
 
-/// Which of the axes holds the channels: that of the images' own number, else one of 1 or 3, else an open one.
+/// Which of the axes holds the channels: that of the images' own number, else one of 1 or 3, else
+/// an open one.
 fn layout(port: &Port, axes: [Option<usize>; 3], images: Option<ImageShape>) -> Result<Layout> {
     let rank = |layout: Layout| {
         let [channels, height, width] = layout.sorted(axes);
@@ -100,7 +103,8 @@ fn layout(port: &Port, axes: [Option<usize>; 3], images: Option<ImageShape>) -> 
 }
 
 impl Entry {
-    /// The entry of images of a shape, or of the network's own, into one of its inputs. `written` is the file's own normalisation.
+    /// The entry of images of a shape, or of the network's own, into one of its inputs. `written`
+    /// is the file's own normalisation.
     pub(super) fn new(
         port: &Port,
         images: Option<ImageShape>,
@@ -140,7 +144,8 @@ impl Entry {
         Ok(Self { images, network, layout, dtype, fixed: batch, normalisation, scales, resize })
     }
 
-    /// A pass of `batch` images from `x` [n, C, H, W], 0 < n ≤ batch; the last image is repeated to fill it.
+    /// A pass of `batch` images from `x` [n, C, H, W], 0 < n ≤ batch; the last image is repeated to
+    /// fill it.
     pub(super) fn tensor(&self, x: &[f32], batch: usize) -> TractResult<Tensor> {
         let (dims, pixels) = (self.network.dims(), self.network.height * self.network.width);
         let (from, plane) = (self.images.dims(), self.images.height * self.images.width);

@@ -1,11 +1,14 @@
 //! A user's own classifier, from an ONNX file, in pure Rust (tract).
 //!
-//! The file may come from any tool. What it takes and gives is found out and checked when it is opened, once:
+//! The file may come from any tool. What it takes and gives is found out and checked when it is
+//! opened, once:
 //!
-//! * **Images** enter as NCHW or NHWC, in float32, float64, float16 or bytes, and in one fixed size of batch or any. How they are
-//!   scaled is asked for or stands in the file's metadata ([`Normalisation`]); nothing is guessed.
-//! * **Scores** are the only output, or the one named. A last Softmax is left out, because its float32 result loses the small
-//!   probabilities; other outputs are probabilities if they look like it on every one of eight noise images, and logits if not.
+//! * **Images** enter as NCHW or NHWC, in float32, float64, float16 or bytes, and in one fixed size
+//!   of batch or any. How they are scaled is asked for or stands in the file's metadata
+//!   ([`Normalisation`]); nothing is guessed.
+//! * **Scores** are the only output, or the one named. A last Softmax is left out, because its
+//!   float32 result loses the small probabilities; other outputs are probabilities if they look
+//!   like it on every one of eight noise images, and logits if not.
 //! * **What cannot be run** is named: every missing operator with its nodes, not only the first.
 
 #[cfg(feature = "onnx")]

@@ -1,4 +1,5 @@
-//! What a network wants done to images before they enter: asked for by the user, or read from the file.
+//! What a network wants done to images before they enter: asked for by the user, or read from the
+//! file.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,11 +11,12 @@ use crate::error::{Error, Result};
 
 /// Key of a file's `metadata_props` that holds a normalisation as [`Normalisation`] is written.
 pub const KEY: &str = "bayescope.normalisation";
-/// Keys that hold the mean and the standard deviation of each channel instead: numbers between commas, in brackets or not.
+/// Keys that hold the mean and the standard deviation of each channel instead: numbers between
+/// commas, in brackets or not.
 pub const MEAN_AND_STD: [&str; 2] = ["mean", "std"];
 
-/// How images are scaled before they enter, said of pixels p between 0 and 1. World-space values are taken there first by the
-/// range of the world's pixels: p = (x − low)/(high − low).
+/// How images are scaled before they enter, said of pixels p between 0 and 1. World-space values
+/// are taken there first by the range of the world's pixels: p = (x − low)/(high − low).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Normalisation {
@@ -28,7 +30,8 @@ pub enum Normalisation {
     Bytes,
     /// (p − mean)/std with ImageNet's figures: `imagenet`.
     ImageNet,
-    /// (p − mean)/std, one number for each channel or one for all: `mean=0.5,0.5,0.5;std=0.2,0.2,0.2`.
+    /// (p − mean)/std, one number for each channel or one for all:
+    /// `mean=0.5,0.5,0.5;std=0.2,0.2,0.2`.
     MeanStd {
         /// Means of the channels.
         mean: Vec<f64>,
@@ -78,7 +81,8 @@ impl Normalisation {
         Ok(of(mean, "means")?.into_iter().zip(of(std, "standard deviations")?).map(scale).collect())
     }
 
-    /// The scale of each of the network's channels as x ↦ (x − shift)·factor in 32 bits, for worlds whose pixels lie in `range`.
+    /// The scale of each of the network's channels as x ↦ (x − shift)·factor in 32 bits, for worlds
+    /// whose pixels lie in `range`.
     ///
     /// # Errors
     /// When it has figures for another number of channels.

@@ -32,7 +32,8 @@ pub struct Unsupported {
 
 /// The reader of files, whose arrays may lie beside them.
 pub(super) fn reader() -> Onnx {
-    // Types and shapes noted along the way are of the exporter's example, and not always of the batch run here.
+    // Types and shapes noted along the way are of the exporter's example, and not always of the
+    // batch run here.
     Onnx { provider: Arc::new(FopenDataResolver), ..tract_onnx::onnx() }.with_ignore_value_info(true)
 }
 

@@ -1,9 +1,10 @@
 //! Nodes that tract 0.23 reads wrongly, written so that it reads them right.
 //!
-//! * It multiplies the bias of a Gemm by a β of float32, whatever the network computes in: half and double precision fail. Their
-//!   Gemms become the products and sums they stand for. Those with factors α or β stay as they are.
-//! * It fills a ConstantOfShape that names no value with zeros of float64 where ONNX says float32: Swin's masks fail, as the newer
-//!   of PyTorch's exporters writes them.
+//! * It multiplies the bias of a Gemm by a β of float32, whatever the network computes in: half and
+//!   double precision fail. Their Gemms become the products and sums they stand for. Those with
+//!   factors α or β stay as they are.
+//! * It fills a ConstantOfShape that names no value with zeros of float64 where ONNX says float32:
+//!   Swin's masks fail, as the newer of PyTorch's exporters writes them.
 
 use std::collections::HashSet;
 

@@ -27,7 +27,8 @@ pub(super) struct Rows {
     pub(super) classes: usize,
 }
 
-/// What the runtime says when it cannot: files are anyone's, and it panics at some that other tools would not have written.
+/// What the runtime says when it cannot: files are anyone's, and it panics at some that other tools
+/// would not have written.
 fn guarded<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
     match caught(work) {
         Ok(Ok(value)) => Ok(value),

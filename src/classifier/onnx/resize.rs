@@ -1,4 +1,5 @@
-//! Bilinear resampling, as `torch.nn.functional.interpolate(mode="bilinear", align_corners=False)` does it, without smoothing.
+//! Bilinear resampling, as `torch.nn.functional.interpolate(mode="bilinear", align_corners=False)`
+//! does it, without smoothing.
 
 /// Two neighbours of a position and the weight of the second.
 struct Tap {
@@ -21,7 +22,8 @@ impl Bilinear {
         Self { stride: from[1], rows: taps(from[0], to[0]), columns: taps(from[1], to[1]) }
     }
 
-    /// Resamples one channel; calls `put` with every position of the result, row by row, and its value.
+    /// Resamples one channel; calls `put` with every position of the result, row by row, and its
+    /// value.
     pub(super) fn apply(&self, plane: &[f32], mut put: impl FnMut(usize, f64)) {
         let mix = |a: f64, b: f64, weight: f64| a * (1.0 - weight) + b * weight;
         let at = |row: usize, column: usize| f64::from(plane[row * self.stride + column]);

@@ -18,11 +18,13 @@ fn last<'a>(graph: &'a GraphProto, output: &str) -> Option<&'a NodeProto> {
     }
 }
 
-/// The value to take instead of `output`, and what it means where the graph tells. The input of a last Softmax is taken: single
-/// precision rounds small probabilities to 0, and their logarithm is then lost.
+/// The value to take instead of `output`, and what it means where the graph tells. The input of a
+/// last Softmax is taken: single precision rounds small probabilities to 0, and their logarithm is
+/// then lost.
 ///
 /// # Errors
-/// When the classes are scored one by one (Sigmoid), and nobody said that these are logits or probabilities.
+/// When the classes are scored one by one (Sigmoid), and nobody said that these are logits or
+/// probabilities.
 pub(super) fn source(graph: &GraphProto, output: &str, said: Option<Scores>) -> Result<(String, Option<Scores>)> {
     let as_it_is = Ok((output.to_owned(), said));
     let Some(node) = last(graph, output) else { return as_it_is };

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::super::output::Output;
 use super::SamplingArgs;
 use crate::bayes::Method;
 use crate::units::Tau;
@@ -21,9 +22,8 @@ pub struct ProblemArgs {
     /// Seed of the random points.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// [`Method`] for clap.
@@ -144,9 +144,8 @@ pub struct CheckArgs {
     /// List what cannot be true of the figures of the two papers.
     #[arg(long, conflicts_with_all = ["classes", "prior", "aleatoric", "mutual_information", "bayes_error"])]
     pub papers: bool,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// `0.05`, `5%` or `5 %`.

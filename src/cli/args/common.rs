@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::super::output::Output;
 use crate::device::{DeviceChoice, Devices};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
@@ -33,9 +34,8 @@ pub struct Runs {
     /// Timed runs of each task.
     #[arg(long, default_value_t = 15)]
     pub runs: usize,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Where and how exactly to compute.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Compute;
+use super::super::output::Output;
+use super::{Compute, input_help};
 use crate::flow::preprocess::Dequantisation;
 
 /// Arguments of `evidence`.
@@ -12,8 +13,7 @@ use crate::flow::preprocess::Dequantisation;
 pub struct EvidenceArgs {
     /// Bundled name, oracle folder, or checkpoint file.
     pub oracle: String,
-    /// `.npz` with `x` in world space, image files, a folder, or an IDX or CIFAR file.
-    #[arg(required = true)]
+    #[arg(required = true, help = input_help())]
     pub input: Vec<PathBuf>,
     /// The class a the evidence speaks for: its name or number.
     #[arg(long = "for", value_name = "CLASS")]
@@ -32,7 +32,6 @@ pub struct EvidenceArgs {
     /// Draw every image beside its map: blue speaks for b, orange for a.
     #[arg(long, value_name = "FILE.png")]
     pub out: Option<PathBuf>,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

@@ -12,7 +12,8 @@ use crate::run::Share;
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// What to run: a TOML file, or the name of a spec that comes with the program (`bayescope plan` lists them).
+    /// What to run: a TOML file, or the name of a spec that comes with the program (`bayescope
+    /// plan` lists them).
     #[arg(required_unless_present = "plan", conflicts_with = "plan")]
     pub spec: Option<PathBuf>,
     /// Folder of the run. A run of the same spec in it goes on.
@@ -65,7 +66,8 @@ pub struct ShareArgs {
 /// Where the machine that computes has things at hand.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CopiesArgs {
-    /// Keep copies of the run's images in this folder, on a disk of the machine's own, and read them there.
+    /// Keep copies of the run's images in this folder, on a disk of the machine's own, and read
+    /// them there.
     #[arg(long, value_name = "DIR")]
     pub stage: Option<PathBuf>,
     /// Read the oracle here and not where the spec says; it must be the same one.
@@ -99,7 +101,8 @@ impl ShareArgs {
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
 pub struct PlanArgs {
-    /// A run folder, a spec file or the name of a spec; without one, the specs that come with the program are listed.
+    /// A run folder, a spec file or the name of a spec; without one, the specs that come with the
+    /// program are listed.
     pub what: Option<PathBuf>,
     /// Folder in which to lay down the plan of a spec.
     #[arg(long, value_name = "RUN")]
@@ -125,14 +128,16 @@ pub struct SummaryArgs {
     /// Print one line of comma-separated values a cell.
     #[arg(long)]
     pub csv: bool,
-    /// Write the run's figures (SVG, PNG, CSV) and tables (CSV, Markdown) into this folder, as far as its cells are finished.
+    /// Write the run's figures (SVG, PNG, CSV) and tables (CSV, Markdown) into this folder, as far
+    /// as its cells are finished.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["csv", "worst"])]
     pub figures: Option<PathBuf>,
-    /// List the test images on which this cell's classifier is farthest from the truth: their running numbers, KL(p‖q), p and
-    /// q. `bayescope plan RUN` lists the cells.
+    /// List the test images on which this cell's classifier is farthest from the truth: their
+    /// running numbers, KL(p‖q), p and q. `bayescope plan RUN` lists the cells.
     #[arg(long, value_name = "CELL_ID", conflicts_with = "csv")]
     pub worst: Option<String>,
-    /// List what this cell of active learning bought: its rounds, and the images whose labels it chose first.
+    /// List what this cell of active learning bought: its rounds, and the images whose labels it
+    /// chose first.
     #[arg(long, value_name = "CELL_ID", conflicts_with_all = ["csv", "worst"])]
     pub bought: Option<String>,
     /// Draw those images on a contact sheet, in the order in which they were bought.
@@ -164,7 +169,8 @@ pub struct SlurmArgs {
     /// Elements of the array; few and long ones if not given: as many as cells, at most 8.
     #[arg(long, value_name = "N")]
     pub tasks: Option<usize>,
-    /// Time of an element at a stretch; it goes on in another when it is over. The cluster's default if not given.
+    /// Time of an element at a stretch; it goes on in another when it is over. The cluster's
+    /// default if not given.
     #[arg(long, value_name = "HH:MM:SS")]
     pub time: Option<String>,
     /// Partition; the cluster's default if not given.
@@ -185,8 +191,8 @@ pub struct SlurmArgs {
     /// The program on the nodes; this one if not given.
     #[arg(long, value_name = "PATH")]
     pub bayescope: Option<PathBuf>,
-    /// Folder of a node's own disk for copies of what is read often; `none` for no copies. $SLURM_TMPDIR or $TMPDIR, where a
-    /// node has one, if not given.
+    /// Folder of a node's own disk for copies of what is read often; `none` for no copies.
+    /// $SLURM_TMPDIR or $TMPDIR, where a node has one, if not given.
     #[arg(long, value_name = "DIR|none")]
     pub stage: Option<PathBuf>,
     #[command(flatten)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::super::output::Output;
 use super::{Compute, WorldArgs};
 
 /// A job of many images or many classes.
@@ -57,7 +58,6 @@ pub struct WalkArgs {
     /// `.png` (contact sheet) or `.npz` (x, position, posterior, logp, aleatoric, log_px); the 50/50 point comes last.
     #[arg(long, value_name = "FILE.png|FILE.npz")]
     pub out: Option<PathBuf>,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

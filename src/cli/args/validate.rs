@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::super::output::Output;
 use super::{Compute, WorldArgs};
 
 /// Arguments of `oracle validate`.
@@ -44,7 +45,6 @@ pub struct ValidateArgs {
     /// Write a report into this folder: a page, figures, tables, nearest pairs, JSON. A validation that was stopped goes on there.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// Print one JSON document.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub output: Output,
 }

@@ -1,8 +1,9 @@
 //! The corpora that can be fetched, as data: where each file lies, how long it is, and its SHA-256.
 //!
-//! Sizes and SHA-256 are those that TensorFlow Datasets publishes (`tensorflow_datasets/url_checksums`). All sizes but EMNIST's are also
-//! those of the git-annex keys of `datasets-mila`, whose MD5 are torchvision's; EMNIST's sum also stands in other public code. The label
-//! files of MNIST and Fashion-MNIST were hashed again from copies, and agree.
+//! Sizes and SHA-256 are published by TensorFlow Datasets (`tensorflow_datasets/url_checksums`).
+//! Except for EMNIST, the git-annex keys of `datasets-mila` state the same sizes, and their MD5 are
+//! torchvision's. EMNIST's sum also stands in other public code. The label files of MNIST and
+//! Fashion-MNIST were hashed again from copies and agree.
 
 /// A corpus that can be fetched by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +34,7 @@ impl Corpus {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Whether a name, in upper or lower case, with `-`, `_` or blanks or none, means this corpus.
+    /// Returns whether a name, in any case and with any separators, means this corpus.
     pub fn answers_to(&self, name: &str) -> bool {
         let plain = |text: &str| -> String {
             text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
@@ -82,22 +83,31 @@ pub fn catalogue() -> &'static [Corpus] {
     &CATALOGUE
 }
 
-const DIGITS: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-const BYCLASS: [&str; 62] = [
+/// Digits, capitals, small letters.
+const BYCLASS: &[&str] = &[
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M",
     "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z", "a", "b", "c", "d", "e", "f", "g", "h", "i", "j",
     "k", "l", "m", "n", "o", "p", "q", "r", "s", "t", "u", "v", "w", "x", "y", "z",
 ];
 /// Letters whose two cases look alike are one class, under the capital's name.
-const BYMERGE: [&str; 47] = [
+const BYMERGE: &[&str] = &[
     "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M",
     "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W", "X", "Y", "Z", "a", "b", "d", "e", "f", "g", "h", "n", "q", "r",
     "t",
 ];
-const LETTERS: [&str; 26] = [
-    "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S", "T", "U", "V", "W",
-    "X", "Y", "Z",
-];
+const DIGITS: &[&str] = BYCLASS.split_at(10).0;
+const LETTERS: &[&str] = BYCLASS.split_at(10).1.split_at(26).0;
+
+/// The four files of MNIST and its successors: training images and labels, test images and labels.
+const fn idx_files(bytes: [u64; 4], sha256: [&'static str; 4]) -> [Source; 4] {
+    let [a, b, c, d] = sha256;
+    [
+        Source { file: "train-images-idx3-ubyte.gz", bytes: bytes[0], sha256: a },
+        Source { file: "train-labels-idx1-ubyte.gz", bytes: bytes[1], sha256: b },
+        Source { file: "t10k-images-idx3-ubyte.gz", bytes: bytes[2], sha256: c },
+        Source { file: "t10k-labels-idx1-ubyte.gz", bytes: bytes[3], sha256: d },
+    ]
+}
 
 const EMNIST: &[Source] = &[Source {
     file: "gzip.zip",
@@ -146,30 +156,17 @@ static CATALOGUE: [Corpus; 12] = [
             "https://ossci-datasets.s3.amazonaws.com/mnist/",
             "https://storage.googleapis.com/cvdf-datasets/mnist/",
         ],
-        files: &[
-            Source {
-                file: "train-images-idx3-ubyte.gz",
-                bytes: 9_912_422,
-                sha256: "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
-            },
-            Source {
-                file: "train-labels-idx1-ubyte.gz",
-                bytes: 28_881,
-                sha256: "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
-            },
-            Source {
-                file: "t10k-images-idx3-ubyte.gz",
-                bytes: 1_648_877,
-                sha256: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
-            },
-            Source {
-                file: "t10k-labels-idx1-ubyte.gz",
-                bytes: 4_542,
-                sha256: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
-            },
-        ],
+        files: &idx_files(
+            [9_912_422, 28_881, 1_648_877, 4_542],
+            [
+                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+                "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+            ],
+        ),
         layout: Layout::Idx,
-        classes: &DIGITS,
+        classes: DIGITS,
     },
     Corpus {
         name: "fashion-mnist",
@@ -183,28 +180,15 @@ static CATALOGUE: [Corpus; 12] = [
             "https://storage.googleapis.com/tensorflow/tf-keras-datasets/",
             "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
         ],
-        files: &[
-            Source {
-                file: "train-images-idx3-ubyte.gz",
-                bytes: 26_421_880,
-                sha256: "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-            },
-            Source {
-                file: "train-labels-idx1-ubyte.gz",
-                bytes: 29_515,
-                sha256: "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-            },
-            Source {
-                file: "t10k-images-idx3-ubyte.gz",
-                bytes: 4_422_102,
-                sha256: "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-            },
-            Source {
-                file: "t10k-labels-idx1-ubyte.gz",
-                bytes: 5_148,
-                sha256: "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-            },
-        ],
+        files: &idx_files(
+            [26_421_880, 29_515, 4_422_102, 5_148],
+            [
+                "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+                "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+                "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+                "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+            ],
+        ),
         layout: Layout::Idx,
         classes: &[
             "T-shirt/top",
@@ -231,28 +215,15 @@ static CATALOGUE: [Corpus; 12] = [
             "http://codh.rois.ac.jp/kmnist/dataset/kmnist/",
             "https://storage.googleapis.com/s4tf-hosted-binaries/datasets/KMNIST/",
         ],
-        files: &[
-            Source {
-                file: "train-images-idx3-ubyte.gz",
-                bytes: 18_165_135,
-                sha256: "51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4",
-            },
-            Source {
-                file: "train-labels-idx1-ubyte.gz",
-                bytes: 29_497,
-                sha256: "e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17",
-            },
-            Source {
-                file: "t10k-images-idx3-ubyte.gz",
-                bytes: 3_041_136,
-                sha256: "edd7a857845ad6bb1d0ba43fe7e794d164fe2dce499a1694695a792adfac43c5",
-            },
-            Source {
-                file: "t10k-labels-idx1-ubyte.gz",
-                bytes: 5_120,
-                sha256: "20bb9a0ef54c7db3efc55a92eef5582c109615df22683c380526788f98e42a1c",
-            },
-        ],
+        files: &idx_files(
+            [18_165_135, 29_497, 3_041_136, 5_120],
+            [
+                "51467d22d8cc72929e2a028a0428f2086b092bb31cfb79c69cc0a90ce135fde4",
+                "e38f9ebcd0f3ebcdec7fc8eabdcdaef93bb0df8ea12bee65224341c8183d8e17",
+                "edd7a857845ad6bb1d0ba43fe7e794d164fe2dce499a1694695a792adfac43c5",
+                "20bb9a0ef54c7db3efc55a92eef5582c109615df22683c380526788f98e42a1c",
+            ],
+        ),
         layout: Layout::Idx,
         classes: &["o", "ki", "su", "tsu", "na", "ha", "ma", "ya", "re", "wo"],
     },
@@ -261,7 +232,7 @@ static CATALOGUE: [Corpus; 12] = [
         "balanced",
         &["emnist"],
         "131,600 digits and letters, 28×28 grey, 47 classes of one size",
-        &BYMERGE,
+        BYMERGE,
         0,
     ),
     emnist(
@@ -269,7 +240,7 @@ static CATALOGUE: [Corpus; 12] = [
         "byclass",
         &[],
         "814,255 digits and letters, 28×28 grey, 62 classes as they occur",
-        &BYCLASS,
+        BYCLASS,
         0,
     ),
     emnist(
@@ -277,7 +248,7 @@ static CATALOGUE: [Corpus; 12] = [
         "bymerge",
         &[],
         "814,255 digits and letters, 28×28 grey, 47 classes as they occur",
-        &BYMERGE,
+        BYMERGE,
         0,
     ),
     emnist(
@@ -285,16 +256,16 @@ static CATALOGUE: [Corpus; 12] = [
         "letters",
         &[],
         "145,600 letters, capitals and small ones together, 28×28 grey, 26 classes",
-        &LETTERS,
+        LETTERS,
         1,
     ),
-    emnist("emnist-digits", "digits", &[], "280,000 handwritten digits, 28×28 grey, 10 classes", &DIGITS, 0),
+    emnist("emnist-digits", "digits", &[], "280,000 handwritten digits, 28×28 grey, 10 classes", DIGITS, 0),
     emnist(
         "emnist-mnist",
         "mnist",
         &[],
         "70,000 handwritten digits in the sizes of MNIST, 28×28 grey, 10 classes",
-        &DIGITS,
+        DIGITS,
         0,
     ),
     Corpus {

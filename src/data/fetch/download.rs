@@ -1,4 +1,4 @@
-//! One file: mirrors in turn, resumed where a part of it is there, and given its name only when its checksum fits.
+//! Downloads one file: tries mirrors in turn, resumes a part, and checks it before it is named.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -55,11 +55,8 @@ pub(super) struct Download<'a> {
 }
 
 impl Download<'_> {
-    /// Downloads the file unless it is there, whole and with the right checksum. Returns where it is, and the bytes that came over
-    /// the network.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`], the disk's errors, or what every mirror answered. The part that came stays for the next time.
+    /// Downloads the file unless it is there with the right checksum. Returns its path and the
+    /// bytes that came over the network.
     pub fn run(&self, events: &mut dyn Events<FetchEvent>) -> Result<(PathBuf, u64)> {
         let target = self.folder.join(self.source.file);
         if self.is_there(&target, events)? {
@@ -95,7 +92,7 @@ impl Download<'_> {
         Err(self.nobody_has_it(&target, &part, &failed))
     }
 
-    /// Whether the file is there and right; a wrong one is taken away.
+    /// Returns whether the file is there and right; a wrong one is taken away.
     fn is_there(&self, target: &Path, events: &mut dyn Events<FetchEvent>) -> Result<bool> {
         if !target.is_file() {
             return Ok(false);
@@ -114,7 +111,7 @@ impl Download<'_> {
     }
 
     fn nobody_has_it(&self, target: &Path, part: &Part, failed: &[(Mirror, String)]) -> Error {
-        // A mirror that was asked twice says what it said last.
+        // Of a mirror that was asked twice only the last answer is reported.
         let mut said: Vec<String> = Vec::new();
         for (i, (mirror, cause)) in failed.iter().enumerate() {
             if !failed[i + 1..].iter().any(|(later, _)| later == mirror) {
@@ -135,7 +132,7 @@ impl Download<'_> {
         )
     }
 
-    /// The next piece; `tick` hears of every moment without one.
+    /// Waits for the next piece, and calls `tick` while there is none.
     fn wait(&self, pieces: &Receiver<Piece>, mut tick: impl FnMut() -> Result<()>) -> Result<Piece, Stop> {
         let patience = self.network.patience;
         let since = Instant::now();
@@ -143,7 +140,7 @@ impl Download<'_> {
             match pieces.recv_timeout(TICK) {
                 Ok(piece) => return Ok(piece),
                 Err(RecvTimeoutError::Disconnected) => return Err(passing("the connection broke off")),
-                // Finding the server and connecting to it have their own time before the first bytes.
+                // Resolving and connecting have their own time before the first bytes.
                 Err(RecvTimeoutError::Timeout) if since.elapsed() > 2 * patience.connect + patience.idle => {
                     return Err(passing(format!("nothing came for {} s", since.elapsed().as_secs())));
                 }
@@ -152,7 +149,7 @@ impl Download<'_> {
         }
     }
 
-    /// Whether what an answer announces continues the part, or begins it anew.
+    /// Returns whether what an answer announces continues the part, or begins it anew.
     fn accept(&self, head: Head, part: &mut Part) -> Result<(), Stop> {
         match head.status {
             200 | 206 => {}

@@ -1,7 +1,7 @@
-//! EMNIST (Cohen, Afshar, Tapson & van Schaik 2017, arXiv:1702.05373): one zip of gzipped IDX files for six splits.
+//! EMNIST (Cohen et al. 2017, arXiv:1702.05373): one zip of gzipped IDX files for six splits.
 //!
-//! Its images are stored column by column, so that readers of MNIST see them mirrored at the diagonal; they are written upright here.
-//! Labels of the split `letters` count from 1; they are written from 0.
+//! Its images are stored column by column, so readers of MNIST see them transposed; they are
+//! written upright here. Labels of the split `letters` count from 1; they are written from 0.
 
 use std::borrow::Cow;
 use std::io::{BufReader, Read, Write};
@@ -13,20 +13,17 @@ use flate2::write::GzEncoder;
 use zip::ZipArchive;
 
 use super::FetchEvent;
-use super::unpack::stage;
 use crate::data::source::open_regular;
+use crate::data::write_whole;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-/// Images between two looks at whether to stop.
+/// Images between two checks for cancellation.
 const EVERY: u64 = 1000;
 /// Largest image that is read, in pixels; EMNIST's have 784.
 const MAX_PIXELS: usize = 1 << 20;
 
 /// Writes the four files of a split under the names of MNIST's.
-///
-/// # Errors
-/// [`Error::Cancelled`], the system's, or what is wrong with the archive.
 pub(super) fn unpack(
     archive: &Path,
     split: &str,
@@ -46,7 +43,7 @@ pub(super) fn unpack(
             let name = name.ok_or_else(|| Error::file(archive, format!("holds no {entry}")))?;
             let reader = zip.by_name(&name).map_err(|e| Error::file(archive, format!("{entry}: {e}")))?;
             let mut piece = Converted { archive, entry: &entry, reader: MultiGzDecoder::new(reader) };
-            stage(&path, |out| {
+            write_whole(&path, |out| {
                 let mut out = GzEncoder::new(out, Compression::fast());
                 match kind {
                     "images" => piece.images(&mut out, &path, events),

@@ -1,4 +1,4 @@
-//! What is told while a corpus is fetched, and what came of it.
+//! Events and result of a fetch.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,7 @@ impl std::fmt::Display for Mirror {
     }
 }
 
-/// What happens while a corpus is fetched. Events come at least ten times a second while a server is waited for, so that a stop is
-/// heard at any moment.
+/// Progress of a fetch. While a server is waited for, events come ten times a second or more.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case", tag = "event")]
 pub enum FetchEvent {

@@ -1,5 +1,6 @@
-//! As much of MATLAB's MAT-file format, version 5, as numeric arrays need (MathWorks, *MAT-File Format*, chapter 1): little-endian
-//! files, compressed or not. Values are streamed; memory holds one array's description.
+//! The part of MATLAB's MAT-file format, version 5, that numeric arrays need (MathWorks, *MAT-File
+//! Format*, chapter 1): little-endian files, compressed or not. Values are streamed; memory holds
+//! one array's description.
 
 use std::io::{self, Read};
 
@@ -28,9 +29,6 @@ pub(super) struct Matrix<'a> {
 }
 
 /// Reads the arrays of a file one after the other.
-///
-/// # Errors
-/// A sentence: no MAT-file, cut short, of a kind that is not read, or `each`'s.
 pub(super) fn read<E: From<String>>(
     mut file: impl Read,
     mut each: impl FnMut(Matrix<'_>) -> Result<(), E>,
@@ -96,23 +94,17 @@ impl Matrix<'_> {
         self.dims.iter().try_fold(1usize, |all, &dim| all.checked_mul(dim))
     }
 
-    /// Whether the values are bytes 0..=255, one each.
+    /// Returns whether the values are bytes 0..=255, one each.
     pub fn is_bytes(&self) -> bool {
         self.kind == UINT8 && self.len().map(|len| len as u64) == Some(self.values.limit())
     }
 
     /// The next bytes of an array of bytes.
-    ///
-    /// # Errors
-    /// A sentence when the file ends before.
     pub fn bytes(&mut self, into: &mut [u8]) -> Result<(), String> {
         self.values.read_exact(into).map_err(said)
     }
 
     /// All values, as whole numbers.
-    ///
-    /// # Errors
-    /// A sentence: cut short, a fraction, or a type that holds no whole numbers.
     pub fn integers(mut self) -> Result<Vec<i64>, String> {
         let mut bytes = Vec::new();
         self.values.read_to_end(&mut bytes).map_err(said)?;

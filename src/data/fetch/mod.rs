@@ -1,8 +1,8 @@
-//! Corpora by name: downloaded, verified, unpacked into a folder that [`super::open_dataset`] opens, with class names.
+//! Corpora by name: downloaded, verified and unpacked for [`super::open_dataset`].
 //!
-//! `OUT/NAME/` holds the corpus and `fetched.json`, which is written last and tells what belongs to it, with checksums;
-//! `OUT/downloads/` holds what is still on its way, and EMNIST's archive, from which six corpora are cut. Nothing here uses
-//! the network but [`fetch`] and [`fetch_corpus`].
+//! `OUT/NAME/` holds the corpus and `fetched.json`, which is written last and lists its files with
+//! checksums. `OUT/downloads/` holds unfinished downloads, and EMNIST's archive, from which six
+//! corpora are cut. Only [`fetch`] and [`fetch_corpus`] use the network.
 
 mod catalogue;
 mod download;
@@ -25,7 +25,7 @@ use record::Record;
 use wire::Network;
 pub use wire::Patience;
 
-use super::alone;
+use super::lock_file;
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -48,19 +48,18 @@ pub fn corpus(name: &str) -> Result<&'static Corpus> {
     })
 }
 
-/// Whether a folder says that a corpus was fetched into it. Its files are not looked at: [`fetch`] does that.
+/// Returns whether a corpus was fetched into a folder. Does not check its files: [`fetch`] does.
 pub fn is_fetched(folder: &Path) -> bool {
     folder.join(record::NAME).is_file()
 }
 
 /// Fetches a corpus of the catalogue by name into `out/NAME`.
 ///
-/// What is there and right is not fetched again; what came of a file before a stop or a fault is kept, and the next call goes on
-/// from there.
+/// Valid files are not fetched again. An interrupted file is kept and continued.
 ///
 /// # Errors
-/// An unknown name; [`Error::Cancelled`]; what all mirrors answered; a full or read-only disk; a folder of that name that holds
-/// something else; another process that fetches into `out`.
+/// An unknown name; [`Error::Cancelled`]; the answers of all mirrors; a full or read-only disk; a
+/// folder of that name with other content; another process that fetches into `out`.
 pub fn fetch(name: &str, out: &Path, events: &mut dyn Events<FetchEvent>) -> Result<Fetched> {
     fetch_corpus(corpus(name)?, out, Patience::default(), events)
 }
@@ -77,7 +76,8 @@ pub fn fetch_corpus(
 ) -> Result<Fetched> {
     let downloads = out.join(DOWNLOADS);
     std::fs::create_dir_all(&downloads).map_err(|e| Error::io(&downloads, e))?;
-    let _lock = alone(&downloads.join(LOCK), "another process is fetching into this folder: wait until it is done")?;
+    let _lock =
+        lock_file(&downloads.join(LOCK), "another process is fetching into this folder: wait until it is done")?;
     let folder = out.join(corpus.name);
     if let Some(record) = Record::of_whole(&folder, corpus, events)? {
         return Ok(record.fetched(corpus, folder, 0, Vec::new()));
@@ -97,7 +97,7 @@ pub fn fetch_corpus(
     Ok(record.fetched(corpus, folder, downloaded, archives))
 }
 
-/// Takes away the downloads of a corpus that is whole without them; what cannot go is returned.
+/// Removes the downloads of a complete corpus. Returns the files that could not be removed.
 fn clear(downloads: &Path, sources: &[PathBuf]) -> Vec<PathBuf> {
     let stay = |path: &&PathBuf| path.exists() && std::fs::remove_file(path).is_err();
     let left = sources.iter().filter(stay).cloned().collect();

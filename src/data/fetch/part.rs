@@ -1,5 +1,6 @@
-//! A download that is not yet whole: `NAME.part`, kept for resuming, and the hash of what it holds so far. No [`Store`](crate::data::Store):
-//! the bytes come in order, and a mirror is asked for the rest by their number.
+//! An unfinished download `NAME.part`, kept for resuming, and the hash of its bytes. No
+//! [`Store`](crate::data::Store): bytes come in order, and a mirror is asked for the rest by
+//! offset.
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -20,10 +21,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens or creates the part of `target`. `watch` hears how many bytes of what is there were read, and may stop that.
-    ///
-    /// # Errors
-    /// The system's, and `watch`'s.
+    /// Opens or creates the part of `target`. `watch` gets the existing bytes read so far.
     pub fn open(target: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<Self> {
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(".part");
@@ -41,9 +39,6 @@ impl Part {
     }
 
     /// Appends.
-    ///
-    /// # Errors
-    /// The system's: full disk, and the like. What was written before stays.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(error) = self.file.write_all(bytes) {
             // What did get written of these bytes is not in the hash.
@@ -56,9 +51,6 @@ impl Part {
     }
 
     /// Starts again with nothing.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn restart(&mut self) -> Result<()> {
         self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(|e| Error::io(&self.path, e))?;
         self.hash = Sha256::new();
@@ -72,9 +64,6 @@ impl Part {
     }
 
     /// Gives the part its name, durably.
-    ///
-    /// # Errors
-    /// The system's.
     pub fn finish(self, target: &Path) -> Result<()> {
         self.file.sync_all().map_err(|e| Error::io(&self.path, e))?;
         std::fs::rename(&self.path, target).map_err(|e| Error::io(target, e))

@@ -1,4 +1,4 @@
-//! `fetched.json`: what belongs to a fetched corpus. It is written last, so where it is, the corpus was whole.
+//! `fetched.json`: the files of a fetched corpus. It is written last: with it, all is complete.
 
 use std::path::{Path, PathBuf};
 
@@ -44,10 +44,7 @@ impl Record {
         }
     }
 
-    /// The record of a folder whose files are all there and right; `None` where something is missing or damaged.
-    ///
-    /// # Errors
-    /// When the folder holds something that was not fetched; [`Error::Cancelled`].
+    /// Returns the record of a complete, undamaged folder, else `None`.
     pub fn of_whole(folder: &Path, corpus: &Corpus, events: &mut dyn Events<FetchEvent>) -> Result<Option<Self>> {
         let path = folder.join(NAME);
         let Ok(text) = read_bytes(&path) else {

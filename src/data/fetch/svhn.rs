@@ -1,5 +1,5 @@
-//! SVHN's cropped digits (Netzer et al. 2011): `X` uint8 [32, 32, 3, N] and `y` [N, 1] of a MATLAB file, as an npz of `x` [N, 3, 32, 32]
-//! and `y` [N]. Images go one by one from file to file.
+//! Converts SVHN's cropped digits (Netzer et al. 2011): `X` uint8 [32, 32, 3, N] and `y` [N, 1] of
+//! a MATLAB file become `x` [N, 3, 32, 32] and `y` [N] of an npz, one image at a time.
 //!
 //! The digit 0 has label 10 there, and gets label 0, as everywhere else.
 
@@ -11,13 +11,13 @@ use zip::ZipWriter;
 use super::FetchEvent;
 use super::emnist::transpose;
 use super::mat::{self, Matrix};
-use super::unpack::stage;
 use crate::data::source::open_regular;
 use crate::data::world::{Zip, start_array, write_values};
+use crate::data::write::{Present, place_file};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-/// Images between two looks at whether to stop.
+/// Images between two checks for cancellation.
 const EVERY: usize = 1000;
 
 /// What ends the reading of the MATLAB file.
@@ -34,12 +34,9 @@ impl From<String> for Stop {
 }
 
 /// Writes the npz of one MATLAB file.
-///
-/// # Errors
-/// [`Error::Cancelled`], the system's, or what is wrong with the file.
 pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let file = open_regular(from).map_err(|e| Error::io(from, e))?;
-    stage(to, |out| {
+    place_file(to, Present::Replaced, |out| {
         let mut zip = ZipWriter::new(out);
         let (mut images, mut labels) = (None, None);
         let read = mat::read(BufReader::new(file), |matrix| match matrix.name.as_str() {
@@ -70,7 +67,7 @@ pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent
     })
 }
 
-/// Writes array `x`; how many images there were.
+/// Writes array `x`. Returns the number of images.
 fn write_images(
     mut matrix: Matrix<'_>,
     zip: &mut Zip<'_, '_>,

@@ -1,5 +1,5 @@
-//! From downloads to a folder that the readers open. Everything is written beside the downloads first and appears under its name
-//! when it is complete.
+//! Unpacks downloads into a folder that the readers open. Everything is written beside the
+//! downloads first and renamed when it is complete.
 
 use std::fs;
 use std::io::{self, BufReader, Read, Write};
@@ -10,18 +10,14 @@ use flate2::read::GzDecoder;
 use super::record::{Entry, Record};
 use super::{Corpus, FetchEvent, Layout, emnist, svhn};
 use crate::data::source::open_regular;
-use crate::data::write::{Out, replace_file};
-use crate::data::{names, write_atomically};
+use crate::data::{names, write_atomically, write_whole};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
-/// Bytes copied between two looks at whether to stop.
+/// Bytes copied between two checks for cancellation.
 const CHUNK: u64 = 1 << 20;
 
 /// Unpacks a corpus into `folder`.
-///
-/// # Errors
-/// [`Error::Cancelled`], the system's, or a download that is not what its checksum promised.
 pub(super) fn unpack(
     corpus: &Corpus,
     downloads: &Path,
@@ -88,7 +84,7 @@ fn entries(staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<Vec<En
     Ok(found)
 }
 
-/// Gives the complete folder its name; where an old one is to be mended, its files are replaced one by one.
+/// Renames the complete folder; the files of an existing folder are replaced one by one.
 fn place(staging: &Path, folder: &Path) -> Result<()> {
     // Only an empty one goes.
     let _ = fs::remove_dir(folder);
@@ -102,7 +98,7 @@ fn place(staging: &Path, folder: &Path) -> Result<()> {
     fs::remove_dir(staging).map_err(|e| Error::io(staging, e))
 }
 
-/// Takes the files of these names out of a gzipped tar archive, wherever in it they lie. No path of the archive is ever written to.
+/// Extracts files by name from a gzipped tar archive. No path of the archive is written to.
 fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let damaged = |e: io::Error| Error::file(archive, format!("is no whole archive (.tar.gz): {e}"));
     let file = open_regular(archive).map_err(|e| Error::io(archive, e))?;
@@ -118,7 +114,7 @@ fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Even
         };
         missing.swap_remove(at);
         let (total, to) = (entry.size(), staging.join(name));
-        stage(&to, |out| {
+        write_whole(&to, |out| {
             copy(&mut entry, out, (archive, &to), |done| {
                 events.report(FetchEvent::Unpacking { file: name.to_owned(), done, total })
             })
@@ -130,7 +126,7 @@ fn untar(archive: &Path, members: &[&str], staging: &Path, events: &mut dyn Even
     }
 }
 
-/// Copies to the end; `paths`: what is read and what is written, for messages.
+/// Copies to the end; `paths` are source and target, for messages.
 fn copy(
     from: &mut dyn Read,
     to: &mut dyn Write,
@@ -148,24 +144,5 @@ fn copy(
         to.write_all(&buffer).map_err(|e| Error::io(paths.1, e))?;
         done += read as u64;
         watch(done)?;
-    }
-}
-
-/// Writes a file whole, by a function with errors of ours.
-pub(super) fn stage(path: &Path, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
-    let mut stopped = None;
-    let written = replace_file(path, |out| {
-        fill(out).map_err(|error| {
-            stopped = Some(error);
-            io::Error::other("stopped")
-        })
-    });
-    match (stopped, written) {
-        // The disk's own word is the better one.
-        (Some(Error::Io { .. }), Err(error @ Error::Io { .. })) if !error.to_string().ends_with("stopped") => {
-            Err(error)
-        }
-        (Some(error), _) => Err(error),
-        (None, written) => written,
     }
 }

@@ -1,8 +1,8 @@
 //! The network: one request on a thread of its own, whose answer comes in pieces.
 //!
-//! A name server, a connection or a read may hang for as long as the system likes. The thread waits for them, the caller waits for
-//! the thread, and only so long as it wants: whoever drops the receiver has cancelled, and the thread ends with its next piece or
-//! its next timeout. It touches no file.
+//! A name lookup, a connection or a read may hang. The thread waits for them; the caller waits for
+//! the thread as long as it wants. Dropping the receiver cancels: the thread ends with its next
+//! piece or timeout. It touches no file.
 
 use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -66,8 +66,8 @@ pub(super) struct Network {
 }
 
 impl Network {
-    /// Certificates are Mozilla's (compiled in), or those of the file that `SSL_CERT_FILE` names, as companies' proxies need.
-    /// Proxies are those of `ALL_PROXY`, `HTTPS_PROXY` and `HTTP_PROXY`, less `NO_PROXY`.
+    /// Certificates are Mozilla's (compiled in), or those of the file in `SSL_CERT_FILE`. Proxies
+    /// come from `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
     ///
     /// # Errors
     /// When `SSL_CERT_FILE` names a file that cannot be read or holds no certificate.
@@ -79,7 +79,7 @@ impl Network {
         let agent = Agent::config_builder()
             .tls_config(tls.build())
             .user_agent(concat!("bayescope/", env!("CARGO_PKG_VERSION")))
-            // A status is an answer like another; it decides what is tried next.
+            // A status is an answer too; it decides what is tried next.
             .http_status_as_error(false)
             .timeout_resolve(Some(patience.connect))
             .timeout_connect(Some(patience.connect))
@@ -100,7 +100,7 @@ impl Network {
         let (agent, url) = (self.agent.clone(), url.to_owned());
         std::thread::Builder::new().name("fetch".into()).spawn(move || {
             let last = answer(&agent, &url, from, &sender).unwrap_or_else(Piece::Failed);
-            // An error here says that nobody listens any more.
+            // An error here means that the receiver is gone.
             let _ = sender.send(last);
         })?;
         Ok(receiver)
@@ -114,15 +114,13 @@ fn certificates(path: &std::path::Path) -> Result<RootCerts> {
         .filter_map(|item| if let Ok(PemItem::Certificate(certificate)) = item { Some(certificate) } else { None })
         .collect();
     if found.is_empty() {
-        return Err(Error::file(
-            path,
-            format!("holds no certificate ({CERTIFICATES} names it; unset that for Mozilla's)"),
-        ));
+        let cause = format!("holds no certificate ({CERTIFICATES} names it; unset that for Mozilla's)");
+        return Err(Error::file(path, cause));
     }
     Ok(RootCerts::from(found))
 }
 
-/// Carries out one request; the last piece, or what went wrong.
+/// Runs one request. Returns the last piece, or the cause of the failure.
 fn answer(agent: &Agent, url: &str, from: u64, to: &SyncSender<Piece>) -> Result<Piece, String> {
     let mut request = agent.get(url);
     if from > 0 {

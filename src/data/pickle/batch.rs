@@ -1,5 +1,6 @@
-//! Batches of images as Python pickles them: the dictionaries of CIFAR and downsampled ImageNet, with lists, texts, whole numbers and
-//! NumPy arrays, in protocols 2 to 5. The bytes of arrays stay in the file; where they lie is remembered.
+//! Pickled batches of images: the dictionaries of CIFAR and downsampled ImageNet, with lists,
+//! texts, whole numbers and NumPy arrays, in protocols 2 to 5. The bytes of arrays stay in the
+//! file; their offsets are kept.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -180,9 +181,6 @@ pub(in crate::data) struct Batch {
 
 impl Batch {
     /// Reads the structure of a pickled dictionary.
-    ///
-    /// # Errors
-    /// Names the file and what is wrong: cut short, no pickle of protocol 2 to 5, the code that it wants to run.
     pub fn open(path: &Path) -> Result<Self> {
         let bad = |cause: String| Error::file(path, cause);
         if !is_pickle(&head(path, 2)?) {
@@ -203,7 +201,7 @@ impl Batch {
         pairs.iter().rfind(|(key, _)| named(*key)).map(|(_, value)| &self.objects[*value])
     }
 
-    /// Whether there is something of that name.
+    /// Returns whether there is something of that name.
     pub fn holds(&self, name: &str) -> bool {
         self.entry(name).is_some()
     }
@@ -213,9 +211,6 @@ impl Batch {
     }
 
     /// The texts of a list.
-    ///
-    /// # Errors
-    /// When it is missing or no list of texts.
     pub fn texts(&self, name: &str) -> Result<Vec<String>> {
         let text = |&id: &Id| held(&self.objects[id]).map(|text| String::from_utf8_lossy(text).into_owned());
         match self.entry(name) {
@@ -226,9 +221,6 @@ impl Batch {
     }
 
     /// The whole numbers of a list or array.
-    ///
-    /// # Errors
-    /// When it is missing, or something else.
     pub fn integers(&mut self, name: &str) -> Result<Vec<i64>> {
         let int = |&id: &Id| if let Node::Int(value) = self.objects[id] { Some(value) } else { None };
         let array = match self.entry(name) {
@@ -247,9 +239,6 @@ impl Batch {
     }
 
     /// Rows and columns of an array of bytes, whose values are appended to `into`.
-    ///
-    /// # Errors
-    /// When it is missing, or another kind of array.
     pub fn rows(&mut self, name: &str, into: &mut Vec<u8>) -> Result<(usize, usize)> {
         let Some(Node::Made(Made::Array(array))) = self.entry(name) else {
             return Err(self.bad(name, "is missing, or no array"));

@@ -1,4 +1,4 @@
-//! The stack machine of a pickle: each instruction is one byte with its operands (CPython, `Lib/pickletools.py`).
+//! The stack machine of a pickle: instructions of one byte and operands (`Lib/pickletools.py`).
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read};
@@ -12,7 +12,7 @@ pub(super) const MAX_HELD: u64 = 4096;
 /// All objects of a pickle, and which of them it is.
 type Carried<D> = (Objects<<D as Dialect>::Global, <D as Dialect>::Made>, Id);
 
-/// Carries out one pickle of at most `limit` bytes and leaves `input` behind it: all objects, and which of them it is.
+/// Runs one pickle of at most `limit` bytes. Returns all objects and the index of the root.
 ///
 /// # Errors
 /// A sentence: cut short, not a pickle, or the code that it wants to run.
@@ -47,7 +47,7 @@ struct Machine<'a, D: Dialect> {
 }
 
 impl<D: Dialect> Machine<'_, D> {
-    /// Carries out one instruction; false after the last.
+    /// Runs one instruction. Returns false after the last.
     fn step(&mut self) -> Result<bool, String> {
         self.objects.spend(1)?;
         let [op] = self.bytes()?;
@@ -84,7 +84,7 @@ impl<D: Dialect> Machine<'_, D> {
         Ok(true)
     }
 
-    /// Moves on by so many bytes, if there may be that many.
+    /// Advances by so many bytes within the limit.
     fn claim(&mut self, bytes: u64) -> Result<(), String> {
         self.at = self.at.checked_add(bytes).filter(|&at| at <= self.limit).ok_or(CUT_SHORT)?;
         Ok(())
@@ -132,7 +132,7 @@ impl<D: Dialect> Machine<'_, D> {
         })
     }
 
-    /// So many bytes, read if they are at most `most`.
+    /// Takes `length` bytes; reads them if they are at most `most`.
     fn stretch(&mut self, length: u64, most: u64) -> Result<Text, String> {
         let span = Span { offset: self.at, bytes: length, latin1: false };
         self.claim(length)?;
@@ -283,7 +283,7 @@ impl<D: Dialect> Machine<'_, D> {
         Ok(())
     }
 
-    /// Instructions that would have Python call something; nothing is called.
+    /// Instructions that call something in Python; nothing is called here.
     fn call(&mut self, op: u8) -> Result<(), String> {
         match op {
             b'i' => {

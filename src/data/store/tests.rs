@@ -9,7 +9,7 @@ use crate::data::{machine, write_atomically};
 use crate::units::Seed;
 
 const KIND: StoreKind =
-    StoreKind { ticket: "count.json", work: "count", result: "list of numbers", folder: Some(Kind::Dataset) };
+    StoreKind { ticket: "count.json", work: "count", result: "list of numbers", folder: Some(FolderKind::Dataset) };
 const RESULT: &str = "numbers.bin";
 
 /// The numbers of a range as the file of a piece.

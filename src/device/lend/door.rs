@@ -1,4 +1,5 @@
-//! The port that others reach: who may come in, how many, and what they may send before they have shown a token.
+//! The port that others reach: who may come in, how many, and what they may send before they have
+//! shown a token.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write, copy};

@@ -1,4 +1,5 @@
-//! What may come first over a connection: the head of one HTTP request, then one short websocket message, each within its time.
+//! What may come first over a connection: the head of one HTTP request, then one short websocket
+//! message, each within its time.
 
 use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
@@ -33,7 +34,8 @@ impl Bounded<'_> {
     }
 }
 
-/// The head of a request or an answer, with the empty line that ends it, and nothing of what follows.
+/// The head of a request or an answer, with the empty line that ends it, and nothing of what
+/// follows.
 pub fn head(stream: &TcpStream, until: Instant) -> Result<Vec<u8>> {
     let mut from = Bounded { stream, until, left: HEAD };
     let mut head = Vec::new();
@@ -45,7 +47,8 @@ pub fn head(stream: &TcpStream, until: Instant) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Why a request is refused, as the status line of the answer; `None` where it is one for a session that no web page sends.
+/// Why a request is refused, as the status line of the answer; `None` where it is one for a session
+/// that no web page sends.
 pub fn objection(head: &[u8]) -> Option<&'static str> {
     let Ok(head) = std::str::from_utf8(head) else { return Some("400 Bad Request") };
     let mut lines = head.trim_end_matches("\r\n").split("\r\n");
@@ -71,7 +74,8 @@ pub fn objection(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Passes frames on until a binary message, or a close, has gone through; `hold` sees what each frame carries first.
+/// Passes frames on until a binary message, or a close, has gone through; `hold` sees what each
+/// frame carries first.
 pub fn pass_message(mut from: Bounded<'_>, mut to: &TcpStream, hold: impl Fn(&[u8])) -> Result<()> {
     let mut binary = false;
     loop {

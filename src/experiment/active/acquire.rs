@@ -12,12 +12,12 @@ const ASKED: usize = 256;
 pub(super) type Answers<'a> = dyn Fn(Vec<f32>) -> Result<Vec<f64>> + 'a;
 
 /// Where labels are bought.
-pub(super) struct Market<'a> {
+pub(super) struct Offer<'a> {
     /// The pool.
     pub pool: &'a dyn Source,
     /// Number of classes K.
     pub classes: usize,
-    /// Who is asked: the classifier that is measured, then the other members of an ensemble. None before the start.
+    /// The measured classifier, then the other members of an ensemble. Empty before the start.
     pub classifiers: Vec<Box<Answers<'a>>>,
 }
 
@@ -32,8 +32,9 @@ struct Known {
 }
 
 impl Strategy {
-    /// How much the label of an image is wanted whose H(p) and KL(p‖q) are known, nats, and on which classifiers answer `log_q`, [M][K].
-    /// Nats but for [`Self::Margin`], which is a difference of probabilities; [`Self::Random`] wants all alike.
+    /// Returns how much an image's label is wanted, from its H(p), KL(p‖q) (nats) and the answers
+    /// `log_q`, [M][K]. In nats, but [`Self::Margin`] is a difference of probabilities;
+    /// [`Self::Random`] wants all alike.
     pub(super) fn score(self, aleatoric: f64, epistemic: f64, log_q: &[&[f64]]) -> f64 {
         match self {
             Self::Random => 0.0,
@@ -74,7 +75,8 @@ fn margin(log_q: &[f64]) -> f64 {
     first.exp() - second.exp()
 }
 
-/// H(mean q) − mean H(q), nats: the mutual information of the label and the member (Houlsby et al. 2011, eq. 2).
+/// H(mean q) − mean H(q), nats: the mutual information of label and member (Houlsby et al. 2011,
+/// eq. 2).
 fn disagreement(log_q: &[&[f64]]) -> f64 {
     let members = log_q.len().max(1) as f64;
     let classes = log_q.first().map_or(0, |first| first.len());
@@ -83,9 +85,9 @@ fn disagreement(log_q: &[&[f64]]) -> f64 {
     entropy(&of_mean) - log_q.iter().map(|log_q| entropy(log_q)).sum::<f64>() / members
 }
 
-impl Market<'_> {
-    /// Buys the labels of the `count` candidates that a strategy wants most; of equals those that come first. `tick` hears of every
-    /// piece of the pool that was asked about and may break off.
+impl Offer<'_> {
+    /// Buys the labels of the `count` candidates that a strategy wants most; of equals the first.
+    /// `tick` is called after every piece of the pool and may stop.
     pub(super) fn buy(
         &self,
         strategy: Strategy,
@@ -171,7 +173,8 @@ mod tests {
         assert_eq!(score(Strategy::MaxEpistemic, &[&even]), 0.75);
         assert_eq!(score(Strategy::MaxAleatoric, &[&even]), 0.25);
         assert_eq!(score(Strategy::Random, &[&even]), 0.0);
-        // Two members that are sure of different classes: all of the entropy of their mean is disagreement. Two that agree: none.
+        // Two members sure of different classes: all entropy of their mean is disagreement. If they
+        // agree: none.
         let other = logs(&[0.0, 1.0, 0.0]);
         assert!(near(score(Strategy::Bald, &[&sure, &other]), ln2));
         assert!(near(score(Strategy::Bald, &[&even, &even]), 0.0));
@@ -186,7 +189,8 @@ mod tests {
         assert!(near(divergence(&logs(&[1.0, 0.0]), &q), 2f64.ln()) && divergence(&q, &q) == 0.0);
     }
 
-    /// Two-class images of one pixel x, whose posteriors are given; the classifier's log-odds for class 0 are x.
+    /// Two-class images of one pixel x with given posteriors; the classifier's log-odds for class 0
+    /// are x.
     fn pool(images: &[(f32, f64, usize)]) -> Images {
         let all = Batch {
             x: images.iter().map(|(x, ..)| *x).collect(),
@@ -203,13 +207,14 @@ mod tests {
     /// The second classifier says the opposite of the first.
     fn bought(images: &Images, strategy: Strategy, candidates: &[usize], count: usize) -> Purchase {
         let opposite = |x: Vec<f32>| log_odds(x.into_iter().map(|x| -x).collect());
-        let market = Market { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(opposite)] };
-        market.buy(strategy, candidates, count, &mut || Ok(())).unwrap()
+        let offer = Offer { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(opposite)] };
+        offer.buy(strategy, candidates, count, &mut || Ok(())).unwrap()
     }
 
     #[test]
     fn each_strategy_buys_what_it_wants() {
-        // Sure and right; sure and wrong; unsure though the truth is clear; unsure as the truth is; sure though it is not clear.
+        // Sure and right; sure and wrong; unsure, truth clear; unsure as the truth; sure, truth
+        // unclear.
         let images = pool(&[(4.0, 0.98, 0), (4.0, 0.01, 1), (0.1, 0.99, 0), (0.0, 0.5, 0), (-3.0, 0.6, 1)]);
         let all = [0, 1, 2, 3, 4];
         assert_eq!(bought(&images, Strategy::MaxEpistemic, &all, 2).images, [1, 4]);
@@ -250,12 +255,12 @@ mod tests {
     #[test]
     fn before_the_start_nobody_answers_and_an_answer_that_is_no_number_is_named() {
         let images = pool(&[(1.0, 0.5, 0), (f32::NAN, 1.0, 0)]);
-        let market = Market { pool: &images, classes: 2, classifiers: Vec::new() };
-        let start = market.buy(Strategy::Random, &[1, 0], 2, &mut || Ok(())).unwrap();
+        let offer = Offer { pool: &images, classes: 2, classifiers: Vec::new() };
+        let start = offer.buy(Strategy::Random, &[1, 0], 2, &mut || Ok(())).unwrap();
         assert_eq!((start.images, start.epistemic, start.entropy), (vec![1, 0], None, None));
         assert!(near(start.aleatoric, 2f64.ln() / 2.0));
-        let market = Market { classifiers: vec![Box::new(log_odds)], ..market };
-        let why = market.buy(Strategy::MaxEntropy, &[0, 1], 1, &mut || Ok(())).unwrap_err().to_string();
+        let offer = Offer { classifiers: vec![Box::new(log_odds)], ..offer };
+        let why = offer.buy(Strategy::MaxEntropy, &[0, 1], 1, &mut || Ok(())).unwrap_err().to_string();
         assert!(why.contains("image 1 of the pool"), "{why}");
     }
 }

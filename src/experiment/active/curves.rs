@@ -1,4 +1,4 @@
-//! What learning curves are compared by. Curves are given by seed, so that what two strategies share (pool, start, test images) cancels.
+//! How learning curves are compared. Curves are given by seed: what two strategies share cancels.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,18 +25,20 @@ pub struct Stated {
     pub why_not: Option<String>,
 }
 
-/// How many queries strategy A saves to be where strategy B is at half its budget. Queries are labels bought after the random start,
-/// which both have.
+/// How many queries strategy A saves to reach strategy B at half its budget. Queries are labels
+/// bought after the random start, which both have.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Saving {
     /// Labels half way between start and budget: the middle regime.
     pub middle: f64,
     /// What B's mean curve is there.
     pub target: f64,
-    /// Labels at which A's mean curve first is as high, linear between rounds; absent where it never is.
+    /// Labels at which A's mean curve first is as high, linear between rounds; absent where it
+    /// never is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<f64>,
-    /// 1 − (reached − start)/(middle − start): below 0 where A needs more. Its interval is the jackknife's over seeds.
+    /// 1 − (reached − start)/(middle − start): below 0 where A needs more. The interval is the
+    /// jackknife's.
     pub saved: Stated,
 }
 
@@ -77,8 +79,9 @@ impl Stated {
         Self { number: None, why_not: Some(why.into()) }
     }
 
-    /// mean a / mean b of values paired by seed, with the interval of Fieller (1954): all ρ for which the mean of a − ρb may be 0 by
-    /// Student's test. It is bounded only where the interval of mean b does not hold 0; otherwise there is no ratio to speak of.
+    /// mean a / mean b of values paired by seed, with the interval of Fieller (1954): all ρ for
+    /// which Student's test does not reject mean(a − ρb) = 0. It is bounded only where the interval
+    /// of mean b does not hold 0; otherwise there is no ratio.
     pub fn ratio(a: &[f64], b: &[f64]) -> Self {
         let (Some(above), Some(below)) = (Spread::of(a), Spread::of(b)) else { return Self::none("no seed has both") };
         if below.value == 0.0 || below.interval.is_some_and(|interval| interval.contains(0.0)) {
@@ -88,7 +91,8 @@ impl Stated {
         if below.interval.is_none() {
             return Self::number(Spread { value, interval: None });
         }
-        // Squared half widths are t²/n times variances; those of sum and difference give the covariance.
+        // Squared half widths are t²/n times variances; those of sum and difference give the
+        // covariance.
         let square = |values: Vec<f64>| over_seeds(&values).1.powi(2);
         let paired = |sign: f64| square(a.iter().zip(b).map(|(a, b)| a + sign * b).collect());
         let (of_a, of_b, both) = (square(a.to_vec()), square(b.to_vec()), (paired(1.0) - paired(-1.0)) / 4.0);
@@ -153,7 +157,8 @@ fn saving(labels: &[f64], [a, b]: [&[Vec<f64>]; 2], seeds: &[usize]) -> Option<P
 }
 
 impl Saving {
-    /// Of curves A and B by seed, [seed][round], paired, at `labels` of each round; none without a seed or a second round.
+    /// Compares curves A and B by seed, [seed][round], paired, at `labels` of each round. `None`
+    /// without a seed or a second round.
     pub fn of(labels: &[f64], a: &[Vec<f64>], b: &[Vec<f64>]) -> Option<Self> {
         let all: Vec<usize> = (0..a.len().min(b.len())).collect();
         if all.is_empty() {
@@ -230,7 +235,8 @@ mod tests {
 
     #[test]
     fn queries_saved_on_curves_of_known_shape() {
-        // B rises evenly to 0.9; at 300 labels it is 0.7. A is there at half way between 100 and 200 labels: 50 queries for 200.
+        // B rises evenly to 0.9; at 300 labels it is 0.7. A is there at 150 labels: 50 queries for
+        // 200.
         let (a, b) = (vec![0.5, 0.9, 0.9, 0.9, 0.9], vec![0.5, 0.6, 0.7, 0.8, 0.9]);
         let saving = saving_of(&a, &b);
         assert_eq!((saving.middle, saving.target, saving.reached), (300.0, 0.7, Some(150.0)));
@@ -264,8 +270,9 @@ mod tests {
 
     #[test]
     fn the_jackknifes_interval_of_a_saving_that_is_a_mean_is_students() {
-        // B is the same line in every seed, A reaches 0.7 within its first step, where the inverse of its height is what is averaged:
-        // with heights so near each other the pseudo-values are linear in them, and the jackknife is Student's interval of their image.
+        // B is the same in every seed. A reaches 0.7 within its first step, where the inverse of
+        // its height is averaged. The heights are so near that the pseudo-values are linear in
+        // them: the jackknife is Student's interval of their image.
         let b = vec![0.5, 0.6, 0.7, 0.8, 0.9];
         let heights = [0.8999, 0.9000, 0.9001];
         let a: Vec<Vec<f64>> = heights.iter().map(|h| vec![0.5, *h, 0.9, 0.9, 0.9]).collect();

@@ -1,14 +1,16 @@
-//! A cell: a classifier is trained on the labels there are, measured, asked about the rest of the pool, and the next labels are bought.
+//! A cell: train a classifier on the labels, measure it, ask it about the rest of the pool, buy
+//! labels.
 //!
-//! Every round trains anew from the same random start. Going on from the round before would be cheaper, but warm starts generalise worse
-//! (Ash & Adams 2020, "On Warm-Starting Neural Network Training"), and a round's classifier would depend on the order in which labels
-//! came: so it depends on which labels there are, and on nothing else. Where the whole pool is bought, all strategies end alike.
+//! Every round trains anew from the same random start. Warm starts are cheaper but generalise worse
+//! (Ash & Adams 2020, "On Warm-Starting Neural Network Training"). A round's classifier so depends
+//! on its labels alone, not on their order. Where the whole pool is bought, all strategies end
+//! alike.
 //!
 //! ```text
-//! CELL/round-R/last.safetensors           state of the round's classifier, until the next labels are bought
-//! CELL/round-R/member-M/last.safetensors  of the other members of an ensemble
-//! CELL/round-R/round.json                 the round's figures and the next purchase, written at once: the round is settled
-//! CELL/last.safetensors, worst.json, images.npz  of the last round: where every cell has them
+//! CELL/round-R/last.safetensors           the round's classifier, until the next labels are bought
+//! CELL/round-R/member-M/last.safetensors  the other members of an ensemble
+//! CELL/round-R/round.json                 the round's figures and the next purchase: it is settled
+//! CELL/last.safetensors, worst.json, images.npz  of the last round, as every cell has them
 //! ```
 
 use std::collections::HashSet;
@@ -17,18 +19,18 @@ use std::path::{Path, PathBuf};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::acquire::{Answers, Market};
+use super::acquire::{Answers, Offer};
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
-use crate::data::{read_bytes, sweep_parts, write_atomically};
+use crate::data::{read_bytes, sweep_temp_files, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::experiment::Trained;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::View;
-use crate::experiment::kinds::Found;
+use crate::experiment::output::CellOutput;
+use crate::experiment::progress::{Trainings, member_seed};
 use crate::experiment::tested::TESTED_FILE;
-use crate::experiment::told::{Told, member_seed};
-use crate::experiment::train::{CellEvent, Job, LAST, train_cell};
+use crate::experiment::train::{CellEvent, CellJob, LAST, train_cell};
+use crate::experiment::trained::Trained;
 use crate::experiment::worst::WORST_FILE;
 use crate::measure::Measured;
 use crate::units::Seed;
@@ -43,20 +45,20 @@ struct Settled {
     next: Purchase,
 }
 
-/// Buys labels round by round, and trains and measures a classifier on them after each. Goes on where it was stopped: settled rounds are
-/// read, the one in work from its checkpoints.
+/// Buys labels round by round, and trains and measures a classifier after each. Resumes where it
+/// stopped: settled rounds are read, the open one starts from its checkpoints.
 ///
 /// # Errors
 /// As [`crate::experiment::run_cell`], and when a classifier's answer is no number.
-pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+pub fn run(spec: &ActiveSpec, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
     let sizes = spec.rounds(job.cell.train_size);
     let steps_on = |labels: usize| job.training.total_steps(labels);
-    let total = spec.trained_on(&job.cell).into_iter().map(steps_on).sum();
+    let total = spec.trainings_of(&job.cell).into_iter().map(steps_on).sum();
     let strategy = spec.strategy(&job.cell)?;
     let mut order: Vec<usize> = (0..spec.pool).collect();
     order.shuffle(&mut Seed(job.cell.seed).split("labels bought at random").rng(0));
-    let course = Told { events, total, before: 0, started: false };
-    let mut cell = Buyer { job, strategy, members: spec.asked(strategy), order, owned: Vec::new(), course };
+    let course = Trainings { events, total, before: 0, started: false };
+    let mut cell = Buying { job, strategy, members: spec.asked(strategy), order, owned: Vec::new(), course };
     let mut bought = cell.start(sizes[0])?;
     let mut rounds = Vec::with_capacity(sizes.len());
     for (round, pair) in sizes.windows(2).enumerate() {
@@ -67,27 +69,28 @@ pub fn run(spec: &ActiveSpec, job: &Job<'_>, events: &mut dyn Events<CellEvent>)
     cell.own(&bought);
     let (result, _) = cell.train(job.folder, 0)?;
     rounds.push(Round { labels: job.cell.train_size, bought, measured: result.measured.clone() });
-    Ok(CellResult { steps: total, found: Some(Found::ActiveLearning(Bought { rounds })), ..result })
+    Ok(CellResult { steps: total, output: Some(CellOutput::new(Bought { rounds })), ..result })
 }
 
 /// A cell in work.
-struct Buyer<'a> {
-    job: &'a Job<'a>,
+struct Buying<'a> {
+    job: &'a CellJob<'a>,
     strategy: Strategy,
     /// Classifiers that are asked.
     members: usize,
-    /// The pool in the seed's random order: the start, and what [`Strategy::Random`] buys, are its next images.
+    /// The pool in the seed's random order. The start, and [`Strategy::Random`], take its next
+    /// images.
     order: Vec<usize>,
-    /// Images whose labels are bought, sorted: what a classifier learns does not depend on when they were.
+    /// Images whose labels are bought, sorted: a classifier does not depend on the order of buying.
     owned: Vec<usize>,
-    course: Told<'a>,
+    course: Trainings<'a>,
 }
 
-impl Buyer<'_> {
+impl Buying<'_> {
     /// The first labels: the same for every strategy.
     fn start(&self, count: usize) -> Result<Purchase> {
-        let market = Market { pool: self.job.train, classes: self.job.test.classes, classifiers: Vec::new() };
-        market.buy(Strategy::Random, &self.order, count, &mut || Ok(()))
+        let offer = Offer { pool: self.job.train, classes: self.job.test.classes, classifiers: Vec::new() };
+        offer.buy(Strategy::Random, &self.order, count, &mut || Ok(()))
     }
 
     fn own(&mut self, bought: &Purchase) {
@@ -95,7 +98,8 @@ impl Buyer<'_> {
         self.owned.sort_unstable();
     }
 
-    /// A round that is followed by another: what its classifier is worth, and the next `count` labels.
+    /// Runs a round that is followed by another: measures its classifier and buys the next `count`
+    /// labels.
     fn round(&mut self, round: usize, count: usize) -> Result<Settled> {
         let folder = self.job.folder.join(format!("round-{round}"));
         let members = (1..self.members).map(|member| folder.join(format!("member-{member}")));
@@ -127,14 +131,15 @@ impl Buyer<'_> {
         self.job.training.total_steps(self.owned.len())
     }
 
-    /// Trains a member on all labels there are, from its own start; the first member starts as every strategy's classifier does.
+    /// Trains a member on all labels so far. The first member starts as every strategy's classifier
+    /// does.
     fn train(&mut self, folder: &Path, member: usize) -> Result<(CellResult, Trained)> {
-        sweep_parts(folder);
-        let Job { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
+        sweep_temp_files(folder);
+        let CellJob { cell, id, training, pretrained, train, test, watched, range, every, device, .. } = *self.job;
         let seed = member_seed(&cell, member);
         let view = View { of: train, at: self.owned.clone() };
         let cell = Cell { train_size: self.owned.len(), seed, ..cell };
-        let job = Job { cell, id, training, pretrained, train: &view, test, watched, folder, range, every, device };
+        let job = CellJob { cell, id, training, pretrained, train: &view, test, watched, folder, range, every, device };
         let done = train_cell(&job, &mut self.course)?;
         self.course.before += self.steps();
         Ok(done)
@@ -151,12 +156,12 @@ impl Buyer<'_> {
         }
         let answers = |trained| Box::new(move |x: Vec<f32>| Trained::log_q(trained, x)) as Box<Answers<'_>>;
         let classifiers = classifiers.iter().map(answers).collect();
-        let market = Market { pool: self.job.train, classes, classifiers };
-        market.buy(self.strategy, &candidates, count, &mut || self.course.alive())
+        let offer = Offer { pool: self.job.train, classes, classifiers };
+        offer.buy(self.strategy, &candidates, count, &mut || self.course.alive())
     }
 }
 
-/// Removes what only an open round needs. Folders stay: another process may be working on the same cell.
+/// Removes what only an open round needs. Folders stay: another process may work on the same cell.
 fn clear(folder: &Path) {
     for name in [LAST, WORST_FILE, TESTED_FILE] {
         match std::fs::remove_file(folder.join(name)) {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{listed, numerals, places};
+use crate::data::{as_numbers, listed, places};
 use crate::units::ClassId;
 
 /// How classes found each other.
@@ -15,8 +15,8 @@ pub enum Mapped {
     ByNumber,
 }
 
-/// The class of the world for every label, from 0. `names` are the dataset's classes in the order of its labels, empty where it
-/// does not tell; `counted` is how many classes its posteriors have.
+/// The class of the world for every label, from 0. `names` are the dataset's classes in the order
+/// of its labels, empty where unknown; `counted` is the number of classes of its posteriors.
 ///
 /// # Errors
 /// A sentence about classes that do not match.
@@ -27,9 +27,9 @@ pub fn numbers_of(
     world: &[String],
 ) -> Result<(Mapped, Vec<ClassId>), String> {
     let used = labels.iter().max().map_or(0, |last| last + 1);
-    let (said, theirs) = (numerals(names), if names.is_empty() { used } else { names.len() });
+    let (said, theirs) = (as_numbers(names), if names.is_empty() { used } else { names.len() });
     let named = !names.is_empty() && said.is_none();
-    // Of numbered classes the last may just not occur; of named or counted ones it is known how many there are.
+    // Of numbered classes the last may not occur; the number of named or counted ones is known.
     let known = counted.or(named.then_some(theirs));
     if let Some(known) = known.filter(|known| *known != world.len()) {
         let theirs = if named { format!(" ({})", listed(names)) } else { String::new() };
@@ -41,7 +41,7 @@ pub fn numbers_of(
     if let Some(numbers) = places(names, world) {
         return Ok((Mapped::ByName, numbers));
     }
-    if named && numerals(world).is_none() {
+    if named && as_numbers(world).is_none() {
         let strangers: Vec<String> = names.iter().filter(|name| !world.contains(name)).cloned().collect();
         return Err(format!("has classes this world does not know ({}); it has {}", listed(&strangers), listed(world)));
     }

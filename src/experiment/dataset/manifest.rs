@@ -35,7 +35,8 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The one beside the archive of a split in a dataset folder, or beside an archive. One that cannot be read proves nothing.
+    /// Reads the one beside the archive of a split in a dataset folder, or beside an archive. An
+    /// unreadable one proves nothing.
     pub fn beside(path: &Path, split: Split) -> Option<Self> {
         let archive = if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() };
         let npz = archive.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
@@ -53,8 +54,9 @@ impl Manifest {
         }
     }
 
-    /// Whether it names the flow of given weights at the τ of `settings`, and the archive is the very file it was written for: its
-    /// log p(x|y), which depend on neither π nor T, are then those of that world.
+    /// Whether it names the flow of given weights at the τ of `settings` and the archive is the
+    /// file it was written for. Its log p(x|y), which depend on neither π nor T, are then of that
+    /// world.
     ///
     /// # Errors
     /// Names the archive where that cannot be read.
@@ -80,7 +82,7 @@ impl Manifest {
         self.smoothing.is_none_or(|own| own == smoothing.get()) && self.prior.as_ref().is_none_or(same)
     }
 
-    /// What to say of posteriors of these images by `settings`, where they are samples of the flow of given weights that were drawn
+    /// What to say of posteriors by `settings` for samples of the same flow that were drawn
     /// otherwise.
     pub fn drawn_otherwise(&self, weights_sha256: &str, settings: &Settings) -> Option<String> {
         let same = self.tau == settings.tau.get() && self.has_labels_of(settings);

@@ -46,7 +46,8 @@ impl Part {
         Ok(to_world_batch(self.shape, self.classes, &samples.map(sample).collect::<Vec<_>>()))
     }
 
-    /// An image that has no density is not the fault of one cell but of the dataset: which one, and of what file.
+    /// An image without a density is the dataset's fault, not the cell's: names the image and the
+    /// file.
     fn named(&self, error: Error, world: &World, indices: &[usize]) -> Error {
         let Error::Input(cause) = error else { return error };
         let alone = |&i: &usize| world.score(&self.x(i), &mut silent()).err().map(|error| (i, error.to_string()));

@@ -1,15 +1,15 @@
-//! What estimators of the Bayes error see of an image: its pixels, the features of a network trained in the same cell, or those of a
-//! network of somebody else's, from a file.
+//! What estimators of the Bayes error see of an image: its pixels, features of the cell's own
+//! network, or features from a file.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::images::Images;
-use super::super::trained::Trained;
-use super::Estimated;
+use super::spec::Estimated;
 use crate::error::Result;
+use crate::experiment::images::Images;
+use crate::experiment::trained::Trained;
 use crate::measure::grade::{self, Graded, MOST, Sample};
 use crate::measure::{Interval, over_seeds};
 use crate::units::ClassId;
@@ -21,12 +21,12 @@ pub enum Features {
     /// The pixels of the training images, [N, C·H·W].
     #[default]
     Pixels,
-    /// What the last linear map of the cell's first classifier reads of the test images, [M, d]. The classifier never saw
-    /// them: of its own training images it has learned the labels. Features can lose information, so their Bayes error is at
-    /// least that of the world.
+    /// What the last linear map of the cell's first classifier reads of the test images, [M, d]. It
+    /// never saw them; of its training images it has learned the labels. Features can lose
+    /// information: their Bayes error is at least the world's.
     Trained,
-    /// What a file says of the training images, [N, D]: `{ file = "features.npz" }` in a spec, with arrays as
-    /// [`FeatureFile`](super::FeatureFile) reads them.
+    /// Features of the training images from a file, [N, D]: `{ file = "features.npz" }` in a spec,
+    /// read as [`FeatureFile`](crate::experiment::FeatureFile) says.
     File(PathBuf),
 }
 
@@ -71,7 +71,8 @@ const PARTS: usize = 10;
 /// Estimates from the features of the test images and their drawn labels.
 ///
 /// # Errors
-/// When the device fails. A network without features, or a class without test images, is a sentence in each estimate.
+/// When the device fails. A network without features, or a class without test images, is a sentence
+/// in each estimate.
 pub(super) fn of_features(trained: &Trained, test: &Images) -> Result<Vec<Estimated>> {
     let count = test.len().min(MOST);
     let none = |why: &str| Estimated::none(&Features::Trained, why);
@@ -85,8 +86,8 @@ pub(super) fn of_features(trained: &Trained, test: &Images) -> Result<Vec<Estima
     }
 }
 
-/// Estimates from features [M, d], each with the interval of a jackknife over tenths of the images: every seed of an
-/// experiment sees the same test images, so that the spread over seeds does not hold theirs.
+/// Estimates from features [M, d], each with a jackknife interval over tenths of the images. Every
+/// seed sees the same test images, so the spread over seeds does not hold their error.
 fn graded(features: &[f32], labels: &[ClassId], classes: usize) -> Result<Vec<Estimated>> {
     let dim = features.len() / labels.len();
     let all = grade::grade(Sample::new(features, dim, labels, classes)?)?;
@@ -108,8 +109,9 @@ fn graded(features: &[f32], labels: &[ClassId], classes: usize) -> Result<Vec<Es
     Ok(all.into_iter().zip(&left_out).map(of).collect())
 }
 
-/// The 95 % interval of an estimate from its values with one part of [`PARTS`] left out: the mean of pseudo-values g θ − (g − 1) θ_i, with
-/// Student's t of g − 1 degrees (Tukey 1958; Efron & Stein 1981). None where a value is missing.
+/// The 95 % interval of an estimate from its values with one part of [`PARTS`] left out: the mean
+/// of pseudo-values g θ − (g − 1) θ_i, with Student's t of g − 1 degrees (Tukey 1958; Efron & Stein
+/// 1981). `None` where a value is missing.
 fn jackknife(estimate: f64, values: &[f64]) -> Option<Interval> {
     if values.len() < PARTS {
         return None;
@@ -128,8 +130,8 @@ mod tests {
     use crate::units::Seed;
     use rand::RngExt;
 
-    /// Two classes on a line that overlap: features that are the whole truth. x is uniform on [0, 1), P(y = 1) = 0.2 below ½
-    /// and 0.8 above, so the Bayes error is 0.2, and the 1-NN error 2·0.2·0.8 = 0.32 in the limit.
+    /// Two overlapping classes on a line: x is uniform on [0, 1), P(y = 1) = 0.2 below ½ and 0.8
+    /// above. The Bayes error is 0.2, the 1-NN error 2·0.2·0.8 = 0.32 in the limit.
     fn draw(seed: u64, n: usize) -> (Vec<f32>, Vec<ClassId>) {
         let mut rng = Seed(seed).rng(0);
         let one = |_| {
@@ -157,7 +159,8 @@ mod tests {
             let mean = all.iter().map(|one| one.estimate).sum::<f64>() / seeds as f64;
             let held = all.iter().filter(|one| one.interval.is_some_and(|i| (i.low..=i.high).contains(&mean))).count();
             assert!(held >= 34, "{estimator:?}: {held} of {seeds} intervals hold the mean {mean}");
-            // An interval that is always wide is no interval: twice the spread of draws on either side is enough.
+            // An interval that is always wide is none: twice the spread of draws on either side is
+            // enough.
             let spread =
                 all.iter().map(|one| (one.estimate - mean).powi(2)).sum::<f64>().sqrt() / (seeds as f64).sqrt();
             let width = all.iter().filter_map(|one| one.interval).map(|i| i.high - i.low).sum::<f64>() / seeds as f64;

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::cell::{Cell, CellResult};
-use super::super::kinds::Found;
-use super::super::repeats::{SHARE, SeedGain, SeedMean};
-use super::super::spec::ExperimentSpec;
-use super::super::truth::Truth;
 use super::features::Features;
-use super::given::FeatureFile;
-use super::{FROM_SAMPLES, GradersSpec, Grading};
+use super::spec::{FROM_SAMPLES, GradersSpec, Grading};
 use crate::bayes::Figure as BayesError;
 use crate::classifier::{Architecture, Labels};
+use crate::experiment::bayes_reference::Truth;
+use crate::experiment::cell::{Cell, CellResult};
+use crate::experiment::feature_file::FeatureFile;
+use crate::experiment::output::Findings;
+use crate::experiment::repeats::{SHARE, SeedGain, SeedMean};
+use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
 use crate::measure::uncertainty::{Score, Scored};
@@ -48,7 +48,8 @@ impl Asked {
 /// What estimators are worth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grades {
-    /// Estimators of the Bayes error, for every temperature and N; what a classifier believes, for every network and kind of labels too.
+    /// Estimators of the Bayes error, for every τ and N; a classifier's belief for every classifier
+    /// too.
     pub estimators: Vec<Marked>,
     /// Scores of uncertainty, for every temperature, N, network and kind of labels.
     pub scores: Vec<Rated>,
@@ -57,7 +58,7 @@ pub struct Grades {
     pub files: Vec<FeatureFile>,
 }
 
-/// An estimator at one temperature and N. Errors are fractions. What varies beside is the seed alone.
+/// An estimator at one temperature and N, over seeds. Errors are fractions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Marked {
     /// Who.
@@ -65,7 +66,7 @@ pub struct Marked {
     /// What it saw.
     #[serde(default, skip_serializing_if = "Features::is_pixels")]
     pub features: Features,
-    /// Whose belief or features it is; absent where the grid has one network told one thing, and of what sees no classifier.
+    /// Whose belief or features; absent for a single classifier, and where none is involved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// Base temperature.
@@ -74,7 +75,7 @@ pub struct Marked {
     pub n: usize,
     /// The Bayes error of the world with its 95 % interval.
     pub truth: BayesError,
-    /// What it says; the interval is over seeds and, where it is formed on the test images, over these.
+    /// What it says; interval over seeds and, where it is formed on the test images, over these.
     pub estimate: SeedMean,
     /// Its lower bound, where it has one.
     pub lower: Option<SeedGain>,
@@ -147,20 +148,20 @@ impl Grades {
         let files = cells.iter().find_map(grading).map_or_else(Vec::new, |grading| grading.files.clone());
         Self { estimators, scores, files }
     }
+}
 
-    /// Its figures.
-    pub fn figures(&self) -> Vec<Figure> {
-        super::drawn::figures(self)
+impl Findings for Grades {
+    fn figures(&self) -> Vec<Figure> {
+        super::figures::figures(self)
     }
 
-    /// Its tables.
-    pub fn tables(&self) -> Vec<Table> {
-        super::drawn::tables(self)
+    fn tables(&self) -> Vec<Table> {
+        super::figures::tables(self)
     }
 }
 
-/// The one estimator that is formed on what a classifier believes. The others see images and labels, which a seed, a temperature and N
-/// decide, whatever is trained on them.
+/// The one estimator formed on a classifier's belief. The others see images and labels, which seed,
+/// τ and N decide.
 const BELIEF: Estimator = Estimator::PlugIn;
 
 /// Range of a rank correlation.
@@ -184,10 +185,7 @@ fn once_a_seed<'a>(cells: &[&'a CellResult]) -> Vec<&'a Grading> {
 }
 
 fn grading(result: &CellResult) -> Option<&Grading> {
-    match &result.found {
-        Some(Found::Graders(grading)) => Some(grading.as_ref()),
-        _ => None,
-    }
+    result.output.as_ref()?.get()
 }
 
 impl Marked {
@@ -253,7 +251,9 @@ fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
 mod tests {
     use super::*;
     use crate::bayes::Badge;
-    use crate::experiment::{Cell, PRESETS};
+    use crate::experiment::Cell;
+    use crate::experiment::hand_made::{preset, result, whole};
+    use crate::experiment::output::{Analysis, CellOutput};
     use crate::measure::uncertainty::Agreement;
     use crate::measure::{Bootstrap, measure};
     use crate::units::Seed;
@@ -263,11 +263,11 @@ mod tests {
         let measured = measure(&[0.7, 0.3, 0.4, 0.6], &[0.5f64.ln(); 4], &[0, 1], 2, &Bootstrap::new(Seed(0))).unwrap();
         let one = estimated(Estimator::OneNn, estimate, cell);
         let found = Grading { estimates: vec![one], scores: Vec::new(), files: Vec::new(), ensemble: measured.clone() };
-        let found = Some(Found::Graders(Box::new(found)));
-        CellResult { id: String::new(), cell, parameters: 1, steps: 1, train_loss: 0.1, measured, found }
+        let output = Some(CellOutput::new(found));
+        CellResult { output, ..result(cell, measured) }
     }
 
-    fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::Estimated {
+    fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::spec::Estimated {
         let bounded = estimator != BELIEF;
         let graded = Graded {
             estimator,
@@ -278,31 +278,30 @@ mod tests {
             n: cell.train_size,
             chosen: None,
         };
-        super::super::Estimated { estimator, features: Features::Pixels, graded: Some(graded), why_not: None }
+        super::super::spec::Estimated { estimator, features: Features::Pixels, graded: Some(graded), why_not: None }
     }
 
     #[test]
     fn networks_and_kinds_of_labels_are_no_repeats() {
-        let preset = PRESETS.iter().find(|preset| preset.name == "graders-quick").unwrap();
-        let mut spec = preset.spec().unwrap();
+        let mut spec = preset("graders-quick");
         spec.grid.architectures = vec![Architecture::Linear, Architecture::Mlp500];
         spec.grid.labels = vec![Labels::Drawn, Labels::Posterior];
-        let crate::experiment::Experiment::Graders(own) = &spec.experiment else { panic!("another kind") };
+        let own: &GradersSpec = spec.experiment.get().unwrap();
         let n = spec.grid.train_sizes[0];
         let place = |cell: &Cell| cell.condition == 0 && cell.train_size == n && cell.seed < 2;
-        // What sees images says 0.2 and 0.3 under seeds 0 and 1; beliefs are 0.01 apart, 0.1 apart between seeds.
+        // Estimators on images say 0.2 and 0.3 under seeds 0 and 1; beliefs differ by 0.01, by 0.1
+        // between seeds.
         let belief = |cell: &Cell| {
             let at = Asked::of(&spec).iter().position(|asked| asked.is(cell)).unwrap();
             0.01 * at as f64 + 0.1 * cell.seed as f64
         };
         let result = |at: Cell| {
-            let mut result = cell(&spec, at.seed, 0, 0.0);
+            let result = cell(&spec, at.seed, 0, 0.0);
             let estimates = [(Estimator::OneNn, 0.2 + 0.1 * at.seed as f64), (BELIEF, belief(&at))];
             let estimates = estimates.map(|(estimator, value)| estimated(estimator, value, at)).into();
             let scores = vec![scored(belief(&at))];
-            let Some(Found::Graders(grading)) = &mut result.found else { panic!("another kind") };
-            **grading = Grading { estimates, scores, ..(**grading).clone() };
-            CellResult { cell: at, ..result }
+            let grading = Grading { estimates, scores, ..grading(&result).unwrap().clone() };
+            CellResult { cell: at, output: Some(CellOutput::new(grading)), ..result }
         };
         let cells: Vec<CellResult> = spec.cells().into_iter().filter(place).map(result).collect();
         assert_eq!(cells.len(), 8);
@@ -328,7 +327,8 @@ mod tests {
                 (found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]),
                 "{score:?}"
             );
-            // The same test images under every seed: their uncertainty stays, beside that of the seeds.
+            // The test images are the same under every seed: their uncertainty stays beside that of
+            // the seeds.
             assert!((found.over_images.high - mean - 0.02).abs() < 1e-12, "{score:?}");
             let (both, seeds) = (found.interval.unwrap().high - mean, found.over_seeds.unwrap().high - mean);
             assert!((both - seeds.hypot(0.02)).abs() < 1e-12, "{score:?}");
@@ -354,16 +354,16 @@ mod tests {
 
     #[test]
     fn estimates_are_held_against_the_truth_of_their_own_world() {
-        let preset = PRESETS.iter().find(|preset| preset.name == "graders-quick").unwrap();
-        let spec = preset.spec().unwrap();
-        let crate::experiment::Experiment::Graders(own) = &spec.experiment else { panic!("another kind") };
+        let spec = preset("graders-quick");
+        let own: &GradersSpec = spec.experiment.get().unwrap();
         let truth = |condition: usize, value: f64| {
             let bayes_error = BayesError::new(value, 0.0, 1.0);
             Some(Truth { tau: own.taus[condition], bayes_error, badge: Badge::Exact, how: "known".into() })
         };
         let mut truths = vec![None; own.taus.len()];
         (truths[0], truths[1]) = (truth(0, 0.10), truth(1, 0.30));
-        // At the first world 0.12 and 0.16 lie above, and 0.16/2 … 0.16 holds the truth as 0.12/2 … 0.12 does; at the second 0.2 does not.
+        // In the first world both brackets hold the truth; in the second the bracket of 0.2 does
+        // not.
         let cells = [cell(&spec, 0, 0, 0.12), cell(&spec, 1, 0, 0.16), cell(&spec, 0, 1, 0.2)];
         let grades = Grades::of(&spec, own, &cells, &truths);
         let [easy, hard] = &grades.estimators[..] else { panic!("{:?}", grades.estimators) };
@@ -372,7 +372,7 @@ mod tests {
         assert_eq!((hard.truth.value, hard.estimate.interval), (0.30, None));
         let figures = grades.figures();
         assert!(figures.iter().any(|figure| figure.id == "graders-bounds"));
-        assert!(grades.tables().iter().all(|table| table.rows.iter().all(|row| row.len() == table.columns.len())));
+        whole(Analysis::new(grades));
         // Nothing is finished, or the truth is not known: nothing is said, and nothing fails.
         let nothing = Grades::of(&spec, own, &[], &truths);
         assert!(nothing.figures().is_empty() && nothing.estimators.is_empty());

@@ -184,7 +184,8 @@ impl<'a> Row<'a> {
         self.ours.map(|(_, corpus)| of(corpus))
     }
 
-    /// Which Bayes errors EBO's best classifier refutes: EBO's, and ours where it errs less than the whole interval.
+    /// Which Bayes errors EBO's best classifier refutes: EBO's, and ours where it errs less than
+    /// the interval.
     fn refuted(self) -> Option<&'static str> {
         let lowest = self.our(|corpus| corpus.truth.bayes_error.interval.0);
         let ours = self.paper.zip(lowest).is_some_and(|(paper, lowest)| paper.sota_error < lowest);

@@ -1,9 +1,9 @@
-//! Dataset hardness (EBO §4.3, table 1): one Glow for each corpus, and the Bayes error of each trained world at τ = 1 beside the
-//! NLL of images it was not trained on.
+//! Dataset hardness (EBO §4.3, table 1): one Glow for each corpus, the Bayes error of its world at
+//! τ = 1, and the NLL of images it was not trained on.
 //!
-//! A Glow maps all classes with one invertible map, so the Bayes error of its world is an integral over Gaussians (theory §3). It is
-//! exact for that world. How near the world is to the corpus, only the NLL hints at: EBO §4.3 says of a flow that is no adequate
-//! estimate that its Bayes error need not reflect the difficulty of the corpus.
+//! A Glow maps all classes with one invertible map: its Bayes error is an integral over Gaussians
+//! (theory §3), exact for its world. Only the NLL hints at how near that world is to the corpus:
+//! EBO §4.3 says that the Bayes error of a poor flow need not reflect the corpus.
 
 mod figures;
 mod published;
@@ -12,4 +12,4 @@ mod spec;
 
 pub use published::{EBO_TABLE_1, Published, published};
 pub use ranking::{CorpusResult, Evaluated, Ranking, Trouble};
-pub use spec::{Common, Corpus, HardnessSpec, ImagesSpec, Kind, KindName, PRESETS};
+pub use spec::{Common, Corpus, HardnessSpec, ImagesSpec, Kind, PRESETS};

@@ -15,7 +15,7 @@ pub struct Published {
     pub samples: usize,
     /// Channels of its images: EBO pads all to 32×32 (§4.1).
     channels: usize,
-    /// Test NLL. EBO names no unit; nats per image is the reading that fits, see [`Published::bits_per_dim`].
+    /// Test NLL. EBO names no unit; nats per image fit, see [`Published::bits_per_dim`].
     pub nll: Nats,
     /// Bayes error of EBO's Glow at τ = 1, a fraction.
     pub bayes_error: f64,
@@ -24,13 +24,15 @@ pub struct Published {
 }
 
 impl Published {
-    /// The NLL in bits per dimension of 32×32 images, taking EBO's numbers for nats per image. CIFAR-10 is then 3.49, beside the 3.35
-    /// that the Glow paper reports (Kingma & Dhariwal 2018, table 2); taken for bits per image it would be 2.42, below every flow.
+    /// The NLL in bits per dimension of 32×32 images, with EBO's numbers in nats per image.
+    /// CIFAR-10 is then 3.49, beside 3.35 of the Glow paper (Kingma & Dhariwal 2018, table 2); as
+    /// bits per image it would be 2.42, below every flow.
     pub fn bits_per_dim(&self) -> f64 {
         self.nll.0 / ((self.channels * 32 * 32) as f64 * std::f64::consts::LN_2)
     }
 
-    /// Whether a classifier is known that errs less than EBO's Bayes error: it is then none of the corpus.
+    /// Whether a known classifier errs less than EBO's Bayes error, which is then none of the
+    /// corpus.
     pub fn is_refuted(&self) -> bool {
         self.sota_error < self.bayes_error
     }

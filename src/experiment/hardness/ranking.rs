@@ -6,7 +6,7 @@ use super::published::{Published, published};
 use super::spec::HardnessSpec;
 use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
-use crate::experiment::truth::Truth;
+use crate::experiment::bayes_reference::Truth;
 use crate::figure::Records;
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
@@ -19,7 +19,7 @@ const Z95: f64 = 1.959_963_984_540_054;
 /// Real images on which a flow was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluated {
-    /// `test`, or `train` for the part of the training images that was held out to choose the epoch by, where the corpus has no test
+    /// `test`, or `train` for the held-out part of the training images, where there is no test
     /// part.
     pub on: Split,
     /// NLL and accuracy of the flow's own posterior.
@@ -27,7 +27,7 @@ pub struct Evaluated {
     pub evaluation: Evaluation,
 }
 
-/// What one corpus gave. The same for the same spec, pixels and device, in however many sittings it was trained.
+/// What one corpus gave: the same for the same spec, pixels and device, in however many sittings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CorpusResult {
     /// Hash of what it was told; its folder's name.
@@ -117,7 +117,8 @@ pub struct Trouble {
     pub why: String,
 }
 
-/// All that a run found. Nothing in it depends on when or in how many sittings the corpora were trained.
+/// All that a run found. Nothing in it depends on when or in how many sittings the corpora were
+/// trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ranking {
     /// Name of the run.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::published::plain;
 use crate::data::{read_text, sha256};
 use crate::error::{Error, Result, check_name};
-use crate::experiment::presets::Preset;
+use crate::experiment::presets::{Preset, preset};
 use crate::flow::weights::Storage;
 use crate::oracle::train::{DataSpec, ModelSpec, OptimSpec, TrainSpec};
 use crate::units::Seed;
@@ -15,11 +15,18 @@ use crate::units::Seed;
 /// Changes when the same spec would give other numbers than before.
 const FORMAT: u32 = 1;
 
-/// The specs that come with the program; that whose name ends in `quick` is for a few minutes on two cores.
-pub const PRESETS: &[Preset] = &[
-    Preset { name: "hardness-quick", text: include_str!("../../../assets/specs/hardness-quick.toml") },
-    Preset { name: "hardness", text: include_str!("../../../assets/specs/hardness.toml") },
-];
+/// The specs that come with the program; the quick one takes a few minutes on two cores.
+pub const PRESETS: &[Preset] = &[preset!("hardness-quick"), preset!("hardness")];
+
+impl Preset {
+    /// The spec, if it is one of [`PRESETS`]; its paths are relative.
+    ///
+    /// # Errors
+    /// When the program was built with a broken one.
+    pub fn hardness(&self) -> Result<HardnessSpec> {
+        self.read(HardnessSpec::validate)
+    }
+}
 
 /// A list of corpora, and how the Glow of each is trained.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -48,19 +55,11 @@ pub struct HardnessSpec {
     pub corpora: Vec<Corpus>,
 }
 
-/// The table `[experiment]`.
+/// The table `[experiment]`: its `kind` is `hardness`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Kind {
-    /// Always `hardness`.
-    pub kind: KindName,
-}
-
-/// The name of this kind of experiment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KindName {
-    /// `hardness`.
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Kind {
+    /// A ranking of corpora.
     #[default]
     Hardness,
 }
@@ -132,14 +131,14 @@ impl HardnessSpec {
         let text = read_text(path).map_err(|e| Error::io(path, e))?;
         let spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
-        spec.beside(path.parent().unwrap_or(Path::new("")))
+        spec.relative_to(path.parent().unwrap_or(Path::new("")))
     }
 
     /// The same, its relative paths taken from a folder: a run may be resumed from anywhere.
     ///
     /// # Errors
     /// When the present folder cannot be told.
-    pub fn beside(mut self, folder: &Path) -> Result<Self> {
+    pub fn relative_to(mut self, folder: &Path) -> Result<Self> {
         for corpus in &mut self.corpora {
             let path = folder.join(&corpus.data);
             corpus.data = std::path::absolute(&path).map_err(|e| Error::io(&path, e))?;
@@ -215,7 +214,8 @@ impl HardnessSpec {
         })
     }
 
-    /// The hash of everything a corpus's numbers depend on but its pixels and the device: the name of its folder.
+    /// The name of a corpus's folder: a hash of what its numbers depend on, but for pixels and
+    /// device.
     ///
     /// # Errors
     /// As [`Self::train_spec`].

@@ -1,7 +1,9 @@
-//! Shifts of the base distribution: standard normal noise e becomes r·e + δ before the flow makes an image of it.
+//! Shifts of the base distribution: standard normal noise e becomes r·e + δ before the flow decodes
+//! it.
 //!
-//! In both families an image of class y is an invertible function of e ~ N(0, I) ([`Flow::decode`]). Then
-//! KL(p′(x|y)‖p(x|y)) = KL(N(δ, r²I)‖N(0, I)) = ½‖δ‖² + ½D(r² − 1 − ln r²) exactly, whatever the map, the class or τ.
+//! In both families an image of class y is an invertible function of e ~ N(0, I)
+//! ([`Flow::decode`]). So KL(p′(x|y)‖p(x|y)) = KL(N(δ, r²I)‖N(0, I)) = ½‖δ‖² + ½D(r² − 1 − ln r²)
+//! exactly, whatever the map, the class or τ.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -11,16 +13,17 @@ use crate::flow::Flow;
 use crate::flow::base::latents;
 use crate::units::{Seed, Tau};
 
-/// A shift of the base distribution of every class, given by what it amounts to: KL(p′(x|y)‖p(x|y)), which no invertible map changes.
+/// A shift of the base distribution of every class, given by its KL(p′(x|y)‖p(x|y)).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum BaseShift {
-    /// All means move by one vector of a random direction: KL = ½‖δ‖², δ in standard deviations of the base.
+    /// All means move by one random vector: KL = ½‖δ‖², δ in standard deviations of the base.
     Mean {
         /// Nats.
         kl: f64,
     },
-    /// The means move along the line from the mean of class `from` to that of class `to`; only where classes share one map.
+    /// The means move along the line from class `from` to class `to`; only where classes share one
+    /// map.
     Towards {
         /// Nats.
         kl: f64,
@@ -71,10 +74,12 @@ impl BaseShift {
         }
     }
 
-    /// What it does in the world of `flow` at base temperature τ; `seed` is that of random directions.
+    /// Returns its map in the world of `flow` at base temperature τ; `seed` is that of random
+    /// directions.
     ///
     /// # Errors
-    /// Where classes do not share a map or do not exist, or have the same mean, and means are to move from one to another.
+    /// Where classes do not share a map or do not exist, or have the same mean, and means are to
+    /// move from one to another.
     pub fn of_flow(self, flow: &dyn Flow, tau: Tau, seed: Seed) -> Result<BaseMap> {
         let dims = flow.shape().dims();
         let moved = |direction: Vec<f64>, kl: f64| {
@@ -113,10 +118,11 @@ fn between(flow: &dyn Flow, tau: Tau, from: usize, to: usize) -> Result<Vec<f64>
     Ok(way)
 }
 
-/// ln r of ½D(r² − 1 − ln r²) = `kl`, the solution above (`wider`) or below 0, by bisection to the last bit.
+/// ln r of ½D(r² − 1 − ln r²) = `kl`, above (`wider`) or below 0, by bisection to the last bit.
 ///
-/// With t = ln r the left side is ½D(e^2t − 1 − 2t), which grows away from t = 0 on both sides. Above 0 it is at least D·t²; below, at
-/// least ½D(2|t| − 1): both give an end of the interval that holds the solution.
+/// With t = ln r the left side is ½D(e^2t − 1 − 2t), which grows away from t = 0 on both sides.
+/// Above 0 it is at least D·t²; below, at least ½D(2|t| − 1): each bounds the interval of the
+/// solution.
 fn log_ratio(kl: f64, dims: usize, wider: bool) -> f64 {
     let share = 2.0 * kl / dims as f64;
     let size = |t: f64| (2.0 * t).exp_m1() - 2.0 * t;
@@ -157,7 +163,8 @@ mod tests {
                 for wider in [true, false] {
                     let t = log_ratio(kl, dims, wider);
                     assert_eq!(t > 0.0, wider);
-                    // e^2t − 1 − 2t = Σ_n≥2 (2t)^n/n!, summed apart from the bisection's own formula where t is small.
+                    // e^2t − 1 − 2t = Σ_n≥2 (2t)^n/n!, summed apart from the bisection's formula
+                    // where t is small.
                     let term = |n: i32| (2.0 * t).powi(n) / (1..=n).map(f64::from).product::<f64>();
                     let sum = if t.abs() < 0.5 { (2..20).map(term).sum() } else { (2.0 * t).exp() - 1.0 - 2.0 * t };
                     let found = 0.5 * dims as f64 * sum;

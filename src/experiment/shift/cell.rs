@@ -1,15 +1,17 @@
 //! A cell of a shift experiment: its images made, a classifier trained on them, both measured.
 
 use super::images::{ShiftedImages, add_noise, choose, counts, labels};
+use super::spec::kl;
 use super::unavoidable::unavoidable_loss;
-use super::{BaseShift, ShiftSetting, ShiftSpec, Shifted, kl};
+use super::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
 use crate::data::{Input, WorldBatch, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::experiment::cell::{Cell, CellResult};
-use crate::experiment::kinds::{Found, Place};
+use crate::experiment::kind::CellPlace;
+use crate::experiment::output::CellOutput;
 use crate::experiment::pool::Pool;
-use crate::experiment::train::{CellEvent, Job, train_cell};
+use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
 use crate::measure::{Estimate, Interval, mean, wilson};
 use crate::oracle::world::{SampleSpec, World};
@@ -26,8 +28,8 @@ const PASS: usize = 256;
 /// As [`super::super::train::run_cell`], and when the shift does not fit the world.
 pub fn run(
     spec: &ShiftSpec,
-    place: &Place<'_>,
-    job: &Job<'_>,
+    place: &CellPlace<'_>,
+    job: &CellJob<'_>,
     events: &mut dyn Events<CellEvent>,
 ) -> Result<CellResult> {
     let Cell { train_size: n, condition, seed, .. } = job.cell;
@@ -39,7 +41,7 @@ pub fn run(
     let make = Make { setting, place, job, chosen: &chosen, seed };
     let images = make.images(events)?;
     let kept = spec.kept(n);
-    let inner = Job { cell: Cell { train_size: kept, ..job.cell }, train: &images, ..*job };
+    let inner = CellJob { cell: Cell { train_size: kept, ..job.cell }, train: &images, ..*job };
     let (result, trained) = train_cell(&inner, events)?;
     let shares: Vec<f64> = counts.iter().map(|&count| count as f64 / n as f64).collect();
     let found = Shifted {
@@ -51,14 +53,14 @@ pub fn run(
         unavoidable_loss: unavoidable_loss(setting, place, job.test, seed)?,
     };
     make.tidy();
-    Ok(CellResult { cell: job.cell, found: Some(Found::Shift(found)), ..result })
+    Ok(CellResult { cell: job.cell, output: Some(CellOutput::new(found)), ..result })
 }
 
 /// How the images of a cell come about.
 struct Make<'a> {
     setting: &'a ShiftSetting,
-    place: &'a Place<'a>,
-    job: &'a Job<'a>,
+    place: &'a CellPlace<'a>,
+    job: &'a CellJob<'a>,
     /// Numbers in the pool.
     chosen: &'a [usize],
     seed: Seed,
@@ -78,15 +80,15 @@ impl Make<'_> {
         Ok(images)
     }
 
-    /// The images that the base samples of the chosen ones become after a shift. Slow worlds take long over it: they are kept in the
-    /// cell's folder, so that an interrupted cell does not make them again.
+    /// Makes the images of the chosen base samples after a shift. Slow worlds take long: the cell's
+    /// folder keeps them, so that an interrupted cell does not make them again.
     fn shifted_base(
         &self,
         base: BaseShift,
         labels: &[ClassId],
         events: &mut dyn Events<CellEvent>,
     ) -> Result<Vec<f32>> {
-        let (Place { world, settings, train_seed, .. }, job) = (self.place, self.job);
+        let (CellPlace { world, settings, train_seed, .. }, job) = (self.place, self.job);
         let (shape, n) = (job.test.shape, self.chosen.len());
         let map =
             base.of_flow(world.flow(), settings.tau, self.seed).map_err(|e| self.setting.wrong(&e.to_string()))?;
@@ -117,7 +119,8 @@ impl Make<'_> {
         }
     }
 
-    /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired by image; 1.96 standard errors. See [`Shifted`].
+    /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired; 1.96 standard
+    /// errors. See [`Shifted`].
     fn log_likelihood_drop(&self, images: &ShiftedImages, most: usize) -> Result<Option<Estimate>> {
         if self.setting.base.is_some() {
             return Ok(None);
@@ -136,7 +139,8 @@ impl Make<'_> {
     }
 }
 
-/// log p(x|y) of every image (NCHW) under its own class alone, nats: one pass an image, where all classes would take K.
+/// log p(x|y) of every image (NCHW) under its own class, nats: one pass an image where all classes
+/// take K.
 fn log_likelihoods(world: &World, tau: Tau, x: &[f32], labels: &[ClassId]) -> Result<Vec<f64>> {
     let dims = world.shape().dims();
     let mut found = vec![0.0; labels.len()];

@@ -1,23 +1,23 @@
-//! BLC figure 3 and what goes beyond it: the same size of shift, other things shifted. The paper's numbers are those of tables 8 and 9; its
-//! figure 3 itself is a picture without numbers.
+//! BLC figure 3, and the same size of shift with other things shifted. The paper's numbers are
+//! those of tables 8 and 9; its figure 3 has none.
 
-use super::damage::{Damage, Group, Harm};
+use super::effects::{Group, ShiftEffect, ShiftEffects};
 use super::fit::{Fit, Spread};
-use super::kind::ShiftKind;
 use super::paper::{ROWS, Row, row_of};
+use super::shift_kind::ShiftKind;
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Way};
 
 /// How far the KL of a base shift may be from that of a prior shift to stand beside it.
 const EQUAL: f64 = 0.05;
 
 /// The figures of a group.
-pub(super) fn of(damage: &Damage, group: &Group) -> Vec<Figure> {
-    let make = Make { damage, group };
+pub(super) fn of(effects: &ShiftEffects, group: &Group) -> Vec<Figure> {
+    let make = Make { effects, group };
     vec![make.by_size(), make.by_setting(), make.by_noise(), make.at_equal_size(), make.fitted()]
 }
 
 struct Make<'a> {
-    damage: &'a Damage,
+    effects: &'a ShiftEffects,
     group: &'a Group,
 }
 
@@ -49,7 +49,7 @@ fn named(point: Point, label: &str) -> Point {
 
 impl Make<'_> {
     fn figure(&self, id: &str, title: &str, caption: &str, x: Axis, y: Axis) -> Figure {
-        let (Damage { run, oracle, tau, seeds, test_images, .. }, group) = (self.damage, self.group);
+        let (ShiftEffects { run, oracle, tau, seeds, test_images, .. }, group) = (self.effects, self.group);
         let seeds = seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let provenance = [
             ("run", run.clone()),
@@ -62,7 +62,7 @@ impl Make<'_> {
             ("test images", test_images.to_string()),
         ];
         Figure {
-            id: format!("{id}{}", self.damage.suffix(group)),
+            id: format!("{id}{}", self.effects.suffix(group)),
             title: title.into(),
             caption: caption.into(),
             provenance: provenance.map(|(name, value)| (name.to_owned(), value)).to_vec(),
@@ -73,12 +73,12 @@ impl Make<'_> {
     }
 
     /// A series for every kind of shift, of the points that its settings have.
-    fn by_kind(&self, style: Style, point: impl Fn(&Harm) -> Option<Point>) -> Vec<Series> {
+    fn by_kind(&self, style: Style, point: impl Fn(&ShiftEffect) -> Option<Point>) -> Vec<Series> {
         let of = |kind: ShiftKind| {
-            let harms = self.group.harms.iter().filter(|harm| harm.kind == kind);
-            series(kind, style, harms.filter_map(&point).collect())
+            let effects = self.group.effects.iter().filter(|effect| effect.kind == kind);
+            series(kind, style, effects.filter_map(&point).collect())
         };
-        ShiftKind::ALL.into_iter().map(of).filter(|series| !series.points.is_empty()).collect()
+        ShiftKind::all().map(of).filter(|series| !series.points.is_empty()).collect()
     }
 
     /// Figure 3a: accuracy over KL.
@@ -87,9 +87,9 @@ impl Make<'_> {
                        3a they stand at their KL_y, hence marked. Error bars: Student's 95 % interval over seeds.";
         let (x, y) = (Axis::linear("KL of the shift").in_unit("nats"), Axis::linear("test accuracy").in_unit("%"));
         let mut figure = self.figure("shift-accuracy", "Test accuracy by size and kind of shift", caption, x, y);
-        figure.series = self.by_kind(Style::Points, |harm| {
-            let kl = harm.joint_kl.or(harm.kl_y.map(|kl| kl.mean))?;
-            Some(point(kl, &harm.accuracy?, 100.0, &harm.name))
+        figure.series = self.by_kind(Style::Points, |effect| {
+            let kl = effect.joint_kl.or(effect.kl_y.map(|kl| kl.mean))?;
+            Some(point(kl, &effect.accuracy?, 100.0, &effect.name))
         });
         let noised = [ShiftKind::Noise, ShiftKind::PriorAndNoise];
         for series in figure.series.iter_mut().filter(|series| noised.map(ShiftKind::colour).contains(&series.colour)) {
@@ -104,33 +104,33 @@ impl Make<'_> {
                        table 8 (AFHQ, pretrained ResNet-50, N = 5,000), which gives no interval of the difference. \
                        Unavoidable: what the Bayes classifier of the shifted world loses, known where the shift has a density; what \
                        lies below it is the learner's own excess.";
-        let x = Axis::named("setting", self.group.harms.iter().map(|harm| harm.name.as_str()));
+        let x = Axis::named("setting", self.group.effects.iter().map(|effect| effect.name.as_str()));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");
         let mut figure = self.figure("shift-settings", "What every shift costs", caption, x, y);
-        let own = |(i, harm): (usize, &Harm)| Some(point(i as f64, &harm.change?, 1.0, &harm.name));
-        let own: Vec<Point> = self.group.harms.iter().enumerate().filter_map(own).collect();
-        // The places name what is shifted: one series for all kinds.
-        let all =
-            Series { name: self.group.architecture.label().into(), ..series(ShiftKind::Baseline, Style::Bars, own) };
-        figure.series.extend((!all.points.is_empty()).then_some(all));
-        let paper = |(i, harm): (usize, &Harm)| {
-            let row = row_of(&harm.name, &harm.prior, harm.noise)?;
-            Some(named(Point::new(i as f64, row.change), row.name))
+        let points = |of: &dyn Fn(f64, &ShiftEffect) -> Option<Point>| -> Vec<Point> {
+            self.group.effects.iter().enumerate().filter_map(|(i, effect)| of(i as f64, effect)).collect()
         };
-        let points: Vec<Point> = self.group.harms.iter().enumerate().filter_map(paper).collect();
-        figure.series.extend((!points.is_empty()).then(|| of_paper("BLC table 8 (AFHQ)", ShiftKind::Baseline, points)));
-        let known = |(i, harm): (usize, &Harm)| {
-            let loss = harm.unavoidable_loss?;
-            let point = named(Point::new(i as f64, -loss.value), &harm.name);
+        let own = points(&|x, effect| Some(point(x, &effect.change?, 1.0, &effect.name)));
+        let paper = points(&|x, effect| {
+            let row = row_of(&effect.name, &effect.prior, effect.noise)?;
+            Some(named(Point::new(x, row.change), row.name))
+        });
+        let unavoidable = points(&|x, effect| {
+            let loss = effect.unavoidable_loss?;
+            let point = named(Point::new(x, -loss.value), &effect.name);
             Some(point.within(-loss.interval.high, -loss.interval.low))
-        };
-        let points: Vec<Point> = self.group.harms.iter().enumerate().filter_map(known).collect();
-        let unavoidable = Series {
-            name: "unavoidable: the Bayes classifier of the shifted world".into(),
-            colour: ShiftKind::ALL.len(),
-            ..series(ShiftKind::Baseline, Style::Points, points)
-        };
-        figure.series.extend((!unavoidable.points.is_empty()).then_some(unavoidable));
+        });
+        // The places name what is shifted: one series for all kinds.
+        figure.series = vec![
+            Series { name: self.group.architecture.label().into(), ..series(ShiftKind::Baseline, Style::Bars, own) },
+            of_paper("BLC table 8 (AFHQ)", ShiftKind::Baseline, paper),
+            Series {
+                name: "unavoidable: the Bayes classifier of the shifted world".into(),
+                colour: ShiftKind::all().len(),
+                ..series(ShiftKind::Baseline, Style::Points, unavoidable)
+            },
+        ];
+        figure.series.retain(|series| !series.points.is_empty());
         figure.rules = vec![baseline()];
         figure
     }
@@ -144,13 +144,14 @@ impl Make<'_> {
             Axis::linear("drop in test accuracy").in_unit("pp"),
         );
         let mut figure = self.figure("shift-noise", "What pixel noise costs", caption, x, y);
-        figure.series = self.by_kind(Style::LinePoints, |harm| {
-            let shown = matches!(harm.kind, ShiftKind::Noise | ShiftKind::PriorAndNoise);
-            shown.then_some(point(harm.noise, &harm.change?, -1.0, &harm.name))
+        figure.series = self.by_kind(Style::LinePoints, |effect| {
+            let shown = matches!(effect.kind, ShiftKind::Noise | ShiftKind::PriorAndNoise);
+            shown.then_some(point(effect.noise, &effect.change?, -1.0, &effect.name))
         });
-        let known =
-            |harm: &Harm| harm.kind == ShiftKind::Noise && row_of(&harm.name, &harm.prior, harm.noise).is_some();
-        if self.group.harms.iter().any(known) {
+        let known = |effect: &ShiftEffect| {
+            effect.kind == ShiftKind::Noise && row_of(&effect.name, &effect.prior, effect.noise).is_some()
+        };
+        if self.group.effects.iter().any(known) {
             let rows = ROWS.iter().filter(|row| row.noise > 0.0 && row.prior == ROWS[0].prior);
             let point = |row: &Row| named(Point::new(row.noise, -row.change), row.name);
             figure.series.push(of_paper("BLC table 9 (AFHQ)", ShiftKind::Noise, rows.map(point).collect()));
@@ -163,10 +164,10 @@ impl Make<'_> {
     fn at_equal_size(&self) -> Figure {
         let levels: Vec<f64> = self
             .group
-            .harms
+            .effects
             .iter()
-            .filter(|harm| harm.kind == ShiftKind::Prior)
-            .filter_map(|harm| harm.joint_kl)
+            .filter(|effect| effect.kind == ShiftKind::Prior)
+            .filter_map(|effect| effect.joint_kl)
             .collect();
         let caption = "Shifts of the same exact joint KL, to 5 %: test accuracy less that of the baseline of the same seed, by what is \
                        shifted; mean over seeds with Student's 95 % interval. The levels are the KLs of the prior shifts. Pixel noise has \
@@ -174,10 +175,10 @@ impl Make<'_> {
         let x = Axis::named("joint KL of the shift", levels.iter().map(|level| format!("{level:.3} nats")));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");
         let mut figure = self.figure("shift-equal-kl", "Equal KL, other shifts", caption, x, y);
-        figure.series = self.by_kind(Style::Bars, |harm| {
-            let kl = harm.joint_kl?;
+        figure.series = self.by_kind(Style::Bars, |effect| {
+            let kl = effect.joint_kl?;
             let level = levels.iter().position(|level| (kl / level - 1.0).abs() <= EQUAL)?;
-            Some(point(level as f64, &harm.change?, 1.0, &harm.name))
+            Some(point(level as f64, &effect.change?, 1.0, &effect.name))
         });
         figure.rules = vec![baseline()];
         figure

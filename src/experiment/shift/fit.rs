@@ -17,7 +17,8 @@ pub struct Spread {
     pub interval: Option<Interval>,
 }
 
-/// A straight line through single runs: the drop in accuracy over the size of the shift (BLC figure 3f).
+/// A straight line through single runs: drop in accuracy over the size of the shift (BLC figure
+/// 3f).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     /// What size is taken, and over which settings.
@@ -74,8 +75,9 @@ mod tests {
 
     #[test]
     fn the_papers_numbers_give_the_papers_r_squared() {
-        // Three runs of a mean and a standard deviation: mean − s, mean, mean + s. Table 8 so read gives figure 3f's R² = 0.042; its ten
-        // means alone would give 0.055: the paper fits runs, not settings.
+        // Three runs of a mean and a standard deviation: mean − s, mean, mean + s. Table 8 so read
+        // gives figure 3f's R² = 0.042; its ten means alone give 0.055: the paper fits runs, not
+        // settings.
         let fit = |spread: f64| {
             let base = paper::ROWS[0].accuracy.0;
             let runs = paper::ROWS.iter().flat_map(|row| {

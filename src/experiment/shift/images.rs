@@ -16,7 +16,8 @@ use crate::units::{ClassId, Seed};
 /// Images of the pool looked at together.
 const LOOK: usize = 512;
 
-/// (n_1 … n_K) ~ Multinomial(n, π) (BLC eq. 6). Priors that are alike get counts that are: the same uniform numbers decide.
+/// (n_1 … n_K) ~ Multinomial(n, π) (BLC eq. 6). Similar priors get similar counts: the uniforms are
+/// shared.
 pub(super) fn counts(prior: &Prior, n: usize, seed: Seed) -> Vec<usize> {
     let mut rng = seed.split("counts").rng(0);
     let mut counts = vec![0; prior.classes()];
@@ -38,8 +39,8 @@ pub(super) fn labels(pool: &dyn Source, n: usize) -> Result<Vec<ClassId>> {
     Ok(labels)
 }
 
-/// Numbers in the pool of `counts` images of each class, in random order: all different where the pool has enough of a class, drawn with
-/// replacement where it has not, as BLC's implementation does.
+/// Numbers in the pool of `counts` images of each class, in random order: all different where the
+/// pool has enough of a class, otherwise drawn with replacement, as in BLC's implementation.
 ///
 /// # Errors
 /// When a class is asked for that the pool does not hold.
@@ -65,8 +66,8 @@ pub(super) fn choose(labels: &[ClassId], counts: &[usize], seed: Seed) -> Result
     Ok(chosen)
 }
 
-/// x ↦ clip(x + ε), ε ~ N(0, σ²I), of images of D = `dims` numbers (BLC eq. 7), to the ends of the range of the world's pixels. The noise of
-/// an image depends on its place alone, and grows with σ.
+/// x ↦ clip(x + ε), ε ~ N(0, σ²I), D = `dims` (BLC eq. 7), to the range of the world's pixels. An
+/// image's noise depends on its place alone and scales with σ.
 pub(super) fn add_noise(x: &mut [f32], dims: usize, std: f64, [low, high]: [f32; 2], seed: Seed) {
     x.par_chunks_mut(dims).enumerate().for_each(|(i, image)| {
         let mut rng = seed.split("noise").rng(i as u64);
@@ -108,7 +109,7 @@ impl Source for ShiftedImages {
 mod tests {
     use super::super::paper;
     use super::*;
-    use crate::experiment::shift::kl;
+    use crate::experiment::shift::spec::kl;
     use crate::measure::over_seeds;
 
     #[test]
@@ -124,7 +125,8 @@ mod tests {
                     kl(&shares, Prior::uniform(3).probabilities())
                 })
                 .collect();
-            // The mean of three against the mean of the paper's three: each has the paper's spread over √3.
+            // The mean of three against the mean of the paper's three: each has the paper's spread
+            // over √3.
             let (mean, _) = over_seeds(&found);
             let (value, std) = row.kl_y;
             assert!((mean - value).abs() < 4.0 * std * (2.0f64 / 3.0).sqrt(), "{}: {found:?}", row.name);

@@ -1,4 +1,5 @@
-//! BLC tables 7 and 8: ResNet-50 pretrained on ImageNet-1K, N = 5,000 images of a TarFlow of AFHQ, three seeds. Copied digit for digit.
+//! BLC tables 7 and 8: ResNet-50 pretrained on ImageNet-1K, N = 5,000 images of a TarFlow of AFHQ,
+//! three seeds.
 
 /// A row of tables 7 and 8. Pairs are mean and standard deviation over seeds.
 pub(super) struct Row {

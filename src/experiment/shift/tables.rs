@@ -1,13 +1,13 @@
 //! Tables 7 and 8 of BLC with the paper's columns beside ours.
 
-use super::damage::{Damage, Group, Harm};
+use super::effects::{Group, ShiftEffect, ShiftEffects};
 use super::fit::Spread;
 use super::paper::{Row, row_of};
 use crate::figure::{Table, Value, fixed};
 
 /// The tables of a group.
-pub(super) fn of(damage: &Damage, group: &Group) -> Vec<Table> {
-    vec![sizes(damage, group), costs(damage, group)]
+pub(super) fn of(effects: &ShiftEffects, group: &Group) -> Vec<Table> {
+    vec![sizes(effects, group), costs(effects, group)]
 }
 
 /// Mean with Student's interval, times `factor`.
@@ -36,11 +36,11 @@ fn among(group: &Group) -> String {
 }
 
 /// The settings of a group, each with its row in the paper.
-fn settings(group: &Group) -> impl Iterator<Item = (&Harm, Option<&'static Row>)> {
-    group.harms.iter().map(|harm| (harm, row_of(&harm.name, &harm.prior, harm.noise)))
+fn settings(group: &Group) -> impl Iterator<Item = (&ShiftEffect, Option<&'static Row>)> {
+    group.effects.iter().map(|effect| (effect, row_of(&effect.name, &effect.prior, effect.noise)))
 }
 
-fn sizes(damage: &Damage, group: &Group) -> Table {
+fn sizes(effects: &ShiftEffects, group: &Group) -> Table {
     let caption = format!(
         "{}. KL_y: of the class frequencies from the world's prior (BLC eq. 8), its target and as drawn, mean over seeds with \
          Student's 95 % interval; BLC's columns are table 7. Eq. 8 gives 0.0181 and 0.2968 where table 7 prints 0.017 and 0.296. \
@@ -50,20 +50,20 @@ fn sizes(damage: &Damage, group: &Group) -> Table {
     );
     let exact = |(mean, std): (f64, f64)| printed((mean, std), if mean < 1e-3 { 6 } else { 3 });
     Table::of(settings(group))
-        .words("Setting", |(harm, _)| harm.name.as_str())
-        .words("Shifted", |(harm, _)| harm.kind.label())
-        .column("σ", "units of x", 2, |(harm, _)| harm.noise)
-        .column("KL_y, target", "nats", 4, |(harm, _)| harm.target_kl_y)
+        .words("Setting", |(effect, _)| effect.name.as_str())
+        .words("Shifted", |(effect, _)| effect.kind.label())
+        .column("σ", "units of x", 2, |(effect, _)| effect.noise)
+        .column("KL_y, target", "nats", 4, |(effect, _)| effect.target_kl_y)
         .column("KL_y, target, BLC", "nats", 4, |(_, paper)| paper.map(|row| row.target_kl))
-        .column("KL_y", "nats", 4, |(harm, _)| within(harm.kl_y, 1.0))
-        .column("KL_y, std", "nats", 4, |(harm, _)| std(harm.kl_y, 1.0))
+        .column("KL_y", "nats", 4, |(effect, _)| within(effect.kl_y, 1.0))
+        .column("KL_y, std", "nats", 4, |(effect, _)| std(effect.kl_y, 1.0))
         .column("KL_y, BLC", "nats", 4, |(_, paper)| paper.map(|row| exact(row.kl_y)))
-        .column("joint KL", "nats", 4, |(harm, _)| harm.joint_kl)
-        .column("likelihood lost", "nats an image", 1, |(harm, _)| within(harm.log_likelihood_drop, 1.0))
-        .named(format!("shift-sizes{}", damage.suffix(group)), "How large the shifts are", caption)
+        .column("joint KL", "nats", 4, |(effect, _)| effect.joint_kl)
+        .column("likelihood lost", "nats an image", 1, |(effect, _)| within(effect.log_likelihood_drop, 1.0))
+        .named(format!("shift-sizes{}", effects.suffix(group)), "How large the shifts are", caption)
 }
 
-fn costs(damage: &Damage, group: &Group) -> Table {
+fn costs(effects: &ShiftEffects, group: &Group) -> Table {
     let caption = format!(
         "{}, all measured on the same {} test images, which are not shifted; the validation images are. Means over seeds with \
          Student's 95 % interval; Δ is paired by seed with the first setting. Accuracy and error are expected \
@@ -72,22 +72,22 @@ fn costs(damage: &Damage, group: &Group) -> Table {
          interval over them (not known under pixel noise); excess: the drop less that. BLC's columns are table 8 (AFHQ, pretrained \
          ResNet-50, N = 5,000), mean ± standard deviation over seeds.",
         among(group),
-        damage.test_images
+        effects.test_images
     );
     Table::of(settings(group))
-        .words("Setting", |(harm, _)| harm.name.as_str())
-        .column("accuracy", "%", 2, |(harm, _)| within(harm.accuracy, 100.0))
-        .column("accuracy, std", "%", 2, |(harm, _)| std(harm.accuracy, 100.0))
+        .words("Setting", |(effect, _)| effect.name.as_str())
+        .column("accuracy", "%", 2, |(effect, _)| within(effect.accuracy, 100.0))
+        .column("accuracy, std", "%", 2, |(effect, _)| std(effect.accuracy, 100.0))
         .column("accuracy, BLC", "%", 2, |(_, paper)| paper.map(|row| printed(row.accuracy, 2)))
-        .column("Δ accuracy", "pp", 2, |(harm, _)| within(harm.change, 1.0))
+        .column("Δ accuracy", "pp", 2, |(effect, _)| within(effect.change, 1.0))
         .column("Δ accuracy, BLC", "pp", 2, |(_, paper)| paper.map(|row| row.change))
-        .column("unavoidable loss", "pp", 2, |(harm, _)| Value::of_any(harm.unavoidable_loss, 1.0))
-        .column("excess loss", "pp", 2, |(harm, _)| within(harm.excess_loss, 1.0))
-        .column("error", "%", 2, |(harm, _)| within(harm.error, 100.0))
-        .column("validation accuracy", "%", 2, |(harm, _)| within(harm.validation, 100.0))
-        .column("validation accuracy, std", "%", 2, |(harm, _)| std(harm.validation, 100.0))
+        .column("unavoidable loss", "pp", 2, |(effect, _)| Value::of_any(effect.unavoidable_loss, 1.0))
+        .column("excess loss", "pp", 2, |(effect, _)| within(effect.excess_loss, 1.0))
+        .column("error", "%", 2, |(effect, _)| within(effect.error, 100.0))
+        .column("validation accuracy", "%", 2, |(effect, _)| within(effect.validation, 100.0))
+        .column("validation accuracy, std", "%", 2, |(effect, _)| std(effect.validation, 100.0))
         .column("validation accuracy, BLC", "%", 2, |(_, paper)| paper.map(|row| printed(row.validation, 2)))
-        .column("epistemic KL", "nats", 4, |(harm, _)| within(harm.epistemic, 1.0))
-        .words("seeds", |(harm, _)| harm.runs.len())
-        .named(format!("shift-costs{}", damage.suffix(group)), "What the shifts cost", caption)
+        .column("epistemic KL", "nats", 4, |(effect, _)| within(effect.epistemic, 1.0))
+        .words("seeds", |(effect, _)| effect.runs.len())
+        .named(format!("shift-costs{}", effects.suffix(group)), "What the shifts cost", caption)
 }

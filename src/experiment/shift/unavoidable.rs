@@ -1,30 +1,32 @@
-//! What a shift costs any learner: the accuracy that the Bayes classifier of the shifted world loses on images that are not shifted.
+//! What a shift costs any learner: the accuracy that the shifted world's Bayes classifier loses on
+//! unshifted images.
 //!
-//! It decides by argmax_y p′(y|x), p′(y|x) ∝ π′_y p′(x|y). A base sample e becomes e′ = r·e + δ, hence log p′(x|y) − log p(x|y) =
-//! ½‖e_y‖² − ½‖e_y − δ‖²/r² − D ln r with e_y the base sample of x under class y. A classifier that has learned all there is to learn from
-//! shifted images loses that much; what it loses beyond is its own.
+//! It decides by argmax_y p′(y|x), p′(y|x) ∝ π′_y p′(x|y). A base sample e becomes e′ = r·e + δ.
+//! Hence log p′(x|y) − log p(x|y) = ½‖e_y‖² − ½‖e_y − δ‖²/r² − D ln r, with e_y the base sample of
+//! x under class y. A classifier that has learned all from shifted images loses that much.
 
 use super::{BaseMap, ShiftSetting};
 use crate::error::Result;
 use crate::experiment::images::Images;
-use crate::experiment::kinds::Place;
+use crate::experiment::kind::CellPlace;
 use crate::measure::{Estimate, Interval, mean};
 use crate::oracle::posterior::Prior;
 use crate::units::{ClassId, Seed};
 
-/// Passes of one image through the flow, at most, for a base shift; a shift of the prior needs none.
+/// Passes of one image through the flow for a base shift, at most; a shift of the prior needs none.
 const PASSES: usize = 2048;
 /// No image of n lost anything: the 95 % bound on how many do is 3/n.
 const RULE_OF_THREE: f64 = 3.0;
 
-/// max_y p(y|x) − p(argmax_y p′(y|x)|x), the mean over test images with its 95 % interval over them, a fraction; `None` under pixel
-/// noise, where p′ is not known. Under a base shift it is measured on as many of them as 2,048 passes allow.
+/// max_y p(y|x) − p(argmax_y p′(y|x)|x), the mean over test images with its 95 % interval, a
+/// fraction; `None` under pixel noise, where p′ is unknown. Under a base shift it is measured on as
+/// many images as 2,048 passes allow.
 ///
 /// # Errors
 /// When the setting does not fit the world, or the device fails.
 pub(super) fn unavoidable_loss(
     setting: &ShiftSetting,
-    place: &Place<'_>,
+    place: &CellPlace<'_>,
     test: &Images,
     seed: Seed,
 ) -> Result<Option<Estimate>> {
@@ -54,7 +56,8 @@ pub(super) fn unavoidable_loss(
     Ok(Some(Estimate { value, interval: Interval { low: (value - half).max(0.0), high: high.min(1.0) } }))
 }
 
-/// What deciding by the shifted posterior costs at one image of posterior `p`; `ratios` are log p′(x|y) − log p(x|y).
+/// The cost of the shifted decision at an image of posterior `p`; `ratios` are log p′(x|y) − log
+/// p(x|y).
 fn loss(p: &[f64], [world, shifted]: [&Prior; 2], ratios: Option<&[f64]>) -> f64 {
     let priors = world.probabilities().iter().zip(shifted.probabilities());
     let score = |(y, (old, new)): (usize, (&f64, &f64))| {
@@ -70,8 +73,9 @@ fn largest(values: &[f64]) -> ClassId {
     (1..values.len()).fold(0, |best, k| if values[k] > values[best] { k } else { best })
 }
 
-/// log p′(x|y) − log p(x|y) of the first test images under every class of the world, [n][K]; 0 for classes of no prior.
-fn log_ratios(place: &Place<'_>, map: &BaseMap, test: &Images) -> Result<Vec<Vec<f64>>> {
+/// log p′(x|y) − log p(x|y) of the first test images under every class, [n][K]; 0 for classes of no
+/// prior.
+fn log_ratios(place: &CellPlace<'_>, map: &BaseMap, test: &Images) -> Result<Vec<Vec<f64>>> {
     let (world, tau) = (place.world, place.settings.tau);
     let (flow, dims) = (world.flow(), test.shape.dims());
     let prior = place.settings.prior.probabilities();

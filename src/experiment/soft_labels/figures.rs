@@ -1,19 +1,21 @@
-//! What is gained over N (BLC figure 7), how accurate, near and calibrated each kind of labels makes a classifier, and training curves.
+//! Gains over N (BLC figure 7), accuracy, KL and calibration of each kind of labels, training
+//! curves.
 
-use super::{Curve, Gain, Gains, Told};
+use super::{Curve, Gain, Gains, LabelFigures};
 use crate::classifier::{Architecture, Labels};
-use crate::experiment::beside::across;
+use crate::experiment::bayes_gap::across;
+use crate::experiment::output::Findings;
 use crate::experiment::repeats::{SEED_GAIN, SEED_MEAN, SeedMean, distinct, only};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
 
-/// BLC App. D: "near-perfect calibration (ECE = 0.018)" of soft labels; the paper does not say at which N.
+/// BLC App. D: "near-perfect calibration (ECE = 0.018)" of soft labels, without the N.
 const PAPER_ECE: f64 = 0.018;
 /// BLC App. D: "accuracy gains up to ∼1 %" of soft over hard labels, percentage points.
 const PAPER_GAIN: f64 = 1.0;
 /// The ends of BLC's N in App. D.
 const PAPER_SIZES: [f64; 2] = [100.0, 5000.0];
 
-/// Numbers of training images whose training curves are shown: the smallest, the one in the middle and the largest.
+/// Numbers of training curves' N that are shown: the smallest, the middle and the largest.
 const CURVES: usize = 3;
 
 const ANOTHER_WORLD: &str =
@@ -49,9 +51,9 @@ fn sizes() -> Axis {
     Axis::log10("training images N")
 }
 
-impl Gains {
-    /// What is gained, then accuracy, KL and calibration against N, then training curves; for each architecture.
-    pub fn figures(&self) -> Vec<Figure> {
+impl Findings for Gains {
+    /// Gain, accuracy, KL and calibration against N, then training curves; for each architecture.
+    fn figures(&self) -> Vec<Figure> {
         let architectures = distinct(self.told.iter().map(|told| told.architecture));
         let several = architectures.len() > 1;
         let of = |&architecture: &Architecture| {
@@ -73,12 +75,14 @@ impl Gains {
     }
 
     /// Every kind of labels at every N, and what exact posteriors gain.
-    pub fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![self.told_table(), self.gain_table()]
     }
+}
 
+impl Gains {
     /// One series a kind of labels: a figure of it against N.
-    fn against_n(&self, architecture: Architecture, of: fn(&Told) -> SeedMean, times: f64) -> Vec<Series> {
+    fn against_n(&self, architecture: Architecture, of: fn(&LabelFigures) -> SeedMean, times: f64) -> Vec<Series> {
         let here = || self.told.iter().filter(move |told| told.architecture == architecture);
         let series = |labels: Labels| Series {
             name: name(labels),
@@ -122,19 +126,19 @@ impl Gains {
                 hard.len()
             )
         };
-        Figure {
-            id: "gain".into(),
-            title: "What exact posteriors gain as labels".into(),
-            caption: format!(
-                "Expected accuracy of classifiers told the exact posterior minus that of those told another kind of labels, on the same \
-                 test images. {SEED_GAIN}{count} {ANOTHER_WORLD}"
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("gain of expected accuracy").in_unit("pp"),
-            series,
-            rules: vec![Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no gain".into() }],
-        }
+        let caption = format!(
+            "Expected accuracy of classifiers told the exact posterior minus that of those told another kind of labels, on the same \
+             test images. {SEED_GAIN}{count} {ANOTHER_WORLD}"
+        );
+        let rules = vec![Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no gain".into() }];
+        let y = Axis::linear("gain of expected accuracy").in_unit("pp");
+        Figure { rules, ..self.figure(["gain", "What exact posteriors gain as labels"], caption, y, series) }
+    }
+
+    /// A figure of something of every kind of labels against N.
+    fn figure(&self, [id, title]: [&str; 2], caption: String, y: Axis, series: Vec<Series>) -> Figure {
+        let provenance = self.provenance.clone();
+        Figure { id: id.into(), title: title.into(), caption, provenance, x: sizes(), y, series, ..Figure::default() }
     }
 
     fn accuracy(&self, architecture: Architecture) -> Figure {
@@ -142,65 +146,40 @@ impl Gains {
             let label = format!("Bayes accuracy of the test images, {:.2} %", 100.0 * found.value);
             across(label, found.value, (found.interval.low, found.interval.high))
         });
-        Figure {
-            id: "accuracy".into(),
-            title: "Expected accuracy".into(),
-            caption: format!(
-                "Expected accuracy: the mean of the accuracy over all labels that could have been drawn; against drawn labels in the \
-                 table. {SEED_MEAN} The intervals over images are common to all kinds of labels: differences have their own figure."
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("expected accuracy").in_unit("%"),
-            series: self.against_n(architecture, |told| told.expected_accuracy, 100.0),
-            rules: line.into_iter().collect(),
-        }
+        let caption = format!(
+            "Expected accuracy: the mean of the accuracy over all labels that could have been drawn; against drawn labels in the \
+             table. {SEED_MEAN} The intervals over images are common to all kinds of labels: differences have their own figure."
+        );
+        let series = self.against_n(architecture, |told| told.expected_accuracy, 100.0);
+        let y = Axis::linear("expected accuracy").in_unit("%");
+        let rules = line.into_iter().collect();
+        Figure { rules, ..self.figure(["accuracy", "Expected accuracy"], caption, y, series) }
     }
 
     fn epistemic(&self, architecture: Architecture) -> Figure {
-        Figure {
-            id: "epistemic".into(),
-            title: "Epistemic part KL(p || q)".into(),
-            caption: format!("Mean KL from the exact posterior of the test images to the classifier's. {SEED_MEAN}"),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::log10("KL(p || q)").in_unit("nats"),
-            series: self.against_n(architecture, |told| told.epistemic, 1.0),
-            ..Figure::default()
-        }
+        let caption = format!("Mean KL from the exact posterior of the test images to the classifier's. {SEED_MEAN}");
+        let series = self.against_n(architecture, |told| told.epistemic, 1.0);
+        let y = Axis::log10("KL(p || q)").in_unit("nats");
+        self.figure(["epistemic", "Epistemic part KL(p || q)"], caption, y, series)
     }
 
     fn ece(&self, architecture: Architecture) -> Figure {
+        let caption = format!(
+            "Expected calibration error against drawn labels, 15 bins of equal width. {SEED_MEAN} {ANOTHER_WORLD}"
+        );
         let mut series = vec![printed("ECE of soft labels", PAPER_ECE)];
         series.extend(self.against_n(architecture, |told| told.ece, 1.0));
-        Figure {
-            id: "ece".into(),
-            title: "Expected calibration error".into(),
-            caption: format!(
-                "Expected calibration error against drawn labels, 15 bins of equal width. {SEED_MEAN} {ANOTHER_WORLD}"
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("ECE"),
-            series,
-            ..Figure::default()
-        }
+        self.figure(["ece", "Expected calibration error"], caption, Axis::linear("ECE"), series)
     }
 
     fn exact_calibration(&self, architecture: Architecture) -> Figure {
-        Figure {
-            id: "exact-calibration".into(),
-            title: "Exact calibration error".into(),
-            caption: format!(
-                "The 15 bins of the expected calibration error, with the exact posterior of each image's decision in the place of hits: \
-                 what the noise of drawn labels adds is gone. {SEED_MEAN}"
-            ),
-            provenance: self.provenance.clone(),
-            x: sizes(),
-            y: Axis::linear("exact calibration error"),
-            series: self.against_n(architecture, |told| told.exact_calibration_error, 1.0),
-            ..Figure::default()
-        }
+        let caption = format!(
+            "The 15 bins of the expected calibration error, with the exact posterior of each image's decision in the place of hits: \
+             what the noise of drawn labels adds is gone. {SEED_MEAN}"
+        );
+        let series = self.against_n(architecture, |told| told.exact_calibration_error, 1.0);
+        let y = Axis::linear("exact calibration error");
+        self.figure(["exact-calibration", "Exact calibration error"], caption, y, series)
     }
 
     /// Training curves at up to three N.

@@ -1,6 +1,7 @@
 use super::*;
-use crate::experiment::hand_made::{around, measured, near, result, spec};
-use crate::experiment::{Cell, Finding, HalfWidths};
+use crate::experiment::hand_made::{around, measured, near, result, spec, whole};
+use crate::experiment::output::Findings;
+use crate::experiment::{Cell, HalfWidths};
 use crate::measure::Measured;
 
 const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['convnet']\ntrain_sizes = [100, 200, 400, 800]\nseeds = [0, 1]\n\
@@ -13,7 +14,8 @@ fn watched(epoch: usize, expected_accuracy: f64) -> Watched {
     Watched { step, epoch, train_loss, cross_entropy: 0.5, aleatoric, epistemic: 0.3, expected_accuracy, half_widths }
 }
 
-/// Soft is ahead of hard by 0.01 and 0.03 under the two seeds, but behind by as much at N = 200; drawn is 0.05 behind soft.
+/// Soft leads hard by 0.01 and 0.03 under the two seeds, trails at N = 200; drawn is 0.05 behind
+/// soft.
 fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
     let of = |cell: &Cell| {
         let soft = 0.7 + 0.0001 * cell.train_size as f64 + 0.1 * cell.seed as f64;
@@ -26,24 +28,19 @@ fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
         let figures = measured(1.0 - accuracy - 0.002, 1.0 - accuracy, 0.05);
         let figures = Measured { ece: around(0.03, 0.01), epistemic: around(0.2, 0.05), ..figures };
         let course = Course { watched: vec![watched(1, accuracy - 0.1), watched(2, accuracy)] };
-        CellResult { found: Some(Found::SoftLabels(course)), ..result(*cell, figures) }
+        CellResult { output: Some(CellOutput::new(course)), ..result(*cell, figures) }
     };
     spec.cells().iter().map(of).collect()
-}
-
-fn gains(spec: &ExperimentSpec, cells: &[CellResult]) -> Gains {
-    let Some(Finding::SoftLabels(found)) = Finding::of(spec, cells, &[]) else { panic!("another kind") };
-    found
 }
 
 #[test]
 fn gains_are_those_over_each_other_kind_paired_by_seed() {
     let spec = spec(SPEC);
-    let found = gains(&spec, &results(&spec));
+    let found = Gains::of(&spec, &results(&spec));
     assert_eq!((found.told.len(), found.gains.len(), found.courses.len()), (16, 12, 16));
     let gain = |n: usize, over: Labels| found.gains.iter().find(|g| g.train_size == n && g.over == over).unwrap();
     let hard = gain(100, Labels::Argmax).expected_accuracy;
-    // 0.02 ± 12.706·0.01: the spread of the differences, not that of the accuracies, which differ by 0.1 between seeds.
+    // 0.02 ± 12.706·0.01: the spread of the differences, not of the accuracies (0.1 between seeds).
     assert!(near(hard.value, 0.02) && hard.seeds == 2);
     assert!((hard.interval.unwrap().high - (0.02 + 0.127_062)).abs() < 1e-6);
     assert!(near(gain(200, Labels::Argmax).expected_accuracy.value, -0.02));
@@ -57,7 +54,7 @@ fn gains_are_those_over_each_other_kind_paired_by_seed() {
 #[test]
 fn figures_have_the_papers_two_numbers_and_curves_at_three_sizes() {
     let spec = spec(SPEC);
-    let found = gains(&spec, &results(&spec));
+    let found = Gains::of(&spec, &results(&spec));
     let figures = found.figures();
     let ids: Vec<&str> = figures.iter().map(|figure| figure.id.trim_start_matches("soft-labels-")).collect();
     let expected =
@@ -85,18 +82,14 @@ fn partial_runs_have_what_is_there() {
     let spec = spec(SPEC);
     let all = results(&spec);
     for finished in 0..=all.len() {
-        let found = Finding::of(&spec, &all[..finished], &[]).unwrap();
-        let text = serde_json::to_string(&found).unwrap();
-        assert_eq!(serde_json::from_str::<Finding>(&text).unwrap(), found);
-        assert!(found.figures().iter().flat_map(|f| &f.series).flat_map(|s| &s.points).all(|p| p.y.is_finite()));
-        assert!(found.tables().iter().all(|t| t.rows.iter().all(|row| row.len() == t.columns.len())));
+        whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
     }
     // Soft labels of seed 0 and 1, hard ones of seed 0: one pair, and no interval of it.
-    let found = gains(&spec, &all[..3]);
+    let found = Gains::of(&spec, &all[..3]);
     assert_eq!((found.gains.len(), found.gains[0].accuracy.seeds, found.gains[0].accuracy.interval), (1, 1, None));
     let one = found.courses.iter().find(|curve| curve.labels == Labels::Argmax).unwrap();
     assert_eq!(one.points[0].expected_accuracy.interval, None);
     // Results of older versions have no course.
-    let old: Vec<CellResult> = all.iter().map(|r| CellResult { found: None, ..r.clone() }).collect();
-    assert!(gains(&spec, &old).courses.is_empty() && gains(&spec, &old).figures().len() == 5);
+    let old: Vec<CellResult> = all.iter().map(|r| CellResult { output: None, ..r.clone() }).collect();
+    assert!(Gains::of(&spec, &old).courses.is_empty() && Gains::of(&spec, &old).figures().len() == 5);
 }

@@ -13,10 +13,11 @@ use crate::flow::preprocess::Dequantisation;
 pub struct DataSpec {
     /// A dataset folder, an npz archive, or labelled 8-bit images.
     pub train: PathBuf,
-    /// The test images; where it is not given, the test split of `train`, else samples of the world.
+    /// The test images; otherwise the test split of `train`, else samples of the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// How 8-bit images become real numbers: `seed:N`, `midpoint` or `mean:R`. Of several draws a classifier sees the first.
+    /// How 8-bit images become real numbers: `seed:N`, `midpoint` or `mean:R`. A classifier sees
+    /// the first draw.
     #[serde(
         default,
         skip_serializing_if = "is_default",
@@ -35,8 +36,8 @@ impl DataSpec {
     ///
     /// # Errors
     /// When the present folder cannot be told.
-    pub fn beside(&self, folder: &Path) -> Result<Self> {
-        let place = |path: &PathBuf| placed(folder, path);
+    pub fn relative_to(&self, folder: &Path) -> Result<Self> {
+        let place = |path: &PathBuf| in_folder(folder, path);
         Ok(Self {
             train: place(&self.train)?,
             test: self.test.as_ref().map(place).transpose()?,
@@ -49,7 +50,7 @@ impl DataSpec {
 ///
 /// # Errors
 /// When the present folder cannot be told.
-pub(in crate::experiment) fn placed(folder: &Path, path: &Path) -> Result<PathBuf> {
+pub(in crate::experiment) fn in_folder(folder: &Path, path: &Path) -> Result<PathBuf> {
     let path = folder.join(path);
     std::path::absolute(&path).map_err(|e| Error::io(&path, e))
 }

@@ -1,22 +1,24 @@
-//! Error and gap against τ (EBO figure 3), architectures side by side at one τ (EBO figure 4), and the numbers.
+//! Error and gap against τ (EBO figure 3), architectures at one τ (EBO figure 4), and the numbers.
 
 use super::{Sweep, Swept};
 use crate::experiment::Truth;
-use crate::experiment::beside::{Beside, Who, across, axes, on_test, per_cent};
+use crate::experiment::bayes_gap::{BayesGap, Who, across, axes, on_test, per_cent};
+use crate::experiment::output::{Analysis, Findings};
 use crate::experiment::repeats::{SEED_MEAN, only, point, suffix};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 
-/// What EBO §4.2 says of its two datasets: its networks come close to the optimum below the first τ, and the gap is significant
-/// above the second.
+/// EBO §4.2 on its two datasets: its networks are close to the optimum below the first τ; the gap
+/// is significant above the second.
 const EBO: [(&str, f64, f64); 2] = [("mnist", 1.0, 1.5), ("fashion-mnist", 0.5, 1.0)];
 
 const PAIRED: &str = "All temperatures share their seeds, and so latents and classes: a curve compares the same images made easier or \
                       harder.";
 
-impl Sweep {
-    /// Error and gap against τ, and the architectures at the τ nearest 1; for each number of training images, the largest first.
-    pub fn figures(&self) -> Vec<Figure> {
+impl Findings for Sweep {
+    /// Error and gap against τ, and the architectures at the τ nearest 1; for each number of
+    /// training images, the largest first.
+    fn figures(&self) -> Vec<Figure> {
         let (_, sizes) = axes(self.all());
         let of = |&n: &usize| {
             let figures = [Some(self.errors(n)), Some(self.gaps(n)), self.architectures_at_one(n)];
@@ -31,20 +33,30 @@ impl Sweep {
     }
 
     /// Every temperature and classifier, and the Bayes error of every world.
-    pub fn tables(&self) -> Vec<Table> {
+    fn tables(&self) -> Vec<Table> {
         vec![self.error_table(), self.bayes_table()]
     }
 
-    fn all(&self) -> impl Iterator<Item = &Beside> + Clone {
+    fn without_gaps_to_the_world(&self) -> Option<Analysis> {
+        let mut without = self.clone();
+        for world in &mut without.worlds {
+            world.classifiers = world.classifiers.iter().map(BayesGap::without_world).collect();
+        }
+        Some(Analysis::new(without))
+    }
+}
+
+impl Sweep {
+    fn all(&self) -> impl Iterator<Item = &BayesGap> + Clone {
         self.worlds.iter().flat_map(|world| &world.classifiers)
     }
 
     /// One series a classifier: what it has at each τ.
-    fn curves(&self, n: usize, of: impl Fn(&Beside, f64) -> Option<Point>) -> Vec<Series> {
+    fn curves(&self, n: usize, of: impl Fn(&BayesGap, f64) -> Option<Point>) -> Vec<Series> {
         let (names, _) = axes(self.all());
         let curve = |who: Who| {
             let at = |world: &Swept| {
-                let here = world.classifiers.iter().find(|beside| beside.who() == who && beside.train_size == n)?;
+                let here = world.classifiers.iter().find(|one| one.who() == who && one.train_size == n)?;
                 of(here, world.tau.get())
             };
             let points: Vec<Point> = self.worlds.iter().filter_map(at).collect();
@@ -82,7 +94,7 @@ impl Sweep {
                 ..Series::default()
             },
         ];
-        series.extend(self.curves(n, |beside, tau| Some(beside.error.point(tau, 100.0))));
+        series.extend(self.curves(n, |one, tau| Some(one.error.point(tau, 100.0))));
         let caption = format!(
             "Test error against drawn labels beside the Bayes error of the world at each base temperature τ ({}); hollow markers: the \
              Bayes error of the test images themselves, with its 95 % bootstrap interval over images. {SEED_MEAN} {PAIRED}",
@@ -101,8 +113,8 @@ impl Sweep {
     }
 
     fn gaps(&self, n: usize) -> Figure {
-        let paired = self.curves(n, |beside, tau| Some(beside.gap_on_test.point(tau, 100.0)));
-        let in_world = self.curves(n, |beside, tau| Some(beside.gap?.point(tau, 100.0)));
+        let paired = self.curves(n, |one, tau| Some(one.gap_on_test.point(tau, 100.0)));
+        let in_world = self.curves(n, |one, tau| Some(one.gap?.point(tau, 100.0)));
         let zero = Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "Bayes".into() };
         let mut caption = format!(
             "Test error minus the Bayes error of the world ({}); dashed: expected error minus the Bayes error of the same test images, \
@@ -132,19 +144,19 @@ impl Sweep {
         }
     }
 
-    /// EBO figure 4, at the temperature nearest 1, where there is more than one architecture to compare.
+    /// EBO figure 4 at the τ nearest 1, where there are architectures to compare.
     fn architectures_at_one(&self, n: usize) -> Option<Figure> {
         let off = |world: &&Swept| (world.tau.get() - 1.0).abs();
         let world = self.worlds.iter().min_by(|a, b| off(a).total_cmp(&off(b)))?;
-        let here: Vec<&Beside> = world.classifiers.iter().filter(|beside| beside.train_size == n).collect();
-        if here.iter().all(|beside| beside.architecture == here[0].architecture) {
+        let here: Vec<&BayesGap> = world.classifiers.iter().filter(|one| one.train_size == n).collect();
+        if here.iter().all(|one| one.architecture == here[0].architecture) {
             return None;
         }
-        let bar = |(i, beside): (usize, &&Beside)| Series {
-            name: beside.who().name(),
+        let bar = |(i, one): (usize, &&BayesGap)| Series {
+            name: one.who().name(),
             style: Style::Bars,
-            colour: beside.who().colour(&self.architectures),
-            points: vec![beside.error.point(i as f64, 100.0)],
+            colour: one.who().colour(&self.architectures),
+            points: vec![one.error.point(i as f64, 100.0)],
             ..Series::default()
         };
         let tau = world.tau.get();
@@ -161,7 +173,7 @@ impl Sweep {
                 self.how()
             ),
             provenance: only(&self.provenance, "τ", tau.to_string()),
-            x: Axis::named("architecture", here.iter().map(|beside| beside.who().name())),
+            x: Axis::named("architecture", here.iter().map(|one| one.who().name())),
             y: Axis::linear("test error").in_unit("%"),
             series: here.iter().enumerate().map(bar).collect(),
             rules: world.truth.iter().map(line).collect(),
@@ -180,21 +192,21 @@ impl Sweep {
     }
 
     fn error_table(&self) -> Table {
-        let of = |world| move |beside| -> (&Swept, &Beside) { (world, beside) };
+        let of = |world| move |one| -> (&Swept, &BayesGap) { (world, one) };
         Table::of(self.worlds.iter().flat_map(|world| world.classifiers.iter().map(of(world))))
             .column("τ", "", 3, |(world, _)| world.tau.get())
-            .words("architecture", |(_, beside)| beside.architecture.label())
-            .words("labels", |(_, beside)| beside.labels.label())
-            .words("N", |(_, beside)| beside.train_size)
-            .words("seeds", |(_, beside)| beside.error.seeds)
-            .column("test error", "%", 2, |(_, beside)| beside.error.cell(100.0))
-            .column("expected error", "%", 2, |(_, beside)| beside.expected_error.cell(100.0))
+            .words("architecture", |(_, one)| one.architecture.label())
+            .words("labels", |(_, one)| one.labels.label())
+            .words("N", |(_, one)| one.train_size)
+            .words("seeds", |(_, one)| one.error.seeds)
+            .column("test error", "%", 2, |(_, one)| one.error.cell(100.0))
+            .column("expected error", "%", 2, |(_, one)| one.expected_error.cell(100.0))
             .column("Bayes error of the world", "%", 3, |(world, _)| bayes(world))
             .column("Bayes error of the test images", "%", 2, |(world, _)| {
                 world.test_bayes_error.as_ref().map(per_cent)
             })
-            .column("gap to the world", "pp", 2, |(_, beside)| beside.gap.map(|gap| gap.cell(100.0)))
-            .column("gap on the test images", "pp", 2, |(_, beside)| beside.gap_on_test.cell(100.0))
+            .column("gap to the world", "pp", 2, |(_, one)| one.gap.map(|gap| gap.cell(100.0)))
+            .column("gap on the test images", "pp", 2, |(_, one)| one.gap_on_test.cell(100.0))
             .named("temperature", "Errors over the temperature", format!("{SEED_MEAN} {PAIRED}"))
     }
 

@@ -1,5 +1,6 @@
-//! The training loss of a shared-map flow in the base space: −log N(z; μ_y, Σ) + λ·(−log p(y|z)) (EBO §4.1, with the flow's own
-//! posterior in place of a linear classifier), and its gradients in closed form.
+//! The training loss of a shared-map flow in the base space: −log N(z; μ_y, Σ) + λ·(−log p(y|z))
+//! (EBO §4.1, with the flow's own posterior in place of a linear classifier), and its gradients in
+//! closed form.
 
 use super::GaussianBase;
 use crate::units::ClassId;
@@ -50,8 +51,8 @@ impl BaseLoss<'_> {
         terms.map(|(((z, mean), mixed), std)| (z - mean + self.lambda * (mixed - mean)) / (std * std)).collect()
     }
 
-    /// Gradient of the mean of energy + λ·cross-entropy over points `z` [N, D] by the class means, [K, D]:
-    /// (λ(p_k − δ_ky) − δ_ky)(z − μ_k)/σ².
+    /// Gradient of the mean of energy + λ·cross-entropy over points `z` [N, D] by the class means,
+    /// [K, D]: (λ(p_k − δ_ky) − δ_ky)(z − μ_k)/σ².
     pub fn by_means(&self, z: &[f64], classes: &[ClassId]) -> Vec<f64> {
         let (dims, n) = (self.base.dims(), classes.len() as f64);
         let mut gradient = vec![0.0; self.base.classes() * dims];

@@ -1,14 +1,16 @@
 //! A Glow on the CPU: our own matrix products and what stands between them, in f32 or f64.
 //!
-//! Activations are rows: one row of channels for each position of each image, [N·H·W, C]. A few images at a time pass all steps, and of
-//! these so many that their hidden layers stay in the second cache. Every number is a sum in one fixed order, so an image's result has
-//! the same bits in whatever batch and on however many threads.
+//! Activations are rows: one row of channels for each position of each image, [N·H·W, C]. A few
+//! images at a time pass all steps, and of these so many that their hidden layers stay in the
+//! second cache. Every number is a sum in one fixed order, so an image's result has the same bits
+//! in whatever batch and on however many threads.
 
 mod coupling;
 mod squeeze;
 #[cfg(test)]
 mod tests;
 
+use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use super::GlowConfig;
@@ -50,16 +52,14 @@ struct CpuStep<T> {
     coupling: Coupling<T>,
 }
 
+/// A tensor's numbers in the precision of the kernels.
+fn numbers<T: Real, const D: usize>(tensor: &Tensor<D>) -> Result<Vec<T>> {
+    Ok(to_host(tensor.clone())?.into_iter().map(T::of).collect())
+}
+
 /// An affine map of channels as the products need it.
 fn panels<T: Real>(map: &Affine) -> Result<Panels<T>> {
-    let [outputs, inputs] = map.weight.dims();
-    let (weight, bias) = (to_host(map.weight.clone())?, to_host(map.bias.clone())?);
-    Ok(Panels::of(
-        inputs,
-        outputs,
-        |input, output| T::of(weight[output * inputs + input]),
-        |output| T::of(bias[output]),
-    ))
+    Ok(Panels::new(&numbers(&map.weight)?, &numbers(&map.bias)?))
 }
 
 /// Memory of one pass over a group of images.

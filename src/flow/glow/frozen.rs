@@ -17,10 +17,13 @@ use crate::flow::base::GaussianBase;
 use crate::flow::parameters::to_host;
 use crate::flow::preprocess::{Front, Preprocessing};
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Mapped, Precision, Resident, ResidentFlow, Scores, SharedMap};
+use crate::flow::{
+    Decoded, Decoding, Evidence, Flow, Mapped, Precision, Resident, ResidentFlow, Scores, SharedMap, check_finite,
+};
 use crate::units::{ClassId, Tau};
 
-/// A frozen conditional Glow: weights folded, 1×1 convolutions inverted, base distribution on the host in f64.
+/// A frozen conditional Glow: weights folded, 1×1 convolutions inverted, base distribution on the
+/// host in f64.
 #[derive(Debug)]
 pub struct GlowFlow {
     config: GlowConfig,
@@ -66,8 +69,9 @@ impl TensorSteps {
     }
 }
 
-/// [`FlowStep::fold`], with ActNorm and 1×1 convolution multiplied out in f64 on the host: what the exp of a graphics adapter is
-/// off by adds up over steps and dimensions of log p. (Measured on llvmpipe: log p errs a third of what it does otherwise.)
+/// [`FlowStep::fold`], with ActNorm and 1×1 convolution multiplied out in f64 on the host: what the
+/// exp of a graphics adapter is off by adds up over steps and dimensions of log p. (Measured on
+/// llvmpipe: log p errs a third of what it does otherwise.)
 fn fold(step: &FlowStep) -> Result<Step> {
     let scales =
         DVector::from_iterator(step.conv.weight.dims()[0], to_host(step.norm.logs.val())?.into_iter().map(f64::exp));
@@ -90,7 +94,8 @@ impl GlowFlow {
         device: &Device,
         precision: Precision,
     ) -> Result<Self> {
-        // Folding reads every small matrix: of a device behind a network that would be hundreds of round trips.
+        // Folding reads every small matrix: of a device behind a network that would be hundreds of
+        // round trips.
         let glow = Glow::from_weights(config, weights, &Device::flex(), precision)?;
         Self::freeze_on(config, &glow, pixels, device)
     }
@@ -146,7 +151,8 @@ impl GlowFlow {
     /// Base-space images of world-space x (NCHW; f32, or f64 where every digit counts).
     ///
     /// # Errors
-    /// When an image is outside the support of the logit map, the numbers leave the finite range, or the device fails.
+    /// When an image is outside the support of the logit map, the numbers leave the finite range,
+    /// or the device fails.
     pub fn encode<T: Copy + Into<f64> + Sync>(&self, x: &[T]) -> Result<Mapped> {
         self.encode_seen(x, |_| ())
     }
@@ -175,23 +181,22 @@ impl GlowFlow {
         Ok(Mapped { images: z, log_det })
     }
 
-    /// What leaves the map must be numbers: broken weights and far-out inputs overflow inside the couplings.
+    /// What leaves the map must be numbers: broken weights and far-out inputs overflow inside the
+    /// couplings.
     fn finite(&self, images: &[f64], log_det: &[f64]) -> Result<()> {
-        let broken = |(image, log_det): (&[f64], &f64)| !log_det.is_finite() || image.iter().any(|v| !v.is_finite());
-        match images.chunks(self.config.shape.dims()).zip(log_det).position(broken) {
-            Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
-            None => Ok(()),
-        }
+        check_finite(images, self.config.shape.dims())?;
+        check_finite(log_det, 1)
     }
 
-    /// What our kernels made, once the log-determinants Σ s of the couplings, and the constant part, are added to `log_det` [N].
+    /// What our kernels made, once the log-determinants Σ s of the couplings, and the constant
+    /// part, are added to `log_det` [N].
     fn on_host(&self, (made, sums): (Vec<f64>, Vec<f64>), log_det: &mut [f64]) -> Vec<f64> {
         log_det.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum + self.constant_log_det);
         made
     }
 
-    /// What the couplings make of host values [N, D], and their log-determinants added to `log_det` [N]: as many images at once as
-    /// the device takes.
+    /// What the couplings make of host values [N, D], and their log-determinants added to `log_det`
+    /// [N]: as many images at once as the device takes.
     fn passes(
         &self,
         values: Vec<f64>,
@@ -226,8 +231,8 @@ impl GlowFlow {
         Tensor::from_data(data, (&self.device, self.dtype))
     }
 
-    /// The couplings' partial sums (short sums over channels from the device, summed over positions in f64 here) and the
-    /// constant part, [N].
+    /// The couplings' partial sums (short sums over channels from the device, summed over positions
+    /// in f64 here) and the constant part, [N].
     fn log_dets(&self, partial: Tensor<2>) -> Result<Vec<f64>> {
         let [_, positions] = partial.dims();
         let sum = |partial: &[f64]| partial.iter().sum::<f64>() + self.constant_log_det;
@@ -262,8 +267,8 @@ impl SharedMap for GlowFlow {
     }
 }
 
-/// Where the evidence lies. The map is shared, so only the base terms differ: one for each position of z, which the unsqueezed
-/// latent keeps at the place of the pixels it came from.
+/// Where the evidence lies. The map is shared, so only the base terms differ: one for each position
+/// of z, which the unsqueezed latent keeps at the place of the pixels it came from.
 impl GlowFlow {
     fn evidence_of(&self, encoded: &Mapped, a: ClassId, b: ClassId, tau: Tau) -> Evidence {
         let ImageShape { height, width, .. } = self.config.shape;
@@ -325,7 +330,8 @@ impl ResidentFlow for GlowFlow {
         at_most(&self.device, self.config.bytes_per_image())
     }
 
-    /// Quadratic terms come from the base sample, as in [`Flow::decode`]; the logit map's log-determinant from y on the device.
+    /// Quadratic terms come from the base sample, as in [`Flow::decode`]; the logit map's
+    /// log-determinant from y on the device.
     fn decode_resident(
         &self,
         noise: &[f32],

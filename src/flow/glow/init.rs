@@ -1,4 +1,5 @@
-//! Data-dependent initialisation (Glow §3.1): every normalisation starts with zero mean and unit variance on a batch.
+//! Data-dependent initialisation (Glow §3.1): every normalisation starts with zero mean and unit
+//! variance on a batch.
 
 use burn::module::Param;
 use burn::tensor::{Tensor, activation::relu};
@@ -36,8 +37,8 @@ impl FixedNorm {
 
 impl CouplingNet {
     fn initialise(&mut self, condition: Tensor<4>) {
-        // A fresh normalisation changes nothing: what `fold_norm` gives before it is initialised is the bare convolution,
-        // but for √(1 + ε), which the statistics then absorb.
+        // A fresh normalisation changes nothing: what `fold_norm` gives before it is initialised is
+        // the bare convolution, but for √(1 + ε), which the statistics then absorb.
         self.in_norm.initialise(&condition);
         let h = fold_norm(&self.in_conv, &self.mid_norm).forward(neighbours(self.in_norm.relu(condition)));
         self.mid_norm.initialise(&h);
@@ -58,8 +59,8 @@ impl FlowStep {
 }
 
 impl Glow {
-    /// Initialises every normalisation from logit-space images y [N, C, H, W], step after step. For a Glow
-    /// on a device without autodiff.
+    /// Initialises every normalisation from logit-space images y [N, C, H, W], step after step. For
+    /// a Glow on a device without autodiff.
     pub fn initialise(&mut self, y: &Tensor<4>) {
         let mut x = squeeze(y.clone().swap_dims(0, 1));
         for l in 0..self.levels.len() {
@@ -108,7 +109,8 @@ mod tests {
         let h = step.input.forward(neighbours(relu(h)));
         assert_standard("mid_norm", &h, 1e-2);
         let h = step.middle.forward(relu(h));
-        // ε = 1e-5 beside the small variances of a fresh network's activations: corrected for, then exact.
+        // ε = 1e-5 beside the small variances of a fresh network's activations: corrected for, then
+        // exact.
         let (_, var) = moments(&h);
         let running = nn.out_norm.running_var.val();
         let share = to_host(var * (running.clone() + super::super::NORM_EPS) / running).unwrap();

@@ -9,7 +9,8 @@ pub fn level_name(level: usize) -> String {
     format!("flows{}", ".next".repeat(level))
 }
 
-/// Flags of initialisation, which other programs store beside the arrays and this one does not need.
+/// Flags of initialisation, which other programs store beside the arrays and this one does not
+/// need.
 fn is_flag(name: &str) -> bool {
     name.ends_with(".is_initialized") || name.ends_with(".num_batches_tracked")
 }
@@ -35,8 +36,8 @@ impl GlowConfig {
         all
     }
 
-    /// Whether `weights` are those of such a Glow: every array with its shape, nothing else but the flags of initialisation,
-    /// and values with which a density exists.
+    /// Whether `weights` are those of such a Glow: every array with its shape, nothing else but the
+    /// flags of initialisation, and values with which a density exists.
     ///
     /// # Errors
     /// A sentence that names the array.

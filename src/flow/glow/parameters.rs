@@ -111,9 +111,10 @@ fn checkpoint_name(path: &[String]) -> String {
 }
 
 impl GlowConfig {
-    /// A random start (EBO's code): convolutions N(0, 0.05²), the last one 0, so that every coupling is the identity;
-    /// random rotations for the 1×1 convolutions; unit covariance. Means are N(0, `mean_std`²): EBO's code uses 1, which
-    /// puts 32×32 classes 45 standard deviations apart before anything is learned; a small value lets the data decide.
+    /// A random start (EBO's code): convolutions N(0, 0.05²), the last one 0, so that every
+    /// coupling is the identity; random rotations for the 1×1 convolutions; unit covariance. Means
+    /// are N(0, `mean_std`²): EBO's code uses 1, which puts 32×32 classes 45 standard deviations
+    /// apart before anything is learned; a small value lets the data decide.
     pub fn initial_weights(&self, seed: Seed, mean_std: f32) -> Weights {
         let normal = |name: &str, shape: &[usize], std: f32| {
             let mut rng = seed.split(name).rng(0);

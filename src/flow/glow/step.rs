@@ -1,6 +1,7 @@
-//! One step, ready to run: normalisations folded into their neighbours, and activations held channel-major, [C, N, H, W], so
-//! that every convolution is one matrix product over all positions of all images and a half of the channels is one piece of
-//! memory. (Measured on one CPU thread: a training step takes half the time it takes with NCHW `conv2d`.)
+//! One step, ready to run: normalisations folded into their neighbours, and activations held
+//! channel-major, [C, N, H, W], so that every convolution is one matrix product over all positions
+//! of all images and a half of the channels is one piece of memory. (Measured on one CPU thread: a
+//! training step takes half the time it takes with NCHW `conv2d`.)
 
 use burn::tensor::ops::PadMode;
 use burn::tensor::{Device, Tensor, activation::relu};
@@ -8,7 +9,7 @@ use nalgebra::DMatrix;
 
 use super::matrix::{from_matrix, invert, to_matrix};
 use super::{BiasConv, Conv, FixedNorm, FlowStep};
-use crate::device::{bounded, wide};
+use crate::device::{bounded, full_precision_matmul};
 use crate::error::Result;
 
 /// A [`FlowStep`] ready to run. Gradients flow through the folding.
@@ -22,7 +23,8 @@ pub struct Step {
     pub(super) input: Affine,
     /// 1×1 convolution and out_norm, [h, h].
     pub(super) middle: Affine,
-    /// 3×3 convolution, [9·C, h] before [`gather_neighbours`], and its bias [C, 1]; channels sorted (all s, then all t).
+    /// 3×3 convolution, [9·C, h] before [`gather_neighbours`], and its bias [C, 1]; channels sorted
+    /// (all s, then all t).
     pub(super) output: Affine,
     /// [C/2, 1, 1, 1]
     pub(super) scale: Tensor<4>,
@@ -53,7 +55,8 @@ impl Affine {
     fn product(&self, x: Tensor<4>) -> Tensor<4> {
         let [channels, n, h, w] = x.dims();
         let [out, _] = self.weight.dims();
-        bounded(wide::matmul(self.weight.clone(), x.reshape([channels, n * h * w]))).reshape([out, n, h, w])
+        bounded(full_precision_matmul::matmul(self.weight.clone(), x.reshape([channels, n * h * w])))
+            .reshape([out, n, h, w])
     }
 
     /// The inverse map, W^-1 taken in f64 on the host.
@@ -64,7 +67,8 @@ impl Affine {
     }
 }
 
-/// The 3×3 neighbourhood of every position as channels, zero outside: [C, N, H, W] → [9·C, N, H, W].
+/// The 3×3 neighbourhood of every position as channels, zero outside: [C, N, H, W] → [9·C, N, H,
+/// W].
 pub(super) fn neighbours(x: Tensor<4>) -> Tensor<4> {
     let [_, _, h, w] = x.dims();
     let padded = x.pad((1, 1, 1, 1), PadMode::Constant(0.0));
@@ -72,8 +76,8 @@ pub(super) fn neighbours(x: Tensor<4>) -> Tensor<4> {
     bounded(Tensor::cat(shifted.collect(), 0))
 }
 
-/// The transpose of [`neighbours`]' reading order: what the 9 kernel positions contribute to every position, added up.
-/// [9·C, N, H, W] → [C, N, H, W].
+/// The transpose of [`neighbours`]' reading order: what the 9 kernel positions contribute to every
+/// position, added up. [9·C, N, H, W] → [C, N, H, W].
 fn gather_neighbours(y: Tensor<4>) -> Tensor<4> {
     let [channels, _, h, w] = y.dims();
     let out = channels / 9;
@@ -88,7 +92,8 @@ pub(super) fn per_channel(values: Tensor<1>) -> Tensor<4> {
     values.reshape([channels, 1, 1, 1])
 }
 
-/// A convolution [out, in, k, k] followed by a normalisation, kernel positions outermost among its inputs.
+/// A convolution [out, in, k, k] followed by a normalisation, kernel positions outermost among its
+/// inputs.
 pub(super) fn fold_norm(conv: &Conv, norm: &FixedNorm) -> Affine {
     let [out, input, k, _] = conv.weight.dims();
     let (scale, shift) = norm.affine();
@@ -123,8 +128,9 @@ impl FlowStep {
         }
     }
 
-    /// log |det| per position: Σ logs + log |det W|, as a differentiable [1] tensor. The determinant of `w`, which is W, is taken
-    /// in f64 on the host; its gradient is W^-T, which the term ⟨W^-T, W⟩ (a constant C at this W) carries.
+    /// log |det| per position: Σ logs + log |det W|, as a differentiable [1] tensor. The
+    /// determinant of `w`, which is W, is taken in f64 on the host; its gradient is W^-T, which the
+    /// term ⟨W^-T, W⟩ (a constant C at this W) carries.
     ///
     /// # Errors
     /// When W is singular or not finite.
@@ -177,7 +183,8 @@ impl Step {
         (Tensor::cat(vec![(change + t) * s.exp(), condition], 0), log_det)
     }
 
-    /// Inverse of [`Self::encode`], with `unmix` the inverse of `mix`; the same log-det comes along.
+    /// Inverse of [`Self::encode`], with `unmix` the inverse of `mix`; the same log-det comes
+    /// along.
     pub(super) fn decode(&self, h: Tensor<4>, unmix: &Affine) -> (Tensor<4>, Tensor<2>) {
         let (change, condition) = halves(h);
         let (s, t) = self.coupling(condition.clone());
@@ -193,7 +200,8 @@ pub(super) fn halves(x: Tensor<4>) -> (Tensor<4>, Tensor<4>) {
     (x.clone().narrow(0, 0, half), x.narrow(0, half, half))
 }
 
-/// Σ_c s at each position: [C, N, H, W] → [N, H·W]. Short sums; the long ones are taken in f64 by the caller.
+/// Σ_c s at each position: [C, N, H, W] → [N, H·W]. Short sums; the long ones are taken in f64 by
+/// the caller.
 fn channel_sums(s: Tensor<4>) -> Tensor<2> {
     let [_, n, h, w] = s.dims();
     s.sum_dim(0).reshape([n, h * w])

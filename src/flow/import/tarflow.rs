@@ -127,7 +127,8 @@ fn config(shapes: &Shapes, name: Option<&Name>) -> Result<TarFlowConfig, String>
     Ok(config)
 }
 
-/// Image channels and side of a patch of `dims` values: RGB where both are possible, unless the name tells the side.
+/// Image channels and side of a patch of `dims` values: RGB where both are possible, unless the
+/// name tells the side.
 fn patch(dims: usize, told: Option<usize>) -> Result<(usize, usize), String> {
     let side = |channels: usize| {
         let side = ((dims / channels) as f64).sqrt().round() as usize;

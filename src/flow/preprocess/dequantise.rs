@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::error::{Error, Result};
 use crate::units::Seed;
 
-/// Whether and how often the noise is drawn: a data step, never part of `log_prob`. As text: `seed:N`, `midpoint`, `mean:R`.
+/// Whether and how often the noise is drawn: a data step, never part of `log_prob`. As text:
+/// `seed:N`, `midpoint`, `mean:R`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dequantisation {
@@ -16,7 +17,8 @@ pub enum Dequantisation {
     MidPoint,
     /// Noise of this seed, for each image its own.
     Seeded(Seed),
-    /// So many draws of that noise, the first that of seed 0: their mean density estimates P(pixels|y) (theory §1).
+    /// So many draws of that noise, the first that of seed 0: their mean density estimates
+    /// P(pixels|y) (theory §1).
     Mean(usize),
 }
 

@@ -1,8 +1,9 @@
-//! What lies between a Glow's world space and the space its couplings work in: the bounded logit map of EBO's code
-//! (`_pre_process`; Dinh et al. 2017 §4.1), or nothing where the world's images have Gaussian noise.
+//! What lies between a Glow's world space and the space its couplings work in: the bounded logit
+//! map of EBO's code (`_pre_process`; Dinh et al. 2017 §4.1), or nothing where the world's images
+//! have Gaussian noise.
 //!
-//! y = logit(p), p = ((2v − 1)b + 1)/2 with b = 0.9. Its log-determinant is part of the density and is computed in f64
-//! on the host: no gradient ever flows through it.
+//! y = logit(p), p = ((2v − 1)b + 1)/2 with b = 0.9. Its log-determinant is part of the density and
+//! is computed in f64 on the host: no gradient ever flows through it.
 
 use burn::tensor::Tensor;
 use burn::tensor::activation::sigmoid;
@@ -28,8 +29,8 @@ impl Front {
         }
     }
 
-    /// y and the log-determinant Σ_d log |dy/dx| of each image of D = `dims` dimensions, [N]. An x outside the support gives
-    /// non-finite numbers, which the caller reports.
+    /// y and the log-determinant Σ_d log |dy/dx| of each image of D = `dims` dimensions, [N]. An x
+    /// outside the support gives non-finite numbers, which the caller reports.
     pub fn forward<T: Copy + Into<f64> + Sync>(self, x: &[T], dims: usize) -> (Vec<f64>, Vec<f64>) {
         match self {
             Self::Logit(logit) => logit.forward(x, dims),
@@ -56,7 +57,8 @@ impl Front {
         }
     }
 
-    /// x of y on its device, the log-determinants Σ_w of every row [N, C·H] less a constant of every pixel, and that constant.
+    /// x of y on its device, the log-determinants Σ_w of every row [N, C·H] less a constant of
+    /// every pixel, and that constant.
     pub fn inverse_resident(self, y: &Tensor<4>) -> (Tensor<4>, Tensor<2>, f64) {
         match self {
             Self::Logit(logit) => {
@@ -89,7 +91,8 @@ pub struct BoundedLogit {
 impl BoundedLogit {
     /// y and the log-determinant Σ_d log |dy/dv| of each image of D = `dims` dimensions, [N].
     ///
-    /// v outside the open interval on which the map is defined gives non-finite numbers, which the caller reports.
+    /// v outside the open interval on which the map is defined gives non-finite numbers, which the
+    /// caller reports.
     pub fn forward<T: Copy + Into<f64> + Sync>(self, v: &[T], dims: usize) -> (Vec<f64>, Vec<f64>) {
         let mut y = vec![0f64; v.len()];
         let log_det = y
@@ -123,15 +126,16 @@ impl BoundedLogit {
         (least, most)
     }
 
-    /// v as a world stores it. Where |y| was so large (beyond about 16) that the nearest f32 would be the end of the interval, the
-    /// last f32 before it: such a v still has a density, that of its own y.
+    /// v as a world stores it. Where |y| was so large (beyond about 16) that the nearest f32 would
+    /// be the end of the interval, the last f32 before it: such a v still has a density, that of
+    /// its own y.
     pub fn round(self, v: &[f64]) -> Vec<f32> {
         let (least, most) = self.support();
         v.iter().map(|&v| (v as f32).clamp(least, most)).collect()
     }
 
-    /// v of y on its device, and the log-determinants Σ_w log |dy/dv| of every row [N, C·H]: log b + |y| + 2 log(1 + e^−|y|) a
-    /// pixel, without log b.
+    /// v of y on its device, and the log-determinants Σ_w log |dy/dv| of every row [N, C·H]: log b
+    /// + |y| + 2 log(1 + e^−|y|) a pixel, without log b.
     pub fn inverse_resident(self, y: &Tensor<4>) -> (Tensor<4>, Tensor<2>) {
         let [n, c, h, _] = y.dims();
         let size = y.clone().abs();
@@ -140,8 +144,8 @@ impl BoundedLogit {
         (v, log_det.sum_dim(3).reshape([n, c * h]))
     }
 
-    /// v and the log-determinant Σ_d log |dy/dv| of each image at that y, [N]. Undoes the bounds, so v may lie a little
-    /// outside [0, 1] and is kept as it is.
+    /// v and the log-determinant Σ_d log |dy/dv| of each image at that y, [N]. Undoes the bounds,
+    /// so v may lie a little outside [0, 1] and is kept as it is.
     pub fn inverse(self, y: &[f64], dims: usize) -> (Vec<f64>, Vec<f64>) {
         let mut v = vec![0f64; y.len()];
         let log_det = v
@@ -151,7 +155,8 @@ impl BoundedLogit {
                 let pairs = v.iter_mut().zip(y);
                 pairs
                     .map(|(v, &y)| {
-                        // p = σ(y): log p = −softplus(−y), log(1 − p) = −softplus(y), exact in both tails.
+                        // p = σ(y): log p = −softplus(−y), log(1 − p) = −softplus(y), exact in both
+                        // tails.
                         let (log_p, log_q) = (-softplus(-y), -softplus(y));
                         *v = ((2.0 * log_p.exp() - 1.0) / self.bounds + 1.0) / 2.0;
                         self.bounds.ln() - log_p - log_q

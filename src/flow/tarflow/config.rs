@@ -6,7 +6,8 @@ use super::HEAD;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 
-/// Architecture of a TarFlow, in the paper's notation P-C-(blocks)-(layers). BLC Table 5: 8 blocks of 8 layers.
+/// Architecture of a TarFlow, in the paper's notation P-C-(blocks)-(layers). BLC Table 5: 8 blocks
+/// of 8 layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TarFlowConfig {
@@ -25,8 +26,8 @@ pub struct TarFlowConfig {
     /// Whether blocks only shift (VP); otherwise they scale too (NVP).
     #[serde(default)]
     pub volume_preserving: bool,
-    /// Whether one map serves all classes. The blocks then have no class embeddings, and the classes are the means of the base
-    /// distribution, N(μ_y, τ²·diag(var)).
+    /// Whether one map serves all classes. The blocks then have no class embeddings, and the
+    /// classes are the means of the base distribution, N(μ_y, τ²·diag(var)).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shared_map: bool,
 }

@@ -1,16 +1,14 @@
 //! A TarFlow on the CPU: our own matrix products, attention and reverse pass, in f32 or f64.
 //!
-//! Every number is a sum in one fixed order, whatever is computed beside it: an image's result has the same bits in
-//! whatever batch, on however many threads, and whether a block is inverted token by token or by Jacobi iterations run
-//! until they are exact.
+//! Every number is a sum in one fixed order, whatever is computed beside it: an image's result has
+//! the same bits in whatever batch, on however many threads, and whether a block is inverted token
+//! by token or by Jacobi iterations run until they are exact.
 //!
-//! A block's last token predicts nothing and no token looks at it: it does not pass the Transformer.
+//! A block's last token predicts nothing and no token looks at it: it does not pass the
+//! Transformer.
 
-mod attention;
-mod attention_back;
 mod backward;
 mod encode;
-mod gradient;
 mod inverse;
 mod parameters;
 #[cfg(test)]
@@ -23,7 +21,7 @@ use rayon::prelude::*;
 pub use train::{Gradients, Slope};
 
 use super::engine::{Encoded, Engine, Inverted, Tick};
-use super::{Condition, TarFlowConfig};
+use super::{Condition, HEAD, TarFlowConfig};
 use crate::error::{Error, Result};
 use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
@@ -34,8 +32,10 @@ use encode::Encoder;
 use inverse::{Inversion, Iteration, Module, Room};
 use parameters::Network;
 
-/// Rows (tokens) that pass the matrix products together: enough to share a pass over the weights, few enough for what
-/// they leave behind to stay in the second cache.
+const _: () = assert!(HEAD == crate::kernels::HEAD, "one size of heads");
+
+/// Rows (tokens) that pass the matrix products together: enough to share a pass over the weights,
+/// few enough for what they leave behind to stay in the second cache.
 const ROWS: usize = 256;
 /// Images inverted together, token by token.
 const LOOP_IMAGES: usize = 128;
@@ -54,7 +54,8 @@ impl<T: Real> CpuTarFlow<T> {
     /// From the weights by state-dict name; others may be among them.
     ///
     /// # Errors
-    /// Says what is wrong with the architecture, or names the array that is missing or has another shape.
+    /// Says what is wrong with the architecture, or names the array that is missing or has another
+    /// shape.
     pub fn new(config: &TarFlowConfig, weights: Weights) -> Result<Self, String> {
         Ok(Self {
             network: Network::read(config, weights)?,
@@ -65,7 +66,8 @@ impl<T: Real> CpuTarFlow<T> {
         })
     }
 
-    /// Other weights for the same architecture, as after a training step. Faster than a new flow: its memory stays.
+    /// Other weights for the same architecture, as after a training step. Faster than a new flow:
+    /// its memory stays.
     ///
     /// # Errors
     /// As [`Self::new`]; then the weights are as they were.
@@ -84,7 +86,8 @@ impl<T: Real> CpuTarFlow<T> {
         self.network.config.tokens() * self.network.config.token_dims()
     }
 
-    /// The row of the class embeddings each condition stands for, if there are as many conditions as images.
+    /// The row of the class embeddings each condition stands for, if there are as many conditions
+    /// as images.
     fn classes(&self, values: usize, conditions: &[Condition]) -> Result<Vec<usize>> {
         if values != conditions.len() * self.dims() {
             let images = conditions.len();

@@ -1,14 +1,14 @@
-//! What computes the passes of a TarFlow: burn on any device, or our own kernels on the CPU. One contract, so that both
-//! answer the same tests.
+//! What computes the passes of a TarFlow: burn on any device, or our own kernels on the CPU. One
+//! contract, so that both answer the same tests.
 //!
-//! Arrays are row-major tokens [N, T, P] on the host in f64, whatever the precision of the arithmetic: one transfer a
-//! pass is nothing beside the pass.
+//! Arrays are row-major tokens [N, T, P] on the host in f64, whatever the precision of the
+//! arithmetic: one transfer a pass is nothing beside the pass.
 
 use burn::tensor::Tensor;
 
 use super::Condition;
 use super::solve::Solved;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::sampling::{Guidance, Strategy};
 
@@ -17,7 +17,8 @@ use crate::flow::sampling::{Guidance, Strategy};
 pub struct Encoded {
     /// z, [N, T, P].
     pub z: Vec<f64>,
-    /// −Σ_blocks Σ_d a_td, [N, T], nats, each at the place of its patch in the image; sums over T are log |det ∂z/∂x|.
+    /// −Σ_blocks Σ_d a_td, [N, T], nats, each at the place of its patch in the image; sums over T
+    /// are log |det ∂z/∂x|.
     pub log_det: Vec<f64>,
 }
 
@@ -28,11 +29,13 @@ pub struct Inverted {
     pub x: Vec<f64>,
     /// Rounds, summed over modules: T − 1 for the loop.
     pub rounds: usize,
-    /// Largest last change of any value over the modules that stopped before they were exact; 0 where all are.
+    /// Largest last change of any value over the modules that stopped before they were exact; 0
+    /// where all are.
     pub residual: f64,
 }
 
-/// Told after every token (loop) or module (Jacobi): tokens finished of T. An error stops the inversion.
+/// Told after every token (loop) or module (Jacobi): tokens finished of T. An error stops the
+/// inversion.
 pub type Tick<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// The passes of one TarFlow. Every image's result is the same in whatever batch it comes.
@@ -57,11 +60,12 @@ pub trait Engine: Send {
         tick: Tick<'_>,
     ) -> Result<Inverted>;
 
-    /// The same flow with its matrix products in another format, where the engine and its device have it.
+    /// The same flow with its matrix products in another format, where the engine and its device
+    /// have it.
     ///
     /// # Errors
     /// Says what has no such arithmetic.
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Engine>> {
         Err(Error::Device(format!(
             "our kernels on the CPU compute in 32 bits, not in {}: choose another device, or products f32",
             products.label()
@@ -69,8 +73,8 @@ pub trait Engine: Send {
     }
 
     /// Formats of matrix products that the engine and its device have; 32 bits first.
-    fn formats(&self) -> Vec<Products> {
-        vec![Products::F32]
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        vec![MatmulPrecision::F32]
     }
 
     /// Whether it computes on a GPU that paints nothing: no frame waits there until a pass is over.
@@ -78,20 +82,21 @@ pub trait Engine: Send {
         false
     }
 
-    /// The engine as one whose arrays can stay on its device, in 32 bits; `None` where they are on the host.
+    /// The engine as one whose arrays can stay on its device, in 32 bits; `None` where they are on
+    /// the host.
     fn resident(&self) -> Option<&dyn ResidentEngine> {
         None
     }
 
-    /// Log-scales a_t of block `block` for every token of its input `x` [N, T, P], 0 for the block's first token and
-    /// everywhere in VP: [N, T, P], at the places of the patches.
+    /// Log-scales a_t of block `block` for every token of its input `x` [N, T, P], 0 for the
+    /// block's first token and everywhere in VP: [N, T, P], at the places of the patches.
     ///
     /// # Errors
     /// When the device fails.
     fn log_scales(&self, block: usize, x: &[f64], conditions: &[Condition]) -> Result<Vec<f64>>;
 
-    /// ∇_x Σ_t log_det_t − ½ Σ_td weight_td z_td² of each image, [N, T, P], and that forward pass. With weight = 1/(τ²var)
-    /// [T, P] this is ∇_x log p(x|y).
+    /// ∇_x Σ_t log_det_t − ½ Σ_td weight_td z_td² of each image, [N, T, P], and that forward pass.
+    /// With weight = 1/(τ²var) [T, P] this is ∇_x log p(x|y).
     ///
     /// # Errors
     /// When the device fails.
@@ -106,13 +111,15 @@ pub trait ResidentEngine {
     /// Images whose largest array fits into a buffer of the device.
     fn at_once(&self) -> usize;
 
-    /// Images that pass together: as many as fit, but few where the window's next frame waits behind the kernels of the pass.
+    /// Images that pass together: as many as fit, but few where the window's next frame waits
+    /// behind the kernels of the pass.
     fn together(&self) -> usize;
 
     /// Tokens [N, T, P] from the host.
     fn tokens(&self, tokens: &[f64]) -> Tensor<3>;
 
-    /// Tokens [N, T, P] as images [N, C, H, W]: [`TarFlowConfig::unpatchify`](super::TarFlowConfig::unpatchify).
+    /// Tokens [N, T, P] as images [N, C, H, W]:
+    /// [`TarFlowConfig::unpatchify`](super::TarFlowConfig::unpatchify).
     fn images(&self, tokens: Tensor<3>) -> Tensor<4>;
 
     /// [`Engine::invert`] whose tokens stay on the device.
@@ -129,16 +136,16 @@ pub trait ResidentEngine {
         tick: Tick<'_>,
     ) -> Result<Solved>;
 
-    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition per image, [N, T] each, as many at
-    /// once as the device takes; `var` is that of the base distribution, [T, P]. Of a token the device sums P terms; blocks are added
-    /// in f64.
+    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition
+    /// per image, [N, T] each, as many at once as the device takes; `var` is that of the base
+    /// distribution, [T, P]. Of a token the device sums P terms; blocks are added in f64.
     ///
     /// # Errors
     /// When the device fails.
     fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)>;
 
-    /// [`Engine::encode`] of one image's tokens `x` [T, P], and where they were computed log det − Σ_p weight·z² of every token,
-    /// [T]; `weight` is [T, P].
+    /// [`Engine::encode`] of one image's tokens `x` [T, P], and where they were computed log det −
+    /// Σ_p weight·z² of every token, [T]; `weight` is [T, P].
     ///
     /// # Errors
     /// When the device fails.

@@ -1,4 +1,5 @@
-//! Where in an image the evidence lies: log p(x|a) − log p(x|b) token by token, each at the place of its patch.
+//! Where in an image the evidence lies: log p(x|a) − log p(x|b) token by token, each at the place
+//! of its patch.
 
 use burn::tensor::Tensor;
 
@@ -21,7 +22,8 @@ fn log_norms(var: &[f64], p: usize) -> Vec<f64> {
 }
 
 impl TarFlowOracle {
-    /// The evidence of image `x`, whose tokens `encode` takes through the map of a class, and what else it has to say of either.
+    /// The evidence of image `x`, whose tokens `encode` takes through the map of a class, and what
+    /// else it has to say of either.
     pub(super) fn evidence_of<E>(
         &self,
         x: &[f32],
@@ -45,8 +47,9 @@ impl TarFlowOracle {
         Ok((evidence, more_of_a, more_of_b))
     }
 
-    /// [`Self::evidence_of`] in a world of one flow, and the cells [rows, columns] where they were computed.
-    pub(super) fn evidence_there(
+    /// [`Self::evidence_of`] in a world of one flow, and the cells [rows, columns] where they were
+    /// computed.
+    pub(super) fn evidence_on_device(
         &self,
         engine: &dyn ResidentEngine,
         x: &[f32],

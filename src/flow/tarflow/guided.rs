@@ -1,4 +1,5 @@
-//! What moves the images of a TarFlow away from its samples: guidance, denoising, and the gradient of its density.
+//! What moves the images of a TarFlow away from its samples: guidance, denoising, and the gradient
+//! of its density.
 
 use super::{Condition, TarFlowOracle};
 use crate::error::Result;

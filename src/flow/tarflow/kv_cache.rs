@@ -1,4 +1,5 @@
-//! What the tokens of a pass attend to: keys and values kept from the tokens before it, and the causal mask.
+//! What the tokens of a pass attend to: keys and values kept from the tokens before it, and the
+//! causal mask.
 
 use std::ops::Range;
 
@@ -6,7 +7,8 @@ use burn::tensor::{DType, Device, Tensor};
 
 use super::{HEAD, Mask};
 
-/// Keys and values of one layer, of the tokens read so far: [N, heads, T, 64] each, zeros where nothing was read.
+/// Keys and values of one layer, of the tokens read so far: [N, heads, T, 64] each, zeros where
+/// nothing was read.
 #[derive(Debug, Clone)]
 pub struct KvCache {
     keys: Tensor<4>,
@@ -14,13 +16,15 @@ pub struct KvCache {
 }
 
 impl KvCache {
-    /// For N images of T tokens; nothing is read yet. Keys and values have memory of their own, as they are written in place.
+    /// For N images of T tokens; nothing is read yet. Keys and values have memory of their own, as
+    /// they are written in place.
     pub fn new([n, heads, t]: [usize; 3], device: &Device, dtype: DType) -> Self {
         let empty = || Tensor::zeros([n, heads, t, HEAD], (device, dtype));
         Self { keys: empty(), values: empty() }
     }
 
-    /// Writes keys and values [N, heads, M, 64] of the tokens from `first` on; returns those of all T tokens.
+    /// Writes keys and values [N, heads, M, 64] of the tokens from `first` on; returns those of all
+    /// T tokens.
     fn extend(&mut self, first: usize, k: Tensor<4>, v: Tensor<4>) -> (Tensor<4>, Tensor<4>) {
         let [n, heads, m, width] = k.dims();
         let here = [0..n, 0..heads, first..first + m, 0..width];
@@ -55,8 +59,8 @@ impl<'a> Context<'a> {
         Self { first: 0, caches: None, mask, temperature: 1.0 }
     }
 
-    /// Keys and values that the tokens of the pass attend to in `layer`: theirs, `k` and `v` [N, heads, M, 64], after those of
-    /// the tokens before them, where these are kept.
+    /// Keys and values that the tokens of the pass attend to in `layer`: theirs, `k` and `v` [N,
+    /// heads, M, 64], after those of the tokens before them, where these are kept.
     pub fn extend(&mut self, layer: usize, k: Tensor<4>, v: Tensor<4>) -> (Tensor<4>, Tensor<4>) {
         match self.caches.as_mut().and_then(|caches| caches.get_mut(layer)) {
             Some(cache) => cache.extend(self.first, k, v),

@@ -6,7 +6,7 @@ use super::cpu::CpuTarFlow;
 use super::engine::Engine;
 use super::plan::output_norms;
 use super::{TarFlowConfig, TensorTarFlow};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::weights::Weights;
@@ -53,7 +53,7 @@ impl Map {
     ///
     /// # Errors
     /// As [`Engine::narrowed`].
-    pub fn narrowed(&self, products: Products) -> Result<Self> {
+    pub fn narrowed(&self, products: MatmulPrecision) -> Result<Self> {
         let engine = self.engine.narrowed(products)?;
         Ok(Self { engine, var: self.var.clone(), log_norm: self.log_norm, output_norms: self.output_norms.clone() })
     }

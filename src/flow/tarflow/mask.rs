@@ -19,8 +19,9 @@ impl Mask {
         Self { rows, keys, made: OnceCell::new() }
     }
 
-    /// 0 where a token may look and elsewhere −10^30, whose exponential is 0 like that of −∞ (with which a compiler may do as it likes:
-    /// Metal's does), [1, 1, rows, keys], in the format of `like` and beside it.
+    /// 0 where a token may look and elsewhere −10^30, whose exponential is 0 like that of −∞ (with
+    /// which a compiler may do as it likes: Metal's does), [1, 1, rows, keys], in the format of
+    /// `like` and beside it.
     pub fn like(&self, like: &Tensor<3>) -> Tensor<4> {
         let make = || {
             let looks = |row| (0..self.keys).map(move |key| if key <= row { 0.0 } else { -1e30 });

@@ -1,4 +1,5 @@
-//! A TarFlow that no longer changes, as the class-map flow of a world: p(x|y) = N(z_y(x); 0, τ²·diag(var)) |det ∂z_y/∂x|.
+//! A TarFlow that no longer changes, as the class-map flow of a world: p(x|y) = N(z_y(x); 0,
+//! τ²·diag(var)) |det ∂z_y/∂x|.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,7 +11,7 @@ use super::evidence::distances;
 use super::map::Map;
 use super::{Condition, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
@@ -18,11 +19,12 @@ use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
 use crate::flow::{
     BlockInversion, Decoded, Decoding, DifferentiableFlow, Evidence, Flow, GuidedFlow, Precision, ResidentFlow, Scores,
-    Unfinished,
+    Unfinished, check_finite,
 };
 use crate::units::{ClassId, Tau};
 
-/// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that nobody waits long for it to end.
+/// Arithmetic of a pass on a card that paints nothing: tenths of a second of a slow one, so that
+/// nobody waits long for it to end.
 const CARD_FLOP: f64 = 3e11;
 /// Times [`Flow::images_per_pass`] at most.
 const MAX_PASS_MULTIPLE: usize = 8;
@@ -52,7 +54,8 @@ impl TarFlowOracle {
         Self::of_classes(config, vec![weights], pixels, device, precision)
     }
 
-    /// One unconditional TarFlow for each class, all of one architecture (BLC §2.1); or a single one for all classes.
+    /// One unconditional TarFlow for each class, all of one architecture (BLC §2.1); or a single
+    /// one for all classes.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -155,7 +158,8 @@ impl TarFlowOracle {
                 continue;
             }
             let part = mine.iter().flat_map(|&i| z[i * dims..(i + 1) * dims].iter().copied()).collect();
-            // Images of one class alone are not what a viewer waits for: only the steps are passed on.
+            // Images of one class alone are not what a viewer waits for: only the steps are passed
+            // on.
             let mut steps = |d: Decoding| events.emit(Decoding { x: None, ..d });
             let solved = self.invert(map, part, &vec![None; mine.len()], guidance, &mut steps)?;
             for (&i, solved) in mine.iter().zip(solved.chunks(dims)) {
@@ -165,8 +169,9 @@ impl TarFlowOracle {
         Ok(x)
     }
 
-    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle between one launch and the next: where
-    /// no frame waits for the end of a pass they are more than on a processor, which has the same to do for each.
+    /// Pairs of image and class that pass an engine together. A small flow leaves a card idle
+    /// between one launch and the next: where no frame waits for the end of a pass they are more
+    /// than on a processor, which has the same to do for each.
     pub(super) fn pairs_together(&self) -> usize {
         let few = self.images_per_pass();
         let idle = self.maps.first().is_some_and(|map| map.engine.is_headless_gpu());
@@ -174,13 +179,14 @@ impl TarFlowOracle {
         busy.clamp(few, MAX_PASS_MULTIPLE * few)
     }
 
-    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T] each. Up to
-    /// [`Self::pairs_together`] images under a class pass an engine together.
+    /// Σ_d z²/var and log-det of every token of each image under each class of a range: [N, K, T]
+    /// each. Up to [`Self::pairs_together`] images under a class pass an engine together.
     fn token_terms(&self, x: &[f64], classes: Range<ClassId>) -> Result<(Vec<f64>, Vec<f64>)> {
         let (dims, t, p, k) = (self.config.shape.dims(), self.config.tokens(), self.config.token_dims(), classes.len());
         let n = x.len() / dims;
         let (mut quad, mut log_det) = (vec![0.0; n * k * t], vec![0.0; n * k * t]);
-        // Image after image where one map serves all classes; class after class where each has its own.
+        // Image after image where one map serves all classes; class after class where each has its
+        // own.
         let cells: Vec<(usize, usize)> = match self.maps.len() {
             1 => (0..n).flat_map(|i| (0..k).map(move |column| (i, column))).collect(),
             _ => (0..k).flat_map(|column| (0..n).map(move |i| (i, column))).collect(),
@@ -204,10 +210,8 @@ impl TarFlowOracle {
     }
 
     pub(super) fn finite(&self, x: Vec<f32>) -> Result<Vec<f32>> {
-        match x.chunks(self.config.shape.dims()).position(|x| x.iter().any(|v| !v.is_finite())) {
-            Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
-            None => Ok(x),
-        }
+        check_finite(&x, self.config.shape.dims())?;
+        Ok(x)
     }
 }
 
@@ -245,14 +249,14 @@ impl Flow for TarFlowOracle {
     }
 
     fn resident(&self) -> Option<&dyn ResidentFlow> {
-        self.here().is_ok().then_some(self as &dyn ResidentFlow)
+        self.resident_map().is_ok().then_some(self as &dyn ResidentFlow)
     }
 
-    fn formats(&self) -> Vec<Products> {
-        self.maps.first().map_or_else(|| vec![Products::F32], |map| map.engine.formats())
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        self.maps.first().map_or_else(|| vec![MatmulPrecision::F32], |map| map.engine.formats())
     }
 
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Flow>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Flow>> {
         let maps = self.maps.iter().map(|map| map.narrowed(products)).collect::<Result<_>>()?;
         let strategies = self.strategies.clone();
         Ok(Box::new(Self { config: self.config, pixels: self.pixels, maps, strategies }))
@@ -265,17 +269,13 @@ impl Flow for TarFlowOracle {
 
     fn score_classes(&self, x: &[f32], classes: Range<ClassId>) -> Result<Scores> {
         let (dims, t) = (self.config.shape.dims(), self.config.tokens());
-        let (n, k) = (x.len() / dims, classes.len());
-        let x = self.tokens(x);
+        let (x, k) = (self.tokens(x), classes.len());
         let (quad, log_det) = self.token_terms(&x, classes.clone())?;
         let sums = |terms: &[f64]| terms.chunks(t).map(|tokens| tokens.iter().sum()).collect::<Vec<f64>>();
         let log_norm = classes.map(|class| self.map_of(class).0.log_norm).collect();
         let scores = Scores { classes: k, dims, quad: sums(&quad), log_det: sums(&log_det), log_norm };
-        let finite = |i: &usize| scores.quad[*i].is_finite() && scores.log_det[*i].is_finite();
-        match (0..n * k).find(|i| !finite(i)) {
-            Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
-            None => Ok(scores),
-        }
+        scores.check_finite()?;
+        Ok(scores)
     }
 
     /// x = f_y⁻¹(τ √var noise). Statistics come from x itself, by K forward passes.

@@ -32,37 +32,41 @@ impl TarFlowConfig {
 
     /// Name and shape of every array of such a TarFlow.
     pub fn arrays(&self) -> Vec<(String, Vec<usize>)> {
-        let (t, p, c) = (self.tokens(), self.token_dims(), self.channels);
+        let (t, p) = (self.tokens(), self.token_dims());
         let mut all = vec![("var".to_owned(), vec![t, p])];
         if self.shared_map {
             all.push((MEANS.to_owned(), vec![self.classes, t, p]));
         }
-        for b in 0..self.blocks {
-            let mut add = |name: &str, shape: &[usize]| all.push((format!("blocks.{b}.{name}"), shape.to_vec()));
-            add("pos_embed", &[t, c]);
-            if self.embeddings() > 0 {
-                add("class_embed", &[self.classes, 1, c]);
-            }
-            for (name, [out, inputs]) in [("proj_in", [c, p]), ("proj_out", [self.outputs(), c])] {
-                add(&format!("{name}.weight"), &[out, inputs]);
-                add(&format!("{name}.bias"), &[out]);
-            }
-            for l in 0..self.layers {
-                for norm in ["attention.norm", "mlp.norm"] {
-                    add(&format!("attn_blocks.{l}.{norm}.weight"), &[c]);
-                    add(&format!("attn_blocks.{l}.{norm}.bias"), &[c]);
-                }
-                for (name, [out, inputs]) in self.linear_maps() {
-                    add(&format!("attn_blocks.{l}.{name}.weight"), &[out, inputs]);
-                    add(&format!("attn_blocks.{l}.{name}.bias"), &[out]);
-                }
-            }
-        }
+        all.extend((0..self.blocks).flat_map(|block| self.block_arrays(block)));
         all
     }
 
-    /// Whether `weights` are those of such a TarFlow: every array with its shape, nothing else but masks, finite values, and a
-    /// base distribution with variances above 0.
+    /// Name and shape of every array of one block, in the order in which its layers use them.
+    pub fn block_arrays(&self, block: usize) -> Vec<(String, Vec<usize>)> {
+        let (t, p, c) = (self.tokens(), self.token_dims(), self.channels);
+        let mut all = vec![("pos_embed".to_owned(), vec![t, c])];
+        if self.embeddings() > 0 {
+            all.push(("class_embed".to_owned(), vec![self.classes, 1, c]));
+        }
+        let mut affine = |name: &str, weight: &[usize]| {
+            all.push((format!("{name}.weight"), weight.to_vec()));
+            all.push((format!("{name}.bias"), vec![weight[0]]));
+        };
+        affine("proj_in", &[c, p]);
+        for layer in (0..self.layers).map(|l| format!("attn_blocks.{l}")) {
+            let [qkv, proj, up, down] = self.linear_maps();
+            let mut affine = |name: &str, weight: &[usize]| affine(&format!("{layer}.{name}"), weight);
+            affine("attention.norm", &[c]);
+            [qkv, proj].iter().for_each(|(name, shape)| affine(name, shape));
+            affine("mlp.norm", &[c]);
+            [up, down].iter().for_each(|(name, shape)| affine(name, shape));
+        }
+        affine("proj_out", &[self.outputs(), c]);
+        all.into_iter().map(|(name, shape)| (format!("blocks.{block}.{name}"), shape)).collect()
+    }
+
+    /// Whether `weights` are those of such a TarFlow: every array with its shape, nothing else but
+    /// masks, finite values, and a base distribution with variances above 0.
     ///
     /// # Errors
     /// A sentence that names the array.
@@ -75,11 +79,12 @@ impl TarFlowConfig {
         }
     }
 
-    /// A random start as in the paper's code: linear maps as PyTorch starts them (uniform in ±1/√inputs), embeddings and class
-    /// means N(0, 0.01²), the last map's weight 0. Its bias is 0 here too, so that a fresh flow is the identity.
+    /// A random start as in the paper's code: linear maps as PyTorch starts them (uniform in
+    /// ±1/√inputs), embeddings and class means N(0, 0.01²), the last map's weight 0. Its bias is 0
+    /// here too, so that a fresh flow is the identity.
     pub fn initial_weights(&self, seed: Seed) -> Weights {
         let arrays = self.arrays().into_iter().map(|(name, shape)| {
-            let tensor = initial(seed, &name, &shape, &self.fan_in(&name));
+            let tensor = initial(seed, &name, &shape, self.fan_in(&name));
             (name, tensor)
         });
         Weights(arrays.collect())
@@ -95,26 +100,16 @@ impl TarFlowConfig {
     }
 }
 
-/// Standard deviation of an array that starts as normal noise: embeddings, and the class means of a base distribution.
-fn initial_spread(name: &str) -> Option<f32> {
-    (name.ends_with("_embed") || name == MEANS).then_some(0.01)
-}
-
-fn initial(seed: Seed, name: &str, shape: &[usize], fan_in: &Option<usize>) -> HostTensor {
+fn initial(seed: Seed, name: &str, shape: &[usize], fan_in: Option<usize>) -> HostTensor {
     let mut rng = seed.split(name).rng(0);
     let n = shape.iter().product::<usize>();
-    if let Some(bound) =
-        fan_in.and_then(|inputs| Uniform::new(-1.0, 1.0).ok().map(|u| (u, (inputs as f32).sqrt().recip())))
-    {
-        let (unit, bound) = bound;
+    if let (Some(inputs), Ok(unit)) = (fan_in, Uniform::new(-1.0, 1.0)) {
+        let bound = (inputs as f32).sqrt().recip();
         return HostTensor::new(shape, (0..n).map(|_| bound * unit.sample(&mut rng)).collect());
     }
-    if let Some(std) = initial_spread(name) {
-        let draw = |_| {
-            let e: f32 = StandardNormal.sample(&mut rng);
-            std * e
-        };
-        return HostTensor::new(shape, (0..n).map(draw).collect());
+    if name.ends_with("_embed") || name == MEANS {
+        let mut noise = || -> f32 { StandardNormal.sample(&mut rng) };
+        return HostTensor::new(shape, (0..n).map(|_| 0.01 * noise()).collect());
     }
     let one = name == "var" || name.ends_with("norm.weight");
     HostTensor::full(shape, if one { 1.0 } else { 0.0 })
@@ -179,7 +174,8 @@ impl Parts for Builder<'_> {
 }
 
 impl TarFlow {
-    /// A TarFlow on `device` from named arrays, which must be exactly its own ([`TarFlowConfig::check`]).
+    /// A TarFlow on `device` from named arrays, which must be exactly its own
+    /// ([`TarFlowConfig::check`]).
     ///
     /// # Errors
     /// Names the array.
@@ -210,7 +206,8 @@ impl TarFlow {
         parameters::to_weights(self, Self::state_name)
     }
 
-    /// State-dict name of the parameter at a path of fields: the linear maps of an MLP have numbers there.
+    /// State-dict name of the parameter at a path of fields: the linear maps of an MLP have numbers
+    /// there.
     pub fn state_name(path: &[String]) -> String {
         path.join(".").replace(".mlp.up.", ".mlp.main.0.").replace(".mlp.down.", ".mlp.main.2.")
     }

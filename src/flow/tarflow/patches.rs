@@ -4,8 +4,8 @@ use super::{EXPANSION, TarFlowConfig};
 use crate::data::ImageShape;
 
 impl TarFlowConfig {
-    /// Floating-point operations of the matrix products of one pass of one image under one class (2 per multiply-add);
-    /// attention counts its causal half.
+    /// Floating-point operations of the matrix products of one pass of one image under one class (2
+    /// per multiply-add); attention counts its causal half.
     pub fn flop_per_image(&self) -> f64 {
         let (t, c) = (self.tokens() as f64, self.channels as f64);
         let layer = (4.0 + 2.0 * EXPANSION as f64) * c * c + (t + 1.0) * c;
@@ -13,14 +13,15 @@ impl TarFlowConfig {
         2.0 * self.blocks as f64 * t * (self.layers as f64 * layer + ends)
     }
 
-    /// Bytes of the largest array that a pass over one image leaves on a device, in 32 bits: the hidden layer of an MLP, or the scores
-    /// of an attention.
+    /// Bytes of the largest array that a pass over one image leaves on a device, in 32 bits: the
+    /// hidden layer of an MLP, or the scores of an attention.
     pub fn bytes_per_image(&self) -> u64 {
         let (t, c) = (self.tokens(), self.channels);
         4 * (t * (EXPANSION * c).max(self.outputs())).max(self.heads() * t * t) as u64
     }
 
-    /// Image values [N, C, H, W] as tokens [N, T, P]: patches row by row, inside a patch channel, then row, then column.
+    /// Image values [N, C, H, W] as tokens [N, T, P]: patches row by row, inside a patch channel,
+    /// then row, then column.
     pub fn patchify<V: Copy + Default>(&self, x: &[V]) -> Vec<V> {
         self.rearrange(x, |out, token, pixel, x| out[token] = x[pixel])
     }

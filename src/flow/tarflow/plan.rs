@@ -1,11 +1,15 @@
-//! Which way to invert each block on the device at hand: measured, because a graphics card's loop waits for launches and
-//! gains from GS-Jacobi where a CPU's loop computes all the time and does not.
+//! Which way to invert each block on the device at hand: measured, because a graphics card's loop
+//! waits for launches and gains from GS-Jacobi where a CPU's loop computes all the time and does
+//! not.
 //!
-//! The metrics are those of Liu & Qin 2025 (arXiv 2505.12849), on samples of the flow itself instead of training images:
+//! The metrics are those of Liu & Qin 2025 (arXiv 2505.12849), on samples of the flow itself
+//! instead of training images:
 //!
-//! * IGM of a guess x⁰ (§4.2): ‖E[g(x⁰) − x]‖₂, the distance of the first iterate from the solution; the smaller guess wins.
-//! * CRM (§4.3): ‖E[e^{−a} x]‖₂ ‖W_s‖₂ + ‖W_u‖₂ with W_s, W_u the halves of `proj_out`: large for the few "tough" blocks, which
-//!   are cut into modules, small for the others, which are iterated whole.
+//! * IGM of a guess x⁰ (§4.2): ‖E[g(x⁰) − x]‖₂, the distance of the first iterate from the
+//!   solution; the smaller guess wins.
+//! * CRM (§4.3): ‖E[e^{−a} x]‖₂ ‖W_s‖₂ + ‖W_u‖₂ with W_s, W_u the halves of `proj_out`: large for
+//!   the few "tough" blocks, which are cut into modules, small for the others, which are iterated
+//!   whole.
 
 use std::time::Instant;
 
@@ -23,14 +27,15 @@ use crate::units::{ClassId, Seed, Tau};
 /// Modules tried for a tough block, and for the others.
 const TOUGH_MODULES: [usize; 6] = [1, 2, 4, 6, 8, 16];
 const EASY_MODULES: [usize; 3] = [1, 2, 3];
-/// Every way that is left is timed so often; the fastest time counts, for what disturbs a run only ever slows it.
+/// Every way that is left is timed so often; the fastest time counts, for what disturbs a run only
+/// ever slows it.
 const RUNS: usize = 4;
 /// A way this many times slower than the fastest is not timed again.
 const BEATEN: f64 = 1.3;
 /// A block whose share of the sum of all CRM is this many times the average is tough.
 const TOUGH_SHARE: f64 = 1.5;
-/// Jacobi is chosen where it takes less than this share of the time of the loop. Timings waver; yet the loop, where it stays, is slower
-/// by 5 % at most.
+/// Jacobi is chosen where it takes less than this share of the time of the loop. Timings waver; yet
+/// the loop, where it stays, is slower by 5 % at most.
 const GAIN: f64 = 1.0 / 1.05;
 
 /// Spectral norms of the two halves of a block's `proj_out` (one half in VP: 0 and its norm).
@@ -116,8 +121,9 @@ impl Calibration<'_> {
     }
 }
 
-/// Measures every block on base-space tokens `z` [N, T, P] and chooses. A strategy counts only if its x is within `tolerance` of
-/// the loop's everywhere. `report` is told after every block, the last first; an error from it stops the measurement.
+/// Measures every block on base-space tokens `z` [N, T, P] and chooses. A strategy counts only if
+/// its x is within `tolerance` of the loop's everywhere. `report` is told after every block, the
+/// last first; an error from it stops the measurement.
 ///
 /// # Errors
 /// When the device fails, or what `report` returns.

@@ -14,7 +14,7 @@ use crate::units::{ClassId, Tau};
 /// Of a world of one flow for all classes that computes with tensors in 32 bits.
 impl ResidentFlow for TarFlowOracle {
     fn at_once(&self) -> usize {
-        self.here().map_or(1, |(_, engine)| engine.at_once())
+        self.resident_map().map_or(1, |(_, engine)| engine.at_once())
     }
 
     fn decode_resident(
@@ -24,7 +24,7 @@ impl ResidentFlow for TarFlowOracle {
         tau: Tau,
         events: &mut dyn Events<Decoding>,
     ) -> Result<Resident> {
-        let (map, engine) = self.here()?;
+        let (map, engine) = self.resident_map()?;
         let conditions: Vec<Condition> = classes.iter().map(|&class| self.engine_of(class).1).collect();
         let (blocks, tokens) = (self.config().blocks, self.config().tokens());
         let strategies = self.strategies();
@@ -42,12 +42,12 @@ impl ResidentFlow for TarFlowOracle {
     }
 
     fn is_painted(&self) -> bool {
-        self.here().is_ok_and(|(_, engine)| engine.is_painted())
+        self.resident_map().is_ok_and(|(_, engine)| engine.is_painted())
     }
 
     fn evidence_resident(&self, x: &[f32], a: ClassId, b: ClassId, tau: Tau) -> Result<(Evidence, Tensor<2>)> {
-        let (_, engine) = self.here()?;
-        self.evidence_there(engine, x, (a, b), tau)
+        let (_, engine) = self.resident_map()?;
+        self.evidence_on_device(engine, x, (a, b), tau)
     }
 
     fn fetch(&self, images: Tensor<4>) -> Result<Vec<f32>> {
@@ -57,16 +57,17 @@ impl ResidentFlow for TarFlowOracle {
 
 impl TarFlowOracle {
     /// The one map, whose arrays stay on a device, and what computes it there.
-    pub(super) fn here(&self) -> Result<(&Map, &dyn ResidentEngine)> {
-        let here = match self.maps() {
+    pub(super) fn resident_map(&self) -> Result<(&Map, &dyn ResidentEngine)> {
+        let resident_map = match self.maps() {
             [map] => map.engine.resident().map(|engine| (map, engine)),
             _ => None,
         };
-        here.ok_or_else(|| Error::input("the images of this flow are on the host"))
+        resident_map.ok_or_else(|| Error::input("the images of this flow are on the host"))
     }
 
-    /// Statistics under every class of tokens `x` [N, T, P] where they are; up to [`Self::pairs_together`] of them pass together, as in
-    /// [`Flow::score_classes`], and few where they keep a frame waiting.
+    /// Statistics under every class of tokens `x` [N, T, P] where they are; up to
+    /// [`Self::pairs_together`] of them pass together, as in [`Flow::score_classes`], and few where
+    /// they keep a frame waiting.
     fn score_resident(
         &self,
         engine: &dyn ResidentEngine,
@@ -87,12 +88,9 @@ impl TarFlowOracle {
             log_det.extend(sums(of_log_det));
             events.report(Decoding { progress: Progress { done: quad.len(), total: n * k }, x: None })?;
         }
-        match quad.iter().zip(&log_det).position(|(q, l): (&f64, &f64)| !q.is_finite() || !l.is_finite()) {
-            Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / k))),
-            None => {
-                let (dims, log_norm) = (self.config().shape.dims(), vec![map.log_norm; k]);
-                Ok(Scores { classes: k, dims, quad, log_det, log_norm })
-            }
-        }
+        let (dims, log_norm) = (self.config().shape.dims(), vec![map.log_norm; k]);
+        let scores = Scores { classes: k, dims, quad, log_det, log_norm };
+        scores.check_finite()?;
+        Ok(scores)
     }
 }

@@ -1,10 +1,12 @@
-//! A TarFlow with one map for all classes: BLC's flow without class embeddings, EBO's classes in the base distribution.
+//! A TarFlow with one map for all classes: BLC's flow without class embeddings, EBO's classes in
+//! the base distribution.
 //!
 //! ```text
 //! p(x|y) = N(f(x); μ_y, τ²·diag(var)) |det ∂f/∂x|
 //! ```
 //!
-//! One pass gives the likelihoods of every class, and the Bayes error is a Gaussian integral, as for a conditional Glow.
+//! One pass gives the likelihoods of every class, and the Bayes error is a Gaussian integral, as
+//! for a conditional Glow.
 
 use std::ops::Range;
 
@@ -17,7 +19,7 @@ use crate::events::{Events, silent};
 use crate::flow::base::GaussianBase;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
-use crate::flow::{Decoded, Decoding, Evidence, Flow, Mapped, Precision, Scores, SharedMap};
+use crate::flow::{Decoded, Decoding, Evidence, Flow, Mapped, Precision, Scores, SharedMap, check_finite};
 use crate::units::{ClassId, Tau};
 
 /// A frozen TarFlow whose classes are the means of its base distribution.
@@ -52,13 +54,6 @@ impl SharedTarFlow {
         Ok(Self { map, base })
     }
 
-    fn finite(&self, images: &[f64]) -> Result<()> {
-        match images.chunks(self.base.dims()).position(|image| image.iter().any(|v| !v.is_finite())) {
-            Some(i) => Err(Error::Numeric(format!("image {i} leaves the finite numbers inside the flow"))),
-            None => Ok(()),
-        }
-    }
-
     fn encode_images(&self, x: &[f64]) -> Result<Mapped> {
         let config = self.map.config();
         let tokens = config.patchify(x);
@@ -70,7 +65,7 @@ impl SharedTarFlow {
             found.images.extend(config.unpatchify(&encoded.z));
             found.log_det.extend(encoded.log_det.chunks(config.tokens()).map(|terms| terms.iter().sum::<f64>()));
         }
-        self.finite(&found.images)?;
+        check_finite(&found.images, dims)?;
         Ok(found)
     }
 
@@ -79,7 +74,7 @@ impl SharedTarFlow {
         let classes = vec![0; z.len() / config.shape.dims()];
         let x = self.map.decode_tokens(config.patchify(&z), &classes, None, events)?;
         let x = config.unpatchify(&x);
-        self.finite(&x)?;
+        check_finite(&x, config.shape.dims())?;
         Ok(x)
     }
 }

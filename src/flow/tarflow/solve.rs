@@ -1,23 +1,24 @@
-//! The inverse of a block on tensors: token after token with cached keys and values, or GS-Jacobi (Liu & Qin 2025,
-//! "Accelerate TarFlow Sampling with GS-Jacobi Iteration").
+//! The inverse of a block on tensors: token after token with cached keys and values, or GS-Jacobi
+//! (Liu & Qin 2025, "Accelerate TarFlow Sampling with GS-Jacobi Iteration").
 //!
-//! x solves x_0 = z_0, x_{t+1} = z_{t+1} e^{a_t(x_0 … x_t)} + b_t(x_0 … x_t). The tokens of a module are all predicted from the
-//! present guess at once, again and again; after r rounds its first r results are exact, for each depends on earlier ones
-//! only. The module slides: first tokens that are exact, or move no more, leave it with their keys and values, and others
-//! enter at its end. The loop is the case of a module of one token.
+//! x solves x_0 = z_0, x_{t+1} = z_{t+1} e^{a_t(x_0 … x_t)} + b_t(x_0 … x_t). The tokens of a
+//! module are all predicted from the present guess at once, again and again; after r rounds its
+//! first r results are exact, for each depends on earlier ones only. The module slides: first
+//! tokens that are exact, or move no more, leave it with their keys and values, and others enter at
+//! its end. The loop is the case of a module of one token.
 
 use burn::tensor::{DType, Tensor};
 
 use super::engine::Tick;
 use super::kv_cache::{Context, KvCache, assign};
 use super::{Block, HEAD, Mask, denormalise, parts};
-use crate::device::stand_aside;
+use crate::device::yield_to_window;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
 use crate::flow::sampling::{Guess, Guidance, Strategy};
 
-/// Bounds of |a| and |x| while a guess is still far off: tokens that are not solved yet may hold anything, but
-/// nothing that is infinite. Solved tokens never come near.
+/// Bounds of |a| and |x| while a guess is still far off: tokens that are not solved yet may hold
+/// anything, but nothing that is infinite. Solved tokens never come near.
 const BOUNDS: Bounds = Bounds { log_scale: 60.0, value: 1e6 };
 
 /// Bounds of what is not solved yet.
@@ -31,8 +32,8 @@ struct Bounds {
 
 /// A module slides in so many portions: every length is another shape to prepare for on a device.
 const PORTIONS: usize = 8;
-/// A token leaves the module before its end where it moves by no more than this share of the tolerance: what follows is
-/// computed from keys and values that are so far off.
+/// A token leaves the module before its end where it moves by no more than this share of the
+/// tolerance: what follows is computed from keys and values that are so far off.
 const LEAVING: f64 = 0.2;
 
 /// A solved block, still on the device.
@@ -45,8 +46,8 @@ pub struct Solved {
     pub residual: f64,
 }
 
-/// What the passes of an inversion are conditioned on, as mixing weights [N, K] of the class embeddings; none in an
-/// unconditional flow.
+/// What the passes of an inversion are conditioned on, as mixing weights [N, K] of the class
+/// embeddings; none in an unconditional flow.
 pub struct Mixing {
     /// Each image's class.
     pub classes: Option<Tensor<2>>,
@@ -109,7 +110,8 @@ impl Block {
     }
 }
 
-/// The first guess, in memory of its own, for it is advanced in place; its first token is always right.
+/// The first guess, in memory of its own, for it is advanced in place; its first token is always
+/// right.
 fn start(z: &Tensor<3>, strategy: Strategy) -> Tensor<3> {
     match strategy {
         Strategy::Jacobi { guess: Guess::Zero, .. } => {
@@ -139,8 +141,9 @@ impl Solver<'_> {
         };
         let length = unknown.div_ceil(modules.max(1));
         let portion = length.div_ceil(PORTIONS).max(1);
-        // Tokens up to `solved` are exact or within the tolerance; the module begins at or before the last of them. Of a module
-        // that does not move, every round makes one token more exact, whatever it is told about changes.
+        // Tokens up to `solved` are exact or within the tolerance; the module begins at or before
+        // the last of them. Of a module that does not move, every round makes one token more exact,
+        // whatever it is told about changes.
         let (mut exact, mut solved) = (0, 0);
         let mut mask = Mask::new(0..0, 0);
         while solved < unknown {
@@ -158,20 +161,21 @@ impl Solver<'_> {
                 let still = |limit: f64| changes.iter().take_while(|change| **change <= limit).count();
                 let all_still = still(tolerance) == changes.len();
                 let still = if all_still { changes.len() } else { still(LEAVING * tolerance) };
-                // What stands still was predicted from the same, nearly, and so was the token that follows it.
+                // What stands still was predicted from the same, nearly, and so was the token that
+                // follows it.
                 solved = solved.max(from + still + 1).max(exact).min(end);
                 self.residual = changes[..still].iter().copied().fold(self.residual, f64::max);
             } else {
                 solved = end;
             }
-            stand_aside(&self.z.device());
+            yield_to_window(&self.z.device());
             tick(solved + 1)?;
         }
         Ok(())
     }
 
-    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; where it is `asked`, by how much
-    /// each moves at most over the images, [1, tokens].
+    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; where it is `asked`, by
+    /// how much each moves at most over the images, [1, tokens].
     fn round(&mut self, from: usize, end: usize, mask: &Mask, asked: bool) -> Option<Tensor<2>> {
         let [n, _, p] = self.z.dims();
         let length = end - from;

@@ -7,15 +7,15 @@ use super::engine::{Encoded, Engine, Inverted, ResidentEngine, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
-use crate::device::{Products, at_most, guarded, in_batches, is_gpu, paints, paints_in_software};
+use crate::device::{MatmulPrecision, at_most, guarded, in_batches, is_gpu, paints, paints_in_software};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::sampling::{Guidance, Strategy};
 use crate::flow::weights::Weights;
 
-/// Arithmetic of a pass on a software rasteriser that paints the window, too: tenths of a second on two cores, for which a frame may
-/// have to wait.
+/// Arithmetic of a pass on a software rasteriser that paints the window, too: tenths of a second on
+/// two cores, for which a frame may have to wait.
 const WINDOW_FLOP: f64 = 2e9;
 
 /// A frozen TarFlow in burn's tensors.
@@ -62,7 +62,8 @@ impl TensorTarFlow {
 }
 
 impl TarFlowConfig {
-    /// Mixing weights of the class embeddings, [N, K]: one for a class, 1/K each for none. None in an unconditional flow.
+    /// Mixing weights of the class embeddings, [N, K]: one for a class, 1/K each for none. None in
+    /// an unconditional flow.
     pub fn mixing_weights(&self, conditions: &[Condition], device: &Device, dtype: DType) -> Option<Tensor<2>> {
         let k = self.embeddings();
         let weight = |condition: &Condition, class| match condition {
@@ -113,7 +114,8 @@ impl TensorTarFlow {
         format!("{what} of a TarFlow of {} images", self.config.shape)
     }
 
-    /// Answers about images, at most so many at once, and no more than the device takes: `pass` is told their tokens and conditions.
+    /// Answers about images, at most so many at once, and no more than the device takes: `pass` is
+    /// told their tokens and conditions.
     fn in_batches<T>(
         &self,
         what: &str,
@@ -146,7 +148,8 @@ impl TensorTarFlow {
 
     /// What was found for `n` images.
     fn read(&self, z: Tensor<3>, log_dets: Vec<Tensor<2>>, n: usize) -> Result<Encoded> {
-        // Differences of sums over blocks decide posteriors: they are added in f64, after one transfer.
+        // Differences of sums over blocks decide posteriors: they are added in f64, after one
+        // transfer.
         let mut log_det = vec![0.0; n * self.config.tokens()];
         if !log_dets.is_empty() {
             let of_blocks = to_host(Tensor::cat(log_dets, 0))?;
@@ -181,13 +184,13 @@ fn joined(parts: Vec<Encoded>) -> Encoded {
     Encoded { z: z.concat(), log_det: log_det.concat() }
 }
 
-/// What a device makes of an image may differ in the last digits with the number of images beside it, and where Jacobi rounds
-/// end, within their tolerance.
+/// What a device makes of an image may differ in the last digits with the number of images beside
+/// it, and where Jacobi rounds end, within their tolerance.
 impl Engine for TensorTarFlow {
-    fn formats(&self) -> Vec<Products> {
-        let narrow = [Products::Bf16, Products::F16].into_iter();
+    fn formats(&self) -> Vec<MatmulPrecision> {
+        let narrow = [MatmulPrecision::Bf16, MatmulPrecision::F16].into_iter();
         let computed = narrow.filter(|products| products.check(&self.device).is_ok());
-        [Products::F32].into_iter().chain(computed).collect()
+        [MatmulPrecision::F32].into_iter().chain(computed).collect()
     }
 
     fn is_headless_gpu(&self) -> bool {
@@ -198,7 +201,7 @@ impl Engine for TensorTarFlow {
         (self.dtype == DType::F32).then_some(self as &dyn ResidentEngine)
     }
 
-    fn narrowed(&self, products: Products) -> Result<Box<dyn Engine>> {
+    fn narrowed(&self, products: MatmulPrecision) -> Result<Box<dyn Engine>> {
         products.check(&self.device)?;
         let flow = match products.narrow() {
             Some(dtype) => self.flow.narrowed(dtype),

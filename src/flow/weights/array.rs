@@ -1,4 +1,5 @@
-//! One array inside a checkpoint: where its numbers lie in the file, and reading them in small pieces.
+//! One array inside a checkpoint: where its numbers lie in the file, and reading them in small
+//! pieces.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,8 +13,8 @@ use crate::error::{Error, Result};
 
 /// Bytes read, decoded and reported at a time; a multiple of every number's size.
 const PIECE: usize = 1 << 20;
-/// Values that an array may have beyond what its storage holds: axes of stride 0 repeat what is stored, and nothing else in
-/// the file bounds them.
+/// Values that an array may have beyond what its storage holds: axes of stride 0 repeat what is
+/// stored, and nothing else in the file bounds them.
 pub(super) const MAX_REPEATED: usize = 1 << 22;
 
 /// How a number is written; always little-endian.
@@ -43,7 +44,8 @@ impl Number {
         !matches!(self, Self::Other(_))
     }
 
-    /// Appends the numbers in `data`, rounded to f32, to `values`; a last incomplete number is dropped.
+    /// Appends the numbers in `data`, rounded to f32, to `values`; a last incomplete number is
+    /// dropped.
     pub fn decode(self, data: &[u8], values: &mut Vec<f32>) {
         fn each<const N: usize>(data: &[u8], values: &mut Vec<f32>, decode: impl Fn([u8; N]) -> f32) {
             values.extend(data.as_chunks::<N>().0.iter().map(|&bytes| decode(bytes)));
@@ -58,7 +60,8 @@ impl Number {
     }
 }
 
-/// How an array lies in its storage: element (i, j, …) is number `start` + i·stride₀ + j·stride₁ + … of it.
+/// How an array lies in its storage: element (i, j, …) is number `start` + i·stride₀ + j·stride₁ +
+/// … of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct View {
     pub number: Number,
@@ -93,7 +96,8 @@ impl View {
         })
     }
 
-    /// Numbers from the first element to one past the last; 0 where there is none. `None` on overflow.
+    /// Numbers from the first element to one past the last; 0 where there is none. `None` on
+    /// overflow.
     fn reach(&self) -> Option<usize> {
         let count = self.shape.iter().try_fold(1_usize, |n, &extent| n.checked_mul(extent))?;
         if count == 0 {
@@ -244,10 +248,11 @@ impl Array {
         self.reach().saturating_mul(self.view.number.bytes() as usize)
     }
 
-    /// Reads the values, row-major and finite. `step` hears the bytes of every piece read, and may stop.
+    /// Reads the values, row-major and finite. `step` hears the bytes of every piece read, and may
+    /// stop.
     ///
-    /// Memory: 4 bytes per value and one piece; for an array that does not lie row-major, 4 bytes more per number between
-    /// its first element and its last.
+    /// Memory: 4 bytes per value and one piece; for an array that does not lie row-major, 4 bytes
+    /// more per number between its first element and its last.
     ///
     /// # Errors
     /// Names the file (`path`) and the array (`name`), or what `step` returns.

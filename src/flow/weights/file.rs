@@ -1,4 +1,5 @@
-//! A checkpoint that stays on disk: opening reads its directory only, and each array is read when it is asked for.
+//! A checkpoint that stays on disk: opening reads its directory only, and each array is read when
+//! it is asked for.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,8 +17,9 @@ const TIED: u64 = 4;
 
 /// An open `.safetensors` file or PyTorch checkpoint (zip, legacy, tar), told apart by content.
 ///
-/// Holds names, shapes and places; 1.9 GB of weights take some hundred kilobytes. Floating-point arrays only. Nested
-/// dictionaries give dotted names. No code of a pickle is run, and a pickle that names any is refused.
+/// Holds names, shapes and places; 1.9 GB of weights take some hundred kilobytes. Floating-point
+/// arrays only. Nested dictionaries give dotted names. No code of a pickle is run, and a pickle
+/// that names any is refused.
 #[derive(Debug)]
 pub struct WeightFile {
     path: PathBuf,
@@ -32,7 +34,8 @@ impl WeightFile {
     /// Opens a file and reads its directory.
     ///
     /// # Errors
-    /// Names the file, and whether it is missing, of another kind, cut short or damaged, or the code it wants to run.
+    /// Names the file, and whether it is missing, of another kind, cut short or damaged, or the
+    /// code it wants to run.
     pub fn open(path: &Path) -> Result<Self> {
         let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
         let mut head = Vec::new();
@@ -64,13 +67,14 @@ impl WeightFile {
 
     /// Reads the values of one array, row-major, rounded to f32. It may be read again.
     ///
-    /// Memory: 4 bytes per value and a mebibyte. An array that does not lie row-major in its storage takes 4 bytes more per
-    /// number between its first element and its last. An array inside a deflated zip entry, which PyTorch does not write, is
-    /// unpacked from the entry's start, at no more memory.
+    /// Memory: 4 bytes per value and a mebibyte. An array that does not lie row-major in its
+    /// storage takes 4 bytes more per number between its first element and its last. An array
+    /// inside a deflated zip entry, which PyTorch does not write, is unpacked from the entry's
+    /// start, at no more memory.
     ///
     /// # Errors
-    /// Names the file and the array that is missing, cut short, damaged (where a zip entry has a checksum and the array is
-    /// all of it), not finite, or too large for memory.
+    /// Names the file and the array that is missing, cut short, damaged (where a zip entry has a
+    /// checksum and the array is all of it), not finite, or too large for memory.
     pub fn take(&mut self, name: &str) -> Result<Vec<f32>> {
         self.read(name, &mut |_| Ok(()))
     }
@@ -81,8 +85,8 @@ impl WeightFile {
         array.read(&mut self.file, &self.path, name, step)
     }
 
-    /// Reads every array that `keep` wants by name; the others are never read. Reports bytes read and wanted, at the start
-    /// and after every mebibyte, and stops there when asked to.
+    /// Reads every array that `keep` wants by name; the others are never read. Reports bytes read
+    /// and wanted, at the start and after every mebibyte, and stops there when asked to.
     ///
     /// # Errors
     /// As [`Self::take`], and [`Error::Cancelled`].
@@ -104,8 +108,8 @@ impl WeightFile {
     }
 }
 
-/// Whether all arrays together repeat what is stored a few times only. Weights that are tied are two arrays of one storage; a
-/// file may name any number.
+/// Whether all arrays together repeat what is stored a few times only. Weights that are tied are
+/// two arrays of one storage; a file may name any number.
 fn bounded(arrays: &BTreeMap<String, Array>) -> Result<(), String> {
     let stored: BTreeMap<u64, u64> = arrays.values().map(Array::stored).collect();
     let stored = stored.into_values().fold(0_u64, u64::saturating_add);

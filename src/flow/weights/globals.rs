@@ -1,6 +1,6 @@
-//! The names that a checkpoint's pickle may use. A pickle can name any function of Python and have it called; only those
-//! that make arrays and containers are known here, and any other is refused when it is named, whether it would be called,
-//! and whatever would become of its result.
+//! The names that a checkpoint's pickle may use. A pickle can name any function of Python and have
+//! it called; only those that make arrays and containers are known here, and any other is refused
+//! when it is named, whether it would be called, and whatever would become of its result.
 
 use super::array::Number;
 

@@ -28,7 +28,8 @@ pub(super) struct Storage {
     pub number: Option<Number>,
     /// Bytes in all.
     pub bytes: u64,
-    /// The part that is meant, in numbers: first, and one past the last. Only files of 2017 and before have parts.
+    /// The part that is meant, in numbers: first, and one past the last. Only files of 2017 and
+    /// before have parts.
     pub part: (u64, u64),
 }
 
@@ -123,7 +124,8 @@ impl Pickle {
         }
     }
 
-    /// The parts of this pickle where it is a sequence: (text or whole number as text, numbers of a class of storages).
+    /// The parts of this pickle where it is a sequence: (text or whole number as text, numbers of a
+    /// class of storages).
     pub fn fields(&self) -> Vec<(Option<String>, Option<Number>)> {
         let number = |id: Id| if let Node::Global(Global::Storage(n)) = self.objects[id] { n } else { None };
         let items = self.objects.items(self.root).unwrap_or_default();
@@ -141,7 +143,8 @@ impl Pickle {
     /// All arrays under their dotted names.
     ///
     /// # Errors
-    /// A sentence when the pickle is no dictionary, two arrays have one name, or containers nest without end.
+    /// A sentence when the pickle is no dictionary, two arrays have one name, or containers nest
+    /// without end.
     pub fn tensors(&self) -> Result<BTreeMap<String, &Tensor>, String> {
         if !matches!(self.objects[self.root], Node::Dict(_)) {
             return Err("is not a dictionary of arrays (a state dict)".into());
@@ -178,7 +181,8 @@ impl Walk<'_> {
         match &objects[id] {
             Node::Dict(pairs) => {
                 for &(name, value) in pairs {
-                    // A name of another kind cannot be an array's; the dots tell that something stood there.
+                    // A name of another kind cannot be an array's; the dots tell that something
+                    // stood there.
                     path.push(key(objects, name).unwrap_or_default());
                     self.visit(value, path)?;
                     path.pop();
@@ -213,8 +217,8 @@ mod tests {
         Ok(pickle)
     }
 
-    /// `pickle.dumps({'a': [1, -2, 'three'], 'little_endian': True, 'f': 1.5, 'n': None, 'big': 2**70}, protocol=p)` of
-    /// Python 3.11, p = 0, 2 and 5.
+    /// `pickle.dumps({'a': [1, -2, 'three'], 'little_endian': True, 'f': 1.5, 'n': None, 'big':
+    /// 2**70}, protocol=p)` of Python 3.11, p = 0, 2 and 5.
     #[test]
     fn plain_objects_of_every_protocol() {
         let pickles: [&[u8]; 3] = [
@@ -235,8 +239,8 @@ mod tests {
         assert_eq!(read(b"\x80\x02\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01.").unwrap().int(), None);
     }
 
-    /// `pickle.dumps(OrderedDict([('w', Evil())]), protocol=p)` of Python 3.11, where `Evil().__reduce__()` is
-    /// `(os.system, ('touch bayescope-marker',))`.
+    /// `pickle.dumps(OrderedDict([('w', Evil())]), protocol=p)` of Python 3.11, where
+    /// `Evil().__reduce__()` is `(os.system, ('touch bayescope-marker',))`.
     #[test]
     fn calls_of_every_protocol_are_refused() {
         let pickles: [&[u8]; 4] = [

@@ -1,8 +1,9 @@
-//! What `torch.save` has written over the years: which container a file is, and where its arrays lie.
+//! What `torch.save` has written over the years: which container a file is, and where its arrays
+//! lie.
 //!
 //! * zip (1.6 and later): `NAME/data.pkl` is the pickle, `NAME/data/KEY` a storage each.
-//! * legacy (0.1.10 to 1.5): pickles of a magic number, the version, the machine, the object and the storages' keys; then
-//!   each storage, after its length.
+//! * legacy (0.1.10 to 1.5): pickles of a magic number, the version, the machine, the object and
+//!   the storages' keys; then each storage, after its length.
 //! * tar (before 0.1.10): [`super::tar`].
 
 use std::collections::BTreeMap;

@@ -1,7 +1,9 @@
-//! Checkpoints of PyTorch before 0.1.10 (2017): a tar archive of `sys_info`, `storages`, `tensors` and `pickle`.
+//! Checkpoints of PyTorch before 0.1.10 (2017): a tar archive of `sys_info`, `storages`, `tensors`
+//! and `pickle`.
 //!
-//! `storages` is a count, then per storage a pickle (key, device, class), its length and its bytes, then a list of parts of
-//! storages; `tensors` a count, then per array a pickle (key, key of the storage, class), its rank, shape, strides and start.
+//! `storages` is a count, then per storage a pickle (key, device, class), its length and its bytes,
+//! then a list of parts of storages; `tensors` a count, then per array a pickle (key, key of the
+//! storage, class), its rank, shape, strides and start.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,7 +1,8 @@
-//! The directory of a zip file, as far as PyTorch's checkpoints need it: where each entry lies, without reading it.
+//! The directory of a zip file, as far as PyTorch's checkpoints need it: where each entry lies,
+//! without reading it.
 //!
-//! PyTorch writes entries as they are, uncompressed, so an array can be read from the middle of the file. Layout: PKWARE's
-//! APPNOTE, 4.3.
+//! PyTorch writes entries as they are, uncompressed, so an array can be read from the middle of the
+//! file. Layout: PKWARE's APPNOTE, 4.3.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -93,7 +94,8 @@ fn find(file: &mut File, length: u64) -> Result<(u64, u64), String> {
     let end = (0..(tail.len() + 1).saturating_sub(END)).rfind(|&at| is_end(at));
     let end = end.ok_or("is a zip file without its end: it was cut short")?;
     let (size, offset) = u32_at(&tail, end + 12).zip(u32_at(&tail, end + 16)).ok_or(CUT_SHORT)?;
-    // All ones where only the 64-bit record knows; otherwise that record, which PyTorch always writes, repeats this.
+    // All ones where only the 64-bit record knows; otherwise that record, which PyTorch always
+    // writes, repeats this.
     if size != u32::MAX && offset != u32::MAX {
         return Ok((offset.into(), size.into()));
     }

@@ -8,7 +8,7 @@ use eframe::egui_wgpu::{RenderState, Renderer, RendererOptions};
 
 use super::gpu::{Gpu, Own};
 use crate::data::ImageShape;
-use crate::device::{Chosen, DeviceChoice, ImageSource, choose, lend_window, open_adapter, pictures, to_host};
+use crate::device::{DeviceChoice, ImageSource, OpenDevice, choose, lend_window, open_adapter, pictures, to_host};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::Precision;
@@ -37,7 +37,7 @@ fn headless(asked: DeviceChoice) -> Result<RenderState> {
 ///
 /// # Errors
 /// When `asked` is no adapter that works, the oracle cannot be read, or its images are on the host.
-pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(Chosen, Vec<Timing>)> {
+pub fn bench(oracle: &str, asked: DeviceChoice, runs: usize) -> Result<(OpenDevice, Vec<Timing>)> {
     let state = headless(asked)?;
     let window = lend_window(&state.instance, &state.adapter, (&state.device, &state.queue), false);
     let chosen = choose(asked)?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::device::{DeviceChoice, Latency};
-use crate::worker::protocol::{FarNews, JobId, Outcome};
+use crate::worker::protocol::{JobId, Outcome, RemoteNews};
 
 /// The next of several tries to connect again.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,13 +42,13 @@ pub struct Connection {
 
 impl Connection {
     /// Takes news in; a line for the log, if they are worth one.
-    pub fn take(&mut self, news: FarNews, now: Instant) -> Option<String> {
+    pub fn take(&mut self, news: RemoteNews, now: Instant) -> Option<String> {
         match news {
-            FarNews::Latency(latency) => {
+            RemoteNews::Latency(latency) => {
                 (self.latency, self.trying) = (latency, None);
                 None
             }
-            FarNews::Trying { address, reason, attempt, of, wait } => {
+            RemoteNews::Trying { address, reason, attempt, of, wait } => {
                 let line = format!("{address}: try {attempt} of {of} in {} s ({reason})", wait.as_secs());
                 self.latency = Latency::default();
                 self.trying = Some(Trying { reason, attempt, of, at: now + wait });

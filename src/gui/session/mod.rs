@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::device::{DeviceReport, Products};
+use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
@@ -48,7 +48,7 @@ pub struct Session {
     /// The open oracle.
     pub oracle: Option<Arc<OracleInfo>>,
     /// Formats of matrix products in which it can draw on this device; 32 bits first.
-    pub formats: Vec<Products>,
+    pub formats: Vec<MatmulPrecision>,
     /// How the open oracle was asked for, where that is known: for commands.
     pub oracle_name: String,
     /// Samples of the world.
@@ -196,7 +196,7 @@ impl Session {
                 return Effect::AskAgain;
             }
             Event::Preparing(what) => self.preparing = what,
-            Event::Far(news) => {
+            Event::Remote(news) => {
                 if let Some(line) = self.far.take(news, now) {
                     self.log.add(Level::Warning, line);
                 }

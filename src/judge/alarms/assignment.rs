@@ -1,8 +1,8 @@
-//! The assignment problem: one column for every row at the least total cost (Kuhn 1955; Munkres 1957), by shortest
-//! augmenting paths with potentials (Jonker & Volgenant 1987), O(K³).
+//! The assignment problem: one column for every row at the least total cost (Kuhn 1955; Munkres
+//! 1957), by shortest augmenting paths with potentials (Jonker & Volgenant 1987), O(K³).
 
-/// The column of each row that makes Σ cost[row, column] least; `cost` is [size, size], row-major and finite. Of equal
-/// assignments the one nearest to row = column is not guaranteed.
+/// The column of each row that makes Σ cost[row, column] least; `cost` is [size, size], row-major
+/// and finite. Of equal assignments the one nearest to row = column is not guaranteed.
 pub(super) fn assign(cost: &[f64], size: usize) -> Vec<usize> {
     // Rows and columns count from 1; column 0 is where each search starts.
     let (mut of_row, mut of_column) = (vec![0.0; size + 1], vec![0.0; size + 1]);
@@ -23,7 +23,7 @@ pub(super) fn assign(cost: &[f64], size: usize) -> Vec<usize> {
     column_of
 }
 
-/// The free column at the end of the shortest augmenting path from the row at column 0, and each column's predecessor.
+/// The free column of the shortest augmenting path from column 0's row; all predecessors.
 fn search(
     cost: &[f64],
     size: usize,

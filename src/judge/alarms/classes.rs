@@ -1,9 +1,10 @@
 //! Are the columns of the predictions in the order of the classes?
 //!
-//! The permutation σ of classes that makes mean Σ_y p(y) log q(σ(y)) largest is an assignment problem (Kuhn 1955), solved on
-//! every second image; whether it really explains the predictions better is tested on the others, which σ has not seen: the
-//! mean gain of log q there, over its standard error (one-sided, normal). The alarm needs more than significance: σ must
-//! also halve the epistemic KL(p‖q), for a poor classifier may truly mistake two classes for each other.
+//! The permutation σ of classes that maximises mean Σ_y p(y) log q(σ(y)) is an assignment problem
+//! (Kuhn 1955), solved on every second image. It is tested on the others, which σ has not seen: the
+//! mean gain of log q there, over its standard error (one-sided, normal). The alarm needs more than
+//! significance: σ must also halve the epistemic KL(p‖q), for a poor classifier may truly mistake
+//! two classes for each other.
 
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -18,7 +19,7 @@ const FEWEST: usize = 20;
 /// A permutation of classes and what it would explain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassOrder {
-    /// Column of the predictions that fits each class of the world best; 0, 1, … where the given order does.
+    /// Best column of the predictions for each class; 0, 1, … for the given order.
     pub column_of: Vec<usize>,
     /// mean Σ_y p (log p − log q) of the other half as given, log q ≥ −20, nats.
     pub given: f64,
@@ -29,7 +30,7 @@ pub struct ClassOrder {
 }
 
 impl ClassOrder {
-    /// Whether it differs from the given order and halves the epistemic part.
+    /// Returns whether it differs from the given order and halves the epistemic part.
     pub(super) fn explains(&self) -> bool {
         self.column_of.iter().enumerate().any(|(class, &column)| class != column) && self.permuted < 0.5 * self.given
     }
@@ -63,7 +64,7 @@ pub(super) fn test(p: &[f64], log_q: &[f64], classes: usize) -> ClassOrder {
         (false, false) => f64::from(u8::from(gain <= 0.0)),
     };
     let (given, permuted) = (mean(&|kl| kl[0]), mean(&|kl| kl[1]));
-    // What is suggested has seen all images; what was tested has not.
+    // The suggestion uses all images; the test does not.
     ClassOrder { column_of: best(p, log_q, classes, 1), given, permuted, p_value }
 }
 

@@ -1,16 +1,17 @@
 //! Does a classifier know the posteriors?
 //!
-//! What is compared is the log-odds of an image's two most probable classes, on images where the second has at least 1 %:
-//! where one class is all but certain, honest classifiers agree with the world to any number of digits. Images whose
-//! log-odds are the same count once, so that one constant that is right is one agreement.
+//! Compares the log-odds of an image's two most probable classes, on images where the second has at
+//! least 1 %: where one class is all but certain, honest classifiers agree to any number of digits.
+//! Images with the same log-odds count once, so a correct constant is one agreement.
 //!
-//! * **Nearly all**: the median |Δ log-odds| is at most 1e-3. That is a KL of about Δ²·p(1−p)/2 < 1e-7 nats. A correctly
-//!   specified model of d parameters that was fitted to N labels has a KL of d/2N at best (Akaike 1974): even with d = 3 it
-//!   needs more than 15 million labels for 1e-7, and networks have a million parameters. Rounding the posteriors to float16,
-//!   or to four digits, changes log-odds by 5e-4 and does not hide them.
-//! * **Some**: the errors of an honest classifier have a density about 0, so that of those within 1e-3 one in a hundred is
-//!   within 1e-5, the round-off of float32 logits. It is enough that this share is at most one in 25 (a density that rises
-//!   fourfold towards 0) for the number within 1e-5 to be at most binomial; its tail is the p-value.
+//! * **Nearly all**: the median |Δ log-odds| is at most 1e-3, a KL of about Δ²·p(1−p)/2 < 1e-7
+//!   nats. A correctly specified model of d parameters fitted to N labels has a KL of d/2N at best
+//!   (Akaike 1974): with d = 3 it needs 15 million labels for 1e-7. Networks have a million parameters.
+//!   Rounding the posteriors to float16 or four digits changes log-odds by 5e-4, too little.
+//! * **Some**: the errors of an honest classifier have a density about 0, so that one in a hundred
+//!   of those within 1e-3 is within 1e-5, the round-off of float32 logits. If this share is at most
+//!   one in 25 (a density that rises fourfold towards 0), the number within 1e-5 is at most
+//!   binomial; its tail is the p-value.
 
 use std::collections::HashSet;
 
@@ -18,11 +19,11 @@ use serde::{Deserialize, Serialize};
 
 use super::hits::upper_tail;
 
-/// An error of the log-odds that nobody reaches by learning.
+/// An error of the log-odds that cannot be reached by learning.
 const KNOWN: f64 = 1e-3;
 /// The error that float32 leaves of a number that was copied.
 const COPIED: f64 = 1e-5;
-/// Largest share of the errors within [`KNOWN`] that may lie within [`COPIED`] by chance: 1 % of a flat density, times 4.
+/// Largest share of errors within [`KNOWN`] that are within [`COPIED`] by chance: 4 times flat.
 const BY_CHANCE: f64 = 0.04;
 /// Smallest probability of the second class of an image that tells something.
 const TELLING: f64 = 0.01;
@@ -45,7 +46,7 @@ pub struct Copied {
 }
 
 impl Copied {
-    /// Whether nearly all posteriors are known.
+    /// Returns whether nearly all posteriors are known.
     pub(super) fn nearly_all(&self) -> bool {
         self.telling >= FEWEST && self.median.is_some_and(|median| median <= KNOWN)
     }

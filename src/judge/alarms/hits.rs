@@ -1,9 +1,10 @@
 //! How many hits a decision that does not know the labels can have.
 //!
-//! Given the images alone, label i is drawn from p_i, independent of all others. So the hits of any classifier that has not
-//! seen the labels are independent Bernoulli(p_i[d_i]), d_i its decision: their number is Poisson-binomial. Its tail is summed
-//! exactly, one image after the other (Chen & Liu 1997, Statistica Sinica 7, direct recursion), in O(n·σ): what is left of the
-//! distribution below 1e-300 is dropped at both ends, so that the tail is right to 1e-11 relative down to 1e-280.
+//! Given the images alone, label i is drawn from p_i, independent of all others. So the hits of a
+//! classifier that has not seen the labels are independent Bernoulli(p_i[d_i]), d_i its decision:
+//! their number is Poisson-binomial. Its tail is summed exactly, image by image (Chen & Liu 1997,
+//! Statistica Sinica 7, direct recursion), in O(n·σ): probabilities below 1e-300 are dropped at
+//! both ends, so the tail is right to 1e-11 relative down to 1e-280.
 
 /// Smaller probabilities at the ends of the distribution are dropped.
 const NEGLIGIBLE: f64 = 1e-300;

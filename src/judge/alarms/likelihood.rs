@@ -1,12 +1,14 @@
 //! How likely a classifier that does not know the labels can find them.
 //!
-//! Given the images alone, s = Σ_i log q_i(y_i) is a sum of independent terms whose whole distribution is known: term i is
-//! log q_i(y) with probability p_i(y). So its moment generating function is exact, and Chernoff's bound
+//! Given the images alone, s = Σ_i log q_i(y_i) is a sum of independent terms whose whole
+//! distribution is known: term i is log q_i(y) with probability p_i(y). So its moment generating
+//! function is exact, and Chernoff's bound
 //!
-//! P(s ≥ t) ≤ min_{θ ≥ 0} exp( Σ_i log Σ_y p_i(y) q_i(y)^θ − θ t )  (Chernoff 1952, Ann. Math. Stat. 23, theorem 1)
+//! P(s ≥ t) ≤ min_{θ ≥ 0} exp( Σ_i log Σ_y p_i(y) q_i(y)^θ − θ t )  (Chernoff 1952, theorem 1)
 //!
-//! is a valid p-value for every n and however heavy the tails of log q are, which a z score is not. It is a few times too
-//! large: a factor of about θ·sd·√(2π), 10 at the level used here. Any θ gives a valid bound, so the minimum may be rough.
+//! is a valid p-value for every n and however heavy the tails of log q are, which a z score is not.
+//! It is a few times too large: a factor of about θ·sd·√(2π), 10 at the level used here. Any θ
+//! gives a valid bound, so the minimum may be rough.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -16,7 +18,7 @@ const STEEPEST: f64 = 1e6;
 /// Halvings of an exponent's bracket.
 const HALVINGS: usize = 60;
 
-/// What the drawn labels' log-likelihood is, beside what it may be.
+/// The drawn labels' log-likelihood and its expectation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Likelihood {
     /// mean log q(drawn label), nats.
@@ -50,7 +52,7 @@ fn cumulant(p: &[f64], log_q: &[f64], classes: usize, theta: f64) -> [f64; 3] {
     rows.iter().fold([0.0; 3], |sum, row| std::array::from_fn(|at| sum[at] + row[at]))
 }
 
-/// The drawn labels' log-likelihood under `log_q` [n, K] (all finite), labels being drawn from `p` [n, K].
+/// The drawn labels' log-likelihood under finite `log_q` [n, K]; labels are drawn from `p` [n, K].
 pub(super) fn test(p: &[f64], log_q: &[f64], labels: &[usize], classes: usize) -> Likelihood {
     let n = labels.len() as f64;
     let drawn: f64 = labels.iter().enumerate().map(|(i, &y)| log_q[i * classes + y]).sum();
@@ -60,7 +62,7 @@ pub(super) fn test(p: &[f64], log_q: &[f64], labels: &[usize], classes: usize) -
     Likelihood { drawn: drawn / n, expected: expected / n, z, p_value }
 }
 
-/// Chernoff's bound of a sum of at least `drawn`, above its mean. The slope of the convex exponent is bisected.
+/// Chernoff's bound of a sum ≥ `drawn`, above its mean. Bisects the slope of the exponent.
 fn bound(p: &[f64], log_q: &[f64], classes: usize, drawn: f64) -> f64 {
     let exponent = |theta: f64| {
         let [value, slope, _] = cumulant(p, log_q, classes, theta);
@@ -89,7 +91,7 @@ fn bound(p: &[f64], log_q: &[f64], classes: usize, drawn: f64) -> f64 {
     best.exp()
 }
 
-/// Keeps the smallest exponent seen; the slope here.
+/// Keeps the smallest exponent seen. Returns the slope here.
 fn best_of(best: &mut f64, (value, slope): (f64, f64)) -> f64 {
     *best = best.min(value);
     slope

@@ -1,7 +1,7 @@
 //! Alarms: figures that no honest classifier of these images has.
 //!
-//! Given the images alone, labels are independent draws from their exact posteriors. That makes the chance of every result on
-//! the drawn labels computable, which no benchmark of real data can do.
+//! Given the images, labels are independent draws from their exact posteriors. So the probability
+//! of every result on the drawn labels is computable, which no benchmark of real data allows.
 //!
 //! | file | question | p-value |
 //! |---|---|---|
@@ -11,10 +11,10 @@
 //! | `order` | rows of other images? | permutation test |
 //! | `classes`, `assignment` | columns of other classes? | gain on held-out images |
 //!
-//! Five tests share [`FALSE_ALARM`] by Bonferroni: an honest model raises any of these alarms with a probability of at most
-//! 1e-4 (of those with a p-value; the threshold of `copied` is far beyond what can be learned, see there). Before the tests
-//! of drawn labels the labels themselves are tested against the posteriors: where they are not drawn from them, no result on
-//! them means anything, and that is said instead.
+//! Five tests share [`FALSE_ALARM`] by Bonferroni: an honest model raises any of these alarms with
+//! a probability of at most 1e-4 (of those with a p-value; the threshold of `copied` is far beyond
+//! what can be learned). The labels themselves are tested against the posteriors first: where they
+//! are not drawn from them, no result on them means anything, and the alarm says that instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +23,9 @@ use self::copied::Copied;
 use self::likelihood::Likelihood;
 use self::order::Order;
 use super::Truth;
-use super::course::Course;
+use super::progress::Steps;
 use crate::error::Result;
-use crate::measure::PerImage;
+use crate::measure::{PerImage, argmax};
 use crate::units::Seed;
 
 mod assignment;
@@ -70,13 +70,13 @@ pub enum AlarmKind {
 pub struct Alarm {
     /// What it is about.
     pub kind: AlarmKind,
-    /// Probability of such a result, or a more extreme one, of an honest model; absent where a threshold decides.
+    /// Probability of so extreme a result of an honest model; absent for a threshold.
     pub p_value: Option<f64>,
     /// What was found, and what may explain it.
     pub message: String,
 }
 
-/// Hits of the drawn labels beside what they can be.
+/// Hits of the drawn labels and their possible number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Hits {
     /// Images whose decision is the drawn label.
@@ -92,8 +92,8 @@ pub struct Hits {
 /// Whether the drawn labels of a dataset fit its posteriors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LabelCheck {
-    /// Bound of the probability of labels this far from the posteriors on either side, by hits of the Bayes decision and by
-    /// log p(label); four tails, Bonferroni.
+    /// Bound of the probability of labels this far from the posteriors on either side, by hits of
+    /// the Bayes decision and by log p(label); four tails, Bonferroni.
     pub p_value: f64,
     /// Mean log p(label), nats.
     pub drawn: f64,
@@ -124,8 +124,7 @@ impl LabelCheck {
     /// Tests the labels of `truth` against its posteriors.
     pub fn of(truth: &Truth) -> Self {
         let (p, k) = (&truth.posterior, truth.classes);
-        let decisions: Vec<usize> =
-            p.chunks(k).map(|row| (1..k).fold(0, |a, b| if row[b] > row[a] { b } else { a })).collect();
+        let decisions: Vec<usize> = p.chunks(k).map(argmax).collect();
         let best: Vec<f64> = p.chunks(k).zip(&decisions).map(|(row, &d)| row[d]).collect();
         let hits = decisions.iter().zip(&truth.labels).filter(|(d, y)| d == y).count();
         let log_p: Vec<f64> = p.iter().map(|p| p.ln().max(LOG_ZERO)).collect();
@@ -137,7 +136,7 @@ impl LabelCheck {
         Self { p_value: (4.0 * least).min(1.0), drawn: above.drawn, expected: above.expected }
     }
 
-    /// Whether labels this far from the posteriors occur more often than once in 10,000 datasets.
+    /// Returns whether such labels occur more often than once in 10,000 datasets.
     pub fn fits(&self) -> bool {
         self.p_value > FALSE_ALARM
     }
@@ -146,17 +145,14 @@ impl LabelCheck {
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
-/// Runs all tests of a model with log-probabilities `log_q` [n, K] (finite, rows normalised), each a step of `course`.
-///
-/// # Errors
-/// When the caller stops.
+/// Runs all tests of a model with finite, normalised `log_q` [n, K], each a step of `progress`.
 pub(super) fn examine(
     truth: &Truth,
     labels: &LabelCheck,
     log_q: &[f64],
     images: &PerImage,
     seed: Seed,
-    course: &mut Course<'_>,
+    steps: &mut Steps<'_>,
 ) -> Result<Examined> {
     let (p, k) = (&truth.posterior, truth.classes);
     let q: Vec<f64> = log_q.iter().map(|log_q| log_q.exp()).collect();
@@ -168,12 +164,12 @@ pub(super) fn examine(
         p_value: hits::upper_tail(&images.expected, hit),
     };
     let likelihood = likelihood::test(p, log_q, &truth.labels, k);
-    course.step()?;
+    steps.step()?;
     let copied = copied::test(p, log_q, k);
-    course.step()?;
-    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || course.step())?;
+    steps.step()?;
+    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || steps.step())?;
     let classes = classes::test(p, log_q, k);
-    course.step()?;
+    steps.step()?;
     let mut examined = Examined { level: LEVEL, hits, likelihood, copied, order, classes, alarms: Vec::new() };
     examined.alarms = if labels.fits() { examined.of_labels() } else { vec![labels.alarm()] };
     let others = [examined.of_posteriors(), examined.of_pairing(truth)];

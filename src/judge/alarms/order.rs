@@ -1,14 +1,16 @@
 //! Do the predictions belong to these images?
 //!
-//! The agreement of row j of the classifier with image i is Σ_y p_i(y) q_j(y): the probability that a label drawn from one
-//! equals a label drawn from the other. Over the given pairing it is S = mean Σ p_i q_i; over shuffled ones (permutation test,
-//! Pitman 1937) it is Σ p̄ q̄ on average, with a spread taken from seeded shuffles. If the classifier were right about what it
-//! knows (p = q) it would be mean Σ q_i². The *signal* is S − Σ p̄ q̄, the *claim* mean Σ q_i² − Σ q̄².
+//! The agreement of row j of the classifier with image i is Σ_y p_i(y) q_j(y): the probability that
+//! a label drawn from one equals a label drawn from the other. Over the given pairing it is S =
+//! mean Σ p_i q_i; over shuffled ones (permutation test, Pitman 1937) it is Σ p̄ q̄ on average,
+//! with a spread taken from seeded shuffles. If the classifier were right about what it knows (p =
+//! q) it would be mean Σ q_i². The *signal* is S − Σ p̄ q̄, the *claim* mean Σ q_i² − Σ q̄².
 //!
-//! A classifier that learned little claims little or is far above shuffled; one whose rows are in another order claims much
-//! and is as good as shuffled. The alarm needs both: no more than 4 spreads above shuffled, and significantly below a fifth
-//! of the claim (normal, one-sided; terms are in [0, 1], so that tails are light). Agreement is used rather than likelihood,
-//! since single values of log q may outweigh all others.
+//! A classifier that learned little claims little or is far above shuffled; one with reordered rows
+//! claims much and is as good as shuffled. The alarm needs both: no more than 4 spreads above
+//! shuffled, and significantly below a fifth of the claim (normal, one-sided; terms are in [0, 1],
+//! so tails are light). Agreement is used rather than likelihood, since single values of log q may
+//! outweigh all others.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -19,7 +21,7 @@ use crate::units::Seed;
 
 /// Shuffled pairings.
 const SHUFFLES: usize = 200;
-/// Steps in which [`test`] tells that it goes on, after so many shuffles each.
+/// Steps that [`test`] reports, each after an equal number of shuffles.
 pub(super) const STEPS: usize = 20;
 /// Spreads above shuffled that are a signal.
 const SIGNAL: f64 = 4.0;
@@ -90,10 +92,7 @@ impl Rearranged {
     }
 }
 
-/// Tests the pairing of `q` with `p`, both [n, K]; `labels` and their names suggest orders. `step` is called [`STEPS`] times.
-///
-/// # Errors
-/// Those of `step`.
+/// Tests the pairing of `q` and `p` [n, K]; labels suggest orders. Calls `step` [`STEPS`] times.
 pub(super) fn test(
     p: &[f64],
     q: &[f64],

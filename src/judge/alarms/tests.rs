@@ -1,4 +1,4 @@
-//! Silent over honest models, loud over leaks and mixed-up rows and columns; how small a leak is found.
+//! No alarm over honest models; alarms over leaks and mixed-up rows and columns, also small ones.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -7,7 +7,7 @@ use rand_distr::{Distribution, StandardNormal};
 use super::order::Rearranged;
 use super::*;
 use crate::events::silent;
-use crate::judge::course::{JudgeEvent, Stage};
+use crate::judge::progress::{JudgeEvent, Stage};
 use crate::judge::tests::{redraw, toy};
 use crate::measure::log_softmax;
 
@@ -15,15 +15,15 @@ fn examined(truth: &Truth, log_q: &[f64]) -> Examined {
     let mut images = PerImage::new(truth.classes).unwrap();
     images.extend(&truth.posterior, log_q, &truth.labels).unwrap();
     let mut sink = silent::<JudgeEvent>();
-    let mut course = Course::begin(&mut sink, Stage::Labels, 1).unwrap();
-    examine(truth, &LabelCheck::of(truth), log_q, &images, Seed(3), &mut course).unwrap()
+    let mut steps = Steps::begin(&mut sink, Stage::Labels, 1).unwrap();
+    examine(truth, &LabelCheck::of(truth), log_q, &images, Seed(3), &mut steps).unwrap()
 }
 
 fn kinds(examined: &Examined) -> Vec<AlarmKind> {
     examined.alarms.iter().map(|alarm| alarm.kind).collect()
 }
 
-/// A model that learned: log p at `scale`, off by normal errors of `noise` and by a bias of each class.
+/// A model that learned: log p at `scale` with normal errors of `noise` and class biases.
 fn learned(truth: &Truth, scale: f64, noise: f64, seed: Seed) -> Vec<f64> {
     let (mut rng, k) = (seed.rng(0), truth.classes);
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -207,8 +207,7 @@ fn labels_that_are_not_of_the_world_are_said_instead_of_leaks() {
     assert!(LabelCheck::of(&truth).fits());
     // The argmax in place of a draw.
     for i in 0..truth.len() {
-        let row = truth.row(i);
-        truth.labels[i] = (1..5).fold(0, |a, b| if row[b] > row[a] { b } else { a });
+        truth.labels[i] = argmax(truth.row(i));
     }
     assert_eq!(kinds(&examined(&truth, &honest)), [AlarmKind::LabelsDoNotFit]);
     truth.labels.fill(0);

@@ -3,8 +3,7 @@
 use super::{ID_NAMES, Note, Raw, listed};
 use crate::judge::Truth;
 
-/// What may stand before a class in the name of a column; of several complete sets the first is taken, so that logits go
-/// before probabilities.
+/// Prefixes of a class in column names. The first complete set counts: logits first.
 const PREFIXES: [&str; 17] = [
     "",
     "logits",

@@ -50,7 +50,7 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     Ok(rows.finish())
 }
 
-/// Whether the first line names columns: not all numbers, or 0, 1, … of the classes above one line an image.
+/// Returns whether the first line is a header: not all numbers, or 0, 1, … above n lines.
 fn is_header(fields: &[String], lines: usize, truth: &Truth) -> bool {
     let numbers: Option<Vec<f64>> = fields.iter().map(|field| field.parse().ok()).collect();
     let Some(numbers) = numbers else { return true };

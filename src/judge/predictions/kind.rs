@@ -1,4 +1,4 @@
-//! Logits, probabilities or log-probabilities: told apart by looking, and brought to log q.
+//! Detects logits, probabilities or log-probabilities, and converts them to log q.
 
 use std::str::FromStr;
 
@@ -67,7 +67,7 @@ impl FromStr for Kind {
     }
 }
 
-/// The first NaN or +∞ (or −∞, which only log-probabilities may be, is let through) in rows of `classes`.
+/// Refuses the first NaN or +∞ in rows of `classes`; −∞ passes, since log-probabilities may be −∞.
 pub(super) fn finite(values: &[f64], classes: usize, named: &dyn Fn(usize) -> String) -> Result<(), String> {
     match values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
         Some(at) => Err(format!(
@@ -81,7 +81,7 @@ pub(super) fn finite(values: &[f64], classes: usize, named: &dyn Fn(usize) -> St
     }
 }
 
-/// What `values` [n, K] are: as told, or by looking, held against what they are called.
+/// Decides what `values` [n, K] are: as told, or by their values, checked against their name.
 pub(super) fn decide(
     values: &[f64],
     classes: usize,
@@ -151,7 +151,7 @@ fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usi
     Ok(Kind::Logits)
 }
 
-/// log q of `values` [n, K], normalised, and where it was −∞ and is now that of the smallest normal f32.
+/// Returns normalised log q of `values` [n, K], and where −∞ became the smallest normal f32's.
 pub(super) fn log_probabilities(
     mut values: Vec<f64>,
     classes: usize,

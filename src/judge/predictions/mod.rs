@@ -1,4 +1,4 @@
-//! Predictions of a model of any framework, brought into the order of the images and of the classes of a world.
+//! Reads predictions of any framework, in the order of a world's images and classes.
 //!
 //! | file | what is read |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `.csv`, `.tsv`, `.txt` | an id column and K columns by class names, `0`…, `p0`…, `class_0`…; or numbers without a header |
 //! | `.parquet` | the same columns, or one column of lists |
 //!
-//! What is repaired without doubt is repaired and said ([`Note`]); what would be a guess is refused with the row and the way
-//! out. Whether numbers are logits, probabilities or log-probabilities is decided by looking unless it is told.
+//! Unambiguous problems are repaired and reported ([`Note`]); others are refused with the row and a
+//! remedy. Logits, probabilities or log-probabilities are detected unless told.
 
 use std::path::{Path, PathBuf};
 
@@ -68,9 +68,10 @@ impl Predictions {
     /// Reads a file of predictions for the images of `truth`.
     ///
     /// # Errors
-    /// Names the file, the row with its id, and the way out: a format that is not read; another world or dataset; a wrong
-    /// number of classes or rows; columns that are no classes; ids that are missing, doubled or no ids; NaN, infinity,
-    /// negative probabilities; numbers that are neither probabilities nor logits.
+    /// Names the file, the row with its id, and the remedy: a format that is not read; another
+    /// world or dataset; a wrong number of classes or rows; columns that are no classes; ids that
+    /// are missing, doubled or invalid; NaN, infinity, negative probabilities; numbers that are
+    /// neither probabilities nor logits.
     pub fn read(path: &Path, truth: &Truth, options: &ReadOptions) -> Result<Self> {
         let extension = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
         let raw = match extension.as_str() {
@@ -104,8 +105,7 @@ impl Predictions {
         })
     }
 
-    /// Predictions computed here: logits or log-probabilities [n, K] in the order of the images, as a network that was run
-    /// on them gives.
+    /// Predictions computed here: a network's logits or log-probabilities [n, K].
     ///
     /// # Errors
     /// When there are not n·K of them, or one is NaN or infinite.

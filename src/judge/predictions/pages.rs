@@ -1,9 +1,10 @@
-//! What the footer and the pages of a parquet file claim, looked at before anybody takes time or makes room for it.
+//! Checks the claims of a parquet file's footer and pages before they cost time or memory.
 //!
-//! Both are structures in Thrift's compact protocol. A page begins with one (`PageHeader` of parquet-format 2.10): field 2 is its length unpacked, field 3
-//! that in the file, field 7 describes a dictionary, whose field 1 counts its values.
+//! Both are structures in Thrift's compact protocol. A page begins with a `PageHeader`
+//! (parquet-format 2.10): field 2 is its unpacked length, field 3 its length in the file, field 7
+//! describes a dictionary, whose field 1 counts its values.
 
-/// Bytes that one byte unpacks to at most (snappy's longest copy: 64 bytes of 3), and what is believed of any page.
+/// Most bytes that one byte unpacks to (snappy: 64 of 3), and bytes that any page may claim.
 const UNPACKED: i64 = 64;
 const FREE: i64 = 1 << 16;
 /// How deep a structure nests, lists counted.
@@ -12,13 +13,14 @@ const DEPTH: usize = 16;
 const I32: u8 = 5;
 const STRUCT: u8 = 12;
 
-/// Whether a footer (`FileMetaData`) takes no more steps than it has bytes. The `parquet` crate passes over lists of flags without taking
-/// a byte for each: 2³¹ of them cost a second, lists of such lists hours. No footer has any.
+/// Returns whether a footer (`FileMetaData`) takes no more steps than it has bytes. The `parquet`
+/// crate skips lists of flags without consuming a byte for each: 2³¹ of them cost a second, lists
+/// of such lists hours. No valid footer has any.
 pub(super) fn is_bounded(footer: &[u8]) -> bool {
     Thrift(footer).skip(STRUCT, DEPTH).is_some()
 }
 
-/// Whether the pages of a column, which fill `chunk`, can be as large as they say.
+/// Returns whether the pages of a column, which fill `chunk`, can be as large as they say.
 pub(super) fn believable(chunk: &[u8]) -> bool {
     let mut rest = Thrift(chunk);
     while !rest.0.is_empty() {
@@ -46,7 +48,7 @@ impl Page {
     }
 }
 
-/// What is left to read; `None` of everything: it ends too early, or is no Thrift.
+/// The unread rest. `None` from a method: it ends too early, or is no Thrift.
 struct Thrift<'a>(&'a [u8]);
 
 impl Thrift<'_> {

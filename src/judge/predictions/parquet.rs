@@ -39,7 +39,7 @@ fn footer(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(footer))
 }
 
-/// Whether every column lies within the file, and its pages can be as large as they say.
+/// Returns whether every column lies within the file, and its pages can be as large as they say.
 fn is_sound(file: &mut File, meta: &ParquetMetaData) -> std::io::Result<bool> {
     let length = file.metadata()?.len();
     for column in meta.row_groups().iter().flat_map(|group| group.columns()) {

@@ -39,7 +39,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// Whether the file says it is of this world and dataset, where it says anything.
+    /// Returns whether the file says it is of this world and dataset, where it says anything.
     pub fn check_world(&self, truth: &Truth) -> Result<(), String> {
         let origin = &truth.origin;
         let pairs = [

@@ -106,7 +106,7 @@ fn probabilities_are_normalised_and_zeros_raised_and_both_said() {
     assert_eq!(read.log_q[4], f64::from(f32::MIN_POSITIVE).ln());
     assert!((read.log_q[0] - (0.2f64 / 1.0004).ln()).abs() < 1e-15);
     // What an infinite loss would be is said with the verdict, once the posteriors are known.
-    let report = crate::judge::judge(&world(), &[read], Seed(1)).unwrap();
+    let report = crate::judge::judge(&world(), &[read], Seed(1), &mut silent()).unwrap();
     let note = report.models[0].notes.last().unwrap();
     assert!(matches!(note, Note::Infinite { images: 1, clamped_part } if *clamped_part > 1.0), "{note}");
     assert!(note.to_string().contains("infinite"));

@@ -137,7 +137,7 @@ fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
 
 #[test]
 fn intervals_cover_the_figures_of_the_population() {
-    // One test set out of 200, against the mean of all: their error is 14 times smaller than that of one.
+    // One test set of 200 against the mean of all, whose error is 14 times smaller.
     let sets: Vec<Measured> = (0..200u64)
         .map(|set| {
             let (p, logits, labels) = random(150, 3, 2.0, 1000 + set);

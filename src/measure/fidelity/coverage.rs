@@ -1,14 +1,15 @@
 //! Manifold coverage as BLC has it, and the same with a threshold that can fail.
 //!
-//! BLC App. A.2: "We computed manifold coverage by embedding both real and generated samples in a pretrained feature
-//! space and measuring what fraction of real samples have a nearby generated sample within a distance threshold. In our
-//! implementation, distances are computed in ResNet feature space using k-nearest neighbors and an adaptive threshold
-//! (set to the 90th percentile of real-to-synthetic distances). Our oracle achieves 90% coverage on AFHQ and 89.9% on
-//! ImageNet".
+//! BLC App. A.2: "We computed manifold coverage by embedding both real and generated samples in a
+//! pretrained feature space and measuring what fraction of real samples have a nearby generated
+//! sample within a distance threshold. In our implementation, distances are computed in ResNet
+//! feature space using k-nearest neighbors and an adaptive threshold (set to the 90th percentile of
+//! real-to-synthetic distances). Our oracle achieves 90% coverage on AFHQ and 89.9% on ImageNet".
 //!
-//! A share of 0.9 of any numbers lies at or below their own 90th percentile. So [`coverage_of_paper`] is 0.9 for a
-//! perfect generator, for one that knows a single image, and for noise: it says nothing, and is here so that the
-//! published figure can be repeated and understood. [`coverage`] takes the threshold from real images instead.
+//! A share of 0.9 of any numbers lies at or below their own 90th percentile. So
+//! [`coverage_of_paper`] is 0.9 for a perfect generator, for one that knows a single image, and for
+//! noise: it says nothing, and is here so that the published figure can be repeated and understood.
+//! [`coverage`] takes the threshold from real images instead.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,14 +26,14 @@ pub const LEVEL: f64 = 0.9;
 /// A share of images within a distance that the same distances set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PaperCoverage {
-    /// The percentile of the distances, in units of the features: this is what changes with the generator.
+    /// The percentile of the distances, in units of the features: this depends on the generator.
     pub threshold: f64,
     /// Share of distances at or below: `level` up to 1/n, by construction.
     pub share: f64,
 }
 
-/// BLC's coverage from the distances of real images to their k-th nearest generated one ([`Neighbours::farthest`]; the
-/// paper does not give k, 1 is the plain reading).
+/// BLC's coverage from the distances of real images to their k-th nearest generated one
+/// ([`Neighbours::farthest`]; the paper does not give k, 1 is the plain reading).
 ///
 /// # Errors
 /// When there is no distance, or the level is not within [0, 1].
@@ -45,11 +46,11 @@ pub fn coverage_of_paper(real_to_generated: &[f64], level: f64) -> Result<PaperC
 /// The share of held-out real images that generated images come near to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Share of held-out images whose k-th nearest generated image lies within the threshold; `level` for a perfect
-    /// generator, 0 for a collapsed one. Wilson's interval, given the threshold, whose own error (of the same order) it
-    /// leaves out.
+    /// Share of held-out images whose k-th nearest generated image lies within the threshold;
+    /// `level` for a perfect generator, 0 for a collapsed one. Wilson's interval, given the
+    /// threshold, whose own error (of the same order) it leaves out.
     pub share: Estimate,
-    /// The percentile of distances from held-out images to their k-th nearest training image, in units of the features.
+    /// The percentile of distances from held-out to their k-th nearest training images.
     pub threshold: f64,
     /// The same with the paper's threshold.
     pub paper: PaperCoverage,
@@ -57,13 +58,12 @@ pub struct Coverage {
     pub level: f64,
     /// Neighbour that counts.
     pub k: usize,
-    /// Held-out images, and images that cover them: as many generated as training images, since more of them come
-    /// nearer.
+    /// Held-out images, and covering images: as many generated as training images.
     pub n: [usize; 2],
 }
 
-/// Coverage of `held_out` by `generated`, at the distance within which `train` covers the share `level` of it. The
-/// larger of the two sets that cover is thinned at random to the number of the smaller.
+/// Coverage of `held_out` by `generated`, at the distance within which `train` covers the share
+/// `level` of it. The larger of the covering sets is thinned at random.
 ///
 /// # Errors
 /// When the numbers of features differ, k is too large, or the level is not within [0, 1].
@@ -90,7 +90,7 @@ pub fn coverage<A: Real, B: Real, C: Real>(
     })
 }
 
-/// The percentile as `numpy.percentile` has it: linear between order statistics (Hyndman & Fan's type 7).
+/// The percentile of `numpy.percentile`: linear between order statistics (Hyndman & Fan, type 7).
 ///
 /// # Errors
 /// When there is no value, one is NaN, or the level is not within [0, 1].

@@ -1,5 +1,6 @@
-//! Diversity class by class: how far the images of a class spread in feature space, generated over real (BLC App. A.3:
-//! "per-class diversity ratios (variance ratio and distance ratio between synthetic and real)").
+//! Diversity by class: the spread of its images in feature space, generated over real (BLC App.
+//! A.3: "per-class diversity ratios (variance ratio and distance ratio between synthetic and
+//! real)").
 
 use serde::{Deserialize, Serialize};
 
@@ -17,16 +18,17 @@ pub struct ClassDiversity {
     pub class: ClassId,
     /// Real and generated images of it.
     pub n: [usize; 2],
-    /// tr Σ of generated over tr Σ of real features: their total variance. (The paper does not say over what it
-    /// averages. The mean of d ratios would be ruled by features that hardly vary.) 95 % interval by the delta method
-    /// over both sets; `None` below three images of either, or where a set does not vary.
+    /// tr Σ of generated over tr Σ of real features: their total variance. (The paper does not say
+    /// over what it averages; features that hardly vary would dominate a mean of d ratios.) 95 %
+    /// interval by the delta method; `None` below three images of a set, or where one does not
+    /// vary.
     pub variance: Option<Estimate>,
     /// Mean Euclidean distance of two generated images over that of two real ones, likewise.
     pub distance: Option<Estimate>,
 }
 
-/// Ratios of every class, from features [n, d] and labels [n] of real and of generated images. All pairs within a class
-/// are used.
+/// Ratios of every class, from features [n, d] and labels [n] of real and of generated images. All
+/// pairs within a class are used.
 ///
 /// # Errors
 /// When the numbers of features differ, or labels do not match.

@@ -19,7 +19,7 @@ impl<'a, T: Real> Features<'a, T> {
     /// `values` [n, d], at least one row.
     ///
     /// # Errors
-    /// When the values are no whole number of rows, when there is none, when a value is not finite (with its image).
+    /// When the values are no whole number of rows, or none, or not finite (with the image).
     pub fn new(values: &'a [T], dim: usize) -> Result<Self> {
         if dim == 0 || values.is_empty() || !values.len().is_multiple_of(dim) {
             return Err(Error::input(format!("{} numbers are no images of {dim} features each", values.len())));

@@ -1,19 +1,20 @@
-//! The Fréchet distance of two Gaussians in feature space, FID (Heusel et al. 2017, eq. 6), and what it is without the
-//! bias of a finite sample.
+//! The Fréchet distance of two Gaussians in feature space, FID (Heusel et al. 2017, eq. 6), and
+//! what it is without the bias of a finite sample.
 //!
 //! FID = ‖μ₁ − μ₂‖² + tr Σ₁ + tr Σ₂ − 2 tr (Σ₁Σ₂)^½
 //!
-//! With any factors Σ = L Lᵀ, tr (Σ₁Σ₂)^½ is the sum of the singular values of L₁ᵀ L₂: these are the roots of the
-//! eigenvalues of Σ₁^½ Σ₂ Σ₁^½. The roots are never taken of rounded eigenvalues, which would turn a noise of 1e-16
-//! into 1e-8 for each of the hundreds of directions that a sample leaves empty (n ≤ d), and no eigenvalue comes out
-//! negative. Factors come from the Cholesky decomposition with pivots, which ends where a covariance has no variance
-//! left: no ε on the diagonal, and a matrix that rounding made indefinite is cut where its first negative variance
+//! With any factors Σ = L Lᵀ, tr (Σ₁Σ₂)^½ is the sum of the singular values of L₁ᵀ L₂: these are
+//! the roots of the eigenvalues of Σ₁^½ Σ₂ Σ₁^½. The roots are never taken of rounded eigenvalues,
+//! which would turn a noise of 1e-16 into 1e-8 for each of the hundreds of directions that a sample
+//! leaves empty (n ≤ d), and no eigenvalue comes out negative. Factors come from the Cholesky
+//! decomposition with pivots, which ends where a covariance has no variance left: no ε on the
+//! diagonal, and a matrix that rounding made indefinite is cut where its first negative variance
 //! shows; the variance cut off is reported.
 //!
-//! **Bias.** FID of n images exceeds that of infinitely many by about a/n, with a different a for every model (Chong &
-//! Forsyth 2020). [`frechet_unbiased`] takes that term out on the side of the generated images and gives an interval.
-//! The bias that the real images bring remains: read any FID beside the one of held-out real images against the same
-//! training images, in equal number.
+//! **Bias.** FID of n images exceeds that of infinitely many by about a/n, with a different a for
+//! every model (Chong & Forsyth 2020). [`frechet_unbiased`] takes that term out on the side of the
+//! generated images and gives an interval. The bias that the real images bring remains: read any
+//! FID beside the one of held-out real images against the same training images, in equal number.
 
 use nalgebra::DMatrix;
 use rand::seq::SliceRandom;
@@ -29,7 +30,7 @@ use crate::units::Seed;
 /// Groups of a jackknife unless a caller wants others.
 pub const GROUPS: usize = 10;
 
-/// Largest negative variance, relative to the largest, that counts as rounding (of matrices stored in f32: 1e-7).
+/// Largest negative variance, relative to the largest, that is rounding (f32 matrices: 1e-7).
 const INDEFINITE: f64 = 1e-4;
 
 /// Largest relative difference of Σ s² and ‖L₁ᵀL₂‖², the check on the singular values.
@@ -38,22 +39,22 @@ const IDENTITY: f64 = 1e-9;
 /// FID and its parts, in squared units of the features.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Frechet {
-    /// The distance. Rounding can leave it a little below 0, at about −1e-14 of the traces, for equal Gaussians.
+    /// The distance. For equal Gaussians rounding can leave −1e-14 of the traces.
     pub value: f64,
     /// ‖μ₁ − μ₂‖².
     pub means: f64,
     /// tr Σ₁ + tr Σ₂ − 2 tr (Σ₁Σ₂)^½.
     pub covariances: f64,
-    /// Variance that the factors left out, of both covariances, as a share of their traces: 1e-13 where both have full
-    /// rank or were computed here; more where a file has them rounded.
+    /// Variance that the factors left out, of both covariances, as a share of their traces: 1e-13
+    /// where both have full rank or were computed here; more where a file has them rounded.
     pub left_out: f64,
 }
 
 /// The FID of two Gaussians: O(d³), or O(d n²) where samples of n < d made them.
 ///
 /// # Errors
-/// When the numbers of features differ, when one is no covariance (a variance clearly below 0 in some direction), or
-/// when the singular values do not converge.
+/// When the numbers of features differ, when one is no covariance (a variance clearly below 0 in
+/// some direction), or when the singular values do not converge.
 pub fn frechet(a: &Gaussian, b: &Gaussian) -> Result<Frechet> {
     distance(&Factored::new(a)?, &Factored::new(b)?)
 }
@@ -63,8 +64,8 @@ pub fn frechet(a: &Gaussian, b: &Gaussian) -> Result<Frechet> {
 pub struct Unbiased {
     /// FID of all n images, biased upwards.
     pub plain: Frechet,
-    /// FID with the term in 1/n taken out, and its 95 % interval over other draws of the generated images; the real
-    /// ones are held fixed. Can be negative where the truth is near 0.
+    /// FID with the term in 1/n taken out, and its 95 % interval over other draws of the generated
+    /// images; the real ones are held fixed. Can be negative where the truth is near 0.
     pub estimate: Estimate,
     /// Standard error of the estimate.
     pub std_error: f64,
@@ -74,16 +75,17 @@ pub struct Unbiased {
     pub groups: usize,
 }
 
-/// FID of generated `features` against `real`, with the bias of their number removed by the jackknife: the images are
-/// dealt into `groups` at random, each is left out in turn, and G·FID − (G − 1)·FID(without g) has no term in 1/n
-/// (Quenouille 1956). That is the line through FID at 1/n and at the next larger 1/n, read at 0, as Chong & Forsyth
-/// (2020, FID_∞) fit it through more of them; unlike theirs it has independent parts, whose spread gives Student's
-/// interval (Tukey 1958).
+/// FID of generated `features` against `real`, with the bias of their number removed by the
+/// jackknife: the images are dealt into `groups` at random, each is left out in turn, and G·FID −
+/// (G − 1)·FID(without g) has no term in 1/n (Quenouille 1956). That is the line through FID at 1/n
+/// and at the next larger 1/n, read at 0, as Chong & Forsyth (2020, FID_∞) fit it through more of
+/// them; unlike theirs it has independent parts, whose spread gives Student's interval (Tukey
+/// 1958).
 ///
-/// Takes groups + 1 FIDs, run side by side, and 8 d² bytes per group. What is left of the bias is of order 1/n²: n
-/// should be several times d (Chong & Forsyth: 5,000 images at least for d = 2,048). The interval is on the wide side
-/// where n is not much larger than d (it held the truth in 99 % of draws at n = 12 d), as jackknives are (Efron & Stein
-/// 1981).
+/// Takes groups + 1 FIDs, run side by side, and 8 d² bytes per group. What is left of the bias is
+/// of order 1/n²: n should be several times d (Chong & Forsyth: 5,000 images at least for d =
+/// 2,048). The interval is on the wide side where n is not much larger than d (it held the truth in
+/// 99 % of draws at n = 12 d), as jackknives are (Efron & Stein 1981).
 ///
 /// # Errors
 /// Those of [`frechet`]; fewer than 2 groups, or fewer than 2 images in a group.
@@ -95,9 +97,8 @@ pub fn frechet_unbiased<T: Real>(
 ) -> Result<Unbiased> {
     let n = features.n();
     if groups < 2 || n < 2 * groups {
-        return Err(Error::input(format!(
-            "a jackknife needs 2 groups of 2 images at least, not {n} images in {groups}"
-        )));
+        let cause = format!("a jackknife needs 2 groups of 2 images at least, not {n} images in {groups}");
+        return Err(Error::input(cause));
     }
     let mut order: Vec<usize> = (0..n).collect();
     order.shuffle(&mut seed.split("groups of a jackknife").rng(0));
@@ -162,8 +163,8 @@ fn distance(a: &Factored, b: &Factored) -> Result<Frechet> {
     Ok(Frechet { value, means, covariances, left_out })
 }
 
-/// Cholesky decomposition with diagonal pivots (Higham 1990; LAPACK's `dpstf2`): L with L Lᵀ = Σ up to the variance
-/// that it leaves out, which comes second.
+/// Cholesky decomposition with diagonal pivots (Higham 1990; LAPACK's `dpstf2`): L with L Lᵀ = Σ up
+/// to the variance that it leaves out, which comes second.
 fn cholesky(covariance: &DMatrix<f64>) -> Result<(DMatrix<f64>, f64)> {
     let dim = covariance.nrows();
     let mut rest: Vec<f64> = covariance.diagonal().iter().copied().collect();

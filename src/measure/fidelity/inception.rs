@@ -1,4 +1,4 @@
-//! Inception score (Salimans et al. 2016): exp E_x KL(p(y|x) ‖ p(y)) over generated images, p(y|x) a classifier's.
+//! Inception score (Salimans et al. 2016): exp E_x KL(p(y|x) ‖ p(y)) over generated images.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,10 @@ const NORMALISATION: f64 = 1e-3;
 /// The score and its spread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InceptionScore {
-    /// Mean of the parts' scores, between 1 and the number of classes. A part has p(y) from its own images, so that few
+    /// Mean of the parts' scores, from 1 to the number of classes. A part has its own p(y), so few
     /// images a part make the score low: compare scores at equal n and splits only.
     pub mean: f64,
-    /// Population standard deviation of the parts' scores, what papers print as ±. Not an interval of the mean.
+    /// Population standard deviation of the parts' scores, the ± of papers. No interval.
     pub std: f64,
     /// Student's 95 % interval of the expected score of n/splits images.
     pub interval: Interval,
@@ -31,14 +31,15 @@ pub struct InceptionScore {
     pub n: usize,
 }
 
-/// Score of log-probabilities `log_p` [n, K] (natural; see [`crate::measure::log_softmax`]), cut into `splits` parts as
-/// torch-fidelity and the original code cut them: part i from ⌊i n / splits⌋ on. `shuffle` deals the images out first,
-/// as torch-fidelity does; without, images sorted by class make parts of few classes, and with them a low mean and a
-/// large deviation (BLC's 6.24 ± 3.57 on AFHQ would look like that; the paper does not say).
+/// Score of log-probabilities `log_p` [n, K] (natural; see [`crate::measure::log_softmax`]), cut
+/// into `splits` parts as torch-fidelity and the original code cut them: part i from ⌊i n / splits⌋
+/// on. `shuffle` deals the images out first, as torch-fidelity does; without, images sorted by
+/// class make parts of few classes, and with them a low mean and a large deviation (BLC's 6.24 ±
+/// 3.57 on AFHQ would look like that; the paper does not say).
 ///
 /// # Errors
-/// When the shape does not match, there are fewer than two parts or an image for each, or a row is no distribution
-/// (with its image).
+/// When the shape does not match, there are fewer than two parts or an image for each, or a row is
+/// no distribution (with its image).
 pub fn inception_score(log_p: &[f64], classes: usize, splits: usize, shuffle: Option<Seed>) -> Result<InceptionScore> {
     if classes == 0 || log_p.is_empty() || !log_p.len().is_multiple_of(classes) {
         return Err(Error::input(format!("{} log-probabilities are no images of {classes} classes", log_p.len())));

@@ -1,5 +1,5 @@
-//! KID: the squared maximum mean discrepancy of features with a cubic kernel (Bińkowski et al. 2018), unbiased at any
-//! number of images, where FID is not.
+//! KID: the squared maximum mean discrepancy of features with a cubic kernel (Bińkowski et al.
+//! 2018), unbiased at any number of images, where FID is not.
 
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ pub const BLOCK: usize = 1000;
 /// Fewest blocks that have a spread worth an interval.
 const FEWEST: usize = 3;
 
-/// MMD² of two sets with k(x, y) = (x·y/d + 1)³, the unbiased estimator (Gretton et al. 2012, eq. 3): the mean of k
-/// over pairs of different images of `a`, the same of `b`, less twice the mean over pairs across. Needs no table of
-/// pairs. Can be negative for equal distributions.
+/// MMD² of two sets with k(x, y) = (x·y/d + 1)³, the unbiased estimator (Gretton et al. 2012, eq.
+/// 3): the mean of k over pairs of different images of `a`, the same of `b`, less twice the mean
+/// over pairs across. Needs no table of pairs. Can be negative for equal distributions.
 ///
 /// # Errors
 /// When the numbers of features differ, or a set has fewer than two images.
@@ -53,10 +53,10 @@ pub struct Kid {
     pub block: usize,
 }
 
-/// KID of two sets, cut at random into as many disjoint pairs of blocks of `block` images as the smaller set has.
-/// Blocks share no image and so are independent: their spread is an honest standard error, of both sets' draws.
-/// (torch-fidelity takes 100 subsets of 1,000 that overlap; its mean estimates the same number, its deviation is that
-/// of one subset.)
+/// KID of two sets, cut at random into as many disjoint pairs of blocks of `block` images as the
+/// smaller set has. Blocks share no image and so are independent: their spread is an honest
+/// standard error, of both sets' draws. (torch-fidelity takes 100 subsets of 1,000 that overlap;
+/// its mean estimates the same number, its deviation is that of one subset.)
 ///
 /// # Errors
 /// Those of [`mmd2`]; fewer than 3 blocks.
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn two_images_by_hand() {
-        // Kernels: aa 1·(0·1+1)³ = 1, bb (2·3+1)³ = 343, across (0·2+1)³ + (0·3+1)³ + (2+1)³ + (3+1)³ = 93.
+        // aa: 1; bb: (2·3+1)³ = 343; across: (0·2+1)³ + (0·3+1)³ + (2+1)³ + (3+1)³ = 93.
         let value = mmd2(&Features::new(&[0.0, 1.0], 1).unwrap(), &Features::new(&[2.0f32, 3.0], 1).unwrap()).unwrap();
         assert!((value - (1.0 + 343.0 - 2.0 * 93.0 / 4.0)).abs() < 1e-12, "{value}");
     }

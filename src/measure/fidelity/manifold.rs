@@ -1,13 +1,14 @@
-//! Precision and recall (Kynkäänniemi et al. 2019), density and coverage (Naeem et al. 2020): whether generated images
-//! lie among the real ones, and real ones among the generated, by balls that reach to an image's k-th neighbour in its
-//! own set.
+//! Precision and recall (Kynkäänniemi et al. 2019), density and coverage (Naeem et al. 2020):
+//! whether generated images lie among the real ones, and real ones among the generated, by balls
+//! that reach to an image's k-th neighbour in its own set.
 //!
-//! Balls are closed (≤), as in both papers; the `prdc` package has <. They differ where distances tie: with copies,
-//! which here lie on the same side as what they copy. Memory is O(n k).
+//! Balls are closed (≤), as in both papers; the `prdc` package has <. They differ where distances
+//! tie: with copies, which here lie on the same side as what they copy. Memory is O(n k).
 //!
-//! None of the four is 1, or any other fixed number, for a perfect generator: precision and recall depend on n, k and
-//! d; expected coverage of equal distributions is given by [`expected_coverage`]. So each is read beside the same
-//! figure of held-out real images in the place of the generated ([`manifolds_beside`]), in equal numbers.
+//! None of the four is 1, or any other fixed number, for a perfect generator: precision and recall
+//! depend on n, k and d; expected coverage of equal distributions is given by
+//! [`expected_coverage`]. So each is read beside the same figure of held-out real images in the
+//! place of the generated ([`compare_manifolds`]), in equal numbers.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -31,15 +32,15 @@ pub const K_COVERAGE: usize = 5;
 /// The four figures at one k.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifold {
-    /// Share of generated images that lie in some real image's ball. Wilson's interval, given the real images.
+    /// Share of generated images in some real image's ball. Wilson, given the real images.
     pub precision: Estimate,
-    /// Share of real images that lie in some generated image's ball. Wilson's interval, given the generated images.
+    /// Share of real images in some generated image's ball. Wilson, given the generated ones.
     pub recall: Estimate,
-    /// Mean number of real balls around a generated image, over k: about 1 for equal distributions, unbounded.
-    /// Bootstrap (BCa) over generated images, given the real ones.
+    /// Mean number of real balls around a generated image, over k: about 1 for equal distributions,
+    /// unbounded. Bootstrap (BCa) over generated images, given the real ones.
     pub density: Estimate,
-    /// Share of real images whose ball holds a generated image. Wilson's interval; real images also make each other's
-    /// balls, so that it is approximate.
+    /// Share of real images whose ball holds a generated image. Wilson's interval; real images also
+    /// make each other's balls, so that it is approximate.
     pub coverage: Estimate,
     /// Neighbours that balls reach to.
     pub k: usize,
@@ -47,7 +48,7 @@ pub struct Manifold {
     pub n: [usize; 2],
 }
 
-/// What is known of one real image.
+/// One real image.
 #[derive(Clone, Copy)]
 struct Seen {
     /// Whether its ball holds a generated image.
@@ -105,8 +106,9 @@ fn density(balls: &[u32], k: usize, bootstrap: &Bootstrap) -> Estimate {
     bca(value, &mut replicates, acceleration(balls.iter().map(|&b| f64::from(b))))
 }
 
-/// Expected coverage where generated and real images have the same distribution, whatever it is and in any dimension,
-/// without ties (Naeem et al. 2020, lemma 2, here for sets of different size): 1 − Π_{i=1..k} (n − i) / (n + m − i).
+/// Expected coverage where generated and real images have the same distribution, whatever it is and
+/// in any dimension, without ties (Naeem et al. 2020, lemma 2, here for sets of different size): 1
+/// − Π_{i=1..k} (n − i) / (n + m − i).
 pub fn expected_coverage(real: usize, generated: usize, k: usize) -> f64 {
     let (n, m) = (real as f64, generated as f64);
     1.0 - (1..=k).map(|i| (n - i as f64) / (n + m - i as f64)).product::<f64>()
@@ -114,35 +116,35 @@ pub fn expected_coverage(real: usize, generated: usize, k: usize) -> f64 {
 
 /// A figure of generated images and the same one of held-out real images.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Beside<T> {
+pub struct Compared<T> {
     /// Generated images against the training images.
     pub generated: T,
     /// Held-out real images against the training images: what a perfect generator would get.
     pub held_out: T,
 }
 
-/// [`manifold`] of generated images against `train`, and of `held_out` real images against the same, both in the number
-/// of the smaller set: the larger is thinned at random.
+/// [`manifold`] of generated images against `train`, and of `held_out` real images against the
+/// same, both in the number of the smaller set: the larger is thinned at random.
 ///
 /// # Errors
 /// Those of [`manifold`].
-pub fn manifolds_beside<A: Real, B: Real, C: Real>(
+pub fn compare_manifolds<A: Real, B: Real, C: Real>(
     train: &Features<'_, A>,
     held_out: &Features<'_, B>,
     generated: &Features<'_, C>,
     k: usize,
     seed: Seed,
-) -> Result<Beside<Manifold>> {
+) -> Result<Compared<Manifold>> {
     let n = held_out.n().min(generated.n());
     let bootstrap = Bootstrap::new(seed);
     let (real, made) = (thinned(held_out, n, seed), thinned(generated, n, seed));
-    Ok(Beside {
+    Ok(Compared {
         generated: manifold(train, &Features::new(&made, generated.dim())?, k, &bootstrap)?,
         held_out: manifold(train, &Features::new(&real, held_out.dim())?, k, &bootstrap)?,
     })
 }
 
-/// `n` of the images, drawn without replacement, in their order, [n, D]: the same of sets of the same size, whatever D.
+/// Draws `n` of the images without replacement, in their order, [n, D]; whatever D, the same.
 pub fn thinned<T: Real>(features: &Features<'_, T>, n: usize, seed: Seed) -> Vec<T> {
     let mut kept = sample(&mut seed.split("thinned to equal numbers").rng(0), features.n(), n).into_vec();
     kept.sort_unstable();
@@ -161,8 +163,8 @@ mod tests {
 
     #[test]
     fn a_line_by_hand() {
-        // Real 0, 1, 3: radii 1, 1, 2; generated 1.5, 5, 9: radii 3.5, 3.5, 4. 1.5 lies in the balls of 1 and 3, 5 in
-        // that of 3 (its rim), 9 in none.
+        // Real 0, 1, 3: radii 1, 1, 2; generated 1.5, 5, 9: radii 3.5, 3.5, 4. 1.5 lies in the
+        // balls of 1 and 3, 5 in that of 3 (its rim), 9 in none.
         let found = of(&[0.0, 1.0, 3.0], &[1.5, 5.0, 9.0], 1, 1);
         assert!((found.precision.value - 2.0 / 3.0).abs() < 1e-15);
         assert!((found.density.value - 1.0).abs() < 1e-15);
@@ -200,7 +202,7 @@ mod tests {
             })
             .collect();
         let set = |values| Features::new(values, dim).unwrap();
-        let found = manifolds_beside(&set(&train), &set(&test), &set(&collapsed), 3, Seed(1)).unwrap();
+        let found = compare_manifolds(&set(&train), &set(&test), &set(&collapsed), 3, Seed(1)).unwrap();
         assert_eq!((found.generated.n, found.held_out.n), ([400, 250], [400, 250]));
         assert!(found.generated.precision.value == 1.0 && found.generated.recall.value < 0.01, "{found:?}");
         assert!(found.generated.coverage.value < 0.2 && found.held_out.coverage.value > 0.7, "{found:?}");
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn copies_are_inside_the_balls_that_reach_them() {
-        // Every ball ends at a training image exactly: < instead of ≤ would lose a fifth of the density.
+        // Every ball ends at a training image: < instead of ≤ would lose a fifth of the density.
         let train = normal(Seed(3), 200 * 6);
         let copied = of(&train, &train, 6, 4);
         assert_eq!([copied.precision.value, copied.recall.value, copied.coverage.value], [1.0; 3]);

@@ -1,45 +1,46 @@
-//! Memorisation: how near generated images lie to training images, beside how near held-out real images do.
+//! Memorisation: how near generated images lie to training images, against held-out real images.
 //!
-//! BLC App. A.5 counts generated images with "a training neighbor within distance 10 in feature space" (36 % on AFHQ).
-//! Such a rate depends on features, their scale and the number of training images; the rate of held-out images at the
-//! same threshold says what nature itself has. A generator that copies is nearer to the training images than held-out
-//! images are; that is what the rank tests below measure, without a threshold.
+//! BLC App. A.5 counts generated images with "a training neighbor within distance 10 in feature
+//! space" (36 % on AFHQ). Such a rate depends on features, their scale and the number of training
+//! images; the rate of held-out images at the same threshold says what nature itself has. A
+//! generator that copies is nearer to the training images than held-out images are; that is what
+//! the rank tests below measure, without a threshold.
 
 use serde::{Deserialize, Serialize};
 
 use super::coverage::percentile;
 use super::features::{Features, Real, by_class};
-use super::manifold::Beside;
+use super::manifold::Compared;
 use super::neighbours::Neighbours;
 use crate::error::{Error, Result};
 use crate::measure::interval::Z95;
 use crate::measure::{Estimate, Interval, wilson};
 
-/// Nearest training distances of generated images beside those of held-out ones.
+/// Nearest training distances of generated and of held-out images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memorisation {
     /// Distance below which an image counts as near.
     pub threshold: f64,
-    /// Share of images whose nearest training image lies within the threshold, with Wilson's interval.
-    pub rate: Beside<Estimate>,
+    /// Share of images with a training image within the threshold; Wilson's interval.
+    pub rate: Compared<Estimate>,
     /// Median distance to the nearest training image, in units of the features.
-    pub median: Beside<f64>,
+    pub median: Compared<f64>,
     /// The rank test of the two.
     pub ranks: Ranks,
 }
 
-/// Compares distances to the nearest training image ([`Neighbours::nearest`] in the training set). A threshold that
-/// means the same in any feature space is a low percentile of the held-out distances.
+/// Compares distances to the nearest training image ([`Neighbours::nearest`] in the training set).
+/// A low percentile of the held-out distances is a threshold that fits any feature space.
 ///
 /// # Errors
 /// When one set is empty or a distance is not a number.
-pub fn memorisation(distances: &Beside<&[f64]>, threshold: f64) -> Result<Memorisation> {
+pub fn memorisation(distances: &Compared<&[f64]>, threshold: f64) -> Result<Memorisation> {
     let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
     let (made, real) = (distances.generated, distances.held_out);
     Ok(Memorisation {
         threshold,
-        rate: Beside { generated: rate(made), held_out: rate(real) },
-        median: Beside { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? },
+        rate: Compared { generated: rate(made), held_out: rate(real) },
+        median: Compared { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? },
         ranks: Ranks::of(made, real)?,
     })
 }
@@ -47,13 +48,14 @@ pub fn memorisation(distances: &Beside<&[f64]>, threshold: f64) -> Result<Memori
 /// The rank test of Mann & Whitney (1947) on two sets of distances.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ranks {
-    /// Probability that a generated image is farther from the training images than a held-out one, ties counting half.
-    /// ½ where both are alike, 0 where every generated image is nearer. 95 % interval of DeLong et al. (1988); Wilson's
-    /// where nothing overlaps.
+    /// Probability that a generated image is farther from the training images than a held-out one,
+    /// ties counting half. ½ where both are alike, 0 where every generated image is nearer. 95 %
+    /// interval of DeLong et al. (1988); Wilson's where nothing overlaps.
     pub farther: Estimate,
-    /// Z_U = (U − nm/2) / √(nm(n + m + 1)/12) (Meehan et al. 2020, eq. 3), with the variance corrected for ties:
-    /// standard normal where both are alike, ≪ 0 for copies, ≫ 0 for underfitting; grows with the numbers. 0 where all
-    /// distances tie. (The authors' code adds ½ to U, their paper does not.)
+    /// Z_U = (U − nm/2) / √(nm(n + m + 1)/12) (Meehan et al. 2020, eq. 3), with the variance
+    /// corrected for ties: standard normal where both are alike, ≪ 0 for copies, ≫ 0 for
+    /// underfitting; grows with the numbers. 0 where all distances tie. (The authors' code adds ½
+    /// to U, their paper does not.)
     pub z: f64,
 }
 
@@ -115,10 +117,10 @@ pub struct Cell {
 /// C_T of Meehan, Chaudhuri & Dasgupta (2020).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataCopying {
-    /// Mean of Z_U over the cells that count, weighted by their held-out images: below about −3 the generator copies,
-    /// in some region at least. `None` where no cell counts.
+    /// Mean of Z_U over the cells that count, weighted by their held-out images: below about −3 the
+    /// generator copies, in some region at least. `None` where no cell counts.
     pub c_t: Option<f64>,
-    /// 95 % interval of C_T around its value: cells are independent, each Z_U has standard deviation about 1.
+    /// 95 % interval of C_T: cells are independent, each Z_U has standard deviation 1.
     pub interval: Option<Interval>,
     /// Every cell.
     pub cells: Vec<Cell>,
@@ -127,14 +129,14 @@ pub struct DataCopying {
 /// Features of images and the cell that each lies in.
 pub type InCells<'a, T> = (&'a Features<'a, T>, &'a [usize]);
 
-/// C_T over a partition of feature space in `cells`: the classes, or the clusters of the training images as in the
-/// paper (k-means). A generator that copies in one region and underfits in another is seen, where one test over all
-/// would cancel. Distances are to the nearest training image of the same cell. Cells with less than `least` (the
-/// paper's τ, e.g. 20 / m) of the generated images do not count.
+/// C_T over a partition of feature space in `cells`: the classes, or the clusters of the training
+/// images as in the paper (k-means). One test over all would miss a generator that copies in one
+/// region and underfits in another. Distances are to the nearest training image of the same cell.
+/// Cells with less than `least` (the paper's τ, e.g. 20 / m) of the generated images do not count.
 ///
 /// # Errors
-/// When the numbers of features differ or cells do not match; when a cell has held-out images but no training image:
-/// take fewer cells.
+/// When the numbers of features differ or cells do not match; when a cell has held-out images but
+/// no training image: take fewer cells.
 pub fn data_copying<A: Real, B: Real, C: Real>(
     train: InCells<'_, A>,
     held_out: InCells<'_, B>,
@@ -148,9 +150,8 @@ pub fn data_copying<A: Real, B: Real, C: Real>(
     let mut found = Vec::with_capacity(cells);
     for (cell, ((near, real), made)) in near.iter().zip(&real).zip(&made).enumerate() {
         if near.is_empty() && !real.is_empty() {
-            return Err(Error::input(format!(
-                "cell {cell} has held-out images but no training image: take fewer cells"
-            )));
+            let cause = format!("cell {cell} has held-out images but no training image: take fewer cells");
+            return Err(Error::input(cause));
         }
         let ranks = if [near, real, made].iter().any(|set| set.is_empty()) {
             None
@@ -183,19 +184,19 @@ fn nearest<A: Real, B: Real>(
 /// Counts of distances in bins that both sets share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// Ends of the bins [bins + 1], equally wide, from 0 to the largest distance; bins are [low, high), the last [low,
-    /// high].
+    /// Ends of the bins [bins + 1], equally wide, from 0 to the largest distance; bins are [low,
+    /// high), the last [low, high].
     pub edges: Vec<f64>,
     /// Counts [bins] of each set.
-    pub counts: Beside<Vec<usize>>,
+    pub counts: Compared<Vec<usize>>,
 }
 
-/// The histogram of both sets of distances (BLC fig. 4, with the baseline it lacks). From 0 on, so that a gap to exact
-/// copies shows.
+/// The histogram of both sets of distances (BLC fig. 4, with the baseline it lacks). From 0 on, so
+/// that a gap to exact copies shows.
 ///
 /// # Errors
 /// When there is no bin or no distance, or one is not finite or negative.
-pub fn histogram(distances: &Beside<&[f64]>, bins: usize) -> Result<Histogram> {
+pub fn histogram(distances: &Compared<&[f64]>, bins: usize) -> Result<Histogram> {
     let all = || distances.generated.iter().chain(distances.held_out).copied();
     let largest = all().fold(0.0, f64::max);
     if bins == 0 || all().next().is_none() || all().any(|d| !d.is_finite() || d < 0.0) {
@@ -207,7 +208,7 @@ pub fn histogram(distances: &Beside<&[f64]>, bins: usize) -> Result<Histogram> {
         set.iter().for_each(|d| counts[((d / width) as usize).min(bins - 1)] += 1);
         counts
     };
-    let counts = Beside { generated: count(distances.generated), held_out: count(distances.held_out) };
+    let counts = Compared { generated: count(distances.generated), held_out: count(distances.held_out) };
     Ok(Histogram { edges: (0..=bins).map(|i| i as f64 * width).collect(), counts })
 }
 

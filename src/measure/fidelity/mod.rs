@@ -1,6 +1,6 @@
-//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; docs/validation.md): features of both in, numbers
-//! with intervals out. None of these figures says anything about the posterior; they say whether the world resembles
-//! nature.
+//! Whether an oracle's images are like the real ones (BLC §2.3 and App. A; docs/validation.md):
+//! features of both in, numbers with intervals out. None of these figures says anything about the
+//! posterior; they say whether the world resembles nature.
 //!
 //! | file | figure | after |
 //! |---|---|---|
@@ -15,12 +15,13 @@
 //! | `stability` | KL under a tiny perturbation | BLC table 3 |
 //! | `features`, `pairs`, `neighbours`, `ratio` | checked features, all distances, nearest neighbours, ratios | |
 //!
-//! **Baselines.** Most of these figures have no fixed value for a perfect generator: FID is above 0 and precision below
-//! 1 at any finite n, and a neighbour within distance 10 means nothing by itself. So each can be had of held-out real
-//! images in the place of the generated ones ([`Beside`]), and the two are read together.
+//! **Baselines.** Most of these figures have no fixed value for a perfect generator: FID is above 0
+//! and precision below 1 at any finite n, and a neighbour within distance 10 means nothing by
+//! itself. So each can be had of held-out real images in the place of the generated ones
+//! ([`Compared`]), and the two are read together.
 //!
-//! **Intervals** are over draws of the images named with each; the networks that made the features are taken as they
-//! are. Features are f32 or f64, all sums f64; no table of all pairs is kept.
+//! **Intervals** are over draws of the images named with each; the networks that made the features
+//! are taken as they are. Features are f32 or f64, all sums f64; no table of all pairs is kept.
 
 mod coverage;
 mod diversity;
@@ -45,7 +46,9 @@ pub use features::{Features, Real, by_class};
 pub use frechet::{Frechet, GROUPS, Unbiased, frechet, frechet_unbiased};
 pub use inception::{InceptionScore, SPLITS, inception_score};
 pub use kernel::{BLOCK, Kid, kid, mmd2};
-pub use manifold::{Beside, K_COVERAGE, K_PRECISION, Manifold, expected_coverage, manifold, manifolds_beside, thinned};
+pub use manifold::{
+    Compared, K_COVERAGE, K_PRECISION, Manifold, compare_manifolds, expected_coverage, manifold, thinned,
+};
 pub use memory::{Cell, DataCopying, Histogram, InCells, Memorisation, Ranks, data_copying, histogram, memorisation};
 pub use moments::{Gaussian, Moments};
 pub use neighbours::{Close, Neighbours};

@@ -16,9 +16,9 @@ const PANEL: usize = 64;
 /// Largest |σ_ij − σ_ji| of a covariance, relative to its largest entry.
 const ASYMMETRY: f64 = 1e-5;
 
-/// Mean and scatter of the images seen so far, in f64: 8 d² bytes. Each chunk of images is centred at its own mean and
-/// then merged (Chan, Golub & LeVeque 1983), so that no sum of squares cancels. The cut into chunks changes rounding
-/// only.
+/// Mean and scatter of the images seen so far, in f64: 8 d² bytes. Each chunk of images is centred
+/// at its own mean and then merged (Chan, Golub & LeVeque 1983), so that no sum of squares cancels.
+/// The cut into chunks changes rounding only.
 #[derive(Debug, Clone)]
 pub struct Moments {
     n: usize,
@@ -64,8 +64,8 @@ impl Moments {
         Ok(())
     }
 
-    /// Takes `n` more images of this mean into n and mean; returns the deviation √(n_a n_b / n) (mean_b − mean_a) whose
-    /// product with itself the scatter then lacks.
+    /// Takes `n` more images of this mean into n and mean; returns the deviation √(n_a n_b / n)
+    /// (mean_b − mean_a) whose product with itself the scatter then lacks.
     fn shift(&mut self, n: usize, mean: &[f64]) -> Vec<f64> {
         let (before, added) = (self.n as f64, n as f64);
         let (share, weight) = (added / (before + added), (before * added / (before + added)).sqrt());
@@ -85,7 +85,7 @@ impl Moments {
         Err(Error::input(format!("moments of {} features cannot take images of {dim}", self.mean.len())))
     }
 
-    /// The Gaussian of these images: their mean, and Σ (x − mean)(x − mean)ᵀ / (n − 1) as `numpy.cov` has it.
+    /// The Gaussian of these images: mean, and Σ (x − mean)(x − mean)ᵀ / (n − 1) as `numpy.cov`.
     ///
     /// # Errors
     /// When there are fewer than two images, or numbers overflowed.
@@ -132,11 +132,11 @@ impl Gaussian {
         moments.gaussian()
     }
 
-    /// `mean` [d] and `covariance` [d, d] as pytorch-fid stores them (`mu`, `sigma`), and of how many images where that
-    /// is known. The covariance is symmetrised.
+    /// `mean` [d] and `covariance` [d, d] as pytorch-fid stores them (`mu`, `sigma`), and of how
+    /// many images where that is known. The covariance is symmetrised.
     ///
     /// # Errors
-    /// When shapes do not match, a number is not finite, a variance is negative, or the covariance is not symmetric.
+    /// When shapes differ, a number is not finite, or the covariance is none.
     pub fn new(mean: Vec<f64>, covariance: &[f64], n: Option<usize>) -> Result<Self> {
         let dim = mean.len();
         if dim == 0 || covariance.len() != dim * dim {
@@ -149,15 +149,15 @@ impl Gaussian {
         let matrix = DMatrix::from_row_slice(dim, dim, covariance);
         let (largest, off) = (matrix.amax(), (&matrix - matrix.transpose()).amax());
         if off > ASYMMETRY * largest {
-            return Err(Error::input(format!(
-                "a covariance is symmetric, this one is off by {off:.1e} of {largest:.1e}"
-            )));
+            let cause = format!("a covariance is symmetric, this one is off by {off:.1e} of {largest:.1e}");
+            return Err(Error::input(cause));
         }
         Self::checked(mean, (&matrix + matrix.transpose()) * 0.5, n)
     }
 
-    /// From the sums that torchmetrics' `FrechetInceptionDistance` keeps: Σ x [d], Σ xxᵀ [d, d] and n. The mean is Σ x
-    /// / n, the covariance (Σ xxᵀ − n mean meanᵀ) / (n − 1); it loses digits where means are large against deviations.
+    /// From the sums that torchmetrics' `FrechetInceptionDistance` keeps: Σ x [d], Σ xxᵀ [d, d] and
+    /// n. The mean is Σ x / n, the covariance (Σ xxᵀ − n mean meanᵀ) / (n − 1); it loses digits
+    /// where means are large against deviations.
     ///
     /// # Errors
     /// When there are fewer than two images, and those of [`Gaussian::new`].

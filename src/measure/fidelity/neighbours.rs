@@ -1,11 +1,11 @@
-//! The nearest neighbours of images in a set of others, or in their own, by Euclidean distance of their features.
+//! The nearest neighbours of images in another set or their own, by Euclidean feature distance.
 
 use super::features::{Features, Real};
 use super::pairs::{Pair, scan};
 use crate::error::{Error, Result};
 
-/// The k nearest of every image, nearest first; of equally near ones the earlier first. Distances are exact to f64
-/// rounding, and 0 for duplicates.
+/// The k nearest of every image, nearest first; of equally near ones the earlier first. Distances
+/// are exact to f64 rounding, and 0 for duplicates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Neighbours {
     k: usize,

@@ -1,10 +1,11 @@
-//! All pairs of two sets of features: inner products by blocks, and Euclidean distances decided exactly.
+//! All pairs of two sets of features: inner products by blocks, exactly decided distances.
 //!
-//! ‖a‖² + ‖b‖² − 2a·b comes from a matrix product in f64 on features centred at the second set's mean, 256 × 512 pairs
-//! at a time: memory is a few blocks, whatever n is. It is off by less than `slack` = 4 (d + 8) ε (‖a‖² + ‖b‖²), about
-//! 1e-12 of the squared norms at d = 2,048. It only sorts pairs out: what lies within `slack` of a bound, and every
-//! distance that is reported, is Σ (a − b)² itself in f64. So duplicates are at exactly 0, equal distances are equal,
-//! and a copy of an image lies on the same side of a bound as the image.
+//! ‖a‖² + ‖b‖² − 2a·b comes from a matrix product in f64 on features centred at the second set's
+//! mean, 256 × 512 pairs at a time: memory is a few blocks, whatever n is. It is off by less than
+//! `slack` = 4 (d + 8) ε (‖a‖² + ‖b‖²), about 1e-12 of the squared norms at d = 2,048. It only
+//! sorts pairs out: what lies within `slack` of a bound, and every distance that is reported, is Σ
+//! (a − b)² itself in f64. So duplicates are at exactly 0, equal distances are equal, and a copy of
+//! an image lies on the same side of a bound as the image.
 
 use nalgebra::{DMatrix, DMatrixView};
 use rayon::prelude::*;
@@ -35,12 +36,12 @@ impl<A: Real, B: Real> Pair<'_, A, B> {
         squared(self.a, self.b)
     }
 
-    /// Whether d² ≤ `bound`.
+    /// Returns whether d² ≤ `bound`.
     pub fn within(&self, bound: f64) -> bool {
         if (self.near - bound).abs() > self.slack { self.near < bound } else { self.squared() <= bound }
     }
 
-    /// Whether d² < `bound` is possible.
+    /// Returns whether d² < `bound` is possible.
     pub fn may_be_below(&self, bound: f64) -> bool {
         self.near - self.slack < bound
     }
@@ -65,8 +66,8 @@ pub(super) fn squared<A: Real, B: Real>(a: &[A], b: &[B]) -> f64 {
     sums.iter().sum::<f64>() + rest.sum::<f64>()
 }
 
-/// Shows every row of `a` all pairs with `b`, in the order of `b`. `start` makes what is known of a row, `visit` adds a
-/// pair to it. Rows come back in order; the number of threads changes no bit.
+/// Shows every row of `a` all pairs with `b`, in the order of `b`. `start` makes what is known of a
+/// row, `visit` adds a pair to it. Rows come back in order; the number of threads changes no bit.
 pub(super) fn scan<A: Real, B: Real, S: Send>(
     a: &Features<'_, A>,
     b: &Features<'_, B>,
@@ -114,11 +115,11 @@ pub(super) fn sums_of_products<A: Real, B: Real>(
     per_panel.iter().fold((0.0, 0.0), |all, part| (all.0 + part.0, all.1 + part.1))
 }
 
-/// What a panel sees of one block: its first column, the columns in f64 [c, d], the products [c, rows].
+/// What a panel gets of a block: first column, columns in f64 [c, d], products [c, rows].
 type Block<'a> = dyn FnMut(usize, &[f64], &DMatrix<f64>) + 'a;
 
-/// Panels of rows of `a` side by side; each gets its first row, its rows less `centre` [r, d] and a function that runs
-/// through the blocks of `b`.
+/// Panels of rows of `a` side by side; each gets its first row, its rows less `centre` [r, d] and a
+/// function that runs through the blocks of `b`.
 fn panels<A: Real, B: Real, S: Send>(
     a: &Features<'_, A>,
     b: &Features<'_, B>,
@@ -133,7 +134,8 @@ fn panels<A: Real, B: Real, S: Send>(
             let by_row = DMatrixView::from_slice(&rows, dim, rows.len() / dim);
             for from in (0..b.n()).step_by(COLUMNS) {
                 let block = centred(b.rows(from, COLUMNS), centre);
-                // Copied into column order: nalgebra 0.35 multiplies small views with a row stride out of bounds.
+                // Column order: nalgebra 0.35 multiplies small views with a row stride out of
+                // bounds.
                 let by_column = DMatrix::from_row_slice(block.len() / dim, dim, &block);
                 let mut products = DMatrix::zeros(by_column.nrows(), by_row.ncols());
                 products.gemm(1.0, &by_column, &by_row, 0.0);

@@ -11,7 +11,7 @@ pub(super) struct Positive {
 }
 
 impl Positive {
-    /// The mean of independent `terms`, and s²/n; `None` below three terms, whose spread says nothing.
+    /// The mean of independent `terms`, and s²/n; `None` below three terms.
     pub fn mean(terms: &[f64]) -> Option<Self> {
         if terms.len() < 3 {
             return None;
@@ -22,9 +22,8 @@ impl Positive {
         Some(Self { value, variance: spread / n })
     }
 
-    /// This over `other`, with the 95 % interval of its logarithm by the delta method: var log r = var a / a² + var b /
-    /// b².
-    /// `None` where one is 0: there is no ratio.
+    /// This over `other`, with the 95 % interval of its logarithm by the delta method: var log r =
+    /// var a / a² + var b / b². `None` where one is 0: there is no ratio.
     pub fn over(self, other: Self) -> Option<Estimate> {
         if !(self.value > 0.0 && other.value > 0.0) {
             return None;

@@ -1,12 +1,13 @@
-//! Posterior stability: how far a world's posterior moves under a tiny perturbation of the image, mean KL(p(y|x) ‖
-//! p(y|x + δ)) in nats (BLC table 3: 1.51e-9 on AFHQ; the paper does not give δ: state it beside the number).
+//! Posterior stability: how far a world's posterior moves under a tiny perturbation of the image,
+//! mean KL(p(y|x) ‖ p(y|x + δ)) in nats (BLC table 3: 1.51e-9 on AFHQ; the paper does not give δ:
+//! state it beside the number).
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::measure::bootstrap::{acceleration, bca};
-use crate::measure::softmax::log_sum_exp;
+use crate::measure::images::named;
+use crate::measure::softmax::{argmax, log_sum_exp};
 use crate::measure::{Bootstrap, Estimate};
 
 /// How far a row may be from a distribution, in nats of its sum.
@@ -25,37 +26,29 @@ pub struct Stability {
     pub n: usize,
 }
 
-/// Stability from log-posteriors [n, K] in f64, natural logarithm, of the images and of the perturbed images.
-/// Logarithms, since a flow's posterior of an unlikely class is 1e-300 and less. Rows are normalised; each class adds p
-/// (e^u − 1 − u) ≥ 0 with u = log q − log p, which sums to the KL and cancels nothing: 1e-20 nats are resolved where
-/// the log-posteriors are. (Posteriors stored as f32 are off by 6e-8 each, which makes a KL of about 1e-15.)
+/// Stability from log-posteriors [n, K] in f64, natural logarithm, of the images and of the
+/// perturbed images. Logarithms, since a flow's posterior of an unlikely class is 1e-300 and less.
+/// Rows are normalised; each class adds p (e^u − 1 − u) ≥ 0 with u = log q − log p, which sums to
+/// the KL and cancels nothing: 1e-20 nats are resolved where the log-posteriors are. (Posteriors
+/// stored as f32 are off by 6e-8 each, which makes a KL of about 1e-15.)
 ///
 /// # Errors
-/// When shapes do not match or there is no image; when a row is no distribution, or excludes after the perturbation
-/// what was possible before (the KL is infinite), with the image.
+/// When shapes do not match or there is no image; when a row is no distribution, or excludes after
+/// the perturbation what was possible before (the KL is infinite), with the image.
 pub fn posterior_stability(log_p: &[f64], log_q: &[f64], classes: usize, bootstrap: &Bootstrap) -> Result<Stability> {
     if classes == 0 || log_p.is_empty() || !log_p.len().is_multiple_of(classes) || log_p.len() != log_q.len() {
         let (p, q) = (log_p.len(), log_q.len());
-        return Err(Error::input(format!(
-            "{p} and {q} log-posteriors are no equal numbers of images of {classes} classes"
-        )));
+        let cause = format!("{p} and {q} log-posteriors are no equal numbers of images of {classes} classes");
+        return Err(Error::input(cause));
     }
-    let rows: Vec<Result<(f64, bool)>> = log_p
-        .par_chunks_exact(classes)
-        .zip(log_q.par_chunks_exact(classes))
-        .enumerate()
-        .map(|(image, (p, q))| row(p, q).map_err(|cause| Error::Numeric(format!("image {image}: {cause}"))))
-        .collect();
-    let rows = rows.into_iter().collect::<Result<Vec<_>>>()?;
-    let n = rows.len();
-    let mean =
-        |weight: &dyn Fn(usize) -> f64| rows.iter().enumerate().map(|(i, r)| weight(i) * r.0).sum::<f64>() / n as f64;
-    let mut replicates = bootstrap.resample(n, |counts| mean(&|i| f64::from(counts[i])));
+    let both = log_p.par_chunks_exact(classes).zip(log_q.par_chunks_exact(classes));
+    let rows = named(0, both.map(|(p, q)| row(p, q)).collect())?;
+    let kl: Vec<f64> = rows.iter().map(|r| r.0).collect();
     Ok(Stability {
-        kl: bca(mean(&|_| 1.0), &mut replicates, acceleration(rows.iter().map(|r| r.0))),
-        largest: rows.iter().map(|r| r.0).fold(0.0, f64::max),
-        changed: Estimate::proportion(rows.iter().filter(|r| r.1).count(), n),
-        n,
+        kl: bootstrap.mean(&kl),
+        largest: kl.iter().copied().fold(0.0, f64::max),
+        changed: Estimate::proportion(rows.iter().filter(|r| r.1).count(), rows.len()),
+        n: rows.len(),
     })
 }
 
@@ -70,8 +63,7 @@ fn row(log_p: &[f64], log_q: &[f64]) -> Result<(f64, bool), String> {
     if !kl.is_finite() {
         return Err("a class that was possible is excluded after the perturbation: the KL is infinite".into());
     }
-    let decision = |row: &[f64]| (0..row.len()).max_by(|&a, &b| row[a].total_cmp(&row[b]).then(b.cmp(&a)));
-    Ok((kl, decision(log_p) != decision(log_q)))
+    Ok((kl, argmax(log_p) != argmax(log_q)))
 }
 
 /// log Σ exp of a row that is a distribution.
@@ -85,7 +77,7 @@ fn normaliser(row: &[f64]) -> Result<f64, String> {
 
 /// e^u − 1 − u.
 fn excess(u: f64) -> f64 {
-    // The series is good to 1e-17 there, where the difference has lost as many digits as u has zeros.
+    // The series is good to 1e-17 there; the difference loses digits.
     if u.abs() < 1e-3 { u * u * (0.5 + u * (1.0 / 6.0 + u * (1.0 / 24.0 + u / 120.0))) } else { u.exp_m1() - u }
 }
 

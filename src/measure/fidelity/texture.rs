@@ -1,10 +1,11 @@
-//! Texture: how much pixels vary within small windows, generated over real (BLC App. A.6: "pixel-level texture variance
-//! is 56–69% of real images across all classes").
+//! Texture: how much pixels vary within small windows, generated over real (BLC App. A.6:
+//! "pixel-level texture variance is 56–69% of real images across all classes").
 //!
-//! The paper says no more. Here an image's texture is the population variance of the pixels of a window, averaged over
-//! all positions of the window and over channels. What a large window adds to a small one is shape and light, not
-//! texture: [`WINDOW`] is small. With `None` for the whole image it is the plain variance of its pixels, the other way
-//! to read the paper. Both sets must be of the same size and in the same units; a common scale leaves the ratio alone.
+//! The paper says no more. Here an image's texture is the population variance of the pixels of a
+//! window, averaged over all positions of the window and over channels. What a large window adds to
+//! a small one is shape and light, not texture: [`WINDOW`] is small. With `None` for the whole
+//! image it is the plain variance of its pixels, the other way to read the paper. Both sets must be
+//! of the same size and in the same units; a common scale leaves the ratio alone.
 
 use super::features::{Real, by_class};
 use super::ratio::Positive;
@@ -16,11 +17,11 @@ use rayon::prelude::*;
 /// Pixels along a side of the window unless a caller wants others.
 pub const WINDOW: usize = 8;
 
-/// Texture of every image [n], in squared units of the pixels, of `pixels` [n, c, h, w] with `shape` = [c, h, w].
+/// Texture of every image [n], in squared pixel units, of `pixels` [n, c, h, w], `shape` [c, h, w].
 ///
 /// # Errors
-/// When the pixels are no whole number of images, one is not finite (with its image), or the window has less than two
-/// pixels a side or does not fit.
+/// When the pixels are no whole number of images, one is not finite (with its image), or the window
+/// has less than two pixels a side or does not fit.
 pub fn texture<T: Real>(pixels: &[T], shape: [usize; 3], window: Option<usize>) -> Result<Vec<f64>> {
     let [channels, height, width] = shape;
     let dims = channels * height * width;
@@ -41,8 +42,8 @@ pub fn texture<T: Real>(pixels: &[T], shape: [usize; 3], window: Option<usize>) 
     }
 }
 
-/// Ratio of the mean texture of generated to that of real images, of every class, with its 95 % interval by the delta
-/// method over both sets; `None` below three images of either, or where one has no texture.
+/// Ratio of the mean texture of generated to real images by class, with its 95 % interval by the
+/// delta method over both sets; `None` below three images of either, or without texture.
 ///
 /// # Errors
 /// When labels do not match.
@@ -58,8 +59,8 @@ pub fn texture_ratios(
     Ok(means(real)?.into_iter().zip(means(generated)?).map(|(real, made)| made?.over(real?)).collect())
 }
 
-/// Mean over all positions of the variance within a window of a plane [h, w], by sums over the rectangles from the
-/// corner (Crow 1984) of pixels less their mean.
+/// Mean over all positions of the variance within a window of a plane [h, w], by sums over the
+/// rectangles from the corner (Crow 1984) of pixels less their mean.
 fn local_variance<T: Real>(plane: &[T], [height, width]: [usize; 2], [rows, columns]: [usize; 2]) -> f64 {
     let mean = plane.iter().map(|&x| x.into()).sum::<f64>() / plane.len() as f64;
     let stride = width + 1;

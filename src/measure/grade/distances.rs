@@ -1,9 +1,9 @@
 //! Squared Euclidean distances of all pairs.
 //!
-//! Σ (a − b)² itself, not ‖a‖² + ‖b‖² − 2a·b: the differences cost twice the arithmetic but lose nothing where samples
-//! are close, and exact duplicates are at exactly 0. Sums are f32 in pieces of [`PIECE`] features over all vector
-//! lanes; the largest relative error the tests see against f64 is 2e-7, 2e-6 without vectors, up to D = 3,072. Half of
-//! the table is computed, the other mirrored.
+//! Σ (a − b)² itself, not ‖a‖² + ‖b‖² − 2a·b: twice the arithmetic, but close samples lose nothing
+//! and duplicates are at exactly 0. Sums are f32 in pieces of [`PIECE`] features over all vector
+//! lanes; the largest relative error in tests is 2e-7, 2e-6 without vectors, up to D = 3,072. Half
+//! of the table is computed, the other mirrored.
 
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
@@ -72,7 +72,7 @@ fn mirror(squared: &mut [f32], n: usize) {
     }
 }
 
-/// One block of the table, rows from `row` and columns from `column` on; `out` holds the whole rows.
+/// A block of the table from `row` and `column` on; `out` holds the whole rows.
 struct Block<'a> {
     sample: &'a Sample<'a>,
     row: usize,
@@ -86,7 +86,7 @@ impl WithSimd for Block<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Self { sample, row, column, out } = self;
-        let (n, dim) = (sample.n(), sample.dim());
+        let (n, dim) = (sample.n(), sample.dim);
         let (bottom, right) = ((row + SIDE).min(n), (column + SIDE).min(n));
         for from in (0..dim).step_by(PIECE) {
             let length = PIECE.min(dim - from);
@@ -105,7 +105,7 @@ impl WithSimd for Block<'_> {
     }
 }
 
-/// `length` features from `from` on of `N` samples; past `end` its last again, whose sums are left alone.
+/// `length` features from `from` on of `N` samples; past `end` its last again, for unused sums.
 #[inline(always)]
 fn pieces<'a, const N: usize>(
     sample: &'a Sample<'_>,
@@ -116,12 +116,12 @@ fn pieces<'a, const N: usize>(
 ) -> [&'a [f32]; N] {
     let mut pieces: [&[f32]; N] = [&[]; N];
     for (at, piece) in pieces.iter_mut().enumerate() {
-        *piece = &sample.features()[(first + at).min(end - 1) * sample.dim() + from..][..length];
+        *piece = &sample.features[(first + at).min(end - 1) * sample.dim + from..][..length];
     }
     pieces
 }
 
-/// Σ (a − b)² of every row with every column. Plain loops: with closures (`map`, `from_fn`) inside it took twice as long.
+/// Σ (a − b)² of every row with every column. Plain loops: closures took twice as long.
 #[inline(always)]
 fn tile<S: Simd>(simd: S, rows: [&[f32]; ROWS], columns: [&[f32]; COLUMNS]) -> [[f32; COLUMNS]; ROWS] {
     let [(a0, t0), (a1, t1), (a2, t2), (a3, t3)] =

@@ -43,71 +43,75 @@ impl Estimator {
         Self::PlugIn,
     ];
 
+    /// Its name in files, its name for people, whose idea it is, and its bias.
+    fn about(self) -> [&'static str; 4] {
+        const KERNELS: &str =
+            "Fukunaga & Hummels 1987, Bayes error estimation using Parzen and k-NN procedures; bandwidth: Duin 1976";
+        const LABELS: &str = "Ishida et al. 2023, Is the performance of my deep network too good to be true?";
+        const ONE_NN: &str = "High: for many samples E Σ p(1 − p), at most twice the Bayes error; higher at finite N.";
+        match self {
+            Self::OneNn => ["one-nn", "1-NN", "Cover & Hart 1967, Nearest neighbor pattern classification", ONE_NN],
+            Self::Devijver => [
+                "devijver",
+                "1-NN by k neighbours",
+                "Devijver 1985, A multiclass, k-NN approach to Bayes risk estimation; as in FeeBee (Renggli et al. 2022)",
+                ONE_NN,
+            ],
+            Self::Knn => [
+                "knn",
+                "k-NN",
+                "Cover & Hart 1967; bounds as in FeeBee (Renggli et al. 2022)",
+                "High: the error of a real decision; k is chosen on other samples than those it is judged on.",
+            ],
+            Self::Ghp => [
+                "ghp",
+                "Henze-Penrose (GHP)",
+                "Sekeh, Oselio & Hero 2020, Learning to bound the multi-class Bayes error",
+                "High: the estimate is the upper bound, for many samples the 1-NN error.",
+            ],
+            Self::KdePlugIn => [
+                "kde-plug-in",
+                "Kernel density, plug-in",
+                KERNELS,
+                "Either way: smooth densities hide certainty (high), noisy ones feign it (low).",
+            ],
+            Self::KdeError => ["kde-error", "Kernel density, error", KERNELS, "High: the error of a real decision."],
+            Self::SoftLabels => {
+                ["soft-labels", "Soft labels", LABELS, "None where the soft labels are the true posteriors."]
+            }
+            Self::LabelCounts => [
+                "label-counts",
+                "Counts of drawn labels",
+                LABELS,
+                "Low, and 0 with one label an image: the most frequent of a few labels looks more frequent than it is.",
+            ],
+            Self::PlugIn => [
+                "plug-in",
+                "Classifier's belief",
+                "1 − mean max q(y|x), the confidence of a classifier read as its accuracy",
+                "Either way: low where the classifier is overconfident, high where it knows little.",
+            ],
+        }
+    }
+
     /// Its name in files, as serde writes it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::OneNn => "one-nn",
-            Self::Devijver => "devijver",
-            Self::Knn => "knn",
-            Self::Ghp => "ghp",
-            Self::KdePlugIn => "kde-plug-in",
-            Self::KdeError => "kde-error",
-            Self::SoftLabels => "soft-labels",
-            Self::LabelCounts => "label-counts",
-            Self::PlugIn => "plug-in",
-        }
+        self.about()[0]
     }
 
     /// Its name for people.
     pub fn label(self) -> &'static str {
-        match self {
-            Self::OneNn => "1-NN",
-            Self::Devijver => "1-NN by k neighbours",
-            Self::Knn => "k-NN",
-            Self::Ghp => "Henze-Penrose (GHP)",
-            Self::KdePlugIn => "Kernel density, plug-in",
-            Self::KdeError => "Kernel density, error",
-            Self::SoftLabels => "Soft labels",
-            Self::LabelCounts => "Counts of drawn labels",
-            Self::PlugIn => "Classifier's belief",
-        }
+        self.about()[1]
     }
 
     /// Whose idea it is.
     pub fn cite(self) -> &'static str {
-        match self {
-            Self::OneNn => "Cover & Hart 1967, Nearest neighbor pattern classification",
-            Self::Devijver => {
-                "Devijver 1985, A multiclass, k-NN approach to Bayes risk estimation; as in FeeBee (Renggli et al. 2022)"
-            }
-            Self::Knn => "Cover & Hart 1967; bounds as in FeeBee (Renggli et al. 2022)",
-            Self::Ghp => "Sekeh, Oselio & Hero 2020, Learning to bound the multi-class Bayes error",
-            Self::KdePlugIn | Self::KdeError => {
-                "Fukunaga & Hummels 1987, Bayes error estimation using Parzen and k-NN procedures; bandwidth: Duin 1976"
-            }
-            Self::SoftLabels | Self::LabelCounts => {
-                "Ishida et al. 2023, Is the performance of my deep network too good to be true?"
-            }
-            Self::PlugIn => "1 − mean max q(y|x), the confidence of a classifier read as its accuracy",
-        }
+        self.about()[2]
     }
 
     /// On which side of the Bayes error the estimate lies, as far as theory says.
     pub fn bias(self) -> &'static str {
-        match self {
-            Self::OneNn | Self::Devijver => {
-                "High: for many samples E Σ p(1 − p), at most twice the Bayes error; higher at finite N."
-            }
-            Self::Knn => "High: the error of a real decision; k is chosen on other samples than those it is judged on.",
-            Self::Ghp => "High: the estimate is the upper bound, for many samples the 1-NN error.",
-            Self::KdePlugIn => "Either way: smooth densities hide certainty (high), noisy ones feign it (low).",
-            Self::KdeError => "High: the error of a real decision.",
-            Self::SoftLabels => "None where the soft labels are the true posteriors.",
-            Self::LabelCounts => {
-                "Low, and 0 with one label an image: the most frequent of a few labels looks more frequent than it is."
-            }
-            Self::PlugIn => "Either way: low where the classifier is overconfident, high where it knows little.",
-        }
+        self.about()[3]
     }
 }
 
@@ -139,10 +143,10 @@ impl std::fmt::Display for Chosen {
 pub struct Graded {
     /// Who made it.
     pub estimator: Estimator,
-    /// What it says the Bayes error is; see [`Estimator::bias`].
+    /// Its estimate of the Bayes error; see [`Estimator::bias`].
     pub estimate: f64,
-    /// 95 % interval of the estimate's mean over draws, where its terms are independent images; `None` for estimates
-    /// made from neighbours, whose spread comes from other seeds.
+    /// 95 % interval of the estimate's mean over draws, where its terms are independent images;
+    /// `None` for estimates made from neighbours, whose spread comes from other seeds.
     pub interval: Option<Interval>,
     /// Lower bound of the Bayes error for infinitely many samples, where there is one.
     pub lower: Option<f64>,
@@ -150,6 +154,13 @@ pub struct Graded {
     pub upper: Option<f64>,
     /// Samples.
     pub n: usize,
-    /// What it chose by itself.
+    /// The number it chose by its own rule.
     pub chosen: Option<Chosen>,
+}
+
+impl Graded {
+    /// An estimate from `n` samples without interval, bounds or a choice.
+    pub(super) fn new(estimator: Estimator, estimate: f64, n: usize) -> Self {
+        Self { estimator, estimate, interval: None, lower: None, upper: None, n, chosen: None }
+    }
 }

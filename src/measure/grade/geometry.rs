@@ -1,4 +1,4 @@
-//! What the estimators share: distances, nearest neighbours, and the minimum spanning tree of a sample.
+//! Shared by the estimators: distances, nearest neighbours, minimum spanning tree.
 
 use rayon::prelude::*;
 
@@ -23,16 +23,20 @@ pub struct Edge {
 /// A sample with its geometry, in 4 N² bytes and a little more.
 #[derive(Debug)]
 pub struct Geometry<'a> {
-    sample: Sample<'a>,
+    /// The sample itself.
+    pub(super) sample: Sample<'a>,
     distances: Distances,
     /// [N, kept], nearest first.
     neighbours: Vec<u32>,
-    kept: usize,
-    tree: Vec<Edge>,
+    /// Neighbours known of each sample: [`KEPT`], or N − 1 where that is less.
+    pub(super) kept: usize,
+    /// The N − 1 edges of the minimum spanning tree. Where distances tie there are several such
+    /// trees, of which the order of the samples picks one.
+    pub(super) tree: Vec<Edge>,
 }
 
 impl<'a> Geometry<'a> {
-    /// Of this sample: O(N² D) for the distances, O(N²) for the rest. The same on any number of threads.
+    /// O(N² D) for the distances, O(N²) for the rest. The same on any number of threads.
     ///
     /// # Errors
     /// When distances overflow 32 bits.
@@ -44,25 +48,9 @@ impl<'a> Geometry<'a> {
         Ok(Self { sample, distances, neighbours, kept, tree })
     }
 
-    /// The sample itself.
-    pub fn sample(&self) -> &Sample<'a> {
-        &self.sample
-    }
-
-    /// Neighbours known of each sample: [`KEPT`], or N − 1 where that is less.
-    pub fn kept(&self) -> usize {
-        self.kept
-    }
-
-    /// Sample `i`'s neighbours, nearest first, without itself; of equally near ones the earlier first.
+    /// Sample `i`'s neighbours without itself, nearest first, of equals the earlier first.
     pub fn neighbours(&self, i: usize) -> &[u32] {
         &self.neighbours[i * self.kept..][..self.kept]
-    }
-
-    /// The N − 1 edges of the minimum spanning tree. Where distances tie there are several such trees, of which the
-    /// order of the samples picks one.
-    pub fn tree(&self) -> &[Edge] {
-        &self.tree
     }
 
     /// Squared distances of sample `i` to all N.
@@ -121,7 +109,7 @@ mod tests {
 
     /// Lengths of Kruskal's tree over all pairs, sorted, and whether `tree` spans.
     fn kruskal(geometry: &Geometry<'_>) -> Vec<f32> {
-        let n = geometry.sample().n();
+        let n = geometry.sample.n();
         let mut edges: Vec<(f32, usize, usize)> = Vec::new();
         for i in 0..n {
             edges.extend((0..i).map(|j| (geometry.squared(i)[j], i, j)));
@@ -156,11 +144,11 @@ mod tests {
         for features in [random, lattice, vec![0.5; 270]] {
             let labels = [0, 1].repeat(45);
             let geometry = Geometry::new(Sample::new(&features, 3, &labels, 2).unwrap()).unwrap();
-            let mut lengths: Vec<f32> = geometry.tree().iter().map(|e| e.squared).collect();
+            let mut lengths: Vec<f32> = geometry.tree.iter().map(|e| e.squared).collect();
             lengths.sort_by(f32::total_cmp);
             assert_eq!(lengths, kruskal(&geometry));
-            assert!(is_spanning(90, geometry.tree()));
-            assert!(geometry.tree().iter().all(|e| geometry.squared(e.a)[e.b] == e.squared));
+            assert!(is_spanning(90, &geometry.tree));
+            assert!(geometry.tree.iter().all(|e| geometry.squared(e.a)[e.b] == e.squared));
         }
     }
 
@@ -169,13 +157,13 @@ mod tests {
         let features: Vec<f32> = normal(Seed(5), 200 * 2).iter().map(|x| (x * 4.0).round()).collect();
         let labels = [0, 1].repeat(100);
         let geometry = Geometry::new(Sample::new(&features, 2, &labels, 2).unwrap()).unwrap();
-        assert_eq!(geometry.kept(), KEPT);
+        assert_eq!(geometry.kept, KEPT);
         for i in 0..200 {
             let mut order: Vec<u32> = (0..200).filter(|&j| j as usize != i).collect();
             order.sort_by(|&a, &b| geometry.squared(i)[a as usize].total_cmp(&geometry.squared(i)[b as usize]));
             assert_eq!(geometry.neighbours(i), &order[..KEPT]);
         }
         let few = Geometry::new(Sample::new(&features[..10], 2, &labels[..5], 2).unwrap()).unwrap();
-        assert_eq!((few.kept(), few.neighbours(4).len()), (4, 4));
+        assert_eq!((few.kept, few.neighbours(4).len()), (4, 4));
     }
 }

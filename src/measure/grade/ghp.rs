@@ -1,38 +1,30 @@
-//! Generalised Henze-Penrose bounds (Sekeh, Oselio & Hero 2020): R_ij edges of one minimum spanning tree over all
-//! classes join samples of classes i and j (the Friedman-Rafsky statistic), and R_ij / 2N tends to
-//! δ_ij = ∫ π_i p_i π_j p_j / p:
+//! Generalised Henze-Penrose bounds (Sekeh, Oselio & Hero 2020): R_ij edges of one minimum spanning
+//! tree over all classes join samples of classes i and j (the Friedman-Rafsky statistic), and R_ij
+//! / 2N tends to δ_ij = ∫ π_i p_i π_j p_j / p:
 //!
 //! (K−1)/K · (1 − √(1 − 2K/(K−1) · Σ_{i<j} δ_ij)) ≤ E* ≤ 2 Σ_{i<j} δ_ij.
 //!
-//! 2 Σ δ_ij = E[1 − Σ p_y²] is the asymptotic 1-NN error, and the lower bound is Cover and Hart's of it. With two
-//! classes, 4 π₀π₁ D + (π₀ − π₁)² = 1 − 4δ of the Henze-Penrose divergence D, and the bounds are those of Berisha et
-//! al. 2016: ½ − ½ √(1 − 4δ) and ½ − ½ (1 − 4δ). Priors are the class frequencies of the sample.
+//! 2 Σ δ_ij = E[1 − Σ p_y²] is the asymptotic 1-NN error, and the lower bound is Cover and Hart's
+//! of it. With two classes, 4 π₀π₁ D + (π₀ − π₁)² = 1 − 4δ of the Henze-Penrose divergence D, and
+//! the bounds are those of Berisha et al. 2016: ½ − ½ √(1 − 4δ) and ½ − ½ (1 − 4δ). Priors are the
+//! class frequencies of the sample.
 
 use super::geometry::Geometry;
-use super::nearest::cover_hart;
+use super::nearest::bounded_by_one_nn;
 use super::{Estimator, Graded};
 
 /// Both bounds; the estimate is the upper one.
 pub fn ghp(geometry: &Geometry<'_>) -> Graded {
-    let (n, classes) = (geometry.sample().n(), geometry.sample().classes());
-    let upper = dichotomous(geometry).iter().sum::<usize>() as f64 / n as f64;
-    Graded {
-        estimator: Estimator::Ghp,
-        estimate: upper,
-        interval: None,
-        lower: Some(cover_hart(upper, classes)),
-        upper: Some(upper),
-        n,
-        chosen: None,
-    }
+    let upper = dichotomous(geometry).iter().sum::<usize>() as f64 / geometry.sample.n() as f64;
+    bounded_by_one_nn(geometry, Estimator::Ghp, None, upper)
 }
 
-/// R_ij, edges of the tree between classes i < j, in the order (0,1), (0,2), …, (1,2), … [K (K−1) / 2]. δ̂_ij is R_ij /
-/// 2N.
+/// R_ij, edges of the tree between classes i < j, in the order (0,1), (0,2), …, (1,2), …; δ̂_ij =
+/// R_ij / 2N.
 pub fn dichotomous(geometry: &Geometry<'_>) -> Vec<usize> {
-    let (classes, labels) = (geometry.sample().classes(), geometry.sample().labels());
+    let (classes, labels) = (geometry.sample.classes(), geometry.sample.labels);
     let mut edges = vec![0; classes * (classes - 1) / 2];
-    for edge in geometry.tree() {
+    for edge in &geometry.tree {
         let (low, high) = (labels[edge.a].min(labels[edge.b]), labels[edge.a].max(labels[edge.b]));
         if low < high {
             // Rows before `low` hold K−1, K−2, … pairs.

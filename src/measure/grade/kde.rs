@@ -1,14 +1,15 @@
-//! Kernel densities, leave-one-out (Fukunaga & Hummels 1987), their bandwidth by likelihood (Duin 1976).
+//! Kernel densities, leave-one-out (Fukunaga & Hummels 1987), bandwidth by likelihood (Duin 1976).
 //!
-//! p̂(x|y) is the mean over the samples of class y of a Gaussian product kernel with one bandwidth h for all features
-//! and classes, x itself left out; π̂ is the class frequency. All in log space: in D = 3,072 the densities themselves
-//! are below any f64.
+//! p̂(x|y) is the mean over the samples of class y of a Gaussian product kernel with one bandwidth
+//! h for all features and classes, x itself left out; π̂ is the class frequency. All in log space:
+//! in D = 3,072 the densities themselves are below any f64.
 
 use rayon::prelude::*;
 
 use super::geometry::Geometry;
 use super::{Chosen, Estimator, Graded};
 use crate::error::{Error, Result};
+use crate::measure::argmax;
 use crate::units::ClassId;
 
 /// Samples by whose likelihood the bandwidth is chosen, at most.
@@ -23,24 +24,24 @@ const RESOLUTION: f64 = 1e-3;
 /// (√5 − 1) / 2.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Kernels smaller than the largest by more than this many nats (4e-18) are beyond an f64's last digit.
+/// Kernels below the largest by more than this many nats (4e-18) do not change an f64.
 const NEGLIGIBLE: f64 = 40.0;
 
-/// Two estimates from one density: [`Estimator::KdePlugIn`], 1 − mean max_y p̂(y|x), and [`Estimator::KdeError`], the
-/// share of samples whose argmax_y p̂(y|x) is not their label (its `upper` bound, too).
+/// Two estimates from one density: [`Estimator::KdePlugIn`], 1 − mean max_y p̂(y|x), and
+/// [`Estimator::KdeError`], the share of samples whose argmax_y p̂(y|x) is not their label (its
+/// `upper` bound, too).
 ///
-/// The bandwidth maximises the leave-one-out likelihood Σ log p̂(x_i|y_i) of at most 2,000 samples, all classes in
-/// proportion, under the densities of all samples: it fits densities, not errors.
+/// The bandwidth maximises the leave-one-out likelihood Σ log p̂(x_i|y_i) of at most 2,000 samples,
+/// all classes in proportion, under the densities of all samples: it fits densities, not errors.
 ///
 /// # Errors
-/// When a class has one sample, which left out leaves none; when every sample has an exact duplicate in its class, for
-/// which the best bandwidth is 0.
+/// When a class has one sample, which left out leaves none; when every sample has an exact
+/// duplicate in its class, for which the best bandwidth is 0.
 pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
-    let sample = geometry.sample();
-    if let Some(class) = sample.counts().iter().position(|&count| count < 2) {
-        return Err(Error::input(format!(
-            "class {class} has one sample: a density without it needs another; draw more samples"
-        )));
+    let sample = &geometry.sample;
+    if let Some(class) = sample.counts.iter().position(|&count| count < 2) {
+        let cause = format!("class {class} has one sample: a density without it needs another; draw more samples");
+        return Err(Error::input(cause));
     }
     let bandwidth = bandwidth(geometry)?;
     let precision = 0.5 / (bandwidth * bandwidth);
@@ -48,39 +49,32 @@ pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
     let n = sample.n() as f64;
     let plug_in = 1.0 - judged.iter().map(|(largest, _)| largest).sum::<f64>() / n;
     let error = judged.iter().filter(|(_, right)| !right).count() as f64 / n;
-    let graded = |estimator, estimate, upper| Graded {
-        estimator,
-        estimate,
-        interval: None,
-        lower: None,
-        upper,
-        n: sample.n(),
-        chosen: Some(Chosen::Bandwidth(bandwidth)),
-    };
+    let chosen = Some(Chosen::Bandwidth(bandwidth));
+    let graded = |estimator, estimate, upper| Graded { upper, chosen, ..Graded::new(estimator, estimate, sample.n()) };
     Ok([graded(Estimator::KdePlugIn, plug_in, None), graded(Estimator::KdeError, error, Some(error))])
 }
 
 /// max_y p̂(y|x_i) and whether it is that of the label; `precision` is 1 / 2h².
 fn posterior(geometry: &Geometry<'_>, i: usize, precision: f64) -> (f64, bool) {
-    let sample = geometry.sample();
+    let sample = &geometry.sample;
     let row = geometry.squared(i);
-    let others = || row.iter().zip(sample.labels()).enumerate().filter(|&(j, _)| j != i).map(|(_, pair)| pair);
+    let others = || row.iter().zip(sample.labels).enumerate().filter(|&(j, _)| j != i).map(|(_, pair)| pair);
     let mut nearest = vec![f32::INFINITY; sample.classes()];
     others().for_each(|(&d, &y)| nearest[y] = nearest[y].min(d));
     let mut sums = vec![0.0; sample.classes()];
     for (&d, &y) in others() {
         sums[y] += kernel(d, nearest[y], precision);
     }
-    // π̂_y p̂(x|y) = Σ kernels / N but for the label, one of whose kernels is left out and not its frequency.
-    let own = sample.counts()[sample.labels()[i]] as f64;
+    // π̂_y p̂(x|y) = Σ kernels / N except for the label, whose own kernel is left out.
+    let own = sample.counts[sample.labels[i]] as f64;
     let log_joint = |y: ClassId| {
-        let left_out = if y == sample.labels()[i] { (own / (own - 1.0)).ln() } else { 0.0 };
+        let left_out = if y == sample.labels[i] { (own / (own - 1.0)).ln() } else { 0.0 };
         f64::ln(sums[y]) - f64::from(nearest[y]) * precision + left_out
     };
     let log_joint: Vec<f64> = (0..sample.classes()).map(log_joint).collect();
-    let best = log_joint.iter().enumerate().fold(0, |best, (y, &l)| if l > log_joint[best] { y } else { best });
+    let best = argmax(&log_joint);
     let largest = log_joint.iter().map(|l| (l - log_joint[best]).exp()).sum::<f64>().recip();
-    (largest, best == sample.labels()[i])
+    (largest, best == sample.labels[i])
 }
 
 /// exp(−(d² − nearest) / 2h²), 0 where it is negligible.
@@ -91,7 +85,7 @@ fn kernel(squared: f32, nearest: f32, precision: f64) -> f64 {
 
 /// The squared distances from some samples to the others of their class, sorted.
 fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
-    let members = geometry.sample().members();
+    let members = geometry.sample.members();
     // Sorted by class, so that equal steps take of every class its share.
     let all: Vec<(usize, &[usize])> = members.iter().flat_map(|class| class.iter().map(|&i| (i, &class[..]))).collect();
     let chosen: Vec<_> = all.iter().step_by(all.len().div_ceil(JUDGES)).copied().collect();
@@ -106,10 +100,10 @@ fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
 
 /// The bandwidth of the largest likelihood.
 ///
-/// Where the likelihood is stationary, h² D is the mean over judges of Σ w d² with weights w ∝ exp(−d²/2h²): never less
-/// than their mean nearest d², nor more than their mean d². The search needs to go no further.
+/// Where the likelihood is stationary, h² D is the mean over judges of Σ w d² with weights w ∝
+/// exp(−d²/2h²): between their mean nearest d² and their mean d², which bounds the search.
 fn bandwidth(geometry: &Geometry<'_>) -> Result<f64> {
-    let (judges, dim) = (judges(geometry), geometry.sample().dim() as f64);
+    let (judges, dim) = (judges(geometry), geometry.sample.dim as f64);
     let mean = |of: &dyn Fn(&Vec<f32>) -> f64| judges.iter().map(of).sum::<f64>() / judges.len() as f64;
     let near = mean(&|distances| distances.first().map_or(0.0, |&d| f64::from(d)));
     let far = mean(&|distances| distances.iter().map(|&d| f64::from(d)).sum::<f64>() / distances.len() as f64);
@@ -121,7 +115,7 @@ fn bandwidth(geometry: &Geometry<'_>) -> Result<f64> {
     let (low, high) = ((near / dim).sqrt().ln(), (far / dim).sqrt().ln());
     let at = |step: usize| low + (high - low) * step as f64 / (GRID - 1) as f64;
     let likelihoods: Vec<f64> = (0..GRID).map(|step| likelihood(&judges, dim, at(step))).collect();
-    let best = (0..GRID).fold(0, |best, step| if likelihoods[step] > likelihoods[best] { step } else { best });
+    let best = argmax(&likelihoods);
     let around = (at(best.saturating_sub(1)), at((best + 1).min(GRID - 1)));
     Ok(refine(around, |log_h| likelihood(&judges, dim, log_h)).exp())
 }

@@ -1,18 +1,18 @@
-//! Estimates that look at no image: soft labels, counts of drawn labels, a classifier's own belief. Their terms are
-//! independent images, so each has a 95 % interval of its mean.
+//! Estimates that look at no image: soft labels, counts of drawn labels, a classifier's own belief.
+//! Their terms are independent images, so each has a 95 % interval of its mean.
 
 use rayon::prelude::*;
 
 use super::{Estimator, Graded};
 use crate::error::{Error, Result};
-use crate::measure::images::{log_q_sum, posterior_sum};
+use crate::measure::images::{log_q_sum, named, posterior_sum};
 use crate::measure::interval::{Interval, mean};
 
-/// Mean of 1 − max_y p_i(y) of soft labels `p` [N, K] (Ishida et al. 2023, there for two classes): unbiased where they
-/// are the true posteriors, whatever N. Rows that add up to 1 within 1e-3 are normalised.
+/// Mean of 1 − max_y p_i(y) of soft labels `p` [N, K] (Ishida et al. 2023, there for two classes):
+/// unbiased for the true posteriors, whatever N. Rows that sum to 1 within 1e-3 are normalised.
 ///
 /// # Errors
-/// When the shape does not fit, there are fewer than two images, or a row is no distribution: the image is named.
+/// When the shape does not fit, below two images, or for a row that is no distribution (named).
 pub fn soft_labels<P: Copy + Into<f64> + Sync>(p: &[P], classes: usize) -> Result<Graded> {
     let doubt = |row: &[P]| {
         let sum = posterior_sum(row)?;
@@ -21,8 +21,9 @@ pub fn soft_labels<P: Copy + Into<f64> + Sync>(p: &[P], classes: usize) -> Resul
     mean_doubt(Estimator::SoftLabels, p, classes, doubt)
 }
 
-/// 1 − mean max_y q(y|x): the error a classifier with `log_q` [N, K] (see [`crate::measure::log_softmax`]) expects of
-/// itself. The Bayes error where q is the true posterior; elsewhere on neither side of it for certain.
+/// 1 − mean max_y q(y|x): the error a classifier with `log_q` [N, K] (see
+/// [`crate::measure::log_softmax`]) expects of itself. The Bayes error where q is the true
+/// posterior; elsewhere on neither side of it for certain.
 ///
 /// # Errors
 /// As [`soft_labels`].
@@ -34,11 +35,12 @@ pub fn plug_in(log_q: &[f64], classes: usize) -> Result<Graded> {
     mean_doubt(Estimator::PlugIn, log_q, classes, doubt)
 }
 
-/// From `counts` [N, K] of the labels that were drawn for each image, at least one, e.g. by annotators. The estimate is
-/// that of [`soft_labels`] with shares in place of posteriors: biased low, since the most frequent of m labels is
-/// chosen by the same labels that measure it (E max ≥ max E). `upper` leaves each label out in turn and asks how often
-/// the majority of the others misses it (a tie is drawn by lot): the error of a real decision, biased high. In the mean
-/// over draws the two enclose the Bayes error; `interval` is that of the low one.
+/// From `counts` [N, K] of the labels that were drawn for each image, at least one, e.g. by
+/// annotators. The estimate is that of [`soft_labels`] with shares in place of posteriors: biased
+/// low, since the most frequent of m labels is chosen by the same labels that measure it (E max ≥
+/// max E). `upper` leaves each label out in turn and asks how often the majority of the others
+/// misses it (a tie is drawn by lot): the error of a real decision, biased high. In the mean over
+/// draws the two enclose the Bayes error; `interval` is that of the low one.
 ///
 /// # Errors
 /// As [`soft_labels`], or when an image has no label.
@@ -87,20 +89,10 @@ fn mean_doubt<T: Sync>(
             "{numbers} numbers are not the rows of two or more images of {classes} classes (at least two)"
         )));
     }
-    let doubts: Vec<Result<f64, String>> = rows.par_chunks(classes).map(doubt).collect();
-    let named =
-        |(i, doubt): (usize, Result<f64, String>)| doubt.map_err(|cause| Error::Numeric(format!("image {i}: {cause}")));
-    let doubts = doubts.into_iter().enumerate().map(named).collect::<Result<Vec<f64>>>()?;
+    let doubts = named(0, rows.par_chunks(classes).map(doubt).collect())?;
     let (estimate, half) = mean(&doubts);
-    Ok(Graded {
-        estimator,
-        estimate,
-        interval: Some(Interval { low: estimate - half, high: estimate + half }),
-        lower: None,
-        upper: None,
-        n: doubts.len(),
-        chosen: None,
-    })
+    let interval = Some(Interval { low: estimate - half, high: estimate + half });
+    Ok(Graded { interval, ..Graded::new(estimator, estimate, doubts.len()) })
 }
 
 #[cfg(test)]
@@ -117,7 +109,7 @@ mod tests {
         assert!((belief.estimate - 0.125).abs() < 1e-15);
         let counts = label_counts(&[3, 1, 0, 1, 1, 0], 3).unwrap();
         assert_eq!(counts.estimate, 0.375);
-        // 3-1: of the three each is the majority of the others (2-1), the one is missed: 1/4. 1-1: always missed.
+        // 3-1: each of the three is the majority of the others (2-1), the one is missed: 1/4.
         assert_eq!(counts.upper, Some((0.25 + 1.0) / 2.0));
         // A tie of the others is drawn by lot: 2-1 without a first is 1-1.
         assert_eq!(left_out_error(&[2, 1]), 1.0 - 2.0 * 0.5 / 3.0);

@@ -1,7 +1,7 @@
 //! Nearest neighbours, leave-one-out.
 //!
-//! For many samples the neighbour's label is an independent draw from the same posterior, so the 1-NN error tends to
-//! R = E[1 − Σ p_y²]; with E* the Bayes error (Cover & Hart 1967)
+//! For many samples the neighbour's label is an independent draw from the same posterior, so the
+//! 1-NN error tends to R = E[1 − Σ p_y²]; with E* the Bayes error (Cover & Hart 1967)
 //!
 //! (K−1)/K · (1 − √(1 − K/(K−1) · R)) ≤ E* ≤ R ≤ E* (2 − K/(K−1) · E*).
 
@@ -15,36 +15,37 @@ use crate::units::ClassId;
 /// Numbers of neighbours tried unless a caller wants others: odd, so that two classes never tie.
 pub const KS: [usize; 12] = [1, 3, 5, 7, 9, 13, 17, 23, 31, 41, 51, 63];
 
-/// Neighbours of [`devijver`] unless a caller wants another number: few, so that they are still near.
+/// Neighbours of [`devijver`] by default: few, so that they are still near.
 pub const DEVIJVER_K: usize = 5;
 
-/// Lower end of the Bayes error of K classes given the asymptotic 1-NN error R (Cover & Hart 1967). An R above
-/// (K−1)/K, which chance can bring, counts as that.
+/// Lower end of the Bayes error of K classes given the asymptotic 1-NN error R (Cover & Hart 1967).
+/// An R above (K−1)/K, which chance can bring, counts as that.
 pub(super) fn cover_hart(r: f64, classes: usize) -> f64 {
     let most = (classes as f64 - 1.0) / classes as f64;
     most * (1.0 - (1.0 - r / most).max(0.0).sqrt())
 }
 
-/// Leave-one-out 1-NN error: for many samples above the Bayes error, hence `upper` too; `lower` is Cover and Hart's.
+/// Leave-one-out 1-NN error: `upper` for many samples; `lower` is Cover and Hart's.
 pub fn one_nn(geometry: &Geometry<'_>) -> Graded {
-    let (n, labels) = (geometry.sample().n(), geometry.sample().labels());
+    let (n, labels) = (geometry.sample.n(), geometry.sample.labels);
     let misses = (0..n).filter(|&i| labels[geometry.neighbours(i)[0] as usize] != labels[i]).count();
     bounded_by_one_nn(geometry, Estimator::OneNn, None, misses as f64 / n as f64)
 }
 
-/// The asymptotic 1-NN error from the `k` nearest samples, the sample itself among them: mean Σ_c k_c (k − k_c) / (k
-/// (k−1)), the share of their pairs that differ in class (Devijver 1985; FeeBee's `methods/onenn.py`). Varies less than
-/// [`one_nn`], which is k = 2, and has the same bounds, but reaches farther.
+/// The asymptotic 1-NN error from the `k` nearest samples, the sample itself among them: mean Σ_c
+/// k_c (k − k_c) / (k (k−1)), the share of their pairs that differ in class (Devijver 1985;
+/// FeeBee's `methods/onenn.py`). Varies less than [`one_nn`], which is k = 2, and has the same
+/// bounds, but reaches farther.
 ///
 /// # Errors
 /// When k is below 2 or more than the kept neighbours and the sample itself.
 pub fn devijver(geometry: &Geometry<'_>, k: usize) -> Result<Graded> {
     check_k(geometry, k.saturating_sub(1))?;
-    let (n, labels) = (geometry.sample().n(), geometry.sample().labels());
+    let (n, labels) = (geometry.sample.n(), geometry.sample.labels);
     let differing: usize = (0..n)
         .into_par_iter()
         .map_init(
-            || vec![0; geometry.sample().classes()],
+            || vec![0; geometry.sample.classes()],
             |counts, i| {
                 counts.fill(0);
                 counts[labels[i]] += 1;
@@ -57,26 +58,26 @@ pub fn devijver(geometry: &Geometry<'_>, k: usize) -> Result<Graded> {
     Ok(bounded_by_one_nn(geometry, Estimator::Devijver, Some(Chosen::Neighbours(k)), r))
 }
 
-fn bounded_by_one_nn(geometry: &Geometry<'_>, estimator: Estimator, chosen: Option<Chosen>, r: f64) -> Graded {
-    Graded {
-        estimator,
-        estimate: r,
-        interval: None,
-        lower: Some(cover_hart(r, geometry.sample().classes())),
-        upper: Some(r),
-        n: geometry.sample().n(),
-        chosen,
-    }
+/// An estimate `r` of the asymptotic 1-NN error, with the bounds that follow from it.
+pub(super) fn bounded_by_one_nn(
+    geometry: &Geometry<'_>,
+    estimator: Estimator,
+    chosen: Option<Chosen>,
+    r: f64,
+) -> Graded {
+    let lower = Some(cover_hart(r, geometry.sample.classes()));
+    Graded { lower, upper: Some(r), chosen, ..Graded::new(estimator, r, geometry.sample.n()) }
 }
 
-/// Leave-one-out error of the majority of k neighbours. The sample is cut in two halves (in turn within each class);
-/// each is judged with the k of `ks` that errs least on the other, the smaller of equals: so no sample has a say in its
-/// own k, and the error stays one of an honest decision, above the Bayes error but for chance. Neighbours come from the
-/// whole sample. A tied vote goes to the class whose nearest vote is nearest.
+/// Leave-one-out error of the majority of k neighbours. The sample is cut in two halves (in turn
+/// within each class); each is judged with the k of `ks` that errs least on the other, the smaller
+/// of equals: so no sample has a say in its own k, and the error stays one of an honest decision,
+/// above the Bayes error but for chance. Neighbours come from the whole sample. A tied vote goes to
+/// the class whose nearest vote is nearest.
 ///
-/// `upper` is the error itself. `lower` is as in FeeBee's `methods/knn.py`: of two classes R_k / (1 + √(1/k)) for k > 2
-/// and R_k / (1 + √(2/k)) for k = 2, with the smaller of both k; of more classes, or k = 1, Cover and Hart's, which
-/// holds of R_k where the vote errs no more than 1-NN.
+/// `upper` is the error itself. `lower` is that of FeeBee's `methods/knn.py`: of two classes
+/// R_k / (1 + √(1/k)) for k > 2 and R_k / (1 + √(2/k)) for k = 2, with the smaller of both k; of
+/// more classes, or k = 1, Cover and Hart's, valid for R_k where the vote errs no more than 1-NN.
 ///
 /// # Errors
 /// When `ks` is empty, or holds a 0 or more neighbours than are kept.
@@ -90,18 +91,12 @@ pub fn knn(geometry: &Geometry<'_>, ks: &[usize]) -> Result<Graded> {
     let (Some(first), Some(second)) = (best(0), best(1)) else {
         return Err(Error::input("k-NN needs at least one k to choose from"));
     };
-    let n = geometry.sample().n();
+    let n = geometry.sample.n();
     let error = (misses[0][first] + misses[1][second]) as f64 / n as f64;
     let chosen = [ks[first], ks[second]];
-    Ok(Graded {
-        estimator: Estimator::Knn,
-        estimate: error,
-        interval: None,
-        lower: Some(knn_lower(error, chosen[0].min(chosen[1]), geometry.sample().classes())),
-        upper: Some(error),
-        n,
-        chosen: Some(Chosen::Halves(chosen)),
-    })
+    let lower = Some(knn_lower(error, chosen[0].min(chosen[1]), geometry.sample.classes()));
+    let chosen = Some(Chosen::Halves(chosen));
+    Ok(Graded { lower, upper: Some(error), chosen, ..Graded::new(Estimator::Knn, error, n) })
 }
 
 /// Lower end of the Bayes error given the asymptotic k-NN error.
@@ -115,12 +110,12 @@ fn knn_lower(r: f64, k: usize, classes: usize) -> f64 {
 
 /// Samples of each half that the vote of each k gets wrong.
 fn misses_by_half(geometry: &Geometry<'_>, ks: &[usize]) -> [Vec<usize>; 2] {
-    let (sample, halves) = (geometry.sample(), geometry.sample().halves());
+    let (sample, halves) = (&geometry.sample, geometry.sample.halves());
     let none = || [vec![0; ks.len()], vec![0; ks.len()]];
     let judge = |mut misses: [Vec<usize>; 2], i: usize| {
-        let votes: Vec<ClassId> = geometry.neighbours(i).iter().map(|&j| sample.labels()[j as usize]).collect();
+        let votes: Vec<ClassId> = geometry.neighbours(i).iter().map(|&j| sample.labels[j as usize]).collect();
         for (miss, &k) in misses[halves[i]].iter_mut().zip(ks) {
-            *miss += usize::from(majority(&votes[..k], sample.classes()) != Some(sample.labels()[i]));
+            *miss += usize::from(majority(&votes[..k], sample.classes()) != Some(sample.labels[i]));
         }
         misses
     };
@@ -142,12 +137,11 @@ fn majority(votes: &[ClassId], classes: usize) -> Option<ClassId> {
 }
 
 fn check_k(geometry: &Geometry<'_>, k: usize) -> Result<()> {
-    let (kept, n) = (geometry.kept(), geometry.sample().n());
+    let (kept, n) = (geometry.kept, geometry.sample.n());
     if (1..=kept).contains(&k) {
-        Ok(())
-    } else {
-        Err(Error::input(format!("{k} neighbours cannot be had of {n} samples: 1 to {kept} are known of each")))
+        return Ok(());
     }
+    Err(Error::input(format!("{k} neighbours cannot be had of {n} samples: 1 to {kept} are known of each")))
 }
 
 #[cfg(test)]
@@ -179,8 +173,8 @@ mod tests {
         let geometry = Geometry::new(Sample::new(&LINE, 1, &SIDES, 2).unwrap()).unwrap();
         // Nearest: 0→1, 1→0, 2.1→1 (wrong), 3.3→2.1 (wrong), 10→11, 11→10, 12.1→11.
         assert!((one_nn(&geometry).estimate - 2.0 / 7.0).abs() < 1e-15);
-        // Majority of three: 0→{1, 2.1, 3.3} right, 1→{0, 2.1, 3.3} right, 2.1→{1, 3.3, 0} wrong, 3.3→{2.1, 1, 0}
-        // right, 10→{11, 12.1, 3.3} right, and so the last two.
+        // Majority of three: 0→{1, 2.1, 3.3} right, 1→{0, 2.1, 3.3} right, 2.1→{1, 3.3, 0} wrong,
+        // 3.3→{2.1, 1, 0} right, 10→{11, 12.1, 3.3} right, and so the last two.
         let three = knn(&geometry, &[3]).unwrap();
         assert!((three.estimate - 1.0 / 7.0).abs() < 1e-15);
         assert_eq!(three.chosen, Some(Chosen::Halves([3, 3])));
@@ -193,9 +187,9 @@ mod tests {
     #[test]
     fn each_half_gets_the_k_of_the_other() {
         let geometry = Geometry::new(Sample::new(&LINE, 1, &SIDES, 2).unwrap()).unwrap();
-        // Halves: first 0, 2.1, 3.3, 11; second 1, 10, 12.1. The first errs 2 times with k = 1, once with k = 3; the
-        // second never with either, and so lends the first the smaller k.
-        assert_eq!(geometry.sample().halves(), [0, 1, 0, 0, 1, 0, 1]);
+        // Halves: first 0, 2.1, 3.3, 11; second 1, 10, 12.1. The first errs 2 times with k = 1,
+        // once with k = 3; the second never with either, and so lends the first the smaller k.
+        assert_eq!(geometry.sample.halves(), [0, 1, 0, 0, 1, 0, 1]);
         let chosen = knn(&geometry, &[3, 1, 3]).unwrap();
         assert_eq!(chosen.chosen, Some(Chosen::Halves([1, 3])));
         assert!((chosen.estimate - 2.0 / 7.0).abs() < 1e-15);

@@ -9,19 +9,23 @@ pub const MOST: usize = 16_384;
 /// Features and labels of N samples.
 #[derive(Debug, Clone)]
 pub struct Sample<'a> {
-    features: &'a [f32],
-    labels: &'a [ClassId],
-    dim: usize,
-    counts: Vec<usize>,
+    /// Features [N, D].
+    pub(super) features: &'a [f32],
+    /// Labels [N].
+    pub(super) labels: &'a [ClassId],
+    /// Features D of a sample.
+    pub(super) dim: usize,
+    /// Samples of each class [K], none of them 0.
+    pub(super) counts: Vec<usize>,
 }
 
 impl<'a> Sample<'a> {
-    /// `features` [N, D] row by row, and N `labels` below `classes`. Of samples at equal distances the earlier counts as
-    /// the nearer: where exact duplicates are many, give the samples in random order.
+    /// `features` [N, D], and N `labels` below `classes`. Of samples at equal distances the earlier
+    /// counts as nearer: with many exact duplicates, give the samples in random order.
     ///
     /// # Errors
-    /// When shapes do not match; fewer than two classes, fewer than two samples or more than [`MOST`]; a class without
-    /// samples, a label that is no class, a feature that is not finite.
+    /// When shapes do not match; fewer than two classes, fewer than two samples or more than
+    /// [`MOST`]; a class without samples, a label that is no class, a feature that is not finite.
     pub fn new(features: &'a [f32], dim: usize, labels: &'a [ClassId], classes: usize) -> Result<Self> {
         let n = labels.len();
         if dim == 0 || features.len() != n * dim {
@@ -58,29 +62,9 @@ impl<'a> Sample<'a> {
         self.labels.len()
     }
 
-    /// Features D of a sample.
-    pub fn dim(&self) -> usize {
-        self.dim
-    }
-
     /// Classes K.
     pub fn classes(&self) -> usize {
         self.counts.len()
-    }
-
-    /// Features [N, D].
-    pub fn features(&self) -> &[f32] {
-        self.features
-    }
-
-    /// Labels [N].
-    pub fn labels(&self) -> &[ClassId] {
-        self.labels
-    }
-
-    /// Samples of each class [K], none of them 0.
-    pub fn counts(&self) -> &[usize] {
-        &self.counts
     }
 
     /// The samples of each class, in order.
@@ -92,8 +76,8 @@ impl<'a> Sample<'a> {
         members
     }
 
-    /// Which half each sample is in, 0 or 1: in turn within each class, so that both hold all classes however the
-    /// sample is ordered.
+    /// Which half each sample is in, 0 or 1: in turn within each class, so that both hold all
+    /// classes however the sample is ordered.
     pub(super) fn halves(&self) -> Vec<usize> {
         let mut seen = vec![0; self.classes()];
         let half = |&label: &ClassId| {

@@ -1,4 +1,4 @@
-//! The estimators in Gaussian worlds whose Bayes error is closed-form or a quadrature. N and seeds are fixed.
+//! The estimators in Gaussian worlds of known Bayes error. N and seeds are fixed.
 
 use rand_distr::{Distribution, StandardNormal};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -42,32 +42,16 @@ fn holds(truth: f64, dim: usize, means: &[[f32; 2]], seed: Seed) {
     let (features, labels) = gaussians(seed, n, dim, means);
     let of = graded(&features, dim, &labels, means.len());
     let slack = chance(truth, n);
-    let report: Vec<String> = [
-        Estimator::OneNn,
-        Estimator::Devijver,
-        Estimator::Knn,
-        Estimator::Ghp,
-        Estimator::KdePlugIn,
-        Estimator::KdeError,
-    ]
-    .into_iter()
-    .map(|estimator| {
-        let g = of(estimator);
-        let chosen = g.chosen.map(|c| c.to_string()).unwrap_or_default();
-        format!(
-            "{} {:.4} [{:.4}, {:.4}] {chosen}",
-            g.estimator.name(),
-            g.estimate,
-            g.lower.unwrap_or(f64::NAN),
-            g.upper.unwrap_or(f64::NAN)
-        )
-    })
-    .collect();
+    let told = |estimator: Estimator| {
+        let Graded { estimate, lower, upper, chosen, .. } = of(estimator);
+        format!("{} {estimate:.4} [{lower:.4?}, {upper:.4?}] {chosen:?}", estimator.name())
+    };
+    let report: Vec<String> = Estimator::ALL[..6].iter().map(|&estimator| told(estimator)).collect();
     println!("D = {dim}, truth {truth:.4}: {}", report.join("; "));
     for estimator in [Estimator::OneNn, Estimator::Devijver, Estimator::Ghp] {
         let g = of(estimator);
-        // With much overlap the lower bound is within 2 points of the truth, and its chance is larger than its
-        // estimate's.
+        // With much overlap the lower bound is within 2 points of the truth, and its chance is
+        // larger.
         let lowest = nearest::cover_hart(g.estimate - chance(g.estimate, n), means.len());
         assert!(lowest < truth && truth < g.upper.unwrap(), "{g:?} {truth}");
     }
@@ -144,8 +128,8 @@ fn separated_classes_have_none() {
 
 #[test]
 fn choosing_k_on_the_other_half_is_not_optimistic() {
-    // Coincident classes: every k errs ½. The least of the leave-one-out errors of 12 k lies below it, the
-    // cross-chosen one does not; means over draws, three standard errors.
+    // Coincident classes: every k errs ½. The least of the leave-one-out errors of 12 k lies below
+    // it, the cross-chosen one does not; means over draws, three standard errors.
     let (n, trials) = (300, 200);
     let (mut honest, mut least) = (Vec::new(), Vec::new());
     for trial in 0..trials {

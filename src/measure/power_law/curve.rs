@@ -49,7 +49,7 @@ impl Curve {
         (self.alpha > 0.0 && log_n.is_finite()).then_some(log_n)
     }
 
-    /// The least-squares fit of y = log value at x = log N (at least two different x, with a floor three).
+    /// The least-squares fit of y = log value at two different x = log N, with a floor three.
     pub(super) fn fit(x: &[f64], y: &[f64], variant: Variant) -> Self {
         match variant {
             Variant::Pure => Self::straight(x, y),
@@ -74,7 +74,7 @@ impl Curve {
         Self { log_a: mean_y - slope * mean_x, alpha: -slope, floor: 0.0 }
     }
 
-    /// The best of several descents and of the line without a floor, which is always a candidate: the fit cannot fail.
+    /// The best of several descents and of the line without a floor, so the fit cannot fail.
     fn with_floor(x: &[f64], y: &[f64], starts: &[f64], steps: usize, near: Option<Self>) -> Self {
         let line = Self::straight(x, y);
         let lowest = y.iter().copied().fold(f64::INFINITY, f64::min);
@@ -108,8 +108,8 @@ fn log_add(p: f64, q: f64) -> f64 {
     if high == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
 }
 
-/// Levenberg-Marquardt in (b, α, g): log value = log(e^(b − α (x − x̄)) + e^g). Centred, b and α hardly correlate, and all
-/// three derivatives stay between 0 and |x − x̄|.
+/// Levenberg-Marquardt in (b, α, g): log value = log(e^(b − α (x − x̄)) + e^g). Centred, b and α
+/// hardly correlate, and all three derivatives stay between 0 and |x − x̄|.
 struct Descent<'a> {
     x: &'a [f64],
     y: &'a [f64],

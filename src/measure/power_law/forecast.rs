@@ -19,7 +19,7 @@ pub enum Forecast {
     Reachable {
         /// Training images at which the curve is at the distance; at least 1.
         n: f64,
-        /// Lower end of the 95 % prediction interval for one new run: doubt about the curve and scatter of runs.
+        /// Lower end of the 95 % prediction interval for a new run: curve and scatter of runs.
         low: f64,
         /// Upper end; `None` where more than 2.5 % of the curves that fit never come down to it.
         high: Option<f64>,
@@ -42,8 +42,8 @@ pub enum Forecast {
     },
 }
 
-/// Predicts the number of training images at which a run has a value (KL to the exact posterior, nats) of `distance` or
-/// less, by the law `fit`; take it from [`super::Comparison::law`].
+/// Predicts the number of training images at which a run has a value (KL to the exact posterior,
+/// nats) of `distance` or less, by the law `fit`; take it from [`super::Comparison::law`].
 ///
 /// # Errors
 /// When `distance` is not a positive number.

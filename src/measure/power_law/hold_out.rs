@@ -1,9 +1,10 @@
-//! A law tested by the largest N: fitted without it, its forecast beside what came.
+//! Tests a law on the largest N: fits it without, and compares its forecast with the runs there.
 //!
-//! Forecast and outcome are measured on the same test images, so what these have too much or too little is in both: the
-//! forecast's interval is given the test images, and holds the doubt about the curve, a new size, and the runs that are
-//! averaged. Where the images' own values are known, each replicate draws them anew for both, and what does not cancel is in
-//! it; where they are not, all of it is taken to cancel. Seeds count as new ones, which is wider where they are those of the fit.
+//! Forecast and outcome are measured on the same test images, whose deviation is in both. So the
+//! forecast's interval is conditional on the images, and holds the doubt about the curve, a new
+//! size, and the averaged runs. Where the images' values are known, each replicate draws them anew
+//! for both, and the rest that does not cancel counts; otherwise all is taken to cancel. Seeds
+//! count as new, which is wider where they are those of the fit.
 
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -26,10 +27,10 @@ pub struct HoldOut {
     pub runs: usize,
     /// The law that the smaller N prefer.
     pub curve: Curve,
-    /// Its value at `n`, with the 95 % prediction interval for the geometric mean of `runs` runs on the same test images.
+    /// Its value at `n`, with the 95 % prediction interval for the geometric mean of `runs`.
     pub forecast: Estimate,
-    /// Geometric mean of the runs at `n`. Its 95 % interval: over runs (Student; of one run nothing is known) and over test
-    /// images, added in quadrature.
+    /// Geometric mean of the runs at `n`. Its 95 % interval: over runs (Student; of one run nothing
+    /// is known) and over test images, added in quadrature.
     pub came: Estimate,
     /// Whether `came` lies in the interval of the forecast.
     pub holds: bool,
@@ -37,10 +38,10 @@ pub struct HoldOut {
     pub sentence: String,
 }
 
-/// Fits the law that [`compare`] prefers to all points but those of the largest N, and puts its forecast beside these.
+/// Fits the law that [`compare`] prefers without the largest N, and forecasts the points there.
 ///
 /// # Errors
-/// When fewer than three different N are left, when `images` are those of other points, or as [`compare`].
+/// When fewer than three N are left, `images` are of other points, or as [`compare`].
 pub fn hold_out(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Result<HoldOut> {
     if images.is_some_and(|images| images.points() != points.len()) {
         return Err(Error::input("test images of other points"));
@@ -73,7 +74,7 @@ pub fn hold_out(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Re
     Ok(found)
 }
 
-/// The curve at `n`, with the interval for the mean log value of some runs, which each replicate's images move by `moves`.
+/// The curve at `n`, with the interval for the mean log value of runs on images moved by `moves`.
 fn forecast(law: &PowerLaw, n: f64, runs: usize, moves: Option<&[f64]>, seed: Seed) -> Estimate {
     let (seed, x) = (seed.split("runs held out"), n.ln());
     let draw = |(i, replicate): (usize, &super::Replicate)| {
@@ -108,7 +109,7 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 impl HoldOut {
-    /// The law at so many N from its smallest to the one held out, evenly in log N: N and its value.
+    /// The law at `points` N from its smallest to the held-out one, evenly in log N.
     pub fn course(&self, points: usize) -> impl Iterator<Item = [f64; 2]> {
         let (first, steps) = (self.fitted[0], points.saturating_sub(1).max(1) as f64);
         (0..points).map(move |i| {
@@ -141,7 +142,8 @@ mod tests {
     use super::super::tests::{Noise, SILENT, SIZES, synthetic};
     use super::*;
 
-    /// Points of a law with a scatter of runs of 1 % and all too high by one factor; those of the largest N times another.
+    /// Points with a scatter of runs of 1 % and one common factor; those of the largest N times
+    /// another.
     fn points(law: (f64, f64, f64), last: f64, draw: u64) -> Vec<Point> {
         let changed = |p: Point| {
             let factor = 1.05 * if p.n >= SIZES[7] { last } else { 1.0 };

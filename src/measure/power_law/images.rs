@@ -4,7 +4,7 @@ use super::Curve;
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::Bootstrap;
 
-/// log value of every point when the same test images are drawn anew for all of them, less what was measured.
+/// log value of every point with the same test images drawn anew, less the measured one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TestImages {
     points: usize,
@@ -13,18 +13,19 @@ pub struct TestImages {
 }
 
 impl TestImages {
-    /// From the values of each point, one an image, in the same order for all points. Each replicate draws one set of images.
+    /// From the values of each point, one an image, in the same order for all points. Each
+    /// replicate draws one set of images.
     ///
     /// # Errors
-    /// When points have different numbers of images, or none, or a value is not a number ≥ 0, or all values of a point are 0.
+    /// When points have different numbers of images, or none, or a value is not a number ≥ 0, or
+    /// all values of a point are 0.
     pub fn of(values: &[&[f64]], bootstrap: &Bootstrap) -> Result<Self> {
         let (points, n) = (values.len(), values.first().map_or(0, |first| first.len()));
         let sound = |of: &&[f64]| of.len() == n && of.iter().all(|v| *v >= 0.0 && v.is_finite());
         let means: Vec<f64> = values.iter().map(|of| of.iter().sum::<f64>() / n.max(1) as f64).collect();
         if n == 0 || !values.iter().all(sound) || !means.iter().all(|mean| *mean > 0.0 && mean.is_finite()) {
-            return Err(Error::input(
-                "test images are drawn anew where every point has one number ≥ 0 for each, not all of them 0",
-            ));
+            let cause = "test images are drawn anew where every point has one number ≥ 0 for each, not all of them 0";
+            return Err(Error::input(cause));
         }
         // Image by image, so that one image's values lie side by side.
         let by_image: Vec<f64> = (0..n).flat_map(|i| values.iter().map(move |of| of[i])).collect();
@@ -33,7 +34,7 @@ impl TestImages {
             for (row, &count) in by_image.chunks_exact(points).zip(counts).filter(|(_, count)| **count > 0) {
                 sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(count) * value);
             }
-            // Where every image that counts was missed, log 0 says nothing: an n-th of the mean is the least that is taken.
+            // Where all images that count were missed, an n-th of the mean replaces log 0.
             let log = |(sum, mean): (&f64, &f64)| (sum / (n as f64 * mean)).max(1.0 / n as f64).ln();
             sums.iter().zip(&means).map(log).collect::<Vec<f64>>()
         };
@@ -63,8 +64,8 @@ impl TestImages {
         self.moves.chunks_exact(self.points).map(|row| row.iter().sum::<f64>() / self.points as f64).collect()
     }
 
-    /// Means over replicates of what `squares` makes of the moves less their part along `directions`, in which the curve follows them:
-    /// what the images put into the scatter around it.
+    /// Means over replicates of `squares` of the moves less their part along `directions`, in which
+    /// the curve follows them: the images' part of the scatter around it.
     pub(super) fn in_residuals<const N: usize>(
         &self,
         directions: &[Vec<f64>],
@@ -80,7 +81,7 @@ impl TestImages {
     }
 }
 
-/// Orthonormal directions in which the log values of a curve at `x` = log N move with its parameters.
+/// Orthonormal directions in which log values of a curve move with its parameters.
 pub(super) fn directions(curve: &Curve, x: &[f64], with_floor: bool) -> Vec<Vec<f64>> {
     let share = |x: f64| 1.0 - curve.floor * (-curve.log_value(x)).exp();
     let mut raw: Vec<Vec<f64>> = vec![x.iter().map(|&x| share(x)).collect(), x.iter().map(|&x| x * share(x)).collect()];

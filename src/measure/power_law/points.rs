@@ -32,8 +32,8 @@ pub struct Point {
     pub seed: u64,
     /// What falls with N, > 0: KL in nats, or any other distance.
     pub value: f64,
-    /// Standard error of log value that comes from the images it was measured on, where all points were measured on the same;
-    /// 0 where it is not known.
+    /// Standard error of log value that comes from the images it was measured on, where all points
+    /// were measured on the same; 0 where it is not known.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub error: f64,
 }
@@ -101,9 +101,8 @@ impl<'a> Design<'a> {
         for (i, point) in points.iter().enumerate() {
             if !(point.n > 0.0 && point.n.is_finite() && point.value > 0.0 && point.value.is_finite()) {
                 let (n, value) = (point.n, point.value);
-                return Err(Error::input(format!(
-                    "point {i} has N = {n} and value {value}: a power law needs both > 0"
-                )));
+                let cause = format!("point {i} has N = {n} and value {value}: a power law needs both > 0");
+                return Err(Error::input(cause));
             }
             if !(point.error >= 0.0 && point.error.is_finite()) {
                 let error = point.error;
@@ -134,7 +133,7 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Whether all values are equal but for rounding.
+    /// Returns whether all values are equal but for rounding.
     pub fn is_flat(&self) -> bool {
         let (low, high) = self.y.iter().fold((f64::MAX, f64::MIN), |(low, high), &y| (low.min(y), high.max(y)));
         high - low < SAME

@@ -1,18 +1,20 @@
 //! How runs scatter around their curve, and refits of curves from newly drawn scatter.
 //!
-//! Residual of the run with seed s at size N = u_s + v_N + ε. The mean squares of the three are separated as in a two-way
-//! analysis of variance; for designs in which not every seed was run at every N the group sizes are averages. A group
-//! level that an F test does not see even at 25 % is pooled with ε (Bancroft 1964): otherwise six degrees of freedom
-//! would speak where there are twenty-two. Three seeds and eight sizes know little about variances, and a bootstrap that
-//! takes them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their fiducial
-//! distributions), from them the variances of u and v, then the levels: u and v normal, ε from the runs' own residuals.
-//! For a straight line with normal scatter this gives the interval of Student's t; it carries over to the floor and to
-//! forecasts.
+//! Residual of the run with seed s at size N = u_s + v_N + ε. The mean squares of the three are
+//! separated as in a two-way analysis of variance; for designs in which not every seed was run at
+//! every N the group sizes are averages. A group level that an F test does not see even at 25 % is
+//! pooled with ε (Bancroft 1964): otherwise six degrees of freedom would speak where there are
+//! twenty-two. Three seeds and eight sizes know little about variances, and a bootstrap that takes
+//! them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their
+//! fiducial distributions), from them the variances of u and v, then the levels: u and v normal, ε
+//! from the runs' own residuals. For a straight line with normal scatter this gives the interval of
+//! Student's t; it carries over to the floor and to forecasts.
 //!
-//! The error of the test images, which all points share, comes on top. Where the images' values at every point are known,
-//! each replicate draws the images anew, the same for all points ([`super::TestImages`]). What of their error the curve cannot
-//! follow is in the residuals already: as much is taken off the mean squares, so that it does not count twice. Where they
-//! are not known, a replicate moves all points by one number, times each point's own standard error.
+//! The error of the test images, which all points share, comes on top. Where the images' values at
+//! every point are known, each replicate draws the images anew, the same for all points
+//! ([`super::TestImages`]). What of their error the curve cannot follow is in the residuals
+//! already: as much is taken off the mean squares, so that it does not count twice. Where they are
+//! not known, a replicate moves all points by one number, times each point's own standard error.
 
 use rand::{Rng, RngExt};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
@@ -30,10 +32,10 @@ use crate::units::Seed;
 /// What the intervals of a fit are drawn over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Resampling {
-    /// Seeds, sizes and single runs, each with the scatter that an analysis of variance finds at its level.
+    /// Seeds, sizes and runs, each with its scatter of the analysis of variance.
     SeedsAndPoints,
-    /// Single runs alone: there is one seed, or too few runs share a seed and a size to tell the levels apart. What runs
-    /// of a seed have in common is not in these intervals.
+    /// Single runs alone: there is one seed, or too few runs share a seed and a size to tell the
+    /// levels apart. What runs of a seed have in common is not in these intervals.
     PointsOnly,
 }
 
@@ -65,7 +67,7 @@ impl Level {
         Ok(Self { mean_square: squares / freedom, images: images / freedom, freedom, chi_squared })
     }
 
-    /// Whether groups differ by more than the scatter of `run`s within them accounts for.
+    /// Returns whether groups differ by more than the scatter of `run`s within them accounts for.
     fn stands_out(&self, run: &Self) -> bool {
         self.mean_square > run.mean_square
             && by_chance(self.mean_square / run.mean_square, self.freedom, run.freedom) < POOLING
@@ -78,7 +80,7 @@ impl Level {
         Self::new(squares, images, (self.freedom + other.freedom) as usize)
     }
 
-    /// A mean square as it may truly be, freed of what the test images put there: their moves bring that themselves.
+    /// A possible true mean square, without the test images' part: their moves bring that.
     fn draw(&self, rng: &mut impl Rng) -> f64 {
         (self.mean_square * self.freedom / self.chi_squared.sample(rng) - self.images).max(0.0)
     }
@@ -95,7 +97,7 @@ pub(super) struct Scatter {
     resampling: Resampling,
 }
 
-/// A group level is kept if scatter without one would look like it in less than this share of data sets.
+/// A group level is kept if scatter without one looks like it in less than this share.
 const POOLING: f64 = 0.25;
 
 /// Standard deviations of one replicate, of log value.
@@ -140,8 +142,8 @@ impl Scatter {
         Ok(Self { own, run, seed: keep_seed.then_some(seed), size: keep_size.then_some(size), resampling })
     }
 
-    /// Mean square and degrees of freedom of what a change of the curve is judged against: the scatter of sizes where
-    /// there is one, since all runs at one N share it, otherwise that of runs.
+    /// Mean square and degrees of freedom that a change of the curve is judged against: of sizes,
+    /// if they scatter, since all runs at one N share it, otherwise of runs.
     pub(super) fn error(&self) -> (f64, f64) {
         let level = self.size.as_ref().unwrap_or(&self.run);
         (level.mean_square, level.freedom)
@@ -181,7 +183,7 @@ impl Scatter {
         widths.run * self.own[rng.random_range(0..self.own.len())]
     }
 
-    /// Draws the widths of the three levels, each group's mean square freed of the runs' share in it.
+    /// Draws the widths of the three levels, each without the runs' share in it.
     fn widths(&self, design: &Design, rng: &mut impl Rng) -> Widths {
         let run = self.run.draw(rng);
         let n = self.own.len() as f64;
@@ -200,7 +202,7 @@ impl Design<'_> {
         (group_means(residuals, &self.seed, self.seeds), group_means(residuals, &self.size, self.sizes))
     }
 
-    /// Sums of squares of residuals: of runs, of seeds, of sizes; all of runs where these do not cross.
+    /// Sums of squares of residuals: of runs, seeds, sizes; of runs alone where not crossed.
     fn squares(&self, residuals: &[f64], crossed: bool) -> [f64; 3] {
         if !crossed {
             return [squares(residuals), 0.0, 0.0];
@@ -218,7 +220,7 @@ impl Design<'_> {
 
 /// The probability that a ratio of two mean squares of equal variance is at least this large.
 pub(super) fn by_chance(ratio: f64, freedom: f64, freedom_below: f64) -> f64 {
-    // Data without scatter: x/0, which the distribution function does not take, and 0/0, which says nothing.
+    // Data without scatter: x/0, outside the distribution function, and 0/0.
     if ratio.is_nan() {
         return 1.0;
     }

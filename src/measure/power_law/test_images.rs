@@ -1,5 +1,6 @@
-//! Coverage of intervals where all points have the error of one set of test images in common: it moves them together, and no
-//! residual shows it. Of the images either each point's standard error is known, or every image's own values.
+//! Coverage of intervals where all points have the error of one set of test images in common: it
+//! moves them together, and no residual shows it. Of the images either each point's standard error
+//! is known, or every image's own values.
 
 use rand_distr::{Distribution, StandardNormal};
 
@@ -13,14 +14,15 @@ const ERROR: f64 = 0.025;
 /// What is asked of an interval, in the order of [`covered`].
 const NAMES: [&str; 5] = ["a", "α", "c", "band", "forecast"];
 
-/// Simulated grids of each law. Shares of 90 to 99 % pass. Of 500 grids, an interval that truly covers 95 % leaves more than
-/// 50 out with probability 2·10⁻⁶; one that covers 97 % leaves fewer than 5 out, 15 being expected, with probability 8·10⁻⁴
-/// (96 %: 1·10⁻⁵). Of 1,000 grids the last two are 6·10⁻⁶ and 2·10⁻⁹. Fits with a floor take nearly all of the time.
+/// Simulated grids of each law. Shares of 90 to 99 % pass. Of 500 grids, an interval that truly
+/// covers 95 % leaves more than 50 out with probability 2·10⁻⁶; one that covers 97 % leaves fewer
+/// than 5 out, 15 being expected, with probability 8·10⁻⁴ (96 %: 1·10⁻⁵). Of 1,000 grids the last
+/// two are 6·10⁻⁶ and 2·10⁻⁹. Fits with a floor take nearly all of the time.
 const PURE: u64 = 1000;
 const FLOOR: u64 = 500;
 
-/// Points whose values all are too high or too low by one factor of standard deviation [`ERROR`], which each of them says if
-/// `told`.
+/// Points whose values all are too high or too low by one factor of standard deviation [`ERROR`],
+/// which each of them says if `told`.
 fn on_one_set(law: (f64, f64, f64), run: f64, told: bool, draw: u64) -> Vec<Point> {
     let factor = (ERROR * normal("test images", draw)).exp();
     let error = if told { ERROR } else { 0.0 };
@@ -32,7 +34,7 @@ fn normal(of: &str, draw: u64) -> f64 {
     StandardNormal.sample(&mut Seed(2027).split(of).rng(draw))
 }
 
-/// Share of `trials` data sets whose intervals hold the truth; the forecast's truth is the N that one new run needs.
+/// Share of data sets whose intervals hold the truth; the forecast's is the N a new run needs.
 fn covered(law: (f64, f64, f64), variant: Variant, run: f64, told: bool, trials: u64) -> [f64; 5] {
     let fitted = |trial| fit(&on_one_set(law, run, told, trial), variant, Seed(trial)).unwrap();
     covered_by(law, run, trials, fitted)
@@ -95,8 +97,8 @@ fn the_error_in_common_widens_a_and_leaves_the_exponent() {
     assert!(fit(&[bad], Variant::Pure, Seed(0)).unwrap_err().to_string().contains("standard error"));
 }
 
-/// How images differ: standard deviations of log value, and how many there are. The defaults give a mean over them the error
-/// [`ERROR`].
+/// How images differ: standard deviations of log value, and how many there are. The defaults give a
+/// mean over them the error [`ERROR`].
 #[derive(Clone, Copy)]
 struct Differ {
     images: usize,
@@ -110,8 +112,8 @@ struct Differ {
 
 const ALIKE: Differ = Differ { images: 400, common: 0.47, exponent: 0.0, own: 0.0 };
 
-/// Points of a law and the values of their images, whose means over all images that there could be are the law's times the scatter of
-/// runs: exp(s z − s²/2) has mean 1.
+/// Points of a law and the values of their images, whose means over all images that there could be
+/// are the law's times the scatter of runs: exp(s z − s²/2) has mean 1.
 fn on_images(law: (f64, f64, f64), run: f64, how: Differ, draw: u64) -> (Vec<Point>, Vec<Vec<f64>>) {
     let rng = &mut Seed(2028).split("images").rng(draw);
     let mut normals = || -> Vec<f64> { (0..how.images).map(|_| StandardNormal.sample(rng)).collect() };
@@ -147,9 +149,10 @@ fn width(e: Estimate) -> f64 {
     e.interval.high - e.interval.low
 }
 
-/// Simulated grids of each law whose images' values are known: few, for time. For a longer look, raise them. With 500 and 300,
-/// shares lie between 0.954 and 0.980; above 0.95 where runs scatter less than the own part of their images, whose share in the
-/// mean squares is never taken off below 0.
+/// Simulated grids of each law whose images' values are known: few, for time. For a longer look,
+/// raise them. With 500 and 300, shares lie between 0.954 and 0.980; above 0.95 where runs scatter
+/// less than the own part of their images, whose share in the mean squares is never taken off below
+/// 0.
 const PURE_ON_IMAGES: u64 = 300;
 const FLOOR_ON_IMAGES: u64 = 150;
 

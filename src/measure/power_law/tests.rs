@@ -31,7 +31,7 @@ pub(super) fn synthetic(law: (f64, f64, f64), sizes: &[f64], seeds: u64, noise: 
     points
 }
 
-/// Share of `trials` data sets whose interval holds the truth, for a, α and c, and the mean width of α's interval.
+/// Shares of intervals with the truth, for a, α and c, and the mean width of α's interval.
 fn coverage(
     law: (f64, f64, f64),
     variant: Variant,

@@ -8,7 +8,7 @@ use super::{Point, PowerLaw, TestImages, Variant, fit_on};
 use crate::error::Result;
 use crate::units::Seed;
 
-/// The floor must lower AICc by this much to be kept: a likelihood ratio of e (Burnham & Anderson's rule of thumb).
+/// The floor must lower AICc by this much: a likelihood ratio of e (Burnham & Anderson's rule).
 const SUPPORT: f64 = 2.0;
 
 /// Chance of keeping a floor that is none.
@@ -21,8 +21,8 @@ const ROUNDING: f64 = 1e-20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// More than half of the value at the largest N is the asymptote of the fitted curve. Larger N, or longer training, may come
-    /// below it: nothing here says that they do not.
+    /// More than half of the value at the largest N is the asymptote of the fitted curve. Larger N,
+    /// or longer training, may come below it: nothing here says that they do not.
     FloorDominated,
     /// At least half of the value falls as a power of N: more data help.
     EpistemicDominated,
@@ -37,15 +37,16 @@ pub struct Comparison {
     pub pure: PowerLaw,
     /// a·N^(−α) + c; `None` below four different N.
     pub floor: Option<PowerLaw>,
-    /// AICc of the first (Hurvich & Tsai 1989; normal residuals of log values, their variance a parameter).
+    /// AICc of the first (Hurvich & Tsai 1989), the variance of log values a parameter.
     pub pure_aicc: Option<f64>,
     /// AICc of the second; `None` below six points.
     pub floor_aicc: Option<f64>,
-    /// Probability of an improvement like the floor's where there is none: F test of the squares it removes against
-    /// [`PowerLaw::error_mean_square`].
+    /// Probability of an improvement like the floor's where there is none: F test of the squares it
+    /// removes against [`PowerLaw::error_mean_square`].
     pub floor_p: Option<f64>,
-    /// The law to use: the floor is kept if it lowers AICc by 2 or more *and* `floor_p` is below 0.05. AICc takes all
-    /// runs for independent; the F test knows that runs at one N may share what the law misses there.
+    /// The law to use: the floor is kept if it lowers AICc by 2 or more *and* `floor_p` is below
+    /// 0.05. AICc takes all runs for independent; the F test knows that runs at one N may share
+    /// what the law misses there.
     pub preferred: Variant,
     /// The conclusion.
     pub verdict: Verdict,
@@ -63,8 +64,8 @@ impl Comparison {
     }
 }
 
-/// Fits both laws, on what is known of the points' test images, and says which one the points support. The choice itself is given
-/// these images.
+/// Fits both laws, on what is known of the points' test images, and says which one the points
+/// support. The choice itself is given these images.
 ///
 /// # Errors
 /// Those of [`fit_on`] without a floor.
@@ -92,7 +93,8 @@ pub fn compare(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Res
     Ok(comparison)
 }
 
-/// n ln(RSS/n) + 2k + 2k(k + 1)/(n − k − 1), k parameters with the variance; `None` where n ≤ k + 1.
+/// n ln(RSS/n) + 2k + 2k(k + 1)/(n − k − 1), k parameters with the variance; `None` where n ≤ k +
+/// 1.
 fn aicc(law: &PowerLaw) -> Option<f64> {
     let (n, k) = (law.n_points as f64, (law.variant.parameters() + 1) as f64);
     let mean_square = (law.residual_sum / n).max(ROUNDING);
@@ -228,7 +230,7 @@ mod tests {
         let resnet = of([0.160, 0.090, 0.058, 0.033, 0.026]);
         println!("{}\n{:?} R² {}", resnet.sentence, resnet.pure.alpha, resnet.pure.r_squared);
         assert_eq!(resnet.verdict, Verdict::EpistemicDominated);
-        // The slope of the five logarithms, computed outside; the 0.039 ± 0.007 of the text is ResNet-50's.
+        // The slope of the five logarithms; the text's 0.039 ± 0.007 is ResNet-50's.
         assert!((resnet.pure.alpha.value - 0.315_650).abs() < 1e-6, "{}", resnet.pure.alpha.value);
         let vit = of([0.131, 0.141, 0.099, 0.117, 0.117]);
         println!("{}", vit.sentence);

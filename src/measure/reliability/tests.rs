@@ -4,7 +4,7 @@ use super::*;
 use crate::measure::{Bootstrap, Measured};
 use crate::units::Seed;
 
-/// Two-class images whose classifier says `confidence` for class 0 where the truth is `exact`; labels drawn.
+/// Two-class images: the classifier says `confidence`, the truth is `exact`; labels drawn.
 fn binary(cases: impl Iterator<Item = (f64, f64)>, seed: u64) -> PerImage {
     let rng = &mut Seed(seed).rng(7);
     let mut images = PerImage::new(2).unwrap();
@@ -33,7 +33,8 @@ fn bins_are_closed_above() {
 
 #[test]
 fn a_hand_example() {
-    // Ten images at 0.9, of which 7 are right; five at 0.6, of which 4 are: (10·0.2 + 5·0.2)/15 = 0.2.
+    // Ten images at 0.9, of which 7 are right; five at 0.6, of which 4 are: (10·0.2 + 5·0.2)/15 =
+    // 0.2.
     let mut images = PerImage::new(2).unwrap();
     for i in 0..15 {
         let (q, hit) = if i < 10 { (0.9f64, i < 7) } else { (0.6, i < 14) };

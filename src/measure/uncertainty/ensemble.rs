@@ -1,15 +1,15 @@
 //! Scores of doubt from log-probabilities, one per image; entropies in nats, 0·log 0 = 0.
 //!
-//! The total of an ensemble, H(mean q_m), is its mean entropy plus its mutual information mean KL(q_m ‖ mean q)
-//! (Houlsby et al. 2011, BALD; Depeweg et al. 2018). The latter is summed as KL: as a difference of entropies a small
-//! one would be rounding.
+//! The total of an ensemble, H(mean q_m), is its mean entropy plus its mutual information mean
+//! KL(q_m ‖ mean q) (Houlsby et al. 2011, BALD; Depeweg et al. 2018). The latter is summed as KL:
+//! as a difference of entropies a small one would be rounding.
 
 use rayon::prelude::*;
 
 use super::Score;
 use crate::error::{Error, Result};
-use crate::measure::images::log_q_sum;
-use crate::measure::softmax::log_sum_exp;
+use crate::measure::images::{log_q_sum, named};
+use crate::measure::softmax::{argmax, log_sum_exp};
 
 /// Scores [n] of one classifier.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub struct SingleScores {
 }
 
 impl SingleScores {
-    /// Of `log_q` [n, K] (see [`crate::measure::log_softmax`]); rows that add up to 1 within 1e-3 are normalised.
+    /// Of `log_q` [n, K] ([`crate::measure::log_softmax`]), normalised if off by up to 1e-3.
     ///
     /// # Errors
     /// When the shape does not fit, or a row is no distribution: the image is named.
@@ -57,11 +57,11 @@ pub struct EnsembleScores {
 }
 
 impl EnsembleScores {
-    /// Of the log-probabilities [n, K] of every member; rows that add up to 1 within 1e-3 are normalised.
+    /// Of the log-probabilities [n, K] of every member, normalised if off by up to 1e-3.
     ///
     /// # Errors
-    /// When there are fewer than two members (one has nothing to disagree with), shapes differ, or a row is no
-    /// distribution: the image is named.
+    /// When there are fewer than two members (one has nothing to disagree with), shapes differ, or
+    /// a row is no distribution: the image is named.
     pub fn new(members: &[&[f64]], classes: usize) -> Result<Self> {
         if members.len() < 2 {
             return Err(Error::input(format!("an ensemble needs at least two members, not {}", members.len())));
@@ -112,10 +112,7 @@ fn rows(members: &[&[f64]], classes: usize) -> Result<Vec<Row>> {
         let of = |m: &&[f64]| normalised(&m[image * classes..][..classes]);
         members.iter().map(of).collect::<Result<Vec<_>, String>>().map(|q| row(&q, classes))
     };
-    let rows: Vec<Result<Row, String>> = (0..length / classes).into_par_iter().map(figures).collect();
-    let named =
-        |(i, row): (usize, Result<Row, String>)| row.map_err(|cause| Error::Numeric(format!("image {i}: {cause}")));
-    rows.into_iter().enumerate().map(named).collect()
+    named(0, (0..length / classes).into_par_iter().map(figures).collect())
 }
 
 fn normalised(log_q: &[f64]) -> Result<Vec<f64>, String> {
@@ -135,7 +132,7 @@ fn row(members: &[Vec<f64>], classes: usize) -> Row {
     let (mut entropy, mut information) = (0.0, 0.0);
     let mut votes = vec![0usize; classes];
     for log_q in members {
-        votes[largest(log_q)] += 1;
+        votes[argmax(log_q)] += 1;
         for (&l, &mean) in log_q.iter().zip(&log_mean).filter(|(l, _)| **l > f64::NEG_INFINITY) {
             entropy -= l.exp() * l;
             information += l.exp() * (l - mean);
@@ -146,14 +143,9 @@ fn row(members: &[Vec<f64>], classes: usize) -> Row {
         expected_entropy: entropy / count,
         mutual_information: information / count,
         variation_ratio: 1.0 - most as f64 / count,
-        one_minus_confidence: -log_mean[largest(&log_mean)].exp_m1(),
+        one_minus_confidence: -log_mean[argmax(&log_mean)].exp_m1(),
         log_mean,
     }
-}
-
-/// Where the largest value is, the first of equals: the decision.
-fn largest(values: &[f64]) -> usize {
-    (0..values.len()).fold(0, |best, y| if values[y] > values[best] { y } else { best })
 }
 
 #[cfg(test)]
@@ -192,7 +184,8 @@ mod tests {
         assert!(scores.predictive_entropy[0].abs() < 1e-15 && scores.mutual_information[0].abs() < 1e-15);
         assert!(scores.log_mean[0].abs() < 1e-15);
         assert_eq!(scores.log_mean[1..], certain[1..]);
-        // q = ½ ± ε: the information is 2ε² to leading order, far below what a difference of entropies resolves.
+        // q = ½ ± ε: the information is 2ε² to leading order, too small for a difference of
+        // entropies.
         let epsilon = 1e-7f64;
         let lean = |e: f64| logs(&[0.5 + e, 0.5 - e]);
         let scores = EnsembleScores::new(&[&lean(epsilon), &lean(-epsilon)], 2).unwrap();

@@ -1,8 +1,8 @@
-//! Rank statistics of images drawn so many times each. Orders are found once; a replicate of the bootstrap costs O(n),
-//! and O(n log n) for Kendall.
+//! Rank statistics of images drawn so many times each. Orders are found once; a replicate of the
+//! bootstrap costs O(n), and O(n log n) for Kendall.
 //!
-//! Images drawn twice tie with themselves; statistics of counts are those of the list in which every image appears as
-//! often as it was drawn.
+//! Images drawn twice tie with themselves; statistics of counts are those of the list in which
+//! every image appears as often as it was drawn.
 
 /// The order of some values.
 #[derive(Debug)]
@@ -36,7 +36,8 @@ impl Ranks {
         sizes
     }
 
-    /// Twice the rank of each group, ties at their mean, less n + 1: whole numbers that add up to 0.
+    /// Twice the rank of each group, ties at their mean, less n + 1: whole numbers that add up to
+    /// 0.
     fn centred(&self, counts: &[u16]) -> Vec<i64> {
         let sizes = self.sizes(counts);
         let n: i64 = sizes.iter().sum();
@@ -49,8 +50,8 @@ impl Ranks {
         sizes.iter().map(rank).collect()
     }
 
-    /// The chance that a drawn `positive` image has a higher value than another, ½ for ties (Mann & Whitney 1947); NaN
-    /// without images on either side.
+    /// The chance that a drawn `positive` image has a higher value than another, ½ for ties (Mann &
+    /// Whitney 1947); NaN without images on either side.
     pub fn auroc(&self, positive: &[bool], counts: &[u16]) -> f64 {
         let mut sizes = vec![[0i64; 2]; self.groups];
         for ((&group, &positive), &count) in self.group.iter().zip(positive).zip(counts) {
@@ -96,7 +97,8 @@ impl<'a> Pair<'a> {
         xy / (xx * yy).sqrt()
     }
 
-    /// Kendall's τ_b by Knight's count of exchanges (Knight 1966), in whole numbers; NaN where one side is constant.
+    /// Kendall's τ_b by Knight's exchanges (Knight 1966), in whole numbers; NaN for a constant
+    /// side.
     pub fn kendall(&self, counts: &[u16]) -> f64 {
         let pairs = |size: i64| size * (size - 1) / 2;
         let tied = |sizes: Vec<i64>| sizes.into_iter().map(pairs).sum::<i64>();

@@ -84,7 +84,7 @@ fn ranks_of_drawn_images_are_those_of_the_drawn_list() {
 
 #[test]
 fn correlated_normals_have_their_known_rank_correlations() {
-    // ρ_S = 6/π asin(r/2), τ = 2/π asin(r) (Kruskal 1958): within their own intervals widened to three standard errors.
+    // ρ_S = 6/π asin(r/2), τ = 2/π asin(r) (Kruskal 1958): within three standard errors.
     let (n, r) = (4000, 0.6f64);
     let (x, noise) = (normals(3, n), normals(4, n));
     let y: Vec<f64> = x.iter().zip(noise).map(|(x, e)| r * x + (1.0 - r * r).sqrt() * e).collect();

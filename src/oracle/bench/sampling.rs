@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::matmul_gflops;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::BlockInversion;
@@ -22,7 +22,8 @@ pub struct Sampling {
     pub device: String,
     /// Images sampled together.
     pub images: usize,
-    /// Every token by a masked pass over it and all that follow: T − 1 passes a block. Milliseconds of one run.
+    /// Every token by a masked pass over it and all that follow: T − 1 passes a block. Milliseconds
+    /// of one run.
     pub sequential_ms: f64,
     /// Token by token with cached keys and values.
     pub cached_ms: f64,
@@ -50,7 +51,7 @@ pub struct Sampling {
 /// When the world's map does not depend on the class, the device fails, or the caller stops.
 pub fn run(
     oracle: &Oracle,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     images: usize,
     runs: usize,
     events: &mut dyn Events<Progress>,

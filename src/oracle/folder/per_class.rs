@@ -1,4 +1,5 @@
-//! Worlds of one flow per class (BLC §2.1 trains "separate flows per class"): a folder with `flows.json` and K checkpoints.
+//! Worlds of one flow per class (BLC §2.1 trains "separate flows per class"): a folder with
+//! `flows.json` and K checkpoints.
 //!
 //! ```json
 //! { "name": "afhq", "classes": [ { "name": "cat", "file": "cat_model_8_768_8_8_0.07.pth" }, … ] }
@@ -48,7 +49,8 @@ pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleI
     let mut hashes = String::new();
     for (k, class) in flows.classes.iter().enumerate() {
         check_words(&class.file).map_err(|cause| Error::file(&path, cause))?;
-        // A class lies in the folder or below it: who gives the folder away gives no other file away with it.
+        // A class lies in the folder or below it: who gives the folder away gives no other file
+        // away with it.
         if Path::new(&class.file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(Error::file(&path, format!("class {k} lies in {:?}, outside this folder", class.file)));
         }

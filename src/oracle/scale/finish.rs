@@ -9,7 +9,8 @@ use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
 use crate::data::{
-    Column, Stored, in_turn, read_json, sha256_of_file, sweep_all_parts, sweep_parts, write_json, write_table,
+    Column, Stored, read_json, sha256_of_file, sweep_all_temp_files, sweep_temp_files, wait_for_lock, write_json,
+    write_table,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -46,11 +47,11 @@ pub struct Report {
     pub arrays: Vec<String>,
     /// What the posteriors are exact for.
     pub exact_for: String,
-    /// Difference of the first images' posteriors from 64-bit arithmetic; absent where they were computed in 64 bits or
-    /// nobody wanted to know.
+    /// Difference of the first images' posteriors from 64-bit arithmetic; absent where they were
+    /// computed in 64 bits or no comparison was asked for.
     pub precision: Option<PrecisionReport>,
-    /// What computed the shards: device and instruction set, on different ones of which the last bits may differ. Old jobs name
-    /// the device alone.
+    /// What computed the shards: device and instruction set, on different ones of which the last
+    /// bits may differ. Old jobs name the device alone.
     pub devices: Vec<String>,
     /// Mean entropy of the posteriors, nats.
     pub mean_aleatoric_nats: f64,
@@ -74,7 +75,7 @@ pub fn finished(folder: &Path, job: &Job) -> Result<Option<Report>> {
     }
 }
 
-/// Writes the result if no shard misses anything; otherwise tells which do.
+/// Writes the result if no shard is incomplete; otherwise returns which are.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -99,15 +100,16 @@ pub fn finish(
     if !waiting_for.is_empty() {
         return Ok(Outcome { report: None, waiting_for });
     }
-    let held = in_turn(&folder.join(LOCK))?;
+    let held = wait_for_lock(&folder.join(LOCK))?;
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
-            // What killed writers left behind: where there are no locks, another may be writing the same result.
+            // What killed writers left behind: where there are no locks, another may be writing the
+            // same result.
             if held.is_some() {
-                sweep_all_parts(folder)
+                sweep_all_temp_files(folder)
             } else {
-                sweep_parts(folder)
+                sweep_temp_files(folder)
             };
             write(computer, images, spec, job, (folder, &logs), events)?
         }

@@ -16,13 +16,13 @@ use crate::oracle::world::World;
 /// Images read at a time where all of them are read.
 const BLOCK: usize = 256;
 
-/// Images of a job: world-space x streamed from an npz archive, or 8-bit pixels held as they are (a byte a value) and
-/// mapped in when they are asked for, each with its own noise whatever the range.
+/// Images of a job: world-space x streamed from an npz archive, or 8-bit pixels held as they are (a
+/// byte a value) and mapped in when they are asked for, each with its own noise whatever the range.
 #[derive(Debug)]
 pub struct Images {
     name: String,
     source: Source,
-    /// What they are, once somebody asked: reading them all takes long.
+    /// Their identity, computed on demand: reading them all takes long.
     record: OnceLock<InputRecord>,
 }
 
@@ -33,7 +33,8 @@ enum Source {
 }
 
 impl Images {
-    /// Opens files or a folder as images of `world`; pixels are dequantised with `how`, of several draws the first.
+    /// Opens files or a folder as images of `world`; pixels are dequantised with `how`, of several
+    /// draws the first.
     ///
     /// # Errors
     /// Names the file and the cause, or the shapes that do not fit.

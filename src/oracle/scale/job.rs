@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Kind, another, fields, nothing_else_in, read_json, settle, sha256};
+use crate::data::{FolderKind, check_folder_kind, claim_ticket, fields, read_json, sha256, ticket_conflict};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
@@ -65,10 +65,10 @@ impl Job {
     /// The job in its folder: made with it where there is none.
     ///
     /// # Errors
-    /// When the folder holds another job (says what differs) or something else, is the one that the images are read from, or the
-    /// system refuses.
+    /// When the folder holds another job (says what differs) or something else, is the one that the
+    /// images are read from, or the system refuses.
     pub fn settle(&self, folder: &Path) -> Result<()> {
-        nothing_else_in(folder, Some(Kind::Posteriors))?;
+        check_folder_kind(folder, Some(FolderKind::Posteriors))?;
         if !folder.join(JOB).exists() && self.is_read_from(folder) {
             return Err(Error::file(
                 folder,
@@ -77,7 +77,7 @@ impl Job {
         }
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
         let path = folder.join(JOB);
-        settle(&path, self, |found| another(&path, "job", (found, self), &NAMES))
+        claim_ticket(&path, self, |found| ticket_conflict(&path, "job", (found, self), &NAMES))
     }
 
     /// Whether the images lie in this very folder, by whatever name it is called.

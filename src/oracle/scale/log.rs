@@ -1,4 +1,5 @@
-//! What one shard has computed: an append-only file of blocks, each synced before the next is begun.
+//! What one shard has computed: an append-only file of blocks, each synced before the next is
+//! begun.
 //!
 //! ```text
 //! file   = magic, job id (64 hexadecimal digits), entry*
@@ -7,11 +8,12 @@
 //! block  = Σ_d (z_d − μ_d)²/σ_d² [images, classes] and log |det| − ½ Σ log(2πσ_d²) [images, M], f64
 //! ```
 //!
-//! All numbers are little-endian. M is 1 where all classes share one map. A file whose end does not add up (a killed
-//! process, a full disk) is read up to its last whole entry.
+//! All numbers are little-endian. M is 1 where all classes share one map. A file whose end does not
+//! add up (a killed process, a full disk) is read up to its last whole entry.
 //!
-//! No [`Store`](crate::data::Store) with a file a piece: a block is what a device computes within seconds, so that 1.3 million images would
-//! be hundreds of thousands of files, and which images and classes are a block changes from start to start.
+//! No [`Store`](crate::data::Store) with a file a piece: a block is what a device computes within
+//! seconds, so that 1.3 million images would be hundreds of thousands of files, and which images
+//! and classes are a block changes from start to start.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -20,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::data::{alone, open_regular};
+use crate::data::{lock_file, open_regular};
 use crate::error::{Error, Result};
 use crate::flow::Scores;
 use crate::units::ClassId;
@@ -73,8 +75,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// Opens the file to go on with it, alone: a second process is refused until this one ends. Returns how many bytes of a
-    /// torn end were dropped.
+    /// Opens the file to go on with it, alone: a second process is refused until this one ends.
+    /// Returns how many bytes of a torn end were dropped.
     ///
     /// # Errors
     /// Names the file and the cause.
@@ -82,7 +84,7 @@ impl Log {
         let io = |e| Error::io(path, e);
         let create = |path: &Path| OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let busy = "another process is working on this shard: wait for it, or stop it";
-        let lock = alone(&path.with_extension("lock"), busy)?;
+        let lock = lock_file(&path.with_extension("lock"), busy)?;
         let file = create(path).map_err(io)?;
         let length = file.metadata().map_err(io)?.len();
         let mut log = Self { _lock: Some(lock), ..Self::of(path, file, frame) };
@@ -243,8 +245,8 @@ impl Log {
         self.write([DEVICE, device.len() as u64, 0, 0, 0, 0, 0], device.as_bytes()).map(drop)
     }
 
-    /// Appends the statistics of whole passes of images, `first` being the first of them, under `classes`; durable when this
-    /// returns.
+    /// Appends the statistics of whole passes of images, `first` being the first of them, under
+    /// `classes`; durable when this returns.
     ///
     /// # Errors
     /// The system's; then the file ends where it did.
@@ -273,7 +275,8 @@ impl Log {
         Ok(at)
     }
 
-    /// Copies what is known of `images` into `sheet`, whose rows are images from `first` on under every class.
+    /// Copies what is known of `images` into `sheet`, whose rows are images from `first` on under
+    /// every class.
     ///
     /// # Errors
     /// The system's.
@@ -308,7 +311,8 @@ impl Log {
     }
 }
 
-/// Statistics of `images` images of which nothing is known yet: the distance to every class is infinite.
+/// Statistics of `images` images of which nothing is known yet: the distance to every class is
+/// infinite.
 pub fn blank(images: usize, classes: usize, maps: usize, dims: usize) -> Scores {
     Scores {
         classes,
@@ -333,7 +337,8 @@ pub fn put(sheet: &mut Scores, row: usize, classes: &Range<ClassId>, quad: &[f64
     place(&mut sheet.log_det, maps, row, column, constant, width);
 }
 
-/// Copies rows of `width` numbers into a matrix of `columns` columns, from row `row` and column `column` on.
+/// Copies rows of `width` numbers into a matrix of `columns` columns, from row `row` and column
+/// `column` on.
 fn place(matrix: &mut [f64], columns: usize, row: usize, column: usize, values: &[f64], width: usize) {
     for (i, values) in values.chunks(width.max(1)).enumerate() {
         let at = (row + i) * columns + column;

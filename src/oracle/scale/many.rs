@@ -7,36 +7,39 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::{Computer, Images, Job, Outcome, Running, ScaleEvent, ScaleSpec, run};
-use crate::device::{Chosen, Hand, spread};
+use crate::device::{OpenDevice, WorkQueue, run_on_all};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
-/// Shards for each device of a new job: so many that a slow device does not hold up the others for long.
+/// Shards for each device of a new job: so many that a slow device does not hold up the others for
+/// long.
 const SHARDS_EACH: usize = 4;
 
 /// Lets a device compute: opens the oracle and the images for it and calls back with both.
-pub type OnDevice<'a> = dyn Fn(&Chosen, &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>) -> Result<()> + Sync + 'a;
+pub type OnDevice<'a> =
+    dyn Fn(&OpenDevice, &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>) -> Result<()> + Sync + 'a;
 
 /// Shards of a job in a folder: as many as it has, several for each device where it is new.
 pub fn shards_for(folder: &Path, devices: usize) -> usize {
     Job::read(folder).map_or(SHARDS_EACH * devices.max(1), |job| job.shards)
 }
 
-/// [`run`] for all shards of `spec`, on several devices. The numbers are those of the devices that computed them, which the report
-/// names; on devices of one kind they are those of one device.
+/// [`run`] for all shards of `spec`, on several devices. The numbers are those of the devices that
+/// computed them, which the report names; on devices of one kind they are those of one device.
 ///
 /// # Errors
 /// As [`run`]; [`Error::DeviceLost`] where no device is left.
 pub fn run_on(
-    devices: Vec<Chosen>,
+    devices: Vec<OpenDevice>,
     on: &OnDevice<'_>,
     spec: &ScaleSpec,
     folder: &Path,
     events: &mut dyn Events<ScaleEvent>,
 ) -> Result<Outcome> {
     let finished = Mutex::new(None);
-    let work = |chosen: &Chosen, hand: &Hand<'_, usize>, events: &mut dyn Events<Word>| {
-        // Taken before the device is warm: what is quick at once does not leave the others without any.
+    let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<Word>| {
+        // Taken before the device is warm: what is quick at once does not leave the others without
+        // any.
         let mut next = hand.take();
         if next.is_none() {
             return Ok(());
@@ -57,7 +60,7 @@ pub fn run_on(
     };
     let mut together =
         Together { events, shards: BTreeMap::new(), found: 0, estimated: false, started: Instant::now() };
-    spread(devices, (0..spec.shards).collect(), work, &mut together)?;
+    run_on_all(devices, (0..spec.shards).collect(), work, &mut together)?;
     let outcome = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.ok_or_else(|| Error::file(folder, "no shard wrote the result; start again: what was computed is kept"))
 }

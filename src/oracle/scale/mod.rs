@@ -1,10 +1,12 @@
-//! Posteriors at scale: N images under K classes (BLC App. F), in passes of a fixed number of images, stored as they come.
+//! Posteriors at scale: N images under K classes (BLC App. F), in passes of a fixed number of
+//! images, stored as they come.
 //!
-//! The unit of work is one pass: [`Flow::images_per_pass`](crate::flow::Flow::images_per_pass) images that begin at a
-//! multiple of that number (the last pass is filled up with copies), under one class where the map depends on it. What a
-//! device's kernels make of an image may depend on the images beside it, so nothing else may decide which those are: class
-//! batches, image batches, shards, their order and a kill only decide when a pass is computed and when it is written.
-//! Same images, oracle, settings and device: same bits.
+//! The unit of work is one pass: [`Flow::images_per_pass`](crate::flow::Flow::images_per_pass)
+//! images that begin at a multiple of that number (the last pass is filled up with copies), under
+//! one class where the map depends on it. A device's result for an image may depend on the other
+//! images of its pass, so nothing else may decide which those are: class batches, image batches,
+//! shards, their order and a kill only decide when a pass is computed and when it is written. Same
+//! images, oracle, settings and device: same bits.
 //!
 //! ```text
 //! DIR/job.json                what is computed, written first
@@ -53,7 +55,8 @@ pub struct ScaleSpec {
     pub shards: usize,
     /// Classes computed before they are written; sized to the device where not given, at most 50.
     pub class_batch: Option<usize>,
-    /// Images computed before they are written, rounded up to whole passes; sized to the device where not given.
+    /// Images computed before they are written, rounded up to whole passes; sized to the device
+    /// where not given.
     pub image_batch: Option<usize>,
     /// Whether the first images are computed again in 64 bits.
     pub compare: bool,
@@ -102,10 +105,11 @@ pub struct Running {
     pub images: Range<usize>,
     /// Classes evaluated so far, of K.
     pub classes: Progress,
-    /// For each image the most probable class so far and its share among those evaluated. The share is an upper bound of
-    /// its posterior, which classes to come can only lower.
+    /// For each image the most probable class so far and its share among those evaluated. The share
+    /// is an upper bound of its posterior, which classes to come can only lower.
     pub leaders: Vec<(ClassId, f64)>,
-    /// Prior mass of the classes to come: the probability, before looking, that the source is one of them.
+    /// Prior mass of the classes to come: the probability, before looking, that the source is one
+    /// of them.
     pub prior_left: f64,
     /// Pairs of an image and a class of this shard on the disk, and all of them.
     pub pairs: Progress,
@@ -122,12 +126,12 @@ pub struct Outcome {
     pub waiting_for: Vec<usize>,
 }
 
-/// Computes what is missing of one shard, and the result once no shard misses anything. A stop or a kill leaves a folder
-/// to go on with.
+/// Computes what is missing of one shard, and the result once no shard misses anything. A stop or a
+/// kill leaves a folder to go on with.
 ///
 /// # Errors
-/// When the folder holds another job or is being worked on, an image has no density in this world (its number in the
-/// whole is given), the device or the disk fails, or the caller stops.
+/// When the folder holds another job or is being worked on, an image has no density in this world
+/// (its number in the whole is given), the device or the disk fails, or the caller stops.
 pub fn run(
     computer: &Computer<'_>,
     images: &Images,

@@ -9,7 +9,8 @@ use crate::error::Result;
 
 /// Classes evaluated together (BLC App. F), unless told otherwise.
 const CLASS_BATCH: usize = 50;
-/// What is computed between two writes should take about this long: lost at most when a process is killed.
+/// What is computed between two writes should take about this long: lost at most when a process is
+/// killed.
 const WRITE_SECS: f64 = 10.0;
 /// A first pass also compiles kernels; where it took no longer than this, a second one is timed.
 const LONG_SECS: f64 = 60.0;
@@ -54,13 +55,15 @@ pub fn time(device: &str, images: usize, mut pass: impl FnMut() -> Result<()>) -
 }
 
 impl Estimate {
-    /// Of `passes` passes, each taking `pass_secs`, of a world of `classes` classes and images of `dims` dimensions.
+    /// Of `passes` passes, each taking `pass_secs`, of a world of `classes` classes and images of
+    /// `dims` dimensions.
     pub fn new(
         spec: &ScaleSpec,
         [passes, images_per_pass, classes_per_pass, classes, dims]: [usize; 5],
         (pass_secs, basis): (f64, String),
     ) -> Self {
-        // As many passes as fit between two writes: first classes of the same images, then further images.
+        // As many passes as fit between two writes: first classes of the same images, then further
+        // images.
         let fitting = (WRITE_SECS / pass_secs.max(1e-9)).clamp(1.0, 1e9) as usize;
         let class_batch = if classes_per_pass == 1 {
             spec.class_batch.unwrap_or(CLASS_BATCH.min(fitting)).min(classes)

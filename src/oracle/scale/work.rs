@@ -83,7 +83,8 @@ fn estimate(computer: &Computer<'_>, images: &Images, spec: &ScaleSpec, log: &Lo
     Ok(Estimate::new(spec, [missing.div_ceil(each), n, each, classes, dims], measured))
 }
 
-/// One pass of images from `first` on: always of the same number, the last of them repeated where there are fewer.
+/// One pass of images from `first` on: always of the same number, the last of them repeated where
+/// there are fewer.
 fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId>) -> Result<Scores> {
     let flow = computer.world.flow();
     let dims = flow.shape().dims();
@@ -92,7 +93,8 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
     while whole.len() < full {
         whole.to_mut().extend_from_slice(&x[x.len() - dims..]);
     }
-    // How many classes pass an engine together may decide what its kernels make of each: one, always.
+    // How many classes pass an engine together may decide what its kernels make of each: one,
+    // always.
     let each = if flow.passes_by_class() { 1 } else { classes.len() };
     let mut all: Option<Scores> = None;
     for class in classes.clone().step_by(each.max(1)) {
@@ -109,7 +111,8 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
 }
 
 impl Work<'_> {
-    /// Some passes under the classes they lack, class batch after class batch, each written before the next.
+    /// Some passes under the classes they lack, class batch after class batch, each written before
+    /// the next.
     fn batch(
         &mut self,
         log: &mut Log,

@@ -94,7 +94,8 @@ fn turned(image: &[u8], side: usize) -> Vec<u8> {
     image.chunks(side * side).flat_map(channel).collect()
 }
 
-/// Images `chosen`, dequantised and mapped to the space in which a Glow's couplings work, and the mean log-determinant of that map.
+/// Images `chosen`, dequantised and mapped to the space in which a Glow's couplings work, and the
+/// mean log-determinant of that map.
 pub fn behind_the_front<'a>(
     pixels: Preprocessing,
     dims: usize,

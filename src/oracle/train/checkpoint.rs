@@ -1,5 +1,6 @@
-//! State of a training run on disk: one folder per checkpoint, written beside and renamed into place, so that a kill at
-//! any moment leaves the last complete one. No [`Store`](crate::data::Store): the files of a checkpoint are of use only together, and only
+//! State of a training run on disk: one folder per checkpoint, written under another name and
+//! renamed into place, so that a kill at any moment leaves the last complete one. No
+//! [`Store`](crate::data::Store): the files of a checkpoint are of use only together, and only
 //! those of the last one.
 
 use std::path::{Path, PathBuf};
@@ -34,7 +35,8 @@ pub struct State {
     /// What the learning rate is multiplied by: halved whenever training diverged.
     #[serde(default = "one")]
     pub rate_scale: f64,
-    /// SHA-256 of the training images and their labels; empty in checkpoints of versions that did not write it down.
+    /// SHA-256 of the training images and their labels; empty in checkpoints of versions that did
+    /// not write it down.
     #[serde(default)]
     pub images_sha256: String,
 }

@@ -5,27 +5,29 @@ use std::path::Path;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Input, Split, listed, open_dataset_within, open_test_within, places, sha256};
+use crate::data::{Dataset, Input, Split, listed, open_dataset, open_test, places, sha256};
 use crate::error::{Error, Result};
 
-/// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever part is asked for.
+/// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever
+/// part is asked for.
 ///
 /// # Errors
 /// When it cannot be read, or lacks a class that is asked for.
 pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
-    let all = fitted(spec, &spec.classes, open_dataset_within(&spec.path, split, spec.resize)?)?;
+    let all = fitted(spec, &spec.classes, open_dataset(&spec.path, split, spec.resize)?)?;
     match spec.limit.filter(|limit| split == Split::Train && *limit < all.len()) {
         Some(limit) => first(&all, limit),
         None => Ok(all),
     }
 }
 
-/// The test part of the corpus a spec describes, with those of the wanted classes that it has; `None` where there is no such part.
+/// The test part of the corpus a spec describes, with those of the wanted classes that it has;
+/// `None` where there is no such part.
 ///
 /// # Errors
 /// When it cannot be read, or has none of the classes that are asked for.
 pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
-    match open_test_within(&spec.path, spec.resize)? {
+    match open_test(&spec.path, spec.resize)? {
         Some(Input::Pixels(all)) => {
             let there: Vec<String> = spec.classes.iter().filter(|c| all.class_names.contains(c)).cloned().collect();
             fitted(spec, if there.is_empty() { &spec.classes } else { &there }, all).map(Some)
@@ -37,11 +39,12 @@ pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
     }
 }
 
-/// The test part of the corpus a spec describes as images of the flow that is trained on `train`: of the same shape, with the same
-/// classes, found by their names. Not all of them need occur.
+/// The test part of the corpus a spec describes as images of the flow that is trained on `train`:
+/// of the same shape, with the same classes, found by their names. Not all of them need occur.
 ///
 /// # Errors
-/// Names the corpus and what keeps its test part from being tested on: as [`test_corpus`], another shape, no labels, another class.
+/// Names the corpus and what keeps its test part from being tested on: as [`test_corpus`], another
+/// shape, no labels, another class.
 pub fn test_like(spec: &DataSpec, train: &Dataset) -> Result<Option<Dataset>> {
     let bad = |cause: String| {
         Error::file(&spec.path, format!("{cause}; mend its test part, or give the training part alone as data.path"))
@@ -72,7 +75,8 @@ fn fitted(spec: &DataSpec, classes: &[String], all: Dataset) -> Result<Dataset> 
     all.pad_to(spec.pad_to)
 }
 
-/// The first so many images; where they come class by class (as folders do), evenly from all of them.
+/// The first so many images; where they come class by class (as folders do), evenly from all of
+/// them.
 fn first(all: &Dataset, limit: usize) -> Result<Dataset> {
     match by_class(all) {
         true => all.subset((0..limit).map(|i| i * all.len() / limit)),
@@ -85,8 +89,8 @@ fn by_class(all: &Dataset) -> bool {
     all.labels.as_ref().is_some_and(|labels| labels.is_sorted())
 }
 
-/// Images to train on, and those the best epoch is chosen by: the last ones of the corpus, or where it comes class by class (as
-/// folders do) the last ones of a random order.
+/// Images to train on, and those the best epoch is chosen by: the last ones of the corpus, or where
+/// it comes class by class (as folders do) the last ones of a random order.
 ///
 /// # Errors
 /// When holding out leaves nothing.
@@ -102,7 +106,8 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     Ok((all.subset(order[..kept].iter().copied())?, all.subset(order[kept..].iter().copied())?))
 }
 
-/// The images that a run of this spec trains on where the corpus lies in `path`, and the SHA-256 by which an oracle's record knows them.
+/// The images that a run of this spec trains on where the corpus lies in `path`, and the SHA-256 by
+/// which an oracle's record knows them.
 ///
 /// # Errors
 /// When the corpus cannot be read, or lacks what the spec asks for.
@@ -113,12 +118,12 @@ pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String
     Ok((train, hash))
 }
 
-/// Of the training part as padded, held-out images included.
+/// SHA-256 of the training part as padded, held-out images included.
 pub fn pixels_sha256(train: &Dataset, held_out: &Dataset) -> String {
     sha256(&[&train.pixels[..], &held_out.pixels].concat())
 }
 
-/// Of pixels, by their own hash, and labels: what a run may not change its mind about while it goes on.
+/// SHA-256 of pixels (by their hash) and labels: a run resumes only with the same.
 pub fn images_sha256(pixels_sha256: &str, train: &Dataset, held_out: &Dataset) -> String {
     let labels = [train, held_out].into_iter().flat_map(|part| part.labels.iter().flatten());
     let labels = labels.flat_map(|&label| (label as u64).to_le_bytes());

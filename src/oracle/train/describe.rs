@@ -8,7 +8,8 @@ use crate::error::{Error, Result, in_line};
 use crate::flow::weights::Storage;
 use crate::oracle::info::{DESCRIPTION, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing};
 
-/// What there is to know about a trained flow whose weights are stored in that format; their hash is still to be filled in.
+/// What there is to know about a trained flow whose weights are stored in that format; their hash
+/// is still to be filled in.
 pub(crate) fn describe(
     spec: &TrainSpec,
     trained: &Trained,

@@ -3,8 +3,8 @@
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
-/// Σ_d (z_d − μ_kd)²/σ_d² of points `z` [N, D] for every class at once, as ‖z/σ‖² − 2⟨z/σ², μ⟩ + ‖μ/σ‖², [N, K]. `means` are
-/// [K, D], `var` [1, D].
+/// Σ_d (z_d − μ_kd)²/σ_d² of points `z` [N, D] for every class at once, as ‖z/σ‖² − 2⟨z/σ², μ⟩ +
+/// ‖μ/σ‖², [N, K]. `means` are [K, D], `var` [1, D].
 pub fn distances(z: &Tensor<2>, means: &Tensor<2>, var: &Tensor<2>) -> Tensor<2> {
     let [classes, _] = means.dims();
     let (scaled, scaled_means) = (z.clone() / var.clone(), means.clone() / var.clone());

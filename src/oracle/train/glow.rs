@@ -87,8 +87,8 @@ impl Learner for GlowLearner {
         self.trainee.module.num_params()
     }
 
-    /// The batch is cut into `shards` pieces that run side by side, one batch part after the other; gradients are added in
-    /// a fixed order.
+    /// The batch is cut into `shards` pieces that run side by side, one batch part after the other;
+    /// gradients are added in a fixed order.
     fn step(&mut self, draw: &Draw<'_>, rate: f64, decay: f64) -> Result<StepLoss> {
         let (spec, config) = (&self.spec, &self.config);
         let dims = config.shape.dims();
@@ -110,14 +110,8 @@ impl Learner for GlowLearner {
             Ok((sums.measured, sums.grads, norm))
         })?;
         let [nll, cross_entropy] = [measured[0], measured[1]];
-        let mut report = StepLoss {
-            nll: pixels.nll_of_pixels(Nats(mean_log_det - nll), dims).0,
-            cross_entropy: Some(cross_entropy),
-            grad_norm: f64::NAN,
-        };
-        if report.nll.is_finite() && cross_entropy.is_finite() {
-            report.grad_norm = grad_norm;
-        }
+        let nll = pixels.nll_of_pixels(Nats(mean_log_det - nll), dims).0;
+        let report = StepLoss::new(nll, Some(cross_entropy), grad_norm);
         if report.grad_norm.is_finite() {
             self.trainee.step(grads, rate, decay);
         }
@@ -137,7 +131,8 @@ impl Learner for GlowLearner {
     }
 }
 
-/// Share of the batch's NLL and classification loss that a piece of it has, and the gradient of the loss per dimension.
+/// Share of the batch's NLL and classification loss that a piece of it has, and the gradient of the
+/// loss per dimension.
 fn piece_gradients(
     spec: &TrainSpec,
     config: &GlowConfig,

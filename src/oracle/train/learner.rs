@@ -18,8 +18,9 @@ pub trait Learner {
     /// Trained numbers.
     fn parameters(&self) -> usize;
 
-    /// Moves the weights by one step at a learning rate, and their average with a decay. A loss or gradient that is not finite
-    /// leaves everything as it was: the caller sees it in `grad_norm` and decides.
+    /// Moves the weights by one step at a learning rate, and their average with a decay. A loss or
+    /// gradient that is not finite leaves everything as it was: the caller sees it in `grad_norm`
+    /// and decides.
     ///
     /// # Errors
     /// When the device fails or the parameters became unusable.

@@ -21,7 +21,7 @@ use burn::tensor::Device;
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
-use crate::data::{Dataset, ImageShape, Split, alone, settle_text};
+use crate::data::{Dataset, ImageShape, Split, claim_text, lock_file};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
@@ -30,7 +30,7 @@ use crate::flow::{Architecture, Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::units::Tau;
 
-pub use crate::device::Products;
+pub use crate::device::MatmulPrecision;
 use batch::Draw;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::{corpus, test_corpus, training_images};
@@ -91,7 +91,7 @@ pub enum TrainEvent {
         /// Step in the epoch, from 1.
         step: usize,
     },
-    /// Training diverged and goes on from the last checkpoint with half the learning rate.
+    /// Training diverged and resumes from the last checkpoint with half the learning rate.
     RolledBack {
         /// The epoch that diverged, from 1.
         epoch: usize,
@@ -113,7 +113,8 @@ pub enum TrainEvent {
         /// Seconds of training so far, all sittings.
         seconds: f64,
     },
-    /// The images of this epoch could not be made: the inverse of an unfinished flow may leave the finite numbers.
+    /// The images of this epoch could not be made: the inverse of an unfinished flow may leave the
+    /// finite numbers.
     NoSamples {
         /// Epoch, from 1.
         epoch: usize,
@@ -149,7 +150,8 @@ pub struct Trained {
     pub test: Option<Evaluation>,
     /// Images trained on.
     pub images: usize,
-    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data wherever it lay.
+    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data wherever it
+    /// lay.
     pub pixels_sha256: String,
     /// Names of the classes.
     pub class_names: Vec<String>,
@@ -168,22 +170,23 @@ struct Run<'a> {
     labels: Vec<usize>,
     held_out: Dataset,
     test: Option<Dataset>,
-    /// Of the training part as padded, held-out images included.
+    /// SHA-256 of the training part as padded, held-out images included.
     pixels_sha256: String,
     learner: Box<dyn Learner>,
     state: State,
 }
 
-/// Trains in `folder`, going on from its last checkpoint if there is one. Every epoch ends in a checkpoint; the averaged
-/// weights of the best epoch by held-out NLL are in `best.safetensors`.
+/// Trains in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint;
+/// the averaged weights of the best epoch by held-out NLL are in `best.safetensors`.
 ///
 /// # Errors
-/// Bad data or spec, a full disk, a failing device, or [`Error::Cancelled`]; what was checkpointed stays.
+/// Bad data or spec, a full disk, a failing device, or [`Error::Cancelled`]; what was checkpointed
+/// stays.
 pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
     spec.validate()?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     keep_spec(spec, folder)?;
-    let _lock = alone(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
+    let _lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
     let mut run = Run::open(spec, folder, device)?;
     let epochs = spec.training.epochs;
     events.report(TrainEvent::Started {
@@ -204,7 +207,8 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         };
         match passed {
             Ok(()) => {}
-            // The parameters are beyond repair: a loss that is not finite, a singular 1×1 convolution.
+            // The parameters are beyond repair: a loss that is not finite, a singular 1×1
+            // convolution.
             Err(Error::Numeric(_)) => run = run.roll_back(epoch, device, events)?,
             Err(error) => return Err(error),
         }
@@ -216,7 +220,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
 fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
     let path = folder.join(SPEC);
     let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&path, e.to_string()))?;
-    settle_text(&path, &text, "this folder holds a run of another spec; choose another --out")
+    claim_text(&path, &text, "this folder holds a run of another spec; choose another --out")
 }
 
 impl<'a> Run<'a> {
@@ -251,8 +255,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The last checkpoint again, with half the learning rate: the data come in the same order, so that the same rate would
-    /// fail in the same way.
+    /// The last checkpoint again, with half the learning rate: the data come in the same order, so
+    /// that the same rate would fail in the same way.
     fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
         let rate_scale = self.state.rate_scale / 2.0;
         let rate = self.spec.training.learning_rate;
@@ -268,7 +272,8 @@ impl<'a> Run<'a> {
         Ok(run)
     }
 
-    /// One pass over the training images in the epoch's own order; `None` when the run must go back to its checkpoint.
+    /// One pass over the training images in the epoch's own order; `None` when the run must go back
+    /// to its checkpoint.
     fn epoch(&mut self, epoch: usize, events: &mut dyn Events<TrainEvent>) -> Result<Option<f64>> {
         let t = &self.spec.training;
         let mut order: Vec<usize> = (0..self.train.len()).collect();
@@ -304,13 +309,15 @@ impl<'a> Run<'a> {
         Ok(Some(sum / seen.max(1) as f64))
     }
 
-    /// Decay of the moving average: shorter at the start, so that it never remembers the random weights.
+    /// Decay of the moving average: shorter at the start, so that it never remembers the random
+    /// weights.
     fn decay(&self, step: usize) -> f64 {
         let step = step as f64;
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint, reports.
+    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint,
+    /// reports.
     fn finish_epoch(
         &mut self,
         epoch: usize,
@@ -323,18 +330,8 @@ impl<'a> Run<'a> {
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed, &mut silent())?;
         let best = self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            let trained = Trained {
-                architecture: self.architecture,
-                pixels: self.pixels,
-                weights: self.learner.average()?,
-                epoch,
-                held_out: held_out.clone(),
-                test: None,
-                images: self.train.len(),
-                pixels_sha256: self.pixels_sha256.clone(),
-                class_names: self.train.class_names.clone(),
-                seconds: self.state.seconds + sitting.elapsed().as_secs_f64(),
-            };
+            let seconds = self.state.seconds + sitting.elapsed().as_secs_f64();
+            let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), seconds);
             so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
             self.state.best = Some(Best { epoch, nll: held_out.nll_nats });
         }
@@ -346,7 +343,8 @@ impl<'a> Run<'a> {
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
         match self.samples(flow.as_ref()) {
             Ok(pixels) => events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels }),
-            // The inverse of an unfinished flow may overflow while its density is fine: nothing has diverged.
+            // The inverse of an unfinished flow may overflow while its density is fine: nothing has
+            // diverged.
             Err(Error::Numeric(why)) => events.report(TrainEvent::NoSamples { epoch, why }),
             Err(error) => Err(error),
         }
@@ -369,17 +367,28 @@ impl<'a> Run<'a> {
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
         let tested = |test: &Dataset| evaluate(flow.as_ref(), test, seed.split("test"), &mut silent());
         let test = self.test.as_ref().map(tested).transpose()?;
-        Ok(Trained {
+        Ok(self.trained(weights, best.epoch, (held_out, test), self.state.seconds))
+    }
+
+    /// The run with the weights of one epoch and their figures on held-out and test images.
+    fn trained(
+        &self,
+        weights: Weights,
+        epoch: usize,
+        (held_out, test): (Evaluation, Option<Evaluation>),
+        seconds: f64,
+    ) -> Trained {
+        Trained {
             architecture: self.architecture,
             pixels: self.pixels,
             weights,
-            epoch: best.epoch,
+            epoch,
             held_out,
             test,
             images: self.train.len(),
-            pixels_sha256: self.pixels_sha256,
-            class_names: self.train.class_names,
-            seconds: self.state.seconds,
-        })
+            pixels_sha256: self.pixels_sha256.clone(),
+            class_names: self.train.class_names.clone(),
+            seconds,
+        }
     }
 }

@@ -49,7 +49,7 @@ impl Preset {
 }
 
 impl TrainSpec {
-    /// The spec that the run in `folder` was started with, to the letter: with it the run goes on.
+    /// The spec that the run in `folder` was started with; the run resumes with it.
     ///
     /// # Errors
     /// Names the file.

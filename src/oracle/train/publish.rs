@@ -5,7 +5,7 @@ use std::path::Path;
 use super::describe::write;
 use super::{TrainEvent, TrainSpec, Trained, corpus, train};
 use crate::data::Split;
-use crate::device::Chosen;
+use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::Events;
 use crate::flow::preprocess::Dequantisation;
@@ -23,14 +23,15 @@ const BATCH: usize = 50;
 /// Name of the finished oracle inside a training folder.
 pub const ORACLE: &str = "oracle";
 
-/// Trains in `folder` (going on where a killed run stopped) and writes the oracle folder `folder/oracle`.
+/// Trains in `folder` (resuming where a killed run stopped) and writes the oracle folder
+/// `folder/oracle`.
 ///
 /// # Errors
 /// As [`train`]; names the file that cannot be written.
 pub fn train_oracle(
     spec: &TrainSpec,
     folder: &Path,
-    chosen: &Chosen,
+    chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<OracleInfo> {
     let trained = train(spec, folder, &chosen.device, events)?;
@@ -38,13 +39,12 @@ pub fn train_oracle(
         Storage::F32 => None,
         Storage::F16 => Some(storage_drift(spec, &trained, chosen)?),
     };
-    let used = &chosen.report.used;
-    let device = format!("{} ({})", used.name, used.driver);
-    write(&folder.join(ORACLE), spec, &trained, &device, &today(), drift)
+    write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
-/// Compares the trained weights with their f16 form on test images (training images where there is no test part).
-fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result<StorageDrift> {
+/// Compares the trained weights with their f16 form on test images (training images where there is
+/// no test part).
+fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &OpenDevice) -> Result<StorageDrift> {
     let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
     let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;
     let dims = data.shape.dims();
@@ -69,13 +69,13 @@ fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &Chosen) -> Result
 fn add_drift(drift: &mut StorageDrift, exact: &Scores, stored: &Scores) {
     let prior = Prior::uniform(exact.classes);
     let posterior = |scores: &Scores, i| Posterior::new(scores.log_likelihoods(i, Tau::ONE), &prior, Smoothing::ONE);
-    let largest = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     for i in 0..exact.len() {
         let (a, b) = (posterior(exact, i), posterior(stored, i));
-        let change = largest(&a.probabilities, &b.probabilities);
+        let change = a.distance(&b);
         drift.max_posterior = drift.max_posterior.max(change);
         drift.mean_posterior += change;
-        drift.max_log_likelihood = drift.max_log_likelihood.max(largest(&a.log_likelihood, &b.log_likelihood));
+        let moved = a.log_likelihood.iter().zip(&b.log_likelihood).map(|(a, b)| (a - b).abs());
+        drift.max_log_likelihood = moved.fold(drift.max_log_likelihood, f64::max);
         drift.decisions_changed += usize::from(a.decision != b.decision);
     }
 }

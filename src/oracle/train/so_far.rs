@@ -1,4 +1,5 @@
-//! The best epoch of a run that is not over, as an oracle. `best.json` beside `best.safetensors` describes it.
+//! The best epoch of a run that is not over, as an oracle. `best.json` describes
+//! `best.safetensors`.
 
 use std::path::{Path, PathBuf};
 
@@ -30,8 +31,8 @@ pub(super) fn keep(run: &Path, spec: &TrainSpec, best: &Trained, device: &str) -
     write_json(&run.join(BEST_INFO), &info)
 }
 
-/// Writes the best epoch so far as an oracle folder inside `run` and returns that folder. The run may be going on: nothing of it
-/// is touched.
+/// Writes the best epoch so far as an oracle folder inside `run` and returns that folder. The run
+/// may still be training: none of its files is touched.
 ///
 /// # Errors
 /// Names the file that is missing, torn or cannot be written.

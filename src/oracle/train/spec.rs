@@ -1,11 +1,11 @@
-//! What a training run is told: one TOML file, saved with its results.
+//! The spec of a training run: one TOML file, saved with its results.
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, read_text};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::glow::GlowConfig;
 use crate::flow::preprocess::Preprocessing;
@@ -13,14 +13,15 @@ use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::weights::Storage;
 use crate::units::Seed;
 
-/// A training run of an oracle. Defaults are EBO's settings where EBO states them, sized for a CPU; a `tarflow` table makes it
-/// a TarFlow instead of a Glow.
+/// A training run of an oracle. Defaults are EBO's settings where EBO states them, sized for a CPU;
+/// a `tarflow` table makes it a TarFlow instead of a Glow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainSpec {
     /// Name of the oracle.
     pub name: String,
-    /// Format of the finished oracle's weights: `f32` as trained, or `f16` at half the size, whose drift is then measured.
+    /// Format of the finished oracle's weights: `f32` as trained, or `f16` at half the size, whose
+    /// drift is then measured.
     #[serde(default)]
     pub storage: Storage,
     /// Where the images come from.
@@ -48,27 +49,32 @@ pub struct DataSpec {
     /// Side the images are padded to with zeros, as EBO does; a multiple of 2^levels.
     #[serde(default = "default_side")]
     pub pad_to: usize,
-    /// Image files with a side beyond this are scaled down to it while they are read (bilinearly with antialiasing, the middle kept): AFHQ's
-    /// photographs of 512 pixels become a world of 64. As they are where absent.
+    /// Image files with a side beyond this are scaled down to it while they are read (bilinearly
+    /// with antialiasing, the middle kept): AFHQ's photographs of 512 pixels become a world of 64.
+    /// As they are where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resize: Option<usize>,
-    /// Images set apart from the training part to choose the best epoch by. The test part is never used for that.
+    /// Images set apart from the training part to choose the best epoch by. The test part is never
+    /// used for that.
     #[serde(default = "default_held_out")]
     pub held_out: usize,
-    /// Every image is moved by up to so many pixels in each direction, anew in every epoch, zeros coming in: the world
-    /// then holds slightly moved images too, which costs at most log((2·shift + 1)²) nats and helps a small corpus.
+    /// Every image is moved by up to so many pixels in each direction, anew in every epoch, zeros
+    /// coming in: the world then holds slightly moved images too, which costs at most log((2·shift
+    /// + 1)²) nats and helps a small corpus.
     #[serde(default)]
     pub shift: usize,
     /// Every image is mirrored left to right or not, by chance, anew in every epoch.
     #[serde(default)]
     pub mirror: bool,
-    /// Every image is turned by a number of quarter turns, by chance, anew in every epoch: for images without an upright.
+    /// Every image is turned by a number of quarter turns, by chance, anew in every epoch: for
+    /// images without an upright.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub turn: bool,
     /// Only these classes, numbered in this order; all where empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
-    /// Use only so many images of the training part: the first, or evenly from all where they come class by class.
+    /// Use only so many images of the training part: the first, or evenly from all where they come
+    /// class by class.
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -91,8 +97,8 @@ pub struct ModelSpec {
     pub levels: usize,
     /// Steps K of each level.
     pub steps: usize,
-    /// How pixels become real numbers. EBO: uniform, behind a logit map. Gaussian noise, without one, makes a world whose 8-bit
-    /// pictures keep their posteriors.
+    /// How pixels become real numbers. EBO: uniform, behind a logit map. Gaussian noise, without
+    /// one, makes a world whose 8-bit pictures keep their posteriors.
     #[serde(skip_serializing_if = "Preprocessing::is_usual")]
     pub pixels: Preprocessing,
 }
@@ -117,7 +123,8 @@ pub struct TarFlowSpec {
     pub layers: usize,
     /// Whether blocks only shift.
     pub volume_preserving: bool,
-    /// Whether one map serves all classes, which are then the means of the base distribution: Bayes errors need no samples.
+    /// Whether one map serves all classes, which are then the means of the base distribution: Bayes
+    /// errors need no samples.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shared_map: bool,
     /// How pixels become real numbers.
@@ -125,7 +132,7 @@ pub struct TarFlowSpec {
     /// Share of images whose label is dropped.
     pub label_dropout: f64,
     /// Format of the matrix products.
-    pub products: Products,
+    pub products: MatmulPrecision,
 }
 
 impl Default for TarFlowSpec {
@@ -139,7 +146,7 @@ impl Default for TarFlowSpec {
             shared_map: false,
             pixels: Preprocessing::Gaussian { std: 0.05 },
             label_dropout: 0.1,
-            products: Products::F32,
+            products: MatmulPrecision::F32,
         }
     }
 }
@@ -163,8 +170,8 @@ pub struct OptimSpec {
     pub epochs: usize,
     /// Images in one step.
     pub batch: usize,
-    /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of the spec because sums in
-    /// another order round differently.
+    /// Pieces a batch is cut into that run side by side: the cores of a CPU, 1 on a GPU. Part of
+    /// the spec because sums in another order round differently.
     pub shards: usize,
     /// Peak learning rate.
     pub learning_rate: f64,
@@ -172,14 +179,15 @@ pub struct OptimSpec {
     pub warm_up_images: usize,
     /// Share of the peak at which the cosine decay ends.
     pub final_rate: f64,
-    /// Pieces a batch is cut into that are computed one after the other, their gradients added: for batches that do not fit the
-    /// device's memory.
+    /// Pieces a batch is cut into that are computed one after the other, their gradients added: for
+    /// batches that do not fit the device's memory.
     pub accumulate: usize,
     /// Decoupled weight decay.
     pub weight_decay: f64,
     /// Adam's decay of the squared gradients.
     pub beta2: f64,
-    /// Shared maps only: λ, weight of the classification loss in nats beside the NLL in nats per image (EBO tries 0.01 to 10).
+    /// Shared maps only: λ, weight of the classification loss in nats beside the NLL in nats per
+    /// image (EBO tries 0.01 to 10).
     pub lambda: f64,
     /// Glow only: what λ weighs.
     pub classification: Classification,

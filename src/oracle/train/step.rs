@@ -1,4 +1,5 @@
-//! What every training step of a flow ends in: gradients clipped, AdamW, and the moving average of the weights.
+//! What every training step of a flow ends in: gradients clipped, AdamW, and the moving average of
+//! the weights.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer};
@@ -20,6 +21,14 @@ pub struct StepLoss {
     pub grad_norm: f64,
 }
 
+impl StepLoss {
+    /// The norm counts only where the losses are finite.
+    pub fn new(nll: f64, cross_entropy: Option<f64>, grad_norm: f64) -> Self {
+        let finite = nll.is_finite() && cross_entropy.is_none_or(f64::is_finite);
+        Self { nll, cross_entropy, grad_norm: if finite { grad_norm } else { f64::NAN } }
+    }
+}
+
 /// AdamW; without weight decay it is Adam.
 pub fn adam(optim: &OptimSpec) -> ModuleOptimizer {
     AdamW { beta_2: optim.beta2, weight_decay: optim.weight_decay, ..AdamW::default() }.init()
@@ -29,7 +38,7 @@ pub fn adam(optim: &OptimSpec) -> ModuleOptimizer {
 pub struct Trainee<M> {
     /// Its parameters, on a device that differentiates.
     pub module: M,
-    /// Their moving average, on the device beneath.
+    /// Their moving average, on the device without gradients.
     pub average: M,
     /// Moves them.
     pub optimizer: ModuleOptimizer,
@@ -45,7 +54,8 @@ impl<M: Module> Trainee<M> {
         Ok(Saved { weights, average, optimizer: self.optimizer.clone() })
     }
 
-    /// Moves the parameters by one step of AdamW along finite gradients, and the average after them with `decay`.
+    /// Moves the parameters by one step of AdamW along finite gradients, and the average after them
+    /// with `decay`.
     pub fn step(&mut self, grads: GradientsParams, rate: f64, decay: f64) {
         self.module = self.optimizer.step(rate, self.module.clone(), grads);
         self.average = average(self.average.clone(), &self.module, decay);
@@ -62,7 +72,8 @@ pub struct Saved {
     pub optimizer: ModuleOptimizer,
 }
 
-/// Moves the moving average `ema` towards `module`: ema ← decay·ema + (1 − decay)·module. Both live on one device.
+/// Moves the moving average `ema` towards `module`: ema ← decay·ema + (1 − decay)·module. Both live
+/// on one device.
 fn average<M: Module>(ema: M, module: &M, decay: f64) -> M {
     let mut gather = Gather(std::collections::VecDeque::new());
     module.visit(&mut gather);

@@ -1,4 +1,5 @@
-//! The TarFlow in training (Zhai et al. 2025; BLC App. B): maximum likelihood under noise, labels dropped by chance.
+//! The TarFlow in training (Zhai et al. 2025; BLC App. B): maximum likelihood under noise, labels
+//! dropped by chance.
 
 mod gradients;
 
@@ -10,7 +11,7 @@ use super::learner::Learner;
 use super::spec::{TarFlowSpec, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::tarflow::cpu::CpuTarFlow;
 use crate::flow::tarflow::{Condition, TarFlow, TarFlowConfig};
@@ -40,7 +41,8 @@ pub struct TarFlowLearner {
     on_cpu: Option<CpuTarFlow<f32>>,
 }
 
-/// Part of a batch: tokens, the class each image is conditioned on (none where one map serves all classes), and its class.
+/// Part of a batch: tokens, the class each image is conditioned on (none where one map serves all
+/// classes), and its class.
 struct Part {
     x: Vec<f32>,
     conditions: Vec<Condition>,
@@ -64,7 +66,8 @@ impl TarFlowLearner {
     /// From a checkpoint, or a fresh one.
     ///
     /// # Errors
-    /// When the architecture is impossible, the checkpoint does not fit it, or the device lacks the format of the products.
+    /// When the architecture is impossible, the checkpoint does not fit it, or the device lacks the
+    /// format of the products.
     pub fn new(
         spec: &TrainSpec,
         tarflow: &TarFlowSpec,
@@ -84,7 +87,7 @@ impl TarFlowLearner {
         };
         let Saved { weights, average, optimizer } = saved.unwrap_or_else(fresh);
         let trainee = Trainee { module: build(weights, &device)?, average: build(average, &plain)?, optimizer };
-        let on_cpu = match plain == Device::flex() && tarflow.products == Products::F32 {
+        let on_cpu = match plain == Device::flex() && tarflow.products == MatmulPrecision::F32 {
             true => Some(CpuTarFlow::new(&config, trainee.module.to_weights()?).map_err(Error::Input)?),
             false => None,
         };
@@ -103,7 +106,8 @@ impl TarFlowLearner {
         Part { x: self.config.patchify(&x), conditions, labels: draw.classes() }
     }
 
-    /// Mean square deviation of z from the class mean over the batch becomes part of the base's variance (VP).
+    /// Mean square deviation of z from the class mean over the batch becomes part of the base's
+    /// variance (VP).
     fn learn_variance(&mut self, squares: &[f64]) -> Result<()> {
         let shape = [self.config.tokens(), self.config.token_dims()];
         let blend = |flow: &TarFlow| -> Result<Param<Tensor<2>>> {
@@ -148,10 +152,7 @@ impl Learner for TarFlowLearner {
         })?;
         let nll = self.tarflow.pixels.nll_of_pixels(Nats(-measured[0]), dims).0;
         let cross_entropy = self.config.shared_map.then_some(measured[1]);
-        let mut report = StepLoss { nll, cross_entropy, grad_norm: f64::NAN };
-        if nll.is_finite() {
-            report.grad_norm = grad_norm;
-        }
+        let report = StepLoss { cross_entropy, ..StepLoss::new(nll, None, grad_norm) };
         if report.grad_norm.is_finite() {
             self.trainee.step(grads, rate, decay);
             if self.config.volume_preserving {

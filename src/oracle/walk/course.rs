@@ -15,7 +15,8 @@ pub enum Way {
     Latent,
     /// A straight line in the latent space of the class both ends were drawn from.
     ClassLatent,
-    /// A straight line in x, pixel by pixel: what lies between two images of a class-map world need not look like an image.
+    /// A straight line in x, pixel by pixel: what lies between two images of a class-map world need
+    /// not look like an image.
     Pixels,
     /// The gradient of log p(y|x) with respect to x.
     Gradient,

@@ -1,9 +1,10 @@
-//! A walk to the boundary: from an image towards another or towards a class, with the exact posterior at every point and
-//! the image at which two classes are equally probable.
+//! A walk to the boundary: from an image towards another or towards a class, with the exact
+//! posterior at every point and the image at which two classes are equally probable.
 //!
-//! Shared-map worlds: a straight line in the latent space, where the log-odds of two classes are linear. Towards a class
-//! t from an image decided as a the line runs along μ_t − μ_a: at its length of 1 the same noise stands under the other
-//! mean. Class-map worlds: gradient ascent on log p(t|x), or a straight line between two images.
+//! Shared-map worlds: a straight line in the latent space, where the log-odds of two classes are
+//! linear. Towards a class t from an image decided as a the line runs along μ_t − μ_a: at its
+//! length of 1 the same noise stands under the other mean. Class-map worlds: gradient ascent on log
+//! p(t|x), or a straight line between two images.
 //!
 //! Points are float tensors of the world, and their posteriors are those of these very tensors.
 
@@ -14,7 +15,7 @@ mod save;
 
 use serde::{Deserialize, Serialize};
 
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::SharedMap;
@@ -72,7 +73,7 @@ pub struct WalkSpec {
     /// Seed of samples.
     pub seed: Seed,
     /// Format of the matrix products that draw samples.
-    pub products: Products,
+    pub products: MatmulPrecision,
     /// The crossing is found where |p_a − p_b| ≤ tolerance·(p_a + p_b).
     pub tolerance: f64,
 }
@@ -83,8 +84,8 @@ pub const TOLERANCE: f64 = 1e-3;
 /// A point of a walk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WalkPoint {
-    /// Share of a straight way (beyond 1 never); of a gradient walk the way so far in units of x, root mean square over
-    /// dimensions.
+    /// Share of a straight way (beyond 1 never); of a gradient walk the way so far in units of x,
+    /// root mean square over dimensions.
     pub position: f64,
     /// World-space image, CHW.
     #[serde(skip)]
@@ -107,8 +108,8 @@ pub struct Walk {
     pub points: Vec<WalkPoint>,
     /// The 50/50 point.
     pub boundary: Boundary,
-    /// Largest difference, over points, of a posterior from that of the image before it was rounded to 32 bits; absent
-    /// where there was no such image.
+    /// Largest difference, over points, of a posterior from that of the image before it was rounded
+    /// to 32 bits; absent where there was no such image.
     pub rounding: Option<f64>,
 }
 
@@ -121,7 +122,8 @@ pub(super) struct Walker<'a> {
 /// Walks. Deterministic. Points are reported as they are found.
 ///
 /// # Errors
-/// When the spec does not fit the world, an image has no density in it, the device fails, or the caller stops.
+/// When the spec does not fit the world, an image has no density in it, the device fails, or the
+/// caller stops.
 pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dyn Events<WalkPoint>) -> Result<Walk> {
     check(world, spec, settings)?;
     let walker = Walker { world, settings };
@@ -234,7 +236,8 @@ impl Walker<'_> {
         Ok(())
     }
 
-    /// The line along μ_target − μ_decision, at least [`BEYOND`] the place where the two are equally probable.
+    /// The line along μ_target − μ_decision, at least [`BEYOND`] the place where the two are
+    /// equally probable.
     fn towards<'a>(&self, map: &'a dyn SharedMap, start: &WalkPoint, target: ClassId) -> Result<Course<'a>> {
         let (base, a) = (map.base(), start.posterior.decision);
         let shift: Vec<f64> = base.mean(target).iter().zip(base.mean(a)).map(|(t, a)| t - a).collect();
@@ -267,7 +270,8 @@ impl Walker<'_> {
         }
     }
 
-    /// The points of a straight way, its ends being the images that were given, and what rounding did at most.
+    /// The points of a straight way, its ends being the images that were given, and what rounding
+    /// did at most.
     fn along(
         &self,
         course: &Course<'_>,

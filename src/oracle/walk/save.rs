@@ -18,8 +18,9 @@ impl Walk {
     }
 }
 
-/// Writes the points of a walk in order and the 50/50 point last: `.png` is a contact sheet, clipped for the eye; `.npz`
-/// holds world-space `x`, `position`, `posterior`, `logp`, `aleatoric` and `log_px`.
+/// Writes the points of a walk in order and the 50/50 point last: `.png` is a contact sheet,
+/// clipped for the eye; `.npz` holds world-space `x`, `position`, `posterior`, `logp`, `aleatoric`
+/// and `log_px`.
 ///
 /// # Errors
 /// Names the file; for any other ending says which there are.

@@ -4,7 +4,7 @@ use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, WorldBatch};
-use crate::device::Products;
+use crate::device::MatmulPrecision;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
@@ -40,16 +40,16 @@ pub struct SampleSpec {
     pub class: Option<ClassId>,
     /// Seed of classes, latents and labels.
     pub seed: Seed,
-    /// Format of the matrix products that draw them. Narrow ones draw images a little beside those of the flow, whose
-    /// densities and posteriors are computed in 32 bits all the same.
-    #[serde(default, skip_serializing_if = "Products::is_wide")]
-    pub products: Products,
+    /// Format of the matrix products that draw them. Narrow ones draw images that differ slightly
+    /// from those of the flow, whose densities and posteriors are computed in 32 bits all the same.
+    #[serde(default, skip_serializing_if = "MatmulPrecision::is_wide")]
+    pub products: MatmulPrecision,
 }
 
 impl SampleSpec {
     /// Classes from the prior, drawn in 32 bits.
     pub fn new(n: usize, seed: Seed) -> Self {
-        Self { n, class: None, seed, products: Products::F32 }
+        Self { n, class: None, seed, products: MatmulPrecision::F32 }
     }
 }
 
@@ -60,17 +60,18 @@ pub struct Sample {
     pub index: usize,
     /// The class y₀ whose density x was drawn from.
     pub source: ClassId,
-    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint world. y₀ always where
-    /// one class was asked for.
+    /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint
+    /// world. y₀ always where one class was asked for.
     pub label: ClassId,
     /// World-space image, CHW, rounded to 32 bits.
     pub x: Vec<f32>,
-    /// The exact posterior: in a shared-map world of the image before that rounding, from its base sample ([`World::rounding`]
-    /// tells what the rounding does to it); in a class-map world of x itself.
+    /// The exact posterior: in a shared-map world of the image before that rounding, from its base
+    /// sample ([`World::rounding`] tells what the rounding does to it); in a class-map world of x
+    /// itself.
     pub posterior: Posterior,
 }
 
-/// What is known of a sample besides its image; fields as of [`Sample`].
+/// A sample without its image; fields as of [`Sample`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// Running number under its seed.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RUN/run.toml                    the spec, written first
-//! RUN/corpora/ID/                 a training folder as `bayescope oracle train` makes it: train.toml, checkpoint-*, oracle/
+//! RUN/corpora/ID/                 a training folder of `bayescope oracle train`
 //! RUN/corpora/ID/status.json      state, step, ETA, heartbeat
 //! RUN/corpora/ID/result.json      written last: the corpus is finished
 //! RUN/summary.json, summary.csv   written whenever a corpus finishes
@@ -10,17 +10,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::cells::Run;
 use super::super::files::{SPEC, write_spec, write_summary};
-use super::super::folder::RESULT;
-use super::super::status::{State, Status};
-use crate::data::{read_json, read_text, sweep_parts, write_json};
+use super::super::status::State;
+use super::event::HardnessEvent;
+use crate::data::{read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
 use crate::oracle::train::TrainSpec;
-
-/// Folder of the corpora.
-const CORPORA: &str = "corpora";
 
 /// A corpus to be trained.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,8 +57,8 @@ impl HardnessFolder {
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan })
     }
 
-    /// Plans a ranking in `path`, or finds that of the same spec there. Paths of corpora must be absolute, see
-    /// [`HardnessSpec::beside`].
+    /// Plans a ranking in `path`, or finds it there. Paths of corpora must be absolute, see
+    /// [`HardnessSpec::relative_to`].
     ///
     /// # Errors
     /// When the folder holds another run, or cannot be written.
@@ -94,52 +92,6 @@ impl HardnessFolder {
         read_text(path.join(SPEC)).is_ok_and(|text| HardnessSpec::is(&text))
     }
 
-    /// Folder of a corpus.
-    pub fn corpus(&self, id: &str) -> PathBuf {
-        self.path.join(CORPORA).join(id)
-    }
-
-    /// What a corpus gave, once it is finished.
-    ///
-    /// # Errors
-    /// Names a result that is there and cannot be read.
-    pub fn result(&self, id: &str) -> Result<Option<CorpusResult>> {
-        read_json(&self.corpus(id).join(RESULT))
-    }
-
-    /// Whether a corpus is finished.
-    pub fn finished(&self, id: &str) -> bool {
-        self.corpus(id).join(RESULT).exists()
-    }
-
-    /// Finishes a corpus.
-    pub(super) fn finish(&self, result: &CorpusResult) -> Result<()> {
-        write_json(&self.corpus(&result.id).join(RESULT), result)
-    }
-
-    /// Where a corpus stands; `None` where it was never begun.
-    ///
-    /// # Errors
-    /// Names a status that is there and cannot be read.
-    pub fn status(&self, id: &str) -> Result<Option<Status>> {
-        Status::read(&self.corpus(id))
-    }
-
-    /// Notes how a corpus ended.
-    pub(super) fn say(&self, planned: &PlannedCorpus, state: State, why: Option<&str>) -> Result<()> {
-        let (step, steps) = self.status(&planned.id)?.map_or((0, 0), |status| (status.step, status.steps));
-        let status = Status::new(state, step, steps, None);
-        Status { message: why.map(str::to_owned), ..status }.write(&self.corpus(&planned.id))
-    }
-
-    /// Removes what killed processes left unfinished: whole files are never among it.
-    pub(super) fn sweep(&self) {
-        let corpora = self.plan.iter().map(|planned| self.corpus(&planned.id));
-        std::iter::once(self.path.clone()).chain(corpora).for_each(|folder| {
-            sweep_parts(&folder);
-        });
-    }
-
     /// What the finished corpora say.
     ///
     /// # Errors
@@ -156,14 +108,51 @@ impl HardnessFolder {
         }
         Ok(Ranking::of(&self.spec, results, troubles))
     }
+}
 
-    /// Writes the ranking of what is finished as JSON and CSV.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn write_summary(&self) -> Result<Ranking> {
+impl Run for HardnessFolder {
+    type Planned = PlannedCorpus;
+    type Output = CorpusResult;
+    type Summary = Ranking;
+    type Event = HardnessEvent;
+
+    fn plan(&self) -> &[PlannedCorpus] {
+        &self.plan
+    }
+
+    fn id(planned: &PlannedCorpus) -> &str {
+        &planned.id
+    }
+
+    fn cell(&self, id: &str) -> PathBuf {
+        self.path.join("corpora").join(id)
+    }
+
+    fn sweep(&self) {
+        let corpora = self.plan.iter().map(|planned| self.cell(&planned.id));
+        std::iter::once(self.path.clone()).chain(corpora).for_each(|folder| {
+            sweep_temp_files(&folder);
+        });
+    }
+
+    fn write_summary(&self) -> Result<Ranking> {
         let found = self.summary()?;
         write_summary(&self.path, &found, &found.csv())?;
         Ok(found)
+    }
+
+    fn planned(corpora: usize, finished: usize) -> HardnessEvent {
+        HardnessEvent::Planned { corpora, finished }
+    }
+
+    fn ended(planned: &PlannedCorpus, end: Result<CorpusResult, String>) -> HardnessEvent {
+        match end {
+            Ok(result) => HardnessEvent::Finished(Box::new(result)),
+            Err(why) => HardnessEvent::Failed { corpus: planned.name.clone(), why },
+        }
+    }
+
+    fn summarised(found: &Ranking, _last: bool) -> Option<HardnessEvent> {
+        Some(HardnessEvent::Ranking(Box::new(found.clone())))
     }
 }

@@ -24,6 +24,8 @@ pub struct RankCorpora {
     pub spec: Option<HardnessSpec>,
     /// The run folder; what is finished in it stays.
     pub folder: PathBuf,
+    /// Which corpora.
+    pub share: Share,
 }
 
 /// A ranking under way.
@@ -74,8 +76,8 @@ impl Task for RankCorpora {
             None => HardnessFolder::open(&self.folder)?,
         };
         let chosen = cx.chosen;
-        let mut told = Told { cx, corpora: Progress { done: 0, total: 0 } };
-        let found = rank(&folder, Share::ALL, chosen, &mut told)?;
+        let mut told = Reporter { cx, corpora: Progress { done: 0, total: 0 } };
+        let found = rank(&folder, self.share, chosen, &mut told)?;
         let failed = match found.troubles.len() {
             0 => String::new(),
             n => format!(", {n} failed (resuming tries them again)"),
@@ -87,13 +89,13 @@ impl Task for RankCorpora {
 }
 
 /// Tells what a ranking says: of its steps a few, of everything else all.
-struct Told<'a, 'b> {
+struct Reporter<'a, 'b> {
     cx: &'a mut TaskContext<'b, HardnessEvent>,
     /// Corpora done with, of how many.
     corpora: Progress,
 }
 
-impl Told<'_, '_> {
+impl Reporter<'_, '_> {
     /// Says how far all is, being so far in the present corpus; whether it was time to.
     fn progress(&mut self, Progress { done, total }: Progress, note: &str) -> bool {
         let within = PARTS * done / total.max(1);
@@ -105,7 +107,7 @@ impl Told<'_, '_> {
     }
 }
 
-impl Events<HardnessEvent> for Told<'_, '_> {
+impl Events<HardnessEvent> for Reporter<'_, '_> {
     fn emit(&mut self, event: HardnessEvent) -> ControlFlow<()> {
         match &event {
             HardnessEvent::Planned { corpora, finished } => {
@@ -130,6 +132,7 @@ impl Events<HardnessEvent> for Told<'_, '_> {
             }
             HardnessEvent::Integrating { corpus } => {
                 self.progress(Progress { done: 1, total: 1 }, &format!("Bayes error of {corpus}"));
+                self.cx.event(event);
             }
             HardnessEvent::Finished(_) | HardnessEvent::Failed { .. } => {
                 self.corpora.done += 1;

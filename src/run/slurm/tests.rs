@@ -106,7 +106,7 @@ fn few_long_tasks() {
     assert_eq!([0, 1, 5, 8, 400].map(few_tasks), [1, 1, 5, 8, 8]);
 }
 
-/// The environment of an element, and stand-ins: `scontrol` tells what it is asked, the program its arguments.
+/// The environment of an element, and stand-ins: `scontrol` and the program print their arguments.
 fn element(folder: &Path, program: &str) -> String {
     let program_file = folder.join("program");
     let text = format!("#!/bin/bash\n{program}\n");

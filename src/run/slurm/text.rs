@@ -9,8 +9,8 @@ pub fn word(text: &str) -> Result<String> {
     Ok(if plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) })
 }
 
-/// A line for `sbatch`, which reads quotes but no variables. In double quotes a backslash makes a quote or a backslash of what
-/// follows; outside it does not even keep a space (Slurm 22.05).
+/// A line for `sbatch`, which reads quotes but no variables. In double quotes a backslash escapes a
+/// quote or a backslash; outside it does not even keep a space (Slurm 22.05).
 pub fn directive(option: &str, value: &str) -> Result<String> {
     printable(value)?;
     if value.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::lane::Lane;
+use super::channel::Channel;
 use super::protocol::{Answer, At};
 use crate::bayes::{GaussianClasses, Method, Spec};
 
@@ -28,23 +28,24 @@ impl Comparison {
         self.at.generation
     }
 
-    /// The next method; whether there was one.
-    pub fn piece(&mut self, lane: &Lane) -> bool {
+    /// Computes the next method. Returns whether there was one.
+    pub fn piece(&mut self, channel: &Channel) -> bool {
         let Some(method) = self.waiting.pop_front() else { return false };
-        let (board, epoch) = (lane.board(), lane.epoch());
-        let stop = || board.compare.is_full() || lane.stopping() || lane.epoch() != epoch;
+        let (slots, epoch) = (channel.slots(), channel.epoch());
+        let stop = || slots.compare.is_full() || channel.stopping() || channel.epoch() != epoch;
         let spec = Spec { method: Some(method), tolerance: TOLERANCE, ..Spec::default() };
-        let outcome = lane.error_within(&self.classes, self.at.tau, &spec, BUDGET, stop);
+        let outcome = channel.error_within(&self.classes, self.at.tau, &spec, BUDGET, stop);
         let outcome = match outcome {
             Ok(None) => return true,
-            // Where there is no closed form, `bayes_error` takes quadrature, which has a row of its own.
+            // Where there is no closed form, `bayes_error` takes quadrature, which has a row of its
+            // own.
             Ok(Some(found)) if method == Method::Closed && found.method != Method::Closed => {
                 Err("this problem has no closed form".to_owned())
             }
             Ok(Some(found)) => Ok(found),
             Err(error) => Err(error.to_string()),
         };
-        lane.send(Answer::Compared { generation: self.generation(), method, outcome });
+        channel.send(Answer::Compared { generation: self.generation(), method, outcome });
         true
     }
 }

@@ -1,12 +1,13 @@
-//! EBO's Figure 1, live: two Gaussian classes in 784 dimensions, their means random unit vectors, Σ = τ²I. The exact error
-//! (EBO eq. 4) is Φ(−|μ₁ − μ₂|/2τ); beside it the integrators that do not know this, each forced on the same problem.
+//! EBO's Figure 1, live: two Gaussian classes in 784 dimensions, their means random unit vectors, Σ
+//! = τ²I. The exact error (EBO eq. 4) is Φ(−|μ₁ − μ₂|/2τ); beside it the integrators that do not
+//! know this, each forced on the same problem.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::lane::Lane;
+use super::channel::Channel;
 use super::protocol::{Answer, Figure1Point};
 use crate::bayes::{GaussianClasses, Method, Spec};
 use crate::error::Result;
@@ -59,17 +60,17 @@ impl Figure1 {
         self.generation
     }
 
-    /// The next point; whether there was one.
-    pub fn piece(&mut self, lane: &Lane) -> bool {
+    /// Computes the next point. Returns whether there was one.
+    pub fn piece(&mut self, channel: &Channel) -> bool {
         let Some((method, tau)) = self.waiting.pop_front() else { return false };
-        let (board, generation) = (lane.board(), self.generation);
-        let stop = || board.figure1.is_full() || lane.stopping();
+        let (slots, generation) = (channel.slots(), self.generation);
+        let stop = || slots.figure1.is_full() || channel.stopping();
         let forced = method.unwrap_or(Method::Closed);
         let spec = Spec { method: Some(forced), tolerance: TOLERANCE, ..Spec::default() };
-        match lane.error_within(&self.classes, tau, &spec, BUDGET, stop) {
+        match channel.error_within(&self.classes, tau, &spec, BUDGET, stop) {
             Ok(Some(estimate)) => {
                 let point = Figure1Point { tau: tau.get(), method, estimate };
-                lane.send(Answer::Figure1 { generation, point });
+                channel.send(Answer::Figure1 { generation, point });
             }
             Ok(None) => {}
             Err(error) => tracing::warn!("Figure 1 at τ = {}: {error}", tau.get()),

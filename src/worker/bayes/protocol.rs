@@ -1,5 +1,5 @@
-//! What is asked of the Bayes error lanes, and what they answer. Every question has a running number, which its answers
-//! carry.
+//! What is asked of the Bayes error lanes, and what they answer. Every question has a running
+//! number, which its answers carry.
 
 use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
 use crate::oracle::posterior::Prior;

@@ -1,9 +1,9 @@
-//! The quick lane: the Bayes error beside a slider that is being dragged, and τ of a typed one.
+//! The quick thread: the Bayes error beside a slider that is being dragged, and τ of a typed one.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::lane::{Lane, REST};
+use super::channel::{Channel, REST};
 use super::protocol::{Answer, At, TargetQuestion};
 use crate::bayes::{Estimate, Spec, information, information_at_zero, tau_of_error};
 use crate::error::Error;
@@ -12,122 +12,124 @@ use crate::error::Error;
 pub const COARSE: f64 = 1e-4;
 /// When it rests.
 pub const FINE: f64 = 1e-6;
-/// A first answer that takes longer is told refinement by refinement.
+/// A first answer that takes longer is sent refinement by refinement.
 const SLOW: Duration = Duration::from_millis(100);
-/// Of A and I while the slider moves; the study lane computes them better when it rests.
+/// Of A and I while the slider moves; the study thread computes them better when it rests.
 const ROUGH_INFORMATION: f64 = 1e-2;
 /// Of τ for a target.
 const TARGET: f64 = 1e-6;
 
 /// Answers until the worker stops.
-pub fn sit(lane: &Lane) {
+pub fn run(channel: &Channel) {
     let (mut told, mut resting) = (0, None);
-    while !lane.stopping() {
-        let epoch = lane.epoch();
+    while !channel.stopping() {
+        let epoch = channel.epoch();
         if epoch != told {
             told = epoch;
             resting = None;
-            if let Some(world) = lane.describe() {
-                lane.send(Answer::World(world));
+            if let Some(world) = channel.describe() {
+                channel.send(Answer::World(world));
             }
         }
-        if let Some(at) = lane.board().readout.take() {
-            resting = first(lane, at);
-        } else if let Some(question) = lane.board().target.take() {
-            target(lane, &question);
-        } else if !lane.wait(resting.is_some().then_some(REST))
+        if let Some(at) = channel.slots().readout.take() {
+            resting = first(channel, at);
+        } else if let Some(question) = channel.slots().target.take() {
+            target(channel, &question);
+        } else if !channel.wait(resting.is_some().then_some(REST))
             && let Some(at) = resting.take()
         {
-            refine(lane, &at);
+            refine(channel, &at);
         }
     }
 }
 
 /// Whether something more urgent than a refinement waits.
-fn disturbed(lane: &Lane) -> bool {
-    let board = lane.board();
-    board.readout.is_full() || board.target.is_full() || lane.stopping()
+fn disturbed(channel: &Channel) -> bool {
+    let slots = channel.slots();
+    slots.readout.is_full() || slots.target.is_full() || channel.stopping()
 }
 
-fn tell(lane: &Lane, at: &At, tolerance: f64, outcome: Result<Estimate, String>) {
-    lane.send(Answer::Readout { generation: at.generation, tau: at.tau.get(), tolerance, outcome });
+fn tell(channel: &Channel, at: &At, tolerance: f64, outcome: Result<Estimate, String>) {
+    channel.send(Answer::Readout { generation: at.generation, tau: at.tau.get(), tolerance, outcome });
 }
 
-/// A first answer. What a newer question interrupts has been refined once at least, so that even a slow problem is
-/// answered while the slider moves.
-fn first(lane: &Lane, at: At) -> Option<At> {
-    let classes = match lane.classes(&at.prior) {
+/// A first answer. What a newer question interrupts has been refined once at least, so that even a
+/// slow problem is answered while the slider moves.
+fn first(channel: &Channel, at: At) -> Option<At> {
+    let classes = match channel.classes(&at.prior) {
         Ok(classes) => classes,
         Err(error) => {
-            tell(lane, &at, COARSE, Err(error.to_string()));
+            tell(channel, &at, COARSE, Err(error.to_string()));
             return None;
         }
     };
     let (mut last, begun) = (None, Instant::now());
     let spec = Spec { tolerance: COARSE, ..Spec::default() };
-    let outcome = lane.error(&classes, at.tau, &spec, |estimate| {
+    let outcome = channel.error(&classes, at.tau, &spec, |estimate| {
         if begun.elapsed() > SLOW {
-            tell(lane, &at, COARSE, Ok(estimate.clone()));
+            tell(channel, &at, COARSE, Ok(estimate.clone()));
         }
         last = Some(estimate);
-        if disturbed(lane) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if disturbed(channel) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     match (outcome, last) {
-        (Ok(estimate), _) | (Err(Error::Cancelled), Some(estimate)) => tell(lane, &at, COARSE, Ok(estimate)),
-        (Err(error), _) => tell(lane, &at, COARSE, Err(error.to_string())),
+        (Ok(estimate), _) | (Err(Error::Cancelled), Some(estimate)) => tell(channel, &at, COARSE, Ok(estimate)),
+        (Err(error), _) => tell(channel, &at, COARSE, Err(error.to_string())),
     }
-    if !disturbed(lane) {
+    if !disturbed(channel) {
         let spec = Spec { tolerance: ROUGH_INFORMATION, ..spec };
-        let mut told = |_| if disturbed(lane) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let mut told = |_| if disturbed(channel) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let found = match at.tau.get() {
             0.0 => Some(information_at_zero(&classes)),
-            // Stopped, it is asked again with the newer question; why else there is none, the readout has said.
-            _ => lane.pool.install(|| information(&classes, at.tau, &spec, &mut told)).ok(),
+            // Stopped, it is asked again with the newer question; why else there is none, the
+            // readout has said.
+            _ => channel.pool.install(|| information(&classes, at.tau, &spec, &mut told)).ok(),
         };
         if let Some(information) = found {
-            lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
+            channel.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
         }
     }
     Some(at)
 }
 
-/// The same to more digits; every refinement better than the first answer is told.
-fn refine(lane: &Lane, at: &At) {
-    let Ok(classes) = lane.classes(&at.prior) else { return };
+/// The same to more digits. Every refinement better than the first answer is sent.
+fn refine(channel: &Channel, at: &At) {
+    let Ok(classes) = channel.classes(&at.prior) else { return };
     let spec = Spec { tolerance: FINE, ..Spec::default() };
-    let epoch = lane.epoch();
-    let outcome = lane.error(&classes, at.tau, &spec, |estimate| {
+    let epoch = channel.epoch();
+    let outcome = channel.error(&classes, at.tau, &spec, |estimate| {
         if estimate.figure.relative_half_width() < COARSE {
-            tell(lane, at, FINE, Ok(estimate));
+            tell(channel, at, FINE, Ok(estimate));
         }
-        if disturbed(lane) || lane.epoch() != epoch { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if disturbed(channel) || channel.epoch() != epoch { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     match outcome {
-        // An estimate from sampling has been told as its last refinement.
-        Ok(estimate) => tell(lane, at, FINE, Ok(estimate)),
+        // An estimate from sampling was sent as its last refinement.
+        Ok(estimate) => tell(channel, at, FINE, Ok(estimate)),
         Err(Error::Cancelled) => {}
-        Err(error) => tell(lane, at, FINE, Err(error.to_string())),
+        Err(error) => tell(channel, at, FINE, Err(error.to_string())),
     }
 }
 
-fn target(lane: &Lane, question: &TargetQuestion) {
+fn target(channel: &Channel, question: &TargetQuestion) {
     let &TargetQuestion { generation, error, ref prior } = question;
     let spec = Spec { tolerance: TARGET, ..Spec::default() };
     let newer = |_: Estimate| {
-        if lane.board().target.is_full() || lane.stopping() {
+        if channel.slots().target.is_full() || channel.stopping() {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     };
     let mut newer = newer;
-    let found =
-        lane.classes(prior).and_then(|classes| lane.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer)));
+    let found = channel
+        .classes(prior)
+        .and_then(|classes| channel.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer)));
     match found {
         Err(Error::Cancelled) => {}
         found => {
             let outcome = found.map_err(|error| error.to_string());
-            lane.send(Answer::Target { generation, error, outcome });
+            channel.send(Answer::Target { generation, error, outcome });
         }
     }
 }

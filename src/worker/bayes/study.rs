@@ -1,13 +1,14 @@
-//! The study lane: curves, class hardness, the comparison of methods, EBO's Figure 1, the ranking of classes over τ. Everything comes a piece at a time;
-//! the most urgent piece goes first, and a newer question of a kind takes the place of the one under way.
+//! The study thread: curves, class hardness, the comparison of methods, EBO's Figure 1, the ranking
+//! of classes over τ. Everything comes a piece at a time; the most urgent piece goes first, and a
+//! newer question of a kind takes the place of the one under way.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use super::channel::{Channel, REST};
 use super::compare::Comparison;
 use super::figure1::Figure1;
-use super::lane::{Lane, REST};
 use super::protocol::{Answer, At, CurveQuestion, Study};
 use super::ranking::Rankings;
 use crate::bayes::{ClassHardness, GaussianClasses, Spec, information, one_vs_rest, pairwise};
@@ -27,7 +28,7 @@ struct Curve {
 
 /// What is under way.
 #[derive(Default)]
-struct Desk {
+struct Studies {
     curve: Option<Curve>,
     hardness: Option<At>,
     information: Option<(At, Instant)>,
@@ -37,101 +38,101 @@ struct Desk {
 }
 
 /// Answers until the worker stops.
-pub fn sit(lane: &Lane) {
-    let mut desk = Desk::default();
-    let mut epoch = lane.epoch();
-    while !lane.stopping() {
-        if lane.epoch() != epoch {
+pub fn run(channel: &Channel) {
+    let mut studies = Studies::default();
+    let mut epoch = channel.epoch();
+    while !channel.stopping() {
+        if channel.epoch() != epoch {
             // What follows the knobs is asked again; this was asked for by hand.
-            if let Some(comparison) = &desk.compare {
+            if let Some(comparison) = &studies.compare {
                 let why = "the oracle was opened anew: run again".to_owned();
-                end(lane, comparison.generation(), Study::Compare, Some(why));
+                end(channel, comparison.generation(), Study::Compare, Some(why));
             }
             // Figure 1 is of no oracle.
-            desk = Desk { figure1: desk.figure1.take(), ..Desk::default() };
-            epoch = lane.epoch();
+            studies = Studies { figure1: studies.figure1.take(), ..Studies::default() };
+            epoch = channel.epoch();
         }
-        desk.take_questions(lane);
-        if !desk.piece(lane) {
-            let resting = desk.information.as_ref().map(|(_, since)| REST.saturating_sub(since.elapsed()));
-            lane.wait(resting);
+        studies.take_questions(channel);
+        if !studies.piece(channel) {
+            let resting = studies.information.as_ref().map(|(_, since)| REST.saturating_sub(since.elapsed()));
+            channel.wait(resting);
         }
     }
 }
 
-fn end(lane: &Lane, generation: u64, study: Study, trouble: Option<String>) {
-    lane.send(Answer::Ended { generation, study, trouble });
+fn end(channel: &Channel, generation: u64, study: Study, trouble: Option<String>) {
+    channel.send(Answer::Ended { generation, study, trouble });
 }
 
 fn trouble<T>(outcome: Result<T>) -> Option<String> {
     outcome.err().map(|error| error.to_string())
 }
 
-impl Desk {
-    fn take_questions(&mut self, lane: &Lane) {
-        let board = lane.board();
-        if let Some(question) = board.curve.take() {
+impl Studies {
+    fn take_questions(&mut self, channel: &Channel) {
+        let slots = channel.slots();
+        if let Some(question) = slots.curve.take() {
             let generation = question.generation;
-            let found = lane.classes(&question.prior).map(|classes| {
+            let found = channel.classes(&question.prior).map(|classes| {
                 let waiting = coarse_to_fine(question.taus.len());
                 self.curve = Some(Curve { question, classes, waiting });
             });
             if found.is_err() {
-                end(lane, generation, Study::Curve, trouble(found));
+                end(channel, generation, Study::Curve, trouble(found));
             }
         }
-        if let Some(at) = board.hardness.take() {
+        if let Some(at) = slots.hardness.take() {
             self.hardness = Some(at);
         }
-        if let Some(question) = board.ranking.take() {
-            match Rankings::new(lane, &question) {
+        if let Some(question) = slots.ranking.take() {
+            match Rankings::new(channel, &question) {
                 Ok(rankings) => self.rankings = Some(rankings),
-                Err(error) => end(lane, question.generation, Study::Ranking, Some(error.to_string())),
+                Err(error) => end(channel, question.generation, Study::Ranking, Some(error.to_string())),
             }
         }
-        if let Some(at) = board.information.take() {
+        if let Some(at) = slots.information.take() {
             self.information = Some((at, Instant::now()));
         }
-        if let Some(at) = board.compare.take() {
+        if let Some(at) = slots.compare.take() {
             let generation = at.generation;
-            match lane.classes(&at.prior) {
+            match channel.classes(&at.prior) {
                 Ok(classes) => self.compare = Some(Comparison::new(at, classes)),
-                Err(error) => end(lane, generation, Study::Compare, Some(error.to_string())),
+                Err(error) => end(channel, generation, Study::Compare, Some(error.to_string())),
             }
         }
-        if let Some(generation) = board.figure1.take() {
+        if let Some(generation) = slots.figure1.take() {
             match Figure1::new(generation) {
                 Ok(figure) => self.figure1 = Some(figure),
-                Err(error) => end(lane, generation, Study::Figure1, Some(error.to_string())),
+                Err(error) => end(channel, generation, Study::Figure1, Some(error.to_string())),
             }
         }
     }
 
-    /// Does the most urgent piece there is; whether there was one.
-    fn piece(&mut self, lane: &Lane) -> bool {
+    /// Computes the most urgent piece. Returns whether there was one.
+    fn piece(&mut self, channel: &Channel) -> bool {
         let rested = self.information.as_ref().is_some_and(|(_, since)| since.elapsed() >= REST);
         if let Some(curve) = &mut self.curve {
-            if !curve.point(lane) {
+            if !curve.point(channel) {
                 self.curve = None;
             }
         } else if let Some(at) = self.hardness.take() {
-            self.hardness = hardness(lane, at);
+            self.hardness = hardness(channel, at);
         } else if rested && let Some((at, _)) = self.information.take() {
             if at.tau.get() > 0.0 {
-                inform(lane, &at);
+                inform(channel, &at);
             }
         } else if let Some(comparison) = &mut self.compare {
-            if !comparison.piece(lane) {
-                end(lane, comparison.generation(), Study::Compare, None);
+            if !comparison.piece(channel) {
+                end(channel, comparison.generation(), Study::Compare, None);
                 self.compare = None;
             }
         } else if let Some(figure) = &mut self.figure1 {
-            if !figure.piece(lane) {
-                end(lane, figure.generation(), Study::Figure1, None);
+            if !figure.piece(channel) {
+                end(channel, figure.generation(), Study::Figure1, None);
                 self.figure1 = None;
             }
         } else if let Some(rankings) = &mut self.rankings {
-            if !rankings.piece(lane, self.information.as_ref().map(|(_, since)| *since)) {
+            if !rankings.piece(channel, self.information.as_ref().map(|(_, since)| *since)) {
                 self.rankings = None;
             }
         } else {
@@ -142,21 +143,21 @@ impl Desk {
 }
 
 impl Curve {
-    /// The next point; whether there may be more.
-    fn point(&mut self, lane: &Lane) -> bool {
+    /// Computes the next point. Returns whether there may be more.
+    fn point(&mut self, channel: &Channel) -> bool {
         let generation = self.question.generation;
         let Some(index) = self.waiting.pop_front() else {
-            end(lane, generation, Study::Curve, None);
+            end(channel, generation, Study::Curve, None);
             return false;
         };
-        let (board, epoch) = (lane.board(), lane.epoch());
-        let stop = || board.curve.is_full() || lane.stopping() || lane.epoch() != epoch;
+        let (slots, epoch) = (channel.slots(), channel.epoch());
+        let stop = || slots.curve.is_full() || channel.stopping() || channel.epoch() != epoch;
         let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
-        match lane.error_within(&self.classes, self.question.taus[index], &spec, POINT, stop) {
-            Ok(Some(estimate)) => lane.send(Answer::Curve { generation, index, estimate }),
+        match channel.error_within(&self.classes, self.question.taus[index], &spec, POINT, stop) {
+            Ok(Some(estimate)) => channel.send(Answer::Curve { generation, index, estimate }),
             Ok(None) => {}
             Err(error) => {
-                end(lane, generation, Study::Curve, Some(error.to_string()));
+                end(channel, generation, Study::Curve, Some(error.to_string()));
                 return false;
             }
         }
@@ -174,37 +175,38 @@ fn coarse_to_fine(n: usize) -> VecDeque<usize> {
 }
 
 /// Pairs and classes; the question again where something more urgent came between.
-fn hardness(lane: &Lane, at: At) -> Option<At> {
-    let (generation, board, epoch) = (at.generation, lane.board(), lane.epoch());
+fn hardness(channel: &Channel, at: At) -> Option<At> {
+    let (generation, slots, epoch) = (at.generation, channel.slots(), channel.epoch());
     let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
     let tell = |hardness: ClassHardness| {
-        lane.send(Answer::Hardness { generation, hardness });
-        let urgent = board.hardness.is_full() || board.curve.is_full() || lane.stopping() || lane.epoch() != epoch;
+        channel.send(Answer::Hardness { generation, hardness });
+        let urgent =
+            slots.hardness.is_full() || slots.curve.is_full() || channel.stopping() || channel.epoch() != epoch;
         if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut tell = tell;
-    let found = lane.classes(&at.prior).and_then(|classes| {
-        lane.send(Answer::Pairs { generation, errors: pairwise(&classes, at.tau)? });
-        lane.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
+    let found = channel.classes(&at.prior).and_then(|classes| {
+        channel.send(Answer::Pairs { generation, errors: pairwise(&classes, at.tau)? });
+        channel.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
     });
     match found {
         Err(Error::Cancelled) => return Some(at),
-        found => end(lane, generation, Study::Hardness, trouble(found)),
+        found => end(channel, generation, Study::Hardness, trouble(found)),
     }
     None
 }
 
-fn inform(lane: &Lane, at: &At) {
-    let (board, epoch) = (lane.board(), lane.epoch());
+fn inform(channel: &Channel, at: &At) {
+    let (slots, epoch) = (channel.slots(), channel.epoch());
     let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
     let mut told = |_| {
-        let urgent = board.information.is_full() || lane.stopping() || lane.epoch() != epoch;
+        let urgent = slots.information.is_full() || channel.stopping() || channel.epoch() != epoch;
         if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let compute = |classes| lane.pool.install(|| information(&classes, at.tau, &spec, &mut told));
+    let compute = |classes| channel.pool.install(|| information(&classes, at.tau, &spec, &mut told));
     // Why there is none, the readout has said; a newer question is answered in its turn.
-    if let Ok(information) = lane.classes(&at.prior).and_then(compute) {
-        lane.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
+    if let Ok(information) = channel.classes(&at.prior).and_then(compute) {
+        channel.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{Draft, Event, GalleryRequest, GalleryUpdate, Tile};
-use super::kept::{Kept, Resident};
-use super::{Interactive, PIECE, Place, STOPPABLE_PIECE, unless};
+use super::cache::{Resident, SampleCache};
+use super::{Interactive, PIECE, PieceContext, STOPPABLE_PIECE, unless};
 use crate::device::{ImageSource, is_for_memory, note, pictures, values_read};
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -24,7 +24,7 @@ pub struct Gallery {
     pub(super) request: GalleryRequest,
     waiting: VecDeque<usize>,
     delivered: usize,
-    /// Whether it was told that samples are left out.
+    /// Whether a message said that samples are left out.
     told: bool,
 }
 
@@ -35,12 +35,12 @@ impl Gallery {
         Self { request, waiting, delivered: 0, told: false }
     }
 
-    /// Only what is kept is told: the rest need not be made.
-    pub fn leave_unmade(&mut self, kept: &Kept) {
+    /// Leaves only samples that are in the cache.
+    pub fn leave_unmade(&mut self, cache: &SampleCache) {
         let GalleryRequest { spec, settings, look, .. } = &self.request;
         let there = |index: usize| match look {
-            Some(look) => kept.get(spec, settings, index).is_some() && kept.picture(look, index).is_some(),
-            None => kept.get(spec, settings, index).is_some() || kept.resident(spec, settings, index).is_some(),
+            Some(look) => cache.get(spec, settings, index).is_some() && cache.picture(look, index).is_some(),
+            None => cache.get(spec, settings, index).is_some() || cache.resident(spec, settings, index).is_some(),
         };
         self.waiting.retain(|&index| there(index));
     }
@@ -50,23 +50,23 @@ impl Gallery {
         indices.iter().rev().for_each(|&index| self.waiting.push_front(index));
     }
 
-    /// A sample that cannot be made; the first of a gallery is told.
-    fn leave_out(&mut self, place: &Place<'_>, index: usize, why: &str) {
+    /// Leaves out a sample that cannot be made. The first of a gallery gives a message.
+    fn leave_out(&mut self, cx: &PieceContext<'_>, index: usize, why: &str) {
         self.delivered += 1;
-        tell(place, self, News { failed: vec![index], ..News::default() });
+        tell(cx, self, News { failed: vec![index], ..News::default() });
         if !std::mem::replace(&mut self.told, true) {
             let text = format!("Sample {index} cannot be made and is left out, as are others like it: {why}");
-            place.channels.send(Event::Failed(text));
+            cx.channels.send(Event::Failed(text));
         }
     }
 }
 
 impl Interactive {
     /// The next piece of the gallery under way. One that is stopped waits to be begun again.
-    pub(super) fn gallery_piece(&self, place: &Place<'_>) -> Result<()> {
+    pub(super) fn gallery_piece(&self, cx: &PieceContext<'_>) -> Result<()> {
         let mut slot = self.gallery.borrow_mut();
         let Some(gallery) = slot.as_mut() else { return Ok(()) };
-        let most = place.world.flow().resident().map_or(usize::MAX, |flow| flow.at_once());
+        let most = cx.world.flow().resident().map_or(usize::MAX, |flow| flow.at_once());
         let piece = self.piece.get().min(most).min(gallery.waiting.len());
         let indices: Vec<usize> = gallery.waiting.drain(..piece).collect();
         if indices.is_empty() {
@@ -75,10 +75,10 @@ impl Interactive {
             return Ok(());
         }
         let started = Instant::now();
-        match self.make(place, gallery, &indices) {
+        match self.make(cx, gallery, &indices) {
             Ok((tiles, made)) => {
-                self.deliver(place, gallery, tiles);
-                self.adapt(place, made, started.elapsed());
+                self.deliver(cx, gallery, tiles);
+                self.adapt(cx, made, started.elapsed());
                 Ok(())
             }
             Err(Error::Cancelled) => {
@@ -97,10 +97,10 @@ impl Interactive {
                 ));
                 Ok(())
             }
-            // One image that overflows does not cost the others their place.
+            // One image that overflows does not cost the others their cx.
             Err(Error::Numeric(why)) => {
                 match indices[..] {
-                    [index] => gallery.leave_out(place, index, &why),
+                    [index] => gallery.leave_out(cx, index, &why),
                     _ => {
                         gallery.put_back(&indices);
                         self.piece.set(indices.len() / 2);
@@ -117,30 +117,31 @@ impl Interactive {
         }
     }
 
-    /// Tiles of some samples, and how many of them had to be made: those that are kept cost nothing.
-    fn make(&self, place: &Place<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
-        let world = place.world;
+    /// Tiles of some samples, and how many of them had to be made: those that are kept cost
+    /// nothing.
+    fn make(&self, cx: &PieceContext<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
+        let world = cx.world;
         let GalleryRequest { spec, settings, look, .. } = &gallery.request;
         if look.is_none() && spec.products.is_wide() && world.flow().resident().is_some() {
-            return self.make_resident(place, gallery, indices);
+            return self.make_resident(cx, gallery, indices);
         }
-        let known = |index: &usize| self.kept.borrow().get(spec, settings, *index);
+        let known = |index: &usize| self.cache.borrow().get(spec, settings, *index);
         let mut samples: Vec<Arc<Sample>> = indices.iter().filter_map(known).collect();
         let missing: Vec<usize> = indices.iter().filter(|index| known(index).is_none()).copied().collect();
         if !missing.is_empty() {
-            let made = world.sample_watched(spec, settings, &missing, &mut watch(place, gallery, &missing))?;
+            let made = world.sample_watched(spec, settings, &missing, &mut watch(cx, gallery, &missing))?;
             for sample in made.into_iter().map(Arc::new) {
                 self.remember(spec, settings, &sample);
                 samples.push(sample);
             }
         }
-        // In the order asked for, whoever was made first.
+        // In the order asked for.
         samples.sort_by_key(|sample| indices.iter().position(|index| *index == sample.index));
         let mut made = missing.len();
         if let Some(look) = look {
-            let lacking = |sample: &&Arc<Sample>| self.kept.borrow().picture(look, sample.index).is_none();
+            let lacking = |sample: &&Arc<Sample>| self.cache.borrow().picture(look, sample.index).is_none();
             let lacking: Vec<usize> = samples.iter().filter(lacking).map(|sample| sample.index).collect();
-            let looked = self.looks(place, &samples, (spec, settings, look), &mut watch(place, gallery, &lacking));
+            let looked = self.looks(cx, &samples, (spec, settings, look), &mut watch(cx, gallery, &lacking));
             // A look that overflows leaves the sample as it is.
             match looked {
                 Err(Error::Numeric(_)) if indices.len() == 1 => {}
@@ -151,16 +152,17 @@ impl Interactive {
         Ok((samples.iter().map(|sample| self.tile(world, sample, look.as_ref())).collect(), made))
     }
 
-    /// [`Self::make`] where images stay on the device: figures are read back, and pictures only where nobody can paint them there.
-    fn make_resident(&self, place: &Place<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
+    /// [`Self::make`] where images stay on the device: figures are read back; pictures only where
+    /// the window cannot paint them there.
+    fn make_resident(&self, cx: &PieceContext<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let GalleryRequest { spec, settings, .. } = &gallery.request;
-        let known = |index: &usize| self.kept.borrow().resident(spec, settings, *index).map(resident_tile);
+        let known = |index: &usize| self.cache.borrow().resident(spec, settings, *index).map(resident_tile);
         let mut tiles: Vec<Tile> = indices.iter().filter_map(known).collect();
         let missing: Vec<usize> = indices.iter().filter(|index| known(index).is_none()).copied().collect();
         if !missing.is_empty() {
             let before = values_read();
-            let mut watch = watch(place, gallery, &missing);
-            let made = place.world.sample_resident(spec, settings, &missing, &mut watch)?;
+            let mut watch = watch(cx, gallery, &missing);
+            let made = cx.world.sample_resident(spec, settings, &missing, &mut watch)?;
             let made = Arc::new(made.ok_or_else(|| Error::input("the images of this world are on the host"))?);
             let figures = values_read() - before;
             let pictures = pictures(made.levels.clone())?;
@@ -170,33 +172,35 @@ impl Interactive {
                 missing.len(),
                 values_read() - before - figures,
             );
-            let mut kept = self.kept.borrow_mut();
-            kept.keep_resident(spec, settings, (&made, pictures));
-            tiles.extend(missing.iter().filter_map(|&index| kept.resident(spec, settings, index).map(resident_tile)));
+            let mut cache = self.cache.borrow_mut();
+            cache.keep_resident(spec, settings, (&made, pictures));
+            tiles.extend(missing.iter().filter_map(|&index| cache.resident(spec, settings, index).map(resident_tile)));
         }
-        // In the order asked for, whoever was made first.
+        // In the order asked for.
         tiles.sort_by_key(|tile| indices.iter().position(|index| *index == tile.index));
         Ok((tiles, missing.len()))
     }
 
-    fn deliver(&self, place: &Place<'_>, gallery: &mut Gallery, tiles: Vec<Tile>) {
+    fn deliver(&self, cx: &PieceContext<'_>, gallery: &mut Gallery, tiles: Vec<Tile>) {
         gallery.delivered += tiles.len();
-        tell(place, gallery, News { tiles, ..News::default() });
+        tell(cx, gallery, News { tiles, ..News::default() });
     }
 
     /// Sizes the next piece by the time that making `made` samples took.
-    fn adapt(&self, place: &Place<'_>, made: usize, took: Duration) {
+    fn adapt(&self, cx: &PieceContext<'_>, made: usize, took: Duration) {
         if made == 0 {
             return;
         }
         self.cost.set(took / made as u32);
-        let stoppable = place.world.flow().stages() > 1;
+        let stoppable = cx.world.flow().stages() > 1;
         let ideal = if stoppable { STOPPABLE_PIECE } else { PIECE };
-        // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice as long is given.
+        // Where launching kernels alone takes longer than that, no smaller piece helps: up to twice
+        // as long is given.
         let floor = self.floor.get().min(took);
         self.floor.set(floor);
         let ideal = made as f64 * ideal.max(2 * floor).as_secs_f64() / took.as_secs_f64().max(1e-4);
-        // Powers of two: few shapes, so that a GPU compiles few kernels. One slow start must not make a huge piece.
+        // Powers of two: few shapes, so that a GPU compiles few kernels. One slow start must not
+        // make a huge piece.
         let size = (ideal as usize).clamp(1, self.largest.get().min(2 * made.next_power_of_two()));
         self.piece.set(if size.is_power_of_two() { size } else { size.next_power_of_two() / 2 });
     }
@@ -211,20 +215,20 @@ fn resident_tile(resident: &Resident) -> Tile {
 
 /// Publishes images as they are after every block, and stops when something newer waits.
 fn watch<'a>(
-    place: &'a Place<'_>,
+    cx: &'a PieceContext<'_>,
     gallery: &'a Gallery,
     indices: &'a [usize],
 ) -> impl FnMut(Decoding) -> ControlFlow<()> + 'a {
     let began = Instant::now();
     move |decoding: Decoding| {
         if let Some(unfinished) = decoding.x.filter(|_| began.elapsed() > DRAFT_AFTER) {
-            match drafts(place.world, indices, unfinished, decoding.progress) {
-                Ok(drafts) => tell(place, gallery, News { drafts, ..News::default() }),
+            match drafts(cx.world, indices, unfinished, decoding.progress) {
+                Ok(drafts) => tell(cx, gallery, News { drafts, ..News::default() }),
                 // The next step fails for the same reason, and says so.
                 Err(error) => tracing::debug!("no draft: {error}"),
             }
         }
-        unless(place.called_away() || place.channels.shared.asked())
+        unless(cx.called_away() || cx.channels.shared.asked())
     }
 }
 
@@ -248,12 +252,12 @@ struct News {
     failed: Vec<usize>,
 }
 
-fn tell(place: &Place<'_>, gallery: &Gallery, News { tiles, drafts, failed }: News) {
+fn tell(cx: &PieceContext<'_>, gallery: &Gallery, News { tiles, drafts, failed }: News) {
     let GalleryRequest { generation, spec, .. } = gallery.request;
     let progress = Progress { done: gallery.delivered, total: spec.n };
-    let update = GalleryUpdate { generation, shape: place.world.shape(), tiles, drafts, failed, progress };
-    place.channels.shared.gallery.merge(update, join);
-    (place.channels.shared.wake)();
+    let update = GalleryUpdate { generation, shape: cx.world.shape(), tiles, drafts, failed, progress };
+    cx.channels.shared.gallery.merge(update, join);
+    (cx.channels.shared.wake)();
 }
 
 fn join(mut old: GalleryUpdate, new: GalleryUpdate) -> GalleryUpdate {

@@ -1,4 +1,5 @@
-//! The inspector's answer: the image itself first, then the same latent at other temperatures, one after the other.
+//! The inspector's answer: the image itself first, then the same latent at other temperatures, one
+//! after the other.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -6,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{InspectRequest, Inspection, RunningPosterior, Subject};
-use super::{Interactive, Place, gone, put, tile, unless};
+use super::outside::external_tile;
+use super::{Interactive, PieceContext, gone, put, tile, unless};
 use crate::error::{Error, Result};
 use crate::flow::{Decoding, Scores};
 use crate::oracle::running::Running;
@@ -17,7 +19,7 @@ use crate::units::Tau;
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 /// Where a sample costs more than this, every second of the other temperatures is left out.
 const DEAR: Duration = Duration::from_millis(300);
-/// Where the classes take longer than this, the posterior is told while they are evaluated.
+/// Where the classes take longer than this, the running posterior is sent.
 const RUNNING_AFTER: Duration = Duration::from_millis(80);
 
 /// An inspection under way.
@@ -36,13 +38,13 @@ impl Inspecting {
 }
 
 impl Interactive {
-    /// Goes on with the inspection until it is finished, or until somebody else should have a turn.
-    pub(super) fn inspect_piece(&self, place: &Place<'_>) -> Result<()> {
+    /// Continues the inspection until it is finished or another request is due.
+    pub(super) fn inspect_piece(&self, cx: &PieceContext<'_>) -> Result<()> {
         let mut slot = self.inspecting.borrow_mut();
         let Some(inspecting) = slot.as_mut() else { return Ok(()) };
-        let (channels, began) = (place.channels, Instant::now());
+        let (channels, began) = (cx.channels, Instant::now());
         loop {
-            let more = self.inspect_step(place, inspecting)?;
+            let more = self.inspect_step(cx, inspecting)?;
             let late = began.elapsed() > PUBLISH_EVERY;
             if let Some(answer) = inspecting.answer.as_ref().filter(|_| late || !more) {
                 put(channels, &channels.shared.inspection, answer.clone());
@@ -58,10 +60,10 @@ impl Interactive {
     }
 
     /// The image, or the next temperature; whether there is more.
-    fn inspect_step(&self, place: &Place<'_>, inspecting: &mut Inspecting) -> Result<bool> {
+    fn inspect_step(&self, cx: &PieceContext<'_>, inspecting: &mut Inspecting) -> Result<bool> {
         match (&mut inspecting.answer, &inspecting.request) {
             (None, request) => {
-                let mut answer = self.begin(place, request)?;
+                let mut answer = self.begin(cx, request)?;
                 if self.cost.get() > DEAR {
                     let spread = inspecting.waiting.iter().copied().step_by(2).collect();
                     inspecting.waiting = spread;
@@ -74,8 +76,8 @@ impl Interactive {
             }
             (Some(answer), InspectRequest { subject: Subject::Sample { spec, index }, settings, .. }) => {
                 let Some(&tau) = inspecting.waiting.front() else { return Ok(false) };
-                match self.sample(place, spec, &Settings { tau, ..settings.clone() }, *index) {
-                    Ok(sample) => answer.morph.push((tau, tile(place.world, &sample))),
+                match self.sample(cx, spec, &Settings { tau, ..settings.clone() }, *index) {
+                    Ok(sample) => answer.morph.push((tau, tile(cx.world, &sample))),
                     // Far from τ = 1 a flow may overflow: the others are shown all the same.
                     Err(Error::Numeric(_)) => {}
                     Err(error) => return Err(error),
@@ -89,25 +91,25 @@ impl Interactive {
     }
 
     /// The image itself.
-    fn begin(&self, place: &Place<'_>, request: &InspectRequest) -> Result<Inspection> {
+    fn begin(&self, cx: &PieceContext<'_>, request: &InspectRequest) -> Result<Inspection> {
         let InspectRequest { generation, subject, settings, look, .. } = request;
-        let world = place.world;
+        let world = cx.world;
         let (tile, rounding) = match subject {
             Subject::Sample { spec, index } => {
                 let began = Instant::now();
                 let (sample, new) = match self.known(world, spec, settings, *index)? {
                     Some(sample) => (sample, false),
-                    None => (make(place, request, spec, *index)?, true),
+                    None => (make(cx, request, spec, *index)?, true),
                 };
                 if new {
                     self.cost.set(began.elapsed());
                     self.remember(spec, settings, &sample);
                 }
                 if let Some(look) = look {
-                    let shared = &place.channels.shared;
-                    let mut watch = |_: Decoding| unless(place.called_away() || shared.inspect_request.is_full());
+                    let shared = &cx.channels.shared;
+                    let mut watch = |_: Decoding| unless(cx.called_away() || shared.inspect_request.is_full());
                     let one = std::slice::from_ref(&sample);
-                    match self.looks(place, one, (spec, settings, look), &mut watch) {
+                    match self.looks(cx, one, (spec, settings, look), &mut watch) {
                         Err(Error::Numeric(_)) => {}
                         other => other?,
                     }
@@ -115,16 +117,16 @@ impl Interactive {
                 let rounding = world.rounding(std::slice::from_ref(&*sample), settings)?.first().copied();
                 let mut tile = self.tile(world, &sample, look.as_ref());
                 // Painted where it is, as in the gallery.
-                if let Some(resident) = self.kept.borrow().resident(spec, settings, *index) {
+                if let Some(resident) = self.cache.borrow().resident(spec, settings, *index) {
                     tile.pixels = resident.picture.clone();
                 }
                 (tile, rounding)
             }
             Subject::External(index) => {
                 let external = self.external.borrow();
-                let classified = external.as_ref().filter(|c| *index < c.ids.len());
-                let classified = classified.ok_or_else(gone)?;
-                (classified.tile(world, *index, settings)?, classified.rounding(world, *index, settings)?)
+                let images = external.as_ref().filter(|images| *index < images.ids.len());
+                let images = images.ok_or_else(gone)?;
+                (external_tile(images, world, *index, settings)?, images.rounding(world, *index, settings)?)
             }
         };
         let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
@@ -132,11 +134,11 @@ impl Interactive {
     }
 }
 
-/// The inspected sample, its posterior told while classes are still being evaluated.
-fn make(place: &Place<'_>, request: &InspectRequest, spec: &SampleSpec, index: usize) -> Result<Arc<Sample>> {
-    let (channels, world) = (place.channels, place.world);
+/// The inspected sample; its running posterior is sent while classes are still evaluated.
+fn make(cx: &PieceContext<'_>, request: &InspectRequest, spec: &SampleSpec, index: usize) -> Result<Arc<Sample>> {
+    let (channels, world) = (cx.channels, cx.world);
     let InspectRequest { generation, subject, settings, .. } = request;
-    let mut watch = |_: Decoding| unless(place.called_away() || channels.shared.inspect_request.is_full());
+    let mut watch = |_: Decoding| unless(cx.called_away() || channels.shared.inspect_request.is_full());
     let began = Cell::new(None);
     let mut scored = |x: &[f32], scores: &Scores| {
         let began = began.get().unwrap_or_else(|| {

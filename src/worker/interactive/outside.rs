@@ -1,15 +1,19 @@
 //! Images from outside, kept for the inspector, the evidence map and walks.
 
+use std::sync::Arc;
+
 use super::Interactive;
 use crate::error::{Error, Result};
+use crate::experiment::WorstImage;
+use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Settings, World};
 use crate::worker::channels::Channels;
-use crate::worker::external_images::{ExternalImages, LoadedImages};
+use crate::worker::external_images::LoadedImages;
 use crate::worker::protocol::{Event, Outcome, Tile};
 
 impl Interactive {
-    /// Sends images from outside to the window and keeps them for its inspector; a sentence about them. The window takes over
-    /// their knobs where these are their `own`.
+    /// Sends images from outside to the window and keeps them for its inspector; a sentence about
+    /// them. The window takes over their knobs where these are their `own`.
     ///
     /// # Errors
     /// When a posterior is not known and the device fails; then those before stay.
@@ -17,12 +21,12 @@ impl Interactive {
         &self,
         channels: &Channels,
         world: &World,
-        images: ExternalImages,
+        (images, verdicts): (ExternalImages, Vec<WorstImage>),
         settings: &Settings,
         own: bool,
     ) -> Result<String> {
         let n = images.ids.len();
-        let tiles = (0..n).map(|i| images.tile(world, i, settings)).collect::<Result<Vec<Tile>>>()?;
+        let tiles = (0..n).map(|i| external_tile(&images, world, i, settings)).collect::<Result<Vec<Tile>>>()?;
         channels.send(Event::External {
             name: images.name.clone(),
             shape: world.shape(),
@@ -31,20 +35,22 @@ impl Interactive {
             labelled: images.labels.is_some(),
             settings: settings.clone(),
             own_knobs: own,
-            verdicts: images.verdicts.clone(),
+            verdicts: verdicts.clone(),
         });
         let sentence = format!("posteriors of {n} image{} from {}", if n == 1 { "" } else { "s" }, images.name);
         *self.external.borrow_mut() = Some(images);
+        *self.verdicts.borrow_mut() = verdicts;
         Ok(sentence)
     }
 
     /// Takes over images that another thread has read, if they are of the world that is open now.
     pub(super) fn receive(&self, channels: &Channels, world: Option<&World>) {
-        let Some(LoadedImages { id, world: of, shape, settings, images }) = channels.shared.handed.take() else {
+        let Some(LoadedImages { id, world: of, shape, settings, images, verdicts }) = channels.shared.loaded.take()
+        else {
             return;
         };
         let here = world.filter(|world| *self.world.borrow() == of && world.shape() == shape);
-        let outcome = match here.map(|world| self.tell(channels, world, images, &settings, true)) {
+        let outcome = match here.map(|world| self.tell(channels, world, (images, verdicts), &settings, true)) {
             Some(Ok(sentence)) => Outcome::Done(sentence),
             Some(Err(Error::Cancelled)) => Outcome::Cancelled,
             Some(Err(error)) => Outcome::Failed(error.to_string()),
@@ -54,9 +60,9 @@ impl Interactive {
         channels.send(Event::JobEnded { id, outcome });
     }
 
-    /// The images from outside.
-    pub fn external(&self) -> Option<ExternalImages> {
-        self.external.borrow().clone()
+    /// The images from outside, and what a classifier says of each.
+    pub fn external(&self) -> Option<(ExternalImages, Vec<WorstImage>)> {
+        Some((self.external.borrow().clone()?, self.verdicts.borrow().clone()))
     }
 
     /// Whether these are the images from outside.
@@ -69,4 +75,15 @@ impl Interactive {
         let external = self.external.borrow();
         external.as_ref()?.x.chunks_exact(dims).nth(index).map(<[f32]>::to_vec)
     }
+}
+
+/// Image `i` from outside under the given knobs.
+///
+/// # Errors
+/// When its posterior is not known and the device fails.
+pub fn external_tile(images: &ExternalImages, world: &World, i: usize, settings: &Settings) -> Result<Tile> {
+    let (posterior, _) = images.posterior(world, i, settings)?;
+    let label = images.labels.as_ref().map_or(posterior.decision, |labels| labels[i]);
+    let pixels = world.flow().pixels().picture(images.image(world, i)).into();
+    Ok(Tile { index: i, source: label, label, pixels, posterior: Arc::new(posterior), look: None })
 }

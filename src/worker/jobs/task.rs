@@ -1,29 +1,26 @@
-//! Tasks of any type, carried out while the window is served.
+//! Tasks of any type, run while the window is served.
 
 use std::ops::ControlFlow;
 
-use super::sink::Sink;
+use super::context::{JobContext, Sink};
 use crate::error::Result;
 use crate::events::Progress;
 use crate::task::{AnyTask, Done, News, OpenOracle, TaskHost};
-use crate::worker::channels::Channels;
-use crate::worker::desk::{Desk, Opened};
+use crate::worker::device_thread::Opened;
 use crate::worker::interactive::gone;
-use crate::worker::protocol::{Event, JobId};
-use crate::worker::shared::Control;
+use crate::worker::protocol::Event;
 
-/// Carries a task out, and tells what came of it.
-pub fn carry_out(channels: &Channels, desk: &mut Desk, id: JobId, control: &Control, task: &AnyTask) -> Result<String> {
-    let shown = desk.opened.as_ref();
-    let mut sink = Sink::new(channels, &desk.interactive, shown.map(|opened| &opened.world), id, control);
-    sink.stands_aside = task.lets_oracles_open().then_some(&desk.chosen);
-    let done = task.run(shown.map(Opened::for_task), &desk.chosen, &mut sink);
+/// Runs a task and sends its report.
+pub fn run(cx: &mut JobContext<'_>, task: &AnyTask) -> Result<String> {
+    let mut sink = cx.sink();
+    sink.checkpoints_on = task.lets_oracles_open().then_some(&cx.thread.chosen);
+    let done = task.run(cx.thread.opened.as_ref().map(Opened::for_task), &cx.thread.chosen, &mut sink);
     if let Some(opened) = sink.opened {
-        desk.opened = Some(opened);
+        cx.thread.opened = Some(opened);
     }
     let Done { report, sentence, made, trouble } = done?;
-    made.into_iter().for_each(|made| channels.send(Event::Made(Box::new(made))));
-    channels.send(Event::Task { id, news: report });
+    made.into_iter().for_each(|made| cx.channels.send(Event::Made(Box::new(made))));
+    cx.channels.send(Event::Task { id: cx.id, news: report });
     trouble.map_or(Ok(sentence), Err)
 }
 

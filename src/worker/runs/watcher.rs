@@ -18,8 +18,8 @@ const EVERY: Duration = Duration::from_secs(2);
 const NEVER: Duration = Duration::from_secs(3600);
 
 /// Starts the thread.
-pub fn start(shared: &Arc<Shared>, ringing: Receiver<()>, events: &Sender<Event>) {
-    let watcher = Watcher { shared: shared.clone(), ringing, events: events.clone() };
+pub fn start(shared: &Arc<Shared>, notified: Receiver<()>, events: &Sender<Event>) {
+    let watcher = Watcher { shared: shared.clone(), notified, events: events.clone() };
     let work = move || {
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| watcher.watch())) {
             let reason = panic_message(panic.as_ref());
@@ -36,7 +36,7 @@ pub fn start(shared: &Arc<Shared>, ringing: Receiver<()>, events: &Sender<Event>
 
 struct Watcher {
     shared: Arc<Shared>,
-    ringing: Receiver<()>,
+    notified: Receiver<()>,
     events: Sender<Event>,
 }
 
@@ -53,7 +53,7 @@ impl Watcher {
         loop {
             let wait = if request.folders.is_empty() { NEVER } else { EVERY };
             select! {
-                recv(self.ringing) -> bell => if bell.is_err() { return },
+                recv(self.notified) -> notifier => if notifier.is_err() { return },
                 default(wait) => {}
             }
             if self.shared.stopping.load(Ordering::Relaxed) {

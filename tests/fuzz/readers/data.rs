@@ -22,7 +22,7 @@ fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
 }
 
 fn either_split(path: &Path) -> Result<()> {
-    open_split(path, Split::Test).map(drop)?;
+    open_split(path, Split::Test, None).map(drop)?;
     open(path).map(drop)
 }
 
@@ -140,7 +140,7 @@ fn fuzz_npz() {
         few: 3000,
         read: &|path| {
             // What is no batch of images may be arrays, and a stream.
-            let _ = (read_logp(path), read_array(path, "y"), open_test(path));
+            let _ = (read_logp(path), read_array(path, "y"), open_test(path, None));
             if let Ok(Some(images)) = NpzImages::open(path) {
                 let _ = (images.read(0..images.len()), images.verify());
             }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bayescope::data::Split;
 use bayescope::error::Result;
+use bayescope::events::silent;
 use bayescope::export::Manifest;
 use bayescope::judge::{Predictions, ReadOptions, Truth};
 
@@ -12,7 +13,7 @@ use crate::forms::Form;
 use crate::watch::{Reader, Whole};
 
 fn truth() -> Truth {
-    Truth::open(Path::new("tests/reference/judge/dataset"), Split::Test).unwrap()
+    Truth::open(Path::new("tests/reference/judge/dataset"), Split::Test, &mut silent()).unwrap()
 }
 
 fn whole(name: &str, form: Form) -> Whole {
@@ -61,7 +62,7 @@ fn fuzz_dataset() {
         few: 1000,
         read: &|path| {
             let _ = Manifest::read(&folder(path));
-            Truth::open(&folder(path), Split::Test).map(drop)
+            Truth::open(&folder(path), Split::Test, &mut silent()).map(drop)
         },
     }
     .run();

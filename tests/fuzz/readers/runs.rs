@@ -10,7 +10,7 @@ use bayescope::flow::Precision;
 use bayescope::oracle::folder as oracle_folder;
 use bayescope::oracle::scale::Job;
 use bayescope::oracle::train::TrainSpec;
-use bayescope::run::{Computer, Held, RunEvent, RunFolder, Share, execute};
+use bayescope::run::{AnyRun, Run, RunContext, RunEvent, RunFolder, Share, execute};
 use burn::tensor::Device;
 
 use super::folder;
@@ -52,8 +52,8 @@ pub fn finished() -> Finished {
     let world = info.build(weights, &device, Precision::F32, 40).unwrap().world;
     let run = RunFolder::create(path, &spec, &hash, None).unwrap();
     let settings = spec.settings(0, 2).unwrap();
-    let computer = Computer::new(&world, settings, &device);
-    execute(&run, Share::ALL, &computer, &mut |_: RunEvent| ControlFlow::Continue(())).unwrap();
+    let context = RunContext::new(&world, settings, &device);
+    execute(&run, Share::ALL, &context, &mut |_: RunEvent| ControlFlow::Continue(())).unwrap();
     let id = run.plan[0].id.clone();
     Finished { cell: run.cell(&id), folder, id }
 }
@@ -96,7 +96,7 @@ fn fuzz_specs() {
 
 /// Everything a run folder is asked for by those who look at it.
 fn look(folder: &Path) -> Result<()> {
-    let Held::Grid(run) = Held::open(folder)? else { return Ok(()) };
+    let AnyRun::Grid(run) = AnyRun::open(folder)? else { return Ok(()) };
     for planned in &run.plan {
         run.metrics(&planned.id)?;
         run.result(&planned.id)?;
@@ -180,7 +180,7 @@ fn fuzz_posterior_job() {
         read: &|path| {
             let job = Job::read(&folder(path))?;
             let _ = job.id();
-            job.settle(&folder(path))
+            job.claim_ticket(&folder(path))
         },
     }
     .run();

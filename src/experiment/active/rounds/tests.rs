@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn run(&self, cell: Cell, folder: &Path, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
-        let job = Job {
+        let job = CellJob {
             cell,
             id: "cell",
             training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },
@@ -79,10 +79,7 @@ impl Bench {
 }
 
 fn bought(result: &CellResult) -> &[Round] {
-    match &result.found {
-        Some(Found::ActiveLearning(bought)) => &bought.rounds,
-        _ => panic!("nothing was bought"),
-    }
+    &result.output.as_ref().unwrap().get::<Bought>().unwrap().rounds
 }
 
 #[test]
@@ -130,7 +127,7 @@ fn the_first_choice_is_the_largest_kl_of_the_classifier_of_the_round_before() {
     let mut at = start.bought.images.clone();
     at.sort_unstable();
     let view = View { of: &bench.pool, at };
-    let job = Job {
+    let job = CellJob {
         cell: Cell { train_size: 10, ..cell },
         id: "apart",
         training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },
@@ -207,7 +204,8 @@ fn a_cell_killed_at_any_moment_goes_on_to_the_same_bits() {
     let (mut told, mut killed) = (Vec::new(), 0);
     let undisturbed = bench.run(cell, &whole, &mut |event: CellEvent| {
         told.push(event);
-        // The first moments of everything, then now and then: training of members, looks at the pool, the last round.
+        // The first moments, then every 17th: training of members, looks at the pool, the last
+        // round.
         if told.len() <= 3 || told.len().is_multiple_of(17) {
             copy(&whole, &snapshot(killed));
             killed += 1;

@@ -1,15 +1,13 @@
-//! The affine coupling of rows [N·H·W, C]: a ↦ (a + t)e^s of the first half of the channels, (s, t) = NN(second half).
-
-use pulp::{Simd, WithSimd};
+//! The affine coupling of rows [N·H·W, C]: a ↦ (a + t)e^s of the first half of the channels, (s, t)
+//! = NN(second half).
 
 use super::super::GlowConfig;
 use super::super::step::Step;
 use super::squeeze::Grid;
-use super::{ROWS, panels};
+use super::{ROWS, numbers, panels};
 use crate::data::ImageShape;
 use crate::error::Result;
-use crate::flow::parameters::to_host;
-use crate::kernels::{Buffer, Panels, Real, vectorise};
+use crate::kernels::{Buffer, Panels, Real, kernel};
 
 /// Numbers of a hidden layer that are made together: the part that stays in the second cache.
 const HIDDEN_NUMBERS: usize = 1 << 14;
@@ -74,25 +72,24 @@ fn chunk(hidden: usize) -> usize {
 
 impl<T: Real> Coupling<T> {
     pub fn new(step: &Step) -> Result<Self> {
-        let numbers = |values: Vec<f64>| values.into_iter().map(T::of).collect::<Vec<T>>();
-        let (a, c) = step.in_norm.clone();
-        let (weight, bias) = (to_host(step.output.weight.clone())?, to_host(step.output.bias.clone())?);
-        let [outputs, inputs] = step.output.weight.dims();
+        let (a, c) = &step.in_norm;
+        let no_bias = vec![T::ZERO; step.output.weight.dims()[0]];
         Ok(Self {
-            norm: [numbers(to_host(a)?), numbers(to_host(c)?)],
+            norm: [numbers(a)?, numbers(c)?],
             input: panels(&step.input)?,
             middle: panels(&step.middle)?,
-            output: Panels::of(inputs, outputs, |i, o| T::of(weight[o * inputs + i]), |_| T::ZERO),
-            bias: numbers(bias),
-            scale: numbers(to_host(step.scale.clone())?),
+            output: Panels::new(&numbers(&step.output.weight)?, &no_bias),
+            bias: numbers(&step.output.bias)?,
+            scale: numbers(&step.scale)?,
         })
     }
 
-    /// Changes the first half of the channels of `rows`, which are whole images of `grid`, and adds Σ s of each image to `sums`.
+    /// Changes the first half of the channels of `rows`, which are whole images of `grid`, and adds
+    /// Σ s of each image to `sums`.
     pub fn run(&self, grid: Grid, rows: &mut [T], inverse: bool, scratch: &mut Scratch<T>, sums: &mut [f64]) {
         let Scratch { padded, near, hidden: [first, second], taps, outputs, s, factor } = scratch;
         let (count, half, hidden) = (rows.len() / grid.channels, grid.channels / 2, self.middle.outputs);
-        vectorise(Condition { grid, rows, norm: &self.norm, padded });
+        condition(grid, rows, &self.norm, padded);
         let chunk = chunk(hidden);
         for start in (0..count).step_by(chunk) {
             let rows = start..(start + chunk).min(count);
@@ -100,15 +97,15 @@ impl<T: Real> Coupling<T> {
             neighbours(grid, rows.clone(), padded, near);
             let (first, second) = (&mut first[..rows.len() * hidden], &mut second[..rows.len() * hidden]);
             self.input.apply(near, first);
-            vectorise(Relu(first));
+            relu(first);
             self.middle.apply(first, second);
-            vectorise(Relu(second));
+            relu(second);
             self.output.apply(second, &mut taps[rows.start * 9 * grid.channels..rows.end * 9 * grid.channels]);
         }
         let outputs = &mut outputs[..rows.len()];
-        vectorise(Gather { grid, taps, bias: &self.bias, outputs });
+        gather(grid, taps, &self.bias, outputs);
         let (s, factor) = (&mut s[..count * half], &mut factor[..count * half]);
-        vectorise(Couple { rows, outputs, scale: &self.scale, inverse, s, factor });
+        couple(rows, outputs, &self.scale, inverse, s, factor);
         for (sum, s) in sums.iter_mut().zip(s.chunks_exact(grid.positions() * half)) {
             *sum += s.iter().map(|s| s.wide()).sum::<f64>();
         }
@@ -128,20 +125,11 @@ fn neighbours<T: Real>(grid: Grid, rows: std::ops::Range<usize>, padded: &[T], n
     }
 }
 
-/// relu(x·a + c) of the second half of the channels, with a border of zeros around each image.
-struct Condition<'a, T> {
-    grid: Grid,
-    rows: &'a [T],
-    norm: &'a [Vec<T>; 2],
-    padded: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for Condition<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { grid: Grid { height, width, channels }, rows, norm: [a, c], padded } = self;
+kernel! {
+    /// relu(x·a + c) of the second half of the channels, with a border of zeros around each image.
+    condition<T, S>(grid: Grid, rows: &'a [T], norm: &'a [Vec<T>; 2], padded: &'a mut [T]) {
+        let Grid { height, width, channels } = grid;
+        let [a, c] = norm;
         let (half, wide) = (channels / 2, width + 2);
         let images =
             rows.chunks_exact(height * width * channels).zip(padded.chunks_exact_mut((height + 2) * wide * half));
@@ -161,34 +149,20 @@ impl<T: Real> WithSimd for Condition<'_, T> {
     }
 }
 
-/// x ← relu(x); NaN stays.
-struct Relu<'a, T>(&'a mut [T]);
-
-impl<T: Real> WithSimd for Relu<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for x in self.0.iter_mut() {
+kernel! {
+    /// x ← relu(x); NaN stays.
+    relu<T, S>(x: &'a mut [T]) {
+        for x in x.iter_mut() {
             *x = if *x < T::ZERO { T::ZERO } else { *x };
         }
     }
 }
 
-/// Adds up what the neighbourhood of every position contributes to it, and the bias: [rows, 9·C] → [rows, C].
-struct Gather<'a, T> {
-    grid: Grid,
-    taps: &'a [T],
-    bias: &'a [T],
-    outputs: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for Gather<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { grid: Grid { height, width, channels }, taps, bias, outputs } = self;
+kernel! {
+    /// Adds up what the neighbourhood of every position contributes to it, and the bias: [rows,
+    /// 9·C] → [rows, C].
+    gather<T, S>(grid: Grid, taps: &'a [T], bias: &'a [T], outputs: &'a mut [T]) {
+        let Grid { height, width, channels } = grid;
         for (row, out) in outputs.chunks_exact_mut(channels).enumerate() {
             let (y, x) = (row / width % height, row % width);
             out.copy_from_slice(bias);
@@ -212,22 +186,10 @@ impl<T: Real> WithSimd for Gather<'_, T> {
     }
 }
 
-/// s = scale·tanh(first half of the outputs), t the second half; a ← (a + t)e^s, or back a ← a·e^−s − t.
-struct Couple<'a, T> {
-    rows: &'a mut [T],
-    outputs: &'a [T],
-    scale: &'a [T],
-    inverse: bool,
-    s: &'a mut [T],
-    factor: &'a mut [T],
-}
-
-impl<T: Real> WithSimd for Couple<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Self { rows, outputs, scale, inverse, s, factor } = self;
+kernel! {
+    /// s = scale·tanh(first half of the outputs), t the second half; a ← (a + t)e^s, or back a ←
+    /// a·e^−s − t.
+    couple<T, S>(rows: &'a mut [T], outputs: &'a [T], scale: &'a [T], inverse: bool, s: &'a mut [T], factor: &'a mut [T]) {
         let (half, channels) = (scale.len(), 2 * scale.len());
         for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(channels)) {
             s.copy_from_slice(&outputs[..half]);

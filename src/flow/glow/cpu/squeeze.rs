@@ -1,5 +1,6 @@
-//! Where numbers lie: images as planes [N, C, H, W] or as rows of channels [N·H·W, C], and the squeeze between the two resolutions of
-//! neighbouring levels. Channel c of position (y, x) becomes channel 4c + 2(y mod 2) + x mod 2 of position (y/2, x/2).
+//! Where numbers lie: images as planes [N, C, H, W] or as rows of channels [N·H·W, C], and the
+//! squeeze between the two resolutions of neighbouring levels. Channel c of position (y, x) becomes
+//! channel 4c + 2(y mod 2) + x mod 2 of position (y/2, x/2).
 
 use crate::data::ImageShape;
 use crate::kernels::Real;
@@ -54,7 +55,8 @@ pub(super) fn to_planes<T: Real>(rows: &[T], shape: ImageShape, planes: &mut [f6
     }
 }
 
-/// Squeezes rows [N·H·W, C] of `grid` into [N·H/2·W/2, 4C]: the first half of the channels to `active`, the second to `kept`.
+/// Squeezes rows [N·H·W, C] of `grid` into [N·H/2·W/2, 4C]: the first half of the channels to
+/// `active`, the second to `kept`.
 pub(super) fn squeeze_rows<T: Real>(grid: Grid, images: usize, rows: &[T], active: &mut [T], kept: &mut [T]) {
     let half = 2 * grid.channels;
     for (at, row) in rows.chunks_exact(grid.channels).take(images * grid.positions()).enumerate() {

@@ -9,7 +9,8 @@ use crate::flow::preprocess::Preprocessing;
 use crate::flow::{Precision, SharedMap};
 use crate::units::Seed;
 
-/// Sides and channels that differ, hidden layers smaller and larger than a tile, one level and several.
+/// Sides and channels that differ, hidden layers smaller and larger than a tile, one level and
+/// several.
 const CONFIGS: [GlowConfig; 3] = [
     GlowConfig { shape: ImageShape { channels: 3, height: 8, width: 16 }, classes: 2, hidden: 5, levels: 3, steps: 2 },
     GlowConfig { shape: ImageShape { channels: 1, height: 4, width: 2 }, classes: 3, hidden: 70, levels: 1, steps: 3 },

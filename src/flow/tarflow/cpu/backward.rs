@@ -1,16 +1,16 @@
-//! All blocks backward: gradients of the input and of every parameter, from the activations of a forward pass.
+//! All blocks backward: gradients of the input and of every parameter, from the activations of a
+//! forward pass.
 
-use super::attention::Cache;
-use super::attention_back::{AttendBack, Scratch};
 use super::encode::{gather, place, transform};
-use super::gradient::{BlockGradient, LayerGradient, block_len};
-use super::parameters::{Layer, Network, Norm};
-use super::transformer::{Activations, Stretch, Workspace};
-use crate::flow::tarflow::{EXPANSION, HEAD, TarFlowConfig};
-use crate::kernels::rows::{AffineBack, GeluBack, NormaliseBack, Renormalise};
-use crate::kernels::{Buffer, Real, vectorise};
+use super::parameters::{BlockGradient, Network, block_len, widths};
+use super::transformer::{Stretch, Workspace};
+use crate::flow::tarflow::{EXPANSION, TarFlowConfig};
+use crate::kernels::rows::affine_backward;
+use crate::kernels::transformer::{Activations, Slopes as LayerSlopes};
+use crate::kernels::{Buffer, Cache, Real};
 
-/// Bytes of activations beyond which only a block's own input is kept, and the block computed again on the way back.
+/// Bytes of activations beyond which only a block's own input is kept, and the block computed again
+/// on the way back.
 const TAPE_BYTES: usize = 256 << 20;
 
 /// What one block leaves for its reverse pass.
@@ -25,13 +25,9 @@ struct BlockTape<T> {
 #[derive(Debug)]
 struct Slopes<T> {
     stream: Buffer<T>,
-    normed: Buffer<T>,
-    qkv: Buffer<T>,
-    hidden: Buffer<T>,
     output: Buffer<T>,
     input: Buffer<T>,
-    outer: Buffer<T>,
-    attention: Scratch<T>,
+    layer: LayerSlopes<T>,
 }
 
 /// Room for a group of images forward and backward through all blocks.
@@ -60,19 +56,15 @@ impl<T: Real> Reverse<T> {
     pub fn with_tapes(config: &TarFlowConfig, images: usize, tapes: usize) -> Self {
         let (c, rows) = (config.channels, images * (config.tokens() - 1));
         let tape = || BlockTape {
-            layers: (0..config.layers).map(|_| Activations::new(c, rows, true)).collect(),
+            layers: (0..config.layers).map(|_| Activations::new(widths(config), rows, true)).collect(),
             stream: Buffer::zeros(rows * c),
             output: Buffer::zeros(rows * config.outputs()),
         };
         let slopes = Slopes {
             stream: Buffer::zeros(rows * c),
-            normed: Buffer::zeros(rows * c),
-            qkv: Buffer::zeros(rows * 3 * c),
-            hidden: Buffer::zeros(rows * EXPANSION * c),
             output: Buffer::zeros(rows * config.outputs()),
             input: Buffer::zeros(rows * config.token_dims()),
-            outer: Buffer::default(),
-            attention: Scratch::new(config.tokens() - 1),
+            layer: LayerSlopes::new(widths(config), rows, config.tokens() - 1),
         };
         Self {
             images,
@@ -111,13 +103,14 @@ impl<T: Real> Reverse<T> {
         let tape = &mut self.tape[index.min(last)];
         gather(config, index, &self.states[index], &mut self.work.input);
         let caches = std::slice::from_mut(&mut self.cache);
-        network.blocks[index].predict(&mut self.work, stretch(config, classes), caches, &mut tape.layers, true);
+        network.blocks[index].predict(&mut self.work, Stretch::whole(config, classes), caches, &mut tape.layers);
         std::mem::swap(&mut self.work.stream, &mut tape.stream);
         std::mem::swap(&mut self.work.output, &mut tape.output);
     }
 
-    /// From gradients of z [G, T, P] and of each image's log-determinant to those of x, in place; adds those of all
-    /// parameters to `flat`, if wanted. After [`Self::forward`] with the same classes.
+    /// From gradients of z [G, T, P] and of each image's log-determinant to those of x, in place;
+    /// adds those of all parameters to `flat`, if wanted. After [`Self::forward`] with the same
+    /// classes.
     pub fn backward(
         &mut self,
         network: &Network<T>,
@@ -136,14 +129,15 @@ impl<T: Real> Reverse<T> {
                 self.predict(network, index, classes);
             }
             let flat = flat.as_deref_mut().map(|flat| &mut flat[index * len..][..len]);
-            self.transform_back(config, index, slope, log_det);
+            self.transform_backward(config, index, slope, log_det);
             let gradient = flat.map(|flat| BlockGradient::new(config, flat));
-            self.block_back(network, index, slope, classes, gradient);
+            self.block_backward(network, index, slope, classes, gradient);
         }
     }
 
-    /// Adds to `slope` what reaches the tokens through a block's Transformer, from the gradients of its outputs.
-    fn block_back(
+    /// Adds to `slope` what reaches the tokens through a block's Transformer, from the gradients of
+    /// its outputs.
+    fn block_backward(
         &mut self,
         network: &Network<T>,
         index: usize,
@@ -152,33 +146,31 @@ impl<T: Real> Reverse<T> {
         mut gradient: Option<BlockGradient<'_, T>>,
     ) {
         let (config, block, last) = (&network.config, &network.blocks[index], self.tape.len() - 1);
-        let stretch = stretch(config, classes);
-        let (rows, c) = (stretch.rows(), config.channels);
-        let (tape, slopes) = (&mut self.tape[index.min(last)], &mut self.slopes);
-        let output = &slopes.output[..rows * config.outputs()];
+        let span = Stretch::whole(config, classes).span();
+        let (rows, c, threads) = (span.rows(), config.channels, span.threads);
+        let (tape, work, Slopes { stream, output, input, layer: inner }) =
+            (&self.tape[index.min(last)], &mut self.work, &mut self.slopes);
+        let (stream, output) = (&mut stream[..rows * c], &output[..rows * config.outputs()]);
         if let Some(gradient) = &mut gradient {
-            gradient.output.add(output, &tape.stream[..rows * c], &mut slopes.outer);
+            gradient.output.add(output, &tape.stream[..rows * c], &mut inner.outer, threads);
         }
-        block.output.back().apply(output, &mut slopes.stream[..rows * c]);
-        for (l, (layer, activations)) in block.layers.iter().zip(&tape.layers).enumerate().rev() {
-            let mut gradient = gradient.as_mut().map(|gradient| &mut gradient.layers[l]);
-            layer.mlp_backward(&mut self.work, slopes, rows, activations, gradient.as_deref_mut());
-            layer.attend_back(&mut self.work, slopes, stretch, activations, gradient);
+        block.output.backward(output, stream, threads);
+        for (layer, activations) in block.layers.iter().zip(&tape.layers).rev() {
+            let gradient = gradient.as_mut().and_then(|gradient| gradient.layers.pop());
+            layer.backward(stream, span, activations, &mut work.room, inner, gradient);
         }
-        let stream = &slopes.stream[..rows * c];
         if let Some(gradient) = &mut gradient {
-            gather(config, index, &self.states[index], &mut self.work.input);
-            let input = &self.work.input[..rows * config.token_dims()];
-            gradient.input.add(stream, input, &mut slopes.outer);
-            embed_back(config, index, stream, classes, gradient);
+            gather(config, index, &self.states[index], &mut work.input);
+            gradient.input.add(stream, &work.input[..rows * config.token_dims()], &mut inner.outer, threads);
+            embed_backward(config, index, stream, classes, gradient);
         }
-        let input = &mut slopes.input[..rows * config.token_dims()];
-        block.input.back().apply(stream, input);
+        let input = &mut input[..rows * config.token_dims()];
+        block.input.backward(stream, input, threads);
         scatter_add(config, index, input, slope);
     }
 
     /// Gradients of a block's outputs; `slope` goes from z to the direct part of x.
-    fn transform_back(&mut self, config: &TarFlowConfig, index: usize, slope: &mut [T], log_det: &[T]) {
+    fn transform_backward(&mut self, config: &TarFlowConfig, index: usize, slope: &mut [T], log_det: &[T]) {
         let last = self.tape.len() - 1;
         let (tokens, dims, width) = (config.tokens(), config.token_dims(), config.outputs());
         let outputs = self.tape[index.min(last)].output.chunks_exact(width);
@@ -188,15 +180,10 @@ impl<T: Real> Reverse<T> {
             for (position, (outputs, out)) in (1..tokens).zip(&mut rows) {
                 let at = place(config, index, position) * dims;
                 let (slope, z) = (&mut slope[at..][..dims], &z[at..][..dims]);
-                vectorise(AffineBack { slope, z, outputs, log_det, out });
+                affine_backward(slope, z, outputs, log_det, out);
             }
         }
     }
-}
-
-/// All tokens but the last of some images.
-fn stretch<'a>(config: &TarFlowConfig, classes: &'a [usize]) -> Stretch<'a> {
-    Stretch { classes, slots: None, first: 0, tokens: config.tokens() - 1, temperature: 1.0 }
 }
 
 /// Reverse of [`gather`].
@@ -212,7 +199,7 @@ fn scatter_add<T: Real>(config: &TarFlowConfig, block: usize, rows: &[T], state:
 }
 
 /// Gradients of the position and class embeddings.
-fn embed_back<T: Real>(
+fn embed_backward<T: Real>(
     config: &TarFlowConfig,
     block: usize,
     stream: &[T],
@@ -238,73 +225,4 @@ fn embed_back<T: Real>(
             }
         }
     }
-}
-
-impl<T: Real> Layer<T> {
-    /// Reverse pass of the MLP.
-    fn mlp_backward(
-        &self,
-        work: &mut Workspace<T>,
-        slopes: &mut Slopes<T>,
-        rows: usize,
-        activations: &Activations<T>,
-        mut gradient: Option<&mut LayerGradient<'_, T>>,
-    ) {
-        let c = self.proj.forward.outputs;
-        let wide = rows * EXPANSION * c;
-        let (stream, hidden) = (&mut slopes.stream[..rows * c], &mut slopes.hidden[..wide]);
-        let active = &mut work.active[..wide];
-        self.contract.back().apply(stream, hidden);
-        vectorise(GeluBack { x: &activations.hidden[..wide], out: active, slope: hidden });
-        let standard = &activations.mlp_standard[..rows * c];
-        if let Some(gradient) = &mut gradient {
-            gradient.contract.add(stream, active, &mut slopes.outer);
-            let normed = renormalise(&self.mlp_norm, standard, &mut work.normed[..rows * c]);
-            gradient.expand.add(hidden, normed, &mut slopes.outer);
-        }
-        let normed = &mut slopes.normed[..rows * c];
-        self.expand.back().apply(hidden, normed);
-        let parameters = gradient.map(|gradient| (&mut *gradient.mlp_norm.0, &mut *gradient.mlp_norm.1));
-        let saved = (standard, &*activations.mlp_scale);
-        vectorise(NormaliseBack { slope: normed, saved, gain: &self.mlp_norm.gain, x: stream, parameters });
-    }
-
-    /// Reverse pass of the attention.
-    fn attend_back(
-        &self,
-        work: &mut Workspace<T>,
-        slopes: &mut Slopes<T>,
-        stretch: Stretch<'_>,
-        activations: &Activations<T>,
-        mut gradient: Option<&mut LayerGradient<'_, T>>,
-    ) {
-        let (rows, c) = (stretch.rows(), self.proj.forward.outputs);
-        let (stream, qkv) = (&mut slopes.stream[..rows * c], &mut slopes.qkv[..rows * 3 * c]);
-        let normed = &mut slopes.normed[..rows * c];
-        self.proj.back().apply(stream, normed);
-        vectorise(AttendBack {
-            scratch: &mut slopes.attention,
-            tokens: stretch.tokens,
-            heads: c / HEAD,
-            scale: T::of(1.0 / (HEAD as f64).sqrt()),
-            qkv: &activations.qkv[..rows * 3 * c],
-            slope: normed,
-            out: qkv,
-        });
-        let standard = &activations.attention_standard[..rows * c];
-        if let Some(gradient) = &mut gradient {
-            gradient.proj.add(stream, &activations.mixed[..rows * c], &mut slopes.outer);
-            let normed = renormalise(&self.attention_norm, standard, &mut work.normed[..rows * c]);
-            gradient.qkv.add(qkv, normed, &mut slopes.outer);
-        }
-        self.qkv.back().apply(qkv, normed);
-        let parameters = gradient.map(|gradient| (&mut *gradient.attention_norm.0, &mut *gradient.attention_norm.1));
-        let saved = (standard, &*activations.attention_scale);
-        vectorise(NormaliseBack { slope: normed, saved, gain: &self.attention_norm.gain, x: stream, parameters });
-    }
-}
-
-fn renormalise<'a, T: Real>(norm: &Norm<T>, standard: &[T], out: &'a mut [T]) -> &'a [T] {
-    vectorise(Renormalise { standard, gain: &norm.gain, bias: &norm.bias, out });
-    out
 }

@@ -1,11 +1,11 @@
 //! All blocks forward.
 
-use super::attention::Cache;
-use super::parameters::Network;
-use super::transformer::{Activations, Stretch, Workspace};
+use super::parameters::{Network, widths};
+use super::transformer::{Stretch, Workspace};
 use crate::flow::tarflow::TarFlowConfig;
-use crate::kernels::rows::Affine;
-use crate::kernels::{Real, vectorise};
+use crate::kernels::rows::affine;
+use crate::kernels::transformer::Activations;
+use crate::kernels::{Cache, Real};
 
 /// Room for a group of images on its way through all blocks.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl<T: Real> Encoder<T> {
             state: Vec::new(),
             work: Workspace::new(config, rows, false),
             cache: Cache::new(1, config.tokens()),
-            layer: Activations::new(config.channels, rows, false),
+            layer: Activations::new(widths(config), rows, false),
         }
     }
 
@@ -49,13 +49,14 @@ impl<T: Real> Encoder<T> {
 
     /// What block `index` predicts from the tokens in `state`, into the workspace.
     fn predict(&mut self, Network { config, blocks }: &Network<T>, index: usize, classes: &[usize]) {
-        let stretch = Stretch { classes, slots: None, first: 0, tokens: config.tokens() - 1, temperature: 1.0 };
+        let stretch = Stretch::whole(config, classes);
         gather(config, index, &self.state, &mut self.work.input);
         let (caches, layers) = (std::slice::from_mut(&mut self.cache), std::slice::from_mut(&mut self.layer));
-        blocks[index].predict(&mut self.work, stretch, caches, layers, false);
+        blocks[index].predict(&mut self.work, stretch, caches, layers);
     }
 
-    /// Tokens `x` [G, T, P] of block `index` to its log-scales `a`, 0 for its first token and in VP.
+    /// Tokens `x` [G, T, P] of block `index` to its log-scales `a`, 0 for its first token and in
+    /// VP.
     pub fn log_scales(&mut self, network: &Network<T>, index: usize, x: &[f64], classes: &[usize], a: &mut [f64]) {
         self.state.clear();
         self.state.extend(x.iter().map(|&x| T::of(x)));
@@ -96,7 +97,7 @@ pub fn transform<T: Real>(config: &TarFlowConfig, block: usize, state: &mut [T],
         for (position, outputs) in (1..tokens).zip(&mut outputs) {
             let place = place(config, block, position);
             let token = &mut image[place * dims..][..dims];
-            log_det[place] -= vectorise(Affine { token, outputs, inverse: false });
+            log_det[place] -= affine(token, outputs, false);
         }
     }
 }

@@ -1,13 +1,13 @@
 //! One block backward: token after token, or many at once by Jacobi iteration.
 
-use super::attention::Cache;
 use super::encode::place;
-use super::parameters::{Block, Network};
-use super::transformer::{Activations, Stretch, Workspace};
+use super::parameters::{Block, Network, widths};
+use super::transformer::{Stretch, Workspace};
 use crate::flow::sampling::{Guess, Guidance};
 use crate::flow::tarflow::TarFlowConfig;
-use crate::kernels::rows::Affine;
-use crate::kernels::{Real, vectorise};
+use crate::kernels::rows::affine;
+use crate::kernels::transformer::Activations;
+use crate::kernels::{Cache, Real};
 
 /// A group of images on its way back through one block.
 pub struct Inversion<'a, T> {
@@ -52,7 +52,7 @@ impl<T: Real> Room<T> {
             capacity: images,
             rows,
             work: Workspace::new(config, rows, false),
-            layer: Activations::new(config.channels, rows, false),
+            layer: Activations::new(widths(config), rows, false),
             caches: [caches(true), caches(guided)],
             conditional: Vec::new(),
             images: Vec::new(),
@@ -118,12 +118,13 @@ impl<'a, T: Real> Inversion<'a, T> {
         let outputs = self.room.work.output.chunks_exact(self.config.outputs());
         for (image, outputs) in self.x.chunks_exact_mut(tokens * dims).zip(outputs) {
             let token = &mut image[(token + 1) * dims..][..dims];
-            vectorise(Affine { token, outputs, inverse: true });
+            affine(token, outputs, true);
         }
     }
 
-    /// Solves a module for all images; rounds of the slowest image and the largest last change of those that stopped
-    /// before they were exact. In round k the first k − 1 tokens are exact: they and their keys and values stay.
+    /// Solves a module for all images; rounds of the slowest image and the largest last change of
+    /// those that stopped before they were exact. In round k the first k − 1 tokens are exact: they
+    /// and their keys and values stay.
     pub fn solve(&mut self, module: Module, iteration: Iteration) -> (usize, f64) {
         self.guess(module, iteration.guess);
         let (mut rounds, mut residual) = (0, 0.0_f64);
@@ -165,7 +166,8 @@ impl<'a, T: Real> Inversion<'a, T> {
         }
     }
 
-    /// x_t = z_t e^{a_t} + b_t for one image, whose outputs start at row `row`; the largest change, or NaN.
+    /// x_t = z_t e^{a_t} + b_t for one image, whose outputs start at row `row`; the largest change,
+    /// or NaN.
     fn update(&mut self, image: usize, module: Module, row: usize) -> f64 {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let mut change = 0.0_f64;
@@ -175,11 +177,7 @@ impl<'a, T: Real> Inversion<'a, T> {
             let x = &mut self.x[at..][..dims];
             before.copy_from_slice(x);
             x.copy_from_slice(&self.z[at..][..dims]);
-            vectorise(Affine {
-                token: x,
-                outputs: &self.room.work.output[(row + i) * width..][..width],
-                inverse: true,
-            });
+            affine(x, &self.room.work.output[(row + i) * width..][..width], true);
             for (x, before) in x.iter().zip(&*before) {
                 let moved = (*x - *before).wide().abs();
                 // A NaN stays.
@@ -189,8 +187,8 @@ impl<'a, T: Real> Inversion<'a, T> {
         change
     }
 
-    /// Leaves the (guided) outputs for tokens from + 1 ..= to of the images on their way in `work.output`, [image, token,
-    /// outputs].
+    /// Leaves the (guided) outputs for tokens from + 1 ..= to of the images on their way in
+    /// `work.output`, [image, token, outputs].
     fn predict(&mut self, module: Module) {
         let (tokens, dims, width) = (self.config.tokens(), self.config.token_dims(), self.config.outputs());
         let Room { work, layer, caches, conditional, images, rows_of, .. } = &mut self.room;
@@ -202,14 +200,14 @@ impl<'a, T: Real> Inversion<'a, T> {
         rows_of.clear();
         rows_of.extend(images.iter().map(|&image| self.classes[image]));
         let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature: 1.0 };
-        self.block.predict(work, stretch, cache, layers, false);
+        self.block.predict(work, stretch, cache, layers);
         let Some(guidance) = self.guidance else { return };
         conditional.clear();
         conditional.extend_from_slice(&work.output[..images.len() * count * width]);
         rows_of.fill(self.config.embeddings());
         let temperature = guidance.attention_temperature;
         let stretch = Stretch { classes: rows_of, slots: Some(images), first, tokens: count, temperature };
-        self.block.predict(work, stretch, free_cache, layers, false);
+        self.block.predict(work, stretch, free_cache, layers);
         let outputs = work.output.chunks_exact_mut(width).zip(conditional.chunks_exact(width));
         for (row, (free, conditional)) in outputs.enumerate() {
             guide(guidance, (first + row % count, tokens), free, conditional, dims);
@@ -217,7 +215,8 @@ impl<'a, T: Real> Inversion<'a, T> {
     }
 }
 
-/// a + g(a − a_none) and b + g(b − b_none) for the outputs of token t, in place of those without class.
+/// a + g(a − a_none) and b + g(b − b_none) for the outputs of token t, in place of those without
+/// class.
 fn guide<T: Real>(guidance: &Guidance, (t, tokens): (usize, usize), free: &mut [T], conditional: &[T], dims: usize) {
     let growth = if guidance.annealed { (t + 1) as f64 / (tokens - 1) as f64 } else { 1.0 };
     let g = T::of(growth * guidance.scale);

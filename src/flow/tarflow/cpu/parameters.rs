@@ -1,66 +1,67 @@
-//! Weights as the products like them, and the place of each in the state dict.
+//! Weights as the products need them, gradients in one flat array, both in the order of
+//! [`TarFlowConfig::block_arrays`].
 
-use std::sync::OnceLock;
+use crate::flow::tarflow::{EXPANSION, NORM_EPS, TarFlowConfig};
+use crate::flow::weights::{HostTensor, Weights};
+use crate::kernels::transformer::{ARRAYS, Layer, LayerGradient};
+use crate::kernels::{Linear, LinearGradient, Real, Threads};
 
-use crate::flow::tarflow::{EXPANSION, TarFlowConfig};
-use crate::flow::weights::Weights;
-use crate::kernels::{Panels, Real};
-
-/// y = W x + b.
-#[derive(Debug)]
-pub struct Linear<T> {
-    /// Wᵀ and b.
-    pub forward: Panels<T>,
-    /// W, made when a gradient is first asked for.
-    back: OnceLock<Panels<T>>,
+/// Channels of a layer, and those of its MLP's hidden layer.
+pub fn widths(config: &TarFlowConfig) -> [usize; 2] {
+    [config.channels, EXPANSION * config.channels]
 }
 
-impl<T: Real> Linear<T> {
-    fn read(weights: &Weights, name: &str, outputs: usize, inputs: usize) -> Result<Self, String> {
-        let w = values(weights, &format!("{name}.weight"), &[outputs, inputs])?;
-        let b = values(weights, &format!("{name}.bias"), &[outputs])?;
-        let narrow = |x: f32| T::of(f64::from(x));
-        let forward = Panels::of(inputs, outputs, |i, o| narrow(w[o * inputs + i]), |o| narrow(b[o]));
-        Ok(Self { forward, back: OnceLock::new() })
+/// Numbers in all arrays of one block.
+pub fn block_len(config: &TarFlowConfig) -> usize {
+    config.block_arrays(0).iter().map(|(_, shape)| shape.iter().product::<usize>()).sum()
+}
+
+/// Gradients by state-dict name.
+pub fn named<T: Real>(config: &TarFlowConfig, flat: &[T]) -> Weights {
+    let mut rest = flat;
+    let mut weights = Weights::default();
+    for (name, shape) in (0..config.blocks).flat_map(|block| config.block_arrays(block)) {
+        let (values, others) = rest.split_at(shape.iter().product());
+        rest = others;
+        let values = values.iter().map(|x| x.wide() as f32).collect();
+        weights.0.insert(name, HostTensor::new(shape, values));
     }
+    weights
+}
 
-    /// The matrix that takes gradients of y to gradients of x.
-    pub fn back(&self) -> &Panels<T> {
-        self.back.get_or_init(|| self.forward.transposed())
+/// Gradients of one block.
+pub struct BlockGradient<'a, T> {
+    /// [T, C], in image order.
+    pub positions: &'a mut [T],
+    /// [K, C].
+    pub classes: &'a mut [T],
+    /// P → C.
+    pub input: LinearGradient<'a, T>,
+    /// Layers.
+    pub layers: Vec<LayerGradient<'a, T>>,
+    /// C → (a, b).
+    pub output: LinearGradient<'a, T>,
+}
+
+impl<'a, T: Real> BlockGradient<'a, T> {
+    /// The parts of one block's array.
+    pub fn new(config: &TarFlowConfig, flat: &'a mut [T]) -> Self {
+        let mut shapes = config.block_arrays(0).into_iter().map(|(_, shape)| shape);
+        let mut rest = flat;
+        let mut next = || {
+            let len = shapes.next().map_or(0, |shape| shape.iter().product());
+            let (part, others) = std::mem::take(&mut rest).split_at_mut(len);
+            rest = others;
+            part
+        };
+        Self {
+            positions: next(),
+            classes: if config.embeddings() > 0 { next() } else { &mut [] },
+            input: LinearGradient { weight: next(), bias: next() },
+            layers: (0..config.layers).map(|_| std::array::from_fn(|_| next()).into()).collect(),
+            output: LinearGradient { weight: next(), bias: next() },
+        }
     }
-}
-
-/// Gain γ and bias β of a layer normalisation, [C] each.
-#[derive(Debug)]
-pub struct Norm<T> {
-    /// γ.
-    pub gain: Vec<T>,
-    /// β.
-    pub bias: Vec<T>,
-}
-
-impl<T: Real> Norm<T> {
-    fn read(weights: &Weights, name: &str, channels: usize) -> Result<Self, String> {
-        let read = |part| Ok::<_, String>(narrow(values(weights, &format!("{name}.{part}"), &[channels])?));
-        Ok(Self { gain: read("weight")?, bias: read("bias")? })
-    }
-}
-
-/// One attention layer and the MLP after it.
-#[derive(Debug)]
-pub struct Layer<T> {
-    /// Before the attention.
-    pub attention_norm: Norm<T>,
-    /// Queries, keys and values, C → 3C.
-    pub qkv: Linear<T>,
-    /// Heads to residual, C → C.
-    pub proj: Linear<T>,
-    /// Before the MLP.
-    pub mlp_norm: Norm<T>,
-    /// C → 4C.
-    pub expand: Linear<T>,
-    /// 4C → C.
-    pub contract: Linear<T>,
 }
 
 /// A whole flow.
@@ -73,10 +74,12 @@ pub struct Network<T> {
 }
 
 impl<T: Real> Network<T> {
-    /// Reads all blocks. A block's arrays are let go of once they are packed: at no time are all of them held twice.
+    /// Reads all blocks. Drops a block's arrays once they are packed: at no time are all of them
+    /// held twice.
     ///
     /// # Errors
-    /// Says what is wrong with the architecture or names the array that is missing or has the wrong shape.
+    /// Says what is wrong with the architecture or names the array that is missing or has the wrong
+    /// shape.
     pub fn read(config: &TarFlowConfig, mut weights: Weights) -> Result<Self, String> {
         config.validate().map_err(|error| error.to_string())?;
         let block = |index: usize| {
@@ -106,54 +109,40 @@ pub struct Block<T> {
 
 impl<T: Real> Block<T> {
     fn read(config: &TarFlowConfig, weights: &Weights, index: usize) -> Result<Self, String> {
-        let (c, tokens) = (config.channels, config.tokens());
-        let at = |name: &str| format!("blocks.{index}.{name}");
-        let mut positions: Vec<T> = narrow(values(weights, &at("pos_embed"), &[tokens, c])?);
+        let arrays = config.block_arrays(index).into_iter().map(|(name, shape)| values(weights, &name, &shape));
+        let mut arrays = arrays.collect::<Result<Vec<Vec<T>>, String>>()?.into_iter();
+        let mut next = || arrays.next().unwrap_or_default();
+        let c = config.channels;
+        let mut positions = next();
         if config.flipped(index) {
             positions = positions.chunks_exact(c).rev().flatten().copied().collect();
         }
-        let layer = |l: usize| {
-            let at = |name: &str| at(&format!("attn_blocks.{l}.{name}"));
-            Ok::<_, String>(Layer {
-                attention_norm: Norm::read(weights, &at("attention.norm"), c)?,
-                qkv: Linear::read(weights, &at("attention.qkv"), 3 * c, c)?,
-                proj: Linear::read(weights, &at("attention.proj"), c, c)?,
-                mlp_norm: Norm::read(weights, &at("mlp.norm"), c)?,
-                expand: Linear::read(weights, &at("mlp.main.0"), EXPANSION * c, c)?,
-                contract: Linear::read(weights, &at("mlp.main.2"), c, EXPANSION * c)?,
-            })
-        };
-        Ok(Self {
-            input: Linear::read(weights, &at("proj_in"), c, config.token_dims())?,
-            positions,
-            classes: classes(config, weights, &at("class_embed"))?,
-            layers: (0..config.layers).map(layer).collect::<Result<_, _>>()?,
-            output: Linear::read(weights, &at("proj_out"), config.outputs(), c)?,
-        })
+        let classes = if config.embeddings() > 0 { with_mean(next(), c) } else { vec![T::ZERO; c] };
+        let input = Linear::new(&next(), &next());
+        let layers = (0..config.layers).map(|_| {
+            let arrays: [Vec<T>; ARRAYS] = std::array::from_fn(|_| next());
+            let mut layer = Layer::default();
+            layer.set(arrays.each_ref().map(Vec::as_slice), NORM_EPS, Threads::One);
+            layer
+        });
+        let layers = layers.collect();
+        Ok(Self { input, positions, classes, layers, output: Linear::new(&next(), &next()) })
     }
 }
 
-fn classes<T: Real>(config: &TarFlowConfig, weights: &Weights, name: &str) -> Result<Vec<T>, String> {
-    let c = config.channels;
-    if config.embeddings() == 0 {
-        return Ok(vec![T::ZERO; c]);
-    }
-    let rows = values(weights, name, &[config.classes, 1, c])?;
-    let mean = |d: usize| rows.chunks_exact(c).map(|row| f64::from(row[d])).sum::<f64>() / config.classes as f64;
-    let mut classes = narrow(rows);
-    classes.extend((0..c).map(|d| T::of(mean(d))));
-    Ok(classes)
+/// Rows [K, C] and, last, their mean.
+fn with_mean<T: Real>(mut rows: Vec<T>, c: usize) -> Vec<T> {
+    let mean = |d: usize| rows.chunks_exact(c).map(|row| row[d].wide()).sum::<f64>() / (rows.len() / c) as f64;
+    let mean: Vec<T> = (0..c).map(|d| T::of(mean(d))).collect();
+    rows.extend(mean);
+    rows
 }
 
-fn values<'a>(weights: &'a Weights, name: &str, shape: &[usize]) -> Result<&'a [f32], String> {
+fn values<T: Real>(weights: &Weights, name: &str, shape: &[usize]) -> Result<Vec<T>, String> {
     let tensor = weights.0.get(name).ok_or_else(|| format!("array '{name}' is missing"))?;
     if tensor.shape == shape && tensor.values.len() == shape.iter().product::<usize>() {
-        Ok(&tensor.values)
+        Ok(tensor.values.iter().map(|&x| T::of(f64::from(x))).collect())
     } else {
         Err(format!("array '{name}' has shape {:?}, not {shape:?}", tensor.shape))
     }
-}
-
-fn narrow<T: Real>(values: &[f32]) -> Vec<T> {
-    values.iter().map(|&x| T::of(f64::from(x))).collect()
 }

@@ -1,4 +1,5 @@
-//! Reverse pass against differences, and the same bits whatever the batch, the threads and the way back.
+//! Reverse pass against differences, and the same bits whatever the batch, the threads and the way
+//! back.
 
 use super::*;
 use crate::data::ImageShape;
@@ -31,7 +32,7 @@ fn tiny(volume_preserving: bool) -> TarFlowConfig {
 /// Weights at which every path matters.
 fn filled(config: &TarFlowConfig) -> Weights {
     let mut next = uniform(7);
-    let mut weights = gradient::named(config, &vec![0.0; config.blocks * gradient::block_len(config)]);
+    let mut weights = parameters::named(config, &vec![0.0; config.blocks * parameters::block_len(config)]);
     for (name, tensor) in &mut weights.0 {
         let inputs = *tensor.shape.last().unwrap() as f64;
         let (base, scale) = match name.rsplit_once('.').unwrap() {
@@ -142,7 +143,7 @@ fn blocks_computed_again_on_the_way_back_give_the_same_gradients() {
     let classes = flow.classes(x.len(), &conditions).unwrap();
     let gradients = |tapes: usize| {
         let mut reverse = Reverse::with_tapes(&config, 3, tapes);
-        let (mut slope, mut flat) = (vec![1.0; x.len()], vec![0.0; 3 * gradient::block_len(&config)]);
+        let (mut slope, mut flat) = (vec![1.0; x.len()], vec![0.0; 3 * parameters::block_len(&config)]);
         reverse.forward(&flow.network, &x, &classes, &mut [0.0; 3 * 9]);
         reverse.backward(&flow.network, &mut slope, &[1.0; 3], &classes, Some(&mut flat));
         (slope, flat)

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::backward::Reverse;
-use super::gradient::{block_len, named};
+use super::parameters::{block_len, named};
 use super::{CpuTarFlow, ROWS};
 use crate::error::{Error, Result};
 use crate::flow::tarflow::Condition;
@@ -26,7 +26,8 @@ pub struct Gradients {
     pub input: Vec<f64>,
 }
 
-/// Gradient of an image's loss by its z [T·P], from the number of the image and z; the log-determinant's own part is not in it.
+/// Gradient of an image's loss by its z [T·P], from the number of the image and z; the
+/// log-determinant's own part is not in it.
 pub type Slope<'a> = &'a (dyn Fn(usize, &[f64]) -> Vec<f64> + Sync);
 
 /// Results of one shard, in its images' order.
@@ -41,10 +42,12 @@ struct Shard<'a> {
 }
 
 impl<T: Real> CpuTarFlow<T> {
-    /// Gradients of Σ_i weight_i (½ Σ_td z_itd² − Σ_t log_det_it) in nats, for tokens `x` [N, T, P].
+    /// Gradients of Σ_i weight_i (½ Σ_td z_itd² − Σ_t log_det_it) in nats, for tokens `x` [N, T,
+    /// P].
     ///
-    /// The images are cut into `shards` runs of consecutive ones, which threads share; their sums are added in order, so
-    /// the result depends on `shards` (in the last bits) but not on the number of threads.
+    /// The images are cut into `shards` runs of consecutive ones, which threads share; their sums
+    /// are added in order, so the result depends on `shards` (in the last bits) but not on the
+    /// number of threads.
     ///
     /// # Errors
     /// When conditions, weights and images are not equally many, or a class does not exist.

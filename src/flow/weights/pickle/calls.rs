@@ -32,7 +32,8 @@ pub(super) fn call(objects: &mut Objects, name: Global, args: Id) -> Result<Id, 
     Ok(objects.add(node))
 }
 
-/// The pairs that a dictionary is made of: those of another one, or a sequence of two-item sequences.
+/// The pairs that a dictionary is made of: those of another one, or a sequence of two-item
+/// sequences.
 fn pairs_in(objects: &mut Objects, source: Option<Id>) -> Result<Vec<(Id, Id)>, String> {
     let found = match source.map(|id| &objects[id]) {
         Some(Node::Dict(pairs)) => pairs.clone(),
@@ -67,8 +68,8 @@ fn tensor(objects: &Objects, items: &[Id], typed: bool) -> Result<Tensor, String
     Ok(Tensor { view, storage: storage.key.clone() })
 }
 
-/// Gives an object its attributes. Those of a dictionary (`_metadata` of a state dict) join its entries: no array is
-/// lost wherever it stands.
+/// Gives an object its attributes. Those of a dictionary (`_metadata` of a state dict) join its
+/// entries: no array is lost wherever it stands.
 pub(super) fn build(objects: &mut Objects, object: Id, state: Id) -> Result<(), String> {
     let attributes = if matches!(objects[state], Node::Dict(_)) { pairs_in(objects, Some(state))? } else { Vec::new() };
     match &mut objects[object] {
@@ -93,8 +94,8 @@ pub(super) fn outside(outside: Outside, objects: &Objects, id: Id) -> Result<Nod
     Ok(Node::Made(made))
 }
 
-/// The storage that a persistent id describes: ('storage', class, key, device, length\[, part\]). The device it was on
-/// is of no interest.
+/// The storage that a persistent id describes: ('storage', class, key, device, length\[, part\]).
+/// The device it was on is of no interest.
 fn storage(objects: &Objects, id: Id) -> Option<Storage> {
     let (&[tag, class, name, _, length], rest) = objects.items(id)?.split_first_chunk()?;
     let Node::Global(Global::Storage(number)) = objects[class] else { return None };

@@ -1,8 +1,9 @@
-//! The way from a cell to its images in the gallery, its worst or those it bought, and what to do where there is none.
+//! From a cell to its images in the gallery, its worst or those it bought, and what to do without
+//! any.
 
 use eframe::egui::{self, Button, RichText, Ui};
 
-use crate::experiment::{CellResult, Found};
+use crate::experiment::{Bought, CellResult};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
@@ -14,7 +15,7 @@ use crate::worker::cell_images::CellImages;
 pub fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
     let about = "The test images with the largest KL(p || q), in the gallery; τ, T and π become those of the run";
     button(ui, cx, run, &result.id, (CellImages::Worst, "Worst images", about));
-    if matches!(result.found, Some(Found::ActiveLearning(_))) {
+    if result.output.as_ref().is_some_and(|output| output.get::<Bought>().is_some()) {
         let about = "The first images whose labels its strategy bought after the random start, in that order, in the gallery; τ, T and π \
                      become those of the run";
         button(ui, cx, run, &result.id, (CellImages::Bought, "Images it bought", about));
@@ -30,7 +31,8 @@ fn button(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str, (which, title, ab
     }
 }
 
-/// Why the images of a cell cannot be shown, if they were asked for last; where another oracle is open, the way to the run's.
+/// Why the images of a cell that were asked for last cannot be shown; with another oracle open, the
+/// way to the run's.
 pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
     let of = |images: &&CellImagesView| images.request.folder == run.folder && images.request.cell == cell;
     let images = cx.session.runs.cell_images.as_ref().filter(of);

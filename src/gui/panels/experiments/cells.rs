@@ -21,7 +21,8 @@ const HEIGHT: f32 = 150.0;
 /// Widths of the columns after the first, points.
 const WIDTHS: [f32; 4] = [92.0, 92.0, 70.0, 62.0];
 
-/// The list; a click chooses a cell. It follows the cell that was heard of last, told by `followed`, unless one is chosen.
+/// The list; a click chooses a cell. It scrolls to the newest cell, noted in `followed`, unless one
+/// is chosen.
 pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), followed: &mut Option<String>) {
     heading_with(ui, "Cells", |ui| {
         if cx.view.cell.is_some() && ui.button("Follow the newest").clicked() {
@@ -60,7 +61,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), followed
     });
 }
 
-/// Whether cells differ by condition and seed alone: then the rest of their names need not stand in every line.
+/// Whether cells differ by condition and seed alone: the rest of their names is then left out.
 fn alike(found: &Found) -> bool {
     let of = |look: &CellLook| {
         let cell = look.planned.cell;

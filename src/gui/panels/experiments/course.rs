@@ -1,4 +1,4 @@
-//! How the training of a cell goes: its loss, the watched test images, and the floor below which no loss can lie.
+//! How the training of a cell goes: its loss, the watched test images, and the floor of any loss.
 
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ const LEAST_SHARE: f64 = 0.05;
 /// A number and its 95 % interval, where that is known.
 type Figure = (f64, Option<[f64; 2]>);
 
-/// What the plot shows. A course may be long: it is put together and thinned again only when something of it has changed.
+/// What the plot shows. A long course is put together and thinned again only when it has changed.
 #[derive(Default)]
 pub struct Course {
     log: bool,

@@ -1,4 +1,4 @@
-//! The points of the plots as comma-separated values. Comment lines say of which run, spec and world they are.
+//! The points of the plots as comma-separated values. Comment lines name run, spec and world.
 
 use std::fmt::{Display, Write};
 
@@ -44,7 +44,7 @@ fn provenance(plot: &str, runs: &[&RunView]) -> String {
     text
 }
 
-/// The law plot: of every cell what is shown, the laws with their bands and forecasts, the floors. Nats per image against N.
+/// The law plot: cells as shown, laws with bands and forecasts, floors. Nats per image against N.
 pub fn law(runs: &[&RunView], series: &[Series<'_>], shown: Shown) -> String {
     let mut text = provenance("loss over the number of training images, nats per image", runs);
     text += "series,part,cell,seed,train_images,nats,low_95,high_95\n";

@@ -1,7 +1,8 @@
 //! Curves of thousands of points, thinned to what a plot can show.
 
-/// At most two points for each of `columns` equal parts of the x range, the smallest and the largest in each, in the order
-/// they came in; first and last stay. The envelope of the curve is kept to the pixel. `points` must be sorted by x.
+/// At most two points, the smallest and the largest, for each of `columns` equal parts of the x
+/// range, in their order; first and last stay. The curve's envelope is kept to the pixel. `points`
+/// must be sorted by x.
 pub fn decimate(points: &[[f64; 2]], columns: usize) -> Vec<[f64; 2]> {
     let columns = columns.max(1);
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };

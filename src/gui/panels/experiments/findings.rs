@@ -1,4 +1,4 @@
-//! What the finished cells of a run say together: its figures and tables, to be read and to be taken away.
+//! What the finished cells of a run say together: its figures and tables, to read and to save.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const WIDEST: f32 = 260.0;
 pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
     let Some(found) = run.found() else { return };
     let results = &found.results;
-    let name = found.spec.experiment.label();
+    let name = found.spec.experiment.about().label;
     heading_with(ui, name, |ui| {
         crate::gui::widgets::badge(
             ui,
@@ -42,7 +42,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
             cx.commands.push(Command::CopyText(figures_command(&run.folder)));
         }
     });
-    hint(ui, found.spec.experiment.question());
+    hint(ui, found.spec.experiment.about().question);
     if results.figures.is_empty() {
         hint(ui, "No cell has finished yet: figures appear with the first and fill in as more are done.");
     }

@@ -10,6 +10,7 @@ use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
 
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
+use crate::experiment::form::{list, typed_path};
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, RunCommand};
@@ -25,8 +26,8 @@ use crate::oracle::library;
 use crate::run::EstimateTime;
 use crate::units::Tau;
 use data::DataFields;
-use grid::{list, numbers};
-use kind::{KindFields, Kinds};
+use grid::numbers;
+use kind::{KindFields, kinds};
 
 /// The spec file.
 const SPEC: Field = Field::new("experiment spec", Takes::Spec);
@@ -43,7 +44,6 @@ pub struct Form {
     sizes: String,
     seeds: String,
     data: DataFields,
-    kinds: Kinds,
     kind: KindFields,
     /// The folder somebody typed; empty for the usual one.
     folder: String,
@@ -89,7 +89,7 @@ impl Form {
                 self.sizes = list(&spec.grid.train_sizes);
                 self.seeds = list(&spec.grid.seeds);
                 self.data = DataFields::of(&spec);
-                self.kind = KindFields::of(&spec);
+                self.kind = KindFields::of(&spec.experiment);
                 self.start = start.into();
                 self.spec = Some(spec);
                 self.complaint = None;
@@ -110,7 +110,7 @@ impl Form {
         {
             self.load(preset.name, preset.spec());
         }
-        if let Some(preset) = self.spec.as_ref().and_then(|spec| self.kinds.show(ui, spec)) {
+        if let Some(preset) = self.spec.as_ref().and_then(|spec| kinds(ui, &spec.experiment)) {
             self.load(preset.name, preset.spec());
         }
         self.source(ui, cx);
@@ -119,7 +119,7 @@ impl Form {
             if spec.experiment.takes_data() {
                 self.data.show(ui, cx, spec);
             }
-            self.kind.show(ui, spec);
+            self.kind.show(ui);
             grid::show(ui, spec, &mut self.sizes, &mut self.seeds);
         }
         self.place(ui, cx);
@@ -133,9 +133,8 @@ impl Form {
     /// Where the numbers come from at first.
     fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.horizontal_wrapped(|ui| {
-            let kind = self.spec.as_ref().map_or("", |spec| spec.experiment.name());
-            let of_kind = PRESETS.iter().filter(|preset| preset.name.starts_with(kind));
-            let chosen = preset(ui, "Preset", &self.start, of_kind, |preset| preset.name);
+            let of_kind = self.spec.as_ref().map_or(&[][..], |spec| spec.experiment.about().presets);
+            let chosen = preset(ui, "Preset", &self.start, of_kind.iter(), |preset| preset.name);
             if let Some(preset) = chosen {
                 self.load(preset.name, preset.spec());
             }
@@ -180,8 +179,8 @@ impl Form {
         spec.experiment = self.kind.ready(&spec.experiment)?;
         spec.data = spec.data.map(|_| self.data.ready()).transpose()?;
         spec.validate().map_err(|error| error.to_string())?;
-        let usual = self.folder.trim().is_empty();
-        Ok((spec, if usual { absolute(self.usual.clone())? } else { placed(&self.folder)? }))
+        let (usual, usual_folder) = (self.folder.trim().is_empty(), self.usual.display().to_string());
+        Ok((spec, typed_path(if usual { &usual_folder } else { &self.folder })?))
     }
 
     fn buttons(&mut self, ui: &mut Ui, cx: &mut Cx) -> bool {
@@ -225,19 +224,6 @@ impl Form {
         }
         started
     }
-}
-
-/// A path as somebody typed it: absolute, ~ for the home folder.
-fn placed(text: &str) -> std::result::Result<PathBuf, String> {
-    let text = text.trim();
-    absolute(match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
-        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-        _ => text.into(),
-    })
-}
-
-fn absolute(path: PathBuf) -> std::result::Result<PathBuf, String> {
-    std::path::absolute(&path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// How much there is to do.

@@ -1,5 +1,5 @@
-//! Loss against the number of training images, both logarithmic: cross-entropy, its aleatoric floor, its epistemic part with
-//! the fitted law and its band, and with the law fitted without the largest N and its forecast there.
+//! Loss against N, both logarithmic: cross-entropy, its aleatoric floor, its epistemic part with
+//! the fitted law and its band, and the law fitted without the largest N with its forecast there.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,8 @@ impl Default for Shown {
 }
 
 impl Shown {
-    /// Check boxes for the parts: the key to how they are drawn. `held_out` says whether any law was tested by its largest N.
+    /// Check boxes for the parts, the key of the plot. `held_out`: whether a law was tested by its
+    /// largest N.
     pub fn choose(&mut self, ui: &mut Ui, held_out: bool) {
         let parts = [
             (&mut self.total, "cross-entropy L (squares)", "cross-entropy"),
@@ -308,7 +309,8 @@ fn aleatoric(plot: &mut PlotUi<'_>, floors: &[(String, Estimate)], bounds: &Plot
     }
 }
 
-/// The intervals of all points. Thousands of lines in the plot itself would each cost it a name, a list and a search.
+/// The intervals of all points. As thousands of plot lines each would cost a name, a list and a
+/// search.
 fn whiskers(ui: &Ui, marks: &[Mark<'_>], held: &[Held<'_>], transform: &PlotTransform) {
     let line = |x: f64, Estimate { interval, .. }: Estimate, width: f32, colour: Color32| {
         let end = |end: f64| transform.position_from_point(&PlotPoint::new(x, place(end)));

@@ -1,4 +1,4 @@
-//! The panel *Experiments*: classifiers on a world, planned, trained, watched, measured and compared.
+//! The panel *Experiments*: classifiers on a world, planned, trained, watched, measured, compared.
 
 mod cell_images;
 mod cells;
@@ -105,7 +105,7 @@ impl ExperimentsPanel {
         for caveat in found.results.summary.caveats() {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
-        if found.spec.experiment.is_scaling() {
+        if found.spec.experiment.has_laws() {
             self.course.show(ui, cx, run);
             law::show(ui, cx, run, &mut self.shown);
         } else {

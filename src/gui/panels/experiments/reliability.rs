@@ -1,4 +1,5 @@
-//! How well the confidence of a finished classifier is calibrated: against drawn labels, and against the exact posterior.
+//! How well a finished classifier is calibrated: against drawn labels, and against the exact
+//! posterior.
 
 use eframe::egui::{self, RichText, Ui};
 use egui_plot::{
@@ -70,7 +71,8 @@ fn figures(ui: &mut Ui, result: &CellResult) {
     });
 }
 
-/// Grid lines from 0 to 1. Their labels are short: they have room where the plot would leave them out for their step.
+/// Grid lines from 0 to 1. The step is overstated: the plot would leave out their short labels
+/// otherwise.
 fn fifths(_: GridInput) -> Vec<GridMark> {
     (0..=5).map(|i| GridMark { value: 0.2 * f64::from(i), step_size: 0.5 }).collect()
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
 use super::super::fields::{called, number, path, preset, spec_file};
+use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::experiment::hardness::Corpus;
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
@@ -16,6 +17,7 @@ use crate::gui::runs::default_folder;
 use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
+use crate::run::Share;
 use crate::run::hardness::RankCorpora;
 
 /// The spec file.
@@ -129,7 +131,7 @@ impl Form {
             corpus.data = path.trim().into();
         }
         spec.validate().map_err(|error| error.to_string())?;
-        spec.beside(Path::new("")).map_err(|error| error.to_string())
+        spec.relative_to(Path::new("")).map_err(|error| error.to_string())
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
@@ -143,13 +145,17 @@ impl Form {
         ui.horizontal_wrapped(|ui| {
             let start = start_button(ui, &mut cx.view.start, "Start ranking", "", &why);
             if let (true, Ok(spec)) = (start, &ready) {
-                cx.commands.push(Command::task(RankCorpora { spec: Some(spec.clone()), folder: folder.clone() }));
+                cx.commands.push(Command::task(RankCorpora {
+                    spec: Some(spec.clone()),
+                    folder: folder.clone(),
+                    share: Share::ALL,
+                }));
             }
             let given = !self.folder.trim().is_empty() && !running;
             let go_on = ui.add_enabled(given, egui::Button::new("Continue the ranking in this folder"));
             let about = "With the spec in its run.toml, whatever the fields say";
             if go_on.on_hover_text(about).on_disabled_hover_text("Give its folder; one ranking at a time.").clicked() {
-                cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone() }));
+                cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone(), share: Share::ALL }));
             }
             let copy = ui.add_enabled(ready.is_ok(), egui::Button::new("Copy ranking as command"));
             if let (true, Ok(spec)) = (copy.on_hover_text("Its spec is written to the folder first").clicked(), ready) {
@@ -191,7 +197,10 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
         spec.corpora.push(Corpus::default());
         paths.push(String::new());
     }
-    hint(ui, "IDX, CIFAR or npz files, or a folder with a folder of pictures for every class; with labels.");
+    hint(
+        ui,
+        format!("{} files, or a folder with a folder of pictures for every class; with labels.", dataset_formats()),
+    );
 }
 
 /// The main numbers of the Glow and its training.

@@ -14,6 +14,7 @@ use crate::gui::runs::resume_command;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{badge, empty_state, heading_with, hint};
+use crate::run::Share;
 use crate::run::hardness::{LiveCorpus, RankCorpora};
 use form::Form;
 
@@ -102,7 +103,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, RankCorpora>, running: 
         .on_disabled_hover_text("It is under way.")
         .clicked()
     {
-        cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone() }));
+        cx.commands.push(Command::task(RankCorpora { spec: None, folder: folder.clone(), share: Share::ALL }));
     }
     if ui.button("Copy resume command").clicked() {
         cx.commands.push(Command::CopyText(resume_command(folder, cx.prefs)));

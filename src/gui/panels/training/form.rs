@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::{self, DragValue, TextEdit, Ui};
 
 use super::super::fields::{number, path, preset, spec_file};
+use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::gui::background::{Field, Takes};
@@ -158,7 +159,7 @@ impl Form {
         ui.add_space(6.0);
         ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of images", &mut self.data, DATA));
         ui.horizontal_wrapped(|ui| {
-            hint(ui, "IDX, CIFAR, npz, or a folder with a folder of pictures for every class.");
+            hint(ui, format!("{} files, or a folder with a folder of pictures for every class.", dataset_formats()));
             if ui.small_button("Fetch a corpus…").on_hover_text("MNIST, CIFAR-10 and others, by name").clicked() {
                 cx.commands.push(Command::ShowFetch(None));
             }

@@ -142,6 +142,7 @@ fn command(session: &Session, prefs: &Prefs, request: &WalkToBoundary) -> Option
     }
     let to = match request.to {
         Destination::Sample(index) => format!("sample:{index}"),
+        Destination::External(_) => return None,
         Destination::Class(class) => quote(&format!("class:{}", session.class_name(class))),
     };
     let (oracle, steps, seed) = (quote(&session.oracle_name), request.steps, spec.seed.0);
@@ -155,6 +156,7 @@ fn story(session: &Session, view: &View<'_>) -> String {
     let from = form::name(session, &view.task.from);
     let to = match view.task.to {
         Destination::Sample(index) => format!("sample {index}"),
+        Destination::External(index) => format!("image {index} from outside"),
         Destination::Class(class) => format!("class {}", session.class_name(class)),
     };
     let mut text = format!("From {from} towards {to}");

@@ -79,8 +79,9 @@ fn rounding_to_f32_is_cut_off_and_reported_and_no_covariance_is_refused() {
     assert!(frechet(&saddle, &gaussian(vec![0.0], &DMatrix::identity(1, 1))).is_err());
 }
 
-/// Means over draws of `n` images of N(0.1, 1.2² I) in 12 dimensions, against N(0, I) known exactly, whose FID is 0.6:
-/// plain FID, jackknifed FID, and the share of its intervals that hold 0.6.
+/// Means over draws of `n` images of N(0.1, 1.2² I) in 12 dimensions, against N(0, I) known
+/// exactly, whose FID is 0.6: plain FID, jackknifed FID, and the share of its intervals that hold
+/// 0.6.
 fn draws(n: usize, trials: u64) -> [f64; 3] {
     let dim = 12;
     let real = gaussian(vec![0.0; dim], &DMatrix::identity(dim, dim));

@@ -6,8 +6,7 @@ fn set(values: &[f64], dim: usize) -> Features<'_, f64> {
     Features::new(values, dim).unwrap()
 }
 
-/// Training images, held-out images, and generated ones of which every `copies`-th is a training image with a little
-/// noise.
+/// Training, held-out and generated images; every `copies`-th generated one is a noisy copy.
 fn scene(seed: u64, copies: usize) -> [Vec<f64>; 3] {
     let dim = 4;
     let (train, test) = (normal(Seed(seed), 300 * dim), normal(Seed(seed + 1), 200 * dim));
@@ -26,7 +25,7 @@ fn copies_are_seen_and_fresh_images_are_not() {
         let [train, test, made] = scene(10, copies);
         let near = |values: &[f64]| Neighbours::of(&set(values, 4), &set(&train, 4), 1).unwrap().nearest();
         let (made, real) = (near(&made), near(&test));
-        let distances = Beside { generated: &made[..], held_out: &real[..] };
+        let distances = Compared { generated: &made[..], held_out: &real[..] };
         let threshold = percentile(&real, 0.05).unwrap();
         let found = memorisation(&distances, threshold).unwrap();
         assert!((found.rate.held_out.value - 0.05).abs() < 0.01, "{found:?}");
@@ -60,7 +59,7 @@ fn copying_in_one_cell_is_seen_where_one_test_over_all_is_not() {
     assert!(z(0) < -5.0 && z(1) > 5.0, "{two:?}");
     let weighted = (two.cells[0].n[1] as f64 * z(0) + two.cells[1].n[1] as f64 * z(1)) / 200.0;
     assert!((two.c_t.unwrap() - weighted).abs() < 1e-12 && two.interval.unwrap().contains(weighted));
-    // A cell that the generator leaves out does not count; nor does any with less than half of the images.
+    // Cells that the generator leaves out do not count, nor do small ones.
     let none = run(&cells, 2, 0.6);
     assert_eq!((none.c_t, none.interval), (None, None));
 }
@@ -100,8 +99,8 @@ fn ranks_at_the_edges() {
     let tied = Ranks::of(&[0.0; 3], &[0.0; 4]).unwrap();
     assert_eq!((tied.farther.value, tied.z), (0.5, 0.0));
     assert!(Ranks::of(&[], &[1.0]).is_err() && Ranks::of(&[f64::NAN], &[1.0]).is_err());
-    let empty = Beside { generated: &[][..], held_out: &[1.0][..] };
+    let empty = Compared { generated: &[][..], held_out: &[1.0][..] };
     assert!(memorisation(&empty, 10.0).is_err() && histogram(&empty, 0).is_err());
-    let zeros = Beside { generated: &[0.0][..], held_out: &[0.0][..] };
+    let zeros = Compared { generated: &[0.0][..], held_out: &[0.0][..] };
     assert_eq!(histogram(&zeros, 2).unwrap().counts.generated, [1, 0]);
 }

@@ -1,13 +1,15 @@
-//! The loss of a TarFlow in training and its gradients: by burn on any device, by our own kernels on the CPU.
+//! The loss of a TarFlow in training and its gradients: by burn on any device, by our own kernels
+//! on the CPU.
 //!
-//! −log p(x|y), and where one map serves all classes λ·(−log p(y|x)) beside it, both in nats per image, divided by D.
+//! −log p(x|y), and where one map serves all classes λ·(−log p(y|x)) beside it, both in nats per
+//! image, divided by D.
 
 use burn::module::Module;
 use burn::optim::GradientsParams;
 use burn::tensor::{DType, Tensor, TensorData};
 
 use super::Part;
-use crate::device::{Products, to_host};
+use crate::device::{MatmulPrecision, to_host};
 use crate::error::{Error, Result};
 use crate::flow::base::{BaseLoss, GaussianBase};
 use crate::flow::parameters;
@@ -23,7 +25,7 @@ pub struct Loss<'a> {
     /// The architecture.
     pub config: &'a TarFlowConfig,
     /// Format of the matrix products.
-    pub products: Products,
+    pub products: MatmulPrecision,
     /// Weight of the classification loss of a shared map.
     pub lambda: f64,
     /// Images of the batch.
@@ -37,8 +39,9 @@ impl Loss<'_> {
     }
 }
 
-/// What a part of a batch adds to: the mean −log p(x|y) in world space, the mean classification loss (0 where there is none), and
-/// in VP the mean square deviation of each dimension of z from its mean; and the gradient of the loss.
+/// What a part of a batch adds to: the mean −log p(x|y) in world space, the mean classification
+/// loss (0 where there is none), and in VP the mean square deviation of each dimension of z from
+/// its mean; and the gradient of the loss.
 pub fn gradients(loss: Loss<'_>, flow: &TarFlow, part: Part) -> Result<(Vec<f64>, GradientsParams)> {
     let Loss { config, products, .. } = loss;
     let (n, t, p) = (part.conditions.len(), config.tokens(), config.token_dims());
@@ -161,7 +164,8 @@ mod tests {
         gather.2
     }
 
-    /// A shared map's own kernels and closed-form gradients against burn's automatic differentiation.
+    /// A shared map's own kernels and closed-form gradients against burn's automatic
+    /// differentiation.
     #[test]
     fn both_ways_have_the_same_loss_and_gradients() {
         let shape = ImageShape { channels: 1, height: 4, width: 4 };
@@ -185,7 +189,7 @@ mod tests {
             }
             let flow =
                 TarFlow::from_weights(&config, weights.clone(), &Device::flex().autodiff(), Precision::F32).unwrap();
-            let loss = Loss { config: &config, products: Products::F32, lambda: 5.0, images: 4 };
+            let loss = Loss { config: &config, products: MatmulPrecision::F32, lambda: 5.0, images: 4 };
             let x: Vec<f32> = (0..64).map(|i| ((i * 37 % 64) as f32 - 32.0) / 24.0).collect();
             let part = || Part { x: x.clone(), conditions: vec![None; 4], labels: vec![2, 0, 1, 1] };
             let mut kernels = CpuTarFlow::new(&config, weights).unwrap();

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use eframe::egui::{ComboBox, TextEdit, Ui};
 
-use super::{path, placed};
+use super::path;
+use crate::experiment::form::typed_path;
 use crate::experiment::{DataSpec, ExperimentSpec};
 use crate::flow::preprocess::Dequantisation;
 use crate::gui::background::{Field, Takes};
@@ -40,7 +41,7 @@ impl DataFields {
         }
     }
 
-    /// The fields. The spec says whether there is a dataset; the paths become its own with [`Self::ready`].
+    /// The fields. The spec says whether there is a dataset; [`Self::ready`] reads the paths.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, spec: &mut ExperimentSpec) {
         ui.horizontal_wrapped(|ui| {
             let label = ui.label("Training images").on_hover_text("What the classifiers learn from.");
@@ -93,11 +94,11 @@ impl DataFields {
         if self.train.trim().is_empty() {
             return Err("Name the dataset, or take this world's own images.".into());
         }
-        let test = Some(self.test.trim()).filter(|test| !test.is_empty()).map(placed).transpose()?;
+        let test = Some(self.test.trim()).filter(|test| !test.is_empty()).map(typed_path).transpose()?;
         let dequantise = match self.dequantise.trim() {
             "" => Dequantisation::default(),
             text => text.parse().map_err(|e: crate::error::Error| e.to_string())?,
         };
-        Ok(DataSpec { train: placed(&self.train)?, test, dequantise })
+        Ok(DataSpec { train: typed_path(&self.train)?, test, dequantise })
     }
 }

@@ -7,21 +7,16 @@ use eframe::egui::{self, TextEdit, Ui};
 use super::number;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::experiment::ExperimentSpec;
+use crate::experiment::form::words;
 use crate::gui::glossary;
 use crate::gui::widgets::hint;
 
 /// All kinds of labels.
 const LABELS: [Labels; 4] = [Labels::Drawn, Labels::Posterior, Labels::Argmax, Labels::Smoothed];
 
-/// Numbers as a user edits them.
-pub fn list<N: ToString>(numbers: &[N]) -> String {
-    numbers.iter().map(N::to_string).collect::<Vec<_>>().join(", ")
-}
-
-/// What a list says, apart by commas, semicolons or spaces.
+/// The whole numbers of a list.
 pub fn numbers<N: FromStr>(text: &str, name: &str) -> Result<Vec<N>, String> {
-    let words = text.split([',', ';', ' ', '\n']).map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|_| format!("{name}: '{word}' is no whole number ≥ 0."))).collect()
+    words(text).map(|word| word.parse().map_err(|_| format!("{name}: '{word}' is no whole number ≥ 0."))).collect()
 }
 
 /// The fields.
@@ -84,29 +79,28 @@ fn length(ui: &mut Ui, training: &mut TrainingSpec) {
 }
 
 /// A check box for each of `all`; those checked are kept in the order of `all`.
-pub fn choices<T: Clone + PartialEq>(
-    ui: &mut Ui,
-    what: &str,
-    all: &[T],
-    chosen: &mut Vec<T>,
-    label: fn(T) -> &'static str,
-) {
-    for one in all {
-        let mut checked = chosen.contains(one);
-        let label = label(one.clone());
-        let name = format!("{what} {label}");
-        let shown = glossary::explain(ui.checkbox(&mut checked, label), &name);
-        if shown.accessible_name(name).changed() {
-            let keep = |other: &&T| if *other == one { checked } else { chosen.contains(other) };
-            let kept = all.iter().filter(keep).cloned().collect();
-            *chosen = kept;
-        }
+fn choices<T: Copy + PartialEq>(ui: &mut Ui, what: &str, all: &[T], chosen: &mut Vec<T>, label: fn(T) -> &'static str) {
+    let mut ticked: Vec<_> = all.iter().map(|&one| (label(one), chosen.contains(&one))).collect();
+    if boxes(ui, what, &mut ticked) {
+        *chosen = all.iter().zip(ticked).filter(|(_, (_, ticked))| *ticked).map(|(&one, _)| one).collect();
     }
+}
+
+/// A check box for each label. Returns whether one changed.
+pub fn boxes(ui: &mut Ui, what: &str, all: &mut [(&'static str, bool)]) -> bool {
+    let mut changed = false;
+    for (label, ticked) in all {
+        let name = format!("{what} {label}");
+        let shown = glossary::explain(ui.checkbox(ticked, *label), &name);
+        changed |= shown.accessible_name(name).changed();
+    }
+    changed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::form::list;
 
     #[test]
     fn lists_are_read_as_they_are_written() {

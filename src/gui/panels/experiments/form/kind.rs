@@ -1,172 +1,195 @@
-//! Which experiment, and what only it has: its temperatures, shifts, strategies.
+//! Which experiment, and the fields that only it has.
 
-mod shift;
+use eframe::egui::{self, ComboBox, DragValue, RichText, TextEdit, Ui};
 
-use eframe::egui::{self, TextEdit, Ui};
-
-use super::super::super::fields::number;
-use super::grid::{choices, list};
-use super::placed;
-use crate::experiment::{
-    ActiveSpec, Experiment, ExperimentSpec, Features, GradersSpec, PRESETS, Preset, Strategy, TemperatureSpec,
-};
-use crate::gui::glossary::explain;
+use super::grid::boxes;
+use crate::experiment::form::{Cell, Choices, Field, Input, Number, Rows, Text};
+use crate::experiment::{Experiment, KINDS, Preset};
+use crate::gui::glossary::{self, beside, explain};
 use crate::gui::widgets::hint;
-use crate::units::Tau;
-use shift::ShiftFields;
 
-/// What of an experiment is edited as text.
-#[derive(Default)]
-pub struct KindFields {
-    taus: String,
-    /// Paths of files of features, apart by semicolons.
-    files: String,
-    shift: ShiftFields,
+/// The row of kinds. Returns the preset to load, where another kind was chosen.
+pub fn kinds(ui: &mut Ui, experiment: &Experiment) -> Option<&'static Preset> {
+    let (mut chosen, own) = (None, experiment.about());
+    ui.horizontal_wrapped(|ui| {
+        for kind in KINDS {
+            let button = ui.selectable_label(kind.name == own.name, kind.label).on_hover_text(kind.question);
+            if button.accessible_name(format!("New experiment: {}", kind.label)).clicked() {
+                chosen = kind.presets.first();
+            }
+        }
+    });
+    hint(ui, own.question);
+    chosen
 }
 
-/// The kinds, as the presets have them: name in specs, label, and what they ask.
+/// The fields that only one kind has, as they are being edited.
 #[derive(Default)]
-pub struct Kinds(Vec<(&'static str, &'static str, &'static str)>);
-
-impl Kinds {
-    /// The row of kinds; the preset to load, where another kind was chosen.
-    pub fn show(&mut self, ui: &mut Ui, spec: &ExperimentSpec) -> Option<&'static Preset> {
-        if self.0.is_empty() {
-            let kinds = PRESETS.iter().filter_map(|preset| Some(preset.spec().ok()?.experiment));
-            self.0 = kinds.map(|kind| (kind.name(), kind.label(), kind.question())).collect();
-            self.0.dedup();
-        }
-        let mut chosen = None;
-        ui.horizontal_wrapped(|ui| {
-            for (name, label, question) in &self.0 {
-                let button = ui.selectable_label(spec.experiment.name() == *name, *label).on_hover_text(*question);
-                if button.accessible_name(format!("New experiment: {label}")).clicked() {
-                    chosen = Some(*name);
-                }
-            }
-        });
-        hint(ui, spec.experiment.question());
-        PRESETS.iter().find(|preset| Some(preset.name) == chosen.map(|name| format!("{name}-quick")).as_deref())
-    }
+pub struct KindFields {
+    fields: Vec<Field>,
+    /// The row that was removed last, and where it stood.
+    removed: Option<(usize, Vec<Cell>)>,
 }
 
 impl KindFields {
-    /// Those of a spec.
-    pub fn of(spec: &ExperimentSpec) -> Self {
-        let texts = |taus: &[Tau]| list(&taus.iter().map(|tau| tau.get()).collect::<Vec<_>>());
-        let taus = match &spec.experiment {
-            Experiment::Temperature(TemperatureSpec { taus }) | Experiment::Graders(GradersSpec { taus, .. }) => {
-                texts(taus)
-            }
-            _ => String::new(),
-        };
-        let shift = match &spec.experiment {
-            Experiment::Shift(spec) => ShiftFields::of(spec),
-            _ => ShiftFields::default(),
-        };
-        let files: Vec<String> = spec.experiment.files().iter().map(|path| path.display().to_string()).collect();
-        Self { taus, files: files.join("; "), shift }
-    }
-
-    /// The fields.
-    pub fn show(&mut self, ui: &mut Ui, spec: &mut ExperimentSpec) {
-        match &mut spec.experiment {
-            Experiment::Scaling | Experiment::SelfValidation | Experiment::SoftLabels => {}
-            Experiment::Temperature(_) => self.taus(ui),
-            Experiment::Graders(own) => {
-                self.taus(ui);
-                ui.horizontal(|ui| {
-                    number(
-                        ui,
-                        "Members",
-                        &mut own.members,
-                        " classifiers",
-                        0.1,
-                        "Of the ensemble that is trained in every cell.",
-                    );
-                });
-                ui.horizontal_wrapped(|ui| {
-                    explain(ui.label("Estimators see"), "Estimators see");
-                    choices(ui, "Estimators see", &Features::OWN, &mut own.features, |features| features.kind());
-                });
-                self.files(ui);
-            }
-            Experiment::ActiveLearning(own) => active(ui, own),
-            Experiment::Shift(own) => self.shift.show(ui, own),
-        }
-    }
-
-    fn files(&mut self, ui: &mut Ui) {
-        ui.horizontal_wrapped(|ui| {
-            let meaning = "Features of the training images that a network of your own made, as .npz files, apart by semicolons. For every \
-                           RUN/pool/train-….npz a file has two arrays of that name: train-…, a row of numbers an image, and train-…-y, the \
-                           pool's labels. May be empty.";
-            let label = ui.label("Features from files").on_hover_text(meaning);
-            ui.add(TextEdit::singleline(&mut self.files).desired_width(270.0))
-                .labelled_by(label.id)
-                .on_hover_text(meaning);
-        });
-    }
-
-    fn taus(&mut self, ui: &mut Ui) {
-        ui.horizontal_wrapped(|ui| {
-            let meaning = "Base temperatures τ, apart by commas: a world each, from easy to hard.";
-            let label = ui.label("Temperatures τ").on_hover_text(meaning);
-            ui.add(TextEdit::singleline(&mut self.taus).desired_width(270.0))
-                .labelled_by(label.id)
-                .on_hover_text(meaning);
-        });
+    /// Those of an experiment.
+    pub fn of(experiment: &Experiment) -> Self {
+        Self { fields: experiment.fields(), removed: None }
     }
 
     /// The experiment of the fields, or what is wrong with them.
     pub fn ready(&self, experiment: &Experiment) -> Result<Experiment, String> {
-        Ok(match experiment {
-            Experiment::Temperature(_) => Experiment::Temperature(TemperatureSpec { taus: self.read_taus()? }),
-            Experiment::Graders(own) => {
-                let (taus, features) = (self.read_taus()?, self.read_features(&own.features)?);
-                Experiment::Graders(GradersSpec { taus, features, ..own.clone() })
+        Ok(experiment.with_fields(&self.fields)?.unwrap_or_else(|| experiment.clone()))
+    }
+
+    /// Paints the fields; numbers that follow each other stand in a grid.
+    pub fn show(&mut self, ui: &mut Ui) {
+        let number = |field: &Field| matches!(field, Field::Number(_));
+        for (i, fields) in self.fields.chunk_by_mut(|a, b| number(a) && number(b)).enumerate() {
+            match fields {
+                [Field::Text(field)] => text(ui, field),
+                [Field::Choices(field)] => choices(ui, field),
+                [Field::Rows(field)] => rows(ui, field, &mut self.removed),
+                [Field::Hint(text)] => hint(ui, *text),
+                numbers => grid(ui, i, numbers),
             }
-            Experiment::Shift(own) => Experiment::Shift(self.shift.ready(own)?),
-            other => other.clone(),
-        })
-    }
-
-    /// What is ticked, then the files.
-    fn read_features(&self, chosen: &[Features]) -> Result<Vec<Features>, String> {
-        let ticked = chosen.iter().filter(|features| features.file().is_none()).cloned().map(Ok);
-        let files = self.files.split(';').map(str::trim).filter(|path| !path.is_empty());
-        ticked.chain(files.map(|path| placed(path).map(Features::File))).collect()
-    }
-
-    fn read_taus(&self) -> Result<Vec<Tau>, String> {
-        let words = self.taus.split([',', ';', ' ', '\n']).map(str::trim).filter(|word| !word.is_empty());
-        let tau = |word: &str| {
-            let number = word.parse().map_err(|_| format!("Temperatures τ: '{word}' is no number."))?;
-            Tau::new(number).map_err(|error| error.to_string())
-        };
-        words.map(tau).collect()
+        }
     }
 }
 
-fn active(ui: &mut Ui, own: &mut ActiveSpec) {
+fn text(ui: &mut Ui, Text { label, meaning, text }: &mut Text) {
     ui.horizontal_wrapped(|ui| {
-        ui.label("Strategies").on_hover_text("Who chooses the images whose labels are bought.");
-        choices(ui, "Strategy", &Strategy::ALL, &mut own.strategies, Strategy::label);
+        let label = ui.label(*label).on_hover_text(*meaning);
+        ui.add(TextEdit::singleline(text).desired_width(270.0)).labelled_by(label.id).on_hover_text(*meaning);
     });
-    egui::Grid::new("active learning numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
-        number(ui, "Pool", &mut own.pool, " images", 10.0, "Images of the world whose labels can be bought.");
-        number(
-            ui,
-            "At the start",
-            &mut own.initial,
-            " labels",
-            1.0,
-            "Chosen at random, the same ones for every strategy.",
-        );
-        ui.end_row();
-        number(ui, "A round", &mut own.batch, " labels", 1.0, "Bought before the classifier is trained anew.");
-        number(ui, "Members", &mut own.members, " classifiers", 0.1, "Of the ensemble that BALD asks.");
-        ui.end_row();
+}
+
+fn choices(ui: &mut Ui, Choices { label, meaning, each, all }: &mut Choices) {
+    ui.horizontal_wrapped(|ui| {
+        let shown = ui.label(*label);
+        match meaning.is_empty() {
+            true => explain(shown, label),
+            false => shown.on_hover_text(*meaning),
+        };
+        boxes(ui, each, all);
     });
-    hint(ui, "Training images N is the budget: how many labels are bought in all.");
+}
+
+fn grid(ui: &mut Ui, id: usize, numbers: &mut [Field]) {
+    egui::Grid::new(("numbers of the experiment", id)).num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
+        for (i, field) in numbers.iter_mut().enumerate() {
+            if let Field::Number(field) = field {
+                number(ui, field);
+            }
+            if i % 2 == 1 {
+                ui.end_row();
+            }
+        }
+    });
+}
+
+fn number(ui: &mut Ui, field: &mut Number) {
+    let meaning = beside(field.meaning, field.label);
+    let label = ui.label(field.label).on_hover_text(&meaning);
+    let mut shown = field.scale * field.value;
+    let drag = DragValue::new(&mut shown).suffix(field.unit).speed(field.speed).range(0.0..=field.most);
+    let drag = if field.decimals == 0 { drag.fixed_decimals(0) } else { drag.max_decimals(field.decimals) };
+    if ui.add(drag.update_while_editing(false)).labelled_by(label.id).on_hover_text(meaning).changed() {
+        field.value = shown / field.scale;
+    }
+}
+
+fn rows(ui: &mut Ui, field: &mut Rows, removed: &mut Option<(usize, Vec<Cell>)>) {
+    let Rows { row: what, titles, rows, new, hint: word } = field;
+    let mut gone = None;
+    egui::ScrollArea::both().id_salt(*what).max_height(190.0).auto_shrink([false, true]).show(ui, |ui| {
+        let columns = titles.len();
+        egui::Grid::new(("rows", *what)).num_columns(columns).striped(true).spacing([10.0, 3.0]).show(ui, |ui| {
+            for title in titles {
+                glossary::label(ui, RichText::new(*title).small());
+            }
+            ui.end_row();
+            for (i, cells) in rows.iter_mut().enumerate() {
+                if row(ui, &format!("{what} {}", i + 1), cells) {
+                    gone = Some(i);
+                }
+                ui.end_row();
+            }
+        });
+    });
+    if let Some(i) = gone {
+        *removed = Some((i, rows.remove(i)));
+    }
+    ui.horizontal(|ui| {
+        if ui.button(format!("Add a {what}")).clicked() {
+            let mut cells = new.clone();
+            if let Some(Cell { input: Input::Text(text, _), .. }) = cells.first_mut() {
+                *text = format!("{what} {}", rows.len() + 1);
+            }
+            rows.push(cells);
+        }
+        let name = removed.as_ref().map(|(_, cells)| format!("Put {} back", first_text(cells)));
+        if name.is_some_and(|name| ui.button(name).clicked())
+            && let Some((i, cells)) = removed.take()
+        {
+            rows.insert(i.min(rows.len()), cells);
+        }
+        hint(ui, *word);
+    });
+}
+
+fn first_text(cells: &[Cell]) -> &str {
+    match cells.first().map(|cell| &cell.input) {
+        Some(Input::Text(text, _)) => text,
+        _ => "it",
+    }
+}
+
+/// One row. Returns whether it is to be removed.
+fn row(ui: &mut Ui, of: &str, cells: &mut [Cell]) -> bool {
+    let choice = cells.iter().position(|cell| matches!(cell.input, Input::Choice(..))).unwrap_or(cells.len());
+    let (before, rest) = cells.split_at_mut(choice);
+    before.iter_mut().for_each(|cell| input(ui, of, cell));
+    // Before a choice, whose width changes: the button stays in view.
+    let gone = ui.button("Remove").accessible_name(format!("Remove the setting of {of}")).clicked();
+    ui.horizontal(|ui| {
+        let mut chosen = 0;
+        for cell in rest {
+            if cell.only.is_empty() || cell.only.contains(&chosen) {
+                input(ui, of, cell);
+            }
+            if let Input::Choice(now, _) = cell.input {
+                chosen = now;
+            }
+        }
+    });
+    gone
+}
+
+fn input(ui: &mut Ui, of: &str, Cell { name, meaning, word, input, .. }: &mut Cell) {
+    let name = format!("{name} of {of}");
+    let about = |text: &str| {
+        let text = if meaning.is_empty() { text } else { meaning };
+        if word.is_empty() { text.to_owned() } else { beside(text, word) }
+    };
+    match input {
+        Input::Text(text, width) => {
+            // A field in a grid is as narrow as its column was, unless it asks for its own width.
+            let size = [*width, ui.spacing().interact_size.y];
+            let shown = ui.add_sized(size, TextEdit::singleline(text)).accessible_name(name);
+            shown.on_hover_text(about(text));
+        }
+        Input::Number { value, range: [least, most], speed, decimals, unit } => {
+            let field = DragValue::new(value).range(*least..=*most).speed(*speed).suffix(*unit);
+            let field = if *decimals == 0 { field.fixed_decimals(0) } else { field.max_decimals(*decimals) };
+            ui.add(field.update_while_editing(false)).accessible_name(name).on_hover_text(about(""));
+        }
+        Input::Choice(chosen, all) => {
+            let combo = ComboBox::from_id_salt(&name).width(110.0).selected_text(all[*chosen]);
+            let shown = combo.show_ui(ui, |ui| {
+                all.iter().enumerate().for_each(|(i, word)| drop(ui.selectable_value(chosen, i, *word)));
+            });
+            explain(shown.response, word).accessible_name(name);
+        }
+    }
 }

@@ -1,0 +1,120 @@
+//! How much a network computes, counted by running it on nothing but sizes.
+
+use burn::module::Param;
+use burn::tensor::Tensor;
+
+use super::compute::Layers;
+use super::cpu::{After, Geometry};
+use super::layers::{BatchNorm, Conv, LayerNorm, Linear};
+use super::transformer::EncoderLayer;
+
+/// Counts multiply-accumulates in convolutions, linear maps and attention for one image.
+#[derive(Debug, Default)]
+pub struct FlopCounter {
+    /// Those so far; products with padding do not count.
+    pub macs: usize,
+}
+
+/// Sizes of maps.
+#[derive(Debug, Clone, Copy)]
+pub struct Size {
+    /// Height and width.
+    pub side: [usize; 2],
+}
+
+impl Size {
+    fn positions(self) -> usize {
+        self.side[0] * self.side[1]
+    }
+}
+
+impl Layers for FlopCounter {
+    type Maps = Size;
+    /// A column of positions.
+    type Tokens = Size;
+    type Rows = Size;
+
+    fn conv(&mut self, conv: &Conv, x: Size) -> Size {
+        let [out, inputs, high, wide] = conv.weight.dims();
+        let geometry = Geometry { kernel: [high, wide], stride: conv.stride, padding: conv.padding };
+        let met: usize = geometry.sources(x.side).iter().map(Vec::len).sum();
+        self.macs += met * out * inputs;
+        Size { side: geometry.out(x.side) }
+    }
+
+    fn batch_norm(&mut self, _: &BatchNorm, x: Size, _: After<Size>) -> Size {
+        x
+    }
+
+    fn add(&mut self, a: Size, _: Size) -> Size {
+        a
+    }
+
+    fn max_pool(&mut self, x: Size, size: usize, stride: usize, padding: usize) -> Size {
+        let geometry = Geometry { kernel: [size; 2], stride, padding: [padding; 2] };
+        Size { side: geometry.out(x.side) }
+    }
+
+    fn means(&mut self, _: Size) -> Size {
+        Size { side: [1; 2] }
+    }
+
+    fn linear(&mut self, linear: &Linear, x: Size) -> Size {
+        let [out, inputs] = linear.weight.dims();
+        self.macs += x.positions() * out * inputs;
+        x
+    }
+
+    fn embed(&mut self, _: Size, _: &Param<Tensor<3>>, positions: &Param<Tensor<3>>) -> Size {
+        Size { side: [positions.dims()[1], 1] }
+    }
+
+    fn layer_norm(&mut self, _: &LayerNorm, x: Size) -> Size {
+        x
+    }
+
+    fn encoder_layer(&mut self, layer: &EncoderLayer, x: Size) -> Size {
+        let ([c, hidden], tokens) = (layer.widths(), x.positions());
+        // Queries, keys, values and projection; the MLP; scores and sums of values.
+        self.macs += tokens * (4 * c * c + 2 * c * hidden) + 2 * tokens.pow(2) * c;
+        x
+    }
+
+    fn first_token(&mut self, _: Size) -> Size {
+        Size { side: [1; 2] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::classifier::{Architecture, Classifier, ClassifierConfig};
+    use crate::data::ImageShape;
+    use crate::flow::Precision;
+    use crate::units::Seed;
+    use burn::tensor::Device;
+
+    fn macs(architecture: Architecture, side: usize) -> Option<f64> {
+        let shape = ImageShape { channels: 3, height: side, width: side };
+        let config = ClassifierConfig { architecture, shape, classes: 10, resize: None };
+        Classifier::new(&config, Seed(0), &Device::flex(), Precision::F32).unwrap().macs_per_image()
+    }
+
+    #[test]
+    fn macs_are_those_counted_by_hand() {
+        // Patches 64·48·192; a layer of 65 tokens: 12·192² for the maps and 2·65·192 for the
+        // attention of each; the head.
+        let layer = 65 * (12 * 192 * 192 + 2 * 65 * 192);
+        assert_eq!(macs(Architecture::VitSmall, 32), Some((64 * 48 * 192 + 6 * layer + 192 * 10) as f64));
+        // A 3×3 kernel on a map of side 8 meets 22² pixels, of side 4 10², of side 2 4², of side 1
+        // one; with stride 2 from 8 to 4 11², from 4 to 2 5², from 2 to 1 2². The stem of 7×7 with
+        // stride 2 on side 32 meets 106².
+        let stem = 106 * 106 * 3 * 64;
+        let first = 4 * 22 * 22 * 64 * 64;
+        let later = |c: usize, half: usize, whole: usize, shortcut: usize| {
+            half * half * c * c / 2 + 3 * whole * whole * c * c + shortcut * shortcut * c * c / 2
+        };
+        let all = stem + first + later(128, 11, 10, 4) + later(256, 5, 4, 2) + later(512, 2, 1, 1) + 5120;
+        assert_eq!(macs(Architecture::ResNet18, 32), Some(all as f64));
+        assert_eq!(macs(Architecture::Linear, 32), None);
+    }
+}

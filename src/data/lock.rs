@@ -1,0 +1,82 @@
+//! Lock files: one process at a time.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+/// A killed process holds its locks until the system has removed it: its successor waits this long.
+const DYING: Duration = Duration::from_secs(2);
+
+/// Takes a lock file, created if necessary, as long as the result lives. The system releases it
+/// when the process ends. On a file system without locks every caller succeeds.
+///
+/// # Errors
+/// Names the file: `busy` where another process has it, or the system's.
+pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
+    let file = opened(path)?;
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < DYING => std::thread::park_timeout(DYING / 40),
+            Err(TryLockError::WouldBlock) => return Err(Error::file(path, busy)),
+            Err(TryLockError::Error(e)) => return had(Err(e)).map(|_| file).map_err(|e| Error::io(path, e)),
+            Ok(()) => return Ok(file),
+        }
+    }
+}
+
+/// [`lock_file`], but waits. `None` on a file system without locks: others may be at work.
+///
+/// # Errors
+/// Names the file.
+pub fn wait_for_lock(path: &Path) -> Result<Option<File>> {
+    let file = opened(path)?;
+    let had = had(file.lock()).map_err(|e| Error::io(path, e))?;
+    Ok(had.then_some(file))
+}
+
+fn opened(path: &Path) -> Result<File> {
+    let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    open.map_err(|e| Error::io(path, e))
+}
+
+/// Returns whether the lock was taken; false where the file system has none.
+fn had(lock: io::Result<()>) -> io::Result<bool> {
+    match lock {
+        Ok(()) => Ok(true),
+        Err(e) if e.kind() == io::ErrorKind::Unsupported => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".lock");
+        let held = lock_file(&path, "busy").unwrap();
+        let refused = lock_file(&path, "somebody is there").unwrap_err().to_string();
+        assert!(refused.contains(".lock") && refused.contains("somebody is there"), "{refused}");
+        drop(held);
+        let held = wait_for_lock(&path).unwrap();
+        assert!(held.is_some() && lock_file(&path, "busy").is_err());
+        drop(held);
+        lock_file(&path, "busy").unwrap();
+    }
+
+    #[test]
+    fn a_file_system_without_locks_refuses_nobody() {
+        assert!(had(Ok(())).unwrap());
+        assert!(!had(Err(io::ErrorKind::Unsupported.into())).unwrap());
+        assert!(had(Err(io::ErrorKind::PermissionDenied.into())).is_err());
+        // ENOSYS: what Lustre says where it is mounted without locks.
+        #[cfg(target_os = "linux")]
+        assert!(!had(Err(io::Error::from_raw_os_error(38))).unwrap());
+    }
+}

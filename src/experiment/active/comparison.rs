@@ -1,0 +1,280 @@
+//! What strategies gain: their learning curves, and what knowing the truth is worth.
+
+use serde::{Deserialize, Serialize};
+
+use super::curves::{Saving, Spread, Stated};
+use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
+use crate::classifier::{Architecture, Labels};
+use crate::experiment::cell::CellResult;
+use crate::experiment::repeats::classifiers;
+use crate::experiment::spec::ExperimentSpec;
+use crate::measure::Estimate;
+
+/// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: means over all labels that
+/// could have been drawn. Intervals are Student's 95 % intervals over seeds unless stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StrategyComparison {
+    /// Name of the run.
+    pub run: String,
+    /// The oracle.
+    pub oracle: String,
+    /// Base temperature τ.
+    pub tau: f64,
+    /// Images in the pool.
+    pub pool: usize,
+    /// Labels at the start.
+    pub initial: usize,
+    /// Labels bought in a round.
+    pub batch: usize,
+    /// Classifiers that BALD asks.
+    pub members: usize,
+    /// Test images.
+    pub test_images: usize,
+    /// A comparison for every network, budget and kind of labels of which a cell is finished.
+    #[serde(rename = "contests")]
+    pub groups: Vec<Group>,
+}
+
+/// The strategies with one network, budget and kind of labels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Network.
+    pub architecture: Architecture,
+    /// Labels at the end.
+    pub budget: usize,
+    /// What classifiers are told of an image whose label is bought.
+    pub labels: Labels,
+    /// Mean largest posterior of the test images, the bound of expected accuracy. Interval over
+    /// test images.
+    pub bayes_accuracy: Estimate,
+    /// Those of which a seed is finished, in the order of the spec.
+    pub curves: Vec<Curve>,
+    /// Max epistemic beside each of the others.
+    #[serde(rename = "duels")]
+    pub pairs: Vec<Pair>,
+}
+
+/// A strategy's course, mean over its finished seeds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// Finished seeds.
+    pub seeds: Vec<u64>,
+    /// The rounds.
+    pub stages: Vec<Stage>,
+    /// Accuracy at the budget less that at the start.
+    pub gain: Spread,
+    /// Epistemic KL at the start less that at the budget, nats.
+    pub reduction: Spread,
+    /// The same as a share of that at the start; absent where nothing was to be learned.
+    pub reduction_share: Option<Spread>,
+    /// Share of all labels bought after the start that are not the Bayes decision.
+    pub noise: Option<Spread>,
+}
+
+/// A strategy after a round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Labels bought so far.
+    pub labels: usize,
+    /// Expected accuracy on the test images.
+    pub accuracy: Spread,
+    /// Epistemic part mean KL(p‖q) on the test images, nats.
+    pub epistemic: Spread,
+    /// Difference to random under the same seeds; absent where no seed has both, and for random
+    /// itself.
+    pub lead: Option<Lead>,
+    /// Mean H(p) of the images bought in this round, nats.
+    pub bought_aleatoric: Spread,
+    /// Their mean KL(p‖q) when they were bought, nats; absent at the start.
+    pub bought_epistemic: Option<Spread>,
+    /// Their mean H(q) then, nats; absent at the start.
+    pub bought_entropy: Option<Spread>,
+    /// Share of their drawn labels that are not the Bayes decision.
+    pub bought_noise: Spread,
+}
+
+/// A strategy's distance from another, paired by seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Lead {
+    /// In expected accuracy.
+    pub accuracy: Spread,
+    /// In epistemic KL, nats: below 0 where the strategy is nearer to the truth.
+    pub epistemic: Spread,
+}
+
+/// Max epistemic beside another strategy, over the seeds that both have.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// The other.
+    pub against: Strategy,
+    /// Seeds.
+    pub seeds: Vec<u64>,
+    /// Mean accuracy gain of max epistemic over that of the other, from start to budget (BLC §4.4:
+    /// 1.6× against max entropy). Fieller's interval, paired by seed.
+    pub gain_ratio: Stated,
+    /// Queries saved in the middle regime (BLC §4.4: 47.8 %).
+    pub saving: Option<Saving>,
+    /// Distance at the budget.
+    pub lead: Lead,
+}
+
+/// A strategy's finished cells: seeds and rounds.
+type Runs<'a> = Vec<(u64, &'a [Round])>;
+
+impl StrategyComparison {
+    /// From the finished cells.
+    pub fn of(spec: &ExperimentSpec, own: &ActiveSpec, cells: &[CellResult]) -> Self {
+        Self {
+            run: spec.name.clone(),
+            oracle: spec.world.oracle.clone(),
+            tau: spec.world.tau.get(),
+            pool: own.pool,
+            initial: own.initial,
+            batch: own.batch,
+            members: own.members,
+            test_images: spec.test.images,
+            groups: classifiers(spec, cells, true)
+                .iter()
+                .filter_map(|(group, finished)| Group::of(own, *group, finished))
+                .collect(),
+        }
+    }
+}
+
+impl Group {
+    /// None where no cell is finished.
+    fn of(
+        own: &ActiveSpec,
+        (architecture, budget, labels): (Architecture, usize, Labels),
+        cells: &[&CellResult],
+    ) -> Option<Self> {
+        let bayes_accuracy = cells.first()?.measured.bayes_accuracy;
+        let length = own.rounds(budget).len();
+        let runs = |strategy: Strategy| -> Runs<'_> {
+            let of = |result: &&CellResult| own.strategies.get(result.cell.condition) == Some(&strategy);
+            cells
+                .iter()
+                .copied()
+                .filter(of)
+                .filter_map(|result| Some((result.cell.seed, rounds(result, length)?)))
+                .collect()
+        };
+        let random = runs(Strategy::Random);
+        let curves =
+            own.strategies.iter().filter_map(|&strategy| Curve::of(strategy, &runs(strategy), &random)).collect();
+        let best = runs(Strategy::MaxEpistemic);
+        let others = own.strategies.iter().filter(|strategy| **strategy != Strategy::MaxEpistemic);
+        let pairs = others.filter_map(|&other| Pair::of(other, &best, &runs(other))).collect();
+        Some(Self { architecture, budget, labels, bayes_accuracy, curves, pairs })
+    }
+}
+
+/// A cell's rounds, where it has as many as it should.
+fn rounds(result: &CellResult, length: usize) -> Option<&[Round]> {
+    let bought: &Bought = result.output.as_ref()?.get()?;
+    (bought.rounds.len() == length).then_some(&bought.rounds)
+}
+
+fn accuracy(round: &Round) -> f64 {
+    round.measured.expected_accuracy.value
+}
+
+fn epistemic(round: &Round) -> f64 {
+    round.measured.epistemic.value
+}
+
+/// Rounds of two strategies under the seeds that both have.
+fn paired<'a>(one: &Runs<'a>, other: &Runs<'a>) -> Vec<(u64, &'a [Round], &'a [Round])> {
+    let with = |&(seed, rounds): &(u64, &'a [Round])| {
+        let (_, others) = other.iter().find(|(other, _)| *other == seed)?;
+        Some((seed, rounds, *others))
+    };
+    one.iter().filter_map(with).collect()
+}
+
+impl Lead {
+    fn of(pairs: &[(u64, &[Round], &[Round])], round: usize) -> Option<Self> {
+        let difference = |of: fn(&Round) -> f64| {
+            let each = pairs.iter().map(|(_, one, other)| of(&one[round]) - of(&other[round]));
+            Spread::of(&each.collect::<Vec<_>>())
+        };
+        Some(Self { accuracy: difference(accuracy)?, epistemic: difference(epistemic)? })
+    }
+}
+
+impl Curve {
+    fn of(strategy: Strategy, runs: &Runs<'_>, random: &Runs<'_>) -> Option<Self> {
+        let pairs = if strategy == Strategy::Random { Vec::new() } else { paired(runs, random) };
+        let length = runs.first()?.1.len();
+        let stages: Option<Vec<Stage>> = (0..length).map(|round| Stage::of(runs, &pairs, round)).collect();
+        let change = |of: &dyn Fn(&Round, &Round) -> Option<f64>| {
+            let each: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| of(rounds.first()?, rounds.last()?)).collect();
+            Spread::of(&each?)
+        };
+        let noise: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| noise_after_start(rounds)).collect();
+        Some(Self {
+            strategy,
+            seeds: runs.iter().map(|(seed, _)| *seed).collect(),
+            stages: stages?,
+            gain: change(&|first, last| Some(accuracy(last) - accuracy(first)))?,
+            reduction: change(&|first, last| Some(epistemic(first) - epistemic(last)))?,
+            reduction_share: change(&|first, last| {
+                (epistemic(first) > 0.0).then(|| 1.0 - epistemic(last) / epistemic(first))
+            }),
+            noise: noise.and_then(|noise| Spread::of(&noise)),
+        })
+    }
+}
+
+/// Share of the labels bought after the start that are not the Bayes decision; `None` without any.
+fn noise_after_start(rounds: &[Round]) -> Option<f64> {
+    let later = rounds.iter().skip(1).map(|round| &round.bought);
+    let labels: usize = later.clone().map(|bought| bought.images.len()).sum();
+    let noisy: f64 = later.map(|bought| bought.noise * bought.images.len() as f64).sum();
+    (labels > 0).then(|| noisy / labels as f64)
+}
+
+impl Stage {
+    fn of(runs: &Runs<'_>, pairs: &[(u64, &[Round], &[Round])], round: usize) -> Option<Self> {
+        let over = |of: &dyn Fn(&Round) -> Option<f64>| {
+            let each: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| of(rounds.get(round)?)).collect();
+            Spread::of(&each?)
+        };
+        let bought = |of: fn(&Purchase) -> Option<f64>| over(&|round| of(&round.bought));
+        Some(Self {
+            labels: runs.first()?.1.get(round)?.labels,
+            accuracy: over(&|round| Some(accuracy(round)))?.within([0.0, 1.0]),
+            epistemic: over(&|round| Some(epistemic(round)))?.within([0.0, f64::INFINITY]),
+            lead: Lead::of(pairs, round),
+            bought_aleatoric: bought(|bought| Some(bought.aleatoric))?.within([0.0, f64::INFINITY]),
+            bought_epistemic: bought(|bought| bought.epistemic).map(|kl| kl.within([0.0, f64::INFINITY])),
+            bought_entropy: bought(|bought| bought.entropy).map(|entropy| entropy.within([0.0, f64::INFINITY])),
+            bought_noise: bought(|bought| Some(bought.noise))?.within([0.0, 1.0]),
+        })
+    }
+}
+
+impl Pair {
+    fn of(against: Strategy, best: &Runs<'_>, other: &Runs<'_>) -> Option<Self> {
+        let pairs = paired(best, other);
+        let rounds = pairs.first()?.1;
+        let gain = |rounds: &[Round]| Some(accuracy(rounds.last()?) - accuracy(rounds.first()?));
+        let gains: Option<Vec<(f64, f64)>> = pairs.iter().map(|(_, a, b)| Some((gain(a)?, gain(b)?))).collect();
+        let (a, b): (Vec<f64>, Vec<f64>) = gains?.into_iter().unzip();
+        let labels: Vec<f64> = rounds.iter().map(|round| round.labels as f64).collect();
+        let curve = |rounds: &[Round]| rounds.iter().map(accuracy).collect::<Vec<_>>();
+        let (ours, theirs): (Vec<_>, Vec<_>) = pairs.iter().map(|(_, a, b)| (curve(a), curve(b))).unzip();
+        Some(Self {
+            against,
+            seeds: pairs.iter().map(|(seed, ..)| *seed).collect(),
+            gain_ratio: Stated::ratio(&a, &b),
+            saving: Saving::of(&labels, &ours, &theirs),
+            lead: Lead::of(&pairs, rounds.len() - 1)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

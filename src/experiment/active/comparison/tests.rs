@@ -1,0 +1,140 @@
+//! Findings from cells made by hand, whose accuracies and divergences are known.
+
+use super::*;
+use crate::experiment::hand_made::{self, near, whole};
+use crate::experiment::output::{CellOutput, Findings};
+use crate::figure::Value;
+use crate::measure::{Bootstrap, Measured, measure};
+use crate::units::Seed;
+
+const SPEC: &str = "[experiment]\nkind = 'active-learning'\npool = 100\ninitial = 10\nbatch = 10\n\
+                    strategies = ['random', 'max-entropy', 'max-epistemic']\n[world]\noracle = 'mnist'\n[grid]\n\
+                    architectures = ['linear']\ntrain_sizes = [30]\nseeds = [0, 1, 2]\n[test]\nimages = 4\n";
+
+fn spec() -> (ExperimentSpec, ActiveSpec) {
+    let spec = hand_made::spec(SPEC);
+    let own: &ActiveSpec = spec.experiment.get().unwrap();
+    (spec.clone(), own.clone())
+}
+
+/// What four images say, its accuracy and KL replaced.
+fn measured(accuracy: f64, kl: f64) -> Measured {
+    let (p, q) = ([0.9, 0.1, 0.2, 0.8, 0.7, 0.3, 0.4, 0.6], [0.8, 0.2, 0.5, 0.5, 0.6, 0.4, 0.7, 0.3]);
+    let log_q: Vec<f64> = q.iter().map(|q: &f64| q.ln()).collect();
+    let mut measured = measure(&p, &log_q, &[0, 1, 0, 1], 2, &Bootstrap::new(Seed(0))).unwrap();
+    measured.expected_accuracy.value = accuracy;
+    measured.epistemic.value = kl;
+    measured
+}
+
+fn cell(condition: usize, seed: u64, courses: [(f64, f64); 3]) -> CellResult {
+    let round = |(i, (accuracy, kl)): (usize, (f64, f64))| {
+        let first = 10 * i;
+        let asked = (i > 0).then_some(0.5 + seed as f64);
+        let bought = Purchase {
+            images: (first..first + 10).collect(),
+            drawn: vec![0; 10],
+            aleatoric: 0.1 * condition as f64,
+            epistemic: asked,
+            entropy: asked,
+            noise: 0.1 * i as f64,
+        };
+        Round { labels: first + 10, bought, measured: measured(accuracy, kl) }
+    };
+    let rounds: Vec<Round> = courses.into_iter().enumerate().map(round).collect();
+    let (spec, _) = spec();
+    let cell = *spec.cells().iter().find(|cell| (cell.condition, cell.seed) == (condition, seed)).unwrap();
+    let (id, measured) = (format!("{condition}-{seed}"), rounds[2].measured.clone());
+    let output = Some(CellOutput::new(Bought { rounds }));
+    CellResult { id, output, ..hand_made::result(cell, measured) }
+}
+
+/// Seeds differ in their start; gains are 0.10, 0.20 and 0.32 of random, max entropy, max
+/// epistemic.
+fn all() -> Vec<CellResult> {
+    let mut cells = Vec::new();
+    for seed in 0..3 {
+        let start = 0.5 + 0.01 * seed as f64;
+        for (condition, gain, kl) in [(0, 0.10, 0.5), (1, 0.20, 0.4), (2, 0.32, 0.2)] {
+            cells.push(cell(condition, seed, [(start, 1.0), (start + gain / 2.0, 0.8), (start + gain, kl)]));
+        }
+    }
+    cells
+}
+
+#[test]
+fn gains_ratios_and_savings_by_hand() {
+    let (spec, own) = spec();
+    let found = StrategyComparison::of(&spec, &own, &all());
+    let [group] = &found.groups[..] else { panic!("one network, one budget") };
+    let [random, entropy, best] = &group.curves[..] else { panic!("three strategies") };
+    assert!(near(random.gain.value, 0.10) && near(entropy.gain.value, 0.20) && near(best.gain.value, 0.32));
+    assert!(near(best.reduction.value, 0.8) && near(best.reduction_share.unwrap().value, 0.8));
+    assert_eq!(best.seeds, [0, 1, 2]);
+    // The differences between seeds are gone from what is paired.
+    let lead = best.stages[2].lead.unwrap().accuracy;
+    assert!(near(lead.value, 0.22) && near(lead.interval.unwrap().low, 0.22));
+    let spread = best.stages[2].accuracy.interval.unwrap();
+    assert!(spread.high - spread.low > 0.04 && random.stages[2].lead.is_none());
+    let [chance, pair] = &group.pairs[..] else { panic!("two others") };
+    assert_eq!((chance.against, pair.against), (Strategy::Random, Strategy::MaxEntropy));
+    let ratio = pair.gain_ratio.number.unwrap();
+    assert!(near(ratio.value, 1.6) && (ratio.interval.unwrap().high - 1.6).abs() < 1e-6);
+    // At 20 labels max entropy has gained 0.10; max epistemic, 0.016 a label, needs 6.25 queries,
+    // not 10.
+    let saving = pair.saving.as_ref().unwrap();
+    assert!(near(saving.middle, 20.0) && near(saving.reached.unwrap(), 16.25));
+    let saved = saving.saved.number.unwrap();
+    assert!(near(saved.value, 0.375) && (saved.interval.unwrap().low - 0.375).abs() < 1e-9);
+    assert!(near(pair.lead.epistemic.value, -0.2));
+    assert!(near(best.noise.unwrap().value, 0.15));
+    assert!(near(best.stages[1].bought_epistemic.unwrap().value, 1.5) && best.stages[0].bought_epistemic.is_none());
+}
+
+#[test]
+fn unfinished_runs_tell_what_they_can() {
+    let (spec, own) = spec();
+    let all = all();
+    let none = StrategyComparison::of(&spec, &own, &[]);
+    assert!(none.groups.is_empty() && none.figures().is_empty() && none.tables().is_empty());
+    for finished in 1..=all.len() {
+        whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
+    }
+    // One seed of each: means without intervals.
+    let one = StrategyComparison::of(&spec, &own, &all[..3]);
+    let pair = &one.groups[0].pairs[1];
+    assert!(pair.gain_ratio.number.unwrap().interval.is_none() && near(pair.gain_ratio.number.unwrap().value, 1.6));
+    assert!(one.groups[0].curves.iter().all(|curve| curve.gain.interval.is_none()));
+    // Different seeds of two strategies: nothing is paired.
+    let apart = StrategyComparison::of(&spec, &own, &[all[2].clone(), all[4].clone()]);
+    assert!(apart.groups[0].pairs.is_empty() && apart.groups[0].curves.len() == 2);
+    // A cell whose rounds are not those of the spec is no part of it.
+    let mut short = all[0].clone();
+    let mut bought: Bought = short.output.unwrap().get::<Bought>().unwrap().clone();
+    bought.rounds.pop();
+    short.output = Some(CellOutput::new(bought));
+    assert!(StrategyComparison::of(&spec, &own, &[short]).groups[0].curves.is_empty());
+}
+
+#[test]
+fn a_strategy_has_one_colour_and_figures_have_names_of_their_own() {
+    let (spec, own) = spec();
+    let found = StrategyComparison::of(&spec, &own, &all());
+    let figures = found.figures();
+    assert_eq!(figures.len(), 5);
+    for figure in &figures {
+        assert!(
+            figure.caption.contains("95 %")
+                && figure.provenance.iter().any(|(name, value)| name == "seeds" && value == "0, 1, 2")
+        );
+        for series in &figure.series {
+            assert_eq!(Strategy::ALL[series.colour].label(), series.name);
+        }
+        assert_eq!(figures.iter().filter(|other| other.id == figure.id).count(), 1);
+    }
+    assert_eq!(figures[2].series.len(), 2, "random has no lead over itself");
+    let [strategies, pairs] = &found.tables()[..] else { panic!("two tables") };
+    assert_eq!((strategies.rows.len(), pairs.rows.len()), (3, 2));
+    assert!(matches!(pairs.rows[1][2], Value::Number { value, .. } if near(value, 1.6)));
+    assert!(pairs.caption.contains("1.6×") && pairs.caption.contains("47.8 %"));
+}

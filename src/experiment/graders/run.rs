@@ -1,0 +1,147 @@
+//! One cell: an ensemble is trained, and every estimator and score is asked.
+
+use std::borrow::Cow;
+
+use rand::RngExt;
+
+use super::features::{Features, of_features};
+use super::spec::{Estimated, GradersSpec, Grading};
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::experiment::cell::{Cell, CellResult};
+use crate::experiment::images::Images;
+use crate::experiment::kind::CellPlace;
+use crate::experiment::output::CellOutput;
+use crate::experiment::progress::{Trainings, member_seed};
+use crate::experiment::train::{CellEvent, CellJob, train_cell};
+use crate::experiment::trained::{Trained, measuring};
+use crate::measure::PerImage;
+use crate::measure::grade::{self, Estimator, Sample};
+use crate::measure::uncertainty::{EnsembleScores, Score, Scored, SingleScores, Truth, grade_score};
+use crate::oracle::posterior::draw;
+use crate::units::Seed;
+
+/// Trains an ensemble, and asks every estimator.
+///
+/// # Errors
+/// As [`train_cell`].
+pub(super) fn run(
+    spec: &GradersSpec,
+    place: &CellPlace<'_>,
+    job: &CellJob<'_>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<CellResult> {
+    // What cannot be graded should be known before an ensemble is trained.
+    let mut estimates = estimates(spec, place, job)?;
+    let (first, members, featured) = ensemble(spec, job, events)?;
+    estimates.extend(featured);
+    let (test, k) = (job.test, job.test.classes);
+    let all: Vec<&[f64]> = members.iter().map(Vec::as_slice).collect();
+    let (single, together) = (SingleScores::new(all[0], k)?, EnsembleScores::new(&all, k)?);
+    let figures = |log_q: &[f64]| -> Result<PerImage> {
+        let mut figures = PerImage::new(k)?;
+        figures.extend(&test.all.posterior, log_q, &test.all.labels)?;
+        Ok(figures)
+    };
+    let (of_first, of_all) = (figures(all[0])?, figures(&together.log_mean)?);
+    let mut scores = scored(&single.all(), &of_first)?;
+    scores.extend(scored(&together.all(), &of_all)?);
+    let counts = annotate(test, spec.annotators, Seed(job.cell.seed).split("annotators"));
+    let asked = |estimator, graded: Result<grade::Graded>| {
+        Estimated::of(estimator, &Features::Pixels, graded.map_err(|e| e.to_string()))
+    };
+    estimates.extend([
+        asked(Estimator::SoftLabels, grade::soft_labels(&test.all.posterior, k)),
+        asked(Estimator::LabelCounts, grade::label_counts(&counts, k)),
+        asked(Estimator::PlugIn, grade::plug_in(&together.log_mean, k)),
+    ]);
+    let files = place.features.to_vec();
+    let grading = Grading { estimates, scores, files, ensemble: of_all.measured(&measuring())? };
+    Ok(CellResult { id: job.id.to_owned(), output: Some(CellOutput::new(grading)), ..first })
+}
+
+/// Estimates from the labelled training images alone: from their pixels and their features in
+/// files.
+fn estimates(spec: &GradersSpec, place: &CellPlace<'_>, job: &CellJob<'_>) -> Result<Vec<Estimated>> {
+    let seen: Vec<&Features> = spec.features.iter().filter(|one| **one != Features::Trained).collect();
+    let n = job.cell.train_size;
+    // More than they take is not even brought into memory.
+    if n > grade::MOST {
+        let why = format!("estimators of the Bayes error take up to {} samples, not {n}", grade::MOST);
+        return Ok(seen.into_iter().flat_map(|features| Estimated::none(features, &why)).collect());
+    }
+    if seen.is_empty() {
+        return Ok(Vec::new());
+    }
+    let images = job.train.take(&(0..n).collect::<Vec<_>>())?;
+    let mut all = Vec::new();
+    for features in seen {
+        let (x, dim) = match features.file() {
+            Some(path) => {
+                let file = place.features.iter().find(|file| file.path == path);
+                let unplanned = || Error::file(path, "the run was planned without it");
+                let (x, dim) = file.ok_or_else(unplanned)?.read((&place.pool.0, place.pool.1), &images.labels)?;
+                (Cow::Owned(x), dim)
+            }
+            None => (Cow::Borrowed(&images.x[..]), job.test.shape.dims()),
+        };
+        let sample = Sample::new(&x, dim, &images.labels, job.test.classes);
+        match sample.and_then(grade::grade) {
+            Ok(graded) => all.extend(graded.into_iter().map(|(one, graded)| Estimated::of(one, features, graded))),
+            Err(error) => all.extend(Estimated::none(features, &error.to_string())),
+        }
+    }
+    Ok(all)
+}
+
+/// Trains the members in turn. Returns the first one's result, log q of each on the test images,
+/// [N, K], and the estimates from the first one's features, where they are asked for.
+fn ensemble(
+    spec: &GradersSpec,
+    job: &CellJob<'_>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<(CellResult, Vec<Vec<f64>>, Vec<Estimated>)> {
+    let (mut first, mut log_q, mut featured) = (None, Vec::with_capacity(spec.members), Vec::new());
+    let each = job.training.total_steps(job.cell.train_size);
+    let mut trainings = Trainings { before: 0, total: spec.members * each, started: false, events };
+    for member in 0..spec.members {
+        // The first one lives in the cell's own folder: its worst images are the cell's.
+        let folder = match member {
+            0 => job.folder.to_owned(),
+            _ => job.folder.join(format!("member-{member}")),
+        };
+        let seed = member_seed(&job.cell, member);
+        let own = CellJob { cell: Cell { seed, ..job.cell }, folder: &folder, ..*job };
+        trainings.before = member * each;
+        let (result, trained) = train_cell(&own, &mut trainings)?;
+        log_q.push(answers(&trained, job.test)?);
+        if member == 0 && spec.features.contains(&Features::Trained) {
+            featured = of_features(&trained, job.test)?;
+        }
+        first.get_or_insert(CellResult { cell: job.cell, steps: spec.members * each, ..result });
+    }
+    let first = first.ok_or_else(|| Error::input("an ensemble needs members"))?;
+    Ok((first, log_q, featured))
+}
+
+fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {
+    trained.log_q(test.all.x.clone())
+}
+
+/// Every score beside the truth about the classifier it belongs to.
+fn scored(scores: &[(Score, &[f64])], figures: &PerImage) -> Result<Vec<Scored>> {
+    let truth = Truth { aleatoric: &figures.entropy, epistemic: &figures.kl };
+    scores.iter().map(|(score, values)| grade_score(*score, values, truth, &measuring())).collect()
+}
+
+/// How often each class was named by so many annotators of each image, [N, K].
+fn annotate(test: &Images, annotators: usize, seed: Seed) -> Vec<u32> {
+    let mut counts = vec![0; test.len() * test.classes];
+    for (i, (counts, p)) in
+        counts.chunks_mut(test.classes).zip(test.all.posterior.chunks_exact(test.classes)).enumerate()
+    {
+        let mut rng = seed.rng(i as u64);
+        (0..annotators).for_each(|_| counts[draw(p, rng.random())] += 1);
+    }
+    counts
+}

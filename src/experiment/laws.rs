@@ -1,0 +1,205 @@
+//! Figures and tables of the laws of a grid (BLC figure 2, table 2): loss against N with fitted
+//! laws.
+
+use std::collections::BTreeSet;
+
+use super::cell::CellResult;
+use super::summary::{Law, Summary};
+use crate::classifier::Labels;
+use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::measure::{Estimate, HoldOut, ImageError, Measured, PowerLaw};
+
+/// Points at which a law is drawn.
+pub const CURVE: usize = 48;
+
+/// Loss against N, and accuracy against N.
+pub fn figures(summary: &Summary) -> Vec<Figure> {
+    if summary.cells.is_empty() {
+        return Vec::new();
+    }
+    vec![loss(summary), accuracy(summary)]
+}
+
+fn loss(summary: &Summary) -> Figure {
+    let mut figure = Figure {
+        id: "scaling-loss".into(),
+        title: "Loss over the number of training images".into(),
+        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over seeds, sizes and the test \
+                  images that all runs share; the aleatoric part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
+            .to_owned()
+            + &how_images_count(summary),
+        x: images(),
+        y: Axis::log10("loss per image").in_unit("nats"),
+        ..Figure::default()
+    };
+    let lengths: BTreeSet<&String> = summary.laws.iter().filter_map(|law| law.training.as_ref()).collect();
+    for length in &lengths {
+        let whose = summary.laws.iter().filter(|law| law.training.as_ref() == Some(*length));
+        let whose = if lengths.len() > 1 { whose.map(name).collect::<Vec<_>>().join(", ") } else { "Each run".into() };
+        figure.caption += &format!(" {whose} trained for {length}.");
+    }
+    for (colour, law) in summary.laws.iter().enumerate() {
+        if let Some(fits) = &law.fits {
+            figure.series.push(Series { colour, ..curve(fits.law(), format!("{}, law of KL", name(law))) });
+        }
+        if let Some(held) = &law.hold_out {
+            figure
+                .series
+                .push(Series { colour, ..without_largest(held, format!("{}, law without the largest N", name(law))) });
+            figure.caption += &format!(" {}: {}", name(law), held.sentence);
+        }
+        let parts: [(&str, bool, Part); 2] = [("KL", false, |m| m.epistemic), ("L", true, |m| m.cross_entropy)];
+        for (part, dashed, of) in parts {
+            let (name, points) = (format!("{}, {part}", name(law)), points(summary, law, of));
+            figure.series.push(Series { name, style: Style::Points, colour, points, dashed, ..Series::default() });
+        }
+    }
+    if let Some(Estimate { value: at, interval }) = summary.aleatoric {
+        let (low, high) = (Some(interval.low), Some(interval.high));
+        figure.rules.push(Rule { way: Way::Horizontal, at, low, high, label: "aleatoric A".into() });
+    }
+    figure
+}
+
+fn accuracy(summary: &Summary) -> Figure {
+    let mut figure = Figure {
+        id: "scaling-accuracy".into(),
+        title: "Expected accuracy over the number of training images".into(),
+        caption: "Mean exact posterior of each classifier's decision: its accuracy over all labels that could have been drawn. Bars are 95 % \
+                  intervals over test images; the line is the Bayes decision on the same images."
+            .into(),
+        x: images(),
+        y: Axis::linear("expected accuracy"),
+        ..Figure::default()
+    };
+    for (colour, law) in summary.laws.iter().enumerate() {
+        let points = points(summary, law, |m| m.expected_accuracy);
+        figure.series.push(Series { name: name(law), style: Style::Points, colour, points, ..Series::default() });
+    }
+    if let Some(Estimate { value: at, interval }) = summary.bayes_accuracy {
+        let (low, high) = (Some(interval.low), Some(interval.high));
+        figure.rules.push(Rule { way: Way::Horizontal, at, low, high, label: "Bayes accuracy".into() });
+    }
+    figure
+}
+
+/// How the laws' intervals hold the error of the test images, with a space before; empty without
+/// laws.
+fn how_images_count(summary: &Summary) -> String {
+    let laws = || summary.laws.iter().filter_map(|law| Some((law, law.fits.as_ref()?.law().image_error)));
+    let of = |how: ImageError| laws().filter(|(_, of)| *of == how).map(|(law, _)| name(law)).collect::<Vec<_>>();
+    let said = [
+        (ImageError::Resampled, "each replicate of a law draws the test images anew, the same for all runs"),
+        (
+            ImageError::Common,
+            "the error of the test images counts as one of all runs, for what they scored on each image is not kept",
+        ),
+        (ImageError::Unknown, "the error of the test images is not in the intervals of laws"),
+    ];
+    let all = laws().count();
+    let sentence = |(how, said): (ImageError, &str)| {
+        let whose = of(how);
+        let all_of_them = whose.len() == all;
+        (!whose.is_empty()).then(|| match all_of_them {
+            true => format!(" Intervals: {said}."),
+            false => format!(" Intervals of {}: {said}.", whose.join(", ")),
+        })
+    };
+    said.into_iter().filter_map(sentence).collect()
+}
+
+/// The exponents (BLC figure 2d), and how the laws stand the test of the largest N.
+pub fn tables(summary: &Summary) -> Vec<Table> {
+    exponents(summary).into_iter().chain(held_out(summary)).collect()
+}
+
+/// What the laws without the largest N forecast for it, beside what came.
+fn held_out(summary: &Summary) -> Option<Table> {
+    let caption = "KL that the law fitted without the largest N forecasts for the geometric mean of the runs there, with its 95 % prediction \
+                   interval given the test images; and what came, with its 95 % interval over runs and test images. The law holds where what \
+                   came lies in the interval of the forecast.";
+    let tested = |law| -> Option<(&Law, &HoldOut)> { Some((law, law.hold_out.as_ref()?)) };
+    let rows: Vec<_> = summary.laws.iter().filter_map(tested).collect();
+    (!rows.is_empty()).then(|| {
+        Table::of(rows)
+            .words("classifier", |(law, _)| name(law))
+            .words("fitted over N", |(_, HoldOut { fitted: [first, last], .. })| format!("{first} to {last}"))
+            .words("held-out N", |(_, held)| held.n)
+            .column("forecast", "nats", 4, |(_, held)| Value::of(held.forecast, 1.0))
+            .column("came", "nats", 4, |(_, held)| Value::of(held.came, 1.0))
+            .words("holds", |(_, held)| if held.holds { "yes" } else { "no" })
+            .named("scaling-hold-out", "Laws tested by the largest N", caption)
+    })
+}
+
+fn exponents(summary: &Summary) -> Option<Table> {
+    let caption = "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
+                   images that all runs share."
+            .to_owned()
+            + &how_images_count(summary);
+    let fitted = |law| -> Option<(&Law, &PowerLaw)> { Some((law, law.fits.as_ref()?.law())) };
+    let rows: Vec<_> = summary.laws.iter().filter_map(fitted).collect();
+    (!rows.is_empty()).then(|| {
+        Table::of(rows)
+            .words("classifier", |(law, _)| name(law))
+            .column("α", "", 3, |(_, fit)| Value::of(fit.alpha, 1.0))
+            .column("a", "nats", 3, |(_, fit)| Value::of(fit.a, 1.0))
+            .column("floor", "nats", 5, |(_, fit)| Value::of_any(fit.floor, 1.0))
+            .column("R²", "", 3, |(_, fit)| fit.r_squared)
+            .named("scaling-exponents", "Scaling exponents", caption)
+    })
+}
+
+type Part = fn(&Measured) -> Estimate;
+
+fn images() -> Axis {
+    Axis::log10("training images N")
+}
+
+fn name(law: &Law) -> String {
+    match law.labels {
+        Labels::Drawn => law.architecture.label().to_owned(),
+        told => format!("{}, {}", law.architecture.label(), told.label()),
+    }
+}
+
+/// A part of every cell of a law, a point each.
+fn points(summary: &Summary, law: &Law, of: Part) -> Vec<Point> {
+    let cells = summary.cells.iter().filter(|r| r.cell.architecture == law.architecture && r.cell.labels == law.labels);
+    let point = |result: &CellResult| {
+        let (cell, Estimate { value, interval }) = (&result.cell, of(&result.measured));
+        let label = Some(format!("seed {}", cell.seed));
+        Point { label, ..Point::new(cell.train_size as f64, value).within(interval.low, interval.high) }
+    };
+    cells.map(point).collect()
+}
+
+/// A law from the smallest to the largest N that was run, evenly in log N: N, KL, and the ends of
+/// its band.
+pub fn law_course(law: &PowerLaw) -> impl Iterator<Item = [f64; 4]> {
+    let sizes = law.points.iter().map(|point| point.n);
+    let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
+    (0..CURVE).map(move |i| {
+        let n = low * (high / low).powf(i as f64 / (CURVE - 1) as f64);
+        let band = law.band(n);
+        [n, law.value(n), band.low, band.high]
+    })
+}
+
+fn curve(law: &PowerLaw, name: String) -> Series {
+    let points = law_course(law).map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
+    Series { name, style: Style::Line, points, band: true, ..Series::default() }
+}
+
+/// The law fitted without the largest N, drawn on to it, with the interval of its forecast there.
+fn without_largest(held: &HoldOut, name: String) -> Series {
+    let interval = held.forecast.interval;
+    let last = Point::new(held.n, held.forecast.value).within(interval.low, interval.high);
+    let points = held
+        .course(CURVE)
+        .take(CURVE - 1)
+        .map(|[n, value]| Point::new(n, value))
+        .chain(std::iter::once(last))
+        .collect();
+    Series { name, style: Style::Line, points, dashed: true, ..Series::default() }
+}

@@ -1,0 +1,63 @@
+//! Progress of several trainings of one cell, reported as one training.
+
+use std::ops::ControlFlow;
+
+use super::cell::Cell;
+use super::train::CellEvent;
+use super::watched::Watched;
+use crate::error::Result;
+use crate::events::Events;
+use crate::units::Seed;
+
+/// Seed of a member of a cell's ensemble; the first one starts as the cell's own classifier does.
+pub(super) fn member_seed(cell: &Cell, member: usize) -> u64 {
+    match member {
+        0 => cell.seed,
+        _ => Seed(cell.seed).split("member").split(&member.to_string()).0,
+    }
+}
+
+/// The trainings of a cell reported as one: steps count over all of them.
+pub(super) struct Trainings<'a> {
+    /// Where the events go.
+    pub events: &'a mut dyn Events<CellEvent>,
+    /// Steps of all trainings.
+    pub total: usize,
+    /// Those of the trainings before this one.
+    pub before: usize,
+    /// Whether the start was reported.
+    pub started: bool,
+}
+
+impl Trainings<'_> {
+    /// Reports between trainings that the cell is alive; all that was trained is on disk.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`] when the caller stops.
+    pub fn alive(&mut self) -> Result<()> {
+        if self.started { self.events.report(CellEvent::Checkpoint { step: self.before }) } else { Ok(()) }
+    }
+}
+
+impl Events<CellEvent> for Trainings<'_> {
+    fn emit(&mut self, event: CellEvent) -> ControlFlow<()> {
+        let before = self.before;
+        let event = match event {
+            CellEvent::Started { parameters, steps, resumed_at } => {
+                let step = before + resumed_at;
+                // Reported once, for the training that really goes on: earlier lines of finished
+                // trainings stay.
+                if self.started || (resumed_at == steps && step < self.total) {
+                    return ControlFlow::Continue(());
+                }
+                self.started = true;
+                CellEvent::Started { parameters, steps: self.total, resumed_at: step }
+            }
+            CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
+            CellEvent::Watched(watched) => CellEvent::Watched(Watched { step: before + watched.step, ..watched }),
+            CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
+            CellEvent::Drawing(progress) => CellEvent::Drawing(progress),
+        };
+        self.events.emit(event)
+    }
+}

@@ -1,0 +1,185 @@
+//! Linear maps and layer normalisations of rows, forward and back.
+
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::rows::{add_rows, normalise, normalise_backward, renormalise};
+use super::{Buffer, Panels, Real, Threads, add_outer_products, add_transposed_product, multiply_all};
+
+/// Rows that one thread normalises at a time.
+const ROWS: usize = 256;
+
+/// y = W x + b.
+#[derive(Debug, Default)]
+pub struct Linear<T> {
+    /// Wᵀ and b.
+    forward: Panels<T>,
+    /// W, made when a gradient is first asked for.
+    back: OnceLock<Panels<T>>,
+}
+
+impl<T: Real> Linear<T> {
+    /// From `weight` [outputs, inputs] and `bias` [outputs].
+    pub fn new(weight: &[T], bias: &[T]) -> Self {
+        Self { forward: Panels::new(weight, bias), back: OnceLock::new() }
+    }
+
+    /// Other numbers, in the memory of earlier ones. With [`Threads::All`] those for the way back
+    /// too.
+    pub fn set(&mut self, weight: &[T], bias: &[T], threads: Threads) {
+        self.forward.set(weight, bias, threads);
+        let back = self.back.take();
+        if threads == Threads::All {
+            let mut back = back.unwrap_or_default();
+            self.forward.transpose_into(&mut back, threads);
+            self.back = back.into();
+        }
+    }
+
+    /// Numbers of a row of y.
+    pub fn outputs(&self) -> usize {
+        self.forward.outputs
+    }
+
+    /// Numbers of a row of x.
+    pub fn inputs(&self) -> usize {
+        self.forward.inputs
+    }
+
+    /// `y` [rows, outputs] = or, with `add`, += W x + b for `x` [rows, inputs].
+    pub fn apply(&self, x: &[T], y: &mut [T], add: bool, threads: Threads) {
+        product(&self.forward, x, y, add, threads);
+    }
+
+    /// Gradient of x [rows, inputs] from that of y.
+    pub fn backward(&self, y: &[T], x: &mut [T], threads: Threads) {
+        // One thread: another that waited for the matrix could be given this very work.
+        let back = self.back.get_or_init(|| {
+            let mut back = Panels::default();
+            self.forward.transpose_into(&mut back, Threads::One);
+            back
+        });
+        product(back, y, x, false, threads);
+    }
+}
+
+fn product<T: Real>(panels: &Panels<T>, x: &[T], y: &mut [T], add: bool, threads: Threads) {
+    match threads {
+        Threads::One if add => panels.apply_add(x, y),
+        Threads::One => panels.apply(x, y),
+        Threads::All => multiply_all(x, x.len() / panels.inputs.max(1), |_| vec![(0, 0)], panels, y, add),
+    }
+}
+
+/// Gradients of W [outputs, inputs] and b.
+#[derive(Debug)]
+pub struct LinearGradient<'a, T> {
+    /// Of W.
+    pub weight: &'a mut [T],
+    /// Of b.
+    pub bias: &'a mut [T],
+}
+
+impl<T: Real> LinearGradient<'_, T> {
+    /// Adds the part of rows `x` whose results have the gradients `slope`. `room` is scratch.
+    pub fn add(&mut self, slope: &[T], x: &[T], room: &mut Buffer<T>, threads: Threads) {
+        let Self { weight, bias } = self;
+        let [outputs, inputs] = [bias.len(), weight.len() / bias.len()];
+        if !threads.several() {
+            add_transposed_product(slope, x, [outputs, inputs], 0, weight, room);
+            return add_rows(slope, bias);
+        }
+        let (rows, all) = (slope.len() / outputs, [vec![(0, 0)]]);
+        rayon::join(|| add_outer_products((slope, outputs), (x, inputs), rows, &all, weight), || add_rows(slope, bias));
+    }
+}
+
+/// A layer normalisation: gain γ and bias β, [C] each.
+#[derive(Debug, Default)]
+pub struct Norm<T> {
+    gain: Vec<T>,
+    bias: Vec<T>,
+    epsilon: T,
+}
+
+/// What a normalisation leaves for its reverse pass.
+#[derive(Debug, Default)]
+pub struct Normalised<T> {
+    /// (x − mean)/σ, [rows, C].
+    standard: Buffer<T>,
+    /// 1/σ, [rows].
+    scales: Buffer<T>,
+}
+
+impl<T: Real> Normalised<T> {
+    /// Room for so many rows.
+    pub fn new(channels: usize, rows: usize) -> Self {
+        Self { standard: Buffer::zeros(rows * channels), scales: Buffer::zeros(rows) }
+    }
+}
+
+impl<T: Real> Norm<T> {
+    /// From γ, β and the floor ε of the variance.
+    pub fn new(gain: &[T], bias: &[T], epsilon: f64) -> Self {
+        Self { gain: gain.to_vec(), bias: bias.to_vec(), epsilon: T::of(epsilon) }
+    }
+
+    fn affine(&self) -> [&[T]; 2] {
+        [&self.gain, &self.bias]
+    }
+
+    /// `out` = γ (x − mean)/√(var + ε) + β, row by row.
+    pub fn forward(&self, x: &[T], out: &mut [T], saved: Option<&mut Normalised<T>>, threads: Threads) {
+        let (affine, epsilon, size) = (self.affine(), self.epsilon, ROWS * self.gain.len());
+        let saved = saved.map(|saved| (&mut *saved.standard, &mut *saved.scales));
+        if !threads.several() {
+            return normalise(x, affine, epsilon, out, saved);
+        }
+        let rows = x.par_chunks(size).zip(out.par_chunks_mut(size));
+        match saved {
+            None => rows.for_each(|(x, out)| normalise(x, affine, epsilon, out, None)),
+            Some((standard, scales)) => {
+                let saved = standard.par_chunks_mut(size).zip(scales.par_chunks_mut(ROWS));
+                rows.zip(saved).for_each(|((x, out), saved)| normalise(x, affine, epsilon, out, Some(saved)));
+            }
+        }
+    }
+
+    /// What [`Self::forward`] wrote, for as many rows as `out` has.
+    pub fn again(&self, saved: &Normalised<T>, out: &mut [T]) {
+        renormalise(&saved.standard, self.affine(), out);
+    }
+
+    /// Adds ∂/∂x to `x` and those of γ and β to `gradient`, from the gradient `slope` of the
+    /// result.
+    pub fn backward(
+        &self,
+        slope: &[T],
+        saved: &Normalised<T>,
+        x: &mut [T],
+        gradient: Option<[&mut [T]; 2]>,
+        threads: Threads,
+    ) {
+        let (c, Normalised { standard, scales }) = (self.gain.len(), saved);
+        if threads == Threads::One {
+            return normalise_backward(slope, (standard, scales), &self.gain, x, gradient);
+        }
+        // The same chunks on any number of threads: their sums are added in order.
+        let rows = x.par_chunks_mut(ROWS * c).zip(slope.par_chunks(ROWS * c));
+        let saved = standard.par_chunks(ROWS * c).zip(scales.par_chunks(ROWS));
+        let sums = rows.zip(saved).map(|((x, slope), saved)| {
+            let mut sums = vec![T::ZERO; 2 * c];
+            let (gain, bias) = sums.split_at_mut(c);
+            normalise_backward(slope, saved, &self.gain, x, Some([gain, bias]));
+            sums
+        });
+        let sums: Vec<Vec<T>> = sums.collect();
+        if let Some([gain, bias]) = gradient {
+            for sums in sums {
+                add_rows(&sums[..c], gain);
+                add_rows(&sums[c..], bias);
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! A pre-norm Transformer layer (Vaswani et al. 2017), forward and back: the layer of TarFlows and
+//! of Vision Transformers.
+//!
+//! ```text
+//! x ← x + proj(attention(qkv(norm x)))
+//! x ← x + contract(GELU(expand(norm x)))
+//! ```
+//!
+//! Rows are tokens, [image, token, channel]. All rows pass one matrix product after the other.
+
+use rayon::prelude::*;
+
+use super::attention::{Attention, Cache, HEAD, Scratch};
+use super::linear::{Linear, LinearGradient, Norm, Normalised};
+use super::rows::{gelu, gelu_backward, gelu_into};
+use super::{Buffer, Real, Threads};
+
+/// Arrays of a layer: weight and bias of the norm before the attention, of queries, keys and
+/// values, of the projection, of the norm before the MLP, and of the MLP's two maps.
+pub const ARRAYS: usize = 12;
+
+/// Numbers that one thread passes through GELU at a time.
+const PIECE: usize = 1 << 14;
+
+/// Which tokens of which images pass a layer, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Span<'a> {
+    /// Images.
+    pub images: usize,
+    /// First token.
+    pub first: usize,
+    /// Tokens of each image.
+    pub tokens: usize,
+    /// Place of each image in the cache of keys and values; `None` where all its tokens pass at
+    /// once.
+    pub slots: Option<&'a [usize]>,
+    /// Whether a token looks at itself and earlier ones only.
+    pub causal: bool,
+    /// Softmax temperature of the attention.
+    pub temperature: f64,
+    /// Which threads work.
+    pub threads: Threads,
+}
+
+impl Span<'_> {
+    /// Rows of all images together.
+    pub fn rows(&self) -> usize {
+        self.images * self.tokens
+    }
+
+    fn attention<T: Real>(&self, channels: usize) -> Attention<T> {
+        let scale = T::of(1.0 / ((HEAD as f64).sqrt() * self.temperature));
+        Attention { first: self.first, tokens: self.tokens, heads: channels / HEAD, scale, causal: self.causal }
+    }
+}
+
+/// What a layer computes on the way, one row per token.
+#[derive(Debug)]
+pub struct Activations<T> {
+    widths: [usize; 2],
+    rows: usize,
+    /// Before the attention; none unless kept.
+    attention_norm: Option<Normalised<T>>,
+    /// [rows, 3C].
+    qkv: Buffer<T>,
+    /// Output of the heads, [rows, C].
+    mixed: Buffer<T>,
+    /// Before the MLP; none unless kept.
+    mlp_norm: Option<Normalised<T>>,
+    /// MLP before GELU, [rows, hidden]; after it unless kept.
+    hidden: Buffer<T>,
+}
+
+impl<T: Real> Activations<T> {
+    /// Room for so many rows of a layer of so many channels; `kept` for a reverse pass.
+    pub fn new(widths: [usize; 2], rows: usize, kept: bool) -> Self {
+        let [channels, hidden] = widths;
+        let norm = || kept.then(|| Normalised::new(channels, rows));
+        Self {
+            widths,
+            rows,
+            attention_norm: norm(),
+            qkv: Buffer::zeros(rows * 3 * channels),
+            mixed: Buffer::zeros(rows * channels),
+            mlp_norm: norm(),
+            hidden: Buffer::zeros(rows * hidden),
+        }
+    }
+
+    /// Whether so many rows of such a layer find room.
+    pub fn fits(&self, widths: [usize; 2], rows: usize) -> bool {
+        self.widths == widths && self.rows >= rows
+    }
+}
+
+/// Room for rows on their way through layers.
+#[derive(Debug)]
+pub struct Room<T> {
+    /// Normalised stream, [rows, C].
+    normed: Buffer<T>,
+    /// GELU's values where its arguments are kept, [rows, hidden].
+    active: Buffer<T>,
+}
+
+impl<T: Real> Room<T> {
+    /// For so many rows.
+    pub fn new([channels, hidden]: [usize; 2], rows: usize, kept: bool) -> Self {
+        Self { normed: Buffer::zeros(rows * channels), active: Buffer::zeros(if kept { rows * hidden } else { 0 }) }
+    }
+}
+
+/// Gradients of rows on their way back through layers.
+#[derive(Debug)]
+pub struct Slopes<T> {
+    normed: Buffer<T>,
+    qkv: Buffer<T>,
+    hidden: Buffer<T>,
+    attention: Scratch<T>,
+    /// Scratch of products of gradients.
+    pub outer: Buffer<T>,
+}
+
+impl<T: Real> Slopes<T> {
+    /// For so many rows, of images of so many tokens.
+    pub fn new([channels, hidden]: [usize; 2], rows: usize, tokens: usize) -> Self {
+        Self {
+            normed: Buffer::zeros(rows * channels),
+            qkv: Buffer::zeros(rows * 3 * channels),
+            hidden: Buffer::zeros(rows * hidden),
+            attention: Scratch::new(tokens),
+            outer: Buffer::default(),
+        }
+    }
+}
+
+/// Parameters of a layer.
+#[derive(Debug, Default)]
+pub struct Layer<T> {
+    attention_norm: Norm<T>,
+    qkv: Linear<T>,
+    proj: Linear<T>,
+    mlp_norm: Norm<T>,
+    expand: Linear<T>,
+    contract: Linear<T>,
+}
+
+/// Gradients of [`ARRAYS`], added to.
+#[derive(Debug)]
+pub struct LayerGradient<'a, T> {
+    attention_norm: [&'a mut [T]; 2],
+    qkv: LinearGradient<'a, T>,
+    proj: LinearGradient<'a, T>,
+    mlp_norm: [&'a mut [T]; 2],
+    expand: LinearGradient<'a, T>,
+    contract: LinearGradient<'a, T>,
+}
+
+impl<'a, T> From<[&'a mut [T]; ARRAYS]> for LayerGradient<'a, T> {
+    fn from([a, b, c, d, e, f, g, h, i, j, k, l]: [&'a mut [T]; ARRAYS]) -> Self {
+        Self {
+            attention_norm: [a, b],
+            qkv: LinearGradient { weight: c, bias: d },
+            proj: LinearGradient { weight: e, bias: f },
+            mlp_norm: [g, h],
+            expand: LinearGradient { weight: i, bias: j },
+            contract: LinearGradient { weight: k, bias: l },
+        }
+    }
+}
+
+impl<T: Real> Layer<T> {
+    /// Shapes of [`ARRAYS`], matrices as [outputs, inputs].
+    pub fn shapes([c, hidden]: [usize; 2]) -> [Vec<usize>; ARRAYS] {
+        let vector = |n: usize| vec![n];
+        let matrix = |outputs: usize, inputs: usize| vec![outputs, inputs];
+        [
+            vector(c),
+            vector(c),
+            matrix(3 * c, c),
+            vector(3 * c),
+            matrix(c, c),
+            vector(c),
+            vector(c),
+            vector(c),
+            matrix(hidden, c),
+            vector(hidden),
+            matrix(c, hidden),
+            vector(c),
+        ]
+    }
+
+    /// Sets all parameters, in the memory of earlier ones; `epsilon` is the variance floor of the
+    /// norms.
+    pub fn set(&mut self, arrays: [&[T]; ARRAYS], epsilon: f64, threads: Threads) {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = arrays;
+        self.attention_norm = Norm::new(a, b, epsilon);
+        self.qkv.set(c, d, threads);
+        self.proj.set(e, f, threads);
+        self.mlp_norm = Norm::new(g, h, epsilon);
+        self.expand.set(i, j, threads);
+        self.contract.set(k, l, threads);
+    }
+
+    /// Channels, and those of the MLP's hidden layer.
+    pub fn widths(&self) -> [usize; 2] {
+        [self.proj.outputs(), self.expand.outputs()]
+    }
+
+    /// `stream` [rows, C] through the layer, in place. `cache` holds keys and values of earlier
+    /// tokens.
+    pub fn forward(
+        &self,
+        stream: &mut [T],
+        span: Span<'_>,
+        cache: &mut Cache<T>,
+        activations: &mut Activations<T>,
+        room: &mut Room<T>,
+    ) {
+        let ([c, hidden], rows, threads) = (self.widths(), span.rows(), span.threads);
+        let Activations { attention_norm, qkv, mixed, mlp_norm, hidden: inner, .. } = activations;
+        let (qkv, mixed, inner) = (&mut qkv[..rows * 3 * c], &mut mixed[..rows * c], &mut inner[..rows * hidden]);
+        let normed = &mut room.normed[..rows * c];
+        self.attention_norm.forward(stream, normed, attention_norm.as_mut(), threads);
+        self.qkv.apply(normed, qkv, false, threads);
+        span.attention(c).forward(cache, span.slots, qkv, mixed, threads);
+        self.proj.apply(mixed, stream, true, threads);
+        let kept = mlp_norm.is_some();
+        self.mlp_norm.forward(stream, normed, mlp_norm.as_mut(), threads);
+        self.expand.apply(normed, inner, false, threads);
+        if !kept {
+            gelu(inner);
+            return self.contract.apply(inner, stream, true, threads);
+        }
+        let active = &mut room.active[..rows * hidden];
+        if threads.several() {
+            active.par_chunks_mut(PIECE).zip(inner.par_chunks(PIECE)).for_each(|(out, x)| gelu_into(x, out));
+        } else {
+            gelu_into(inner, active);
+        }
+        self.contract.apply(active, stream, true, threads);
+    }
+
+    /// `stream` from the gradient of the layer's result to that of its input, in place. Adds the
+    /// gradients of the parameters to `gradient`. After [`Self::forward`] with kept activations.
+    pub fn backward(
+        &self,
+        stream: &mut [T],
+        span: Span<'_>,
+        activations: &Activations<T>,
+        room: &mut Room<T>,
+        slopes: &mut Slopes<T>,
+        mut gradient: Option<LayerGradient<'_, T>>,
+    ) {
+        let (Some(attention_norm), Some(mlp_norm)) = (&activations.attention_norm, &activations.mlp_norm) else {
+            return;
+        };
+        let ([c, hidden], rows, threads) = (self.widths(), span.rows(), span.threads);
+        let Slopes { normed, qkv, hidden: inner, attention, outer } = slopes;
+        let (normed, qkv, inner) = (&mut normed[..rows * c], &mut qkv[..rows * 3 * c], &mut inner[..rows * hidden]);
+        let (active, again) = (&mut room.active[..rows * hidden], &mut room.normed[..rows * c]);
+
+        self.contract.backward(stream, inner, threads);
+        gelu_gradient(&activations.hidden[..rows * hidden], active, inner, threads);
+        if let Some(gradient) = &mut gradient {
+            gradient.contract.add(stream, active, outer, threads);
+            self.mlp_norm.again(mlp_norm, again);
+            gradient.expand.add(inner, again, outer, threads);
+        }
+        self.expand.backward(inner, normed, threads);
+        let parameters = gradient.as_mut().map(|gradient| gradient.mlp_norm.each_mut().map(|part| &mut **part));
+        self.mlp_norm.backward(normed, mlp_norm, stream, parameters, threads);
+
+        self.proj.backward(stream, normed, threads);
+        span.attention(c).backward(attention, &activations.qkv[..rows * 3 * c], normed, qkv, threads);
+        if let Some(gradient) = &mut gradient {
+            gradient.proj.add(stream, &activations.mixed[..rows * c], outer, threads);
+            self.attention_norm.again(attention_norm, again);
+            gradient.qkv.add(qkv, again, outer, threads);
+        }
+        self.qkv.backward(qkv, normed, threads);
+        let parameters = gradient.map(|gradient| gradient.attention_norm);
+        self.attention_norm.backward(normed, attention_norm, stream, parameters, threads);
+    }
+}
+
+fn gelu_gradient<T: Real>(x: &[T], out: &mut [T], slope: &mut [T], threads: Threads) {
+    if !threads.several() {
+        return gelu_backward(x, out, slope);
+    }
+    let pieces = x.par_chunks(PIECE).zip(out.par_chunks_mut(PIECE)).zip(slope.par_chunks_mut(PIECE));
+    pieces.for_each(|((x, out), slope)| gelu_backward(x, out, slope));
+}

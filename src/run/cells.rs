@@ -1,0 +1,213 @@
+//! A run as its cells: classifiers of a grid, or corpora of a ranking. Each has a folder with its
+//! state and its result. They are run one after another, and a share of them by each process.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::status::{State, Status};
+use crate::data::{read_json, write_json};
+use crate::error::{Error, Result};
+use crate::events::Events;
+
+/// What a cell found: written last.
+const RESULT: &str = "result.json";
+
+/// Which cells a process takes: every `of`-th, from `task` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Share {
+    /// From 0.
+    pub task: usize,
+    /// How many processes share the run.
+    pub of: usize,
+}
+
+impl Share {
+    /// The whole run.
+    pub const ALL: Self = Self { task: 0, of: 1 };
+
+    /// Its cells of a plan.
+    pub fn of<T>(self, plan: &[T]) -> impl Iterator<Item = &T> {
+        let mine = move |i: usize| i % self.of.max(1) == self.task;
+        plan.iter().enumerate().filter(move |(i, _)| mine(*i)).map(|(_, planned)| planned)
+    }
+}
+
+/// A run on disk, of any kind.
+pub trait Run {
+    /// A cell of its plan.
+    type Planned: PartialEq;
+    /// What a finished cell gave.
+    type Output: Serialize + DeserializeOwned;
+    /// What all finished cells say.
+    type Summary;
+    /// What a run reports.
+    type Event;
+
+    /// Its cells, in their order.
+    fn plan(&self) -> &[Self::Planned];
+
+    /// Name of a cell's folder.
+    fn id(planned: &Self::Planned) -> &str;
+
+    /// Folder of a cell.
+    fn cell(&self, id: &str) -> PathBuf;
+
+    /// Removes what killed processes left unfinished: whole files are never among it.
+    fn sweep(&self);
+
+    /// Writes the summary of what is finished as JSON and CSV.
+    ///
+    /// # Errors
+    /// Names the file.
+    fn write_summary(&self) -> Result<Self::Summary>;
+
+    /// Reports how many cells a share has, and how many of them are finished.
+    fn planned(cells: usize, finished: usize) -> Self::Event;
+
+    /// Reports a cell that ended: its result, or why there is none.
+    fn ended(planned: &Self::Planned, end: Result<Self::Output, String>) -> Self::Event;
+
+    /// Reports a summary; `last` where nothing follows.
+    fn summarised(summary: &Self::Summary, last: bool) -> Option<Self::Event>;
+
+    /// Where a cell's result is once it is finished.
+    fn result_path(&self, id: &str) -> PathBuf {
+        self.cell(id).join(RESULT)
+    }
+
+    /// What a cell gave, once it is finished.
+    ///
+    /// # Errors
+    /// Names a result that is there and cannot be read.
+    fn result(&self, id: &str) -> Result<Option<Self::Output>> {
+        read_json(&self.result_path(id))
+    }
+
+    /// Whether a cell is finished.
+    fn finished(&self, id: &str) -> bool {
+        self.result_path(id).exists()
+    }
+
+    /// Finishes a cell.
+    ///
+    /// # Errors
+    /// Names the file.
+    fn finish(&self, id: &str, result: &Self::Output) -> Result<()> {
+        write_json(&self.result_path(id), result)
+    }
+
+    /// Where a cell stands; `None` where it was never begun.
+    ///
+    /// # Errors
+    /// Names a status that is there and cannot be read.
+    fn status(&self, id: &str) -> Result<Option<Status>> {
+        Status::read(&self.cell(id))
+    }
+
+    /// Cells of a share that are not finished.
+    fn open(&self, share: Share) -> Vec<&Self::Planned> {
+        share.of(self.plan()).filter(|planned| !self.finished(Self::id(planned))).collect()
+    }
+}
+
+/// Why a cell is not finished.
+pub enum Failure {
+    /// Its own fault: the others may be well.
+    Own(Error),
+    /// Nothing can go on.
+    Run(Error),
+}
+
+/// Numbers and inputs are a cell's own; a disk or a device fails all.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Numeric(_) | Error::Input(_) => Self::Own(error),
+            error => Self::Run(error),
+        }
+    }
+}
+
+/// The cells of a share that are not finished, as their run begins.
+///
+/// # Errors
+/// When there is no such share, or the caller stops.
+pub fn begin<'a, R: Run>(run: &'a R, share: Share, events: &mut dyn Events<R::Event>) -> Result<Vec<&'a R::Planned>> {
+    let Share { task, of } = share;
+    if task >= of {
+        return Err(Error::input(format!("there is no task {task} of {of}: tasks count from 0")));
+    }
+    run.sweep();
+    let (mine, open) = (share.of(run.plan()).count(), run.open(share));
+    events.report(R::planned(mine, mine - open.len()))?;
+    Ok(open)
+}
+
+/// Where cells come from: the next one, and which is the last of all.
+pub type Queue<'q, 'a, P> = (&'q mut dyn FnMut() -> Option<&'a P>, Option<&'a P>);
+
+/// Runs the cells that a queue gives by `one`. Cells that fail by their own fault are counted at
+/// once: they are not handed out again where the device is lost with a later one.
+///
+/// # Errors
+/// What fails the whole run, or [`Error::Cancelled`].
+pub fn run_cells<'a, R: Run>(
+    run: &R,
+    (next, last): Queue<'_, 'a, R::Planned>,
+    failed: &AtomicUsize,
+    one: &mut dyn FnMut(&'a R::Planned, &mut dyn Events<R::Event>) -> Result<R::Output, Failure>,
+    events: &mut dyn Events<R::Event>,
+) -> Result<()> {
+    while let Some(planned) = next() {
+        let id = R::id(planned);
+        let end = match one(planned, events) {
+            Ok(result) => {
+                run.finish(id, &result)?;
+                Ok(result)
+            }
+            Err(Failure::Own(error)) => {
+                failed.fetch_add(1, Ordering::Relaxed);
+                let why = error.to_string();
+                note(&run.cell(id), State::Failed, Some(&why))?;
+                Err(why)
+            }
+            Err(Failure::Run(error)) => {
+                let why = (!matches!(error, Error::Cancelled)).then(|| error.to_string());
+                // The error itself matters more than that it cannot be noted (a full disk).
+                let _ = note(&run.cell(id), State::Stopped, why.as_deref());
+                return Err(error);
+            }
+        };
+        let summary = run.write_summary()?;
+        let ended = events.emit(R::ended(planned, end));
+        let said = R::summarised(&summary, false).map_or(ControlFlow::Continue(()), |event| events.emit(event));
+        // After the last cell nothing is left to stop: a scheduler would start the run again.
+        if (ended.is_break() || said.is_break()) && Some(planned) != last {
+            return Err(Error::Cancelled);
+        }
+    }
+    Ok(())
+}
+
+/// Writes and reports the summary of all cells.
+///
+/// # Errors
+/// Names the file that cannot be written.
+pub fn end<R: Run>(run: &R, events: &mut dyn Events<R::Event>) -> Result<R::Summary> {
+    let summary = run.write_summary()?;
+    if let Some(event) = R::summarised(&summary, true) {
+        let _ = events.emit(event);
+    }
+    Ok(summary)
+}
+
+/// Notes in a cell's folder how it ended.
+fn note(cell: &Path, state: State, why: Option<&str>) -> Result<()> {
+    let (step, steps) = Status::read(cell)?.map_or((0, 0), |status| (status.step, status.steps));
+    std::fs::create_dir_all(cell).map_err(|e| Error::io(cell, e))?;
+    Status { message: why.map(str::to_owned), ..Status::new(state, step, steps, None) }.write(cell)
+}

@@ -1,0 +1,191 @@
+//! What the worker's thread owns: the device, the open oracle, and requests of the window under
+//! way.
+
+mod idle;
+mod reconnect;
+
+use std::sync::Arc;
+
+use super::channels::Channels;
+use super::interactive::{FIRST_PIECE, Interactive};
+use super::protocol::{Event, Outcome};
+use super::remote_device::DeferredJobs;
+use crate::device::{DeviceFailures, OpenDevice, Replacement, explain, guarded};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress, silent};
+use crate::flow::Precision;
+use crate::flow::weights::Weights;
+use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::strategies;
+use crate::oracle::train::oracle_so_far;
+use crate::oracle::world::World;
+
+/// An opened oracle. Its weights are in its world only; to use them again means to read them again.
+pub struct Opened {
+    pub name: String,
+    pub info: OracleInfo,
+    pub world: World,
+    /// Whether its kernels are compiled, or need not be.
+    prepared: bool,
+    /// Whether its precision was reported.
+    measured: bool,
+    /// Whether the ways of inverting its blocks were measured, or need not be.
+    tuned: bool,
+}
+
+/// What the worker owns.
+pub struct DeviceThread {
+    pub chosen: OpenDevice,
+    pub opened: Option<Opened>,
+    pub interactive: Interactive,
+    /// Devices lost since all that the window asked for was there.
+    losses: DeviceFailures,
+}
+
+impl DeviceThread {
+    /// A device on which nothing is open yet.
+    pub fn new(chosen: OpenDevice) -> Self {
+        Self { chosen, opened: None, interactive: Interactive::default(), losses: DeviceFailures::default() }
+    }
+
+    /// Opens an oracle and reports it.
+    pub fn open(&mut self, channels: &Channels, name: &str, events: &mut dyn Events<Progress>) -> Result<()> {
+        let read = folder::read_watched(name, events)?;
+        self.opened = Some(settle_world(channels, &self.chosen, &self.interactive, name.to_owned(), read)?);
+        Ok(())
+    }
+
+    /// Puts the open oracle on another device.
+    pub fn switch_device(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
+        self.chosen = chosen;
+        channels.send(Event::Device(self.chosen.report.clone()));
+        match self.opened.as_ref().map(|opened| opened.name.clone()) {
+            Some(name) => self.open(channels, &name, &mut silent()),
+            None => Ok(()),
+        }
+    }
+
+    /// Switches to the replacement device, reloads the oracle and queues pending requests again.
+    pub fn resume_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
+        channels.tell_notes();
+        self.interactive.put_back(&channels.shared);
+        self.switch_device(channels, moved.chosen)
+    }
+
+    /// Does a piece of a request, or of the work for idle times. Returns whether more is to be
+    /// done.
+    fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
+        // What is asked for of a device that is cut off waits for the next one.
+        if self.is_cut_off() {
+            return Ok(false);
+        }
+        let device = self.chosen.device.clone();
+        let served = guarded(&device, || {
+            self.prepare(channels)?;
+            let job_waits =
+                || !channels.queue.is_empty() || !deferred.is_empty() || channels.shared.checkpoint.is_full();
+            let world = self.opened.as_ref().map(|opened| &opened.world);
+            let busy = self.interactive.serve(channels, world, &job_waits);
+            if let Some(loss) = self.interactive.take_loss() {
+                return Err(loss);
+            }
+            if !busy && self.interactive.served() {
+                self.tell_precision(channels)?;
+                self.tune_sampling(channels)?;
+            }
+            Ok(busy)
+        });
+        channels.tell_notes();
+        served
+    }
+
+    /// [`Self::serve`]; switches to another device where this one was lost.
+    pub fn serve_on(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
+        match self.serve(channels, deferred) {
+            Ok(busy) => {
+                // A piece that succeeds proves nothing: the next one, or idle work, may lose the
+                // device again.
+                if !busy {
+                    self.losses = DeviceFailures::default();
+                }
+                busy
+            }
+            Err(loss) => {
+                let next = match loss {
+                    Error::DeviceLost { .. } => self.losses.replace(&self.chosen, loss),
+                    other => Err(other),
+                };
+                let settled = next.and_then(|moved| {
+                    channels.send(Event::Note(moved.sentence.clone()));
+                    match self.resume_on(channels, moved) {
+                        // Lost, too: the next one takes over, as long as there is one.
+                        Err(again @ Error::DeviceLost { .. }) => {
+                            self.interactive.lose(again);
+                            Ok(())
+                        }
+                        settled => settled,
+                    }
+                });
+                let told = settled.map_err(|error| explain(error, Some(self.chosen.report.used.choice)));
+                // A connection that is gone is reported once, when it is tried again.
+                if let Err(error) = &told
+                    && !self.is_cut_off()
+                {
+                    channels.send(Event::Failed(error.to_string()));
+                }
+                told.is_ok()
+            }
+        }
+    }
+
+    /// Opens the best epoch of a run, if that was asked for.
+    pub fn open_checkpoint_if_asked(&mut self, channels: &Channels) {
+        if let Some(opened) = open_checkpoint(channels, &self.chosen, &self.interactive) {
+            self.opened = Some(opened);
+        }
+    }
+}
+
+/// Builds a world and reports that it is open.
+fn settle_world(
+    channels: &Channels,
+    chosen: &OpenDevice,
+    interactive: &Interactive,
+    name: String,
+    (info, weights): (OracleInfo, Weights),
+) -> Result<Opened> {
+    let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
+    channels.shared.bayes.open(world.flow().shared_base());
+    channels.send(Event::Formats(world.flow().formats()));
+    channels.send(Event::Oracle(Arc::new(info.clone())));
+    interactive.enter(&info.weights_sha256, chosen.report.used.choice);
+    // What was measured before holds from the first picture on.
+    strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
+    Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
+}
+
+/// Opens the best epoch of a run, if that was asked for, and ends its job.
+pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
+    let (id, run) = channels.shared.checkpoint.take()?;
+    channels.send(Event::JobStarted { id });
+    let open = || -> Result<Opened> {
+        let name = oracle_so_far(&run)?.display().to_string();
+        let read = folder::read(&name)?;
+        settle_world(channels, chosen, interactive, name, read)
+    };
+    let (opened, outcome) = match open() {
+        Ok(opened) => {
+            let done = Outcome::Done(format!("{} is open", opened.info.name));
+            (Some(opened), done)
+        }
+        // It is opened on the next device.
+        Err(loss @ Error::DeviceLost { .. }) => {
+            interactive.lose(loss);
+            channels.shared.checkpoint.offer((id, run));
+            return None;
+        }
+        Err(error) => (None, Outcome::Failed(error.to_string())),
+    };
+    channels.send(Event::JobEnded { id, outcome });
+    opened
+}
