@@ -123,7 +123,7 @@ pub trait TaskHost {
     ///
     /// # Errors
     /// When it is not open, or there is no window.
-    fn image_from_outside(&self, _index: usize, _dims: usize) -> Result<Vec<f32>> {
+    fn external_image(&self, _index: usize, _dims: usize) -> Result<Vec<f32>> {
         Err(Error::input("there is no window whose images could be meant"))
     }
 }
@@ -177,12 +177,12 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
         self.host.check()
     }
 
-    /// [`TaskHost::image_from_outside`].
+    /// [`TaskHost::external_image`].
     ///
     /// # Errors
     /// As there.
-    pub fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
-        self.host.image_from_outside(index, dims)
+    pub fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
+        self.host.external_image(index, dims)
     }
 }
 

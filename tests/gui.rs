@@ -59,7 +59,7 @@ mod worst;
 use std::path::Path;
 use std::sync::Arc;
 
-use bayescope::gui::{App, Look, Prefs};
+use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use bayescope::worker::save::SaveSamples;
 use eframe::egui::{self, Key, Modifiers, Role};
@@ -344,9 +344,9 @@ fn a_restarted_engine_is_asked_again() {
 
 #[test]
 fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
-    for look in [Look::Light, Look::Dark] {
+    for look in [ThemePreference::Light, ThemePreference::Dark] {
         for size in [[1000.0, 600.0], [1920.0, 1080.0]] {
-            let (mut harness, fake) = sized(Prefs { look, n: 40, ..Prefs::default() }, size);
+            let (mut harness, fake) = sized(Prefs { theme: look, n: 40, ..Prefs::default() }, size);
             harness.run_steps(2);
             fake.open_oracle();
             harness.run_steps(2);
@@ -361,7 +361,7 @@ fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
                 harness.check_accessibility();
             }
             let dark = harness.ctx.global_style().visuals.dark_mode;
-            assert_eq!(dark, look == Look::Dark);
+            assert_eq!(dark, look == ThemePreference::Dark);
         }
     }
 }

@@ -17,7 +17,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("device", &["error", "events"]),
     ("data", &["error", "units", "events"]),
     ("kernels", &[]),
-    // What a device holds is read back through one door, which counts, and asks the device what has befallen it.
+    // What a device holds is read back through one door, which counts, and reports the faults of the device.
     ("flow", &["error", "units", "events", "kernels", "device", "data"]),
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "device", "kernels"]),

@@ -211,7 +211,7 @@ impl Run<'_> {
             let why = why(sum, met.ending());
             let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why);
             estimate.draws = sum.work() as u64;
-            if met == Met::NotYet {
+            if met == Status::NotYet {
                 events.report(estimate.clone())?
             }
             Ok(estimate)
@@ -225,7 +225,7 @@ impl Run<'_> {
         refine_pairs(&mut sum, self.scene, self.spec.tolerance, |sum, met| {
             let why = format!("{why}{}", met.ending());
             let estimate = self.finish(Method::Pair, Badge::Estimated, sum.sum(), sum.samples(), why);
-            if met == Met::NotYet {
+            if met == Status::NotYet {
                 events.report(estimate.clone())?
             }
             Ok(estimate)
@@ -245,7 +245,7 @@ impl Run<'_> {
                 "{} samples of each of {} classes{}",
                 1u64 << level,
                 self.scene.count(),
-                if last && !met { Met::OutOfWork.ending() } else { "" }
+                if last && !met { Status::OutOfWork.ending() } else { "" }
             );
             let estimate = self.finish(Method::Mc, Badge::Estimated, sum.sum(), sum.samples(), why);
             if last {
@@ -268,8 +268,8 @@ impl Run<'_> {
             );
             self.finish(Method::Hdr, Badge::Estimated, outcome.sum(), outcome.samples, why)
         };
-        let told = |outcome: &Outcome| events.report(tell(outcome));
-        Ok(tell(&hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, told)?))
+        let report = |outcome: &Outcome| events.report(tell(outcome));
+        Ok(tell(&hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, report)?))
     }
 
     /// Adds the part hidden by merging, cuts the interval to certain bounds, fills in the rest.
@@ -301,13 +301,13 @@ fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f64) {
 
 /// Where a refinement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Met {
+pub(super) enum Status {
     NotYet,
     Yes,
     OutOfWork,
 }
 
-impl Met {
+impl Status {
     /// What an explanation ends with.
     fn ending(self) -> &'static str {
         if self == Self::OutOfWork { "; stopped short of the tolerance" } else { "" }
@@ -318,7 +318,7 @@ impl Met {
 pub(super) fn refine_wedges<T>(
     sum: &mut WedgeSum,
     tolerance: f64,
-    mut tell: impl FnMut(&WedgeSum, Met) -> Result<T>,
+    mut tell: impl FnMut(&WedgeSum, Status) -> Result<T>,
 ) -> Result<T> {
     /// Error falls about as points^−0.9.
     const RATE: f64 = 0.9;
@@ -335,14 +335,14 @@ pub(super) fn refine_wedges<T>(
         }
         let now = sum.scaled();
         if now.half_width <= tolerance * now.value {
-            return tell(sum, Met::Yes);
+            return tell(sum, Status::Yes);
         }
         let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
         let factor = excess.powf(1.0 / RATE).clamp(1.5, 32.0);
         if sum.exact() || points >= MOST_POINTS || sum.work() * factor > MOST_WORK {
-            return tell(sum, Met::OutOfWork);
+            return tell(sum, Status::OutOfWork);
         }
-        tell(sum, Met::NotYet)?;
+        tell(sum, Status::NotYet)?;
         points = sum.points_per_replicate().max(points) * factor;
     }
 }
@@ -352,7 +352,7 @@ pub(super) fn refine_pairs<T>(
     sum: &mut PairSum,
     scene: &Scene,
     tolerance: f64,
-    mut tell: impl FnMut(&PairSum, Met) -> Result<T>,
+    mut tell: impl FnMut(&PairSum, Status) -> Result<T>,
 ) -> Result<T> {
     /// Error falls about as points^−0.65: the integrand has kinks.
     const RATE: f64 = 0.65;
@@ -364,14 +364,14 @@ pub(super) fn refine_pairs<T>(
         sum.refine(points);
         let now = sum.sum();
         if now.half_width <= tolerance * now.value {
-            return tell(sum, Met::Yes);
+            return tell(sum, Status::Yes);
         }
         let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
         let affordable = MOST_WORK / (sum.samples() as f64 * cost);
         if affordable < 1.5 || points > MOST_POINTS {
-            return tell(sum, Met::OutOfWork);
+            return tell(sum, Status::OutOfWork);
         }
-        tell(sum, Met::NotYet)?;
+        tell(sum, Status::NotYet)?;
         // At least half as many again, which is the next net.
         points = sum.points_per_replicate() * excess.powf(1.0 / RATE).clamp(1.5, 32.0).min(affordable);
     }

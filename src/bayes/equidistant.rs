@@ -12,7 +12,7 @@ use super::quadrature::{Scaled, line_integral, log_any, log_normal};
 const ALIKE: f64 = 1e-11;
 
 /// Weights that occur, with how often.
-struct Alike {
+struct CommonDistance {
     distance: f64,
     /// Relative differences of distances.
     spread: f64,
@@ -20,7 +20,7 @@ struct Alike {
     groups: Vec<(f64, f64)>,
 }
 
-fn alike(scene: &Scene) -> Option<Alike> {
+fn common_distance(scene: &Scene) -> Option<CommonDistance> {
     let pairs = (0..scene.count()).flat_map(|g| (0..g).map(move |h| (g, h)));
     let (low, high) = pairs.fold((f64::INFINITY, 0.0f64), |(low, high), (g, h)| {
         (low.min(scene.distance(g, h)), high.max(scene.distance(g, h)))
@@ -37,10 +37,10 @@ fn alike(scene: &Scene) -> Option<Alike> {
             _ => groups.push((log, 1.0)),
         }
     }
-    Some(Alike { distance: 0.5 * (low + high), spread: (high - low) / high, groups })
+    Some(CommonDistance { distance: 0.5 * (low + high), spread: (high - low) / high, groups })
 }
 
-impl Alike {
+impl CommonDistance {
     /// The relative error that unequal distances make, beside the quadrature's.
     fn widen(&self, mut sum: Scaled) -> Scaled {
         sum.half_width += sum.value * (self.spread + 4e-16) * (1.0 + self.distance * self.distance);
@@ -58,25 +58,25 @@ impl Alike {
 
 /// E, hidden part excluded; `None` where distances differ.
 pub(super) fn bayes_error(scene: &Scene) -> Option<Scaled> {
-    let alike = alike(scene)?;
-    let a = alike.distance / std::f64::consts::SQRT_2;
-    let parts = alike.groups.iter().enumerate().map(|(own, &(log_weight, count))| {
+    let common = common_distance(scene)?;
+    let a = common.distance / std::f64::consts::SQRT_2;
+    let parts = common.groups.iter().enumerate().map(|(own, &(log_weight, count))| {
         let wins = |t: f64| {
-            let losses = alike.others(own, None).filter(|(_, n)| *n > 0.0);
+            let losses = common.others(own, None).filter(|(_, n)| *n > 0.0);
             log_any(losses.map(|(log, n)| (log_tail(t + (log_weight - log) / a), n)))
         };
         line_integral(0.5 * a, 1.0 / 32.0, 12.0 + 0.5 * a, |t| (log_weight + count.ln()) + log_normal(t, a) + wins(t))
     });
-    Some(alike.widen(Scaled::total(&parts.collect::<Vec<_>>())))
+    Some(common.widen(Scaled::total(&parts.collect::<Vec<_>>())))
 }
 
 /// dE/dlog τ; `None` where distances differ. On face (k, j) the mean of z_k, z_j is N(a/2, ½).
 pub(super) fn derivative(scene: &Scene) -> Option<Scaled> {
-    let alike = alike(scene)?;
-    let (d, a) = (alike.distance, alike.distance / std::f64::consts::SQRT_2);
+    let common = common_distance(scene)?;
+    let (d, a) = (common.distance, common.distance / std::f64::consts::SQRT_2);
     let mut parts = Vec::new();
-    for (own, &(first, n)) in alike.groups.iter().enumerate() {
-        for (other, &(second, m)) in alike.groups.iter().enumerate().skip(own) {
+    for (own, &(first, n)) in common.groups.iter().enumerate() {
+        for (other, &(second, m)) in common.groups.iter().enumerate().skip(own) {
             let pairs = if own == other { 0.5 * n * (n - 1.0) } else { n * m };
             if pairs == 0.0 {
                 continue;
@@ -85,7 +85,7 @@ pub(super) fn derivative(scene: &Scene) -> Option<Scaled> {
             let log_mass = pairs.ln() + d.ln() + first + super::normal::log_density(boundary);
             let rest = |c: f64| -> f64 {
                 let middle = c + 0.5 * (first + second) / a;
-                let rest = alike.others(own, Some(other)).filter(|(_, n)| *n > 0.0);
+                let rest = common.others(own, Some(other)).filter(|(_, n)| *n > 0.0);
                 rest.map(|(log, n)| n * log_tail(log / a - middle)).sum()
             };
             let root2 = std::f64::consts::SQRT_2;
@@ -94,5 +94,5 @@ pub(super) fn derivative(scene: &Scene) -> Option<Scaled> {
             }));
         }
     }
-    Some(alike.widen(Scaled::total(&parts)))
+    Some(common.widen(Scaled::total(&parts)))
 }

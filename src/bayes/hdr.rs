@@ -126,13 +126,13 @@ impl Outcome {
     }
 }
 
-/// E of a scene. `told` hears of the outcome after every repetition from the second on, and may end
+/// E of a scene. `report` gets the outcome after every repetition from the second on, and may end
 /// it by an error. The same for any number of threads.
 pub(super) fn estimate(
     scene: &Scene,
     spec: &HdrSpec,
     seed: Seed,
-    mut told: impl FnMut(&Outcome) -> Result<()>,
+    mut report: impl FnMut(&Outcome) -> Result<()>,
 ) -> Result<Outcome> {
     let count = scene.count();
     let seed = seed.split("hdr");
@@ -157,7 +157,7 @@ pub(super) fn estimate(
         let done = (repetition + 1) as f64;
         outcome.floor = plain * NONE_SEEN / (done * spec.draws() as f64) + cut / done;
         if repetition > 0 {
-            told(&outcome)?;
+            report(&outcome)?;
         }
     }
     Ok(outcome)
@@ -357,12 +357,12 @@ mod tests {
         assert_eq!(outcome, with(3));
         // 10 repetitions of 4 classes: 50 counted and 100 subset draws a nesting.
         assert!(outcome.samples >= 40 * 150 && outcome.nestings.iter().all(|&n| n >= 2));
-        let mut told = 0;
+        let mut seen = 0;
         let stopped = estimate(&scene, &spec(500, Side::Smaller), Seed(3), |outcome| {
-            told = outcome.replicates.len();
-            if told == 3 { Err(Error::Cancelled) } else { Ok(()) }
+            seen = outcome.replicates.len();
+            if seen == 3 { Err(Error::Cancelled) } else { Ok(()) }
         });
-        assert!(matches!(stopped, Err(Error::Cancelled)) && told == 3);
+        assert!(matches!(stopped, Err(Error::Cancelled)) && seen == 3);
     }
 
     #[test]

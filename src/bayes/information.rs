@@ -50,11 +50,11 @@ pub fn information(
     spec.check()?;
     let scene = classes.scene(positive(tau)?, Merge::Sum);
     if let Some(sum) = exactly(&scene) {
-        return Ok(put_together(classes, &scene, sum, Badge::Bounded, 0));
+        return Ok(assemble(classes, &scene, sum, Badge::Bounded, 0));
     }
     let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed)?;
     refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| {
-        let found = put_together(classes, &scene, sum.sum(), Badge::Estimated, sum.samples());
+        let found = assemble(classes, &scene, sum.sum(), Badge::Estimated, sum.samples());
         events.report(found)?;
         Ok(found)
     })
@@ -62,10 +62,10 @@ pub fn information(
 
 /// The limit τ → 0: all that stays unknown is which of coincident classes it is.
 pub fn information_at_zero(classes: &GaussianClasses) -> Information {
-    put_together(classes, &classes.scene(Tau::ONE, Merge::Sum), Scaled::ZERO, Badge::Exact, 0)
+    assemble(classes, &classes.scene(Tau::ONE, Merge::Sum), Scaled::ZERO, Badge::Exact, 0)
 }
 
-fn put_together(classes: &GaussianClasses, scene: &Scene, sum: Scaled, badge: Badge, samples: u64) -> Information {
+fn assemble(classes: &GaussianClasses, scene: &Scene, sum: Scaled, badge: Badge, samples: u64) -> Information {
     let label = entropy_of(classes.priors());
     let scale = sum.log_scale.exp();
     let (aleatoric, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);

@@ -190,7 +190,7 @@ impl Kernel for Piece<'_> {
         let of = self.of;
         let count = of.scorer.offsets().len();
         let scramble = &of.scrambles[self.replicate];
-        let mut room = of.scorer.room();
+        let mut workspace = of.scorer.workspace();
         let (mut choice, mut shares): (Block, _) = ([0.0; BLOCK], Vec::with_capacity(count));
         let (mut sum, mut short) = (0.0, 0.0);
         for block in self.first..self.end {
@@ -201,8 +201,8 @@ impl Kernel for Piece<'_> {
                 let d = of.distances[pair.class * count + pair.rival];
                 Source { class: pair.class, beyond: Some((pair.rival, pair.boundary, d)) }
             });
-            of.scorer.score::<A>(scramble, (0, block, 1), &sources, &mut room);
-            for joints in room.joints.chunks_exact(count) {
+            of.scorer.score::<A>(scramble, (0, block, 1), &sources, &mut workspace);
+            for joints in workspace.joints.chunks_exact(count) {
                 let ratio = of.ratio(joints, &mut shares);
                 sum += ratio;
                 short += f64::from(u8::from(ratio < 0.999));

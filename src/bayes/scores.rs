@@ -32,7 +32,7 @@ pub(super) struct Source {
 }
 
 /// Room for one block.
-pub(super) struct Room {
+pub(super) struct Workspace {
     noise: Vec<Block>,
     along: Vec<Block>,
     /// Log-joints of the points so far, less |z|²/2 and constants: [BLOCK][G].
@@ -57,15 +57,15 @@ impl Scorer {
     }
 
     /// Room for blocks of this scene.
-    pub fn room(&self) -> Room {
-        Room {
+    pub fn workspace(&self) -> Workspace {
+        Workspace {
             noise: vec![[0.0; BLOCK]; self.rank],
             along: vec![[0.0; BLOCK]; self.count],
             joints: vec![0.0; BLOCK * self.count],
         }
     }
 
-    /// Fills `room.joints` for a block of points from the given sources. Coordinates `first_dim …`
+    /// Fills `workspace.joints` for a block of points from these sources. Coordinates `first_dim …`
     /// of the stream become a standard normal e; beyond a face its part along the normal is
     /// replaced by one of t > b with the same rank.
     #[inline(always)]
@@ -74,30 +74,30 @@ impl Scorer {
         scramble: &Scramble,
         (stream, block, first_dim): (u64, u64, usize),
         sources: &[Source; BLOCK],
-        room: &mut Room,
+        workspace: &mut Workspace,
     ) {
-        for (dim, noise) in room.noise.iter_mut().enumerate() {
+        for (dim, noise) in workspace.noise.iter_mut().enumerate() {
             scramble.block(stream, block, first_dim + dim, noise);
             for x in noise.iter_mut() {
                 *x = quantile_with::<A>(*x);
             }
         }
-        room.along.fill([0.0; BLOCK]);
+        workspace.along.fill([0.0; BLOCK]);
         for start in (0..self.rank).step_by(DIMS) {
             let part = start..(start + DIMS).min(self.rank);
-            for (means, along) in self.means.chunks(2 * self.rank).zip(room.along.chunks_mut(2)) {
-                products::<A>(means, part.clone(), &room.noise, along);
+            for (means, along) in self.means.chunks(2 * self.rank).zip(workspace.along.chunks_mut(2)) {
+                products::<A>(means, part.clone(), &workspace.noise, along);
             }
         }
         for (point, source) in sources.iter().enumerate() {
             let g = source.class;
-            let joints = &mut room.joints[point * self.count..(point + 1) * self.count];
+            let joints = &mut workspace.joints[point * self.count..(point + 1) * self.count];
             let from = &self.products[g * self.count..(g + 1) * self.count];
             for (i, joint) in joints.iter_mut().enumerate() {
-                *joint = self.offsets[i] + from[i] + room.along[i][point];
+                *joint = self.offsets[i] + from[i] + workspace.along[i][point];
             }
             let Some((h, b, d)) = source.beyond.filter(|(_, b, _)| *b > f64::NEG_INFINITY) else { continue };
-            let normal = (room.along[h][point] - room.along[g][point]) / d;
+            let normal = (workspace.along[h][point] - workspace.along[g][point]) / d;
             let step = (beyond::<A>(b, normal) - normal) / d;
             let to = &self.products[h * self.count..(h + 1) * self.count];
             for ((joint, to), from) in joints.iter_mut().zip(to).zip(from) {

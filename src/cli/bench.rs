@@ -111,8 +111,7 @@ pub fn run(oracle: &str, device: DeviceChoice, Runs { runs, output }: Runs) -> R
     })
 }
 
-/// Times training steps and prints. `sizes`: side of the images, images in a step, pieces side by
-/// side.
+/// Times training steps and prints. `sizes`: side of the images, images in a step, shards.
 pub fn training(
     architectures: &[String],
     sizes: [usize; 3],

@@ -15,7 +15,7 @@ use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
 use crate::oracle::classify::read_input;
 use crate::oracle::posterior::Prior;
-use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::world::Settings;
 use crate::provenance::Badge;
 use crate::task::{Done, OpenOracle, Task, TaskContext};
@@ -82,7 +82,7 @@ impl Task for MapEvidence {
         let provenance = info.provenance(Badge::Exact, &self.settings).with("evidence", classes);
         let provenance = provenance.for_the_eye("colours scaled to the strongest cell of each");
         let machine = Machine::with(&cx.chosen.report.used);
-        let made = keep(path, "evidence maps", provenance, &machine, &mut silent())?;
+        let made = write_provenance(path, "evidence maps", provenance, &machine, &mut silent())?;
         Ok(Done::new(maps, sentence).made([made]))
     }
 }

@@ -18,11 +18,11 @@ use crate::units::{Seed, Smoothing, Tau};
 
 /// Makes a dataset, or resumes one.
 pub fn run(args: &ExportArgs) -> Result<()> {
-    let manifest = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen))?;
+    let manifest = with_oracle(&args.oracle, &args.compute, |opened, chosen| make(args, opened, chosen))?;
     Output { json: args.json }.print(&manifest, |manifest| tell(args, manifest))
 }
 
-fn carry_out(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manifest> {
+fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manifest> {
     let mut formats: Vec<Format> = Vec::new();
     for format in args.format.iter().map(|&format| Format::from(format)) {
         if !formats.contains(&format) {

@@ -2,8 +2,7 @@
 //! stdout, progress on stderr. Exit codes: 0 done, 1 failed, 2 usage, 75 (EX_TEMPFAIL) stopped by a
 //! signal after a checkpoint: start it again.
 
-/// A line on stdout. The standard one panics where the reader has seen enough (`| head`), and on a
-/// full disk.
+/// A line on stdout. The standard one panics on a closed pipe (`| head`) and on a full disk.
 macro_rules! println {
     ($($line:tt)*) => { $crate::cli::output::say(&format!($($line)*)) };
 }
@@ -58,7 +57,7 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
-    let done = settle_instructions(cli.reproducible).and_then(|()| carry_out(cli));
+    let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
         Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
@@ -85,7 +84,7 @@ fn settle_instructions(reproducible: bool) -> Result<()> {
     Ok(())
 }
 
-fn carry_out(cli: Cli) -> Result<()> {
+fn dispatch(cli: Cli) -> Result<()> {
     match cli.command {
         None => explore(cli.explore),
         Some(Command::Doctor { device, output }) => doctor::run(device.device, output),
@@ -152,8 +151,8 @@ fn explore(mut args: Explore) -> Result<()> {
         frame_log: args.frame_log,
         measure_frames: args.measure_frames,
         theme: args.theme.map(|theme| match theme {
-            args::Theme::Light => crate::gui::Look::Light,
-            args::Theme::Dark => crate::gui::Look::Dark,
+            args::Theme::Light => crate::gui::ThemePreference::Light,
+            args::Theme::Dark => crate::gui::ThemePreference::Dark,
         }),
         no_tour: args.no_tour,
         quit_after_secs: args.quit_after,

@@ -67,8 +67,7 @@ fn figures(e: &Evaluation) -> String {
     )
 }
 
-/// An oracle with the figures of its world at τ = 1 and a uniform prior; none where the map depends
-/// on the class.
+/// An oracle with the figures of its world at τ = 1 and a uniform prior, where classes share a map.
 #[derive(Serialize)]
 struct Described {
     #[serde(flatten)]

@@ -86,10 +86,10 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
     let device =
         args.device.devices.one().ok_or_else(|| Error::input("several devices share a job of --out; name one"))?;
     let compute = Compute { device: DeviceArg { device }, precision: args.precision };
-    with_oracle(&args.oracle, &compute, |opened, _| carry_out(&args, opened))
+    with_oracle(&args.oracle, &compute, |opened, _| score(&args, opened))
 }
 
-fn carry_out(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
+fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
     let classified = opened.world.classify(read_input(&args.input)?, args.dequantise, &mut Bar::new("scoring"))?;
     let precision = match args.precision {

@@ -70,8 +70,7 @@ impl Events<ClassHardness> for Bar {
     }
 }
 
-/// How close a figure is by now, and since when it is computed: the number of points is not known
-/// in advance.
+/// How close a figure is by now, and since when it is computed: the number of points is unknown.
 pub struct Refining(ProgressBar, &'static str);
 
 impl Refining {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::sampling::Guidance;
 use crate::oracle::export::{least_bytes, save_latents};
-use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -76,7 +76,8 @@ impl Task for SaveLatents {
         let saved = save_latents(world, &batch, settings, path, cx)?;
         let provenance = info.of_samples(spec, &[], settings, &saved, path);
         let provenance = provenance.with("latents", latents.display().to_string());
-        let made = keep(path, "samples", provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
+        let made =
+            write_provenance(path, "samples", provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
         let sentence = format!("{} images of given latents are in {}", saved.images, path.display());
         Ok(Done::new(saved, sentence).made([made]))
     }

@@ -79,8 +79,7 @@ fn draw_token() -> String {
     if File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).is_ok() {
         digest.update(bytes);
     }
-    // The keys of the standard library's maps, 128 bits, are the system's randomness too,
-    // everywhere.
+    // The keys of the standard library's maps are 128 bits of the system's randomness.
     let keys = RandomState::new();
     for i in 0..4_u64 {
         digest.update(keys.hash_one(i).to_le_bytes());

@@ -79,8 +79,53 @@ impl<T: Task> TaskHost for Host<'_, T> {
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
+    fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
         let image = self.watched.images.get(index).filter(|image| image.len() == dims);
         image.cloned().ok_or_else(|| Error::input("that image is not open"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{DeviceChoice, choose};
+
+    /// Counts without end, until it is stopped.
+    #[derive(Debug, PartialEq)]
+    struct Count;
+
+    impl Task for Count {
+        type Event = usize;
+        type Live = ();
+        type Report = ();
+
+        fn title(&self) -> String {
+            "Count".into()
+        }
+
+        fn run(&self, cx: &mut TaskContext<'_, usize>) -> Result<Done<()>> {
+            assert_eq!(cx.external_image(0, 2)?, [1.0, 2.0]);
+            assert!(cx.external_image(0, 3).is_err() && cx.external_image(1, 2).is_err());
+            for i in 0.. {
+                cx.event(i);
+                if cx.check().is_break() {
+                    return Err(Error::Cancelled);
+                }
+            }
+            Ok(Done::new((), ""))
+        }
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_shown_stops_the_task_with_its_error() {
+        let (chosen, bar, mut shown) = (choose(DeviceChoice::Cpu).unwrap(), Bar::new("counting"), Vec::new());
+        let mut tell = |_: &Bar, event: &usize| {
+            shown.push(*event);
+            if *event < 3 { Ok(()) } else { Err(Error::input("stdout is full")) }
+        };
+        let watched = Watched { bar: &bar, images: &[vec![1.0, 2.0]], tell: &mut tell };
+        let failed = run_watched(&Count, None, &chosen, watched);
+        assert!(matches!(failed, Err(Error::Input(why)) if why == "stdout is full"));
+        assert_eq!(shown, [0, 1, 2, 3]);
     }
 }

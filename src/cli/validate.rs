@@ -17,12 +17,12 @@ use crate::validate::{
 
 /// Validates an oracle.
 pub fn run(args: &ValidateArgs) -> Result<()> {
-    let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| carry_out(args, opened, chosen));
+    let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| validate(args, opened, chosen));
     let (validation, _) = found?.found;
     args.output.print(&validation, |validation| print_text(&text(validation, args)))
 }
 
-fn carry_out(
+fn validate(
     args: &ValidateArgs,
     opened: &Opened,
     chosen: &OpenDevice,

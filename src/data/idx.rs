@@ -104,7 +104,7 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
     if count == 0 || height == 0 || width == 0 {
         return Err(Error::file(images, format!("byte 4: holds no pixels ({count} images of {height}×{width})")));
     }
-    let labels = match labels.map(Path::to_owned).or_else(|| labels_beside(images)) {
+    let labels = match labels.map(Path::to_owned).or_else(|| labels_file(images)) {
         Some(path) => Some(read_labels(&path, images, count)?),
         None => None,
     };
@@ -136,7 +136,7 @@ fn read_labels(path: &Path, images: &Path, count: usize) -> Result<Vec<usize>> {
 }
 
 /// The label file beside an image file, if it is there under one of its usual names.
-fn labels_beside(images: &Path) -> Option<PathBuf> {
+fn labels_file(images: &Path) -> Option<PathBuf> {
     let name = images.file_name()?.to_str()?;
     let labels = name.replace("images", "labels").replace("idx3", "idx1");
     if labels == name {

@@ -22,7 +22,7 @@ pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if begun.elapsed() < DYING => std::thread::park_timeout(DYING / 40),
             Err(TryLockError::WouldBlock) => return Err(Error::file(path, busy)),
-            Err(TryLockError::Error(e)) => return had(Err(e)).map(|_| file).map_err(|e| Error::io(path, e)),
+            Err(TryLockError::Error(e)) => return acquired(Err(e)).map(|_| file).map_err(|e| Error::io(path, e)),
             Ok(()) => return Ok(file),
         }
     }
@@ -34,8 +34,8 @@ pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
 /// Names the file.
 pub fn wait_for_lock(path: &Path) -> Result<Option<File>> {
     let file = opened(path)?;
-    let had = had(file.lock()).map_err(|e| Error::io(path, e))?;
-    Ok(had.then_some(file))
+    let locked = acquired(file.lock()).map_err(|e| Error::io(path, e))?;
+    Ok(locked.then_some(file))
 }
 
 fn opened(path: &Path) -> Result<File> {
@@ -44,7 +44,7 @@ fn opened(path: &Path) -> Result<File> {
 }
 
 /// Returns whether the lock was taken; false where the file system has none.
-fn had(lock: io::Result<()>) -> io::Result<bool> {
+fn acquired(lock: io::Result<()>) -> io::Result<bool> {
     match lock {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == io::ErrorKind::Unsupported => Ok(false),
@@ -72,11 +72,11 @@ mod tests {
 
     #[test]
     fn a_file_system_without_locks_refuses_nobody() {
-        assert!(had(Ok(())).unwrap());
-        assert!(!had(Err(io::ErrorKind::Unsupported.into())).unwrap());
-        assert!(had(Err(io::ErrorKind::PermissionDenied.into())).is_err());
+        assert!(acquired(Ok(())).unwrap());
+        assert!(!acquired(Err(io::ErrorKind::Unsupported.into())).unwrap());
+        assert!(acquired(Err(io::ErrorKind::PermissionDenied.into())).is_err());
         // ENOSYS: what Lustre says where it is mounted without locks.
         #[cfg(target_os = "linux")]
-        assert!(!had(Err(io::Error::from_raw_os_error(38))).unwrap());
+        assert!(!acquired(Err(io::Error::from_raw_os_error(38))).unwrap());
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `images`, `input` | 8-bit images with their labels; content of a path |
-//! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader |
+//! | `images` | 8-bit images with their labels |
+//! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader and what it reads |
 //! | `source`, `names` | safe opening of files; class names beside data |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
 //! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy files: one array; archives as a whole, read in pieces, written in blocks |
@@ -32,7 +32,6 @@ mod folder_kind;
 mod hash;
 mod idx;
 mod images;
-mod input;
 mod json;
 mod levels;
 mod lock;
@@ -65,13 +64,13 @@ pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
-pub use input::Input;
 pub use json::{read_json, write_json};
 pub use levels::{Levels, range_of, union_range};
 pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy_file};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, open, open_dataset, open_split, open_test};
+pub use reader::Input;
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
 pub use store::{PARTS, Pieces, Store, StoreKind};

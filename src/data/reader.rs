@@ -1,9 +1,19 @@
-//! The interface of a file format: a type that implements [`Reader`], listed in `open.rs`.
+//! The interface of a file format: a type that implements [`Reader`], listed in `open.rs`; what a
+//! file or folder may hold.
 
 use std::path::{Path, PathBuf};
 
-use super::{Input, Split};
+use super::{Dataset, Split, WorldBatch};
 use crate::error::Result;
+
+/// What a file or folder turned out to hold.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// 8-bit pixels, to be mapped into a world by its documented preprocessing.
+    Pixels(Dataset),
+    /// Tensors already in world space.
+    World(WorldBatch),
+}
 
 /// A format of images.
 pub(super) trait Reader: Sync {

@@ -30,8 +30,8 @@ pub fn check_memory(what: &str, needed: u64, otherwise: &str) -> Result<()> {
 
 /// Bytes of memory that can be taken without swapping, where the system tells (Linux).
 fn available_memory() -> Option<u64> {
-    let told = read_text("/proc/meminfo").ok()?;
-    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let text = read_text("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib << 10)
 }
 
@@ -40,7 +40,7 @@ fn available_memory() -> Option<u64> {
 /// # Errors
 /// Names it and the folder whose file system is too full, how much is needed, and how much is free.
 pub fn check_disk_space(path: &Path, needed: u64) -> Result<()> {
-    let folder = standing(path);
+    let folder = nearest_folder(path);
     match free(&folder) {
         Some(free) if free < needed => Err(Error::file(
             path,
@@ -75,7 +75,7 @@ pub fn least_png_size(values: usize, bits: u32) -> u64 {
 }
 
 /// The folder in which a path will be made: the nearest one that is there.
-fn standing(path: &Path) -> PathBuf {
+fn nearest_folder(path: &Path) -> PathBuf {
     let there = path.ancestors().find(|place| place.is_dir());
     there.filter(|place| !place.as_os_str().is_empty()).map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
@@ -83,9 +83,9 @@ fn standing(path: &Path) -> PathBuf {
 /// Bytes free to this user on the file system of a folder, where the system tells.
 #[cfg(target_os = "linux")]
 fn free(folder: &Path) -> Option<u64> {
-    let told = rustix::fs::statvfs(folder).ok()?;
+    let stat = rustix::fs::statvfs(folder).ok()?;
     // File systems that count nothing have no blocks.
-    (told.f_blocks > 0).then(|| told.f_bavail.saturating_mul(told.f_frsize))
+    (stat.f_blocks > 0).then(|| stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
 /// Unknown elsewhere: a full disk is reported when it is full.
@@ -122,8 +122,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let file = place.path().join("not/yet/there.npz");
         check_disk_space(&file, 1).unwrap();
-        assert_eq!(standing(Path::new("nowhere-at-all.npz")), Path::new("."));
-        assert_eq!(standing(&file), place.path());
+        assert_eq!(nearest_folder(Path::new("nowhere-at-all.npz")), Path::new("."));
+        assert_eq!(nearest_folder(&file), place.path());
         #[cfg(target_os = "linux")]
         {
             let said = check_disk_space(&file, u64::MAX).unwrap_err().to_string();

@@ -7,7 +7,7 @@ use std::path::Path;
 use zip::ZipWriter;
 
 use super::world::{Zip, start_array, write_values};
-use super::write::{Present, place_file};
+use super::write::{IfPresent, place_file};
 use crate::error::{Error, Result};
 
 /// Rows asked for at a time, at least one.
@@ -47,7 +47,7 @@ pub fn write_table(
     values: &mut dyn FnMut(usize, Range<usize>) -> Result<Vec<f64>>,
 ) -> Result<()> {
     let io = |e: io::Error| Error::io(path, e);
-    place_file(path, Present::Replaced, |file| {
+    place_file(path, IfPresent::Replace, |file| {
         let mut zip = ZipWriter::new(file);
         for (c, column) in columns.iter().enumerate() {
             let each: usize = column.shape.iter().product();

@@ -42,7 +42,7 @@ pub fn machine() -> String {
 pub fn sweep_temp_files(folder: &Path) -> usize {
     sweep(folder, |name, entry| {
         let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        writer_is_gone(name) || old().is_some_and(|age| age > ABANDONED)
+        has_no_writer(name) || old().is_some_and(|age| age > ABANDONED)
     })
 }
 
@@ -57,7 +57,7 @@ pub fn sweep_all_temp_files(folder: &Path) -> usize {
 pub(super) fn sweep_once(folder: &Path) {
     static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if folder.canonicalize().is_ok_and(|folder| SWEPT.lock().is_ok_and(|mut swept| swept.insert(folder))) {
-        sweep(folder, |name, _| writer_is_gone(name));
+        sweep(folder, |name, _| has_no_writer(name));
     }
 }
 
@@ -88,7 +88,7 @@ fn is_part(name: &str) -> bool {
 
 /// Returns whether the process in a name ran on this machine and has ended. False where the system
 /// does not list its processes.
-fn writer_is_gone(name: &str) -> bool {
+fn has_no_writer(name: &str) -> bool {
     let mut words = name.trim_end_matches(SUFFIX).rsplit('.').skip(1);
     let process = words.next().and_then(|word| word.parse::<u32>().ok());
     let (Some(process), Some(name_of_machine)) = (process, words.next()) else { return false };
@@ -155,6 +155,6 @@ mod tests {
     fn a_name_tells_its_writer() {
         let (prefix, suffix) = affixes("test.npz");
         let name = format!("{prefix}Xy12Zq{suffix}");
-        assert!(is_part(&name) && !writer_is_gone(&name), "{name}");
+        assert!(is_part(&name) && !has_no_writer(&name), "{name}");
     }
 }

@@ -7,7 +7,7 @@ use zip::{CompressionMethod, DateTime, ZipWriter, write::SimpleFileOptions};
 
 use super::ImageShape;
 use super::npy::MAGIC;
-use super::write::{Out, Present, place_file};
+use super::write::{IfPresent, Out, place_file};
 use crate::error::{Error, Result};
 
 /// How far above 1 a probability in f32 may lie, as sums of exponentials in f32 do.
@@ -110,7 +110,7 @@ pub fn write_npz_in_pieces(
     n: usize,
     produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    place_npz(path, Present::Replaced, shape, n, produce)
+    place_npz(path, IfPresent::Replace, shape, n, produce)
 }
 
 /// [`write_npz_in_pieces`] of a file that several processes write equally: the first stays.
@@ -123,12 +123,12 @@ pub fn add_npz_in_pieces(
     n: usize,
     produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    place_npz(path, Present::Kept, shape, n, produce)
+    place_npz(path, IfPresent::Keep, shape, n, produce)
 }
 
 fn place_npz(
     path: &Path,
-    present: Present,
+    present: IfPresent,
     shape: ImageShape,
     n: usize,
     produce: impl FnOnce(&mut dyn FnMut(&WorldBatch) -> Result<()>) -> Result<()>,

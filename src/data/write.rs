@@ -82,13 +82,13 @@ pub fn write_named(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
 
 /// What to do with an existing file of that name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Present {
+pub(super) enum IfPresent {
     /// The new file takes its place.
-    Replaced,
+    Replace,
     /// It stays, and the new one is dropped: for processes that make the same file at once. All
     /// read the same bytes, and no file disappears under a reader, an error on network file
     /// systems.
-    Kept,
+    Keep,
 }
 
 /// [`write_atomically`] of content that may fail for other reasons than the disk's.
@@ -96,11 +96,11 @@ pub(super) enum Present {
 /// # Errors
 /// The system's first refusal on `path`, else what `fill` returns.
 pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Result<()>) -> Result<()> {
-    place_file(path, Present::Replaced, |file| fill(file))
+    place_file(path, IfPresent::Replace, |file| fill(file))
 }
 
 /// [`write_whole`] for formats that seek.
-pub(super) fn place_file(path: &Path, present: Present, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
+pub(super) fn place_file(path: &Path, present: IfPresent, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -113,7 +113,7 @@ pub(super) fn place_file(path: &Path, present: Present, fill: impl FnOnce(&mut O
         _ => Error::io(path, e),
     };
     sweep_once(folder);
-    let mut temp = temporary_beside(path, folder).map_err(refused)?;
+    let mut temp = create_temp_file(path, folder).map_err(refused)?;
     let mut buffer = BufWriter::new(Disk { file: temp.as_file_mut(), refusal: None });
     let filled = fill(&mut buffer).and_then(|()| buffer.flush().map_err(refused));
     if let Some(refusal) = buffer.get_mut().refusal.take() {
@@ -123,7 +123,7 @@ pub(super) fn place_file(path: &Path, present: Present, fill: impl FnOnce(&mut O
     filled?;
     let place = || -> io::Result<()> {
         temp.as_file().sync_all()?;
-        let kept = if present == Present::Kept { add(temp, path)? } else { Some(temp) };
+        let kept = if present == IfPresent::Keep { add(temp, path)? } else { Some(temp) };
         if let Some(temp) = kept {
             temp.persist(path).map_err(|e| e.error)?;
         }
@@ -143,7 +143,7 @@ fn add(temp: NamedTempFile, path: &Path) -> io::Result<Option<NamedTempFile>> {
 }
 
 /// A hidden temporary file with the permissions an ordinary new file would get.
-fn temporary_beside(path: &Path, folder: &Path) -> io::Result<NamedTempFile> {
+fn create_temp_file(path: &Path, folder: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().ok_or_else(|| io::Error::other("is not the name of a file"))?;
     let (prefix, suffix) = affixes(&name.to_string_lossy());
     let mut builder = tempfile::Builder::new();
@@ -304,9 +304,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let write = |out: &mut Out<'_>, bytes: &[u8]| out.write_all(bytes).map_err(|e| Error::io(&path, e));
-        place_file(&path, Present::Kept, |out| {
+        place_file(&path, IfPresent::Keep, |out| {
             // The other one begins later and is ready sooner.
-            place_file(&path, Present::Kept, |out| write(out, b"first"))?;
+            place_file(&path, IfPresent::Keep, |out| write(out, b"first"))?;
             write(out, b"second")
         })
         .unwrap();

@@ -67,9 +67,9 @@ fn rank(kind: wgpu::DeviceType) -> u8 {
     }
 }
 
-/// What the engine needs of a device on this adapter: everything it can do and hold (the default
-/// storage binding of 128 MiB is too small for attention over a thousand tokens), experiments
-/// apart.
+/// What the engine needs of a device on this adapter: all features but experimental ones, all
+/// limits (the default storage binding of 128 MiB is too small for attention over a thousand
+/// tokens).
 pub fn descriptor(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
     let apart = wgpu::Features::all_experimental_mask() | wgpu::Features::MAPPABLE_PRIMARY_BUFFERS;
     wgpu::DeviceDescriptor {
@@ -119,8 +119,7 @@ fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Resul
     Ok(WgpuSetup { instance, adapter, device, queue, backend })
 }
 
-/// The least that burn's kernels and the smallest flow need; a driver that offers less than this is
-/// broken.
+/// The least that burn's kernels and the smallest flow need; a driver that offers less is broken.
 fn make_sense(limits: &wgpu::Limits) -> Result<()> {
     const KIB: u64 = 1 << 10;
     let buffers = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);

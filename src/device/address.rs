@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 
-/// The port `bayescope serve` listens on unless told otherwise, and the one meant where none is
-/// given.
+/// Default port of `bayescope serve`, and of addresses without a port.
 pub const PORT: u16 = 3000;
 
 /// Environment variable that holds the token a lender asks for, where the window was not told one.

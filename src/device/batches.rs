@@ -34,8 +34,7 @@ fn name_of(device: &Device) -> Option<String> {
     registry::of(device).filter(|_| *device != Device::flex()).map(|(name, _)| name)
 }
 
-/// Images of one kind of work that a device is known to take at once; none where it never ran out
-/// of memory.
+/// Images of one kind of work that fit a device at once; none where it never ran out of memory.
 pub fn fitting(device: &Device, what: &str) -> Option<usize> {
     known(&name_of(device)?, what, |known| known.fits)
 }
@@ -52,8 +51,7 @@ pub fn halving<T>(device: &Device, what: &str, n: usize, mut work: impl FnMut(us
     loop {
         match guarded(device, || work(images)) {
             Err(Error::OutOfMemory { device: name, why }) => {
-                // Frees what was allocated for nothing. A device that cannot do that fails at the
-                // next reading.
+                // Frees memory. A device that cannot do that fails at the next reading.
                 let _ = guarded(device, || {
                     device.memory_cleanup();
                     Ok(())
@@ -87,9 +85,8 @@ fn went_well(name: &str, what: &str, asked: usize, images: usize) {
     note(format!("{name} ran out of memory with {asked} images at once ({what}); it goes on with {images}"));
 }
 
-/// What wgpu says of a device that it gives up because there is no memory left for something small,
-/// a list of bindings or of commands (hal::DeviceError). Our own words about memory begin with a
-/// small letter.
+/// What wgpu says of a device that it gives up for lack of memory for something small, a list of
+/// bindings or of commands (hal::DeviceError). Our own messages begin with a small letter.
 const OUT_OF_MEMORY: &str = "Out of memory";
 
 /// Whether a device was lost for lack of memory.

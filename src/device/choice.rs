@@ -17,8 +17,8 @@ pub enum DeviceChoice {
     /// The first GPU that works, otherwise the CPU.
     #[default]
     Auto,
-    /// The N-th adapter of `bayescope doctor`, software rasterisers included; without N the first
-    /// that works.
+    /// The N-th adapter of `bayescope doctor`, software ones included; without N the first that
+    /// works.
     Wgpu(Option<usize>),
     /// The N-th NVIDIA card, through CUDA.
     Cuda(usize),

@@ -42,7 +42,7 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
         return Ok(chosen(asked, cpu(), connect(&cpu())?, &[]));
     }
     if let DeviceChoice::Remote(address) = asked {
-        return lent(address);
+        return open_remote(address);
     }
     let mut refused = Vec::new();
     for used in candidates() {
@@ -58,7 +58,7 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
         if !wanted {
             continue;
         }
-        match tried(&used) {
+        match try_candidate(&used) {
             Ok(device) => return Ok(chosen(asked, used, device, &refused)),
             Err(error) => refused.push(format!("{} does not work ({error})", used.name)),
         }
@@ -67,9 +67,9 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
 }
 
-/// A device of another machine. It takes as many images a pass as a GPU: every pass costs a few
-/// round trips.
-fn lent(address: Address) -> Result<OpenDevice> {
+/// A device of another machine. A pass costs a few round trips, so it holds as many images as a
+/// GPU's.
+fn open_remote(address: Address) -> Result<OpenDevice> {
     let asked = DeviceChoice::Remote(address);
     let device = remote::connect(address)?;
     let tried = full_precision_matmul::learn(&device).and_then(|()| probe::probe(&device));
@@ -122,7 +122,7 @@ fn keep_kernels() {
 
 /// A device that computes. A device that was lost while idle is replaced. A panic of burn or of the
 /// driver counts as a failure of the driver.
-fn tried(used: &Candidate) -> Result<Device> {
+fn try_candidate(used: &Candidate) -> Result<Device> {
     let once = || {
         let device = connect(used)?;
         probe::probe(&device).map(|()| device)

@@ -1,5 +1,4 @@
-//! NVIDIA cards through CUDA. Only queries that need no context go to the driver directly; burn
-//! does the rest.
+//! NVIDIA cards through CUDA. Queries without a context go to the driver; burn does the rest.
 
 use burn::tensor::{Device, DeviceType};
 use cudarc::driver::{DriverError, result};

@@ -36,8 +36,7 @@ struct State {
     /// Why there is no device any more.
     lost: Option<String>,
     refused: Option<Refusal>,
-    /// Whether the driver has refused memory before: what was to be written then is missing for
-    /// good.
+    /// Whether the driver has refused memory before: what was to be written is missing.
     spoilt: bool,
 }
 

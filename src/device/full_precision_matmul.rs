@@ -93,12 +93,7 @@ mod tests {
     use super::*;
 
     fn numbers(seed: u32, shape: [usize; 2]) -> (Vec<f32>, Tensor<2>) {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 8) as f32 / (1 << 21) as f32 - 4.0
-        };
-        let values: Vec<f32> = (0..shape[0] * shape[1]).map(|_| next()).collect();
+        let values = super::super::probe::numbers(shape[0] * shape[1], seed);
         (values.clone(), Tensor::from_data(TensorData::new(values, shape), &Device::flex()))
     }
 

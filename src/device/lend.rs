@@ -61,9 +61,8 @@ pub fn lend_to_one(
     server.serve(WebSocketTransport::from_listener(listener)).map_err(|e| failed(&e))
 }
 
-/// Bounds what this process may have written to: private pages that can be, which is what
-/// allocations are. Address space that is only reserved, as drivers do by the terabyte, does not
-/// count.
+/// Bounds what this process may have written to: private writable pages, that is allocations.
+/// Address space that is only reserved, as drivers do by the terabyte, does not count.
 #[cfg(target_os = "linux")]
 fn bound_memory(bytes: Option<u64>) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -12,8 +12,7 @@ use crate::error::Result;
 pub enum ImageSource {
     /// CHW bytes on the host.
     Host(Vec<u8>),
-    /// Levels, or the values of a heat map, on the window's device: painted without ever leaving
-    /// it.
+    /// Levels, or the values of a heat map, on the window's device, where they are painted.
     #[cfg(feature = "wgpu")]
     Device(DevicePicture),
 }
@@ -109,8 +108,7 @@ mod on_device {
         _hold: Box<dyn Any + Send + Sync>,
     }
 
-    /// One picture of a batch on the window's device: f32 levels 0 … 255, CHW, or the values of a
-    /// heat map.
+    /// One picture of a batch on the window's device: f32 levels 0 … 255, CHW, or a heat map.
     #[derive(Clone)]
     pub struct DevicePicture {
         batch: Arc<Batch>,

@@ -1,5 +1,4 @@
-//! Whether a device computes: a few operations that a broken driver gets wrong, against the host in
-//! f64.
+//! Whether a device computes: operations that a broken driver gets wrong, against the host in f64.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
@@ -54,7 +53,7 @@ fn sum(terms: impl Iterator<Item = f64> + Clone) -> Expected {
 }
 
 /// Numbers between −4 and 4 without a pattern that a wrong stride would keep.
-fn numbers(n: usize, seed: u32) -> Vec<f32> {
+pub fn numbers(n: usize, seed: u32) -> Vec<f32> {
     let mut state = seed;
     let mut next = || {
         // The constants of Numerical Recipes' linear congruential generator.

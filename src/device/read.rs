@@ -82,8 +82,8 @@ pub fn settled(device: &Device) -> Result<(), String> {
     caught(|| device.sync())?.map_err(|error| error.to_string())
 }
 
-/// The bytes of a tensor. Burn's own read returns a promise at once, and waiting for that has no
-/// time limit.
+/// The bytes of a tensor. Burn's own read returns a promise, and waiting for that has no time
+/// limit.
 #[cfg(feature = "wgpu")]
 async fn bytes_of(tensor: CubeTensor) -> Result<TensorData, String> {
     let tensor = into_contiguous_aligned(tensor);
@@ -107,8 +107,7 @@ fn answered<T>(device: &Device, answer: impl Future<Output = T>) -> Result<T, St
     while_there(PAUSE, answer, there).ok_or_else(|| format!("{POISONED}: its driver takes no more work"))
 }
 
-/// Values read back since the program began. The reads of a piece of work are a difference of two
-/// calls.
+/// Values read back since the program began.
 pub fn values_read() -> u64 {
     VALUES.load(Ordering::Relaxed)
 }

@@ -65,8 +65,7 @@ pub fn probe(device: &wgpu::Device) -> wgpu::Buffer {
     device.create_buffer(&wgpu::BufferDescriptor { label, size: 16, usage, mapped_at_creation: false })
 }
 
-/// Returns whether a device still takes work: a lost one takes no bytes, even if no loss was
-/// reported.
+/// Returns whether a device still takes work: a lost one takes no bytes.
 #[cfg(feature = "wgpu")]
 pub fn takes_work(queue: &wgpu::Queue, probe: &wgpu::Buffer) -> bool {
     wgpu::BufferSize::new(probe.size()).is_none_or(|size| queue.write_buffer_with(probe, 0, size).is_some())
@@ -74,9 +73,9 @@ pub fn takes_work(queue: &wgpu::Queue, probe: &wgpu::Buffer) -> bool {
 
 /// Whose device it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Owner {
     /// Opened here.
-    Own,
+    Engine,
     /// Lent by the window.
     Window,
 }
@@ -86,11 +85,11 @@ struct Named {
     entry: DeviceEntry,
 }
 
-/// The devices in use, and those that were replaced: work that still runs on one of those must hear
-/// of its loss.
+/// The devices in use, and those that were replaced: work still running there must hear of the
+/// loss.
 #[derive(Default)]
 struct Table {
-    used: HashMap<(DeviceChoice, Place), Named>,
+    used: HashMap<(DeviceChoice, Owner), Named>,
     replaced: Vec<Replaced>,
 }
 
@@ -108,36 +107,34 @@ fn connected<T>(with: impl FnOnce(&mut Table) -> T) -> T {
     with(connected.get_or_insert_default())
 }
 
-/// The device of that name: the one there is, or a new one of our own where there is none or it was
-/// lost.
+/// The device of that name, or a new one where there is none or it was lost.
 pub fn connect(used: &Candidate, new: impl FnOnce() -> Result<DeviceEntry>) -> Result<Device> {
     connected(|connected| {
-        if let Some(Named { entry, .. }) = connected.used.get(&(used.choice, Place::Own)) {
+        if let Some(Named { entry, .. }) = connected.used.get(&(used.choice, Owner::Engine)) {
             if entry.faults.lost().is_none() {
                 return Ok(entry.device.clone());
             }
             entry.destroy();
         }
-        Ok(put(connected, used, Place::Own, new()?))
+        Ok(put(connected, used, Owner::Engine, new()?))
     })
 }
 
 /// Enters a new device, in place of another of that name if there is one.
-pub fn replace(used: &Candidate, place: Place, entry: DeviceEntry) -> Device {
-    connected(|connected| put(connected, used, place, entry))
+pub fn replace(used: &Candidate, owner: Owner, entry: DeviceEntry) -> Device {
+    connected(|connected| put(connected, used, owner, entry))
 }
 
-fn put(connected: &mut Table, used: &Candidate, place: Place, entry: DeviceEntry) -> Device {
+fn put(connected: &mut Table, used: &Candidate, owner: Owner, entry: DeviceEntry) -> Device {
     let device = entry.device.clone();
-    let before = connected.used.insert((used.choice, place), Named { name: used.name.clone(), entry });
+    let before = connected.used.insert((used.choice, owner), Named { name: used.name.clone(), entry });
     if let Some(Named { name, entry: DeviceEntry { device, faults, .. } }) = before {
         connected.replaced.push(Replaced { device, name, faults });
     }
     device
 }
 
-/// The name and the faults of a device that was brought up here, also of one that was replaced
-/// since.
+/// The name and the faults of a device that was brought up here, replaced or not.
 pub fn of(device: &Device) -> Option<(String, Arc<Faults>)> {
     connected(|connected| {
         let used = connected.used.values().map(|named| (&named.entry.device, &named.name, &named.entry.faults));

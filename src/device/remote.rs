@@ -28,8 +28,7 @@ use crate::error::{Error, Result, caught};
 const KNOCK: Duration = Duration::from_secs(3);
 /// Longest wait for a machine that has taken the connection to open a session.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Longest wait for a small round trip of which only the answer "gone" matters, which comes at
-/// once.
+/// Longest wait for a small round trip of which only "gone" matters, which comes at once.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What is known of one lent device.

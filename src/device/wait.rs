@@ -15,8 +15,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future as long as `patience` returns a further time. The work behind the future is
-/// not stopped.
+/// Waits for a future as long as `patience` returns a further time. Its work is not stopped.
 fn with<F: Future>(future: F, mut patience: impl FnMut() -> Option<Duration>) -> Option<F::Output> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));

@@ -7,7 +7,7 @@ use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
 
 use super::choice::Candidate;
-use super::registry::{self, Place, takes_work};
+use super::registry::{self, Owner, takes_work};
 use super::{adapters, queue_yield};
 use crate::error::Result;
 
@@ -104,8 +104,7 @@ pub fn lose_window() {
     }
 }
 
-/// Whether the window's device is left alone from now on. Takes effect with the next choice of a
-/// device.
+/// Sets whether the window's device is left alone, from the next choice of a device on.
 pub fn keep_apart(apart: bool) {
     lent(|lent| lent.iter_mut().for_each(|lent| lent.apart = apart));
 }
@@ -134,7 +133,7 @@ pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
         };
         let Some(device) = &lent.device else {
             let setup = lent.setup.clone();
-            let device = registry::replace(used, Place::Window, adapters::register(setup, Some(painting_failed))?);
+            let device = registry::replace(used, Owner::Window, adapters::register(setup, Some(painting_failed))?);
             lent.device = Some(device.clone());
             return Ok(Some(device));
         };

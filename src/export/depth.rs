@@ -196,8 +196,8 @@ pub fn depth_curve(
     let (k, mut depths) = (world.class_names().len(), Vec::new());
     for (turn, bits) in DEPTHS.enumerate() {
         let levels = Levels::new(bits, range)?;
-        let mut told = |p: Progress| events.emit(Progress { done: (turn + 1) * n + p.done, total });
-        let rounded = rounded_posteriors(world, &x, levels, settings, &mut told)?;
+        let mut forward = |p: Progress| events.emit(Progress { done: (turn + 1) * n + p.done, total });
+        let rounded = rounded_posteriors(world, &x, levels, settings, &mut forward)?;
         let mut costs = Costs::default();
         costs.add(&exact, &rounded);
         depths.push(Depth { bits, cost: costs.finish(levels, k) });

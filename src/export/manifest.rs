@@ -139,8 +139,8 @@ impl Manifest {
         events: &mut dyn Events<ExportEvent>,
     ) -> Result<()> {
         for name in names {
-            let mut told = |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress });
-            let sum = sha256_of_file(&work.folder.join(&name), &mut told)?;
+            let mut forward = |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress });
+            let sum = sha256_of_file(&work.folder.join(&name), &mut forward)?;
             self.files.insert(name, sum);
         }
         Ok(())

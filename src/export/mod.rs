@@ -77,7 +77,7 @@ impl Work<'_> {
     fn begin(&self) -> Result<Store> {
         if !EXPORT.is_begun(self.folder) {
             // Refused before the folder is taken, so that it is free for a smaller one.
-            self.room()?;
+            self.check_space()?;
         }
         let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
         Store::begin(self.folder, &EXPORT, &ticket)
@@ -90,14 +90,14 @@ impl Work<'_> {
         if let Some(manifest) = Manifest::read(self.folder)? {
             return Ok(manifest);
         }
-        self.room()?;
+        self.check_space()?;
         for split in self.spec.splits() {
             SplitImages::new(self, split).draw(events)?;
         }
         let pictures = self.pictures(events)?;
         let facts = store.value("facts.json", || {
-            let mut told = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
-            Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut told)
+            let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
+            Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut forward)
         })?;
         let mut manifest = Manifest::of(self, facts);
         for split in self.spec.splits() {
@@ -125,8 +125,8 @@ impl Work<'_> {
         Ok(manifest)
     }
 
-    /// Returns whether the disk holds what is still to be written.
-    fn room(&self) -> Result<()> {
+    /// Refuses when the disk has no room for what is still to be written.
+    fn check_space(&self) -> Result<()> {
         let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
         check_disk_space(self.folder, needed.saturating_sub(folder_size(self.folder)))
     }

@@ -33,8 +33,8 @@ impl Task for ExportDataset {
         if open.name != spec.oracle {
             return Err(Error::input(format!("{} is open, the dataset is to be one of {}", open.name, spec.oracle)));
         }
-        let mut told = |ExportEvent { stage, progress }: ExportEvent| cx.stage(progress, &stage.label());
-        let manifest = export(open.world, &open.info.weights_sha256, spec, folder, &mut told)?;
+        let mut forward = |ExportEvent { stage, progress }: ExportEvent| cx.stage(progress, &stage.label());
+        let manifest = export(open.world, &open.info.weights_sha256, spec, folder, &mut forward)?;
         let images: usize = manifest.splits.values().map(|split| split.images).sum();
         let made = manifest.made(folder);
         let sentence = format!("{images} images are in {}", folder.display());

@@ -15,7 +15,7 @@ pub struct Frame {
     pub omitted: Omitted,
 }
 
-/// How much of a figure cannot be shown. Its text, empty where nothing is missing, belongs under the picture.
+/// What of a figure cannot be shown. Its text, empty if nothing, belongs under the picture.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Omitted {
     /// Points with a coordinate that is not finite.
@@ -30,7 +30,7 @@ pub struct Omitted {
     pub rules: usize,
 }
 
-/// Where beside its x a series of bars or markers stands, in places of the x axis ([`Scale::place`]).
+/// Where a series of bars or markers stands beside x, in places of the axis ([`Scale::place`]).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Slot {
     /// Distance from x.
@@ -41,13 +41,12 @@ pub struct Slot {
 
 /// Free space between the data and the ends of an axis, as a share of its length.
 const MARGIN: f64 = 0.05;
-/// How far an interval may stretch a log axis beyond the points, decades. One that nearly reaches zero would otherwise
-/// leave the points a corner of the picture.
+/// How far an interval may stretch a log axis beyond the points, decades: points need room.
 const REACH: f64 = 1.0;
 /// Share of the distance between two categories that bars and markers fill.
 const FILLED: f64 = 0.8;
 
-/// The ends of both axes, so that every point with a place and its interval is inside, and a count of what is not.
+/// Returns the ends of both axes, so that every point and interval is inside, and what is not.
 pub fn bounds(figure: &Figure) -> Frame {
     let (x_scale, y_scale) = (figure.x.shown_scale(), figure.y.shown_scale());
     let (x_fixed, y_fixed) = (fixed(&figure.x), fixed(&figure.y));
@@ -89,7 +88,7 @@ fn ends(point: &Point) -> impl Iterator<Item = f64> {
     point.low.into_iter().chain(point.high)
 }
 
-/// The ends an axis was given, if it can have them; those of the categories.
+/// Returns the given ends of an axis if they are possible, else those of its categories.
 fn fixed(axis: &Axis) -> Option<[f64; 2]> {
     let scale = axis.shown_scale();
     let asked = axis.range.filter(|[a, b]| scale.has(*a) && scale.has(*b) && a != b);
@@ -98,7 +97,7 @@ fn fixed(axis: &Axis) -> Option<[f64; 2]> {
     ascending.or(named)
 }
 
-/// Every y the shown points need: their own, the ends of their intervals and the foot of their bars.
+/// Every y of the shown points: their own, their intervals' ends, the feet of bars.
 fn heights(shown: &[(&Series, &Point)], scale: Scale) -> impl Iterator<Item = f64> {
     let places = || shown.iter().map(|(_, point)| scale.place(point.y));
     let lowest = places().fold(f64::INFINITY, f64::min) - REACH;
@@ -111,7 +110,7 @@ fn heights(shown: &[(&Series, &Point)], scale: Scale) -> impl Iterator<Item = f6
     })
 }
 
-/// The span of `values` with free space on both sides, which never crosses zero where the values do not.
+/// The span of `values` with free space on both sides; it crosses zero only where they do.
 fn padded(values: impl Iterator<Item = f64>, scale: Scale, margin: f64) -> [f64; 2] {
     let places = values.filter(|value| scale.has(*value)).map(|value| scale.place(value));
     let [low, high] = places.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], at| [low.min(at), high.max(at)]);
@@ -135,10 +134,9 @@ fn padded(values: impl Iterator<Item = f64>, scale: Scale, margin: f64) -> [f64;
     [start, end].map(|place| scale.value(place))
 }
 
-/// Where each series stands beside its x, in the order of the series. At categories, bars and markers stand side by
-/// side; at numbers, bars do (the width being the smallest distance between two of them) and markers stay in place.
-/// Series of one colour are neighbours, so that published numbers stand next to ours of the same thing; series that nowhere meet share
-/// a place.
+/// Returns where each series stands beside its x. Bars stand side by side, at categories markers
+/// too; bars at numbers are as wide as the smallest gap. Series of one colour are neighbours;
+/// series that never meet share a place.
 pub fn slots(figure: &Figure) -> Vec<Slot> {
     let named = !figure.x.categories.is_empty();
     let own = |series: &Series| match series.style {

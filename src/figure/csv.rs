@@ -2,8 +2,8 @@
 
 use super::{Axis, Figure, Point, Rule, Scale, Series, Way, bounds};
 
-/// The figure as a table: lines `# key: value` with everything around the picture, then one line a point. Numbers are
-/// the shortest that read back to the same f64; a place on an axis of names is written as its name.
+/// The figure as CSV: lines `# key: value`, then one line a point. Numbers are the shortest that
+/// read back to the same f64; categories are written by name.
 pub fn csv(figure: &Figure) -> String {
     let mut text = String::new();
     let mut comment = |key: &str, value: &str| text.push_str(&comment(&format!("{key}: {value}")));
@@ -51,7 +51,7 @@ pub fn records(records: impl IntoIterator<Item: IntoIterator<Item: AsRef<[u8]>>>
     writer.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
-/// Records in the making: the things they are about, and fields, each of which says what it holds of them.
+/// Records in the making: the things they are about, and the fields of each.
 #[derive(Debug)]
 pub struct Records<R> {
     things: Vec<R>,
@@ -66,7 +66,7 @@ impl<R: Copy> Records<R> {
         Self { head: Vec::new(), records: vec![Vec::new(); things.len()], things }
     }
 
-    /// Adds a field: its name, and what it holds of a record's thing. Floats are the shortest that read back to the same number.
+    /// Adds a field by its name. Floats are the shortest that read back to the same number.
     #[must_use]
     pub fn field<T: ToString>(mut self, name: &str, holds: impl Fn(R) -> T) -> Self {
         self.head.push(name.to_owned());

@@ -1,8 +1,8 @@
-//! What was found, beside its figures and tables.
+//! A result with its figures and tables.
 
 use super::{Figure, Table};
 
-/// What was found, with its figures and tables.
+/// A result with its figures and tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Illustrated<T> {
     /// What was found.

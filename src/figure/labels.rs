@@ -13,7 +13,7 @@ const APART: f64 = 12.0;
 const SPREAD: [f64; 2] = [80.0, 45.0];
 /// Most lines of an upright name.
 const MOST_LINES: usize = 3;
-/// Widest name beside the y axis, and the widths that turned names below the x axis break at, in order of preference.
+/// Widest name beside the y axis; widths at which turned names break, in order of preference.
 const WIDEST: f64 = 150.0;
 const TURNED: [f64; 4] = [80.0, 110.0, 150.0, 220.0];
 
@@ -39,7 +39,7 @@ pub(super) struct Row {
     pub overhang: [f64; 2],
 }
 
-/// Labels of an axis from `range[0]` to `range[1]` with `n` numbers, or all names within, broken at `room`.
+/// Labels of an axis over `range`: about `n` numbers, or all names within, broken at `room`.
 fn labels(axis: &Axis, range: [f64; 2], n: usize, room: f64) -> Vec<Label> {
     let scale = axis.shown_scale();
     let [low, high] = range.map(|end| scale.place(end));
@@ -59,7 +59,7 @@ pub(super) fn column(axis: &Axis, range: [f64; 2], height: f64) -> (Vec<Label>, 
     (labels, width)
 }
 
-/// The labels below a horizontal axis of `width`: as many numbers as fit, or all names, turned where they must be.
+/// Labels below an axis of `width`: as many numbers as fit, or all names, turned if needed.
 pub(super) fn row(axis: &Axis, range: [f64; 2], width: f64) -> Row {
     let most = ((width / SPREAD[0]) as usize).max(2);
     if axis.categories.is_empty() {
@@ -115,7 +115,7 @@ impl Row {
         Self { labels, angle, height, overhang }
     }
 
-    /// Whether neighbours keep apart.
+    /// Returns whether neighbours keep apart.
     fn fits(&self, width: f64) -> bool {
         let sin = self.angle.to_radians().sin();
         self.labels.windows(2).all(|pair| {

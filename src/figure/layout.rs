@@ -1,4 +1,4 @@
-//! Where everything is: title, plot with its axes, legend, caption and provenance, from top to bottom.
+//! Layout: title, plot with axes, legend, caption and provenance, from top to bottom.
 
 use super::bounds::{Frame, bounds};
 use super::labels::{self, GAP, Label, Row, column, row};
@@ -7,7 +7,7 @@ use super::palette::Theme;
 use super::scene::{Anchor, Ink, Path, Scene, Shape, Stroke, Text};
 use super::series::Painter;
 use super::text::{self, LEADING};
-use super::{Axis, Figure, Look, minor_ticks};
+use super::{Axis, Figure, RenderOptions, minor_ticks};
 
 /// Free space around the picture.
 const EDGE: f64 = 18.0;
@@ -29,7 +29,7 @@ const MARK: f64 = 4.0;
 const MINOR: f64 = 2.5;
 
 /// The whole figure as shapes.
-pub fn scene(figure: &Figure, look: &Look) -> Scene {
+pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
     let theme = Theme::new(look.dark);
     let width = usable(look.width).max(LEAST + 2.0 * EDGE).ceil();
     let frame = bounds(figure);
@@ -70,7 +70,7 @@ fn block_height(lines: usize, size: f64) -> f64 {
     lines as f64 * size * LEADING
 }
 
-/// What a reader who cannot see the picture is told.
+/// Returns the description for readers who cannot see the picture.
 fn description(figure: &Figure, frame: &Frame) -> String {
     let names: Vec<_> = figure.series.iter().map(|series| series.name.as_str()).collect();
     let axes = format!("{} over {}", figure.y.full_title(), figure.x.full_title());
@@ -124,7 +124,7 @@ impl Axes {
             let kept = if legend > 0.0 { legend + gap } else { gap - SPACE };
             (width - EDGE - kept).max(left + LEAST)
         };
-        // Turned labels may need more room at both ends, which leaves less between: twice is enough to settle.
+        // Turned labels need more room at both ends, which leaves less between: twice is enough.
         let mut x = row(&figure.x, frame.x, right(left, legend_gap) - left);
         for _ in 0..2 {
             left = left.max(EDGE + x.overhang[0]);
@@ -196,7 +196,8 @@ impl Axes {
             return;
         }
         let (sin, cos) = self.x.angle.to_radians().sin_cos();
-        // Baselines are spread evenly about the mark; 0.35 of a size lies between a baseline and the middle of its line.
+        // Baselines are spread about the mark; a line's middle is 0.35 of a size above its
+        // baseline.
         for (i, line) in label.lines.iter().enumerate() {
             let down = (i as f64 - (label.lines.len() - 1) as f64 / 2.0) * size * LEADING + 0.35 * size;
             let lift = (label.lines.len() - 1) as f64 / 2.0 * size * LEADING * cos;

@@ -33,7 +33,7 @@ pub(super) struct Legend {
 }
 
 impl Legend {
-    /// Our own series, then the reference lines, then the numbers of others, in at most `room` pixels.
+    /// Our series, reference lines, then published numbers, in at most `room` pixels.
     pub(super) fn new(figure: &Figure, room: f64) -> Self {
         let series = |keep: fn(&Series) -> bool| {
             let kept = figure.series.iter().enumerate().filter(move |(_, series)| keep(series));

@@ -1,9 +1,8 @@
-//! Figures and tables as data, and their pictures. An experiment's summary makes figures; the command line and the cluster write them as
-//! SVG, PNG and CSV; the window paints the same [`Figure`]. Nothing here touches a disk.
+//! Figures and tables as data, and their pictures: SVG, PNG and CSV for experiments and the command line,
+//! the same [`Figure`] in the window. Nothing here touches a disk.
 //!
-//! SVG, PNG and the window come from one list of shapes ([`scene()`]), so they differ in nothing but the encoding. Text is measured and, in
-//! the PNG, drawn with the fonts that egui carries; in the SVG every text states its width, so another font is squeezed or stretched into
-//! the same place.
+//! SVG, PNG and the window come from one list of shapes ([`scene()`]). Text is measured, and in the PNG
+//! drawn, with the fonts of egui; in the SVG every text states its width.
 //!
 //! | file | what |
 //! |---|---|
@@ -36,7 +35,7 @@ pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
 pub use illustrated::Illustrated;
 pub use layout::scene;
-pub use model::{Axis, Figure, Look, Point, Rule, Scale, Series, Style, Way};
+pub use model::{Axis, Figure, Point, RenderOptions, Rule, Scale, Series, Style, Way};
 pub use page::Page;
 #[cfg(test)]
 pub(crate) use palette::contrast;

@@ -34,10 +34,9 @@ pub struct Axis {
     pub unit: Option<String>,
     /// How numbers become places.
     pub scale: Scale,
-    /// Names instead of numbers: name i stands at i, and the scale is linear whatever `scale` says. Empty for numbers.
+    /// Names instead of numbers: name i stands at i on a linear scale. Empty for numbers.
     pub categories: Vec<String>,
-    /// The ends of the axis, where they are not to follow from the points. Ends that no axis can have (not finite,
-    /// equal, or not positive on a log axis) are as none.
+    /// The ends of the axis; by default they follow from the points. Impossible ends are ignored.
     pub range: Option<[f64; 2]>,
 }
 
@@ -62,11 +61,11 @@ pub struct Series {
     pub style: Style,
     /// Place in the palette. The same thing has the same colour in every figure.
     pub colour: usize,
-    /// The points, in the order in which a line joins them. A point without a place breaks the line.
+    /// The points in the order of their line. A point without a place breaks it.
     pub points: Vec<Point>,
     /// Draws the intervals as one band instead of as bars.
     pub band: bool,
-    /// Numbers published elsewhere, laid over ours: pale and dashed, under a heading of their own in the legend.
+    /// Published numbers: pale, dashed, and under a heading of their own in the legend.
     pub faint: bool,
     /// A dashed line and hollow markers: a fit, a limit, or a second setting of the same thing.
     pub dashed: bool,
@@ -103,11 +102,11 @@ pub struct Point {
     pub low: Option<f64>,
     /// Upper end of its interval.
     pub high: Option<f64>,
-    /// What this point is. Shown under the pointer and in the table, not in the picture, where labels would collide.
+    /// What this point is: in the tooltip and the table, not in the picture.
     pub label: Option<String>,
 }
 
-/// A straight line across the picture, e.g. the aleatoric floor. An estimated one carries its interval, drawn as a band.
+/// A straight line across the picture. An estimated one carries its interval, drawn as a band.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Rule {
     /// Which way it runs.
@@ -137,7 +136,7 @@ pub enum Way {
 
 /// How a picture looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct RenderOptions {
     /// Light on dark.
     pub dark: bool,
     /// Width of the whole picture, pixels at scale 1.
@@ -146,7 +145,7 @@ pub struct Look {
     pub plot_height: f64,
 }
 
-impl Default for Look {
+impl Default for RenderOptions {
     fn default() -> Self {
         Self { dark: false, width: 800.0, plot_height: 360.0 }
     }
@@ -190,8 +189,8 @@ impl Scale {
     /// Largest number an axis shows; its inverse is the smallest of a log axis.
     pub(super) const LARGEST: f64 = 1e300;
 
-    /// Whether `value` has a place on an axis of this scale: finite, and positive on a log axis. Magnitudes beyond
-    /// 10^±300, where the arithmetic of axes leaves f64, count as infinite and as zero.
+    /// Returns whether `value` has a place on such an axis: finite, and positive on a log axis.
+    /// Magnitudes beyond 10^±300 count as infinite and as zero.
     pub fn has(self, value: f64) -> bool {
         value.abs() <= Self::LARGEST && (self == Self::Linear || value >= 1.0 / Self::LARGEST)
     }

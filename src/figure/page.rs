@@ -1,6 +1,6 @@
 //! A page of figures and tables that is complete in itself: Markdown, and the files it shows.
 
-use super::{Figure, Look, Table, csv, svg};
+use super::{Figure, RenderOptions, Table, csv, svg};
 
 /// The page.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,8 +18,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Names and contents of all files: of a table `ID.csv` under its provenance, of a figure `ID.svg` and `ID-figure.csv`, and the page
-    /// last.
+    /// Returns names and contents of `ID.csv` of each table, `ID.svg` and `ID-figure.csv` of each
+    /// figure, and the page last.
     pub fn files(&self) -> Vec<(String, Vec<u8>)> {
         let mut files = Vec::new();
         let mut page = self.head.clone();
@@ -30,7 +30,7 @@ impl Page {
         }
         for figure in &self.figures {
             let Figure { id, title, caption, .. } = figure;
-            files.push((format!("{id}.svg"), svg(figure, &Look::default()).into_bytes()));
+            files.push((format!("{id}.svg"), svg(figure, &RenderOptions::default()).into_bytes()));
             // A table of the same name has the name alone.
             files.push((format!("{id}-figure.csv"), csv(figure).into_bytes()));
             page += &format!("\n## {title}\n\n![{title}]({id}.svg)\n\n{caption}\n");

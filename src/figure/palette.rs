@@ -1,8 +1,10 @@
-//! The one palette: colours of series and of classes, in files and in the window, and marker shapes of series.
+//! The one palette: colours of series and of classes, in files and in the window, and marker shapes
+//! of series.
 //!
-//! The hues are the eight of Okabe and Ito, "Color Universal Design" (2008), and two more. Each is shaded for light and for dark grounds, so
-//! that its contrast is 3 or more on every ground, and so that any two differ for people with protanopia, deuteranopia or tritanopia too.
-//! The tests measure both.
+//! The hues are the eight of Okabe and Ito, "Color Universal Design" (2008), and two more. Each is
+//! shaded for light and for dark grounds, so that its contrast is 3 or more on every ground, and so
+//! that any two differ for people with protanopia, deuteranopia or tritanopia too. The tests
+//! measure both.
 
 use super::Figure;
 use super::scene::Ink;
@@ -10,8 +12,8 @@ use super::scene::Ink;
 /// How many colours there are; later ones begin again with other markers.
 pub const COLOURS: usize = 10;
 
-/// RGB on a light and on a dark ground: blue, vermilion, green, pink, orange, sky blue, ink, yellow, violet; last dark red on light grounds,
-/// mint on dark ones.
+/// RGB on light and dark grounds: blue, vermilion, green, pink, orange, sky blue, ink, yellow,
+/// violet, dark red (mint on dark).
 const PALETTE: [[[u8; 3]; 2]; COLOURS] = [
     [[0x00, 0x60, 0xa6], [0x44, 0xa4, 0xe4]],
     [[0xa4, 0x3c, 0x06], [0xe0, 0x60, 0x0c]],
@@ -80,15 +82,15 @@ pub fn colour(index: usize, dark: bool) -> [u8; 3] {
     PALETTE[index % COLOURS][usize::from(dark)]
 }
 
-/// The marker of each series. It follows the colour, so that the same thing also has the same shape in every figure; a
-/// series that would look like an earlier one gets another shape.
+/// The marker of each series. It follows the colour; a series that would look like an earlier one
+/// gets another.
 pub fn markers(figure: &Figure) -> Vec<Marker> {
     let look = |i: usize| {
         let series = &figure.series[i];
         (series.colour % COLOURS, series.faint, series.dashed)
     };
     let repeats = |i: usize| (0..i).filter(|&earlier| look(earlier) == look(i)).count();
-    // Three shares no factor with eight: eight series of one place in the palette have eight shapes.
+    // Three shares no factor with eight: eight series of one colour have eight shapes.
     (0..figure.series.len()).map(|i| MARKERS[(figure.series[i].colour + 3 * repeats(i)) % MARKERS.len()]).collect()
 }
 
@@ -145,8 +147,9 @@ mod tests {
 
     type Matrix = [[f64; 3]; 3];
 
-    /// What an eye sees of linear light: the usual one; then protanopia, deuteranopia and tritanopia after Machado, Oliveira and Fernandes,
-    /// "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009), severity 1.
+    /// What an eye sees of linear light: the usual one; then protanopia, deuteranopia and
+    /// tritanopia after Machado, Oliveira and Fernandes, "A Physiologically-based Model for
+    /// Simulation of Color Vision Deficiency" (2009), severity 1.
     const EYES: [Matrix; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
@@ -154,7 +157,7 @@ mod tests {
         [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
     ];
 
-    /// Linear sRGB to the cones' light, and its cube root to Oklab (Ottosson 2020), in which distances are about as they are seen.
+    /// Linear sRGB to the cones' light, and its cube root to Oklab (Ottosson 2020).
     const CONES: Matrix = [
         [0.412_221_470_8, 0.536_332_536_3, 0.051_445_992_9],
         [0.211_903_498_2, 0.680_699_545_1, 0.107_396_956_6],
@@ -180,7 +183,7 @@ mod tests {
         let distance = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
         for dark in [false, true] {
             for (kind, eye) in EYES.iter().enumerate() {
-                // What is just noticed is about 0.02. Ten colours cannot be as far apart for fewer kinds of cones.
+                // The just noticeable difference is about 0.02; fewer kinds of cones leave less.
                 let least = if kind == 0 { 0.1 } else { 0.055 };
                 for (a, b) in (0..COLOURS).flat_map(|a| (0..a).map(move |b| (a, b))) {
                     let apart = distance(seen(colour(a, dark), eye), seen(colour(b, dark), eye));

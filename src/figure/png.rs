@@ -7,7 +7,7 @@ use tiny_skia::{
 };
 
 use super::scene::{Ink, Path, Scene, Shape, Stroke, Text};
-use super::{Figure, Look, layout, text};
+use super::{Figure, RenderOptions, layout, text};
 use crate::error::{Error, Result};
 
 /// Most pixels of a picture: 400 MB of memory.
@@ -17,12 +17,12 @@ const BOLD: f64 = 0.04;
 /// How much thicker all other text is: the light font is thin where one pixel is all there is.
 const BODY: f64 = 0.012;
 
-/// The figure as a PNG of `scale` times the size of its SVG; 2 suits most screens, 4 print. The same arguments give the
-/// same bytes.
+/// The figure as a PNG of `scale` times the size of its SVG; 2 suits most screens, 4 print. The
+/// same arguments give the same bytes.
 ///
 /// # Errors
 /// A scale that is not a positive number, or one that gives more than 10⁸ pixels.
-pub fn png(figure: &Figure, look: &Look, scale: f32) -> Result<Vec<u8>> {
+pub fn png(figure: &Figure, look: &RenderOptions, scale: f32) -> Result<Vec<u8>> {
     let scene = layout::scene(figure, look);
     let [width, height] = scene.size.map(|side| (side * f64::from(scale)).ceil());
     if !(scale > 0.0 && width * height <= MOST_PIXELS) {
@@ -41,7 +41,7 @@ pub fn png(figure: &Figure, look: &Look, scale: f32) -> Result<Vec<u8>> {
         }
     }
     let mut bytes = Vec::new();
-    // The ground covers everything, so that there is no alpha to keep and premultiplied colours are plain ones.
+    // The ground covers everything: there is no alpha, and premultiplied colours are plain.
     let plain: Vec<u8> = canvas.pixels.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
     PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::NoFilter)
         .write_image(&plain, width as u32, height as u32, image::ExtendedColorType::Rgb8)

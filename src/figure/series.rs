@@ -1,4 +1,4 @@
-//! Data as shapes: bands, bars, lines, intervals, markers and reference lines, in the plot and in the legend.
+//! Data as shapes: bands, bars, lines, intervals, markers and reference lines.
 
 use super::bounds::{Frame, Slot, slots};
 use super::csv::name;
@@ -45,7 +45,7 @@ impl<'a> Painter<'a> {
         Self { figure, frame, plot, dark, theme, markers: markers(figure), slots: slots(figure) }
     }
 
-    /// Draws all data: bands and bars lowest, so that they hide no line; the numbers of others below ours.
+    /// Draws all data: bands and bars lowest, then published numbers, then ours.
     pub(super) fn paint(&self, scene: &mut Scene) {
         for (i, series) in self.figure.series.iter().enumerate().filter(|(_, series)| series.band) {
             self.band(scene, series, self.ink(i).pale(BAND));
@@ -79,8 +79,8 @@ impl<'a> Painter<'a> {
         Stroke { ink: self.ink(i), width, dash }
     }
 
-    /// The pixel of a number, `offset` places of the x axis beside it. Numbers without a place on a log axis are at its
-    /// lower end and beyond.
+    /// The pixel of a number, `offset` places beside x. Numbers without a place on a log axis lie
+    /// at its lower end.
     fn at(&self, x: f64, y: f64, offset: f64) -> [f64; 2] {
         let [left, top, right, bottom] = self.plot;
         let along = |axis: &Axis, [low, high]: [f64; 2], value: f64, offset: f64| {
@@ -239,7 +239,7 @@ impl<'a> Painter<'a> {
         scene.path(Path { points, stroke, clipped: true, tip, ..Path::default() });
     }
 
-    /// What stands before the name of a series in the legend: `width` pixels around the height of `at`.
+    /// Draws the legend's sample of a series, `width` pixels around the height of `at`.
     pub(super) fn series_sample(&self, scene: &mut Scene, i: usize, [x, y]: [f64; 2], width: f64) {
         let series = &self.figure.series[i];
         let around = |half: f64, inset: f64| {

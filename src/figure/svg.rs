@@ -3,11 +3,10 @@
 use std::fmt::Write;
 
 use super::scene::{Anchor, Ink, Path, Scene, Shape, Stroke, Text};
-use super::{Figure, Look, layout, text};
+use super::{Figure, RenderOptions, layout, text};
 
-/// The figure as an SVG document. The same figure and look give the same bytes. The text stays text: it is found,
-/// copied and read aloud.
-pub fn svg(figure: &Figure, look: &Look) -> String {
+/// The figure as an SVG document. Equal figures give equal bytes. Text stays text.
+pub fn svg(figure: &Figure, look: &RenderOptions) -> String {
     let scene = layout::scene(figure, look);
     let mut out = String::new();
     // Writing to a string does not fail.
@@ -110,7 +109,7 @@ fn place(value: f64) -> f64 {
     (value * 100.0).round() / 100.0 + 0.0
 }
 
-/// Text as XML may carry it: markup escaped, control characters (which XML 1.0 forbids even escaped) as spaces.
+/// Text as XML: markup escaped, control characters (forbidden in XML 1.0) as spaces.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

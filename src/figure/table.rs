@@ -133,7 +133,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A table in the making: the things its rows are about, and columns, each of which says what it shows of them.
+/// A table in the making: the things its rows are about, and its columns.
 #[derive(Debug)]
 pub struct TableOf<R> {
     things: Vec<R>,
@@ -142,7 +142,7 @@ pub struct TableOf<R> {
 }
 
 impl<R: Copy> TableOf<R> {
-    /// Adds a column of numbers: its title, its unit ("" where it has none), digits behind the point, and what it shows of a row's thing.
+    /// Adds a column: title, unit ("" for none), digits behind the point, value of a row's thing.
     #[must_use]
     pub fn column<V: Into<Value>>(mut self, title: &str, unit: &str, decimals: usize, shows: impl Fn(R) -> V) -> Self {
         let unit = (!unit.is_empty()).then(|| unit.to_owned());
@@ -194,8 +194,8 @@ impl Table {
         text
     }
 
-    /// Comma-separated values: title and caption in lines that begin with #, then a line a row; a number with an interval takes three
-    /// fields. Numbers are the shortest that read back to the same f64.
+    /// CSV: title and caption as comments, then a line a row; an interval adds two fields. Numbers
+    /// are the shortest that read back to the same f64.
     pub fn csv(&self) -> String {
         let wide =
             |c: usize| self.rows.iter().any(|row| matches!(row.get(c), Some(Value::Number { low: Some(_), .. })));

@@ -35,7 +35,7 @@ pub(super) const FAMILY: &str = "'Ubuntu Light', Ubuntu, 'Helvetica Neue', Helve
 /// Distance between the baselines of two lines, in font sizes.
 pub(super) const LEADING: f64 = 1.3;
 
-/// The font that has `character`, and its glyph there; where none has it, the first font's sign for that.
+/// Returns the first font with `character` and the glyph there, or the first font's missing glyph.
 fn glyph(character: char) -> Option<(&'static Face, GlyphId)> {
     // Ubuntu's π is a small п, which reads as n.
     let asked = if character == 'π' { 1.. } else { 0.. };
@@ -59,7 +59,7 @@ pub(super) fn widest(lines: &[String], size: f64) -> f64 {
     lines.iter().map(|line| width(line, size)).fold(0.0, f64::max)
 }
 
-/// Breaks text into lines no wider than `room`, between words; a word that is wider alone is broken inside.
+/// Breaks text into lines no wider than `room`, between words, or inside words wider than that.
 pub(super) fn wrap(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();

@@ -11,12 +11,13 @@ pub struct Tick {
     pub label: String,
 }
 
-/// Shortest span, as a share of the largest number on the axis, that still has room for marks in f64.
+/// Shortest span with room for marks in f64, as a share of the largest number on the axis.
 const FINEST: f64 = 1e-11;
 
-/// About `about_n` marks inside `range` (either order), ascending, at round numbers: steps of 1, 2 or 5 times a power of
-/// ten; on a log axis whole decades, with 2 and 5 between them where decades are few, and linear steps where even those
-/// are. None for a range without finite width or, on a log axis, without positive ends.
+/// About `about_n` marks inside `range` (either order), ascending, at round numbers: steps of 1, 2
+/// or 5 times a power of ten; on a log axis whole decades, with 2 and 5 between them where decades
+/// are few, and linear steps where even those are. None for a range without finite width or, on a
+/// log axis, without positive ends.
 pub fn ticks(range: [f64; 2], scale: Scale, about_n: usize) -> Vec<Tick> {
     let [low, high] = [range[0].min(range[1]), range[0].max(range[1])];
     let usable = scale.has(low) && scale.has(high) && (high - low).is_finite();
@@ -31,8 +32,8 @@ pub fn ticks(range: [f64; 2], scale: Scale, about_n: usize) -> Vec<Tick> {
     labelled(at)
 }
 
-/// Places inside `range` for unlabelled marks: 2 … 9 times each power of ten of a log axis that spans one to eight
-/// decades; none on a linear axis.
+/// Places inside `range` for unlabelled marks: 2 … 9 times each power of ten of a log axis that
+/// spans one to eight decades; none on a linear axis.
 pub fn minor_ticks(range: [f64; 2], scale: Scale) -> Vec<f64> {
     let [low, high] = [range[0].min(range[1]), range[0].max(range[1])];
     let usable = scale == Scale::Log10 && scale.has(low) && scale.has(high);
@@ -44,7 +45,7 @@ pub fn minor_ticks(range: [f64; 2], scale: Scale) -> Vec<f64> {
     all.filter(|at| (low..=high).contains(at)).collect()
 }
 
-/// A number for a reader: thousands set apart, powers of ten below 1e-4 and from 1e6 on, no trailing zeros.
+/// A number as text: thousands set apart, powers of ten below 1e-4 and from 1e6 on.
 pub fn number(value: f64) -> String {
     labelled(vec![value]).pop().map_or_else(String::new, |tick| tick.label)
 }
@@ -70,7 +71,7 @@ fn steps(low: f64, high: f64, wanted: usize) -> Vec<f64> {
 fn multiples(low: f64, high: f64, times: f64, power: i32) -> Vec<f64> {
     let step = times * ten_to(power);
     let (first, last) = ((low / step).floor(), (high / step).ceil());
-    // Dividing by a whole number rounds once, so that 3 steps of 0.1 are 0.3. Adding zero makes −0 a 0.
+    // Division by a whole number rounds once: 3 steps of 0.1 are 0.3. Adding zero makes −0 a 0.
     let at = |i: f64| if power < 0 { i * times / ten_to(-power) } else { i * step };
     (0..=(last - first) as usize).map(|i| at(first + i as f64) + 0.0).filter(|at| (low..=high).contains(at)).collect()
 }
@@ -99,7 +100,7 @@ fn decades(low: f64, high: f64, wanted: usize) -> Vec<f64> {
 fn labelled(at: Vec<f64>) -> Vec<Tick> {
     let largest = at.iter().fold(0.0_f64, |most, at| most.max(at.abs()));
     let plain = |value: f64| value == 0.0 || (1e-4..1e6).contains(&value.abs());
-    // One power of ten for all where the marks are close together, so that they compare at a glance.
+    // One power of ten for all marks that are close together.
     let close = at.iter().all(|&value| value == 0.0 || value.abs() * 1e3 > largest);
     let label = |&value: &f64| match () {
         () if close && (1e-3..1e6).contains(&largest) || plain(value) => grouped(value),

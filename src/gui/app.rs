@@ -1,36 +1,35 @@
-//! The window: drains what the engine sent, paints, does what the user asked, and tells the engine what is wanted now.
+//! The window: takes events in, paints, executes commands and tells the engine what is wanted.
 
-use crate::provenance::Made;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, ThemePreference, Ui, accesskit};
+use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, Ui, accesskit};
 use egui_notify::Toasts;
 use egui_tiles::Tree;
 
-use super::background::{self, Chosen, Errand};
+use super::background::{self, BackgroundTask, Chosen, Saved};
 use super::command::{Binding, Reach};
-use super::connect::ConnectDesk;
-use super::context::{Cx, Panel};
+use super::connect::ConnectDialog;
+use super::context::Cx;
 use super::engine::Engine;
-use super::fetch::FetchDesk;
+use super::fetch::FetchDialog;
+use super::frame_times::{FrameReport, FrameTimes, Phase};
 use super::help::Help;
 use super::inspector::Inspector;
-use super::overlay::{FrameReport, FrameTimes, Phase};
 use super::paint::Canvas;
 use super::palette::Palette;
-use super::panels::{self, Pane};
+use super::panels::{self, Docked, Pane};
 use super::precision::PrecisionPage;
 use super::prefs::{History, Prefs, SCALES};
 use super::prompt::Prompt;
-use super::runs::RunDesk;
+use super::request_tracker::RequestTracker;
+use super::runs::RunDialog;
 use super::session::Session;
 use super::session::log::Level;
 use super::theme;
 use super::tour::Tour;
 use super::view::View;
-use super::wishes::Wishes;
 use super::{command, jobs, top_bar, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
@@ -48,34 +47,30 @@ pub struct App {
     pub(super) history: History,
     pub(super) session: Session,
     pub(super) view: View,
-    pub(super) panels: Vec<Box<dyn Panel>>,
+    pub(super) panels: Vec<Docked>,
     pub(super) layout: Tree<Pane>,
-    pub(super) wishes: Wishes,
+    pub(super) requests: RequestTracker,
     pub(super) palette: Palette,
     pub(super) prompt: Option<Prompt>,
-    pub(super) dialog: Errand<Chosen>,
-    pub(super) saving: Errand<Result<String, String>>,
+    pub(super) dialog: BackgroundTask<Chosen>,
+    pub(super) saving: BackgroundTask<Saved>,
     /// Whether the exactness ledger is open.
     pub(super) ledger: bool,
-    /// The page Precision.
     pub(super) precision: PrecisionPage,
     /// Whether the page Verify this device is open.
     pub(super) verify: bool,
     pub(super) help: Help,
     pub(super) tour: Tour,
-    /// The line of the ledger for what is being written.
-    pub(super) making: Option<Made>,
-    pub(super) runs: RunDesk,
-    pub(super) fetching: FetchDesk,
-    pub(super) connecting: ConnectDesk,
+    pub(super) runs: RunDialog,
+    pub(super) fetching: FetchDialog,
+    pub(super) connecting: ConnectDialog,
     pub(super) times: FrameTimes,
     pub(super) commands: Vec<command::Command>,
     inspector: Inspector,
     pub(super) devices: Vec<Candidate>,
-    listing: Errand<Vec<Candidate>>,
+    listing: BackgroundTask<Vec<Candidate>>,
     pub(super) toasts: Toasts,
-    pub(super) greeted: bool,
-    theme_set: Option<ThemePreference>,
+    pub(super) first_selected: bool,
     /// What had the focus in the last frame.
     focused: Option<egui::Id>,
 }
@@ -87,7 +82,7 @@ impl App {
         let panels = panels::registry();
         let layout = panels::default_layout(&panels);
         Self {
-            wishes: Wishes::new(&prefs),
+            requests: RequestTracker::new(&prefs),
             session: Session::opening(&prefs.oracle),
             engine,
             prefs,
@@ -97,37 +92,35 @@ impl App {
             layout,
             palette: Palette::default(),
             prompt: None,
-            dialog: Errand::default(),
-            saving: Errand::default(),
-            making: None,
+            dialog: BackgroundTask::default(),
+            saving: BackgroundTask::default(),
             ledger: false,
             precision: PrecisionPage::default(),
             verify: false,
             help: Help::default(),
             tour: Tour::default(),
-            runs: RunDesk::default(),
-            fetching: FetchDesk::default(),
-            connecting: ConnectDesk::default(),
-            times: FrameTimes::default(),
+            runs: RunDialog::default(),
+            fetching: FetchDialog::default(),
+            connecting: ConnectDialog::default(),
+            times: FrameTimes::since(Instant::now()),
             commands: Vec::new(),
             inspector: Inspector::default(),
             devices: Vec::new(),
-            listing: Errand::default(),
+            listing: BackgroundTask::default(),
             toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
-            greeted: false,
-            theme_set: None,
+            first_selected: false,
             focused: None,
         }
     }
 
-    /// Takes up the layout of the last time, and has the devices listed.
+    /// Restores the saved layout and lists the devices.
     pub fn restore(&mut self, ctx: &egui::Context, storage: Option<&dyn eframe::Storage>) {
         let saved = storage.and_then(|storage| eframe::get_value(storage, LAYOUT));
         self.layout = panels::restore_layout(saved, &self.panels);
         self.listing = background::list_devices(ctx);
     }
 
-    /// The program began to open the window at `started`.
+    /// Counts frame times from `started`.
     pub fn began(&mut self, started: Instant) {
         self.times = FrameTimes::since(started);
     }
@@ -137,7 +130,7 @@ impl App {
         storage.and_then(|storage| eframe::get_value(storage, PREFS)).unwrap_or_default()
     }
 
-    /// Opens these as if they had been dropped.
+    /// Opens these paths as dropped files.
     pub fn open(&mut self, paths: Vec<PathBuf>) {
         if !paths.is_empty() {
             self.commands.push(command::Command::OpenPaths(paths));
@@ -164,7 +157,7 @@ impl App {
         self.times.report()
     }
 
-    /// Whether what is in view and the inspected image are as asked for.
+    /// Returns whether what is in view and the inspected image are as asked for.
     pub fn settled(&self) -> bool {
         let inspected = match (self.view.cursor, self.view.subject(&self.prefs)) {
             (Some(_), Some(subject)) => self.session.inspection_of(&subject).is_some(),
@@ -188,7 +181,7 @@ impl App {
         self.session.tasks.begin(job, task.into());
     }
 
-    /// Sets τ as a hand on the slider would.
+    /// Sets τ as the slider does.
     pub fn slide(&mut self, tau: f64) {
         self.prefs.tau = tau;
     }
@@ -200,31 +193,28 @@ impl App {
 
     /// Names and titles of the panels.
     pub fn panel_names(&self) -> Vec<(&'static str, &'static str)> {
-        self.panels.iter().map(|panel| (panel.id(), panel.title())).collect()
+        self.panels.iter().map(|panel| (panel.id, panel.title)).collect()
     }
 
-    fn errands(&mut self, ctx: &egui::Context) {
-        self.run_errands(ctx);
+    fn background(&mut self, ctx: &egui::Context) {
+        self.poll_run_tasks(ctx);
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
         }
         match self.saving.poll() {
-            Some(Ok(done)) => {
+            Some(Ok((done, made))) => {
                 self.session.notify(Level::Info, done);
-                self.making.take().into_iter().for_each(|made| self.session.ledger.add(made));
+                self.session.ledger.add(made);
             }
-            Some(Err(why)) => {
-                self.session.notify(Level::Error, why);
-                self.making = None;
-            }
+            Some(Err(why)) => self.session.notify(Level::Error, why),
             None => {}
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
-            self.chosen(purpose, paths);
+            self.take_paths(ctx, purpose, paths);
         }
     }
 
-    /// Whether a question lies over everything.
+    /// Returns whether a question lies over everything.
     pub(super) fn asks(&self) -> bool {
         self.palette.is_open() || self.prompt.is_some() || self.runs.asks()
     }
@@ -265,22 +255,19 @@ impl App {
         self.open(paths);
     }
 
-    fn look(&mut self, ctx: &egui::Context) {
+    fn appearance(&mut self, ctx: &egui::Context) {
         let zoom = f32::from(self.prefs.scale.clamp(*SCALES.start(), *SCALES.end())) / 100.0;
         if (ctx.zoom_factor() - zoom).abs() > 1e-3 {
             ctx.set_zoom_factor(zoom);
         }
-        let wanted = theme::preference(self.prefs.look);
-        if self.theme_set != Some(wanted) || ctx.options(|options| options.theme_preference) != wanted {
+        let wanted = theme::preference(self.prefs.theme);
+        if ctx.options(|options| options.theme_preference) != wanted {
             ctx.set_theme(wanted);
-            self.theme_set = Some(wanted);
         }
     }
 
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
-        self.view.bayes_shown = false;
-        self.view.experiments_shown = false;
         self.view.evidence_wanted = None;
         self.view.landmarks.forget();
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, .. } = self;
@@ -302,16 +289,16 @@ impl App {
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
-        if let Some(why) = self.view.start.end() {
+        if let Some(why) = self.view.primary.end() {
             self.session.notify(Level::Warning, why);
         }
     }
 
-    /// Says what the engine should compute now, if that is not what it was told last.
+    /// Sends the engine the requests that have changed.
     fn ask(&mut self, ctx: &egui::Context) {
         let quiet = !ctx.input(|input| input.pointer.any_down());
-        let Self { wishes, engine, session, prefs, view, .. } = self;
-        wishes.tell(engine.as_ref(), session, prefs, view, quiet);
+        let Self { requests, engine, session, prefs, view, .. } = self;
+        requests.sync(engine.as_ref(), session, prefs, view, quiet);
     }
 }
 
@@ -319,7 +306,7 @@ impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
         Canvas::of(ctx).sweep();
         self.drain(ctx);
-        self.errands(ctx);
+        self.background(ctx);
         let rows = self.session.jobs.iter().count();
         if self.session.jobs.tidy(Instant::now()) || self.session.jobs.active().next().is_some() {
             ctx.request_repaint_after(Duration::from_millis(500));
@@ -334,14 +321,14 @@ impl eframe::App for App {
     fn ui(&mut self, ui: &mut Ui, frame: &mut eframe::Frame) {
         let began = Instant::now();
         let ctx = ui.ctx().clone();
-        self.look(&ctx);
+        self.appearance(&ctx);
         self.follow_focus(&ctx);
         self.keys(&ctx);
         self.dropped(&ctx);
-        self.obey(&ctx);
+        self.execute_commands(&ctx);
         self.paint(ui);
-        self.on_top(ui);
-        if self.obey(&ctx) {
+        self.overlays(ui);
+        if self.execute_commands(&ctx) {
             ctx.request_repaint();
         }
         // A held arrow key moves a slider as a hand does: one step when it is let go.

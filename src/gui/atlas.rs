@@ -1,5 +1,5 @@
-//! Thumbnails packed into large textures, so that thousands of images are a handful of draw calls. A tile is uploaded
-//! when it is looked at and has changed.
+//! Thumbnails packed into large textures, so that thousands of images are a handful of draw calls.
+//! A tile is uploaded when it is looked at and has changed.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Atlas {
         (page, [cell % columns * shape.width, cell / columns * shape.height])
     }
 
-    /// Uploads what is out of date among `visible`, at most `budget` tiles. Returns how many are left for later frames.
+    /// Uploads outdated tiles among `visible`, at most `budget`. Returns how many are left.
     pub fn prepare(&mut self, ctx: &egui::Context, gallery: &Gallery, visible: &[usize], budget: usize) -> usize {
         let Some(shape) = gallery.shape() else { return 0 };
         if self.shape != Some(shape) {
@@ -91,7 +91,6 @@ impl Atlas {
 pub struct Meshes(Vec<Option<Mesh>>);
 
 impl Meshes {
-    /// Paints them.
     pub fn paint(self, painter: &egui::Painter) {
         for mesh in self.0.into_iter().flatten() {
             painter.add(mesh);

@@ -1,6 +1,5 @@
-//! The things that would hold up a frame and are not the engine's: the desktop's file dialogs, which wait for a person,
-//! listing the graphics adapters, which waits for drivers, and writing a small file, which waits for a disk. Each runs on a thread that lives as long as the
-//! answer takes; the only threads and channels of the window.
+//! Work that would block a frame: file dialogs, listing adapters, writing small files. Each runs on
+//! a thread of its own; the window has no other threads and channels.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -12,30 +11,29 @@ use std::thread::Thread;
 use eframe::egui;
 use rfd::{AsyncFileDialog, FileHandle};
 
-use crate::data::write_atomically;
 use crate::device::{self, Candidate};
+use crate::provenance::Made;
 use crate::run::Format;
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Files to open.
-    OpenFiles,
-    /// A folder to open.
+    /// Images, oracles or runs to open.
+    Open,
     OpenFolder,
-    /// A file to save samples to.
-    Save,
-    /// A file to save the curve E(τ) to.
+    /// Where so many samples are saved.
+    Save {
+        images: usize,
+        /// Pictures with a look, which are not samples.
+        look: bool,
+    },
     SaveCurve,
-    /// A file to save the points of a plot to, and what it would be called.
+    /// Where the points of a plot are saved, in a file that would be called so.
     SavePoints(&'static str),
-    /// Where to save a figure, as what.
     SaveFigure(Format),
-    /// Where to save all figures of a run.
-    FiguresFolder,
-    /// A file to save a walk to.
+    /// The folder of all figures and tables of a run.
+    SaveFigures,
     SaveWalk,
-    /// A field of a form.
     Field(Field),
 }
 
@@ -53,9 +51,7 @@ pub struct Field {
 /// What a path field takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
-    /// A folder.
     Folder,
-    /// A spec.
     Spec,
     /// Predictions or a network.
     Model,
@@ -77,21 +73,21 @@ impl Field {
 }
 
 /// An answer on its way from a thread.
-pub struct Errand<T>(Option<Receiver<T>>);
+pub struct BackgroundTask<T>(Option<Receiver<T>>);
 
-impl<T> Default for Errand<T> {
+impl<T> Default for BackgroundTask<T> {
     fn default() -> Self {
         Self(None)
     }
 }
 
-impl<T: Send + 'static> Errand<T> {
+impl<T: Send + 'static> BackgroundTask<T> {
     /// Sends a thread off.
     pub fn start(ctx: &egui::Context, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, receiver) = channel();
         let ctx = ctx.clone();
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
-            // The window may be gone by now: nobody to tell.
+            // The window may be gone by now.
             let _ = sender.send(work());
             ctx.request_repaint();
         });
@@ -105,7 +101,7 @@ impl<T: Send + 'static> Errand<T> {
         Some(answer)
     }
 
-    /// Whether an answer is still to come.
+    /// Returns whether an answer is still to come.
     pub fn waiting(&self) -> bool {
         self.0.is_some()
     }
@@ -114,96 +110,82 @@ impl<T: Send + 'static> Errand<T> {
 /// Paths chosen in a dialog; empty when it was closed.
 pub type Chosen = (Purpose, Vec<PathBuf>);
 
-/// Asks for one file.
-fn pick_file(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
-    let answer = dialog.pick_file();
-    Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
+/// Waits on a thread for the answer of a dialog.
+fn wait<F>(ctx: &egui::Context, purpose: Purpose, answer: F) -> BackgroundTask<Chosen>
+where
+    F: Future<Output = Option<FileHandle>> + Send + 'static,
+{
+    let one = |handle: Option<FileHandle>| handle.map(|handle| handle.path().to_owned()).into_iter().collect();
+    BackgroundTask::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
 }
 
-/// Asks for a folder.
-fn pick_folder(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
-    let answer = dialog.set_title("Choose a folder").pick_folder();
-    Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
-}
-
-/// Asks where a file is to go.
-fn save_file(ctx: &egui::Context, dialog: AsyncFileDialog, purpose: Purpose) -> Errand<Chosen> {
-    let answer = dialog.save_file();
-    Errand::start(ctx, "file dialog", move || (purpose, one(block_on(answer))))
-}
-
-/// The path of an answer, where there is one.
-fn one(handle: Option<FileHandle>) -> Vec<PathBuf> {
-    handle.map(|handle| handle.path().to_owned()).into_iter().collect()
-}
-
-/// Opens the desktop's dialog. The request is made here, where macOS wants it; only the waiting is done elsewhere.
-pub fn browse(ctx: &egui::Context, purpose: Purpose) -> Errand<Chosen> {
+/// Opens the desktop's dialog. macOS wants the request on this thread; a thread waits for the
+/// answer.
+pub fn browse(ctx: &egui::Context, purpose: Purpose) -> BackgroundTask<Chosen> {
     let dialog = AsyncFileDialog::new();
     match purpose {
-        Purpose::OpenFiles => {
+        Purpose::Open => {
             let answer = dialog.set_title("Open images or an oracle").pick_files();
-            Errand::start(ctx, "file dialog", move || {
+            BackgroundTask::start(ctx, "file dialog", move || {
                 let handles = block_on(answer).unwrap_or_default();
                 (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
             })
         }
-        Purpose::OpenFolder | Purpose::FiguresFolder => pick_folder(ctx, dialog, purpose),
-        Purpose::Field(field) => match field.takes {
-            Takes::Folder => pick_folder(ctx, dialog, purpose),
-            Takes::Model => {
-                let kinds = ["npz", "npy", "csv", "parquet", "onnx", "safetensors", "pth", "pt", "tar"];
-                let dialog = dialog.set_title("Choose predictions or a network").add_filter("Models", &kinds);
-                pick_file(ctx, dialog, purpose)
-            }
-            Takes::Arrays => {
-                let kinds = ["pth", "pt", "safetensors", "npz"];
-                let dialog = dialog.set_title("Choose weights or statistics").add_filter("Arrays", &kinds);
-                pick_file(ctx, dialog, purpose)
-            }
-            Takes::Spec => pick_file(ctx, dialog.set_title("Choose a spec").add_filter("TOML", &["toml"]), purpose),
-        },
+        Purpose::OpenFolder | Purpose::SaveFigures | Purpose::Field(Field { takes: Takes::Folder, .. }) => {
+            wait(ctx, purpose, dialog.set_title("Choose a folder").pick_folder())
+        }
+        Purpose::Field(field) => {
+            let (title, filter, kinds): (_, _, &[&str]) = match field.takes {
+                Takes::Model => (
+                    "Choose predictions or a network",
+                    "Models",
+                    &["npz", "npy", "csv", "parquet", "onnx", "safetensors", "pth", "pt", "tar"],
+                ),
+                Takes::Arrays => ("Choose weights or statistics", "Arrays", &["pth", "pt", "safetensors", "npz"]),
+                Takes::Spec | Takes::Folder => ("Choose a spec", "TOML", &["toml"]),
+            };
+            wait(ctx, purpose, dialog.set_title(title).add_filter(filter, kinds).pick_file())
+        }
         Purpose::SaveCurve | Purpose::SavePoints(_) => {
             let (title, name) = match purpose {
                 Purpose::SavePoints(name) => ("Save the points of the plot", name),
                 _ => ("Save the curve", "bayes-error.csv"),
             };
             let dialog = dialog.set_title(title).set_file_name(name);
-            save_file(ctx, dialog.add_filter("Comma-separated values", &["csv"]), purpose)
+            wait(ctx, purpose, dialog.add_filter("Comma-separated values", &["csv"]).save_file())
         }
         Purpose::SaveFigure(format) => {
             let extension = format.extension();
             let dialog = dialog.set_title("Save the figure").set_file_name(format!("figure.{extension}"));
-            save_file(ctx, dialog.add_filter(extension.to_uppercase(), &[extension]), purpose)
+            wait(ctx, purpose, dialog.add_filter(extension.to_uppercase(), &[extension]).save_file())
         }
-        Purpose::SaveWalk | Purpose::Save => {
-            let samples = purpose == Purpose::Save;
-            let (what, name) = if samples { ("samples", "samples.npz") } else { ("the walk", "walk.npz") };
+        Purpose::SaveWalk | Purpose::Save { .. } => {
+            let walk = purpose == Purpose::SaveWalk;
+            let (what, name) = if walk { ("the walk", "walk.npz") } else { ("samples", "samples.npz") };
             let dialog = dialog.set_title(format!("Save {what}")).set_file_name(name);
-            save_file(ctx, dialog.add_filter("Arrays or pictures", &["npz", "png"]), purpose)
+            wait(ctx, purpose, dialog.add_filter("Arrays or pictures", &["npz", "png"]).save_file())
         }
     }
 }
 
 /// Lists every way to compute on this machine.
-pub fn list_devices(ctx: &egui::Context) -> Errand<Vec<Candidate>> {
-    Errand::start(ctx, "list devices", device::candidates)
+pub fn list_devices(ctx: &egui::Context) -> BackgroundTask<Vec<Candidate>> {
+    BackgroundTask::start(ctx, "list devices", device::candidates)
 }
 
-/// Writes a small file; the answer is a sentence, or what went wrong.
-pub fn save_text(ctx: &egui::Context, path: PathBuf, text: String) -> Errand<Result<String, String>> {
-    save_with(ctx, path, move |path| write_atomically(path, |file| file.write_all(text.as_bytes())))
-}
+/// The sentence of a saved file and its line of the ledger, or what went wrong.
+pub type Saved = Result<(String, Made), String>;
 
-/// Makes and writes what `write` puts at a path; the answer is a sentence, or what went wrong.
-pub fn save_with(
+/// Has `write` put something at a path.
+pub fn save(
     ctx: &egui::Context,
     path: PathBuf,
+    made: Made,
     write: impl FnOnce(&Path) -> crate::error::Result<()> + Send + 'static,
-) -> Errand<Result<String, String>> {
-    Errand::start(ctx, "save", move || {
+) -> BackgroundTask<Saved> {
+    BackgroundTask::start(ctx, "save", move || {
         let written = write(&path);
-        written.map(|()| format!("Saved to {}", path.display())).map_err(|error| error.to_string())
+        written.map(|()| (format!("Saved to {}", path.display()), made)).map_err(|error| error.to_string())
     })
 }
 

@@ -1,6 +1,7 @@
 //! Everything a user can do, its keys, and the same as a command line.
 
 mod entries;
+mod execute;
 mod keys;
 mod lines;
 mod menu;
@@ -17,7 +18,7 @@ use crate::worker::judged_images::WorstBy;
 use crate::worker::protocol::{Job, JobId};
 
 use super::background::Purpose;
-use super::prefs::Look;
+use super::prefs::ThemePreference;
 use super::selection::{Source, Step};
 
 pub use entries::{Entry, palette};
@@ -48,19 +49,13 @@ pub enum Command {
     Open,
     /// Open oracles, classify images.
     OpenPaths(Vec<PathBuf>),
-    /// Open an oracle.
     OpenOracle(String),
     /// Ask where to save.
     Save,
-    /// Save the selected samples, or all.
-    SaveTo(PathBuf),
-    /// Take a change back.
     Undo,
-    /// Make it again.
     Redo,
     /// Other latents, classes and labels.
     NewSamples,
-    /// Whole screen and back.
     Fullscreen,
     /// Frame times.
     Overlay,
@@ -72,13 +67,9 @@ pub enum Command {
     Verify,
     /// Show a page of the window Help, or close it.
     Help(Page),
-    /// Take the tour from its beginning.
     StartTour,
-    /// Leave it.
     LeaveTour,
-    /// Everything larger.
     Larger,
-    /// Everything smaller.
     Smaller,
     /// Everything as large, per cent.
     Scale(u16),
@@ -88,29 +79,20 @@ pub enum Command {
     Walk(Step, bool),
     /// Show the image under the cursor in the inspector.
     Inspect,
-    /// Select everything shown.
     SelectAll,
-    /// Select nothing.
     SelectNone,
     /// Press the button that the panel in front is for.
     Start,
-    /// Bring a panel to the front.
     ShowPanel(&'static str),
-    /// Light or dark.
-    Theme(Look),
-    /// World card on or off.
+    Theme(ThemePreference),
     ToggleWorldCard,
-    /// Inspector on or off.
     ToggleInspector,
-    /// Panels where they were first.
     ResetLayout,
     /// τ = 1, T = 1, uniform π.
     ResetKnobs,
-    /// Uniform π.
     UniformPrior,
     /// Linear or logarithmic posterior bars.
     ToggleLogBars,
-    /// Compute elsewhere.
     UseDevice(DeviceChoice),
     /// Open the window that connects to another machine.
     ShowConnect,
@@ -122,63 +104,48 @@ pub enum Command {
     UseCheckpoint(PathBuf),
     /// Ask for a path in the desktop's own dialog.
     Browse(Purpose),
-    /// Stop a job.
+    /// Paths were typed or chosen for a purpose.
+    TakePaths(Purpose, Vec<PathBuf>),
     Cancel(JobId),
     /// Stop drawing samples, or go on.
     Halt(bool),
-    /// Pause a job or let it go on.
     SetPaused(JobId, bool),
-    /// Stop all jobs, waiting or running.
     CancelAll,
-    /// Forget jobs that are over.
     ClearJobs,
     /// The gallery as a command line, to the clipboard.
     CopyCommand,
     /// The inspected image's figures, to the clipboard.
     CopyValues,
-    /// Anything, to the clipboard.
     CopyText(String),
     /// Set τ by a Bayes error, a fraction.
     Target(f64),
-    /// Compute the Bayes error by every method.
     CompareMethods,
     /// Redraw EBO's Figure 1.
     Figure1,
     /// The Bayes error with its provenance, to the clipboard.
     CopyBayesError,
-    /// The same as a command line.
     CopyBayesCommand,
-    /// The target as a command line.
     CopyTauCommand,
     /// The curve E(τ) as CSV, to the clipboard.
     CopyCurve,
     /// Ask where to save the curve E(τ).
     SaveCurve,
-    /// Save it there.
-    SaveCurveTo(PathBuf),
     /// Ask where to save the walk.
     SaveWalk,
-    /// Save it there.
-    SaveWalkTo(PathBuf),
     /// The images of the walk become those from outside.
     SendWalk,
-    /// Something about a run of an experiment.
     Run(RunCommand),
     /// Write the report of the last judgement into a folder.
     WriteReport(PathBuf),
     /// Open the window in which corpora are fetched, on one where it is named.
     ShowFetch(Option<&'static str>),
-    /// Fetch a corpus.
     Fetch(FetchRequest),
     /// Put a folder of images into the form of a training run.
     TrainOn(PathBuf),
     /// Show the worst images of a judged model, by its place in the report, in the gallery.
     ShowJudged(usize, WorstBy),
-    /// Have the engine do something.
     Submit(Box<Job>),
-    /// Forget the log.
     ClearLog,
-    /// Close the window.
     Quit,
 }
 
@@ -192,11 +159,9 @@ impl Command {
 /// What dropped, typed or chosen paths stand for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opened {
-    /// The folder of a run.
     Run(PathBuf),
     /// A folder or checkpoint to open as an oracle.
     Oracle(PathBuf),
-    /// Images.
     Images(Vec<PathBuf>),
 }
 

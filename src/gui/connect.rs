@@ -1,14 +1,14 @@
-//! Another machine's device: the window that connects to it, and what the world card says about the connection.
+//! Another machine's device: the window that connects to it, and its part of the world card.
 
 use std::time::Instant;
 
-use eframe::egui::{self, Button, DragValue, Grid, Key, Label, RichText, TextEdit, Ui};
+use eframe::egui::{self, Button, DragValue, Grid, Key, TextEdit, Ui};
 
 use super::command::Command;
 use super::context::Cx;
 use super::session::far::Trying;
 use super::theme::Theme;
-use super::widgets::{fact, facts, hint, on_top};
+use super::widgets::{dialog, fact, facts, hint, said};
 use crate::device::remote::{TOKEN, use_token};
 use crate::device::{Address, DeviceChoice, DeviceReport, PORT};
 use crate::worker::protocol::Outcome;
@@ -18,7 +18,7 @@ const WIDTH: f32 = 470.0;
 
 /// The window, closed at first.
 #[derive(Default)]
-pub struct ConnectDesk {
+pub struct ConnectDialog {
     open: bool,
     fresh: bool,
     address: String,
@@ -26,7 +26,7 @@ pub struct ConnectDesk {
     token: String,
 }
 
-impl ConnectDesk {
+impl ConnectDialog {
     /// Opens it on the machine of this choice, if it is one.
     pub fn show_machine(&mut self, choice: Option<DeviceChoice>) {
         (self.open, self.fresh) = (true, true);
@@ -41,7 +41,7 @@ impl ConnectDesk {
         self.token.clear();
     }
 
-    /// Closes it; a connection on its way goes on.
+    /// Closes it; a connection attempt goes on.
     pub fn close(&mut self) -> bool {
         std::mem::take(&mut self.open)
     }
@@ -51,14 +51,13 @@ impl ConnectDesk {
         let text = self.address.trim();
         let whole = if text.contains("://") { text.to_owned() } else { format!("ws://{text}") };
         let address: Address = whole.parse()?;
-        // A number typed behind the address counts where the field beside it was left alone.
+        // A device number in the address counts if the field for it is 0.
         Ok(if self.device == 0 { address } else { address.with_device(self.device) })
     }
 
-    /// Paints it.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let mut open = self.open;
-        on_top(ctx, "Another machine", &mut open).resizable(false).show(ctx, |ui| {
+        dialog(ctx, "Another machine", &mut open).resizable(false).show(ctx, |ui| {
             ui.set_width(WIDTH);
             hint(
                 ui,
@@ -82,7 +81,7 @@ impl ConnectDesk {
         self.open &= open;
     }
 
-    /// Whether Enter was pressed in one of them.
+    /// Returns whether Enter was pressed in one of them.
     fn fields(&mut self, ui: &mut Ui) -> bool {
         let mut enter = false;
         let mut typed = |ui: &Ui, field: &egui::Response| {
@@ -182,7 +181,7 @@ impl ConnectDesk {
                 });
             }
             Some(Outcome::Failed(why)) => {
-                ui.add(Label::new(RichText::new(why).color(theme.error())).wrap().selectable(true));
+                said(ui, why, theme.error());
             }
             Some(Outcome::Cancelled) => hint(ui, "Cancelled."),
             Some(Outcome::Done(_)) if uses(cx, address) => {
@@ -197,13 +196,13 @@ fn uses(cx: &Cx, address: Address) -> bool {
     cx.session.device.as_ref().is_some_and(|report| report.used.choice == DeviceChoice::Remote(address))
 }
 
-/// What the world card says about another machine: the connection, or that there is none any more and what to do.
+/// Shows the connection on the world card, or what to do when it is lost.
 pub fn card(ui: &mut Ui, cx: &mut Cx, report: &DeviceReport) {
     let DeviceChoice::Remote(address) = report.asked else { return };
     let theme = Theme::of(ui);
     let far = &cx.session.far;
     if let Some(trying) = &far.trying {
-        ui.add(Label::new(RichText::new(trying.words(Instant::now())).color(theme.warning())).wrap());
+        said(ui, trying.words(Instant::now()), theme.warning());
         hint(ui, &*trying.reason);
         ui.ctx().request_repaint_after(Trying::TICK);
     } else if report.used.choice == report.asked {

@@ -8,7 +8,7 @@ use super::session::Session;
 use super::view::View;
 use crate::device::Candidate;
 
-/// What a panel sees and where it leaves its wishes.
+/// What a panel sees and where it leaves its requests.
 pub struct Cx<'a> {
     /// What is known of the engine.
     pub session: &'a Session,
@@ -22,12 +22,7 @@ pub struct Cx<'a> {
     pub commands: &'a mut Vec<Command>,
 }
 
-/// A docked panel.
+/// What a docked panel paints.
 pub trait Panel {
-    /// Names it in saved layouts.
-    fn id(&self) -> &'static str;
-    /// Its tab.
-    fn title(&self) -> &'static str;
-    /// Paints it.
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx);
 }

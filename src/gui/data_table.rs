@@ -1,4 +1,4 @@
-//! The numbers behind a plot, as a table: what a saved CSV of it holds, to be read, copied and saved.
+//! The numbers behind a plot as a table, read from the CSV that is saved.
 
 /// Widest column, characters.
 const WIDEST: usize = 40;
@@ -30,7 +30,7 @@ impl DataTable {
         Self { title: title.into(), file, about, columns, rows, looked, csv }
     }
 
-    /// The same with tabs, for spreadsheets.
+    /// Returns the table as tab-separated values, for spreadsheets.
     pub(super) fn tsv(&self) -> String {
         let clean = |field: &String| field.replace(['\t', '\n'], " ");
         let line = |fields: &Vec<String>| fields.iter().map(clean).collect::<Vec<_>>().join("\t") + "\n";

@@ -16,7 +16,7 @@ use crate::oracle::world::Settings;
 const DRAIN: Duration = Duration::from_millis(4);
 
 impl App {
-    /// Takes in what waits.
+    /// Takes in the waiting events and answers.
     pub(super) fn drain(&mut self, ctx: &egui::Context) {
         let began = Instant::now();
         while let Some(event) = self.engine.poll() {
@@ -29,7 +29,7 @@ impl App {
         }
         if let Some(update) = self.engine.take_gallery() {
             self.session.take_gallery(update);
-            self.greet();
+            self.select_first_sample();
         }
         if let Some(inspection) = self.engine.take_inspection() {
             self.session.take_inspection(inspection);
@@ -56,15 +56,15 @@ impl App {
                 if !self.session.formats.contains(&self.prefs.products) {
                     self.prefs.products = MatmulPrecision::F32;
                 }
-                self.wishes.forget();
+                self.requests.forget();
                 if self.view.source == Source::Outside && self.session.external.is_none() {
                     self.view.show(Source::World);
                 }
                 self.open_cell_images_next();
             }
-            Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.wishes.look_again(),
+            Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
-                self.wishes.look_again();
+                self.requests.look_again();
                 if let Some(knobs) = knobs {
                     self.take_knobs(&knobs);
                 }
@@ -81,23 +81,23 @@ impl App {
             )),
             Effect::OracleAdopted => {
                 self.prefs.oracle.clone_from(&self.session.oracle_name);
-                self.wishes.accept(&self.prefs);
+                self.requests.accept(&self.prefs);
             }
             Effect::OracleRefused => {
                 self.runs.cell_images_next = None;
                 self.prefs.oracle.clone_from(&self.session.oracle_name);
-                self.wishes.accept(&self.prefs);
+                self.requests.accept(&self.prefs);
             }
             Effect::DeviceRefused => {
                 if let Some(report) = &self.session.device {
                     self.prefs.device = report.asked;
                 }
-                self.wishes.accept(&self.prefs);
+                self.requests.accept(&self.prefs);
             }
         }
     }
 
-    /// Images that were drawn at knobs of their own are shown at these, in the order they came in; undo takes both back.
+    /// Sets the knobs at which images were drawn, in their own order; undo takes both back.
     fn take_knobs(&mut self, knobs: &Settings) {
         let prefs = &mut self.prefs;
         prefs.tau = knobs.tau.get().min(MAX_TAU);
@@ -106,10 +106,10 @@ impl App {
         (prefs.sort, prefs.descending) = (Sort::Index, false);
     }
 
-    /// Inspects the first sample of the session, so that the inspector shows what it is for.
-    fn greet(&mut self) {
-        if !self.greeted && self.session.gallery.get(0).is_some() && self.view.source == Source::World {
-            self.greeted = true;
+    /// Selects the first sample of the session, so that the inspector is not empty.
+    fn select_first_sample(&mut self) {
+        if !self.first_selected && self.session.gallery.get(0).is_some() && self.view.source == Source::World {
+            self.first_selected = true;
             if self.view.cursor.is_none() {
                 self.view.click(0, Click::Only);
             }

@@ -1,4 +1,4 @@
-//! What the window asks of whoever computes. Nothing here waits: requests are dropped off, answers are picked up.
+//! What the window asks of the worker. Nothing here waits: answers are polled.
 
 use std::path::PathBuf;
 
@@ -22,13 +22,13 @@ pub trait Engine {
     fn inspect(&self, request: InspectRequest);
     /// Asks for an evidence map. The newest request wins.
     fn explain(&self, request: EvidenceRequest);
-    /// Asks about the Bayes error of the open oracle; answers are events. The newest question of a kind wins.
+    /// Asks about the Bayes error of the open oracle. The newest question of a kind wins.
     fn ask(&self, question: Question);
     /// Opens the best epoch so far of the run in a folder, whatever else is under way.
     fn use_checkpoint(&self, run: PathBuf) -> JobId;
-    /// Asks for images of a cell of a run, whatever else is under way; they come as images from outside do.
+    /// Asks for images of a cell of a run at once; they arrive as images from outside.
     fn open_cell_images(&self, request: CellImagesRequest) -> JobId;
-    /// Asks for the worst images of a judged model, likewise.
+    /// Asks for the worst images of a judged model at once.
     fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId;
     /// Fetches a corpus, whatever else is under way.
     fn fetch(&self, request: FetchRequest) -> JobId;
@@ -36,7 +36,7 @@ pub trait Engine {
     fn watch(&self, request: WatchRequest);
     /// Stops a job soon, or takes it from the queue.
     fn cancel(&self, id: JobId);
-    /// Pauses a job or lets it go on.
+    /// Pauses or resumes a job.
     fn set_paused(&self, id: JobId, paused: bool);
     /// The next small fact, if there is one.
     fn poll(&self) -> Option<Event>;
@@ -44,7 +44,7 @@ pub trait Engine {
     fn take_gallery(&self) -> Option<GalleryUpdate>;
     /// The newest inspection, if one arrived since the last call.
     fn take_inspection(&self) -> Option<Inspection>;
-    /// What is newly known of the posterior of the image being inspected.
+    /// News of the posterior of the image being inspected.
     fn take_running(&self) -> Option<RunningPosterior>;
     /// The newest evidence map, if one arrived since the last call.
     fn take_evidence(&self) -> Option<EvidenceMap>;

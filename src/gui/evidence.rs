@@ -12,7 +12,7 @@ use super::session::Session;
 use super::table_window;
 use super::theme::{Badge, Theme, UNTINTED};
 use super::widgets::{heading, hint};
-use crate::figure::records;
+use crate::figure::Records;
 use crate::flow::Architecture;
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -24,13 +24,13 @@ const SCALE: usize = 64;
 
 /// What colours a map.
 #[derive(Clone, Copy, PartialEq)]
-struct Look {
+struct MapStyle {
     theme: Theme,
     overlay: bool,
     strength: f32,
 }
 
-impl Look {
+impl MapStyle {
     /// The colour of a share of the scale, −1 to 1.
     fn colour(self, share: f32) -> Color32 {
         if self.overlay { self.theme.veil(share, self.strength) } else { self.theme.diverging(share) }
@@ -40,7 +40,7 @@ impl Look {
 /// The map on show: which one, as what, its picture and its cells.
 struct Drawn {
     generation: u64,
-    look: Look,
+    style: MapStyle,
     picture: Sheet,
     cells: Sheet,
 }
@@ -83,8 +83,8 @@ impl EvidenceSection {
     /// Picture and map, and the scale below.
     fn paint(&mut self, ui: &mut Ui, cx: &Cx, map: &EvidenceMap) {
         let (overlay, strength) = (cx.prefs.evidence_overlay, cx.prefs.evidence_strength);
-        let look = Look { theme: Theme::of(ui), overlay, strength };
-        let Drawn { picture, cells, .. } = self.drawn(ui, map, look);
+        let style = MapStyle { theme: Theme::of(ui), overlay, strength };
+        let Drawn { picture, cells, .. } = self.drawn(ui, map, style);
         let gap = 8.0;
         let room = if overlay { ui.available_width() } else { (ui.available_width() - gap) / 2.0 };
         let aspect = map.shape.height as f32 / map.shape.width as f32;
@@ -108,23 +108,23 @@ impl EvidenceSection {
                 ui.label(format!("for {a} against {b}, row {} column {}", row + 1, column + 1));
             });
         }
-        legend(ui, cx, map, (look, whole.x));
+        legend(ui, cx, map, (style, whole.x));
     }
 
-    /// The map on show; where only its look changed, it is coloured anew.
-    fn drawn(&mut self, ui: &Ui, map: &EvidenceMap, look: Look) -> &Drawn {
+    /// The map on show; where only its style changed, it is coloured anew.
+    fn drawn(&mut self, ui: &Ui, map: &EvidenceMap, style: MapStyle) -> &Drawn {
         let generation = map.request.generation;
         let drawn = match self.drawn.take().filter(|drawn| drawn.generation == generation) {
-            Some(drawn) if drawn.look == look => drawn,
+            Some(drawn) if drawn.style == style => drawn,
             Some(mut drawn) => {
-                drawn.cells.heat(&heat_map(map, look));
-                Drawn { look, ..drawn }
+                drawn.cells.heat(&heat_map(map, style));
+                Drawn { style, ..drawn }
             }
             None => {
                 let picture = Sheet::of(ui.ctx(), "evidence picture", map.shape, &map.pixels);
                 let mut cells = Sheet::new(ui.ctx(), "evidence cells", [map.evidence.columns, map.evidence.rows]);
-                cells.heat(&heat_map(map, look));
-                Drawn { generation, look, picture, cells }
+                cells.heat(&heat_map(map, style));
+                Drawn { generation, style, picture, cells }
             }
         };
         self.drawn.insert(drawn)
@@ -142,29 +142,25 @@ fn cell(map: &EvidenceMap, place: Rect, at: egui::Pos2) -> Option<(usize, usize)
 /// The cells as comma-separated values.
 fn csv(session: &Session, map: &EvidenceMap) -> String {
     let [a, b] = [map.request.a, map.request.b].map(|class| session.class_name(class));
-    let head = ["row", "column", "nats"].map(str::to_owned);
     let columns = map.evidence.columns.max(1);
-    let cell = |(i, nats): (usize, &f64)| {
-        [1 + i / columns, 1 + i % columns]
-            .map(|n| n.to_string())
-            .into_iter()
-            .chain([nats.to_string()])
-            .collect::<Vec<_>>()
-    };
+    let lines = Records::of(map.evidence.cells.iter().enumerate())
+        .field("row", |(i, _)| 1 + i / columns)
+        .field("column", |(i, _)| 1 + i % columns)
+        .field("nats", |(_, nats)| *nats);
     let about = format!(
         "# plot: evidence for {a} against {b}, log p(x|a) - log p(x|b)\n# total: {} nats\n",
         map.evidence.total
     );
-    about + &records(std::iter::once(head.into()).chain(map.evidence.cells.iter().enumerate().map(cell)))
+    about + &lines.text()
 }
 
-fn heat_map(map: &EvidenceMap, look: Look) -> HeatMap<'_> {
+fn heat_map(map: &EvidenceMap, style: MapStyle) -> HeatMap<'_> {
     HeatMap {
         size: [map.evidence.columns, map.evidence.rows],
         values: &map.evidence.cells,
         in_place: map.cells.as_ref(),
         extent: map.evidence.extent(),
-        ramp: Ramp::new(|share| look.colour(share)),
+        ramp: Ramp::new(|share| style.colour(share)),
     }
 }
 
@@ -228,17 +224,17 @@ fn mode(ui: &mut Ui, cx: &mut Cx) {
 }
 
 /// The colour scale: what speaks for b on the left, for a on the right.
-fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, (look, width): (Look, f32)) {
-    let theme = look.theme;
+fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, (style, width): (MapStyle, f32)) {
+    let theme = style.theme;
     let (rect, response) = ui.allocate_exact_size(vec2(width, 10.0), Sense::hover());
     let step = rect.width() / SCALE as f32;
-    if look.overlay {
+    if style.overlay {
         ui.painter().rect_filled(rect, 0.0, theme.trough());
     }
     for i in 0..SCALE {
         let share = 2.0 * (i as f32 + 0.5) / SCALE as f32 - 1.0;
         let corner = pos2(rect.min.x + i as f32 * step, rect.min.y);
-        ui.painter().rect_filled(Rect::from_min_size(corner, vec2(step, rect.height())), 0.0, look.colour(share));
+        ui.painter().rect_filled(Rect::from_min_size(corner, vec2(step, rect.height())), 0.0, style.colour(share));
     }
     let extent = format::sig4(map.evidence.extent());
     response.widget_info(|| {
@@ -272,7 +268,7 @@ fn total(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, posterior: &Posterior) {
         hint(ui, format!("At τ = {}; the map at the present τ is being computed.", map.request.settings.tau.get()));
         return;
     }
-    // The posterior of a shared-map sample is that of the image before rounding; the map is of x as it is stored.
+    // The posterior of a shared-map sample is of the image before rounding, the map of x as stored.
     let shown = posterior.log_likelihood[a] - posterior.log_likelihood[b];
     if (shown - total).abs() > 1e-2 * (1.0 + total.abs()) && shown.is_finite() {
         let text = format!("Before x was rounded to 32 bits: {} nats", signed(shown));

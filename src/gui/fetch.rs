@@ -1,5 +1,4 @@
-//! The window *Fetch a corpus*: what can be had by name, under which terms, and the way there. Nothing is downloaded before its button
-//! is pressed, and nothing else of the program waits meanwhile.
+//! The window *Fetch a corpus*: corpora by name, their terms, and the download.
 
 use std::path::{Path, PathBuf};
 
@@ -10,9 +9,9 @@ use super::command::{Command, quote};
 use super::context::Cx;
 use super::format;
 use super::panels::fields;
-use super::session::fetch::FetchView;
+use super::session::exchange::FetchView;
 use super::theme::Theme;
-use super::widgets::{fact, facts, hint, on_top};
+use super::widgets::{dialog, fact, facts, hint, said};
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
@@ -26,7 +25,7 @@ const ABOUT: f32 = 480.0;
 const HEIGHT: f32 = 430.0;
 
 /// The window, closed at first.
-pub struct FetchDesk {
+pub struct FetchDialog {
     open: bool,
     chosen: usize,
     out: String,
@@ -36,7 +35,7 @@ pub struct FetchDesk {
     was_running: bool,
 }
 
-impl Default for FetchDesk {
+impl Default for FetchDialog {
     fn default() -> Self {
         let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
         let out = data.unwrap_or_default().join("corpora").display().to_string();
@@ -44,7 +43,7 @@ impl Default for FetchDesk {
     }
 }
 
-impl FetchDesk {
+impl FetchDialog {
     /// Opens it, on a corpus where one is named.
     pub fn show_corpus(&mut self, name: Option<&str>) {
         self.open = true;
@@ -53,18 +52,14 @@ impl FetchDesk {
         self.chosen = named.unwrap_or(self.chosen);
     }
 
-    /// Closes it; what is on its way goes on.
+    /// Closes it; a download goes on.
     pub fn close(&mut self) -> bool {
         std::mem::take(&mut self.open)
     }
 
-    /// Paints it.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
-            self.out = folder.display().to_string();
-        }
         let mut open = self.open;
-        on_top(ctx, "Fetch a corpus", &mut open).resizable(false).show(ctx, |ui| {
+        dialog(ctx, "Fetch a corpus", &mut open).resizable(false).show(ctx, |ui| {
             ui.horizontal_top(|ui| {
                 let column = egui::Layout::top_down(egui::Align::Min);
                 ui.allocate_ui_with_layout(vec2(LIST, HEIGHT), column, |ui| self.list(ui));
@@ -109,7 +104,7 @@ impl FetchDesk {
         ui.label(RichText::new("Terms").strong());
         ui.add(Label::new(corpus.terms).wrap().selectable(true));
         ui.add_space(8.0);
-        ui.horizontal_wrapped(|ui| fields::path(ui, cx, "Folder for corpora", &mut self.out, FOLDER));
+        fields::path_row(ui, cx, "Folder for corpora", &mut self.out, FOLDER);
         let out = PathBuf::from(self.out.trim());
         let folder = out.join(corpus.name);
         hint(ui, format!("It becomes {}. Nothing is downloaded before you press Fetch.", folder.display()));
@@ -125,7 +120,7 @@ impl FetchDesk {
         }
     }
 
-    /// Whether the corpus was fetched into the folder; looked at once, and again when what was on its way has ended.
+    /// Returns whether the folder holds the corpus; read once, and again after a download.
     fn there(&mut self, out: &Path, corpus: &Corpus, running: bool) -> bool {
         if std::mem::replace(&mut self.was_running, running) && !running {
             self.looked = None;
@@ -177,7 +172,7 @@ impl FetchDesk {
 /// A corpus that is there, and what can be done with it.
 fn present(ui: &mut Ui, cx: &mut Cx, folder: &Path) {
     let place = folder.display().to_string();
-    ui.add(Label::new(RichText::new(format!("It is in {place}")).color(Theme::of(ui).good())).wrap());
+    said(ui, format!("It is in {place}"), Theme::of(ui).good());
     ui.horizontal_wrapped(|ui| {
         let about = "Puts the folder into the form of the panel Oracle training";
         if ui.button("Use in training").on_hover_text(about).clicked() {
@@ -208,7 +203,7 @@ fn course(ui: &mut Ui, cx: &mut Cx, view: &FetchView, shown: &Corpus) {
     }
     match &view.outcome {
         Some(Outcome::Failed(why)) => {
-            ui.add(Label::new(RichText::new(why).color(theme.error())).wrap().selectable(true));
+            said(ui, why, theme.error());
         }
         Some(Outcome::Cancelled) => {
             hint(ui, "Cancelled. What came is kept: fetched again, it goes on from there.");

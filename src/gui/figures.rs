@@ -1,4 +1,4 @@
-//! Figures in the window: the very shapes that SVG and PNG are written from, painted by egui. What a point is stands beside the pointer.
+//! Figures in the window, painted from the shapes that SVG and PNG are written from.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use eframe::egui::{self, Color32, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui, 
 
 use super::theme::Theme;
 use crate::figure::scene::{Anchor, Ink, Path, Scene, Text};
-use crate::figure::{Figure, Look, scene};
+use crate::figure::{Figure, RenderOptions, scene};
 
 /// Height between the axes, points.
 const PLOT_HEIGHT: f64 = 300.0;
@@ -52,7 +52,7 @@ impl Kept {
     fn new(ui: &Ui, figure: &Figure, width: f32, dark: bool) -> Self {
         // Caption and provenance are text of the window, to be selected and copied.
         let bare = Figure { title: String::new(), caption: String::new(), provenance: Vec::new(), ..figure.clone() };
-        let scene = scene(&bare, &Look { dark, width: f64::from(width), plot_height: PLOT_HEIGHT });
+        let scene = scene(&bare, &RenderOptions { dark, width: f64::from(width), plot_height: PLOT_HEIGHT });
         let mut kept = Self {
             figure: figure.clone(),
             width,
@@ -82,7 +82,8 @@ impl Kept {
         if let Some(ink) = path.fill {
             let clipped = |at: &Pos2| if path.clipped { clip.clamp(*at) } else { *at };
             let corners: Vec<Pos2> = points.iter().map(clipped).collect();
-            // Markers and bars are seen from their middle as a whole; bands, which have no outline, are strips between two edges.
+            // Markers and bars are star-shaped about their middle; bands are strips between two
+            // edges.
             let whole = path.stroke.is_some() || corners.len() <= 4;
             self.shapes.push(if whole { fan(&corners, colour(ink)) } else { strip(&corners, colour(ink)) });
         }
@@ -136,7 +137,7 @@ fn clip(scene: &Scene) -> Rect {
     Rect::from_min_max(pos2(left, top), pos2(right, bottom))
 }
 
-/// A line of text as egui sets it, at the place where the layout wants it.
+/// A line of text set by egui at the place of the layout.
 fn line(ui: &Ui, text: &Text) -> Shape {
     let colour = colour(text.ink);
     let font = FontId::proportional(text.size as f32);

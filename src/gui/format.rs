@@ -58,8 +58,8 @@ pub fn percent_plus_minus(share: f64, std_error: f64) -> String {
     format!("{} %", plus_minus(100.0 * share, 100.0 * std_error))
 }
 
-/// A value and half the width of its 95 % interval: as many digits as that leaves sure, two of its own, eight where it is
-/// next to nothing; both with a power of ten where they are very small or large.
+/// A value ± half its 95 % interval, to two digits of the latter; eight digits where that is next
+/// to nothing. Very small and large ones share a power of ten.
 pub fn interval(value: f64, half_width: f64) -> String {
     if !(value.is_finite() && value != 0.0 && half_width.is_finite()) {
         return plus_minus(value, half_width);

@@ -1,4 +1,4 @@
-//! Every word that is not everyday English, once: what it means and its formula. Tooltips and the page *Glossary* read from here; the texts
+//! The glossary: meaning and formula of every term, for tooltips and the page *Glossary*. The texts
 //! are in `assets/glossary.toml`.
 
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 const TEXT: &str = include_str!("../../assets/glossary.toml");
 
-/// The file, read when the first entry is asked for. It is part of the program, and a test reads it: an error cannot come from a user.
+/// The file, read at the first request. It is built in, and a test reads it.
 static TERMS: LazyLock<Vec<Term>> = LazyLock::new(|| read(TEXT).unwrap_or_default());
 
 /// The entries of a glossary's file.
@@ -32,12 +32,11 @@ pub fn terms() -> impl Iterator<Item = &'static Term> {
 pub struct Term {
     /// As the page *Glossary* lists it.
     pub name: String,
-    /// What it is called in labels, headings and columns. Words of up to two letters are symbols: their case matters.
+    /// Names in labels, headings and columns. The case of words of up to two letters matters.
     words: Vec<String>,
     /// Unit; empty where it has none.
     #[serde(default)]
     pub unit: String,
-    /// A sentence or two.
     pub meaning: String,
     /// Empty where there is none.
     #[serde(default)]
@@ -45,7 +44,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// Whether a search for `wanted` finds it.
+    /// Returns whether a search for `wanted` finds it.
     pub fn mentions(&self, wanted: &str) -> bool {
         let wanted = wanted.trim().to_lowercase();
         let texts = [&self.name, &self.meaning, &self.formula];
@@ -64,14 +63,14 @@ impl Term {
 /// Entries that stand beside what a label is about.
 const BESIDE: [&str; 3] = ["Nat", "Bits per dimension", "95 % interval"];
 
-/// The entry that a label is about: that of its longest word which has one, units last.
+/// Returns the entry of the longest word in a label, units last.
 pub fn find(label: &str) -> Option<&'static Term> {
     let named = terms().flat_map(|term| term.words.iter().map(move |word| (word.chars().count(), word, term)));
     let said = named.filter(|(_, word, _)| says(label, word));
     said.max_by_key(|(length, _, term)| (!BESIDE.contains(&term.name.as_str()), *length)).map(|(.., term)| term)
 }
 
-/// Whether `word` stands in `label` as a whole word.
+/// Returns whether `word` stands in `label` as a whole word.
 fn says(label: &str, word: &str) -> bool {
     let symbol = word.chars().count() <= 2;
     let (label, word) =
@@ -90,7 +89,7 @@ pub fn explain(response: Response, label: &str) -> Response {
     }
 }
 
-/// What is said of a field, and below it the entry that its name is about.
+/// Returns a field's meaning, and below it the entry of its name.
 pub fn beside(meaning: &str, name: &str) -> String {
     match find(name) {
         Some(term) if meaning.is_empty() => term.tip(),

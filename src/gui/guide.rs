@@ -1,4 +1,4 @@
-//! Does what was asked about the tour, the window Help and the size of everything.
+//! Executes the commands of the tour, the window Help and the size of everything.
 
 use super::app::App;
 use super::command::Command;
@@ -12,7 +12,7 @@ impl App {
         }
     }
 
-    /// Ends the tour for good; whether it was under way.
+    /// Ends the tour for good. Returns whether it was under way.
     pub(super) fn leave_tour(&mut self) -> bool {
         let under_way = self.tour.end();
         self.prefs.toured |= under_way;

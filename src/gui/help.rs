@@ -5,7 +5,7 @@ use eframe::egui::{self, Grid, RichText, ScrollArea, TextEdit, Ui, vec2};
 use super::command::{GESTURES, Page, Reach, bindings};
 use super::glossary::{self, Term};
 use super::theme::Theme;
-use super::widgets::{heading, hint, on_top};
+use super::widgets::{dialog, heading, hint};
 
 /// The window; closed by default.
 #[derive(Default)]
@@ -21,16 +21,15 @@ impl Help {
         self.page = (self.page != Some(page)).then_some(page);
     }
 
-    /// Closes the window; whether it was open.
+    /// Closes the window. Returns whether it was open.
     pub fn close(&mut self) -> bool {
         self.page.take().is_some()
     }
 
-    /// Shows the window while it is open.
     pub fn show(&mut self, ctx: &egui::Context) {
         let Some(page) = self.page else { return };
         let (mut open, mut next) = (true, page);
-        on_top(ctx, "Help", &mut open).default_size([600.0, 500.0]).show(ctx, |ui| {
+        dialog(ctx, "Help", &mut open).default_size([600.0, 500.0]).show(ctx, |ui| {
             ui.horizontal(|ui| {
                 ui.selectable_value(&mut next, Page::Shortcuts, "Keyboard shortcuts");
                 ui.selectable_value(&mut next, Page::Glossary, "Glossary");

@@ -1,5 +1,4 @@
-//! The app in a real window: what it is started with, its picture and its frame times, and what happens when its graphics device is
-//! lost.
+//! The app in a real window: start, screenshot, frame times, and the loss of its graphics device.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -12,14 +11,14 @@ use eframe::egui_wgpu::SurfaceConfig;
 
 use super::app::App;
 #[cfg(feature = "wgpu")]
-use super::background::Errand;
+use super::background::BackgroundTask;
 use super::engine::Engine;
+use super::frame_times::{FrameReport, Phase};
 use super::launch::Options;
-use super::overlay::{FrameReport, Phase};
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
 use super::prefs::Prefs;
-use super::reopen::Known;
+use super::window_restart::Known;
 use crate::device::DeviceChoice;
 #[cfg(feature = "wgpu")]
 use crate::device::queue_yield;
@@ -34,35 +33,33 @@ pub struct Outcome {
     pub screenshot: Option<Result<()>>,
     /// Times of its frames.
     pub frames: Option<FrameReport>,
-    /// Its graphics device was lost.
     pub lost: Option<Lost>,
 }
 
 /// A window's graphics device was lost.
 pub struct Lost {
-    /// Why, in words.
     pub why: String,
     /// What outlives the window, if it could be taken out of it.
     pub left: Option<Left>,
 }
 
-/// The engine and what is known of it.
+/// The engine and the window's state.
 pub struct Left {
     engine: Rc<dyn Engine>,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     known: Known,
 }
 
 /// Wakes the window there is.
 #[derive(Default)]
-struct Bell(Mutex<Option<egui::Context>>);
+struct Notifier(Mutex<Option<egui::Context>>);
 
-impl Bell {
-    fn hang(&self, ctx: &egui::Context) {
+impl Notifier {
+    fn attach(&self, ctx: &egui::Context) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(ctx.clone());
     }
 
-    fn ring(&self) {
+    fn notify(&self) {
         if let Some(ctx) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
             ctx.request_repaint();
         }
@@ -79,11 +76,10 @@ fn share(cc: &eframe::CreationContext<'_>, apart: bool) {
     }
 }
 
-/// Takes the window's device away after a while. As with a driver that resets, nobody is told: who computes may notice long before
-/// the window has a reason to paint.
+/// Takes the window's device away after a while. As after a driver reset, the window is not told.
 #[cfg(feature = "wgpu")]
 fn drill(ctx: &egui::Context, after: Duration) {
-    drop(Errand::start(ctx, "drill", move || {
+    drop(BackgroundTask::start(ctx, "drill", move || {
         std::thread::park_timeout(after);
         crate::device::lose_window();
         std::thread::park_timeout(Duration::from_secs(2));
@@ -103,18 +99,16 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
         prefs.device = options.device;
     }
     if let Some(look) = options.theme {
-        prefs.look = look;
+        prefs.theme = look;
     }
     prefs
 }
 
 /// Where the screenshot is.
 enum Shot {
-    /// Not asked for.
     No,
     /// The gallery is filling; how many full frames were painted since it is full.
     Waiting(u32),
-    /// Asked for.
     Asked(Arc<Mutex<Option<Arc<ColorImage>>>>),
 }
 
@@ -141,8 +135,7 @@ pub struct Running {
     started: Instant,
     shot: Shot,
     measurement: Measurement,
-    engine: Rc<dyn Engine>,
-    bell: Arc<Bell>,
+    notifier: Arc<Notifier>,
     /// Pixels of the last frame.
     #[cfg_attr(not(feature = "wgpu"), expect(dead_code, reason = "only a shared device has queue_yield"))]
     size: Option<egui::Vec2>,
@@ -152,7 +145,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// In the window that is being created; after one whose graphics device was lost, with what that one left.
+    /// Builds the app in a new window, with the state of the last one if its device was lost.
     pub fn new(
         cc: &eframe::CreationContext<'_>,
         (options, lost): (Options, Option<Lost>),
@@ -163,16 +156,16 @@ impl Running {
         let prefs = left.map_or_else(|| wanted(cc.storage, &options), |left| left.known.prefs.clone());
         #[cfg(feature = "wgpu")]
         share(cc, prefs.device_apart);
-        let (engine, bell) = match left {
-            Some(left) => (left.engine.clone(), left.bell.clone()),
+        let (engine, notifier) = match left {
+            Some(left) => (left.engine.clone(), left.notifier.clone()),
             None => start(&prefs),
         };
-        bell.hang(&cc.egui_ctx);
+        notifier.attach(&cc.egui_ctx);
         #[cfg(feature = "wgpu")]
         if let Some(secs) = options.lose_device_after_secs {
             drill(&cc.egui_ctx, Duration::try_from_secs_f64(secs).unwrap_or_default());
         }
-        let mut app = App::new(&cc.egui_ctx, prefs, engine.clone());
+        let mut app = App::new(&cc.egui_ctx, prefs, engine);
         app.began(started);
         app.restore(&cc.egui_ctx, cc.storage);
         match lost {
@@ -194,15 +187,14 @@ impl Running {
             started,
             shot,
             measurement,
-            engine,
-            bell,
+            notifier,
             size: None,
             #[cfg(feature = "wgpu")]
             surface: None,
         }
     }
 
-    /// Whether this window is closing because its graphics device is lost.
+    /// Returns whether this window is closing because its graphics device is lost.
     fn is_left(&self) -> bool {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).lost.is_some()
     }
@@ -214,13 +206,13 @@ impl Running {
         if outcome.lost.is_none()
             && let Some(why) = crate::device::window_lost()
         {
-            let (engine, bell) = (self.engine.clone(), self.bell.clone());
-            outcome.lost = Some(Lost { why, left: Some(Left { engine, bell, known: self.app.retire() }) });
+            let (engine, notifier) = (self.app.engine.clone(), self.notifier.clone());
+            outcome.lost = Some(Lost { why, left: Some(Left { engine, notifier, known: self.app.retire() }) });
             ctx.send_viewport_cmd(ViewportCommand::Close);
         }
     }
 
-    /// Has the engine stand aside on a shared device while the window changes its size, and painted at once while it does.
+    /// Pauses the engine on a shared device while the window is resized, and repaints at once.
     #[cfg(feature = "wgpu")]
     fn take_turns(&mut self, ctx: &egui::Context, frame: &mut eframe::Frame) {
         // A frame may be laid out twice.
@@ -235,7 +227,8 @@ impl Running {
             return;
         }
         ctx.request_repaint();
-        // A surface is given another size when something about it changes: a latency that it has for a frame does.
+        // A surface is resized only when its configuration changes: the latency changes for one
+        // frame.
         let Some(now) = frame.wgpu_surface_config() else { return };
         let own = *self.surface.get_or_insert(now);
         let latency = if own.desired_maximum_frame_latency == Some(2) { 1 } else { 2 };
@@ -299,12 +292,12 @@ impl Running {
     }
 }
 
-/// The engine, and the bell it rings.
-fn start(prefs: &Prefs) -> (Rc<dyn Engine>, Arc<Bell>) {
-    let bell: Arc<Bell> = Arc::default();
-    let rung = bell.clone();
-    let worker = Worker::start(prefs.device, prefs.oracle.clone(), Arc::new(move || rung.ring()));
-    (Rc::new(worker), bell)
+/// The engine, and its notifier.
+fn start(prefs: &Prefs) -> (Rc<dyn Engine>, Arc<Notifier>) {
+    let notifier: Arc<Notifier> = Arc::default();
+    let notified = notifier.clone();
+    let worker = Worker::start(prefs.device, prefs.oracle.clone(), Arc::new(move || notified.notify()));
+    (Rc::new(worker), notifier)
 }
 
 fn save_png(path: &Path, image: &ColorImage) -> Result<()> {

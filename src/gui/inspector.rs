@@ -6,9 +6,8 @@ use super::command::Command;
 use super::context::Cx;
 use super::evidence::EvidenceSection;
 use super::format;
-use super::glossary;
+use super::guidance;
 use super::landmarks::Landmark;
-use super::looks;
 use super::paint::Sheet;
 use super::prefs::Prefs;
 use super::running::RunningSection;
@@ -19,10 +18,10 @@ use super::table_window;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::verdict;
 use super::view::View;
-use super::widgets::{badge, fact, facts, heading, hint};
+use super::widgets::{badge, class_label, fact, facts, grid_head, heading, hint};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
-use crate::figure::records;
+use crate::figure::Records;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
@@ -48,8 +47,8 @@ pub struct Inspector {
     running: RunningSection,
 }
 
-/// The inspected image's tile: the gallery's where it answers the newest request, otherwise the newer of the gallery's and the
-/// inspector's. The gallery of a slow world, and images from outside, follow the knobs more slowly than the inspector.
+/// Returns the inspected image's tile: the gallery's where it answers the newest request, otherwise
+/// the newer of both. A slow gallery follows the knobs later than the inspector.
 pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
     let index = view.cursor?;
     let gallery = view.gallery(session)?;
@@ -81,7 +80,7 @@ fn cannot_be_made(cx: &Cx, index: usize) -> bool {
     cx.view.source == Source::World && cx.session.gallery.cannot_be_made(index)
 }
 
-/// Whether what is shown of a sample answers older knobs. Said of slow worlds: others are there before it can be read.
+/// Returns whether a sample shown answers older knobs. Fast worlds answer before it can be read.
 fn is_stale(cx: &Cx, index: usize) -> bool {
     let slow = matches!(cx.session.oracle.as_ref().map(|info| &info.architecture), Some(Architecture::TarFlow(_)));
     let gallery = &cx.session.gallery;
@@ -95,7 +94,6 @@ fn of_inspection(index: usize, inspection: &Inspection) -> (usize, u64, ImageSha
 }
 
 impl Inspector {
-    /// Shows the inspector.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(8.0);
         let session = cx.session;
@@ -155,7 +153,7 @@ impl Inspector {
             let load = |source: &ImageSource| Sheet::of(ui.ctx(), "inspected", shape, source);
             self.large = Some((key, load(&tile.pixels), tile.look.as_ref().map(|looked| load(&looked.pixels))));
         }
-        let look = looks::look(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
+        let look = guidance::options(cx.session, cx.prefs).filter(|_| cx.view.source == Source::World);
         ui.horizontal_top(|ui| {
             ui.vertical(|ui| {
                 if let Some((_, texture, looked)) = &self.large {
@@ -168,16 +166,16 @@ impl Inspector {
                         ui.add_space(4.0);
                         match looked {
                             Some(looked) => {
-                                let about = format!("{title} with the look: {}", looks::describe(&look));
+                                let about = format!("{title} with the look: {}", guidance::describe(&look));
                                 ui.add(Image::new((looked.id(), size)).alt_text(&about)).on_hover_text(about);
                             }
                             None => hint(ui, "No picture with this look yet."),
                         }
                         ui.scope(|ui| {
                             ui.set_max_width(side);
-                            hint(ui, looks::describe(&look));
+                            hint(ui, guidance::describe(&look));
                         });
-                        badge(ui, Badge::Illustrative, looks::WHY);
+                        badge(ui, Badge::Illustrative, guidance::WHY);
                     }
                 }
             });
@@ -290,7 +288,7 @@ fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
 fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let why = exactness(cx.session);
     heading(ui, "Posterior p(y|x)", Some((Badge::Exact, &why)));
-    if cx.view.source == Source::World && looks::look(cx.session, cx.prefs).is_some() {
+    if cx.view.source == Source::World && guidance::options(cx.session, cx.prefs).is_some() {
         hint(
             ui,
             "Of the sample itself (upper picture). The picture with the look has left the world and has no posterior.",
@@ -311,13 +309,9 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let bar_width = (ui.available_width() - 230.0).clamp(40.0, 240.0);
     egui::ScrollArea::vertical().max_height(320.0).id_salt("posterior").show(ui, |ui| {
         egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
-            for title in ["class", "", "p(y|x)", "log p(x|y), nats"] {
-                glossary::label(ui, RichText::new(title).small().color(theme.weak()));
-            }
-            ui.end_row();
+            grid_head(ui, &["class", "", "p(y|x)", "log p(x|y), nats"]);
             for class in 0..classes {
-                let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
-                ui.add(egui::Label::new(name).truncate());
+                class_label(ui, cx.session, class);
                 bar(ui, bar_width, share(p, class, cx.prefs.log_bars), theme, theme.class(class, classes));
                 let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
                 ui.label(if class == p.decision { number.strong() } else { number });
@@ -330,14 +324,12 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
 
 /// The bars as comma-separated values.
 fn table(session: &Session, p: &Posterior) -> String {
-    let head = ["class", "posterior", "log_posterior_nats", "log_likelihood_nats"].map(str::to_owned);
-    let record = |class: usize| {
-        let numbers = [p.probabilities[class], p.log_probabilities[class], p.log_likelihood[class]];
-        let [probability, log, likelihood] = numbers.map(|number| number.to_string());
-        [session.class_name(class).to_owned(), probability, log, likelihood]
-    };
-    let about = "# plot: posterior p(y|x) of the inspected image\n".to_owned();
-    about + &records(std::iter::once(head).chain((0..p.probabilities.len()).map(record)))
+    let lines = Records::of(0..p.probabilities.len())
+        .field("class", |class| session.class_name(class))
+        .field("posterior", |class| p.probabilities[class])
+        .field("log_posterior_nats", |class| p.log_probabilities[class])
+        .field("log_likelihood_nats", |class| p.log_likelihood[class]);
+    "# plot: posterior p(y|x) of the inspected image\n".to_owned() + &lines.text()
 }
 
 /// What "exact" means here, with the precision that was measured.

@@ -7,7 +7,6 @@ use eframe::egui::{Align, Rect, Ui};
 /// A control that is pointed at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Landmark {
-    /// The images of the gallery.
     Gallery,
     /// The slider of the base temperature τ, and the Bayes error below it.
     Tau,

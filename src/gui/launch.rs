@@ -9,11 +9,11 @@ use eframe::egui::ViewportBuilder;
 use eframe::egui_wgpu;
 
 use super::in_window::{Lost, Outcome, Running};
-use super::prefs::Look;
+use super::prefs::ThemePreference;
 use crate::data::{read_text, write_atomically};
 use crate::device::DeviceChoice;
 use crate::error::{Caught, Error, Result, catch};
-use crate::worker::priority::give_way;
+use crate::worker::priority::lower_priority;
 
 /// Names the window to the desktop and its folder of saved state.
 const APP_ID: &str = "bayescope";
@@ -41,10 +41,10 @@ pub struct Options {
     pub screenshot: Option<PathBuf>,
     /// Write frame statistics here on closing, as JSON.
     pub frame_log: Option<PathBuf>,
-    /// Paint without pause for five seconds while the engine rests, for five more while τ moves as under a hand, then close.
+    /// Measure frames: five seconds at rest, five while τ moves, then close.
     pub measure_frames: bool,
     /// Light or dark, for this time.
-    pub theme: Option<Look>,
+    pub theme: Option<ThemePreference>,
     /// Do not offer the tour, even where it was never taken.
     pub no_tour: bool,
     /// Close after so long.
@@ -56,7 +56,8 @@ pub struct Options {
 /// Opens the window and returns when it is closed.
 ///
 /// # Errors
-/// Without a display or graphics adapter, saying what to do; when the screenshot or frame log cannot be written.
+/// Without a display or graphics adapter, saying what to do; when the screenshot or frame log
+/// cannot be written.
 pub fn run(mut options: Options) -> Result<()> {
     if cfg!(all(unix, not(target_os = "macos"))) {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -68,15 +69,15 @@ pub fn run(mut options: Options) -> Result<()> {
         set_aside(&folder.join("app.ron"));
     }
     // What computes in parallel does so on these threads. Where there are some already, they stay.
-    _ = rayon::ThreadPoolBuilder::new().start_handler(|_| give_way()).build_global();
+    _ = rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build_global();
     // Stays here until the next window takes it: what the last one left.
     let lost = RefCell::new(None);
     let (mut windows, mut refusals) = (0, 0);
     let outcome = loop {
         let opened = Instant::now();
         let ended = window(&options, &lost);
-        // No window took over what the last one left. A driver that resets may need a moment before it draws again, and where the
-        // last one fell while it was closed the desktop's loop ends at once. The engine goes on meanwhile.
+        // No window took over the state. A driver that resets may need a moment, and a window that
+        // was lost while it closed ends the desktop's loop. The engine goes on meanwhile.
         if lost.borrow().is_some() && refusals < MOST_REFUSALS {
             refusals += 1;
             let why = ended.err().map_or_else(|| "no window came".to_owned(), |error| error.to_string());
@@ -118,8 +119,7 @@ pub fn run(mut options: Options) -> Result<()> {
 /// Scales at which a window can be opened.
 const ZOOMS: std::ops::RangeInclusive<f32> = 0.01..=10.0;
 
-/// Renames a settings file with which no window can be opened, and says so: it cannot be read as a text, or asks for a scale at which
-/// the desktop's library panics.
+/// Renames an unreadable settings file, or one with a scale at which eframe panics, and says so.
 fn set_aside(file: &Path) {
     let why = match read_text(file) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
@@ -145,7 +145,7 @@ fn has_impossible_zoom(settings: &str) -> bool {
     })
 }
 
-/// One window, from its opening to its closing. After one whose device was lost, it goes on with what that one left.
+/// Runs one window until it closes, with the state of one whose device was lost.
 fn window(options: &Options, lost: &RefCell<Option<Lost>>) -> Result<Outcome> {
     let started = Instant::now();
     let outcome: Arc<Mutex<Outcome>> = Arc::default();
@@ -175,8 +175,8 @@ fn window(options: &Options, lost: &RefCell<Option<Lost>>) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What a window leaves that fell in the middle of a frame: egui's painter does not live through the loss of its device. Jobs are
-/// gone with it; what they keep on disk is not.
+/// The outcome of a panic in a frame: egui's painter does not survive the loss of its device. Jobs
+/// are lost; their files stay.
 fn begin_again(panic: Caught) -> Result<Outcome> {
     #[cfg(feature = "wgpu")]
     if let Some(why) = crate::device::window_lost() {

@@ -1,4 +1,4 @@
-//! The exactness ledger: how far everything on show and everything given away can be trusted, and why.
+//! The exactness ledger: how far every number and file can be trusted, and why.
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -7,7 +7,7 @@ use super::context::Cx;
 use super::prefs::Prefs;
 use super::session::Session;
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, empty_state, heading, hint, on_top};
+use super::widgets::{badge, dialog, empty_state, heading, hint};
 use crate::oracle::world::Settings;
 use crate::provenance::{Made, markdown};
 use crate::units::Smoothing;
@@ -31,7 +31,7 @@ fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
     // The Bayes error is that of the sampling process.
     let sampling = Settings { smoothing: Smoothing::ONE, ..settings };
     let of_world = |badge| info.provenance(badge, &sampling);
-    let readout = session.bayes.readout.get().filter(|_| session.bayes.readout.current());
+    let readout = session.bayes.readout.fresh();
     if let Some(Ok(estimate)) = readout.map(|readout| readout.outcome.as_ref()) {
         let (low, high) = estimate.figure.interval;
         let provenance = of_world(estimate.badge)
@@ -40,7 +40,7 @@ fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
             .with("points", estimate.samples.to_string());
         shown.push(line("Bayes error", provenance));
     }
-    if let Some((_, found)) = session.bayes.information.get().filter(|_| session.bayes.information.current()) {
+    if let Some((_, found)) = session.bayes.information.fresh() {
         let (low, high) = found.aleatoric_nats.interval;
         let value = format!("{} nats [{low}, {high}]", found.aleatoric_nats.value);
         shown.push(line("Aleatoric uncertainty and mutual information", of_world(found.badge).with("A", value)));
@@ -59,7 +59,7 @@ fn page(session: &Session, prefs: &Prefs) -> String {
 
 /// Shows the window of the ledger while it is open.
 pub fn show(ctx: &egui::Context, open: &mut bool, cx: &mut Cx) {
-    on_top(ctx, "Exactness ledger", open).default_size([620.0, 520.0]).show(ctx, |ui| lines(ui, cx));
+    dialog(ctx, "Exactness ledger", open).default_size([620.0, 520.0]).show(ctx, |ui| lines(ui, cx));
 }
 
 fn lines(ui: &mut Ui, cx: &mut Cx) {

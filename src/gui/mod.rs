@@ -1,25 +1,27 @@
 //! The explorer window.
 //!
-//! `theme, command, prefs, session → view → context → widgets → panels, cards → app`. Panels read [`Session`], edit [`Prefs`] and leave
-//! [`Command`]s; [`App`] does what was asked and tells the [`Engine`] what is wanted. Nothing in here waits.
+//! `theme, command, prefs, session → view → context → widgets → panels, cards → app`. Panels read
+//! `Session`, edit [`Prefs`] and leave `Command`s; [`App`] executes them and tells the [`Engine`]
+//! what is wanted. Nothing in here waits.
 //!
 //! | file | what |
 //! |---|---|
-//! | `launch`, `in_window`, `reopen`, `engine` | opening the window; the app in it; the next one after a lost device; what it asks of whoever computes |
-//! | `app`, `drain`, `obey`, `run_actions`, `guide`, `wishes` | a frame: the parts in order, what came in, what was asked for (of runs; of tour, help and size), what is wanted now |
-//! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is only looked at; all three as every part gets them |
-//! | `command`, `palette`, `start`, `background` | everything a user can do; the list of it; the button a panel is for; what would hold up a frame |
-//! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `on_top` | what is on the screen, from the middle outwards |
-//! | `evidence`, `running`, `verdict`, `looks` | parts of the inspector and of the world card |
-//! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted where they are, plots, their numbers and the window for these |
-//! | `readout`, `ledger`, `precision`, `verify`, `overlay` | the Bayes error; how exact everything is; 32 bits; whether the device computes correctly; frame times |
-//! | `connect`, `fetch`, `runs`, `prompt`, `selection` | another machine, corpora, runs on disk, paths, images pointed at |
-//! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the first time, and where its controls lie |
+//! | `launch`, `in_window`, `window_restart`, `engine` | opening the window; the app in it; the next window after a lost device; what the window asks of the worker |
+//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker` | a frame: the parts in order, taking events in, commands about runs, commands of tour, help and size, requests to the worker |
+//! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
+//! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
+//! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
+//! | `evidence`, `running`, `verdict`, `guidance` | parts of the inspector and of the world card |
+//! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
+//! | `bayes_error_view`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error; exactness of everything; 32 bits; whether the device computes correctly; frame times |
+//! | `connect`, `fetch`, `runs`, `prompt`, `selection` | another machine, corpora, runs on disk, paths, selected images |
+//! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
 
 mod app;
 mod atlas;
 mod background;
+mod bayes_error_view;
 mod command;
 mod connect;
 mod context;
@@ -30,7 +32,9 @@ mod evidence;
 mod fetch;
 mod figures;
 mod format;
+mod frame_times;
 mod glossary;
+mod guidance;
 mod guide;
 mod help;
 mod in_window;
@@ -39,24 +43,20 @@ mod jobs;
 mod landmarks;
 mod launch;
 mod ledger;
-mod looks;
-mod obey;
-mod on_top;
-mod overlay;
+mod overlays;
 mod paint;
 mod palette;
 mod panels;
 mod precision;
 mod prefs;
+mod primary_action;
 mod prompt;
-mod readout;
-mod reopen;
+mod request_tracker;
 mod run_actions;
 mod running;
 mod runs;
 mod selection;
 mod session;
-mod start;
 mod table_window;
 mod theme;
 mod top_bar;
@@ -65,17 +65,13 @@ mod verdict;
 mod verify;
 mod view;
 mod widgets;
-mod wishes;
+mod window_restart;
 mod world_card;
 
 pub use app::App;
-pub use command::{Command, RunCommand};
 pub use engine::Engine;
+pub use frame_times::FrameReport;
 pub use launch::{Options, run};
-pub use overlay::FrameReport;
 #[cfg(feature = "wgpu")]
 pub use paint::bench::bench as bench_paint;
-pub use prefs::{Look, Prefs, Sort};
-pub use selection::{Source, Step};
-pub use session::Session;
-pub use view::View;
+pub use prefs::{Prefs, ThemePreference};

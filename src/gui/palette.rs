@@ -14,12 +14,10 @@ pub struct Palette {
 }
 
 impl Palette {
-    /// Opens or closes it.
     pub fn toggle(&mut self) {
         *self = Self { open: !self.open, ..Self::default() };
     }
 
-    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.open
     }
@@ -77,7 +75,7 @@ fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
     ui.add(button.min_size(vec2(ui.available_width(), 0.0)))
 }
 
-/// Whether the letters of `wanted` occur in `title` in this order; smaller is better.
+/// Returns whether the letters of `wanted` occur in `title` in this order; smaller is better.
 fn score(wanted: &str, title: &str) -> Option<i32> {
     let title = title.to_lowercase();
     let mut from = 0;

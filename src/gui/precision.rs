@@ -1,30 +1,26 @@
-//! The page *Precision*: what 32-bit arithmetic on the present device costs, against 64 bits on the CPU.
+//! The page *Precision*: 32-bit arithmetic on the present device against 64 bits on the CPU.
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Ui};
 
 use super::command::Command;
 use super::context::Cx;
 use super::figures::Drawings;
-use super::panels::experiments::findings::{grid, one};
-use super::theme::Theme;
-use super::widgets::{empty_state, hint, on_its_way, on_top};
+use super::panels::experiments::findings::{all, grid};
+use super::widgets::{dialog, empty_state, hint, standing};
 use crate::units::Seed;
 use crate::validate::{ComparePrecision, IMAGES};
-use crate::worker::protocol::Outcome;
 
 /// The page, and its figure as it was painted last.
 #[derive(Default)]
 pub struct PrecisionPage {
-    /// Whether it is open.
     pub open: bool,
     drawings: Drawings,
 }
 
 impl PrecisionPage {
-    /// Shows the page while it is open.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let Self { open, drawings } = self;
-        on_top(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, drawings, cx));
+        dialog(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, drawings, cx));
     }
 }
 
@@ -34,28 +30,23 @@ fn content(ui: &mut Ui, drawings: &mut Drawings, cx: &mut Cx) {
         "Posteriors are computed in 32 bits with sums over dimensions in 64. Here the very same images are scored once more in 64 bits on the CPU.",
     );
     let (session, view) = (cx.session, cx.session.tasks.get::<ComparePrecision>());
-    let job = view.as_ref().and_then(|view| session.jobs.active().find(|job| job.id == view.job));
     let report = view.as_ref().and_then(|view| view.last_report.clone());
-    buttons(ui, cx, job.is_some());
-    match (job, view.and_then(|view| view.outcome)) {
-        (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-        (None, Some(Outcome::Failed(why))) => {
-            ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+    buttons(ui, cx, view.as_ref().is_some_and(|view| view.under_way()));
+    match &view {
+        Some(view) => {
+            let stopped = format!("Stopped: press 'Compare {IMAGES} images' again.");
+            standing(ui, session, view, "Pause and cancel below, in the list of jobs.", &stopped);
         }
-        (None, Some(Outcome::Cancelled)) => hint(ui, format!("Stopped: press 'Compare {IMAGES} images' again.")),
-        (None, _) if report.is_none() => empty_state(
+        None => empty_state(
             ui,
             "Not compared yet",
             "It takes seconds for a small oracle of few classes and grows with both: every class of every image is\nscored in 64 bits on the CPU. Cancel below, in the list of jobs.",
         ),
-        (None, _) => {}
     }
     let Some(report) = report else { return };
     egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
         report.tables.iter().for_each(|table| grid(ui, table));
-        for (i, figure) in report.figures.iter().enumerate() {
-            one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
-        }
+        all(ui, cx, &report.figures, drawings);
     });
 }
 

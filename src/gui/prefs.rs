@@ -66,7 +66,7 @@ impl Sort {
 
 /// Light or dark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub enum Look {
+pub enum ThemePreference {
     /// As the desktop has it.
     #[default]
     System,
@@ -79,7 +79,7 @@ pub enum Look {
 /// How pictures are made where they need not be samples of the world.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct LookPrefs {
+pub struct GuidancePrefs {
     /// Strength of classifier-free guidance; 0 is off.
     pub guidance: f64,
     /// What it moves.
@@ -92,13 +92,13 @@ pub struct LookPrefs {
     pub denoise: bool,
 }
 
-impl Default for LookPrefs {
+impl Default for GuidancePrefs {
     fn default() -> Self {
         Self { guidance: 0.0, what: Guided::Ab, annealed: false, attention_temperature: 1.0, denoise: false }
     }
 }
 
-impl LookPrefs {
+impl GuidancePrefs {
     /// The look, if it is one.
     pub fn look(self) -> Option<SamplerOptions> {
         let Self { guidance, what, annealed, attention_temperature, denoise } = self;
@@ -130,16 +130,17 @@ pub struct Prefs {
     /// Side of a thumbnail, points.
     pub thumbnail: f32,
     /// Light or dark.
-    pub look: Look,
+    #[serde(rename = "look")]
+    pub theme: ThemePreference,
     /// Posterior bars on a logarithmic scale.
     pub log_bars: bool,
     /// The oracle to open: a bundled name or a path.
     pub oracle: String,
     /// What to compute on.
     pub device: DeviceChoice,
-    /// Compute on a graphics device apart from the one that paints the window: pictures travel over the host.
+    /// Compute on a graphics device apart from the window's: pictures travel over the host.
     pub device_apart: bool,
-    /// Format of the matrix products that draw samples: never that of the last time, nobody should start with it unawares.
+    /// Format of the matrix products that draw samples; never saved.
     #[serde(skip)]
     pub products: MatmulPrecision,
     /// Other machines' devices that were used, the last one first.
@@ -150,9 +151,9 @@ pub struct Prefs {
     pub log_tau: bool,
     /// Its axis of Bayes errors is logarithmic.
     pub log_error: bool,
-    /// Pictures that leave the world: never those of the last time, nobody should start with them unawares.
+    /// Options of pictures that leave the world; never saved.
     #[serde(skip)]
-    pub look_away: LookPrefs,
+    pub guidance: GuidancePrefs,
     /// The evidence map lies on the picture instead of beside it.
     pub evidence_overlay: bool,
     /// How strongly it covers the picture, 0 to 1.
@@ -181,7 +182,7 @@ impl Default for Prefs {
             descending: false,
             class_filter: None,
             thumbnail: 56.0,
-            look: Look::System,
+            theme: ThemePreference::System,
             log_bars: false,
             oracle: library::DEFAULT.into(),
             device: DeviceChoice::Auto,
@@ -191,7 +192,7 @@ impl Default for Prefs {
             tau_range: [0.2, 4.0],
             log_tau: true,
             log_error: false,
-            look_away: LookPrefs::default(),
+            guidance: GuidancePrefs::default(),
             evidence_overlay: true,
             evidence_strength: 0.75,
             runs: Vec::new(),
@@ -204,7 +205,7 @@ impl Default for Prefs {
 }
 
 impl Prefs {
-    /// Brings numbers from an older or damaged file back into range, and the prior to the oracle's classes.
+    /// Brings numbers of an older or damaged file into range, and the prior to the classes.
     pub fn fit(&mut self, classes: usize) {
         self.tau = if self.tau.is_finite() { self.tau.clamp(0.0, MAX_TAU) } else { 1.0 };
         if !(self.smoothing.is_finite() && self.smoothing > 0.0) {
@@ -223,7 +224,7 @@ impl Prefs {
         let strength = self.evidence_strength;
         self.evidence_strength = if strength.is_finite() { strength.clamp(0.0, 1.0) } else { 1.0 };
         self.scale = self.scale.clamp(*SCALES.start(), *SCALES.end());
-        let temperature = &mut self.look_away.attention_temperature;
+        let temperature = &mut self.guidance.attention_temperature;
         *temperature = if temperature.is_finite() && *temperature > 0.0 { *temperature } else { 1.0 };
     }
 

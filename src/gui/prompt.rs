@@ -1,4 +1,4 @@
-//! Asking for a path: a text field that works everywhere, and the desktop's dialog where there is one.
+//! Asks for a path: a text field, and the desktop's dialog where there is one.
 
 use std::path::PathBuf;
 
@@ -6,59 +6,34 @@ use eframe::egui::{self, Id, Key, Modal, TextEdit};
 
 use super::background::Purpose;
 use super::command::Command;
-use super::command::RunCommand;
 use super::widgets::hint;
 use crate::data::dataset_formats;
 use crate::run::Format;
 
-/// Which path is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// What to open.
-    Open,
-    /// Where to save so many samples.
-    Save {
-        /// How many.
-        images: usize,
-        /// Pictures with a look, which are not samples.
-        look: bool,
-    },
-    /// Where to save the walk.
-    SaveWalk,
-    /// Where to save the curve E(τ).
-    SaveCurve,
-    /// Where to save the points of a plot, in a file that would be called so.
-    SavePoints(&'static str),
-    /// Where to save a figure, as what.
-    SaveFigure(Format),
-    /// Into which folder all figures of a run go.
-    SaveFigures,
-}
-
 /// A question that is open.
 pub struct Prompt {
-    kind: Kind,
+    purpose: Purpose,
     text: String,
     fresh: bool,
 }
 
 impl Prompt {
     /// Asks.
-    pub fn new(kind: Kind) -> Self {
-        let text = match kind {
-            Kind::SaveFigure(_) | Kind::SaveFigures | Kind::Open => String::new(),
-            Kind::Save { look: true, .. } => "pictures.png".into(),
-            Kind::Save { .. } => "samples.npz".into(),
-            Kind::SaveCurve => "bayes-error.csv".into(),
-            Kind::SaveWalk => "walk.npz".into(),
-            Kind::SavePoints(name) => name.into(),
+    pub fn new(purpose: Purpose) -> Self {
+        let text = match purpose {
+            Purpose::Save { look: true, .. } => "pictures.png".into(),
+            Purpose::Save { .. } => "samples.npz".into(),
+            Purpose::SaveCurve => "bayes-error.csv".into(),
+            Purpose::SaveWalk => "walk.npz".into(),
+            Purpose::SavePoints(name) => name.into(),
+            _ => String::new(),
         };
-        Self::named(kind, text)
+        Self::named(purpose, text)
     }
 
     /// Asks, with a path that is likely the answer.
-    pub fn named(kind: Kind, text: String) -> Self {
-        Self { kind, text, fresh: true }
+    pub fn named(purpose: Purpose, text: String) -> Self {
+        Self { purpose, text, fresh: true }
     }
 
     /// Shows it; `false` when it is answered or closed.
@@ -92,14 +67,9 @@ impl Prompt {
     }
 
     fn browse(&self, ui: &mut egui::Ui, waiting: bool, commands: &mut Vec<Command>) {
-        let choices: &[(&str, Purpose)] = match self.kind {
-            Kind::Open => &[("Browse files…", Purpose::OpenFiles), ("Browse folders…", Purpose::OpenFolder)],
-            Kind::Save { .. } => &[("Browse…", Purpose::Save)],
-            Kind::SaveCurve => &[("Browse…", Purpose::SaveCurve)],
-            Kind::SavePoints(name) => &[("Browse…", Purpose::SavePoints(name))],
-            Kind::SaveFigure(format) => &[("Browse…", Purpose::SaveFigure(format))],
-            Kind::SaveFigures => &[("Browse…", Purpose::FiguresFolder)],
-            Kind::SaveWalk => &[("Browse…", Purpose::SaveWalk)],
+        let choices: &[(&str, Purpose)] = match self.purpose {
+            Purpose::Open => &[("Browse files…", Purpose::Open), ("Browse folders…", Purpose::OpenFolder)],
+            purpose => &[("Browse…", purpose)],
         };
         for (text, purpose) in choices {
             let button = ui.add_enabled(!waiting, egui::Button::new(*text));
@@ -111,8 +81,8 @@ impl Prompt {
     }
 
     fn words(&self) -> (String, String, &'static str) {
-        match self.kind {
-            Kind::Open => (
+        match self.purpose {
+            Purpose::Open | Purpose::OpenFolder | Purpose::Field(_) => (
                 "Open".into(),
                 format!(
                     "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world, the folder of a \
@@ -122,46 +92,46 @@ impl Prompt {
                 ),
                 "Open",
             ),
-            Kind::Save { images, look: true } => (
+            Purpose::Save { images, look: true } => (
                 format!("Save {images} pictures"),
                 "With the look that is on: .png is a contact sheet, a folder gets one PNG an image. They have left the world, so \
                  there is no .npz; switch the look off to save samples with their exact posteriors.".into(),
                 "Save",
             ),
-            Kind::Save { images, .. } => (
+            Purpose::Save { images, .. } => (
                 format!("Save {images} samples"),
                 ".npz holds float images, labels and exact posteriors; .png is a contact sheet; a folder gets one PNG \
                  an image.".into(),
                 "Save",
             ),
-            Kind::SaveCurve => (
+            Purpose::SaveCurve => (
                 "Save the curve of Bayes errors".into(),
                 "Comma-separated: τ, E, its 95 % interval, ln E, method.".into(),
                 "Save",
             ),
-            Kind::SavePoints(_) => (
+            Purpose::SavePoints(_) => (
                 "Save the points of the plot".into(),
                 "Comma-separated, a line for every point with its 95 % interval; lines that begin with # say of which run, spec \
                  and world.".into(),
                 "Save",
             ),
-            Kind::SaveFigure(Format::Csv) => (
+            Purpose::SaveFigure(Format::Csv) => (
                 "Save the points of the figure".into(),
                 "Comma-separated, a line for every point with its interval; lines that begin with # are title, caption and where \
                  the numbers come from.".into(),
                 "Save",
             ),
-            Kind::SaveFigure(_) => (
+            Purpose::SaveFigure(_) => (
                 "Save the figure".into(),
                 "With caption and where the numbers come from. SVG is a drawing for papers, PNG a picture of twice the size.".into(),
                 "Save",
             ),
-            Kind::SaveFigures => (
+            Purpose::SaveFigures => (
                 "Save all figures and tables".into(),
                 "Into this folder: every figure as SVG, PNG and CSV, every table as CSV, and figures.md, a page with all of them.".into(),
                 "Save",
             ),
-            Kind::SaveWalk => (
+            Purpose::SaveWalk => (
                 "Save the walk".into(),
                 ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
                  eye. The 50/50 point comes last in both.".into(),
@@ -177,14 +147,6 @@ impl Prompt {
             (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
             _ => PathBuf::from(text),
         };
-        match self.kind {
-            Kind::Open => Command::OpenPaths(vec![path]),
-            Kind::Save { .. } => Command::SaveTo(path),
-            Kind::SaveCurve => Command::SaveCurveTo(path),
-            Kind::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(path)),
-            Kind::SaveFigure(_) => Command::Run(RunCommand::SaveFigureTo(path)),
-            Kind::SaveFigures => Command::Run(RunCommand::SaveFiguresTo(path)),
-            Kind::SaveWalk => Command::SaveWalkTo(path),
-        }
+        Command::TakePaths(self.purpose, vec![path])
     }
 }

@@ -1,23 +1,22 @@
-//! Does what was asked about runs. What waits for a disk (writing a spec, deleting a folder) has a thread of its own.
+//! Executes the commands about runs. Work on the disk has a thread of its own.
 
 use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Id, Modal, RichText};
 
 use super::app::App;
-use super::background::{self, Errand};
+use super::background::{self, BackgroundTask, Purpose};
 use super::command::{Command, RunCommand};
 use super::panels;
-use super::prompt::{Kind, Prompt};
+use super::prompt::Prompt;
 use super::runs::{Done, run_command};
 use super::session::log::Level;
 use super::session::runs::Standing;
 use super::theme::Theme;
-use super::wishes::submit;
 use crate::data::write_atomically;
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::figure::{Figure, Illustrated, Look, Table};
+use crate::figure::{Figure, Illustrated, RenderOptions, Table};
 use crate::provenance::Made;
 use crate::run::hardness::{HardnessFolder, RankCorpora};
 use crate::run::{Format, RunExperiment, RunFolder, RunSettings, write_figures};
@@ -25,18 +24,16 @@ use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
 impl App {
-    /// Does what was asked about runs.
+    /// Executes the commands about runs. Work on the disk has a thread of its own.
     pub(super) fn run_command(&mut self, ctx: &egui::Context, command: RunCommand) {
         match command {
             RunCommand::Start(spec, folder) => {
                 self.show_run(&folder);
-                let job = Job::task(RunExperiment { spec: Some(*spec), folder, settings: RunSettings::default() });
-                submit(self.engine.as_ref(), &mut self.session, job);
+                self.submit(Job::task(RunExperiment { spec: Some(*spec), folder, settings: RunSettings::default() }));
             }
             RunCommand::Resume(folder) => {
                 self.show_run(&folder);
-                let job = Job::task(RunExperiment { spec: None, folder, settings: RunSettings::default() });
-                submit(self.engine.as_ref(), &mut self.session, job);
+                self.submit(Job::task(RunExperiment { spec: None, folder, settings: RunSettings::default() }));
             }
             RunCommand::CopyRanking(spec, folder) => {
                 let device = self.prefs.device;
@@ -58,7 +55,7 @@ impl App {
             RunCommand::Delete(folder) => {
                 let work =
                     move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
-                self.runs.errands.push(Errand::start(ctx, "delete a run", work));
+                self.runs.background.push(BackgroundTask::start(ctx, "delete a run", work));
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
@@ -70,60 +67,53 @@ impl App {
                 self.commands.push(Command::OpenOracle(oracle.clone()));
                 self.runs.cell_images_next = Some((oracle, which, folder, cell));
             }
-            other => self.save_command(ctx, other),
-        }
-    }
-
-    /// Asks where points and figures go, and saves them there.
-    fn save_command(&mut self, ctx: &egui::Context, command: RunCommand) {
-        match command {
             RunCommand::SavePoints(text, name) => {
                 self.runs.points = Some(text);
-                self.prompt = Some(Prompt::new(Kind::SavePoints(name)));
-            }
-            RunCommand::SavePointsTo(path) => {
-                if let Some(text) = self.runs.points.take() {
-                    // Its first lines say where it comes from.
-                    let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
-                    let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-                    self.making = Some(Made::of_lines("points of a plot", Some(&path), &said));
-                    self.saving = background::save_text(ctx, path, text);
-                }
+                self.prompt = Some(Prompt::new(Purpose::SavePoints(name)));
             }
             RunCommand::SaveFigure(figure, format) => {
                 let name = format!("{}.{}", figure.id, format.extension());
                 self.runs.figure = Some((figure, format));
-                self.prompt = Some(Prompt::named(Kind::SaveFigure(format), name));
-            }
-            RunCommand::SaveFigureTo(path) => {
-                let dark = Theme::of_window(ctx).is_dark();
-                if let Some((figure, format)) = self.runs.figure.take() {
-                    self.making =
-                        Some(Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance));
-                    self.saving = background::save_with(ctx, path, move |path| {
-                        // Printed pages are light, whatever the window is; a picture on the screen is as it was seen.
-                        let look = Look { dark: dark && format == Format::Png, ..Look::default() };
-                        let bytes = format.encode(&figure, &look)?;
-                        write_atomically(path, |file| file.write_all(&bytes))
-                    });
-                }
+                self.prompt = Some(Prompt::named(Purpose::SaveFigure(format), name));
             }
             RunCommand::SaveFigures(folder) => {
-                self.prompt = Some(Prompt::named(Kind::SaveFigures, folder.join("figures").display().to_string()));
+                self.prompt = Some(Prompt::named(Purpose::SaveFigures, folder.join("figures").display().to_string()));
                 self.runs.figures_of = Some(folder);
             }
-            RunCommand::SaveFiguresTo(path) => {
-                let of = self.runs.figures_of.take();
-                if let Some((figures, tables, name)) = of.and_then(|folder| self.figures_of(&folder)) {
-                    let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
-                    self.making = Some(Made::of_lines(format!("figures and tables of {name}"), Some(&path), said));
-                    self.saving = background::save_with(ctx, path, move |path| {
-                        write_figures(&figures, &tables, path, &name).map(drop)
-                    });
-                }
-            }
-            _ => {}
         }
+    }
+
+    /// Saves the points of a plot that wait for a path.
+    pub(super) fn save_points(&mut self, ctx: &egui::Context, path: PathBuf) {
+        let Some(text) = self.runs.points.take() else { return };
+        // Its first lines say where it comes from.
+        let said = text.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(": "));
+        let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let made = Made::of_lines("points of a plot", Some(&path), &said);
+        let write = move |path: &Path| write_atomically(path, |file| file.write_all(text.as_bytes()));
+        self.saving = background::save(ctx, path, made, write);
+    }
+
+    /// Saves the figure that waits for a path.
+    pub(super) fn save_figure(&mut self, ctx: &egui::Context, path: PathBuf) {
+        let Some((figure, format)) = self.runs.figure.take() else { return };
+        // Printed pages are light; a PNG has the theme of the window.
+        let dark = format == Format::Png && Theme::of_window(ctx).is_dark();
+        let made = Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance);
+        self.saving = background::save(ctx, path, made, move |path| {
+            let bytes = format.encode(&figure, &RenderOptions { dark, ..RenderOptions::default() })?;
+            write_atomically(path, |file| file.write_all(&bytes))
+        });
+    }
+
+    /// Saves the figures and tables of the run that waits for a folder.
+    pub(super) fn save_figures(&mut self, ctx: &egui::Context, path: PathBuf) {
+        let run = self.runs.figures_of.take();
+        let Some((figures, tables, name)) = run.and_then(|folder| self.figures_of(&folder)) else { return };
+        let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
+        let made = Made::of_lines(format!("figures and tables of {name}"), Some(&path), said);
+        self.saving =
+            background::save(ctx, path, made, move |path| write_figures(&figures, &tables, path, &name).map(drop));
     }
 
     /// Figures, tables and name of what was run in a folder.
@@ -171,14 +161,13 @@ impl App {
         }
     }
 
-    /// A spec that comes with the program goes by its name; any other is written to the folder first.
+    /// Copies the command of a run. A spec that is no preset is written to the folder first.
     fn copy_run_command(&mut self, ctx: &egui::Context, spec: ExperimentSpec, folder: PathBuf) {
         let device = self.prefs.device;
         let shipped = PRESETS.iter().find(|preset| preset.spec().is_ok_and(|preset| preset == spec));
         if let Some(preset) = shipped {
             let text = run_command(preset.name, &folder, device);
-            let done = format!("Copied: {text}");
-            return self.copy(ctx, text, &done);
+            return self.copy_line(ctx, text);
         }
         self.copy_written(ctx, move || {
             let file = RunFolder::write_spec(&folder, &spec)?;
@@ -189,23 +178,22 @@ impl App {
     /// Copies the command that comes of writing a spec.
     fn copy_written(&mut self, ctx: &egui::Context, write: impl FnOnce() -> Result<String> + Send + 'static) {
         let work = move || write().map(Done::Written).map_err(|error| error.to_string());
-        self.runs.errands.push(Errand::start(ctx, "write a spec", work));
+        self.runs.background.push(BackgroundTask::start(ctx, "write a spec", work));
     }
 
-    /// Takes back what came from threads.
-    pub(super) fn run_errands(&mut self, ctx: &egui::Context) {
+    /// Takes the results of background work.
+    pub(super) fn poll_run_tasks(&mut self, ctx: &egui::Context) {
         let mut done = Vec::new();
-        self.runs.errands.retain_mut(|errand| {
-            let answer = errand.poll();
-            let waits = answer.is_none() && errand.waiting();
+        self.runs.background.retain_mut(|task| {
+            let answer = task.poll();
+            let waits = answer.is_none() && task.waiting();
             done.extend(answer);
             waits
         });
         for answer in done {
             match answer {
                 Ok(Done::Written(text)) => {
-                    let told = format!("Copied: {text}");
-                    self.copy(ctx, text, &told);
+                    self.copy_line(ctx, text);
                 }
                 Ok(Done::Deleted(folder)) => {
                     self.forget_run(&folder);

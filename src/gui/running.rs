@@ -6,7 +6,7 @@ use super::context::Cx;
 use super::format;
 use super::paint::{NEAREST, picture};
 use super::theme::{BAR_HEIGHT, Badge, Theme};
-use super::widgets::{fact, facts, heading, hint};
+use super::widgets::{class_label, fact, facts, heading, hint};
 use crate::worker::protocol::{RunningPosterior, Subject};
 
 /// What the figures are, and are not.
@@ -24,7 +24,6 @@ pub struct RunningSection {
 }
 
 impl RunningSection {
-    /// Shows what is known.
     pub fn show(&mut self, ui: &mut Ui, cx: &Cx, one: &RunningPosterior) {
         if self.drawn.as_ref().is_none_or(|(generation, _)| *generation != one.generation) {
             let texture = ui.ctx().load_texture("running", picture(one.shape, &one.pixels), NEAREST);
@@ -77,7 +76,7 @@ fn bars(ui: &mut Ui, cx: &Cx, one: &RunningPosterior) {
         ui.end_row();
         for class in order.into_iter().take(LISTED) {
             let colour = theme.class(class, running.classes);
-            ui.add(egui::Label::new(RichText::new(cx.session.class_name(class)).color(colour).strong()).truncate());
+            class_label(ui, cx.session, class);
             let (rect, _) = ui.allocate_exact_size(vec2(width, BAR_HEIGHT), Sense::hover());
             ui.painter().rect_filled(rect, 2.0, theme.trough());
             for (share, colour) in [(running.upper[class], colour.gamma_multiply(0.4)), (running.lower[class], colour)]

@@ -1,8 +1,8 @@
-//! Runs of experiments as the window has them: what of them waits for a disk, where they go, and what they are as command lines.
+//! Runs of experiments in the window: background work, default folders, command lines.
 
 use std::path::{Path, PathBuf};
 
-use super::background::Errand;
+use super::background::BackgroundTask;
 use super::command::quote;
 use super::prefs::Prefs;
 use crate::device::DeviceChoice;
@@ -18,27 +18,27 @@ pub(super) enum Done {
 
 /// Errands under way and the question that is open.
 #[derive(Default)]
-pub struct RunDesk {
-    pub(super) errands: Vec<Errand<std::result::Result<Done, String>>>,
+pub struct RunDialog {
+    pub(super) background: Vec<BackgroundTask<std::result::Result<Done, String>>>,
     pub(super) asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
     pub(super) points: Option<String>,
-    /// A figure, likewise.
+    /// A figure, while it is asked where it goes.
     pub(super) figure: Option<(Box<Figure>, Format)>,
-    /// The run whose figures are to be saved, likewise.
+    /// The run whose figures are saved, while it is asked where they go.
     pub(super) figures_of: Option<PathBuf>,
     /// The oracle that is being opened, and which images of what run and cell are shown then.
     pub(super) cell_images_next: Option<(String, CellImages, PathBuf, String)>,
 }
 
-impl RunDesk {
-    /// Whether a question is open.
+impl RunDialog {
+    /// Returns whether a question is open.
     pub fn asks(&self) -> bool {
         self.asked.is_some()
     }
 }
 
-/// Where a run of that name goes unless told otherwise: beside the window's own settings.
+/// Default folder of a run of that name: beside the window's own settings.
 pub fn default_folder(name: &str, taken: &[PathBuf]) -> PathBuf {
     let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
     let runs = data.unwrap_or_default().join("runs");

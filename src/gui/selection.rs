@@ -13,10 +13,8 @@ pub enum Source {
 /// A side of the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Side {
-    /// The world card.
     #[default]
     WorldCard,
-    /// The inspector.
     Inspector,
 }
 
@@ -34,20 +32,12 @@ pub enum Click {
 /// One step through the gallery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// To the previous image.
     Left,
-    /// To the next image.
     Right,
-    /// One row up.
     Up,
-    /// One row down.
     Down,
-    /// One page up.
     PageUp,
-    /// One page down.
     PageDown,
-    /// To the first image.
     Home,
-    /// To the last image.
     End,
 }

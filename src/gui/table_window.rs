@@ -8,13 +8,13 @@ use super::data_table::{DataTable, shown};
 use super::format;
 use super::theme::Theme;
 use super::view::View;
-use super::widgets::{empty_state, hint, on_top};
+use super::widgets::{dialog, empty_state, hint};
 
 /// Seconds between two looks at numbers that may have changed.
 const REFRESHED: f64 = 0.5;
 
-/// A button at a plot that shows its numbers. `title` is the plot's, unique in the window; `file` is what a file of the numbers would
-/// be called; `csv` writes them. While the table is open it follows the plot.
+/// A button that shows the numbers of a plot. `title` is unique in the window, `file` the name of a
+/// saved file, `csv` writes the numbers. An open table follows its plot.
 pub fn button(ui: &mut Ui, view: &mut View, title: &str, file: &'static str, csv: impl FnOnce() -> String) {
     let open = view.table.as_ref().is_some_and(|table| table.title == title);
     let button = ui
@@ -41,7 +41,7 @@ pub fn show(ctx: &egui::Context, cx: &mut Cx) {
     let Some(table) = cx.view.table.take() else { return };
     let mut open = true;
     let title = format!("Table: {}", table.title);
-    let window = on_top(ctx, &title, &mut open).id(egui::Id::unique("data table")).default_size([780.0, 420.0]);
+    let window = dialog(ctx, &title, &mut open).id(egui::Id::unique("data table")).default_size([780.0, 420.0]);
     window.show(ctx, |ui| content(ui, cx, &table));
     if open && cx.view.table.is_none() {
         cx.view.table = Some(table);

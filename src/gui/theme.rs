@@ -1,10 +1,9 @@
-//! Colours and distances, light and dark. No other file of the window names a colour; those of classes and curves are the figures'
-//! (`figure::colour`).
+//! Colours and distances, light and dark. Classes and curves have the figures' (`figure::colour`).
 
 use eframe::egui::ecolor::Hsva;
 use eframe::egui::{self, Color32, Stroke};
 
-use super::prefs::Look;
+use super::prefs::ThemePreference;
 use crate::figure;
 pub use crate::provenance::Badge;
 
@@ -46,8 +45,8 @@ impl Theme {
         rgb(if self.dark { dark } else { light })
     }
 
-    /// The colour of a class: that of its place in the palette for up to [`figure::COLOURS`] classes, a wheel of hues in golden steps for
-    /// more.
+    /// The colour of a class: of the palette for up to [`figure::COLOURS`] classes, else a wheel of
+    /// hues.
     pub fn class(self, class: usize, classes: usize) -> Color32 {
         if classes <= figure::COLOURS {
             return self.curve(class);
@@ -74,17 +73,14 @@ impl Theme {
         self.pick(0x5c626b, 0x9aa2ad)
     }
 
-    /// Went wrong.
     pub fn error(self) -> Color32 {
         self.pick(0xb42318, 0xff8a7a)
     }
 
-    /// Should be looked at.
     pub fn warning(self) -> Color32 {
         self.pick(0x8a5a00, 0xf2c14e)
     }
 
-    /// Went well.
     pub fn good(self) -> Color32 {
         self.pick(0x1f7a3d, 0x6fd08c)
     }
@@ -94,7 +90,6 @@ impl Theme {
         self.pick(0xe3e6ea, 0x2c3138)
     }
 
-    /// Grid lines of a plot.
     pub fn grid(self) -> Color32 {
         self.pick(0xc3c9d1, 0x474e58)
     }
@@ -119,7 +114,6 @@ impl Theme {
         self.pick(0x10151b, 0xf5f9fd)
     }
 
-    /// The text of a badge.
     pub fn badge(self, badge: Badge) -> Color32 {
         match badge {
             Badge::Exact => self.good(),
@@ -145,14 +139,15 @@ impl Theme {
         rgb(if strong { 0x10151b } else { 0xf5f9fd })
     }
 
-    /// A diverging map's colour, −1 to 1: blue, the ground at 0, orange. Apart for colour-blind eyes too.
+    /// A diverging map's colour, −1 to 1: blue, the ground at 0, orange.
     pub fn diverging(self, share: f32) -> Color32 {
         let ground = self.pick(0xf4f4f1, 0x20242a);
         let end = if share < 0.0 { self.pick(0x1c5ca8, 0x5aa9ff) } else { self.pick(0xc95a0c, 0xffa24d) };
         ground.lerp_to_gamma(end, share.abs().min(1.0))
     }
 
-    /// The same as a veil over a picture: what is near 0 lets it through, the ends cover it by `strength`, 0 to 1.
+    /// The same as a veil over a picture: transparent at 0, covering by `strength`, 0 to 1, at the
+    /// ends.
     pub fn veil(self, share: f32, strength: f32) -> Color32 {
         let end = if share < 0.0 { rgb(0x2f7fe0) } else { rgb(0xff8a1f) };
         end.gamma_multiply(strength * share.abs().min(1.0).sqrt())
@@ -170,17 +165,16 @@ pub const UNTINTED: Color32 = Color32::WHITE;
 /// What an atlas page holds before its first tile.
 pub const EMPTY: Color32 = Color32::TRANSPARENT;
 
-/// One pixel.
 pub fn pixel(r: u8, g: u8, b: u8) -> Color32 {
     Color32::from_rgb(r, g, b)
 }
 
 /// Light or dark as the user wants it.
-pub fn preference(look: Look) -> egui::ThemePreference {
-    match look {
-        Look::System => egui::ThemePreference::System,
-        Look::Light => egui::ThemePreference::Light,
-        Look::Dark => egui::ThemePreference::Dark,
+pub fn preference(wanted: ThemePreference) -> egui::ThemePreference {
+    match wanted {
+        ThemePreference::System => egui::ThemePreference::System,
+        ThemePreference::Light => egui::ThemePreference::Light,
+        ThemePreference::Dark => egui::ThemePreference::Dark,
     }
 }
 

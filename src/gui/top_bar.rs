@@ -4,10 +4,9 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::command::{Command, Line, Needs, menus, shortcut};
 use super::context::Cx;
-use super::prefs::{History, Look};
+use super::prefs::{History, ThemePreference};
 use super::theme::Theme;
 
-/// Shows the bar.
 pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], history: &History) {
     egui::MenuBar::new().ui(ui, |ui| {
         ui.label(RichText::new("Bayescope").strong().color(Theme::of(ui).accent()));
@@ -15,10 +14,12 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, panels: &[(&'static str, &'static str)], h
             ui.menu_button(title, |ui| lines.into_iter().for_each(|it| line(ui, cx, history, it)));
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            for (look, text) in [(Look::Dark, "Dark"), (Look::Light, "Light"), (Look::System, "Auto")] {
-                let button = ui.selectable_label(cx.prefs.look == look, text);
+            for (look, text) in
+                [(ThemePreference::Dark, "Dark"), (ThemePreference::Light, "Light"), (ThemePreference::System, "Auto")]
+            {
+                let button = ui.selectable_label(cx.prefs.theme == look, text);
                 if button.accessible_name(format!("Theme: {text}")).on_hover_text("Light or dark").clicked() {
-                    cx.prefs.look = look;
+                    cx.prefs.theme = look;
                 }
             }
             ui.separator();
@@ -36,7 +37,7 @@ fn line(ui: &mut Ui, cx: &mut Cx, history: &History, line: Line) {
             ui.menu_button(title, |ui| {
                 for (text, command) in choices {
                     let holds = match command {
-                        Command::Theme(look) => cx.prefs.look == look,
+                        Command::Theme(look) => cx.prefs.theme == look,
                         Command::Scale(percent) => cx.prefs.scale == percent,
                         _ => false,
                     };

@@ -1,17 +1,19 @@
-//! The tour of the first time: a sample, a τ and a posterior, chosen, moved and read with the real controls.
+//! The tour of the first time: a sample, a τ and a posterior, chosen, moved and read with the real
+//! controls.
 //!
-//! It lies beside what it points at, or below everything where there is no room for that, blocks nothing, and can be left at any time;
-//! once taken or left it is offered no more, and the menu Help has it.
+//! It lies beside what it points at, or below everything where there is no room for that, blocks
+//! nothing, and can be left at any time; once taken or left it is offered no more, and the menu
+//! Help has it.
 
 mod card;
 
+use super::bayes_error_view;
 use super::command::Command;
 use super::context::Cx;
 use super::format;
 use super::inspector::{inspected, name};
 use super::landmarks::Landmark;
 use super::panels;
-use super::readout;
 use super::selection::{Click, Side, Source};
 
 /// τ that the tour sets for those who do not; the other where it is that already.
@@ -28,63 +30,58 @@ enum Step {
     Posterior,
 }
 
+/// What a step shows, and the control it points at.
+struct StepText {
+    landmark: Option<Landmark>,
+    title: &'static str,
+    about: &'static str,
+}
+
+/// In the order of [`Step::ALL`].
+const STEPS: [StepText; 4] = [
+    StepText {
+        landmark: None,
+        title: "A world in which the truth is known",
+        about: "A flow was trained on images and frozen. From now on it is the truth: it draws every image you see, and \
+                 what is called exact here follows from its own densities. Three steps show how to read it.",
+    },
+    StepText {
+        landmark: Some(Landmark::Gallery),
+        title: "Choose a sample",
+        about: "Each picture was drawn from this world: first a class, then an image of it. A red outline marks those \
+                 whose label is not the most probable class. Click one, or walk with the arrow keys.",
+    },
+    StepText {
+        landmark: Some(Landmark::Tau),
+        title: "Move the base temperature τ",
+        about: "τ multiplies the standard deviation of the noise that images are made from. Larger τ, and classes blur into \
+                 one another. Drag the slider: the latents stay, so your sample morphs.",
+    },
+    StepText {
+        landmark: Some(Landmark::Posterior),
+        title: "Read its exact posterior",
+        about: "p(y|x) = π_y p(x|y) / p(x), from the flow's own densities: no network's opinion, and true for this world \
+                 to rounding. Its entropy is the doubt that no classifier can take away.",
+    },
+];
+
 impl Step {
     const ALL: [Self; 4] = [Self::World, Self::Sample, Self::Tau, Self::Posterior];
 
-    fn title(self) -> &'static str {
-        match self {
-            Self::World => "A world in which the truth is known",
-            Self::Sample => "Choose a sample",
-            Self::Tau => "Move the base temperature τ",
-            Self::Posterior => "Read its exact posterior",
-        }
+    fn text(self) -> &'static StepText {
+        &STEPS[self as usize]
     }
 
-    fn about(self) -> &'static str {
-        match self {
-            Self::World => {
-                "A flow was trained on images and frozen. From now on it is the truth: it draws every image you see, and \
-                 what is called exact here follows from its own densities. Three steps show how to read it."
-            }
-            Self::Sample => {
-                "Each picture was drawn from this world: first a class, then an image of it. A red outline marks those \
-                 whose label is not the most probable class. Click one, or walk with the arrow keys."
-            }
-            Self::Tau => {
-                "τ multiplies the standard deviation of the noise that images are made from. Larger τ, and classes blur into \
-                 one another. Drag the slider: the latents stay, so your sample morphs."
-            }
-            Self::Posterior => {
-                "p(y|x) = π_y p(x|y) / p(x), from the flow's own densities: no network's opinion, and true for this world \
-                 to rounding. Its entropy is the doubt that no classifier can take away."
-            }
-        }
-    }
-
-    fn landmark(self) -> Option<Landmark> {
-        match self {
-            Self::World => None,
-            Self::Sample => Some(Landmark::Gallery),
-            Self::Tau => Some(Landmark::Tau),
-            Self::Posterior => Some(Landmark::Posterior),
-        }
-    }
-
-    /// Which one of how many.
     fn number(self) -> String {
-        format!("Tour, {} of {}", self.place() + 1, Self::ALL.len())
-    }
-
-    fn place(self) -> usize {
-        Self::ALL.iter().position(|step| *step == self).unwrap_or_default()
+        format!("Tour, {} of {}", self as usize + 1, Self::ALL.len())
     }
 
     fn after(self) -> Option<Self> {
-        Self::ALL.get(self.place() + 1).copied()
+        Self::ALL.get(self as usize + 1).copied()
     }
 
     fn before(self) -> Option<Self> {
-        Self::ALL.get(self.place().checked_sub(1)?).copied()
+        Self::ALL.get((self as usize).checked_sub(1)?).copied()
     }
 }
 
@@ -102,7 +99,6 @@ pub struct Tour {
 
 /// What a step waits for.
 enum State {
-    /// Nothing.
     Free,
     /// The engine.
     Waiting(String),
@@ -159,14 +155,14 @@ impl Tour {
             Step::Tau => (cx.prefs.world_card, cx.view.front) = (true, Side::WorldCard),
             Step::Posterior => (cx.prefs.inspector, cx.view.front) = (true, Side::Inspector),
         }
-        if let Some(landmark) = step.landmark() {
+        if let Some(landmark) = step.text().landmark {
             cx.view.landmarks.reveal(landmark);
         }
     }
 }
 
-/// Does what the step asks for.
-fn do_it(cx: &mut Cx, step: Step) {
+/// Does the step for the user.
+fn perform(cx: &mut Cx, step: Step) {
     match step {
         Step::Sample | Step::Posterior => {
             let doubt = |index: usize| cx.session.gallery.get(index).map(|slot| slot.tile.posterior.entropy_nats);
@@ -193,10 +189,10 @@ fn chosen(cx: &Cx) -> String {
 
 fn moved(cx: &Cx) -> String {
     let tau = format!("τ is now {}.", format::sig4(cx.prefs.tau));
-    let readout = cx.session.bayes.readout.get().filter(|_| cx.session.bayes.readout.current());
+    let readout = cx.session.bayes.readout.fresh();
     match readout.and_then(|readout| readout.outcome.as_ref().ok()) {
         Some(estimate) => {
-            let error = readout::percent(estimate);
+            let error = bayes_error_view::percent(estimate);
             format!("{tau} The Bayes error of this world is {error}: no classifier errs less.")
         }
         None => tau,

@@ -1,6 +1,6 @@
 //! What a classifier says of an image from a run or a judged dataset, beside the truth.
 
-use eframe::egui::{self, Align2, FontId, Grid, Rect, RichText, Ui, vec2};
+use eframe::egui::{Align2, FontId, Grid, Rect, RichText, Ui, vec2};
 
 use super::format;
 use super::glossary;
@@ -8,7 +8,7 @@ use super::inspector::bar;
 use super::selection::Source;
 use super::session::Session;
 use super::theme::{Badge, Theme};
-use super::widgets::{heading, hint};
+use super::widgets::{class_label, grid_head, heading, hint};
 use crate::experiment::WorstImage;
 
 /// Classes named of an image, at most.
@@ -55,13 +55,10 @@ pub fn show(ui: &mut Ui, session: &Session, verdict: &WorstImage) {
     let (theme, classes) = (Theme::of(ui), verdict.p.len());
     let width = ((ui.available_width() - 200.0) / 2.0).clamp(30.0, 120.0);
     Grid::new("classifier and truth").num_columns(5).striped(true).spacing(vec2(6.0, 2.0)).show(ui, |ui| {
-        for title in ["class", "exact p(y|x)", "", "classifier q(y|x)", ""] {
-            glossary::label(ui, RichText::new(title).small().color(theme.weak()));
-        }
-        ui.end_row();
+        grid_head(ui, &["class", "exact p(y|x)", "", "classifier q(y|x)", ""]);
         for class in verdict.leading(CLASSES) {
             let colour = theme.class(class, classes);
-            ui.add(egui::Label::new(RichText::new(session.class_name(class)).color(colour).strong()).truncate());
+            class_label(ui, session, class);
             for share in [verdict.p[class], verdict.q[class]] {
                 bar(ui, width, share.clamp(0.0, 1.0) as f32, theme, colour);
                 ui.label(RichText::new(format::sig4(share)).monospace());

@@ -1,4 +1,4 @@
-//! The page *Verify this device*: reference cases on the device in use, and a report for whoever can mend it.
+//! The page *Verify this device*: reference cases on the device in use, and a report.
 
 use eframe::egui::{self, RichText, Ui};
 
@@ -6,12 +6,11 @@ use super::command::Command;
 use super::context::Cx;
 use super::panels::experiments::findings::grid;
 use super::theme::Theme;
-use super::widgets::{empty_state, hint, on_top, standing};
+use super::widgets::{dialog, empty_state, hint, standing};
 use crate::verify::{Report, VerifyDevice};
 
-/// Shows the page while it is open.
 pub fn show(ctx: &egui::Context, open: &mut bool, cx: &mut Cx) {
-    on_top(ctx, "Verify this device", open).default_size([760.0, 560.0]).show(ctx, |ui| content(ui, cx));
+    dialog(ctx, "Verify this device", open).default_size([760.0, 560.0]).show(ctx, |ui| content(ui, cx));
 }
 
 fn content(ui: &mut Ui, cx: &mut Cx) {

@@ -1,4 +1,4 @@
-//! What is only looked at: cursor, selection, what is in view. Gone when the window closes.
+//! State of the view: cursor, selection, visible images. It ends with the window.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use super::background::Field;
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
 use super::prefs::Prefs;
+use super::primary_action::PrimaryAction;
 use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
-use super::start::Start;
 use crate::units::ClassId;
 use crate::worker::protocol::Subject;
 
@@ -29,7 +29,6 @@ pub struct View {
     pub halted: bool,
     /// How often the user chose an image.
     pub choices: usize,
-    /// Selected images.
     pub selection: BTreeSet<usize>,
     /// Where a range begins.
     anchor: Option<usize>,
@@ -45,20 +44,16 @@ pub struct View {
     pub target: String,
     /// What is wrong with it.
     pub target_complaint: Option<String>,
-    /// The panel *Bayes error* was painted in this frame: its figures are wanted.
-    pub bayes_shown: bool,
-    /// Classes a and b of the evidence map; the two most probable ones where nobody chose.
+    /// Classes a and b of the evidence map; `None` for the two most probable ones.
     pub evidence: Option<(ClassId, ClassId)>,
     /// The evidence map was painted in this frame: it is wanted for these classes.
     pub evidence_wanted: Option<(ClassId, ClassId)>,
     /// The run of an experiment that is shown.
     pub run: Option<PathBuf>,
-    /// The cell of it that is shown; the newest where nobody chose.
+    /// The cell of it that is shown; `None` for the newest.
     pub cell: Option<String>,
     /// Other runs drawn beside it.
     pub compared: BTreeSet<PathBuf>,
-    /// The panel *Experiments* was painted in this frame: runs are watched.
-    pub experiments_shown: bool,
     /// A path the user chose for a panel's field.
     pub picked: Option<(Field, PathBuf)>,
     /// The preset the form of experiments is to be filled with.
@@ -66,7 +61,7 @@ pub struct View {
     /// Where the controls lie that the tour points at.
     pub landmarks: Landmarks,
     /// The panel in front and its button.
-    pub start: Start,
+    pub primary: PrimaryAction,
     /// The side that shows where there is room for one alone.
     pub front: Side,
     /// There is room for one alone.
@@ -110,7 +105,8 @@ impl View {
         }
     }
 
-    /// Which sides show in a window of this width, points: of two that are wanted, the one in front where there is no room for both.
+    /// Returns which sides show in a window of this width, points. Without room for both, the front
+    /// one.
     pub fn sides(&mut self, prefs: &Prefs, width: f32) -> [bool; 2] {
         self.narrow = width < BOTH_SIDES;
         let alone = self.narrow && prefs.world_card && prefs.inspector;
@@ -206,7 +202,6 @@ impl View {
         self.reveal = true;
     }
 
-    /// Selects everything shown.
     pub fn select_all(&mut self) {
         self.selection = self.arrangement.order.iter().copied().collect();
     }

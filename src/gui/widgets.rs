@@ -9,6 +9,7 @@ use super::session::jobs::{JobView, State};
 use super::session::tasks::TaskView;
 use super::theme::{Badge, SECTION_GAP, Theme};
 use crate::task::Task;
+use crate::units::ClassId;
 
 /// The mark that says how far a number or picture can be trusted.
 pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
@@ -22,7 +23,7 @@ pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
 }
 
 /// A window on top of the panels, in the middle when it is first shown.
-pub fn on_top<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> egui::Window<'a> {
+pub fn dialog<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> egui::Window<'a> {
     let window = egui::Window::new(title).open(open).collapsible(false).constrain(true);
     window.pivot(egui::Align2::CENTER_CENTER).default_pos(ctx.content_rect().center())
 }
@@ -72,6 +73,32 @@ pub fn facts(ui: &mut Ui, name: &str, rows: impl FnOnce(&mut Ui)) {
     egui::Grid::new(name).num_columns(2).spacing(egui::vec2(10.0, 3.0)).show(ui, rows);
 }
 
+/// Headings of the columns of a grid.
+pub fn grid_head(ui: &mut Ui, titles: &[&str]) {
+    let weak = Theme::of(ui).weak();
+    for title in titles {
+        glossary::label(ui, RichText::new(*title).small().color(weak));
+    }
+    ui.end_row();
+}
+
+/// The name of a class in its colour, cut off where there is no room.
+pub fn class_label(ui: &mut Ui, session: &Session, class: ClassId) {
+    let colour = Theme::of(ui).class(class, session.class_names().len());
+    ui.add(Label::new(RichText::new(session.class_name(class)).color(colour).strong()).truncate());
+}
+
+/// Text of a colour that wraps.
+pub fn said(ui: &mut Ui, text: impl Into<String>, colour: egui::Color32) {
+    ui.add(Label::new(RichText::new(text.into()).color(colour)).wrap().selectable(true));
+}
+
+/// What a panel shows that needs a world while none is open.
+pub fn no_world(ui: &mut Ui, session: &Session) {
+    let why = session.stuck.as_deref().unwrap_or("Opening the oracle…");
+    empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
+}
+
 /// Text that may be overlooked.
 pub fn hint(ui: &mut Ui, text: impl Into<String>) {
     let weak = Theme::of(ui).weak();
@@ -92,12 +119,11 @@ pub fn on_its_way(ui: &mut Ui, job: &JobView, more: &str) {
     hint(ui, more);
 }
 
-/// How a task stands that has no report yet: why it failed, how far it is, or, where it was stopped, how it goes on. `more` is said
-/// while it is under way.
+/// Shows why a task without a report failed, how far it is (with `more`), or how it goes on.
 pub fn standing<T: Task>(ui: &mut Ui, session: &Session, view: &TaskView<'_, T>, more: &str, stopped: &str) {
     let job = session.jobs.get(view.job).filter(|job| !job.ended());
     match (view.trouble(), job) {
-        (Some(why), _) => drop(ui.add(Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap())),
+        (Some(why), _) => said(ui, why, Theme::of(ui).error()),
         (None, _) if view.report.is_some() => {}
         (None, Some(job)) => on_its_way(ui, job, more),
         (None, None) => hint(ui, stopped),
@@ -114,7 +140,7 @@ pub fn empty_state(ui: &mut Ui, title: &str, what_to_do: &str) {
     });
 }
 
-/// A tooltip, unless a window lies over the widget: egui leaves one open as long as the pointer rests, whatever opens above it.
+/// A tooltip, unless a window lies over the widget: egui would leave it open.
 pub fn tooltip(response: egui::Response, show: impl FnOnce(&mut Ui)) -> egui::Response {
     let above = response.ctx.pointer_hover_pos().and_then(|at| response.ctx.layer_id_at(at));
     match above.is_some_and(|layer| layer != response.layer_id && layer.order != egui::Order::Tooltip) {
@@ -123,7 +149,7 @@ pub fn tooltip(response: egui::Response, show: impl FnOnce(&mut Ui)) -> egui::Re
     }
 }
 
-/// Breaks text into lines of at most `width` characters where there are spaces or slashes.
+/// Breaks text into lines no wider than `room`, between words, or inside words wider than that.
 pub fn break_lines(text: &str, width: usize) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     let mut column = 0;
@@ -139,7 +165,7 @@ pub fn break_lines(text: &str, width: usize) -> String {
     out
 }
 
-/// A plot that stands still: its range is that of its data, and scrolling belongs to the panel around it.
+/// A plot without zoom and scrolling: its range is that of its data.
 pub fn still_plot<'a>(name: impl egui::AsIdSalt, theme: Theme) -> Plot<'a> {
     Plot::new(name)
         .allow_scroll(false)

@@ -2,16 +2,16 @@
 
 use eframe::egui::{self, Checkbox, ComboBox, DragValue, Rect, RichText, Slider, SliderClamping, Ui, pos2};
 
+use super::bayes_error_view;
 use super::command::Command;
 use super::connect;
 use super::context::Cx;
 use super::format;
 use super::glossary;
+use super::guidance;
 use super::inspector::exactness;
 use super::landmarks::Landmark;
-use super::looks;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
-use super::readout;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
@@ -22,7 +22,6 @@ use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
 
-/// Shows the card.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
         oracle(ui, cx);
@@ -30,7 +29,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             knobs(ui, cx);
             prior(ui, cx);
             samples(ui, cx);
-            looks::section(ui, cx);
+            guidance::section(ui, cx);
             estimates(ui, cx);
         }
         device(ui, cx);
@@ -138,11 +137,11 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
     let tau = Slider::new(&mut cx.prefs.tau, 0.0..=3.0).clamping(SliderClamping::Never).max_decimals(3);
     ui.add(tau.suffix(" × std").drag_value_speed(0.01).update_while_editing(false)).labelled_by(label.id);
     cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
-    readout::show(ui, cx);
+    bayes_error_view::show(ui, cx);
     // As wide as the card, whatever the figures are: what points at it must not move with them.
     let end = pos2(ui.max_rect().right() - 4.0, ui.min_rect().bottom());
     cx.view.landmarks.mark(ui, Landmark::Tau, Rect::from_min_max(label.rect.min, end));
-    readout::target(ui, cx, "Target Bayes error");
+    bayes_error_view::target(ui, cx, "Target Bayes error");
     ui.horizontal(|ui| {
         let label = ui.label("Posterior smoothing T").on_hover_text(
             "p_T(y|x) ∝ (π_y p(x|y))^(1/T), no unit. Changes posteriors and labels, not images. 1 is the posterior of \
@@ -174,7 +173,7 @@ fn prior(ui: &mut Ui, cx: &mut Cx) {
                     let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
                     let label = ui.add_sized([44.0, 18.0], egui::Label::new(name).truncate());
                     let mut percent = 100.0 * cx.prefs.prior[class];
-                    // Clamping what nobody edited would also round it, and with it every other share.
+                    // Clamping an unedited value would round it, and with it every other share.
                     let slider = Slider::new(&mut percent, 0.0..=100.0).clamping(SliderClamping::Edits);
                     let slider = slider.suffix(" %").max_decimals(2);
                     let slider = ui.add(slider.update_while_editing(false)).labelled_by(label.id);
@@ -255,7 +254,7 @@ fn legend(ui: &mut Ui) {
     });
 }
 
-/// Whether the window's device is no longer computed on, whatever the box says.
+/// Returns whether the window's device is no longer computed on, whatever the box says.
 fn is_spared() -> bool {
     #[cfg(feature = "wgpu")]
     return crate::device::window_is_spared();

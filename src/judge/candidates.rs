@@ -43,7 +43,7 @@ pub enum Candidate {
 }
 
 /// Answers of a network, log q [n, K], on images (NCHW).
-type Ask<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
+type Network<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
 
 /// Judges models on a split of a dataset; runs networks on its images, the zoo's on `device`.
 ///
@@ -65,7 +65,7 @@ pub fn assess(
         events.report(JudgeEvent { stage, progress: Progress { done, total: candidates.len() } })?;
         models.push(candidate.answers(&truth, device, events)?);
     }
-    tell_apart(&mut models, candidates);
+    make_names_unique(&mut models, candidates);
     judge(&truth, &models, seed, events)
 }
 
@@ -117,7 +117,7 @@ fn images(truth: &Truth) -> Result<NpzImages> {
 /// What a network says of the images of a truth, read piece by piece.
 fn run(
     name: &str,
-    ask: &Ask<'_>,
+    network: &Network<'_>,
     images: &NpzImages,
     truth: &Truth,
     events: &mut dyn Events<JudgeEvent>,
@@ -125,17 +125,17 @@ fn run(
     let (total, mut log_q) = (images.len(), Vec::new());
     for first in (0..total).step_by(PIECE) {
         let range = first..total.min(first + PIECE);
-        let mut told = |piece: Progress| {
+        let mut forward = |piece: Progress| {
             let progress = Progress { done: first + piece.done, total };
             events.emit(JudgeEvent { stage: Stage::Running(name.to_owned()), progress })
         };
-        log_q.extend(ask(&images.read(range)?, &mut told)?);
+        log_q.extend(network(&images.read(range)?, &mut forward)?);
     }
     Predictions::of_logits(name, &log_q, truth)
 }
 
 /// Models of the same name get that of their file's folder too: cells of one run differ by it.
-fn tell_apart(models: &mut [Predictions], candidates: &[Candidate]) {
+fn make_names_unique(models: &mut [Predictions], candidates: &[Candidate]) {
     let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
     for (i, (model, candidate)) in models.iter_mut().zip(candidates).enumerate() {
         let alike = names.iter().enumerate().any(|(other, name)| other != i && *name == names[i]);

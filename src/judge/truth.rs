@@ -108,7 +108,7 @@ impl Truth {
     /// and T do not lead to the stored posteriors; or when the caller stops.
     pub fn open(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
         let archive = archive(path, &split.to_string());
-        let manifest = Manifest::beside(&archive)?;
+        let manifest = Manifest::read_beside(&archive)?;
         let dataset_sha256 = sha256_of_file(&archive, events)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
@@ -162,7 +162,7 @@ impl Truth {
 }
 
 impl Manifest {
-    fn beside(archive: &Path) -> Result<Self> {
+    fn read_beside(archive: &Path) -> Result<Self> {
         let path = archive.with_file_name(DATASET);
         let bytes = match read_bytes(&path) {
             Ok(bytes) => bytes,

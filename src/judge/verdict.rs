@@ -132,7 +132,7 @@ impl Verdict {
     pub(super) const STEPS: usize = 3 + alarms::STEPS;
 
     /// The figures of a model's predictions. `labels` is the check of the dataset, `seed` that of
-    /// the shuffles; `progress` reports every step.
+    /// the shuffles; `steps` reports every step.
     pub(super) fn of(
         truth: &Truth,
         labels: &LabelCheck,

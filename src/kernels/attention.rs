@@ -5,10 +5,13 @@
 //! reach an earlier one. Every number is a sum in the order of the tokens, whatever is computed
 //! beside it.
 
-/// Runs `$body` with `$count` as the number of queries, 4, 2 or 1, until `$row` has reached
-/// `$tokens`.
+/// Runs `$body` with `$count` as the number of queries, 8 where their sums find registers, 4, 2 or 1,
+/// until `$row` has reached `$tokens`.
 macro_rules! queries {
-    ($row:ident, $tokens:expr, $count:ident => $body:block) => {
+    ($registers:ident, $row:ident, $tokens:expr, $count:ident => $body:block) => {
+        if $registers::REGISTER_COUNT >= 32 {
+            queries!(@ $row, $tokens, $count => $body; 8);
+        }
         queries!(@ $row, $tokens, $count => $body; 4 2 1);
     };
     (@ $row:ident, $tokens:expr, $count:ident => $body:block; $($number:literal)*) => {$(
@@ -35,7 +38,7 @@ pub use backward::Scratch;
 /// Channels of one attention head.
 pub const HEAD: usize = 64;
 /// Queries scored together.
-const QUERIES: usize = 4;
+const QUERIES: usize = 8;
 
 /// An attention over some consecutive tokens of each image.
 #[derive(Debug, Clone, Copy)]
@@ -138,7 +141,7 @@ kernel! {
                 rows.shifted(2 * width).copy_into(&mut values[first * HEAD..]);
                 let known = Rows { data: values, stride: HEAD, column: 0 };
                 let mut row = 0;
-                queries!(row, tokens, COUNT => {
+                queries!(S, row, tokens, COUNT => {
                     let seen = attention.seen(row + COUNT - 1);
                     score::<T, S, COUNT>(simd, rows, row, keys, seen, scale, &mut cache.scores);
                     let mut factors = [T::ONE; COUNT];

@@ -85,8 +85,7 @@ impl Timing {
     }
 }
 
-/// Milliseconds that all threads of this process have computed, to a hundredth of a second; Linux
-/// alone tells.
+/// CPU time of this process, ms, to a hundredth of a second; only on Linux.
 fn cpu_ms() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name before the last bracket may hold anything; of what follows, fields 12 and 13 are
@@ -105,8 +104,7 @@ pub struct Bench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that the median run's convolutions or products
-    /// reach.
+    /// Share of the measured matrix-product peak that the median run reaches.
     pub roofline_share: f64,
     /// What the share is of.
     pub roofline: &'static str,
@@ -230,8 +228,7 @@ impl Square {
     }
 }
 
-/// Whether the first entry of the square of a matrix is right: a device that skips the work has no
-/// peak.
+/// Checks the first entry of the square of a matrix: a device that skips the work has no peak.
 fn check_corner(side: usize, values: &[f32], corner: f64) -> Result<()> {
     let terms = values.iter().zip(values.iter().step_by(side)).map(|(a, b)| f64::from(*a) * f64::from(*b));
     let (expected, scale) = (terms.clone().sum::<f64>(), terms.map(f64::abs).sum::<f64>());

@@ -94,8 +94,7 @@ mod tests {
         Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2) }
     }
 
-    /// Densities 2u and 2(1 − u)·⅓ on a cell u in [0, 1): means 1 and ⅓, hence a posterior of ¾ and
-    /// ¼.
+    /// Densities 2u and 2(1 − u)·⅓ on a cell u in [0, 1): means 1 and ⅓, posterior ¾ and ¼.
     fn draws(n: usize, seed: u64) -> Vec<Vec<f64>> {
         let mut rng = Seed(seed).rng(0);
         let density = |u: f64| vec![(2.0 * u).ln(), (2.0 * (1.0 - u) / 3.0).ln()];

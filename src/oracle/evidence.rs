@@ -77,10 +77,7 @@ impl World {
 
     /// Whether there is such evidence.
     fn explains(&self, a: ClassId, b: ClassId, tau: Tau) -> Result<()> {
-        let classes = self.class_names().len();
-        if let Some(class) = [a, b].into_iter().find(|class| *class >= classes) {
-            return Err(Error::input(format!("class {class} is not among the {classes} of this world")));
-        }
+        [a, b].into_iter().try_for_each(|class| self.check_class(class))?;
         if tau.get() == 0.0 {
             return Err(Error::input("at τ = 0 there is no density, and so no evidence map: set τ > 0"));
         }

@@ -39,9 +39,8 @@ pub fn save_samples(
     Ok(saved)
 }
 
-/// Bytes that `n` samples take in a file or folder of that name, at least: arrays of an `.npz` are
-/// known to the byte, pictures of a folder only about, and a contact sheet has a largest size of
-/// its own.
+/// Bytes that `n` samples take in a file or folder of that name, at least: exact for arrays of an
+/// `.npz`, about for pictures of a folder; a contact sheet has a largest size of its own.
 pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
     let (dims, classes) = (world.shape().dims(), world.class_names().len() as u64);
     let each = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
@@ -205,8 +204,7 @@ pub fn asked(spec: &SampleSpec, indices: &[usize]) -> usize {
     if indices.is_empty() { spec.n } else { indices.len() }
 }
 
-/// Their running numbers, so many at a time: those given, or the first n, which are nowhere held
-/// together.
+/// Their running numbers, so many at a time: those given, or the first n.
 pub(super) fn passes<'a>(
     spec: &SampleSpec,
     indices: &'a [usize],

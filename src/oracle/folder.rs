@@ -1,5 +1,4 @@
-//! An oracle on disk (`oracle.json` and `weights.safetensors`), and opening an oracle by name or
-//! path.
+//! An oracle on disk (`oracle.json` and `weights.safetensors`), and opening one by name or path.
 
 mod per_class;
 

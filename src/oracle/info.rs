@@ -26,8 +26,7 @@ pub struct OracleInfo {
     pub format: u32,
     /// Its name.
     pub name: String,
-    /// `glow`: one invertible map for all classes (EBO); `tarflow`: a map that depends on the class
-    /// (BLC).
+    /// `glow`: one map for all classes (EBO); `tarflow`: a map that depends on the class (BLC).
     pub family: String,
     /// The flow.
     pub architecture: Architecture,
@@ -45,8 +44,7 @@ pub struct OracleInfo {
     /// Where a public checkpoint was opened: what was inferred, and from what.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inferred: Option<Vec<String>>,
-    /// Files of a world of one flow per class, in the order of the classes; empty where one flow
-    /// knows all.
+    /// Files of a world of one flow per class, in the order of the classes; otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<String>,
     /// Its training, where it was trained here.

@@ -19,8 +19,7 @@ pub const IMAGES: usize = 8;
 /// Classes compared of each image, the most probable ones: the others have no part in the
 /// posterior's error that shows.
 const CLASSES: usize = 50;
-/// No further image is begun after so long: 64 bits on the CPU are slow compared with 32 on a
-/// graphics card.
+/// No further image is begun after so long: 64 bits on the CPU are slow.
 const ENOUGH: Duration = Duration::from_secs(60);
 
 /// Largest differences between a 32-bit pass and a 64-bit one on the same images.

@@ -137,7 +137,8 @@ fn is_npz(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"))
 }
 
-/// Where [`keep`] writes: `FILE.provenance.json` beside a file, `provenance.json` in a folder.
+/// Where [`write_provenance`] writes: `FILE.provenance.json` beside a file, `provenance.json` in a
+/// folder.
 pub fn place(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.join("provenance.json");
@@ -152,7 +153,7 @@ pub fn place(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// Names the file that cannot be read or written; [`Error::Cancelled`] while a large one is hashed.
-pub fn keep(
+pub fn write_provenance(
     path: &Path,
     what: &str,
     provenance: Provenance,

@@ -13,8 +13,7 @@ use crate::flow::{BlockInversion, Flow};
 
 /// How far a block's GS-Jacobi result may be from the loop's, in units of its values.
 pub const TOLERANCE: f64 = 5e-5;
-/// Version of the remembered measurements: raised when the kernels or the ways that are tried
-/// change.
+/// Version of the measurements: raised when the kernels or the ways that are tried change.
 const FORMAT: u32 = 6;
 
 /// What was measured of one model on one device.
@@ -57,8 +56,7 @@ impl Measured {
     }
 }
 
-/// Where the measurements of a model on a device are remembered; `None` where the system has no
-/// cache folder.
+/// The file of the measurements of a model on a device; `None` without a cache folder.
 fn file(weights_sha256: &str, device: &str, images: usize) -> Option<PathBuf> {
     let folder = directories::ProjectDirs::from("", "", "bayescope")?.cache_dir().join("strategies");
     let device: String = device.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

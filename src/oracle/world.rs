@@ -78,12 +78,27 @@ impl World {
         self.batch
     }
 
-    fn check(&self, settings: &Settings) -> Result<()> {
+    /// Checks that the prior is one over the classes of this world.
+    ///
+    /// # Errors
+    /// Says how many entries it has.
+    pub(super) fn check(&self, settings: &Settings) -> Result<()> {
         let (given, needed) = (settings.prior.classes(), self.flow.classes());
         if given == needed {
             return Ok(());
         }
         Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")))
+    }
+
+    /// Checks that a class is one of this world.
+    ///
+    /// # Errors
+    /// Says how many there are.
+    pub(super) fn check_class(&self, class: ClassId) -> Result<()> {
+        match self.flow.classes() {
+            classes if class < classes => Ok(()),
+            classes => Err(Error::input(format!("class {class} is not among the {classes} of this world"))),
+        }
     }
 
     /// The posterior of image `i` of `scores`.
@@ -183,9 +198,7 @@ impl World {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<(Vec<f32>, Posterior)>> {
         self.check(settings)?;
-        if let Some(class) = classes.iter().find(|&&class| class >= self.flow.classes()) {
-            return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
-        }
+        classes.iter().try_for_each(|class| self.check_class(*class))?;
         self.decode_running(noise, classes, settings, MatmulPrecision::F32, events, &mut |_, _| Ok(()))
     }
 
@@ -264,9 +277,7 @@ impl World {
         indices: &[usize],
     ) -> Result<(Vec<ClassId>, Vec<f32>)> {
         self.check(settings)?;
-        if let Some(class) = spec.class.filter(|&class| class >= self.flow.classes()) {
-            return Err(Error::input(format!("class {class} is not among the {} of this world", self.flow.classes())));
-        }
+        spec.class.map_or(Ok(()), |class| self.check_class(class))?;
         let dims = self.shape().dims();
         let classes = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
         let seed = spec.seed.split("latents");

@@ -6,7 +6,7 @@ use super::folder::RunFolder;
 use crate::data::write_named;
 use crate::error::{Error, Result};
 use crate::experiment::Summary;
-use crate::figure::{Figure, Look, Table, csv, png, svg};
+use crate::figure::{Figure, RenderOptions, Table, csv, png, svg};
 use crate::oracle::folder::glance;
 
 /// Dots of a PNG for each of the figure's points: sharp in print.
@@ -84,7 +84,7 @@ impl Format {
     ///
     /// # Errors
     /// When a picture cannot be encoded.
-    pub fn encode(self, figure: &Figure, look: &Look) -> Result<Vec<u8>> {
+    pub fn encode(self, figure: &Figure, look: &RenderOptions) -> Result<Vec<u8>> {
         Ok(match self {
             Self::Csv => csv(figure).into_bytes(),
             Self::Svg => svg(figure, look).into_bytes(),
@@ -104,7 +104,7 @@ pub fn write_figures(figures: &[Figure], tables: &[Table], folder: &Path, title:
     for figure in figures {
         for format in Format::ALL {
             let name = format!("{}.{}", figure.id, format.extension());
-            written.push(write_named(folder, &name, &format.encode(figure, &Look::default())?)?);
+            written.push(write_named(folder, &name, &format.encode(figure, &RenderOptions::default())?)?);
         }
         page += &format!("\n## {}\n\n![{}]({}.png)\n\n{}\n", figure.title, figure.title, figure.id, figure.caption);
         let said = figure.provenance.iter().map(|(name, value)| format!("{name}: {value}"));

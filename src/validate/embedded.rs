@@ -63,11 +63,11 @@ pub fn embed(
             let name = format!("features-{}.npz", fingerprint(&[identity.as_bytes(), chunk]));
             let (features, log_p) = table(&work.store, &name, (n, widths), || {
                 let x: Vec<f32> = unit(chunk).collect();
-                let mut told = |p: Progress| {
+                let mut forward = |p: Progress| {
                     let progress = Progress { done: done + p.done, total };
                     events.emit(ValidateEvent { stage: Stage::Embedding, progress })
                 };
-                let Embedded { features, log_p } = net.embed(&x, work.world.shape(), BATCH, &mut told)?;
+                let Embedded { features, log_p } = net.embed(&x, work.world.shape(), BATCH, &mut forward)?;
                 Ok((features, log_p))
             })?;
             all.features.extend(features);

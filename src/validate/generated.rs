@@ -74,8 +74,8 @@ pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Genera
             for batch in indices.chunks(world.batch()) {
                 let (classes, noise) = world.latents_of(&sample, &spec.settings, batch)?;
                 // Posteriors are not asked for: in a world of one map per class they cost K passes.
-                let mut told = |_| events.emit(Progress { done: first + labels.len(), total });
-                let x = world.flow().decode(&noise, &classes, spec.settings.tau, &mut told)?.x;
+                let mut forward = |_| events.emit(Progress { done: first + labels.len(), total });
+                let x = world.flow().decode(&noise, &classes, spec.settings.tau, &mut forward)?.x;
                 levels.extend(pixels.picture(&x).into_iter().map(f32::from));
                 labels.extend(classes.into_iter().map(|class| class as f64));
             }

@@ -81,7 +81,7 @@ impl Real {
                     "the corpus has no test part: a random {:.0} % of it is held out, which the oracle may have been trained on",
                     100.0 * HELD_OUT
                 ));
-                set_apart(&train, spec.seed)?
+                split_held_out(&train, spec.seed)?
             }
         };
         let train = match spec.limit.filter(|&limit| limit < train.len()) {
@@ -137,7 +137,7 @@ fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut
     let (left_out, absent) = (without(theirs, names), without(names, theirs));
     if !left_out.is_empty() && !absent.is_empty() && as_numbers(theirs).is_some() && as_numbers(names).is_some() {
         // These are no names: one side counts from 0, the other from 1.
-        return Err(strangers(images, names));
+        return Err(unknown_classes(images, names));
     }
     if !left_out.is_empty() {
         notes.push(format!("{name}: classes that are not the oracle's were left out: {}", listed(&left_out)));
@@ -156,18 +156,18 @@ fn by_number(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Res
     let in_order = || (theirs.len() == names.len()).then(|| (0..names.len()).collect());
     let numbers: Option<Vec<usize>> = as_numbers(theirs).or_else(in_order);
     let known = |numbers: &Vec<usize>| numbers.iter().all(|number| *number < names.len());
-    let numbers = numbers.filter(known).ok_or_else(|| strangers(images, names))?;
+    let numbers = numbers.filter(known).ok_or_else(|| unknown_classes(images, names))?;
     notes.push(format!("{}: classes have other names than the oracle's and were matched by number", images.name));
     Ok(numbers)
 }
 
-fn strangers(images: &Dataset, names: &[String]) -> Error {
+fn unknown_classes(images: &Dataset, names: &[String]) -> Error {
     let (given, expected) = (listed(&images.class_names), listed(names));
     Error::input(format!("{}: its classes ({given}) are not those of the oracle ({expected})", images.name))
 }
 
 /// A corpus cut in two at random.
-fn set_apart(all: &Dataset, seed: Seed) -> Result<(Dataset, Dataset)> {
+fn split_held_out(all: &Dataset, seed: Seed) -> Result<(Dataset, Dataset)> {
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.shuffle(&mut seed.split("held out").rng(0));
     let (held_out, train) = order.split_at((HELD_OUT * all.len() as f64) as usize);

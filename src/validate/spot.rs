@@ -112,9 +112,9 @@ fn trained(
         for step in 0..steps {
             let batch = &order[step * each / steps..(step + 1) * each / steps];
             let x: Vec<f32> = batch.iter().flat_map(|&i| unit(images.image(i))).collect();
-            let told = batch.iter().flat_map(|&i| (0..k).map(move |class| f32::from(u8::from(labels[i] == class))));
+            let targets = batch.iter().flat_map(|&i| (0..k).map(move |class| f32::from(u8::from(labels[i] == class))));
             let done = epoch * steps + step;
-            trainee.step(&x, &told.collect::<Vec<_>>(), spec.rate(done, total), done)?;
+            trainee.step(&x, &targets.collect::<Vec<_>>(), spec.rate(done, total), done)?;
             events.report(Progress { done: done + 1, total })?;
         }
     }

@@ -9,7 +9,7 @@ use crate::measure::{Estimate, Interval, Z95};
 pub fn tables(validation: &Validation) -> Vec<Table> {
     let mut tables = vec![exactness(validation)];
     if let Some(fidelity) = &validation.fidelity {
-        tables.insert(0, beside(fidelity));
+        tables.insert(0, similarity(fidelity));
         tables.extend(classes(validation, fidelity));
         tables.push(closest(fidelity));
     }
@@ -36,7 +36,7 @@ fn both<T>(of: &Compared<T>, value: impl Fn(&T) -> Value) -> [Value; 2] {
     [value(&of.generated), value(&of.held_out)]
 }
 
-fn beside(f: &Fidelity) -> Table {
+fn similarity(f: &Fidelity) -> Table {
     let [train, held_out, generated] = f.n;
     let caption = format!(
         "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. FID with its bias, inception score, \

@@ -37,8 +37,8 @@ impl Task for ValidateOracle {
             return Err(Error::input(format!("{} is open, {} is to be validated", open.name, spec.oracle)));
         }
         let device = &cx.chosen.device;
-        let mut told = |ValidateEvent { stage, progress }: ValidateEvent| cx.stage(progress, stage.label());
-        let (found, pairs) = validate(open.world, open.info, spec, device, folder, &mut told)?;
+        let mut forward = |ValidateEvent { stage, progress }: ValidateEvent| cx.stage(progress, stage.label());
+        let (found, pairs) = validate(open.world, open.info, spec, device, folder, &mut forward)?;
         let written = folder.map_or(Ok(()), |folder| write_report(folder, &found, pairs.as_ref()).map(drop));
         let (figures, tables) = (figures(&found), tables(&found));
         let made = figures.first().map(|figure| Made::of_lines("validation", folder, &figure.provenance));

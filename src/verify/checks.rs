@@ -69,8 +69,7 @@ impl Row {
     }
 }
 
-/// Takes the comparisons of one case; what it holds is there for others, too, if the case never
-/// ends.
+/// Takes the comparisons of one case. Others can read them even if the case never ends.
 #[derive(Debug, Clone)]
 pub struct Checks {
     case: &'static str,

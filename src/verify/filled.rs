@@ -9,8 +9,7 @@ fn fnv1a64(name: &str) -> u64 {
     name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01B3))
 }
 
-/// The first `n` numbers in [-1, 1) of an array called `name`: SplitMix64 from the FNV hash of the
-/// name.
+/// The first `n` numbers in [-1, 1) of an array called `name`: SplitMix64 from its FNV hash.
 pub fn uniform(name: &str, seed: u64, n: usize) -> Vec<f64> {
     let mut state = fnv1a64(name) ^ seed;
     let next = || {
@@ -67,11 +66,6 @@ impl Filled {
         let (name, shape) = (entry[0].as_str()?, shape(&entry[1])?);
         let eye = entry[4].as_bool().unwrap_or(false);
         Some(Self::new(name, seed, shape, [entry[2].as_f64()?, entry[3].as_f64()?], eye))
-    }
-
-    /// The values in f64.
-    pub fn wide(&self) -> Vec<f64> {
-        self.values.iter().map(|&v| f64::from(v)).collect()
     }
 }
 

@@ -85,8 +85,7 @@ pub fn wide(x: &[f32]) -> Vec<f64> {
     x.iter().map(|&v| f64::from(v)).collect()
 }
 
-/// z, log p(x|y), posterior, the inverse and an evidence map of a flow, compared with the same flow
-/// in 64 bits.
+/// z, log p(x|y), posterior, the inverse and an evidence map of a flow, compared with 64 bits.
 pub fn compare(here: &dyn Flow, exact: &dyn Flow, checks: &mut Checks, bounds: Bounds) -> Result<()> {
     let (noise, classes) = drawn(exact);
     let x = exact.decode(&noise, &classes, Tau::ONE, &mut silent())?.x;

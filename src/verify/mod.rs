@@ -102,10 +102,10 @@ pub fn verify(spec: &VerifySpec, events: &mut dyn Events<VerifyEvent>) -> Result
     }
     let wanted = |case: &&Case| spec.cases.is_empty() || spec.cases.iter().any(|name| name == case.name);
     let cases: Vec<Case> = CASES.iter().filter(wanted).copied().collect();
-    carry_out(spec.device, &cases, TERMS, events)
+    run_cases(spec.device, &cases, TERMS, events)
 }
 
-fn carry_out(
+fn run_cases(
     asked: DeviceChoice,
     cases: &[Case],
     terms: Terms,
@@ -166,8 +166,7 @@ fn tried(asked: DeviceChoice, limit: Duration) -> (Option<OpenDevice>, Vec<Row>)
     (chosen, checks.rows())
 }
 
-/// The rows of a case. `told` takes notes about faults, `given_up` the reason why later cases skip
-/// the device.
+/// The rows of a case. `told` takes notes about faults, `given_up` why later cases skip the device.
 fn one(
     chosen: &OpenDevice,
     case: Case,

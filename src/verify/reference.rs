@@ -99,8 +99,8 @@ pub fn glow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let checkpoint = checkpoint_from_bytes("tests/reference/glow/config1.safetensors".as_ref(), GLOW_WEIGHTS)?;
     let flow = subject.flow(&checkpoint.inferred.architecture, checkpoint.weights, Preprocessing::Uniform)?;
     let shared = flow.latent_space().ok_or_else(|| Error::input("a Glow has a latent space"))?;
-    let (levels, noise) = (golden.filled("input")?.wide(), golden.filled("dequant")?.wide());
-    let x: Vec<f64> = levels.iter().zip(noise).map(|(x, u)| (255.0 * x + u) / 256.0).collect();
+    let (levels, noise) = (golden.filled("input")?.values, golden.filled("dequant")?.values);
+    let x: Vec<f64> = wide(&levels).iter().zip(wide(&noise)).map(|(x, u)| (255.0 * x + u) / 256.0).collect();
     let mapped = shared.encode_base(&x)?;
     let bounds = bounds::glow(subject.is_adapter(), flow.shape().dims());
     checks.within("z", &mapped.images, &golden.numbers("z"), bounds.z);
@@ -151,7 +151,7 @@ pub fn tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let expected = (0..n).flat_map(|i| by_class.iter().filter_map(move |of| of.get(i).copied()));
     checks.within("log p(x|y)", &log_p, &expected.collect::<Vec<f64>>(), bounds.log_p);
     checks.within("p(y|x)", &posterior, &golden.numbers("posterior"), bounds.posterior);
-    let noise: Vec<f32> = config.unpatchify(&golden.filled("z_input")?.wide()).into_iter().map(|v| v as f32).collect();
+    let noise = config.unpatchify(&golden.filled("z_input")?.values);
     let classes: Vec<usize> = golden.numbers("reverse/plain/y").iter().map(|class| *class as usize).collect();
     sampled(flow.as_ref(), checks, (&noise, &classes), &golden.numbers("reverse/plain/x"), bounds.x)
 }

@@ -31,8 +31,7 @@ pub struct Report {
     pub used: Option<DeviceReport>,
     /// Every comparison.
     pub rows: Vec<Row>,
-    /// What was done about faults on the way: fewer images at once where memory was short, and the
-    /// like.
+    /// What was done about faults, such as fewer images at once where memory was short.
     pub notes: Vec<String>,
     /// Seconds in all.
     pub seconds: f64,

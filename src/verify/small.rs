@@ -7,8 +7,7 @@ use crate::flow::tarflow::TarFlowConfig;
 use crate::flow::weights::Weights;
 use crate::units::Seed;
 
-/// Weights of a Glow around the neutral values, at a distance at which every part of the map
-/// matters.
+/// Weights of a Glow so far from the neutral values that every part of the map matters.
 pub fn glow_weights(config: &GlowConfig, seed: u64) -> Weights {
     let mut weights = config.initial_weights(Seed(seed), 0.5);
     for (name, array) in &mut weights.0 {
@@ -51,8 +50,7 @@ pub fn tarflow_weights(config: &TarFlowConfig, seed: u64) -> Weights {
         let spread = match name.as_str() {
             "var" => 0.4,
             _ if name.ends_with("_embed") => 0.5,
-            // What comes out is not normalised: larger weights make e^a overflow within a few
-            // tokens.
+            // The output is not normalised: with larger weights e^a overflows within a few tokens.
             _ if name.contains("proj_out") => 0.03,
             _ if name.contains("norm.") || name.ends_with(".bias") => 0.2,
             _ => 0.1,

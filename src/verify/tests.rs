@@ -10,7 +10,7 @@ fn named(name: &str) -> Vec<Case> {
 }
 
 fn on_the_cpu(cases: &[Case], terms: Terms) -> Report {
-    carry_out(DeviceChoice::Cpu, cases, terms, &mut silent()).unwrap()
+    run_cases(DeviceChoice::Cpu, cases, terms, &mut silent()).unwrap()
 }
 
 fn failed(report: &Report) -> Vec<&Row> {
@@ -79,7 +79,7 @@ fn what_panics_fails_or_hangs_is_a_row_and_the_others_go_on() {
 
 #[test]
 fn a_device_that_is_not_there_is_a_row() {
-    let report = carry_out(DeviceChoice::Cuda(97), &named("glow"), TERMS, &mut silent()).unwrap();
+    let report = run_cases(DeviceChoice::Cuda(97), &named("glow"), TERMS, &mut silent()).unwrap();
     assert!(report.used.is_none() && !report.passed && report.rows.len() == 1);
     assert!(report.rows[0].reason.as_ref().unwrap().contains("cuda:97"), "{:?}", report.rows);
     assert!(report.sentence.contains("bayescope-verify-cuda-97.json"), "{}", report.sentence);

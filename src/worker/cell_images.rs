@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
 
-use super::external_images::LoadedImages;
 use super::judged_images::JudgedImagesRequest;
+use super::loaded_images::LoadedImages;
 use super::protocol::{Event, JobId, Outcome};
 use super::shared::Shared;
 use super::side_jobs::{self, SideJob};

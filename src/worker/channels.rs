@@ -17,8 +17,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Sends an event and wakes the reader. Waits while the channel is full; a vanished reader is
-    /// no error.
+    /// Sends an event and wakes the reader. Waits while the channel is full.
     pub fn send(&self, event: Event) {
         let _ = self.events.send(event);
         (self.shared.wake)();

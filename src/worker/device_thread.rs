@@ -1,5 +1,4 @@
-//! What the worker's thread owns: the device, the open oracle, and requests of the window under
-//! way.
+//! What the worker's thread owns: the device, the open oracle, and requests under way.
 
 mod idle;
 mod reconnect;
@@ -51,7 +50,7 @@ impl DeviceThread {
     /// Opens an oracle and reports it.
     pub fn open(&mut self, channels: &Channels, name: &str, events: &mut dyn Events<Progress>) -> Result<()> {
         let read = folder::read_watched(name, events)?;
-        self.opened = Some(settle_world(channels, &self.chosen, &self.interactive, name.to_owned(), read)?);
+        self.opened = Some(build_world(channels, &self.chosen, &self.interactive, name.to_owned(), read)?);
         Ok(())
     }
 
@@ -68,12 +67,11 @@ impl DeviceThread {
     /// Switches to the replacement device, reloads the oracle and queues pending requests again.
     pub fn resume_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
         channels.tell_notes();
-        self.interactive.put_back(&channels.shared);
+        self.interactive.requeue(&channels.shared);
         self.switch_device(channels, moved.chosen)
     }
 
-    /// Does a piece of a request, or of the work for idle times. Returns whether more is to be
-    /// done.
+    /// Does a piece of a request, or of the work for idle times. Returns whether more waits.
     fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
         // What is asked for of a device that is cut off waits for the next one.
         if self.is_cut_off() {
@@ -100,11 +98,10 @@ impl DeviceThread {
     }
 
     /// [`Self::serve`]; switches to another device where this one was lost.
-    pub fn serve_on(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
+    pub fn serve_or_switch(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
         match self.serve(channels, deferred) {
             Ok(busy) => {
-                // A piece that succeeds proves nothing: the next one, or idle work, may lose the
-                // device again.
+                // A piece that succeeds proves nothing: the next may lose the device again.
                 if !busy {
                     self.losses = DeviceFailures::default();
                 }
@@ -147,7 +144,7 @@ impl DeviceThread {
 }
 
 /// Builds a world and reports that it is open.
-fn settle_world(
+fn build_world(
     channels: &Channels,
     chosen: &OpenDevice,
     interactive: &Interactive,
@@ -171,7 +168,7 @@ pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &I
     let open = || -> Result<Opened> {
         let name = oracle_so_far(&run)?.display().to_string();
         let read = folder::read(&name)?;
-        settle_world(channels, chosen, interactive, name, read)
+        build_world(channels, chosen, interactive, name, read)
     };
     let (opened, outcome) = match open() {
         Ok(opened) => {

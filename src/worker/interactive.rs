@@ -3,9 +3,9 @@
 //! next report when something newer waits, and starts again afterwards.
 
 mod cache;
+mod external;
 mod gallery;
 mod inspect;
-mod outside;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -92,8 +92,7 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world or device. The world of these weights is now open on
-    /// this device.
+    /// Forgets what belonged to another world or device. The world of these weights is open now.
     pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
         // What did not fit into the memory of a lost device does not fit into the next of its kind.
         if self.device.get() != device || *self.world.borrow() != weights_sha256 {
@@ -128,7 +127,7 @@ impl Interactive {
     }
 
     /// Queues requests under way again, unless a newer one waits.
-    pub fn put_back(&self, shared: &Shared) {
+    pub fn requeue(&self, shared: &Shared) {
         self.loss.take();
         if let Some(gallery) = self.gallery.take() {
             shared.gallery_request.offer(gallery.request);
@@ -151,13 +150,12 @@ impl Interactive {
         self.cache.borrow().some(n).iter().flat_map(|sample| sample.x.iter().copied()).collect()
     }
 
-    /// Does one piece of the requests. Returns whether more waits. `urgent` stops the piece at its
-    /// next report.
+    /// Does one piece of the requests. Returns whether more waits. `urgent` stops the piece.
     pub fn serve(&self, channels: &Channels, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
         if self.lost() {
             return false;
         }
-        self.receive(channels, world);
+        self.take_loaded(channels, world);
         let Some(world) = world else { return false };
         let cx = PieceContext { channels, world, urgent };
         if let Some(request) = channels.shared.inspect_request.take() {
@@ -274,8 +272,7 @@ impl Interactive {
         Tile { look: picture.map(|(look, pixels)| Looked { look, pixels: pixels.into() }), ..tile(world, sample) }
     }
 
-    /// Requests that were stopped or lost their device stay in their slot; failed ones are reported
-    /// and dropped.
+    /// Requests that were stopped or lost their device stay; failed ones are reported and dropped.
     fn settle<T>(&self, channels: &Channels, (asked, slot): (Asked, &RefCell<Option<T>>), done: Result<()>) {
         match done {
             Ok(()) | Err(Error::Cancelled) => {}

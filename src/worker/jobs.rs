@@ -46,8 +46,7 @@ pub fn run(channels: &Channels, thread: &mut DeviceThread, id: JobId, job: Job) 
     channels.send(Event::JobEnded { id, outcome });
 }
 
-/// Performs the job. A job that stopped because the window found the device gone fails with that
-/// loss.
+/// Performs the job. A job that stopped because the device was lost fails with that loss.
 fn attempt(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
     match perform(cx, job) {
         Err(Error::Cancelled) if !cx.is_stopped() => Err(cx.thread.interactive.take_loss().unwrap_or(Error::Cancelled)),

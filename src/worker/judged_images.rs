@@ -1,9 +1,8 @@
-//! The worst images of a judged model, read from the dataset it was judged on, on their way to the
-//! gallery.
+//! The worst images of a judged model for the gallery, read from the dataset it was judged on.
 
 use std::path::Path;
 
-use super::external_images::LoadedImages;
+use super::loaded_images::LoadedImages;
 use super::protocol::JobId;
 use crate::data::{NpzImages, read_array, read_logp};
 use crate::error::{Error, Result};
@@ -15,8 +14,7 @@ use crate::oracle::posterior::{Posterior, Prior};
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 
-/// How far max p of an image may be from what the judgement had: prior and T are written in
-/// decimals.
+/// How far max p may be from the judgement's: prior and T are written in decimals.
 const SAME: f64 = 1e-6;
 
 /// Which images are the worst.

@@ -13,7 +13,7 @@
 //! | `jobs`, `interactive` | jobs in a queue; what follows the sliders, between jobs and within them |
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
-//! | `external_images` | images that are not samples of the world |
+//! | `loaded_images` | images from files on their way to the device thread |
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
@@ -23,11 +23,11 @@ pub mod bayes;
 pub mod cell_images;
 mod channels;
 mod device_thread;
-mod external_images;
 pub mod fetch;
 mod interactive;
 mod jobs;
 pub mod judged_images;
+mod loaded_images;
 pub mod priority;
 pub mod protocol;
 mod remote_device;
@@ -112,14 +112,12 @@ impl Worker {
         self.queue(&self.images, Wanted::Cell(request))
     }
 
-    /// Asks for the worst images of a judged model, as [`Self::open_cell_images`] does for a
-    /// cell's.
+    /// As [`Self::open_cell_images`], for the worst images of a judged model.
     pub fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId {
         self.queue(&self.images, Wanted::Judged(Box::new(request)))
     }
 
-    /// Fetches a corpus, and returns at once. Does not wait in the queue of jobs, and nothing waits
-    /// for it.
+    /// Fetches a corpus, outside the queue of jobs, and returns at once.
     pub fn fetch(&self, request: FetchRequest) -> JobId {
         self.queue(&self.fetches, request)
     }
@@ -173,8 +171,7 @@ impl Worker {
         self.shared.bayes.ask(question);
     }
 
-    /// Looks at run folders from now on, at these and no others; what changes there is told by
-    /// events.
+    /// Watches these run folders from now on, and no others; changes are events.
     pub fn watch(&self, request: WatchRequest) {
         self.shared.watch.put(request);
         let _ = self.shared.watch_notifier.try_send(());

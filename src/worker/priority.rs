@@ -6,7 +6,7 @@ const NICENESS: i32 = 5;
 
 /// Gives the window's thread precedence over this one and those it starts: there is more to compute
 /// than there are cores. Only on Linux, where niceness belongs to threads.
-pub fn give_way() {
+pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::nice(NICENESS) {
         tracing::debug!("a computing thread keeps its priority: {error}");
@@ -22,7 +22,7 @@ mod tests {
         let own = || getpriority_process(None).unwrap();
         let before = own();
         let niced = std::thread::spawn(move || {
-            super::give_way();
+            super::lower_priority();
             [own(), std::thread::spawn(own).join().unwrap()]
         });
         let wanted = (before + super::NICENESS).min(19);

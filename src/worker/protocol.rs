@@ -86,8 +86,7 @@ pub struct Draft {
     pub blocks: Progress,
 }
 
-/// New tiles of the gallery of one generation; updates of one generation add up until they are
-/// taken.
+/// New tiles of the gallery; updates of one generation add up until they are taken.
 #[derive(Debug, Clone)]
 pub struct GalleryUpdate {
     /// The request they answer.
@@ -146,8 +145,7 @@ pub struct Inspection {
     pub tile: Tile,
     /// How far its posterior moves when computed again from x as rounded to 32 bits (samples only).
     pub rounding: Option<f64>,
-    /// The same latent at other temperatures, as far as they are made; empty for an image from
-    /// outside.
+    /// The same latent at other temperatures, as far as they are made (samples only).
     pub morph: Vec<(Tau, Tile)>,
     /// Temperatures still to be made.
     pub missing: usize,
@@ -309,8 +307,7 @@ pub enum Event {
         labelled: bool,
         /// The knobs their posteriors are of.
         settings: Settings,
-        /// Whether these knobs are the images' own, those they were drawn at: the window takes them
-        /// over.
+        /// Whether the images were drawn at these knobs: the window takes them over.
         own_knobs: bool,
         /// What a classifier says of each; empty where none was asked.
         verdicts: Vec<WorstImage>,

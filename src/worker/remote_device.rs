@@ -39,8 +39,7 @@ pub struct Heartbeat {
     last: Option<Instant>,
 }
 
-/// Notifies the worker and keeps the time: the worker may be busy then, which does not count as
-/// latency.
+/// Notifies the worker and keeps the time: a busy worker does not count as latency.
 struct Notifier {
     shared: Arc<Shared>,
     at: OnceLock<Instant>,
@@ -101,8 +100,7 @@ impl DeferredJobs {
         self.0.is_empty()
     }
 
-    /// Queues a job. A choice of device goes first: the others would fail on the device that is
-    /// gone.
+    /// Queues a job. A choice of device goes first: the others would fail before it.
     fn hold(&mut self, (id, job): (JobId, Job)) {
         match job {
             Job::UseDevice(_) => self.0.push_front((id, job)),
@@ -141,22 +139,22 @@ pub fn is_lost(used: DeviceChoice) -> bool {
 ///
 /// # Errors
 /// When the CPU cannot be used either.
-pub fn instead(
+pub fn reconnect_or_cpu(
     channels: &Channels,
     asked: DeviceChoice,
     error: Error,
     deferred: &mut DeferredJobs,
 ) -> Result<OpenDevice, Error> {
-    let again = if is_lost(asked) { try_again(channels, asked, deferred) } else { None };
+    let again = if is_lost(asked) { reconnect(channels, asked, deferred) } else { None };
     match again {
         Some(chosen) => Ok(chosen),
-        None => Ok(stand_in(channels, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
+        None => Ok(cpu_instead(channels, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
     }
 }
 
 /// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise
 /// meanwhile, or the program ends.
-pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut DeferredJobs) -> Option<OpenDevice> {
+pub fn reconnect(channels: &Channels, asked: DeviceChoice, deferred: &mut DeferredJobs) -> Option<OpenDevice> {
     let DeviceChoice::Remote(address) = asked else { return None };
     if deferred.switches() {
         return None;
@@ -166,7 +164,7 @@ pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut Deferr
     for (i, wait) in WAITS.into_iter().enumerate() {
         let (attempt, of) = (i + 1, WAITS.len());
         channels.send(Event::Remote(RemoteNews::Trying { address: asked, reason: reason.clone(), attempt, of, wait }));
-        if !rest(channels, wait, deferred) {
+        if !pause(channels, wait, deferred) {
             return None;
         }
         match choose(asked) {
@@ -178,20 +176,19 @@ pub fn try_again(channels: &Channels, asked: DeviceChoice, deferred: &mut Deferr
         }
     }
     let cpu = choose(DeviceChoice::Cpu).map_err(|error| channels.send(Event::Failed(error.to_string()))).ok()?;
-    Some(stand_in(channels, cpu, asked, &reason))
+    Some(cpu_instead(channels, cpu, asked, &reason))
 }
 
 /// The CPU in place of a device that cannot be reached, with a message.
-fn stand_in(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reason: &str) -> OpenDevice {
+fn cpu_instead(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, reason: &str) -> OpenDevice {
     channels.send(Event::Failed(format!("{reason}. Computing on the CPU instead")));
     cpu.report.asked = asked;
     cpu.report.reason = reason.to_owned();
     cpu
 }
 
-/// Waits. Returns whether to go on. Jobs that come meanwhile are deferred; a choice of device ends
-/// the wait.
-fn rest(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
+/// Waits. Returns whether to go on. Jobs are deferred; a choice of device ends the wait.
+fn pause(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
     let end = Instant::now() + wait;
     loop {
         let left = end.saturating_duration_since(Instant::now());

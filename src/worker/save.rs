@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::export::{asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
-use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
@@ -59,14 +59,14 @@ impl Task for SaveSamples {
                     0 => String::new(),
                     n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
                 };
-                let made = keep(path, "samples", provenance, &machine, cx)?;
+                let made = write_provenance(path, "samples", provenance, &machine, cx)?;
                 let sentence = format!("{} samples are in {}{carried}", saved.images, path.display());
                 (Saved::Samples(saved), made, sentence)
             }
             Some(look) => {
                 let n = save_pictures_with(world, spec, indices, settings, look, path, cx)?;
                 let provenance = info.of_pictures(spec, indices, settings, look);
-                let made = keep(path, "pictures with a look", provenance, &machine, cx)?;
+                let made = write_provenance(path, "pictures with a look", provenance, &machine, cx)?;
                 let left = "illustrative: they have left the world";
                 (Saved::Pictures(n), made, format!("{n} pictures ({left}) are in {}", path.display()))
             }

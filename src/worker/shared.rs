@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossbeam_channel::Sender;
 
 use super::bayes::RequestSlots;
-use super::external_images::LoadedImages;
+use super::loaded_images::LoadedImages;
 use super::protocol::{
     EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, JobId, RunningPosterior,
 };

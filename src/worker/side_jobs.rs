@@ -70,8 +70,7 @@ impl SideJob<'_> {
     }
 }
 
-/// What is done for a request. Returns a sentence about it, or `None` where another thread ends the
-/// job.
+/// What is done for a request. Returns a sentence, or `None` where another thread ends the job.
 pub type Work<T> = fn(&SideJob<'_>, &T) -> Result<Option<String>>;
 
 /// Starts a thread called `name`, which answers requests one after the other. `what` it does and

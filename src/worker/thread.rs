@@ -6,23 +6,22 @@ use std::time::Duration;
 use super::channels::Channels;
 use super::device_thread::DeviceThread;
 use super::jobs;
-use super::priority::give_way;
+use super::priority::lower_priority;
 use super::protocol::{Event, JobId, Outcome};
-use super::remote_device::{DeferredJobs, Heartbeat, instead};
+use super::remote_device::{DeferredJobs, Heartbeat, reconnect_or_cpu};
 use crate::device::{DeviceChoice, OpenDevice, choose, explain};
 use crate::error::{Error, panic_message};
 use crate::events::silent;
 
 /// Runs until the handle is dropped. After a panic a new [`DeviceThread`] opens the same oracle.
 pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
-    give_way();
+    lower_priority();
     let mut again = (device, oracle);
-    survive(channels, |running| run(channels, &mut again, running));
+    restart_on_panic(channels, |running| run(channels, &mut again, running));
 }
 
-/// Calls `run` until it returns, again after every panic, which is reported as the failure of the
-/// running job.
-fn survive(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
+/// Calls `run` until it returns, again after every panic, which fails the running job.
+fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
     loop {
         let mut running: Option<JobId> = None;
         let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut running))) else { return };
@@ -40,11 +39,11 @@ fn survive(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
     }
 }
 
-/// The loop of the thread. `again` always holds the device and the oracle in use, for the run after
-/// a panic.
+/// The loop of the thread. `again` holds the device and the oracle in use, for the run after a
+/// panic.
 fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
     let (mut heartbeat, mut deferred) = (Heartbeat::default(), DeferredJobs::default());
-    let Some(chosen) = settle(channels, again, &mut deferred) else { return };
+    let Some(chosen) = choose_or_cpu(channels, again, &mut deferred) else { return };
     let mut thread = DeviceThread::new(chosen);
     if let Err(error) = thread.open(channels, &again.1, &mut silent()) {
         channels.send(Event::Failed(explain(error, Some(thread.chosen.report.used.choice)).to_string()));
@@ -52,7 +51,7 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
     while !channels.stopping() {
         thread.reconnect(channels, &again.1, &mut deferred);
         thread.open_checkpoint_if_asked(channels);
-        let busy = thread.serve_on(channels, &deferred);
+        let busy = thread.serve_or_switch(channels, &deferred);
         let wait = match busy || thread.is_cut_off() {
             true => Duration::ZERO,
             false => heartbeat.tick(channels, thread.chosen.report.used.choice),
@@ -71,12 +70,16 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
 }
 
 /// The device asked for, or the CPU with the reason.
-fn settle(channels: &Channels, again: &mut (DeviceChoice, String), deferred: &mut DeferredJobs) -> Option<OpenDevice> {
+fn choose_or_cpu(
+    channels: &Channels,
+    again: &mut (DeviceChoice, String),
+    deferred: &mut DeferredJobs,
+) -> Option<OpenDevice> {
     let chosen = choose(again.0).or_else(|error: Error| {
         if matches!(again.0, DeviceChoice::Remote(_)) {
-            return instead(channels, again.0, error, deferred);
+            return reconnect_or_cpu(channels, again.0, error, deferred);
         }
-        channels.send(Event::Failed(format!("{error}. Computing on the CPU instead")));
+        channels.send(Event::Failed(format!("{error}. Computing on the CPU reconnect_or_cpu")));
         again.0 = DeviceChoice::Cpu;
         choose(DeviceChoice::Cpu)
     });
@@ -120,7 +123,7 @@ mod tests {
             events,
         };
         let mut runs = 0;
-        survive(&channels, |running| {
+        restart_on_panic(&channels, |running| {
             runs += 1;
             if runs == 1 {
                 *running = Some(7);

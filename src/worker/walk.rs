@@ -11,7 +11,7 @@ use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::posterior::Posterior;
-use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::walk::{self, Goal, TOLERANCE, Walk, WalkPoint, WalkSpec, Way};
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
@@ -150,14 +150,14 @@ impl WalkToBoundary {
         let (from, samples) = match &self.from {
             Subject::Sample { spec, index } => (walk::Subject::Sample(*index), spec),
             Subject::External(index) => {
-                let x = cx.image_from_outside(*index, world.shape().dims())?;
+                let x = cx.external_image(*index, world.shape().dims())?;
                 (walk::Subject::Image(x), &self.samples)
             }
         };
         let to = match self.to {
             Destination::Sample(index) => Goal::Subject(walk::Subject::Sample(index)),
             Destination::External(index) => {
-                Goal::Subject(walk::Subject::Image(cx.image_from_outside(index, world.shape().dims())?))
+                Goal::Subject(walk::Subject::Image(cx.external_image(index, world.shape().dims())?))
             }
             Destination::Class(class) => Goal::Class(class),
         };
@@ -191,7 +191,7 @@ impl Task for SaveWalk {
         let walk = self.walked.within(&info.weights_sha256)?;
         walk::save(world, walk, path)?;
         let (provenance, machine) = (info.of_walk(&self.walked.settings, path), Machine::with(&cx.chosen.report.used));
-        let made = keep(path, "points of a walk", provenance, &machine, &mut silent())?;
+        let made = write_provenance(path, "points of a walk", provenance, &machine, &mut silent())?;
         let images = walk.points.len() + 1;
         let sentence = format!("{images} images, the 50/50 point last, are in {}", path.display());
         Ok(Done::new((), sentence).made([made]))

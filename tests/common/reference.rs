@@ -10,7 +10,7 @@ use bayescope::flow::import::read_checkpoint;
 use bayescope::flow::weights::Weights;
 use serde_json::Value;
 
-use super::fill::Filled;
+use super::fill::{Filled, to_f64};
 
 /// A file of the reference.
 pub fn path(name: &str) -> PathBuf {
@@ -82,8 +82,8 @@ impl GlowReference {
 
     /// Dequantised images v = (255 x + u)/256 in f64.
     pub fn input(&self) -> Vec<f64> {
-        let x = Filled::described(&self.json["input"], self.seed).unwrap().wide();
-        let u = Filled::described(&self.json["dequant"], self.seed).unwrap().wide();
+        let x = to_f64(&Filled::described(&self.json["input"], self.seed).unwrap().values);
+        let u = to_f64(&Filled::described(&self.json["dequant"], self.seed).unwrap().values);
         x.iter().zip(u).map(|(x, u)| (255.0 * x + u) / 256.0).collect()
     }
 

@@ -8,7 +8,7 @@ use bayescope::flow::tarflow::{Condition, TarFlowConfig};
 use bayescope::flow::weights::{HostTensor, Weights};
 use serde_json::Value;
 
-use super::fill::Filled;
+use super::fill::{Filled, to_f64};
 use super::reference::{numbers, path};
 
 /// One reference TarFlow.
@@ -65,12 +65,12 @@ impl TarFlowReference {
 
     /// World-space images in [−1, 1], NCHW.
     pub fn input(&self) -> Vec<f64> {
-        Filled::described(&self.json["input"], self.seed).unwrap().wide()
+        to_f64(&Filled::described(&self.json["input"], self.seed).unwrap().values)
     }
 
     /// Base-space tokens of the inverse passes.
     pub fn noise(&self) -> Vec<f64> {
-        Filled::described(&self.json["z_input"], self.seed).unwrap().wide()
+        to_f64(&Filled::described(&self.json["z_input"], self.seed).unwrap().values)
     }
 
     /// Golden numbers under `key/key/…`.

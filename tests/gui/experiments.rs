@@ -8,7 +8,7 @@ use bayescope::experiment::{
     CellEvent, CellResult, DataRecord, DataSpec, ExperimentSpec, Mapped, PRESETS, PartRecord, Watched,
 };
 use bayescope::flow::preprocess::Dequantisation;
-use bayescope::gui::{App, Look, Prefs};
+use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::measure::{Bootstrap, Measured, measure};
 use bayescope::run::{Estimate, EstimateTime, Run, RunEvent, RunExperiment, RunFolder, State, Status};
 use bayescope::task::{Done, News};
@@ -324,8 +324,8 @@ fn a_preset_is_copied_by_its_name_and_another_spec_is_written_first() {
 
 #[test]
 fn the_panel_shows_in_both_themes() {
-    for look in [Look::Light, Look::Dark] {
-        let (mut harness, fake) = super::window(Prefs { look, ..Prefs::default() });
+    for look in [ThemePreference::Light, ThemePreference::Dark] {
+        let (mut harness, fake) = super::window(Prefs { theme: look, ..Prefs::default() });
         let place = tempfile::tempdir().unwrap();
         run(place.path(), "mine", 9);
         open(&mut harness, &fake, place.path());

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bayescope::events::Progress;
-use bayescope::gui::{Look, Prefs};
+use bayescope::gui::{Prefs, ThemePreference};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::walk::{Boundary, Walk, WalkPoint, Way};
 use bayescope::oracle::world::Settings;
@@ -152,8 +152,8 @@ fn a_walk_between_samples_says_what_it_did_not_reach() {
 
 #[test]
 fn without_a_world_the_panel_says_so_in_both_themes() {
-    for look in [Look::Light, Look::Dark] {
-        let (mut harness, _) = super::window(Prefs { look, ..Prefs::default() });
+    for look in [ThemePreference::Light, ThemePreference::Dark] {
+        let (mut harness, _) = super::window(Prefs { theme: look, ..Prefs::default() });
         harness.run_steps(2);
         harness.get_by_role_and_label(Role::Button, "Walk").click();
         harness.run_steps(3);

@@ -21,28 +21,28 @@ const MAX_CUTS: usize = 100;
 
 /// Why an attempt ended.
 enum Stop {
-    /// For good: cancelled, or the disk.
-    Ours(Error),
+    /// Cancelled, or the disk failed.
+    Local(Error),
     /// The mirror's fault.
-    Theirs {
+    Remote {
         cause: String,
-        /// Whether asking again is of no use.
-        hopeless: bool,
+        /// Whether a retry is of no use.
+        fatal: bool,
     },
 }
 
 impl From<Error> for Stop {
     fn from(error: Error) -> Self {
-        Self::Ours(error)
+        Self::Local(error)
     }
 }
 
-fn passing(cause: impl Into<String>) -> Stop {
-    Stop::Theirs { cause: cause.into(), hopeless: false }
+fn retryable(cause: impl Into<String>) -> Stop {
+    Stop::Remote { cause: cause.into(), fatal: false }
 }
 
-fn hopeless(cause: impl Into<String>) -> Stop {
-    Stop::Theirs { cause: cause.into(), hopeless: true }
+fn fatal(cause: impl Into<String>) -> Stop {
+    Stop::Remote { cause: cause.into(), fatal: true }
 }
 
 /// A file to be downloaded.
@@ -73,15 +73,15 @@ impl Download<'_> {
                 }
                 let mirror = Mirror(format!("{base}{}", self.source.file));
                 let turn =
-                    Turn { download: self, mirror: &mirror, part: &mut part, came: &mut came, events: &mut *events };
+                    Attempt { download: self, mirror: &mirror, part: &mut part, came: &mut came, events: &mut *events };
                 match turn.take() {
                     Ok(()) => {
                         part.finish(&target)?;
                         return Ok((target, came));
                     }
-                    Err(Stop::Ours(error)) => return Err(error),
-                    Err(Stop::Theirs { cause, hopeless }) => {
-                        *given_up = hopeless;
+                    Err(Stop::Local(error)) => return Err(error),
+                    Err(Stop::Remote { cause, fatal }) => {
+                        *given_up = fatal;
                         let (file, to) = (self.source.file.to_owned(), mirror.clone());
                         events.report(FetchEvent::MirrorFailed { file, mirror: to, cause: cause.clone() })?;
                         failed.push((mirror, cause));
@@ -139,10 +139,10 @@ impl Download<'_> {
         loop {
             match pieces.recv_timeout(TICK) {
                 Ok(piece) => return Ok(piece),
-                Err(RecvTimeoutError::Disconnected) => return Err(passing("the connection broke off")),
+                Err(RecvTimeoutError::Disconnected) => return Err(retryable("the connection broke off")),
                 // Resolving and connecting have their own time before the first bytes.
                 Err(RecvTimeoutError::Timeout) if since.elapsed() > 2 * patience.connect + patience.idle => {
-                    return Err(passing(format!("nothing came for {} s", since.elapsed().as_secs())));
+                    return Err(retryable(format!("nothing came for {} s", since.elapsed().as_secs())));
                 }
                 Err(RecvTimeoutError::Timeout) => tick()?,
             }
@@ -155,20 +155,20 @@ impl Download<'_> {
             200 | 206 => {}
             416 => {
                 part.restart()?;
-                return Err(passing("says that it has less of the file than there is already"));
+                return Err(retryable("says that it has less of the file than there is already"));
             }
             // Too slow, too busy, out of order: may pass.
-            status @ (408 | 425 | 429 | 500..) => return Err(passing(format!("answered with status {status}"))),
-            status => return Err(hopeless(format!("answered with status {status}"))),
+            status @ (408 | 425 | 429 | 500..) => return Err(retryable(format!("answered with status {status}"))),
+            status => return Err(fatal(format!("answered with status {status}"))),
         }
         // First, so that the login page of a hotel does not cost what came before.
         if let Some(whole) = head.whole.filter(|&whole| whole != self.source.bytes) {
             let bytes = self.source.bytes;
-            return Err(hopeless(format!("has a file of {whole} bytes under that name instead of {bytes}")));
+            return Err(fatal(format!("has a file of {whole} bytes under that name instead of {bytes}")));
         }
         match head.status {
             206 if head.start != Some(part.bytes) => {
-                Err(hopeless("answered with another part of the file than was asked for"))
+                Err(fatal("answered with another part of the file than was asked for"))
             }
             200 if part.bytes > 0 => Ok(part.restart()?),
             _ => Ok(()),
@@ -176,8 +176,8 @@ impl Download<'_> {
     }
 }
 
-/// One mirror's turn: what it gives goes into the part.
-struct Turn<'a> {
+/// A download from one mirror into the part.
+struct Attempt<'a> {
     download: &'a Download<'a>,
     mirror: &'a Mirror,
     part: &'a mut Part,
@@ -186,7 +186,7 @@ struct Turn<'a> {
     events: &'a mut dyn Events<FetchEvent>,
 }
 
-impl Turn<'_> {
+impl Attempt<'_> {
     /// Everything from one mirror, asked again as often as it cuts the file off in the middle.
     fn take(mut self) -> Result<(), Stop> {
         let source = self.download.source;
@@ -204,8 +204,8 @@ impl Turn<'_> {
                 }
                 match streamed {
                     Ok(()) => {}
-                    Err(Stop::Theirs { hopeless: false, .. }) if self.part.bytes > before => continue,
-                    Err(Stop::Theirs { hopeless: false, .. }) if self.part.bytes < before && self.part.bytes == 0 => {
+                    Err(Stop::Remote { fatal: false, .. }) if self.part.bytes > before => continue,
+                    Err(Stop::Remote { fatal: false, .. }) if self.part.bytes < before && self.part.bytes == 0 => {
                         continue;
                     }
                     Err(stop) => return Err(stop),
@@ -217,10 +217,10 @@ impl Turn<'_> {
             }
             self.part.restart()?;
             if !std::mem::take(&mut inherited) {
-                return Err(hopeless(format!("gives another file (SHA-256 {sha256} instead of {})", source.sha256)));
+                return Err(fatal(format!("gives another file (SHA-256 {sha256} instead of {})", source.sha256)));
             }
         }
-        Err(passing("cuts the file off again and again"))
+        Err(retryable("cuts the file off again and again"))
     }
 
     /// One request, and what comes of it. `Ok`: the part is as long as the file.
@@ -230,7 +230,7 @@ impl Turn<'_> {
         let from = part.bytes;
         let (file, to) = (source.file.to_owned(), (*mirror).clone());
         events.report(FetchEvent::Asking { file, mirror: to, from })?;
-        let pieces = download.network.ask(&mirror.0, from).map_err(|e| Error::io(download.folder, e))?;
+        let pieces = download.network.request(&mirror.0, from).map_err(|e| Error::io(download.folder, e))?;
         loop {
             let received = |done: u64| FetchEvent::Received {
                 file: source.file.to_owned(),
@@ -243,7 +243,7 @@ impl Turn<'_> {
                 Piece::Bytes(bytes) => {
                     if part.bytes + bytes.len() as u64 > source.bytes {
                         part.restart()?;
-                        return Err(hopeless(format!("gives more than the file's {} bytes", source.bytes)));
+                        return Err(fatal(format!("gives more than the file's {} bytes", source.bytes)));
                     }
                     part.write(&bytes)?;
                     **came += bytes.len() as u64;
@@ -253,9 +253,9 @@ impl Turn<'_> {
                     }
                 }
                 Piece::End => {
-                    return Err(passing(format!("ended after {} of {} bytes", part.bytes, source.bytes)));
+                    return Err(retryable(format!("ended after {} of {} bytes", part.bytes, source.bytes)));
                 }
-                Piece::Failed(cause) => return Err(passing(cause)),
+                Piece::Failed(cause) => return Err(retryable(cause)),
             }
         }
     }

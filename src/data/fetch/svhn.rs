@@ -13,7 +13,7 @@ use super::emnist::transpose;
 use super::mat::{self, Matrix};
 use crate::data::source::open_regular;
 use crate::data::world::{Zip, start_array, write_values};
-use crate::data::write::{Present, place_file};
+use crate::data::write::{IfPresent, place_file};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -36,7 +36,7 @@ impl From<String> for Stop {
 /// Writes the npz of one MATLAB file.
 pub(super) fn convert(from: &Path, to: &Path, events: &mut dyn Events<FetchEvent>) -> Result<()> {
     let file = open_regular(from).map_err(|e| Error::io(from, e))?;
-    place_file(to, Present::Replaced, |out| {
+    place_file(to, IfPresent::Replace, |out| {
         let mut zip = ZipWriter::new(out);
         let (mut images, mut labels) = (None, None);
         let read = mat::read(BufReader::new(file), |matrix| match matrix.name.as_str() {

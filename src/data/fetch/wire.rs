@@ -95,7 +95,7 @@ impl Network {
     ///
     /// # Errors
     /// When the system gives no thread.
-    pub fn ask(&self, url: &str, from: u64) -> std::io::Result<Receiver<Piece>> {
+    pub fn request(&self, url: &str, from: u64) -> std::io::Result<Receiver<Piece>> {
         let (sender, receiver) = sync_channel(WAITING);
         let (agent, url) = (self.agent.clone(), url.to_owned());
         std::thread::Builder::new().name("fetch".into()).spawn(move || {

@@ -10,13 +10,13 @@ use crate::data::source::{CUT_SHORT, said};
 pub(super) const MAX_HELD: u64 = 4096;
 
 /// All objects of a pickle, and which of them it is.
-type Carried<D> = (Objects<<D as Dialect>::Global, <D as Dialect>::Made>, Id);
+type Loaded<D> = (Objects<<D as Dialect>::Global, <D as Dialect>::Made>, Id);
 
 /// Runs one pickle of at most `limit` bytes. Returns all objects and the index of the root.
 ///
 /// # Errors
 /// A sentence: cut short, not a pickle, or the code that it wants to run.
-pub(crate) fn run<D: Dialect>(input: &mut dyn Source, limit: u64, dialect: &D) -> Result<Carried<D>, String> {
+pub(crate) fn run<D: Dialect>(input: &mut dyn Source, limit: u64, dialect: &D) -> Result<Loaded<D>, String> {
     let mut machine = Machine {
         input,
         at: 0,
@@ -71,8 +71,8 @@ impl<D: Dialect> Machine<'_, D> {
             b'S' | b'V' | b'T' | b'U' | b'X' | 0x8c | 0x8d | b'B' | b'C' | 0x8e | 0x96 => self.text(op)?,
             b')' | b']' | 0x8f | b'}' | b't' | 0x85 | 0x86 | 0x87 | b'l' | 0x91 | b'd' => self.container(op)?,
             b'a' | b'e' | 0x90 | b's' | b'u' => self.fill(op)?,
-            b'g' | b'h' | b'j' | b'p' | b'q' | b'r' | 0x94 => self.remember(op)?,
-            b'c' | 0x93 | b'P' | b'Q' => self.refer(op)?,
+            b'g' | b'h' | b'j' | b'p' | b'q' | b'r' | 0x94 => self.use_memo(op)?,
+            b'c' | 0x93 | b'P' | b'Q' => self.push_reference(op)?,
             b'R' | 0x81 | 0x92 | b'i' | b'o' => self.call(op)?,
             b'b' => {
                 let (state, object) = (self.pop()?, self.pop()?);
@@ -133,7 +133,7 @@ impl<D: Dialect> Machine<'_, D> {
     }
 
     /// Takes `length` bytes; reads them if they are at most `most`.
-    fn stretch(&mut self, length: u64, most: u64) -> Result<Text, String> {
+    fn take_text(&mut self, length: u64, most: u64) -> Result<Text, String> {
         let span = Span { offset: self.at, bytes: length, latin1: false };
         self.claim(length)?;
         if length > most {
@@ -182,7 +182,7 @@ impl<D: Dialect> Machine<'_, D> {
             b'M' => Some(u16::from_le_bytes(self.bytes()?).into()),
             0x8a | 0x8b => {
                 let length = self.length(op)?;
-                self.stretch(length, 8)?.held.and_then(|bytes| little_endian(&bytes))
+                self.take_text(length, 8)?.held.and_then(|bytes| little_endian(&bytes))
             }
             _ => None,
         };
@@ -195,7 +195,7 @@ impl<D: Dialect> Machine<'_, D> {
             b'S' | b'V' => self.line()?,
             _ => {
                 let length = self.length(op)?;
-                self.stretch(length, MAX_HELD)?
+                self.take_text(length, MAX_HELD)?
             }
         };
         // Protocol 0 quotes texts of Python 2; escapes stay as they are.
@@ -241,7 +241,7 @@ impl<D: Dialect> Machine<'_, D> {
         Ok(())
     }
 
-    fn remember(&mut self, op: u8) -> Result<(), String> {
+    fn use_memo(&mut self, op: u8) -> Result<(), String> {
         let index = match op {
             b'g' | b'p' => self.word()?.parse().map_err(|_| BROKEN)?,
             b'h' | b'q' => self.bytes::<1>()?[0].into(),
@@ -257,7 +257,7 @@ impl<D: Dialect> Machine<'_, D> {
     }
 
     /// Names of Python, and references out of the pickle.
-    fn refer(&mut self, op: u8) -> Result<(), String> {
+    fn push_reference(&mut self, op: u8) -> Result<(), String> {
         let node = match op {
             b'c' => {
                 let (module, name) = (self.word()?, self.word()?);

@@ -1,5 +1,5 @@
-//! The port that others reach: who may come in, how many, and what they may send before they have
-//! shown a token.
+//! The port that others reach: who may connect, how many, and what they may send before their
+//! token.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write, copy};
@@ -43,7 +43,7 @@ impl Book {
     }
 
     /// A place for one more, if there is one.
-    fn enter(&self, from: IpAddr) -> Option<Place<'_>> {
+    fn enter(&self, from: IpAddr) -> Option<Seat<'_>> {
         let mut guests = self.guests();
         let strangers = guests.strangers.get(&from).copied().unwrap_or_default();
         if guests.all >= CONNECTIONS || strangers >= STRANGERS {
@@ -51,18 +51,18 @@ impl Book {
         }
         guests.all += 1;
         guests.strangers.insert(from, strangers + 1);
-        Some(Place { book: self, from, stranger: true })
+        Some(Seat { book: self, from, stranger: true })
     }
 }
 
 /// The place of one connection, free again when it is dropped.
-struct Place<'a> {
+struct Seat<'a> {
     book: &'a Book,
     from: IpAddr,
     stranger: bool,
 }
 
-impl Place<'_> {
+impl Seat<'_> {
     /// The connection's token has been accepted.
     fn known(&mut self) {
         if std::mem::take(&mut self.stranger) {
@@ -75,7 +75,7 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Seat<'_> {
     fn drop(&mut self) {
         self.known();
         self.book.guests().all -= 1;
@@ -115,14 +115,14 @@ fn welcome<'scope, 'env>(
     peer: SocketAddr,
     command: &'env (impl Fn() -> Result<Command> + Sync),
 ) {
-    let Some(place) = book.enter(peer.ip()) else {
+    let Some(seat) = book.enter(peer.ip()) else {
         tracing::debug!("{peer}: too many connections");
         let _ = stream.set_nonblocking(true);
         let _ = stream.write_all(answer("503 Service Unavailable").as_bytes());
         return;
     };
     let serve = move || {
-        if let Err(error) = attend(&stream, peer, place, command) {
+        if let Err(error) = attend(&stream, peer, seat, command) {
             tracing::info!("{peer}: {error}");
         }
         let _ = stream.shutdown(Shutdown::Both);
@@ -140,7 +140,7 @@ fn answer(status: &str) -> String {
 fn attend(
     mut client: &TcpStream,
     peer: SocketAddr,
-    mut place: Place<'_>,
+    mut seat: Seat<'_>,
     command: &impl Fn() -> Result<Command>,
 ) -> Result<()> {
     let failed = |e: std::io::Error| Error::Device(format!("the connection has ended: {e}"));
@@ -178,7 +178,7 @@ fn attend(
     if refused.get() {
         return Ok(());
     }
-    place.known();
+    seat.known();
     tracing::info!("{peer}: a session");
     pass(client, server).map_err(failed)?;
     // A process that was aborted has closed its sockets a moment before its end can be seen.

@@ -34,8 +34,7 @@ impl Bounded<'_> {
     }
 }
 
-/// The head of a request or an answer, with the empty line that ends it, and nothing of what
-/// follows.
+/// The head of a request or an answer, up to the empty line that ends it.
 pub fn head(stream: &TcpStream, until: Instant) -> Result<Vec<u8>> {
     let mut from = Bounded { stream, until, left: HEAD };
     let mut head = Vec::new();

@@ -64,7 +64,7 @@ fn any_numbers_at_all_make_a_picture() {
     let mut rng = rng(4);
     for _ in 0..300 {
         let figure = random_figure(&mut rng);
-        let look = Look { dark: rng.random(), width: any_number(&mut rng).min(500.0), plot_height: 200.0 };
+        let look = RenderOptions { dark: rng.random(), width: any_number(&mut rng).min(500.0), plot_height: 200.0 };
         let text = svg(&figure, &look);
         assert!(
             !text.contains("NaN") && !text.contains("inf"),
@@ -107,7 +107,7 @@ fn what_is_left_out_is_said_in_words() {
     figure.y.range = Some([0.6, 0.97]);
     let text = bounds(&figure).omitted.to_string();
     assert!(text.contains("outside the axes") && text.contains("1 reference line is outside"), "{text}");
-    assert!(svg(&figure, &Look::default()).contains("1 reference line is outside"), "the picture says so");
+    assert!(svg(&figure, &RenderOptions::default()).contains("1 reference line is outside"), "the picture says so");
     assert!(csv(&figure).contains("1 reference line is outside"), "and the table");
 }
 

@@ -16,7 +16,7 @@ fn words(document: &str) -> String {
 #[test]
 fn an_svg_is_xml_and_says_everything() {
     for figure in all() {
-        let document = svg(&figure, &Look::default());
+        let document = svg(&figure, &RenderOptions::default());
         let tree = roxmltree::Document::parse(&document).unwrap();
         let root = tree.root_element();
         let child = |name| root.children().find(|node| node.has_tag_name(name)).and_then(|node| node.text()).unwrap();
@@ -36,7 +36,7 @@ fn an_svg_is_xml_and_says_everything() {
 
 #[test]
 fn an_svg_has_every_tick() {
-    let sweep = svg(&examples::sweep(), &Look::default());
+    let sweep = svg(&examples::sweep(), &RenderOptions::default());
     let labels: Vec<String> =
         [0.0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0].map(number).to_vec();
     let tree = roxmltree::Document::parse(&sweep).unwrap();
@@ -51,7 +51,7 @@ fn hostile_names_do_not_break_an_svg() {
     figure.series[0].name = "<b>&\"'\u{0}\u{8}\u{ffff}</b> ]]>".into();
     figure.x.categories[1] = "</text>".into();
     figure.title = "<!-- -->".into();
-    let document = svg(&figure, &Look::default());
+    let document = svg(&figure, &RenderOptions::default());
     let words = words(&document);
     assert!(words.contains("<b>&\"'") && words.contains("</text>") && words.contains("<!-- -->"), "{words}");
 }
@@ -71,7 +71,7 @@ fn boxes(scene: &Scene) -> Vec<(String, [[f64; 2]; 4])> {
     scene.shapes.iter().filter_map(corners).collect()
 }
 
-/// Whether two rectangles share a point: none of their sides separates them.
+/// Returns whether two rectangles share a point: none of their sides separates them.
 fn overlap(a: &[[f64; 2]; 4], b: &[[f64; 2]; 4]) -> bool {
     let sides = |of: &[[f64; 2]; 4]| [0, 1].map(|i| [of[i + 1][0] - of[i][0], of[i + 1][1] - of[i][1]]);
     let span = |of: &[[f64; 2]; 4], [x, y]: [f64; 2]| {
@@ -86,7 +86,7 @@ fn overlap(a: &[[f64; 2]; 4], b: &[[f64; 2]; 4]) -> bool {
 }
 
 /// Asserts that no text is cut off and that none lies on another or, but for labels, in the plot.
-fn assert_readable(figure: &Figure, look: &Look) {
+fn assert_readable(figure: &Figure, look: &RenderOptions) {
     let scene = layout::scene(figure, look);
     let texts = boxes(&scene);
     let [left, top, right, bottom] = scene.plot;
@@ -109,7 +109,7 @@ fn assert_readable(figure: &Figure, look: &Look) {
 fn no_text_is_cut_off_or_lies_on_another() {
     for figure in all() {
         for (width, plot_height) in [(480.0, 200.0), (640.0, 300.0), (800.0, 360.0), (1200.0, 700.0)] {
-            assert_readable(&figure, &Look { dark: false, width, plot_height });
+            assert_readable(&figure, &RenderOptions { dark: false, width, plot_height });
         }
     }
 }
@@ -128,7 +128,7 @@ fn long_and_many_names_stay_readable() {
         figure.title = name(40);
         figure.y.title = name(20);
         figure.x.categories.extend((10..rng.random_range(11..70)).map(|i| format!("class {i}")));
-        assert_readable(&figure, &Look { width: rng.random_range(480.0..1400.0), ..Look::default() });
+        assert_readable(&figure, &RenderOptions { width: rng.random_range(480.0..1400.0), ..RenderOptions::default() });
     }
 }
 
@@ -142,7 +142,7 @@ fn pixels(bytes: &[u8]) -> ([u32; 2], HashSet<[u8; 3]>) {
 fn a_png_has_the_size_of_the_svg_and_every_colour() {
     for figure in all() {
         for dark in [false, true] {
-            let look = Look { dark, ..Look::default() };
+            let look = RenderOptions { dark, ..RenderOptions::default() };
             let document = svg(&figure, &look);
             let tree = roxmltree::Document::parse(&document).unwrap();
             let side = |name| tree.root_element().attribute(name).unwrap().parse::<u32>().unwrap();
@@ -158,7 +158,7 @@ fn a_png_has_the_size_of_the_svg_and_every_colour() {
 #[test]
 fn the_same_figure_gives_the_same_bytes() {
     for figure in all() {
-        let look = Look::default();
+        let look = RenderOptions::default();
         let again = figure.clone();
         let paint = move || (svg(&again, &look), png(&again, &look, 1.5).unwrap());
         let elsewhere = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(paint);
@@ -170,7 +170,7 @@ fn the_same_figure_gives_the_same_bytes() {
 #[test]
 fn a_scale_that_cannot_be_drawn_is_refused_with_a_way_out() {
     for scale in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e6] {
-        let message = png(&examples::sweep(), &Look::default(), scale).unwrap_err().to_string();
+        let message = png(&examples::sweep(), &RenderOptions::default(), scale).unwrap_err().to_string();
         assert!(message.contains("choose a scale"), "{message}");
     }
 }

@@ -7,7 +7,7 @@ use super::{Command, Page, RunCommand};
 use crate::data::fetch::catalogue;
 use crate::device::DeviceChoice;
 use crate::experiment::PRESETS;
-use crate::gui::prefs::Look;
+use crate::gui::prefs::ThemePreference;
 use crate::gui::selection::Source;
 
 /// A line of the palette.
@@ -15,9 +15,7 @@ use crate::gui::selection::Source;
 pub struct Entry {
     /// What it does.
     pub title: String,
-    /// Its keys.
     pub shortcut: Option<KeyboardShortcut>,
-    /// Does it.
     pub command: Command,
 }
 
@@ -83,9 +81,9 @@ fn looking() -> Vec<(&'static str, Command)> {
     vec![
         ("Show or hide the world card", Command::ToggleWorldCard),
         ("Show or hide the inspector", Command::ToggleInspector),
-        ("Theme: as the desktop", Command::Theme(Look::System)),
-        ("Theme: light", Command::Theme(Look::Light)),
-        ("Theme: dark", Command::Theme(Look::Dark)),
+        ("Theme: as the desktop", Command::Theme(ThemePreference::System)),
+        ("Theme: light", Command::Theme(ThemePreference::Light)),
+        ("Theme: dark", Command::Theme(ThemePreference::Dark)),
         ("Fullscreen", Command::Fullscreen),
         ("Frame times", Command::Overlay),
         ("Exactness ledger", Command::Ledger),

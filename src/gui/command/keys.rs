@@ -1,4 +1,4 @@
-//! The keys: one table that is obeyed, shown in menus and palette, and listed in the window *Keyboard shortcuts*.
+//! The keys: one table for input, menus, palette and the window *Keyboard shortcuts*.
 
 use eframe::egui::{Key, KeyboardShortcut, Modifiers};
 
@@ -17,13 +17,10 @@ pub enum Reach {
 /// A key and what it does.
 #[derive(Debug, Clone)]
 pub struct Binding {
-    /// The keys.
     pub keys: KeyboardShortcut,
-    /// What they do.
     pub command: Command,
-    /// The same in words.
+    /// What they do, in words.
     pub about: &'static str,
-    /// Where.
     pub reach: Reach,
 }
 
@@ -72,7 +69,7 @@ pub fn bindings() -> Vec<Binding> {
     all
 }
 
-/// Steps through the gallery, those that extend the selection first: an arrow is also part of Shift and an arrow.
+/// Steps through the gallery. Keys with Shift come first: they contain the plain arrow.
 fn steps() -> Vec<(Modifiers, Key, Command, &'static str)> {
     let steps = [
         (Key::ArrowLeft, Step::Left, "Previous image"),
@@ -105,7 +102,7 @@ pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
     bindings().into_iter().find(|binding| binding.command == *command).map(|binding| binding.keys)
 }
 
-/// What the mouse and the keys do inside controls: nobody's command, so none is obeyed from here.
+/// What mouse and keys do inside controls, for the list of shortcuts.
 pub const GESTURES: [(&str, &str); 10] = [
     ("Tab, Shift+Tab", "To the next or previous control"),
     ("Space or Enter", "Press the button that has the focus"),

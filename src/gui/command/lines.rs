@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::looks;
+use super::super::guidance;
 use super::super::prefs::Prefs;
 use super::super::session::Session;
 use crate::export::ExportSpec;
@@ -22,7 +22,7 @@ pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> Stri
     if !prefs.products.is_wide() {
         text += &format!(" --products {}", prefs.products.name());
     }
-    match looks::look(session, prefs) {
+    match guidance::options(session, prefs) {
         Some(look) => text += &format!("{} --out pictures.png", look_arguments(&look)),
         None => text += " --out samples.npz",
     }
@@ -52,7 +52,6 @@ fn look_arguments(look: &SamplerOptions) -> String {
     text + if look.denoise { " --denoise" } else { "" }
 }
 
-/// An export as a command line.
 pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
     let ExportSpec { oracle, train, test, settings, seed, formats } = spec;
     let text = format!("bayescope export {} --train {train} --test {test}{}", quote(oracle), world(settings));
@@ -60,7 +59,6 @@ pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
     text + &format!(" --seed {} --format {} --out {}", seed.0, formats.join(","), quote(&folder.display().to_string()))
 }
 
-/// A validation as a command line.
 pub fn validate_command(spec: &ValidateSpec, folder: &Path) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
     let ValidateSpec { oracle, data, images, limit, settings, features, real_statistics, threshold, seed } = spec;
@@ -90,32 +88,22 @@ fn world(settings: &Settings) -> String {
     text
 }
 
-/// A judgement as a command line.
 pub fn evaluate_command(request: &JudgeModels) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
     let mut text = format!("bayescope evaluate {}", path(&request.dataset));
     let (mut files, mut networks, mut trained) = (String::new(), String::new(), String::new());
-    let (mut scaled, mut architecture, mut side) = (String::new(), String::new(), String::new());
+    let (mut input, mut architecture, mut side) = (None, None, None);
     for candidate in &request.candidates {
         match candidate {
             Candidate::Predictions { path: file, .. } => files += &format!(" {}", path(file)),
             Candidate::Onnx { path: file, options } => {
                 networks += &format!(" {}", path(file));
-                if let Some(how) = &options.input {
-                    scaled = format!(" --normalisation {}", quote(&how.to_string()));
-                }
+                input = options.input.as_ref().or(input);
             }
             Candidate::Checkpoint { path: file, options } => {
                 trained += &format!(" {}", path(file));
-                if let Some(how) = &options.normalisation {
-                    scaled = format!(" --normalisation {}", quote(&how.to_string()));
-                }
-                if let Some(network) = options.architecture {
-                    architecture = format!(" --architecture {}", network.name());
-                }
-                if let Some(pixels) = options.side {
-                    side = format!(" --side {pixels}");
-                }
+                input = options.normalisation.as_ref().or(input);
+                (architecture, side) = (options.architecture.or(architecture), options.side.or(side));
             }
         }
     }
@@ -124,7 +112,11 @@ pub fn evaluate_command(request: &JudgeModels) -> String {
             text += &(option.to_owned() + &files);
         }
     }
-    text + &architecture + &side + &scaled
+    let architecture = architecture.map(|network| format!(" --architecture {}", network.name()));
+    let side = side.map(|pixels| format!(" --side {pixels}"));
+    let input = input.map(|how| format!(" --normalisation {}", quote(&how.to_string())));
+    text.extend([architecture, side, input].into_iter().flatten());
+    text
 }
 
 /// The posteriors of images from outside as a command line.
@@ -133,7 +125,6 @@ pub fn posterior_command(session: &Session, prefs: &Prefs) -> String {
     format!("bayescope posterior {} {}{} --json", quote(&session.oracle_name), paths.join(" "), knobs(prefs))
 }
 
-/// The Bayes error as a command line.
 pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {
     format!("bayescope bayes-error {} --tau {}{} --json", quote(&session.oracle_name), prefs.tau, prior(prefs))
 }

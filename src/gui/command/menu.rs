@@ -1,14 +1,12 @@
 //! The menus of the bar at the top.
 
 use super::{Command, Page};
-use crate::gui::prefs::Look;
+use crate::gui::prefs::ThemePreference;
 
 /// What has to be there before a line of a menu can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing.
     Nothing,
-    /// An open oracle.
     Oracle,
     /// A change to take back.
     Past,
@@ -19,11 +17,9 @@ pub enum Needs {
 /// A line of a menu.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Line {
-    /// A command.
     Item(&'static str, Command, Needs),
     /// Commands of which one holds, under a title.
     Choice(&'static str, Vec<(&'static str, Command)>),
-    /// A line between.
     Separator,
 }
 
@@ -58,7 +54,11 @@ pub fn menus(panels: &[(&'static str, &'static str)]) -> Vec<(&'static str, Vec<
     view.extend(panels.iter().map(|(id, title)| Item(title, Command::ShowPanel(id), Nothing)));
     view.extend([Item("Reset the layout", Command::ResetLayout, Nothing), Separator]);
     let sizes = SCALES.map(|(title, percent)| (title, Command::Scale(percent)));
-    let looks = [("As the desktop", Look::System), ("Light", Look::Light), ("Dark", Look::Dark)];
+    let looks = [
+        ("As the desktop", ThemePreference::System),
+        ("Light", ThemePreference::Light),
+        ("Dark", ThemePreference::Dark),
+    ];
     view.extend([
         Line::Choice("Theme", looks.map(|(title, look)| (title, Command::Theme(look))).into()),
         Line::Choice("Size", sizes.into()),
@@ -89,7 +89,7 @@ mod tests {
     use crate::gui::panels;
 
     fn offered() -> (Vec<(&'static str, &'static str)>, Vec<Command>) {
-        let panels: Vec<_> = panels::registry().iter().map(|panel| (panel.id(), panel.title())).collect();
+        let panels: Vec<_> = panels::registry().iter().map(|panel| (panel.id, panel.title)).collect();
         let offered = palette(&panels, &[]).into_iter().map(|entry| entry.command).collect();
         (panels, offered)
     }

@@ -12,36 +12,29 @@ use crate::worker::cell_images::CellImages;
 pub enum RunCommand {
     /// Carry an experiment out in a folder.
     Start(Box<ExperimentSpec>, PathBuf),
-    /// Go on with what is not finished.
+    /// Resume a run.
     Resume(PathBuf),
     /// A ranking as a command line, to the clipboard; its spec goes to the folder first.
     CopyRanking(Box<HardnessSpec>, PathBuf),
-    /// Show a folder, whoever works on it.
+    /// Show the run in a folder.
     Open(PathBuf),
     /// Show it no longer; the folder stays.
     Forget(PathBuf),
     /// Ask whether to delete the folder.
     AskToDelete(PathBuf),
-    /// Delete it.
     Delete(PathBuf),
     /// The experiment as a command line, to the clipboard; its spec goes to the folder first.
     CopyCommand(Box<ExperimentSpec>, PathBuf),
     /// Show images of a cell in the gallery.
     ShowCell(CellImages, PathBuf, String),
-    /// The same, once the oracle of that name is open.
+    /// Show images of a cell, once the oracle of that name is open.
     ShowCellIn(String, CellImages, PathBuf, String),
     /// Fill the form with a preset.
     New(&'static str),
     /// Ask where to save the points of a plot: the file's text, and what it would be called.
     SavePoints(String, &'static str),
-    /// Save them there.
-    SavePointsTo(PathBuf),
     /// Ask where to save a figure, as what.
     SaveFigure(Box<Figure>, Format),
-    /// Save it there.
-    SaveFigureTo(PathBuf),
     /// Ask into which folder all figures and tables of a run go.
     SaveFigures(PathBuf),
-    /// Save them there.
-    SaveFiguresTo(PathBuf),
 }

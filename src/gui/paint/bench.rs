@@ -1,4 +1,4 @@
-//! How long it takes to bring pictures from a network's tensor into a texture: painted in place, and over the host.
+//! Measures bringing pictures from a tensor into a texture: in place, and over the host.
 
 use std::sync::Arc;
 

@@ -26,19 +26,18 @@ pub struct Gpu {
     /// Textures that were dropped: the frame under way may still show them.
     dropped: Mutex<Vec<TextureId>>,
     /// What textures are still to be given.
-    errands: Mutex<Vec<Errand>>,
+    updates: Mutex<Vec<TextureUpdate>>,
 }
 
-/// What becomes of a texture before the frame that shows it is painted. Laying out widgets touches neither queue nor buffers: those
-/// wait for whoever computes on the device.
-enum Errand {
+/// A change of a texture before the frame that shows it. Layout touches neither queue nor buffers.
+enum TextureUpdate {
     /// A picture at its upper left corner.
     Upload { texture: wgpu::Texture, corner: [usize; 2], shape: ImageShape, bytes: Vec<u8> },
     /// Colours of a whole texture.
     Colours { texture: wgpu::Texture, picture: ColorImage },
     /// Pictures of one batch, each at its upper left corner, on a sheet of so many pixels.
     Paint { view: wgpu::TextureView, sheet: [u32; 2], shape: ImageShape, pictures: Vec<([usize; 2], DevicePicture)> },
-    /// A heat map of a whole texture: its values, columns and rows, the upper end of its colours, and those.
+    /// A heat map: values, columns and rows, upper end of its colours, colours.
     Heat { view: wgpu::TextureView, values: DevicePicture, size: [usize; 2], end: f32, ramp: Ramp },
 }
 
@@ -49,29 +48,28 @@ impl Gpu {
         let tiles = pipeline(&device, wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
         let heat = pipeline(&device, wgpu::include_wgsl!("../../../shaders/heat.wgsl"));
         let renderer = state.renderer.clone();
-        Self { window, device, queue, renderer, tiles, heat, dropped: Mutex::default(), errands: Mutex::default() }
+        Self { window, device, queue, renderer, tiles, heat, dropped: Mutex::default(), updates: Mutex::default() }
     }
 
-    /// Whether something is to be done before the next frame is painted.
+    /// Returns whether something is to be done before the next frame is painted.
     pub fn is_wanted(&self) -> bool {
-        !self.errands.lock().is_empty()
+        !self.updates.lock().is_empty()
     }
 
-    /// Does what is to be done, in commands of its own: a frame may be dropped, and its commands with it. What is uploaded is there
-    /// before what is painted.
+    /// Performs the uploads in commands of their own, since a frame may be dropped; uploads first.
     pub fn perform(&self) {
-        let errands = std::mem::take(&mut *self.errands.lock());
+        let updates = std::mem::take(&mut *self.updates.lock());
         let mut encoder = self.device.create_command_encoder(&Default::default());
-        for errand in &errands {
-            match errand {
-                Errand::Upload { texture, corner, shape, bytes } => {
+        for update in &updates {
+            match update {
+                TextureUpdate::Upload { texture, corner, shape, bytes } => {
                     self.upload(texture, *corner, &picture(*shape, bytes));
                 }
-                Errand::Colours { texture, picture } => self.upload(texture, [0, 0], picture),
-                Errand::Paint { view, sheet, shape, pictures } => {
+                TextureUpdate::Colours { texture, picture } => self.upload(texture, [0, 0], picture),
+                TextureUpdate::Paint { view, sheet, shape, pictures } => {
                     self.paint(&mut encoder, view, *sheet, *shape, pictures);
                 }
-                Errand::Heat { view, values, size, end, ramp } => {
+                TextureUpdate::Heat { view, values, size, end, ramp } => {
                     self.heat(&mut encoder, view, (values, *size), (*end, ramp));
                 }
             }
@@ -122,7 +120,7 @@ impl Gpu {
         self.draw(encoder, view, &self.heat, (values, &colours, &map), 1);
     }
 
-    /// Rectangles of a shader's: what it paints lies on the device, a list and its settings come with it.
+    /// Draws rectangles by a shader: device data, a list of rectangles and settings.
     fn draw(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -245,16 +243,16 @@ impl Own {
         &self.texture
     }
 
-    /// Puts pictures at their upper left corners, pixels, before the next frame is painted: bytes are uploaded, levels painted
-    /// where they are. Those of a window that is gone stay as they were: others are on their way.
+    /// Puts pictures at their upper left corners, pixels, before the next frame: bytes are
+    /// uploaded, levels painted in place. Pictures of a lost window stay blank.
     pub fn put(&mut self, shape: ImageShape, pictures: &[([usize; 2], &ImageSource)]) {
         let mut resident: Vec<([usize; 2], &DevicePicture)> = Vec::new();
-        let mut errands = self.gpu.errands.lock();
+        let mut updates = self.gpu.updates.lock();
         for &(corner, source) in pictures {
             match source {
                 ImageSource::Host(bytes) => {
                     let (texture, bytes) = (self.texture.clone(), bytes.clone());
-                    errands.push(Errand::Upload { texture, corner, shape, bytes });
+                    updates.push(TextureUpdate::Upload { texture, corner, shape, bytes });
                 }
                 ImageSource::Device(levels) if levels.is_on(self.gpu.window) => resident.push((corner, levels)),
                 ImageSource::Device(_) => {}
@@ -264,25 +262,25 @@ impl Own {
             let (batch, rest): (Vec<_>, Vec<_>) = resident.into_iter().partition(|(_, other)| other.same_batch(first));
             let pictures = batch.into_iter().map(|(corner, levels)| (corner, levels.clone())).collect();
             let (view, sheet) = (self.view.clone(), [self.texture.width(), self.texture.height()]);
-            errands.push(Errand::Paint { view, sheet, shape, pictures });
+            updates.push(TextureUpdate::Paint { view, sheet, shape, pictures });
             resident = rest;
         }
     }
 
     /// Becomes a heat map before the next frame is painted, a pixel for each value.
     pub fn heat(&mut self, map: &HeatMap<'_>) {
-        let errand = match map.in_place {
+        let update = match map.in_place {
             Some(ImageSource::Device(values)) if values.is_on(self.gpu.window) => {
                 let (view, values, ramp) = (self.view.clone(), values.clone(), map.ramp.clone());
-                Errand::Heat { view, values, size: map.size, end: map.end(), ramp }
+                TextureUpdate::Heat { view, values, size: map.size, end: map.end(), ramp }
             }
-            _ => Errand::Colours { texture: self.texture.clone(), picture: map.picture() },
+            _ => TextureUpdate::Colours { texture: self.texture.clone(), picture: map.picture() },
         };
-        self.gpu.errands.lock().push(errand);
+        self.gpu.updates.lock().push(update);
     }
 }
 
-/// Among the shapes of a frame: what is to be done before that is painted.
+/// Performs the updates before a frame is painted.
 pub struct Before(pub Arc<Gpu>);
 
 impl CallbackTrait for Before {

@@ -4,7 +4,7 @@ use eframe::egui::{Color32, ColorImage};
 
 use crate::device::ImageSource;
 
-/// Steps of a colour scale: so many that nobody sees them, and odd, so that 0 has one of its own.
+/// Steps of a colour scale: too many to be seen, and odd, so that 0 has its own.
 const STEPS: usize = 4095;
 
 /// Values as colours.

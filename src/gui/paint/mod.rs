@@ -1,4 +1,4 @@
-//! Textures of pictures: uploaded from the host, or painted by a shader from levels that never leave the window's device.
+//! Textures of pictures: uploaded from the host, or painted by a shader on the device.
 
 #[cfg(feature = "wgpu")]
 pub mod bench;
@@ -26,7 +26,7 @@ use gpu::{Before, Gpu, Own};
 /// Pixels are squares, not smears.
 pub const NEAREST: TextureOptions = TextureOptions::NEAREST;
 
-/// What paints textures: the window's graphics device, or egui alone where there is none (tests without a window).
+/// What paints textures: the window's graphics device, or egui alone in tests.
 #[derive(Clone, Default)]
 pub struct Canvas {
     #[cfg(feature = "wgpu")]
@@ -57,7 +57,7 @@ impl Canvas {
         let _ = ctx;
     }
 
-    /// Gives back the textures that nobody has shown since the last frame.
+    /// Frees the textures that were dropped before this frame.
     pub fn sweep(&self) {
         #[cfg(feature = "wgpu")]
         if let Some(gpu) = &self.gpu {

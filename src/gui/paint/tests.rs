@@ -1,5 +1,5 @@
-//! On the first Vulkan adapter, software or not: what the shader paints from levels on the device is, byte for byte, what is
-//! uploaded from the host.
+//! On the first Vulkan adapter, software or not: what the shader paints from levels on the device
+//! is, byte for byte, what is uploaded from the host.
 
 use std::sync::Arc;
 
@@ -72,7 +72,8 @@ fn pixels(state: &RenderState, sheet: &Own) -> Vec<u8> {
     bytes.chunks(stride as usize).flat_map(|row| &row[..4 * width as usize]).copied().collect()
 }
 
-/// Sheets of 128 × 64 pixels, one painted from `sources` where they are and one uploaded from `bytes`, at the same places.
+/// Sheets of 128 × 64 pixels, one painted from `sources` where they are and one uploaded from
+/// `bytes`, at the same places.
 fn sheets(
     (state, window): (&RenderState, Lender),
     shape: ImageShape,

@@ -1,30 +1,36 @@
 //! The panel *Export*: the world of the card as a dataset with exact posteriors, to be taken away.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use eframe::egui::{self, Button, Ui};
+use eframe::egui::{self, Ui};
 
-use super::fields::{number, path};
+use super::fields::{StartWords, number, path_row, start_row};
+use super::task_panel::TaskPanel;
 use crate::data::Split;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, export_command};
-use crate::gui::context::{Cx, Panel};
+use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::session::tasks::TaskView;
-use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint, standing};
+use crate::gui::widgets::{fact, facts, heading, hint};
 use crate::measure::Estimate;
 use crate::units::Seed;
 
 /// Where it goes.
 const FOLDER: Field = Field::new("export folder", Takes::Folder);
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "export";
 
-/// What is to be made.
+const WORDS: StartWords = StartWords {
+    start: "Start export",
+    about: "Made in pieces: cancelled or killed, it goes on from the last one when it is started again",
+    copy: Some("Copy export as command"),
+    busy: "An export is going on: cancel it first, or wait.",
+};
+
+/// The form's fields.
 pub struct ExportPanel {
     train: usize,
     test: usize,
@@ -39,37 +45,14 @@ impl Default for ExportPanel {
     }
 }
 
-impl Panel for ExportPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Export"
-    }
-
-    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        if let Some((_, folder)) = cx.view.picked.take_if(|(field, _)| *field == FOLDER) {
-            self.folder = folder.display().to_string();
-        }
-        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            self.form(ui, cx);
-            let session = cx.session;
-            match session.tasks.get() {
-                Some(view) => result(ui, cx, &view),
-                None => empty_state(
-                    ui,
-                    "No dataset made yet",
-                    "Give a new folder above and press 'Start export': images, labels and exact posteriors\nare written there, with \
+impl TaskPanel for ExportPanel {
+    type Task = ExportDataset;
+    const EMPTY: [&'static str; 2] = [
+        "No dataset made yet",
+        "Give a new folder above and press 'Start export': images, labels and exact posteriors\nare written there, with \
                      a card that says what they are.",
-                ),
-            }
-            ui.add_space(12.0);
-        });
-    }
-}
+    ];
 
-impl ExportPanel {
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "A dataset of this world", None);
         hint(
@@ -111,11 +94,30 @@ impl ExportPanel {
         });
         let bytes = self.bytes(cx);
         hint(ui, format!("About {} on the disk.", size(bytes)));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the dataset", &mut self.folder, FOLDER));
-        self.buttons(ui, cx);
+        path_row(ui, cx, "Folder of the dataset", &mut self.folder, FOLDER);
+        start_row(ui, cx, self.ready(cx), &WORDS, |task| export_command(&task.spec, &task.folder));
     }
 
-    /// Space the files take: float images, and PNG files of about half a byte a value, or of 16 bits that hardly compress.
+    fn words(&self, view: &TaskView<'_, ExportDataset>) -> [String; 2] {
+        let place = view.task.folder.display().to_string();
+        let stopped = format!("{place} is not complete: start the same export again, and it goes on.");
+        [place, stopped]
+    }
+
+    fn report(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>, manifest: &Manifest) {
+        let folder = &view.task.folder;
+        made(ui, manifest, folder);
+        ui.add_space(8.0);
+        let judge = ui.button("Judge a classifier on it");
+        if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
+            cx.view.picked = Some((super::judge::DATA, folder.clone()));
+            cx.commands.push(Command::ShowPanel(super::judge::ID));
+        }
+    }
+}
+
+impl ExportPanel {
+    /// Bytes on the disk: float images, PNG of about half a byte a value, 16 bits uncompressed.
     fn bytes(&self, cx: &Cx) -> f64 {
         let dims = cx.session.oracle.as_ref().map_or(0, |info| info.architecture.shape().dims()) as f64;
         let each = |format: &Format| match format {
@@ -126,8 +128,8 @@ impl ExportPanel {
         (self.train + self.test) as f64 * self.formats.iter().map(each).sum::<f64>()
     }
 
-    /// What the fields say, or what is wrong with them.
-    fn ready(&self, cx: &Cx) -> Result<(ExportSpec, PathBuf), String> {
+    /// Returns the task of the fields, or what is wrong with them.
+    fn ready(&self, cx: &Cx) -> Result<ExportDataset, String> {
         if cx.session.oracle.is_none() {
             return Err("Open an oracle first.".into());
         }
@@ -142,35 +144,11 @@ impl ExportPanel {
         spec.validate().map_err(|error| error.to_string())?;
         match self.folder.trim() {
             "" => Err("Give the folder it is to go to: a new one.".into()),
-            folder => std::path::absolute(folder).map(|folder| (spec, folder)).map_err(|error| error.to_string()),
+            folder => {
+                let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
+                Ok(ExportDataset { spec, folder })
+            }
         }
-    }
-
-    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.tasks.get::<ExportDataset>().is_some_and(|view| view.under_way());
-        let ready = self.ready(cx);
-        let why = match (&ready, running) {
-            (_, true) => "An export is going on: cancel it first, or wait.".to_owned(),
-            (Err(why), _) => why.clone(),
-            _ => String::new(),
-        };
-        ui.horizontal_wrapped(|ui| {
-            let about = "Made in pieces: cancelled or killed, it goes on from the last one when it is started again";
-            let started = start_button(ui, &mut cx.view.start, "Start export", about, &why);
-            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy export as command"));
-            let copied = copy.on_hover_text("The same on the command line").clicked();
-            if let Ok((spec, folder)) = ready {
-                if copied {
-                    cx.commands.push(Command::CopyText(export_command(&spec, &folder)));
-                }
-                if started {
-                    cx.commands.push(Command::task(ExportDataset { spec, folder }));
-                }
-            }
-            if !why.is_empty() {
-                ui.colored_label(Theme::of(ui).warning(), &why);
-            }
-        });
     }
 }
 
@@ -194,22 +172,6 @@ const FORMATS: [(Format, &str, &str); 4] = [
          error is unknown",
     ),
 ];
-
-/// How the export goes, or what was made.
-fn result(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ExportDataset>) {
-    let folder = &view.task.folder;
-    let place = folder.display().to_string();
-    let stopped = format!("{place} is not complete: start the same export again, and it goes on.");
-    standing(ui, cx.session, view, &place, &stopped);
-    let Some(manifest) = &view.report else { return };
-    made(ui, manifest, folder);
-    ui.add_space(8.0);
-    let judge = ui.button("Judge a classifier on it");
-    if judge.on_hover_text("Opens the panel My classifier with this dataset").clicked() {
-        cx.view.picked = Some((super::judge::DATA, folder.clone()));
-        cx.commands.push(Command::ShowPanel(super::judge::ID));
-    }
-}
 
 fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
     let exact = "Exact for the float32 images of the npz files; pictures have the posteriors of the rounded images";

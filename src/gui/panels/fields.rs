@@ -6,23 +6,84 @@ use crate::gui::background::{Field, Purpose};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
+use crate::gui::primary_action::primary_button;
+use crate::gui::theme::Theme;
+use crate::task::Task;
 
-/// A path: typed, or chosen in the desktop's dialog.
-pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field) {
+/// Moves a path that was chosen for `field` into `value`. Returns whether there was one.
+pub fn take_picked(cx: &mut Cx, field: Field, value: &mut String) -> bool {
+    let picked = cx.view.picked.take_if(|(wanted, _)| *wanted == field);
+    picked.map(|(_, path)| *value = path.display().to_string()).is_some()
+}
+
+/// A path field with a button for the desktop's dialog. Returns whether a path was chosen there.
+pub fn path(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field) -> bool {
+    let picked = take_picked(cx, field, value);
     let label = glossary::explain(ui.label(name), name);
     let width = (ui.available_size_before_wrap().x - 230.0).clamp(120.0, 420.0);
     ui.add(TextEdit::singleline(value).desired_width(width)).labelled_by(label.id);
     if ui.button("Browse…").accessible_name(format!("Browse for: {name}")).clicked() {
         cx.commands.push(Command::Browse(Purpose::Field(field)));
     }
+    picked
 }
 
-/// Breaks the row where less than `width` points are left of it, so that a label is not parted from its field; whether it did.
+/// A path field in a row of its own.
+pub fn path_row(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field) -> bool {
+    ui.horizontal_wrapped(|ui| path(ui, cx, name, value, field)).inner
+}
+
+/// Words of the row that starts a task.
+pub struct StartWords {
+    pub start: &'static str,
+    /// Tooltip of the button; may be empty.
+    pub about: &'static str,
+    /// Label of the button that copies the task as a command line; `None` for a task without one.
+    pub copy: Option<&'static str>,
+    /// Why nothing can be started while a task of the type is under way.
+    pub busy: &'static str,
+}
+
+/// The row below a form: start button, copy button, and why the form is not `ready`.
+pub fn start_row<T: Task>(
+    ui: &mut Ui,
+    cx: &mut Cx,
+    ready: Result<T, String>,
+    words: &StartWords,
+    command: impl FnOnce(&T) -> String,
+) {
+    let running = cx.session.tasks.get::<T>().is_some_and(|view| view.under_way());
+    let why = match &ready {
+        _ if running => words.busy.to_owned(),
+        Err(why) => why.clone(),
+        Ok(_) => String::new(),
+    };
+    ui.horizontal_wrapped(|ui| {
+        let start = primary_button(ui, &mut cx.view.primary, words.start, words.about, &why);
+        let copied = words.copy.is_some_and(|text| {
+            let copy = ui.add_enabled(ready.is_ok(), Button::new(text));
+            copy.on_hover_text("The same on the command line").clicked()
+        });
+        if let Ok(task) = ready {
+            if copied {
+                cx.commands.push(Command::CopyText(command(&task)));
+            }
+            if start {
+                cx.commands.push(Command::task(task));
+            }
+        }
+        if !why.is_empty() {
+            ui.colored_label(Theme::of(ui).warning(), &why);
+        }
+    });
+}
+
+/// Breaks the row where less than `width` points are left. Returns whether it did.
 pub fn together(ui: &mut Ui, width: f32) -> bool {
     let breaks = ui.available_size_before_wrap().x < width;
     if breaks {
         ui.end_row();
-        // A row begins without a height, and its label would lie at the top of what the field makes of it.
+        // A row begins without a height, and its label would lie above the field.
         let field = ui.text_style_height(&TextStyle::Button) + 2.0 * ui.spacing().button_padding.y;
         ui.set_row_height(field.max(ui.spacing().interact_size.y));
     }
@@ -36,7 +97,7 @@ pub fn called(ui: &mut Ui, name: &str, value: &mut String) {
     ui.add(TextEdit::singleline(value).desired_width(140.0)).labelled_by(label.id);
 }
 
-/// A choice among presets; the one that was chosen.
+/// A choice among presets. Returns the one that was chosen.
 pub fn preset<'a, P>(
     ui: &mut Ui,
     label: &str,
@@ -58,17 +119,17 @@ pub fn preset<'a, P>(
     chosen
 }
 
-/// A row with the file of a spec; whether it is to be loaded.
+/// A row with the file of a spec. Returns whether it was just chosen or is to be loaded.
 pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field: Field, verb: &str) -> bool {
     ui.horizontal_wrapped(|ui| {
-        path(ui, cx, name, value, field);
+        let picked = path(ui, cx, name, value, field);
         let load = ui.add_enabled(!value.trim().is_empty(), Button::new(verb));
-        load.on_disabled_hover_text("Give the file first.").clicked()
+        load.on_disabled_hover_text("Give the file first.").clicked() || picked
     })
     .inner
 }
 
-/// A number with its unit; whether it changed.
+/// A number with its unit. Returns whether it changed.
 pub fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
     let meaning = glossary::beside(meaning, name);
     let label = ui.label(name).on_hover_text(&meaning);

@@ -12,8 +12,9 @@ use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
+use crate::gui::guidance;
+use crate::gui::inspector;
 use crate::gui::landmarks::Landmark;
-use crate::gui::looks;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::selection::{Click, Source};
 use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
@@ -22,7 +23,6 @@ use crate::gui::verdict;
 use crate::gui::widgets::{badge, empty_state, hint, tooltip};
 use crate::worker::protocol::Asked;
 
-/// Name of the panel.
 pub const ID: &str = "gallery";
 /// Tiles uploaded in one frame.
 const UPLOADS: usize = 160;
@@ -35,14 +35,6 @@ pub struct GalleryPanel {
 }
 
 impl Panel for GalleryPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Gallery"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         controls(ui, cx);
         let arrangement = cx.view.arrangement(cx.session, cx.prefs);
@@ -91,7 +83,7 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
 
 /// What is shown, and how large.
 fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
-    let look = looks::look(cx.session, cx.prefs);
+    let look = guidance::options(cx.session, cx.prefs);
     ui.horizontal(|ui| {
         let halts = cx.view.source == Source::World && line::halting(cx);
         let room = if halts { 210.0 } else { 150.0 };
@@ -101,7 +93,7 @@ fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
             ui.set_min_width(size.x);
             if let Some(look) = look.filter(|_| cx.view.source == Source::World) {
                 let about = "Pictures still to be made show the sample itself.";
-                badge(ui, Badge::Illustrative, &format!("{}. {about} {}", looks::describe(&look), looks::WHY));
+                badge(ui, Badge::Illustrative, &format!("{}. {about} {}", guidance::describe(&look), guidance::WHY));
             }
             ui.add(text);
         });
@@ -320,10 +312,7 @@ fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (selected, cursor)
 fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response {
     let class = |class| cx.session.class_name(class);
     let posterior = &slot.tile.posterior;
-    let name = match (cx.view.source, &cx.session.external) {
-        (Source::Outside, Some(external)) => external.ids.get(index).cloned().unwrap_or_default(),
-        _ => format!("Sample {index}"),
-    };
+    let name = inspector::name(cx.session, cx.view.source, index);
     let verdict = verdict::of(cx.session, cx.view.source, index);
     response.widget_info(|| {
         let kl = verdict.map_or(String::new(), |verdict| format!(", KL {} nats", format::sig4(verdict.kl)));
@@ -340,7 +329,10 @@ fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response 
             ui.colored_label(Theme::of(ui).mismatch(), "label ≠ Bayes decision");
         }
         if let Some(looked) = &slot.tile.look {
-            hint(ui, format!("picture: {}; every figure is that of the sample itself", looks::describe(&looked.look)));
+            hint(
+                ui,
+                format!("picture: {}; every figure is that of the sample itself", guidance::describe(&looked.look)),
+            );
         }
         if let Some(verdict) = verdict {
             verdict::words(cx.session, verdict).into_iter().for_each(|line| drop(ui.label(line)));

@@ -1,23 +1,24 @@
-//! The panel *My classifier*: predictions or networks of any framework against the Bayes limit of an exported dataset.
+//! The panel *My classifier*: predictions or networks against the Bayes limit of a dataset.
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui};
+use eframe::egui::{Button, ComboBox, Label, RichText, TextEdit, Ui};
 
-use super::experiments::findings::{grid, one};
-use super::fields::path;
+use super::experiments::findings::{all, grid};
+use super::fields::{StartWords, path, path_row, start_row};
+use super::task_panel::TaskPanel;
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
+use crate::figure::Illustrated;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, evaluate_command};
-use crate::gui::context::{Cx, Panel};
+use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
-use crate::gui::start::start_button;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, standing};
+use crate::gui::widgets::{heading, hint, said};
 use crate::judge::{Candidate, ReadOptions, Report};
 use crate::run::JudgeModels;
 use crate::units::Seed;
@@ -32,10 +33,17 @@ const REPORT: Field = Field::new("report folder", Takes::Folder);
 
 /// What stands in a field that a file's own word fills.
 const AS_SAID: &str = "as its file says";
-/// The panel's name in saved layouts.
 pub const ID: &str = "judge";
 
-/// What is to be judged.
+const WORDS: StartWords = StartWords {
+    start: "Judge",
+    about: "",
+    copy: Some("Copy judgement as command"),
+    busy: "A judgement is on its way.",
+};
+
+/// The form's fields, and the figures as they were painted last.
+#[derive(Default)]
 pub struct JudgePanel {
     dataset: String,
     /// Files of predictions or networks.
@@ -48,64 +56,20 @@ pub struct JudgePanel {
     drawings: Drawings,
 }
 
-impl Default for JudgePanel {
-    fn default() -> Self {
-        Self {
-            dataset: String::new(),
-            models: vec![String::new()],
-            normalisation: String::new(),
-            architecture: None,
-            side: String::new(),
-            report: String::new(),
-            drawings: Drawings::default(),
-        }
-    }
-}
-
-impl Panel for JudgePanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "My classifier"
-    }
-
-    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.picked(&mut cx.view.picked);
-        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            self.form(ui, cx);
-            let session = cx.session;
-            match session.tasks.get() {
-                Some(view) => self.result(ui, cx, &view),
-                None => empty_state(
-                    ui,
-                    "Nothing judged yet",
-                    "Export a dataset (panel Export), train on its train.npz, write what your model says of\nthe images in test.npz \
+impl TaskPanel for JudgePanel {
+    type Task = JudgeModels;
+    const EMPTY: [&'static str; 2] = [
+        "Nothing judged yet",
+        "Export a dataset (panel Export), train on its train.npz, write what your model says of\nthe images in test.npz \
                      (logits or probabilities, a row an image), and give both here.",
-                ),
-            }
-            ui.add_space(12.0);
-        });
-    }
-}
-
-impl JudgePanel {
-    /// Takes a path that came from the desktop's dialog.
-    fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
-        let Some((field, path)) = picked.take() else { return };
-        let text = path.display().to_string();
-        match field {
-            DATA => self.dataset = text,
-            Field { name, place, .. } if name == MODEL.name && place < self.models.len() => self.models[place] = text,
-            REPORT => self.report = text,
-            other => *picked = Some((other, path)),
-        }
-    }
+    ];
 
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        if self.models.is_empty() {
+            self.models.push(String::new());
+        }
         heading(ui, "Against the Bayes limit", None);
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Exported dataset", &mut self.dataset, DATA));
+        path_row(ui, cx, "Exported dataset", &mut self.dataset, DATA);
         let mut gone = None;
         for (i, model) in self.models.iter_mut().enumerate() {
             ui.horizontal_wrapped(|ui| {
@@ -127,9 +91,33 @@ impl JudgePanel {
              classifier of the zoo as .safetensors or .pth, or the folder of a run or of one of its cells.",
         );
         self.networks(ui);
-        self.buttons(ui, cx);
+        start_row(ui, cx, self.ready(), &WORDS, evaluate_command);
     }
 
+    fn words(&self, _: &TaskView<'_, JudgeModels>) -> [String; 2] {
+        ["Pause and cancel below, in the list of jobs.", "Stopped: press 'Judge' again."].map(str::to_owned)
+    }
+
+    fn report(&mut self, ui: &mut Ui, cx: &mut Cx, _: &TaskView<'_, JudgeModels>, report: &Illustrated<Report>) {
+        let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
+        heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
+        alarms(ui, &report.found);
+        worst(ui, cx, &report.found);
+        ui.horizontal_wrapped(|ui| {
+            path(ui, cx, "Folder of the report", &mut self.report, REPORT);
+            let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
+            let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
+            let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
+            if write.clicked() {
+                cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
+            }
+        });
+        report.tables.iter().for_each(|table| grid(ui, table));
+        all(ui, cx, &report.figures, &mut self.drawings);
+    }
+}
+
+impl JudgePanel {
     /// What a file of a network may leave open.
     fn networks(&mut self, ui: &mut Ui) {
         let checkpoint = self.models.iter().any(|model| is_checkpoint(model));
@@ -176,7 +164,7 @@ impl JudgePanel {
         Ok(CheckpointOptions { architecture: self.architecture, normalisation: normalisation.clone(), side })
     }
 
-    /// What the fields say, or what is wrong with them.
+    /// Returns the task of the fields, or what is wrong with them.
     fn ready(&self) -> Result<JudgeModels, String> {
         let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         if self.dataset.trim().is_empty() {
@@ -203,54 +191,6 @@ impl JudgePanel {
         }
         Ok(JudgeModels { dataset: place(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
     }
-
-    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.tasks.get::<JudgeModels>().is_some_and(|view| view.under_way());
-        let ready = self.ready();
-        let why = match (&ready, running) {
-            (_, true) => "A judgement is on its way.".to_owned(),
-            (Err(why), _) => why.clone(),
-            _ => String::new(),
-        };
-        ui.horizontal_wrapped(|ui| {
-            let judge = start_button(ui, &mut cx.view.start, "Judge", "", &why);
-            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy judgement as command"));
-            if let Ok(request) = ready {
-                if copy.on_hover_text("The same on the command line").clicked() {
-                    cx.commands.push(Command::CopyText(evaluate_command(&request)));
-                }
-                if judge {
-                    cx.commands.push(Command::task(request));
-                }
-            }
-            if !why.is_empty() {
-                ui.colored_label(Theme::of(ui).warning(), &why);
-            }
-        });
-    }
-
-    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, JudgeModels>) {
-        let more = "Pause and cancel below, in the list of jobs.";
-        standing(ui, cx.session, view, more, "Stopped: press 'Judge' again.");
-        let Some(report) = &view.report else { return };
-        let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
-        heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
-        alarms(ui, &report.found);
-        worst(ui, cx, &report.found);
-        ui.horizontal_wrapped(|ui| {
-            path(ui, cx, "Folder of the report", &mut self.report, REPORT);
-            let write = ui.add_enabled(!self.report.trim().is_empty(), Button::new("Write report"));
-            let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
-            let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
-            if write.clicked() {
-                cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
-            }
-        });
-        report.tables.iter().for_each(|table| grid(ui, table));
-        for (i, figure) in report.figures.iter().enumerate() {
-            one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
-        }
-    }
 }
 
 fn is_onnx(path: &str) -> bool {
@@ -267,7 +207,7 @@ fn is_checkpoint(path: &str) -> bool {
     }
 }
 
-/// The way to the images a model is worst on.
+/// Buttons that show the images a model is worst on.
 fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
     let images = cx.session.exchange.images.as_ref();
     let waits = images.is_some_and(|(job, _)| cx.session.jobs.active().any(|active| active.id == *job));
@@ -288,11 +228,11 @@ fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
         });
     }
     if let Some((_, Some(why))) = images {
-        ui.add(Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
+        said(ui, why, Theme::of(ui).warning());
     }
 }
 
-/// What no honest model has, and what was put right.
+/// Alarms about models, and what was corrected in their files.
 fn alarms(ui: &mut Ui, report: &Report) {
     for model in &report.models {
         for alarm in model.alarms() {

@@ -11,21 +11,12 @@ use crate::gui::widgets::empty_state;
 /// Lines that are painted; the rest can be copied.
 const SHOWN: usize = 400;
 
-/// The log.
 #[derive(Default)]
 pub struct LogPanel {
     least: Option<Level>,
 }
 
 impl Panel for LogPanel {
-    fn id(&self) -> &'static str {
-        "log"
-    }
-
-    fn title(&self) -> &'static str {
-        "Log"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.horizontal(|ui| {
             for (least, text) in [(None, "All"), (Some(Level::Warning), "Warnings and errors")] {

@@ -1,4 +1,4 @@
-//! The docked panels. One list feeds the tabs, the palette and the tests: a new panel is one file and one line here.
+//! The docked panels. A new panel is one file and one line here: tabs, palette and tests follow.
 
 pub mod bayes;
 pub mod experiments;
@@ -8,6 +8,7 @@ pub mod gallery;
 pub mod hardness;
 pub mod judge;
 mod log;
+mod task_panel;
 pub mod training;
 pub mod validate;
 mod walk;
@@ -18,23 +19,34 @@ use serde::{Deserialize, Serialize};
 
 use super::context::{Cx, Panel};
 
+/// A panel with the name it has in saved layouts and the title of its tab.
+pub struct Docked {
+    pub id: &'static str,
+    pub title: &'static str,
+    panel: Box<dyn Panel>,
+}
+
+fn docked<P: Panel + Default + 'static>(id: &'static str, title: &'static str) -> Docked {
+    Docked { id, title, panel: Box::<P>::default() }
+}
+
 /// Every panel, in the order of the tabs.
-pub fn registry() -> Vec<Box<dyn Panel>> {
+pub fn registry() -> Vec<Docked> {
     vec![
-        Box::<gallery::GalleryPanel>::default(),
-        Box::<bayes::BayesPanel>::default(),
-        Box::<experiments::ExperimentsPanel>::default(),
-        Box::<hardness::HardnessPanel>::default(),
-        Box::<export::ExportPanel>::default(),
-        Box::<judge::JudgePanel>::default(),
-        Box::<validate::ValidatePanel>::default(),
-        Box::<walk::WalkPanel>::default(),
-        Box::<training::TrainingPanel>::default(),
-        Box::<log::LogPanel>::default(),
+        docked::<gallery::GalleryPanel>(gallery::ID, "Gallery"),
+        docked::<bayes::BayesPanel>(bayes::ID, "Bayes error"),
+        docked::<experiments::ExperimentsPanel>(experiments::ID, "Experiments"),
+        docked::<hardness::HardnessPanel>(hardness::ID, "Hardness"),
+        docked::<export::ExportPanel>(export::ID, "Export"),
+        docked::<judge::JudgePanel>(judge::ID, "My classifier"),
+        docked::<validate::ValidatePanel>(validate::ID, "Validation"),
+        docked::<walk::WalkPanel>(walk::ID, "Walk"),
+        docked::<training::TrainingPanel>(training::ID, "Oracle training"),
+        docked::<log::LogPanel>("log", "Log"),
     ]
 }
 
-/// Size of the text of a tab and room beside it, points: small, so that all tabs fit between card and inspector.
+/// Text size and spacing of a tab, points: small, so that all tabs fit.
 const TAB_TEXT: f32 = 12.0;
 const TAB_SPACING: f32 = 5.0;
 
@@ -43,18 +55,18 @@ const TAB_SPACING: f32 = 5.0;
 pub struct Pane(pub String);
 
 /// All panels as tabs.
-pub fn default_layout(panels: &[Box<dyn Panel>]) -> Tree<Pane> {
-    let panes: Vec<Pane> = panels.iter().map(|panel| Pane(panel.id().into())).collect();
+pub fn default_layout(panels: &[Docked]) -> Tree<Pane> {
+    let panes: Vec<Pane> = panels.iter().map(|panel| Pane(panel.id.into())).collect();
     let mut tree = Tree::new_tabs(egui::Id::unique("panels"), panes);
     activate(&mut tree, gallery::ID);
     tree
 }
 
 /// A saved layout, if it still shows every panel there is.
-pub fn restore_layout(saved: Option<Tree<Pane>>, panels: &[Box<dyn Panel>]) -> Tree<Pane> {
+pub fn restore_layout(saved: Option<Tree<Pane>>, panels: &[Docked]) -> Tree<Pane> {
     let complete = |tree: &Tree<Pane>| {
         let shown = |id: &str| tree.tiles.tiles().any(|tile| matches!(tile, Tile::Pane(pane) if pane.0 == id));
-        panels.iter().all(|panel| shown(panel.id()))
+        panels.iter().all(|panel| shown(panel.id))
     };
     saved.filter(complete).unwrap_or_else(|| default_layout(panels))
 }
@@ -64,34 +76,33 @@ pub fn activate(tree: &mut Tree<Pane>, id: &str) {
     tree.make_active(|_, tile| matches!(tile, Tile::Pane(pane) if pane.0 == id));
 }
 
-/// Shows the docked panels.
-pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Box<dyn Panel>], cx: &mut Cx) {
-    cx.view.start.begin();
+pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Docked], cx: &mut Cx) {
+    cx.view.primary.begin();
     tree.ui(&mut Dock { panels, cx }, ui);
 }
 
 struct Dock<'a, 'b> {
-    panels: &'a mut [Box<dyn Panel>],
+    panels: &'a mut [Docked],
     cx: &'a mut Cx<'b>,
 }
 
 impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
     fn pane_ui(&mut self, ui: &mut Ui, _: TileId, pane: &mut Pane) -> UiResponse {
-        if let Some(panel) = self.panels.iter_mut().find(|panel| panel.id() == pane.0) {
-            self.cx.view.start.enter(&pane.0, ui);
-            egui::Frame::new().inner_margin(8.0).show(ui, |ui| panel.ui(ui, self.cx));
+        if let Some(docked) = self.panels.iter_mut().find(|docked| docked.id == pane.0) {
+            self.cx.view.primary.enter(&pane.0, ui);
+            egui::Frame::new().inner_margin(8.0).show(ui, |ui| docked.panel.ui(ui, self.cx));
         }
         UiResponse::None
     }
 
     fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
-        let panel = self.panels.iter().find(|panel| panel.id() == pane.0);
-        RichText::new(panel.map_or_else(|| pane.0.as_str(), |panel| panel.title())).size(TAB_TEXT).into()
+        let panel = self.panels.iter().find(|panel| panel.id == pane.0);
+        RichText::new(panel.map_or_else(|| pane.0.as_str(), |panel| panel.title)).size(TAB_TEXT).into()
     }
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, button: Response) -> Response {
         if let (true, Some(Tile::Pane(pane))) = (button.clicked(), tiles.get(tile)) {
-            self.cx.view.start.bring(&pane.0);
+            self.cx.view.primary.bring(&pane.0);
         }
         button
     }
@@ -101,7 +112,7 @@ impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
     }
 
     fn retain_pane(&mut self, pane: &Pane) -> bool {
-        self.panels.iter().any(|panel| panel.id() == pane.0)
+        self.panels.iter().any(|panel| panel.id == pane.0)
     }
 
     fn simplification_options(&self) -> egui_tiles::SimplificationOptions {

@@ -2,7 +2,7 @@
 
 use super::Prefs;
 
-/// Undo and redo of [`Prefs`]. One step is everything that changed between two quiet moments (a drag, a typed number).
+/// Undo and redo of [`Prefs`]. One step is every change between two quiet moments.
 #[derive(Debug, Default)]
 pub struct History {
     past: Vec<Prefs>,
@@ -31,19 +31,17 @@ impl History {
         }
     }
 
-    /// One step back.
     pub fn undo(&mut self, prefs: &mut Prefs) -> bool {
         self.settle(prefs);
         Self::step(&mut self.past, &mut self.future, &mut self.settled, prefs)
     }
 
-    /// One step forward again.
     pub fn redo(&mut self, prefs: &mut Prefs) -> bool {
         self.settle(prefs);
         Self::step(&mut self.future, &mut self.past, &mut self.settled, prefs)
     }
 
-    /// Whether there is a step to take back, and one to take again.
+    /// Returns whether there is a step to take back, and one to take again.
     pub fn available(&self) -> (bool, bool) {
         (!self.past.is_empty(), !self.future.is_empty())
     }
@@ -79,17 +77,17 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
         one("order of the gallery", (a.sort, a.descending) != (b.sort, b.descending)),
         one("label filter", a.class_filter != b.class_filter),
         one("thumbnail size", a.thumbnail != b.thumbnail),
-        one("theme", a.look != b.look),
+        one("theme", a.theme != b.theme),
         one("scale of the bars", a.log_bars != b.log_bars),
         one("axes of the curve", (a.tau_range, a.log_tau, a.log_error) != (b.tau_range, b.log_tau, b.log_error)),
-        one("look of the pictures", a.look_away != b.look_away),
+        one("look of the pictures", a.guidance != b.guidance),
         one("evidence map", (a.evidence_overlay, a.evidence_strength) != (b.evidence_overlay, b.evidence_strength)),
         one("side panels", (a.world_card, a.inspector) != (b.world_card, b.inspector)),
     ];
     names.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Undo turns knobs; it neither opens oracles or runs nor switches devices, and leaves the window as large as it is.
+/// Undo changes neither oracle, runs, device nor the size of the window.
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);

@@ -1,4 +1,4 @@
-//! What the engine answers outside its queue of jobs: the gallery, the inspected image, its evidence map.
+//! Answers outside the queue of jobs: gallery, inspected image, evidence map.
 
 use super::Session;
 use super::log::Level;
@@ -16,7 +16,6 @@ impl Session {
         self.unanswered.insert(asked, why);
     }
 
-    /// New tiles.
     pub fn take_gallery(&mut self, update: GalleryUpdate) {
         // What was said of an older request is no longer so.
         self.unanswered.remove(&Asked::Gallery);
@@ -30,7 +29,6 @@ impl Session {
         self.evidence = None;
     }
 
-    /// A new inspection.
     pub fn take_inspection(&mut self, inspection: Inspection) {
         if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
             self.unanswered.remove(&Asked::Inspection);
@@ -49,7 +47,6 @@ impl Session {
         self.running.as_ref().filter(|one| one.generation > answered && same_image(&one.subject, subject))
     }
 
-    /// A new evidence map.
     pub fn take_evidence(&mut self, map: EvidenceMap) {
         let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
         if self.evidence.as_ref().is_none_or(newer) {
@@ -79,7 +76,7 @@ impl Session {
     }
 }
 
-/// Whether two subjects are one latent: the number of samples beside it does not matter.
+/// Returns whether two subjects are one latent, whatever the number of samples.
 fn same_image(a: &Subject, b: &Subject) -> bool {
     match (a, b) {
         (Subject::Sample { spec: sa, index: a }, Subject::Sample { spec: sb, index: b }) => {

@@ -1,4 +1,5 @@
-//! What is known of the Bayes error: the readout, the target, the curve, class hardness and its ranking over τ, the comparison, EBO's Figure 1.
+//! What is known of the Bayes error: readout, target, curve, hardness, rankings, comparison, Figure
+//! 1.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,7 @@ use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau
 use crate::oracle::posterior::Prior;
 use crate::worker::bayes::protocol::{Answer, Figure1Point, Study, WorldProblem};
 
-/// An old value is greyed when its successor takes longer than this: shorter gaps would only flicker.
+/// An old value is greyed after this long: shorter gaps would only flicker.
 const PATIENCE: Duration = Duration::from_millis(150);
 
 /// A value and whether it is of now.
@@ -32,7 +33,7 @@ impl<T> Newest<T> {
         self.stale_since.get_or_insert(now);
     }
 
-    /// One has come. Older ones than that on show are dropped; not yet the newest is better than nothing.
+    /// Takes a value in. Older ones than that on show are dropped.
     pub fn take(&mut self, generation: u64, value: T) {
         if generation >= self.least && self.shown.as_ref().is_none_or(|(shown, _)| *shown <= generation) {
             self.shown = Some((generation, value));
@@ -52,9 +53,14 @@ impl<T> Newest<T> {
         self.shown.as_ref().map(|(_, value)| value)
     }
 
-    /// Whether it is the one that was asked for.
+    /// Returns whether it is the one that was asked for.
     pub fn current(&self) -> bool {
         self.shown.as_ref().is_some_and(|(shown, _)| *shown == self.wanted)
+    }
+
+    /// The one that was asked for, once it is there.
+    pub fn fresh(&self) -> Option<&T> {
+        self.get().filter(|_| self.current())
     }
 
     /// When to look again whether it is out of date long enough to say so.
@@ -63,7 +69,7 @@ impl<T> Newest<T> {
         PATIENCE.checked_sub(now.duration_since(since)).map(|left| left + Duration::from_millis(5))
     }
 
-    /// Whether it has been out of date long enough to say so.
+    /// Returns whether it has been out of date long enough to say so.
     pub fn stale(&self, now: Instant) -> bool {
         !self.current() && self.stale_since.is_some_and(|since| now.duration_since(since) > PATIENCE)
     }
@@ -74,7 +80,6 @@ impl<T> Newest<T> {
 pub struct Readout {
     /// Base temperature τ.
     pub tau: f64,
-    /// The tolerance aimed at.
     pub tolerance: f64,
     /// The value, or why there is none.
     pub outcome: Result<Estimate, String>,
@@ -94,7 +99,6 @@ pub struct Target {
 /// E(τ).
 #[derive(Debug, Clone, Default)]
 pub struct Curve {
-    /// The temperatures asked for.
     pub taus: Vec<f64>,
     /// What is there, by place.
     pub points: Vec<Option<Estimate>>,
@@ -110,7 +114,7 @@ impl Curve {
         self.taus.iter().zip(&self.points).filter_map(|(tau, point)| Some((*tau, point.as_ref()?)))
     }
 
-    /// Whether its shape can be seen.
+    /// Returns whether its shape can be seen.
     fn enough(&self) -> bool {
         self.known().count() >= 20
     }
@@ -125,6 +129,16 @@ pub struct Hardness {
     pub classes: Vec<ClassHardness>,
     /// Bayes errors of pairs, [K, K].
     pub pairs: Vec<f64>,
+}
+
+impl Hardness {
+    /// Interrupted questions begin again: a class may come twice.
+    fn take(&mut self, one: ClassHardness) {
+        self.classes.retain(|other| other.class != one.class);
+        let harder = |other: &ClassHardness| other.one_vs_rest.value >= one.one_vs_rest.value;
+        let place = self.classes.partition_point(harder);
+        self.classes.insert(place, one);
+    }
 }
 
 /// Every method on one problem.
@@ -157,13 +171,15 @@ impl<T> Streamed<T> {
         *self = Self { value, generation, running: true, trouble: None };
     }
 
-    /// Whether it was asked for at all.
     pub fn asked(&self) -> bool {
         self.generation > 0
     }
 
-    fn of(&mut self, generation: u64) -> Option<&mut T> {
-        (self.generation == generation).then_some(&mut self.value)
+    /// Changes the value by an answer to the question of this number; others are dropped.
+    fn update(&mut self, generation: u64, change: impl FnOnce(&mut T)) {
+        if self.generation == generation {
+            change(&mut self.value);
+        }
     }
 
     fn end(&mut self, generation: u64, trouble: Option<String>) {
@@ -183,7 +199,6 @@ pub struct BayesFigures {
     pub readout: Newest<Readout>,
     /// A and I at the present knobs, with their τ.
     pub information: Newest<(f64, Information)>,
-    /// The newest target.
     pub target: Option<Target>,
     target_generation: u64,
     /// E(τ).
@@ -198,7 +213,6 @@ pub struct BayesFigures {
     pub hardness_before: Option<Hardness>,
     /// Of methods.
     pub comparison: Streamed<Comparison>,
-    /// EBO's Figure 1.
     pub figure1: Streamed<Vec<Figure1Point>>,
 }
 
@@ -216,7 +230,6 @@ impl BayesFigures {
         }
     }
 
-    /// A curve was asked for.
     pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
         let enough = self.curve.value.enough();
         let old = std::mem::take(&mut self.curve.value);
@@ -243,7 +256,7 @@ impl BayesFigures {
         self.hardness.expect(generation, Hardness { tau, ..Hardness::default() });
     }
 
-    /// Class hardness to show: the newest once it is complete, until then that before, if there is one.
+    /// Returns the newest class hardness once it is complete, until then the one before.
     pub fn hardness_shown(&self) -> &Hardness {
         match &self.hardness_before {
             Some(before) if self.hardness.running => before,
@@ -251,7 +264,7 @@ impl BayesFigures {
         }
     }
 
-    /// Another oracle: what was computed is no longer true, except EBO's Figure 1. The new problem may have been told already.
+    /// Forgets another oracle's figures. Figure 1 stays; the new problem may be known already.
     pub fn forget_world(&mut self) {
         *self = Self {
             world: self.world.take(),
@@ -277,32 +290,18 @@ impl BayesFigures {
                 return target.outcome.insert(outcome).as_ref().ok().map(|found| found.tau.value);
             }
             Answer::Target { .. } => {}
-            Answer::Curve { generation, index, estimate } => {
-                if let Some(point) = self.curve.of(generation).and_then(|curve| curve.points.get_mut(index)) {
+            Answer::Curve { generation, index, estimate } => self.curve.update(generation, |curve| {
+                if let Some(point) = curve.points.get_mut(index) {
                     *point = Some(estimate);
                 }
-            }
-            Answer::Pairs { generation, errors } => {
-                if let Some(hardness) = self.hardness.of(generation) {
-                    hardness.pairs = errors;
-                }
-            }
-            Answer::Hardness { generation, hardness } => self.take_class(generation, hardness),
-            Answer::Ranking { generation, rankings } => {
-                if let Some(known) = self.rankings.of(generation) {
-                    *known = rankings;
-                }
-            }
+            }),
+            Answer::Pairs { generation, errors } => self.hardness.update(generation, |known| known.pairs = errors),
+            Answer::Hardness { generation, hardness } => self.hardness.update(generation, |known| known.take(hardness)),
+            Answer::Ranking { generation, rankings } => self.rankings.update(generation, |known| *known = rankings),
             Answer::Compared { generation, method, outcome } => {
-                if let Some(comparison) = self.comparison.of(generation) {
-                    comparison.rows.push((method, outcome));
-                }
+                self.comparison.update(generation, |known| known.rows.push((method, outcome)));
             }
-            Answer::Figure1 { generation, point } => {
-                if let Some(points) = self.figure1.of(generation) {
-                    points.push(point);
-                }
-            }
+            Answer::Figure1 { generation, point } => self.figure1.update(generation, |points| points.push(point)),
             Answer::Ended { generation, study, trouble } => match study {
                 Study::Curve => self.curve.end(generation, trouble),
                 Study::Hardness => self.hardness.end(generation, trouble),
@@ -313,15 +312,6 @@ impl BayesFigures {
             Answer::Lost { reason } => self.lose(&reason),
         }
         None
-    }
-
-    /// Interrupted questions begin again: a class may come twice.
-    fn take_class(&mut self, generation: u64, one: ClassHardness) {
-        let Some(hardness) = self.hardness.of(generation) else { return };
-        hardness.classes.retain(|other| other.class != one.class);
-        let harder = |other: &ClassHardness| other.one_vs_rest.value >= one.one_vs_rest.value;
-        let place = hardness.classes.partition_point(harder);
-        hardness.classes.insert(place, one);
     }
 
     fn lose(&mut self, reason: &str) {

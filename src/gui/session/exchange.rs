@@ -1,7 +1,6 @@
-//! What is fetched, and what is shown of a judgement: neither waits in the queue of jobs.
+//! Fetched corpora and images of a judgement: neither waits in the queue of jobs.
 
 use super::Session;
-use super::fetch::FetchView;
 use super::log::Level;
 use crate::data::fetch::Fetched;
 use crate::worker::fetch::FetchRequest;
@@ -16,6 +15,29 @@ pub struct Exchange {
     pub images: Option<(JobId, Option<String>)>,
 }
 
+/// A corpus on its way.
+#[derive(Debug)]
+pub struct FetchView {
+    pub job: JobId,
+    pub request: FetchRequest,
+    /// What mirrors answered that gave nothing: address and cause, the last of each.
+    pub refused: Vec<(String, String)>,
+    pub fetched: Option<Box<Fetched>>,
+    pub outcome: Option<Outcome>,
+}
+
+impl FetchView {
+    pub fn begin(job: JobId, request: FetchRequest) -> Self {
+        Self { job, request, refused: Vec::new(), fetched: None, outcome: None }
+    }
+
+    /// A mirror gave nothing.
+    pub fn refused(&mut self, mirror: String, cause: String) {
+        self.refused.retain(|(other, _)| *other != mirror);
+        self.refused.push((mirror, cause));
+    }
+}
+
 impl Session {
     /// The worst images of a judged model were asked for.
     pub fn asks_judged_images(&mut self, id: JobId, title: String) {
@@ -26,7 +48,6 @@ impl Session {
         self.exchange.images = Some((id, None));
     }
 
-    /// A corpus was asked for.
     pub fn asks_corpus(&mut self, id: JobId, request: FetchRequest) {
         self.jobs.add(id, request.title());
         self.log.add(Level::Info, request.title());
@@ -42,7 +63,6 @@ impl Exchange {
         }
     }
 
-    /// A corpus is there.
     pub fn fetched(&mut self, id: JobId, fetched: Box<Fetched>) {
         if let Some(view) = self.fetch.as_mut().filter(|view| view.job == id) {
             view.fetched = Some(fetched);

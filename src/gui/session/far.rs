@@ -14,18 +14,14 @@ pub struct Trying {
     pub attempt: usize,
     /// Of how many.
     pub of: usize,
-    /// When it begins.
     pub at: Instant,
 }
 
 /// A connection that was asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
-    /// The job that opens it.
     pub job: JobId,
-    /// To which device.
     pub device: DeviceChoice,
-    /// How it ended, once it has.
     pub outcome: Option<Outcome>,
 }
 
@@ -62,13 +58,11 @@ impl Connection {
         (self.latency, self.trying) = (Latency::default(), None);
     }
 
-    /// A device was asked for.
     pub fn asks(&mut self, job: JobId, device: DeviceChoice) {
         let far = matches!(device, DeviceChoice::Remote(_));
         self.asked = far.then_some(Asked { job, device, outcome: None });
     }
 
-    /// A job has ended.
     pub fn ended(&mut self, job: JobId, outcome: &Outcome) {
         if let Some(asked) = self.asked.as_mut().filter(|asked| asked.job == job) {
             asked.outcome = Some(outcome.clone());

@@ -14,7 +14,6 @@ use super::super::prefs::Sort;
 /// A tile and its age.
 #[derive(Debug, Clone)]
 pub struct Slot {
-    /// The tile.
     pub tile: Tile,
     /// The request that produced it.
     pub generation: u64,
@@ -36,9 +35,7 @@ pub struct DraftSlot {
 /// A mean and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// The mean.
     pub mean: f64,
-    /// Its standard error.
     pub std_error: f64,
 }
 
@@ -95,7 +92,7 @@ impl Gallery {
         }
     }
 
-    /// Pictures with another look than this are no longer shown: the samples themselves are, until new ones come.
+    /// Drops pictures with another look; the samples themselves show until new ones come.
     pub fn show_only(&mut self, look: Option<SamplerOptions>) {
         for slot in self.slots.iter_mut().flatten() {
             if slot.tile.look.as_ref().is_some_and(|looked| Some(looked.look) != look) {
@@ -171,7 +168,7 @@ impl Gallery {
         self.drafts.get(&index)
     }
 
-    /// The picture of image `index` now and its stamp: as it is being made, with a look, or as it is.
+    /// Returns the stamp and picture of image `index`: draft, with a look, or as it is.
     pub fn picture(&self, index: usize) -> Option<(u64, &ImageSource)> {
         if let Some(draft) = self.draft(index) {
             return Some((draft.stamp, &draft.pixels));
@@ -195,7 +192,7 @@ impl Gallery {
         self.failed.len()
     }
 
-    /// Whether image `index` of the newest request cannot be made.
+    /// Returns whether image `index` of the newest request cannot be made.
     pub fn cannot_be_made(&self, index: usize) -> bool {
         self.failed.contains(&index)
     }
@@ -210,18 +207,18 @@ impl Gallery {
         Progress { done: self.fresh, total: self.wanted }
     }
 
-    /// Whether the newest request is answered in full.
+    /// Returns whether the newest request is answered in full.
     pub fn complete(&self) -> bool {
         self.wanted > 0 && self.fresh + self.failed.len() == self.wanted
     }
 
-    /// Whether these images answer the newest request.
+    /// Returns whether these images answer the newest request.
     pub fn answers(&self, images: &[usize]) -> bool {
         let fresh = |&index: &usize| self.get(index).is_some_and(|slot| slot.generation == self.generation);
         !images.is_empty() && images.iter().all(fresh)
     }
 
-    /// Figures of the last complete gallery: a part of one is not a fair sample, what is in view comes first.
+    /// Returns the figures of the last complete gallery: a part of one is no fair sample.
     pub fn estimates(&self) -> Option<Estimates> {
         self.estimates
     }
@@ -288,7 +285,7 @@ pub fn arrange(gallery: &Gallery, sort: Sort, descending: bool, class: Option<Cl
         };
         keyed.push((key, index));
     }
-    // Images still being made have no figures: they are last, unless the order is that of their numbers.
+    // Drafts have no figures: they come last, unless sorted by number.
     let unmade = gallery.drafts.keys().copied().filter(|&index| class.is_none() && gallery.get(index).is_none());
     let mut unmade: Vec<usize> = unmade.collect();
     if sort == Sort::Index {

@@ -9,32 +9,26 @@ use crate::worker::protocol::{JobId, Outcome};
 const LINGER: Duration = Duration::from_secs(12);
 
 /// Where a job stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum State {
-    /// Behind another.
+    #[default]
     Queued,
-    /// At work.
     Running,
     /// Held by the user.
     Paused,
-    /// Over.
     Ended(Outcome),
 }
 
 /// One job.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct JobView {
-    /// Which.
     pub id: JobId,
-    /// Its short name.
     pub title: String,
-    /// Where it stands.
     pub state: State,
-    /// How far it is.
     pub progress: Option<Progress>,
     /// A word about the present step.
     pub note: String,
-    /// Whether it was told to stop.
+    /// Whether it is to stop.
     pub stopping: bool,
     /// Progress at a moment since which it ran without a pause.
     baseline: Option<(Instant, usize)>,
@@ -43,21 +37,6 @@ pub struct JobView {
 }
 
 impl JobView {
-    /// A job just submitted.
-    pub fn new(id: JobId, title: String) -> Self {
-        Self {
-            id,
-            title,
-            state: State::Queued,
-            progress: None,
-            note: String::new(),
-            stopping: false,
-            baseline: None,
-            begun: false,
-            ended: None,
-        }
-    }
-
     /// Share done, 0 to 1.
     pub fn fraction(&self) -> Option<f32> {
         let Progress { done, total } = self.progress?;
@@ -76,12 +55,11 @@ impl JobView {
         Some(elapsed * total.saturating_sub(done) as f64 / finished as f64)
     }
 
-    /// Whether it is over.
     pub fn ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// Whether it ended badly.
+    /// Returns whether it ended badly.
     pub fn failed(&self) -> bool {
         matches!(self.state, State::Ended(Outcome::Failed(_)))
     }
@@ -103,12 +81,10 @@ impl JobView {
 pub struct Jobs(Vec<JobView>);
 
 impl Jobs {
-    /// All of them.
     pub fn iter(&self) -> impl Iterator<Item = &JobView> {
         self.0.iter()
     }
 
-    /// All of them, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut JobView> {
         self.0.iter_mut()
     }
@@ -118,12 +94,10 @@ impl Jobs {
         self.0.iter().filter(|job| !job.ended())
     }
 
-    /// A job was submitted.
     pub fn add(&mut self, id: JobId, title: String) {
-        self.0.push(JobView::new(id, title));
+        self.0.push(JobView { id, title, ..JobView::default() });
     }
 
-    /// One of them.
     pub fn get(&self, id: JobId) -> Option<&JobView> {
         self.0.iter().find(|job| job.id == id)
     }
@@ -132,7 +106,6 @@ impl Jobs {
         self.0.iter_mut().find(|job| job.id == id)
     }
 
-    /// It left the queue.
     pub fn started(&mut self, id: JobId) {
         let Some(job) = self.get_mut(id) else { return };
         job.begun = true;
@@ -141,7 +114,6 @@ impl Jobs {
         }
     }
 
-    /// It came further.
     pub fn progressed(&mut self, id: JobId, progress: Progress, note: String, now: Instant) {
         let Some(job) = self.get_mut(id) else { return };
         if job.state == State::Queued {
@@ -154,7 +126,6 @@ impl Jobs {
         job.note = note;
     }
 
-    /// It is over.
     pub fn ended(&mut self, id: JobId, outcome: Outcome, now: Instant) {
         if let Some(job) = self.get_mut(id) {
             job.state = State::Ended(outcome);
@@ -162,7 +133,6 @@ impl Jobs {
         }
     }
 
-    /// The user paused it or let it go on.
     pub fn set_paused(&mut self, id: JobId, paused: bool) {
         if let Some(job) = self.get_mut(id).filter(|job| !job.ended()) {
             job.state = match (paused, job.begun) {

@@ -1,4 +1,4 @@
-//! The exactness ledger: everything this session gave away or worked out, with its badge and the chain behind it.
+//! The exactness ledger: everything made in this session, with its badge and provenance.
 
 use crate::provenance::Made;
 

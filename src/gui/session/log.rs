@@ -28,20 +28,15 @@ impl Level {
 /// Something the user should notice at once.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Notice {
-    /// How bad.
     pub level: Level,
-    /// What.
     pub text: String,
 }
 
-/// One message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Seconds since midnight, UTC.
     pub second_of_day: u64,
-    /// How bad.
     pub level: Level,
-    /// What.
     pub text: String,
 }
 
@@ -61,7 +56,6 @@ const DEPTH: usize = 2000;
 pub struct Log(VecDeque<Entry>);
 
 impl Log {
-    /// One more.
     pub fn add(&mut self, level: Level, text: impl Into<String>) {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         if self.0.len() == DEPTH {
@@ -75,12 +69,10 @@ impl Log {
         self.0.iter()
     }
 
-    /// Forgets everything.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// All lines as text.
     pub fn to_text(&self) -> String {
         let line = |entry: &Entry| format!("{} UTC  {:<7}  {}\n", entry.time(), entry.level.name(), entry.text);
         self.0.iter().map(line).collect()

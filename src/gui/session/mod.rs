@@ -4,7 +4,6 @@ mod answers;
 pub mod bayes;
 pub mod exchange;
 pub mod far;
-pub mod fetch;
 pub mod gallery;
 pub mod jobs;
 pub mod ledger;
@@ -45,7 +44,6 @@ pub struct Session {
     pub device: Option<DeviceReport>,
     /// The connection to another machine's device.
     pub far: Connection,
-    /// The open oracle.
     pub oracle: Option<Arc<OracleInfo>>,
     /// Formats of matrix products in which it can draw on this device; 32 bits first.
     pub formats: Vec<MatmulPrecision>,
@@ -53,7 +51,6 @@ pub struct Session {
     pub oracle_name: String,
     /// Samples of the world.
     pub gallery: Gallery,
-    /// Images from outside.
     pub external: Option<External>,
     /// Paths of the last images from outside: for commands.
     pub external_paths: Vec<PathBuf>,
@@ -63,7 +60,6 @@ pub struct Session {
     pub preparing: Option<String>,
     /// Why no oracle is open, if opening one failed.
     pub stuck: Option<String>,
-    /// Jobs.
     pub jobs: Jobs,
     /// The run folders of the panel Experiments.
     pub runs: Runs,
@@ -73,9 +69,7 @@ pub struct Session {
     pub exchange: Exchange,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
-    /// The newest inspection.
     pub inspection: Option<Inspection>,
-    /// The newest evidence map.
     pub evidence: Option<EvidenceMap>,
     /// What is known of the posterior of the image being inspected.
     running: Option<RunningPosterior>,
@@ -83,25 +77,22 @@ pub struct Session {
     pub unanswered: BTreeMap<Asked, String>,
     /// What was given away, and how far it can be trusted.
     pub ledger: Ledger,
-    /// The log.
     pub log: Log,
     notices: Vec<Notice>,
     clock: u64,
-    opening: Option<(JobId, String)>,
+    /// The job that opens an oracle, the oracle, and whether the preferences follow it.
+    opening: Option<(JobId, String, bool)>,
     switching: Option<JobId>,
-    adopting: Option<JobId>,
 }
 
 /// What an event means for the requests in flight.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Nothing.
     None,
     /// The gallery must be asked for again.
     AskAgain,
     /// Images from outside have come; the same ones as before, or others.
     Outside {
-        /// Whether they are the same.
         same: bool,
         /// Their own knobs, where they were drawn at some.
         knobs: Option<Settings>,
@@ -122,22 +113,19 @@ impl Session {
         Self { oracle_name: oracle.into(), ..Self::default() }
     }
 
-    /// Names of the classes of the open oracle.
     pub fn class_names(&self) -> &[String] {
         self.oracle.as_ref().map_or(&[], |oracle| &oracle.class_names)
     }
 
-    /// The name of a class.
     pub fn class_name(&self, class: usize) -> &str {
         self.class_names().get(class).map_or("?", String::as_str)
     }
 
-    /// Whether an oracle is being opened.
     pub fn is_opening(&self) -> bool {
         self.opening.is_some()
     }
 
-    /// Whether the newest gallery is there in full.
+    /// Returns whether the newest gallery is there in full.
     pub fn gallery_complete(&self) -> bool {
         self.gallery.complete()
     }
@@ -151,7 +139,7 @@ impl Session {
     pub fn submitted(&mut self, id: JobId, job: &Job) {
         self.jobs.add(id, job.title());
         match job {
-            Job::OpenOracle(name) => self.opening = Some((id, name.clone())),
+            Job::OpenOracle(name) => self.opening = Some((id, name.clone(), false)),
             Job::UseDevice(choice) => {
                 self.switching = Some(id);
                 self.far.asks(id, *choice);
@@ -176,8 +164,7 @@ impl Session {
     pub fn adopts(&mut self, id: JobId, run: &Path) {
         let title = format!("Use the best epoch of {}", run.display());
         self.jobs.add(id, title.clone());
-        self.opening = Some((id, run.join(SO_FAR).display().to_string()));
-        self.adopting = Some(id);
+        self.opening = Some((id, run.join(SO_FAR).display().to_string(), true));
         self.log.add(Level::Info, title);
     }
 
@@ -262,7 +249,7 @@ impl Session {
         self.precision = None;
         self.stuck = None;
         self.oracle_name = match &self.opening {
-            Some((_, name)) => name.clone(),
+            Some((_, name, _)) => name.clone(),
             None if self.oracle_name.is_empty() => info.name.clone(),
             None => self.oracle_name.clone(),
         };
@@ -271,9 +258,8 @@ impl Session {
 
     fn ended(&mut self, id: JobId, outcome: Outcome, now: Instant) -> Effect {
         let title = self.jobs.get(id).map(|job| job.title.clone()).unwrap_or_default();
-        let opening = self.opening.take_if(|(opening, _)| *opening == id).is_some();
+        let opening = self.opening.take_if(|(opening, ..)| *opening == id);
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
-        let adopting = self.adopting.take_if(|adopting| *adopting == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
         self.far.ended(id, &outcome);
@@ -286,8 +272,8 @@ impl Session {
         self.exchange.ended(id, &outcome);
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {
-            (true, true, _) if adopting => Effect::OracleAdopted,
-            (false, true, _) => Effect::OracleRefused,
+            (true, Some((.., true)), _) => Effect::OracleAdopted,
+            (false, Some(_), _) => Effect::OracleRefused,
             (false, _, true) => Effect::DeviceRefused,
             _ => Effect::None,
         }

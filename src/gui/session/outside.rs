@@ -14,7 +14,6 @@ pub struct External {
     pub name: String,
     /// A name for each.
     pub ids: Vec<String>,
-    /// The images.
     pub gallery: Gallery,
     /// Whether labels are labels; otherwise they repeat the decision.
     pub labelled: bool,

@@ -1,5 +1,4 @@
-//! Run folders and what is known of them: looks by the watcher, and what an experiment of this window's own engine says in
-//! between.
+//! Run folders: what the watcher finds, and what this window's own engine reports in between.
 
 use std::path::{Path, PathBuf};
 
@@ -28,9 +27,7 @@ pub struct Runs {
 /// Images of a cell that were asked for.
 #[derive(Debug)]
 pub struct CellImagesView {
-    /// The job that fetches them.
     pub job: JobId,
-    /// Which.
     pub request: CellImagesRequest,
     /// Their name, once they are in the gallery.
     pub shown: Option<String>,
@@ -41,7 +38,6 @@ pub struct CellImagesView {
 /// One run.
 #[derive(Debug)]
 pub struct RunView {
-    /// Its folder.
     pub folder: PathBuf,
     /// The job of this window that works on it.
     pub job: Option<JobId>,
@@ -62,11 +58,8 @@ pub struct Live {
     pub id: String,
     /// In words.
     pub label: String,
-    /// The cell.
     pub cell: Cell,
-    /// Steps done.
     pub step: usize,
-    /// Steps in all.
     pub steps: usize,
     /// Seconds left at the pace of this sitting.
     pub eta_secs: Option<f64>,
@@ -77,7 +70,7 @@ pub struct Live {
 /// Where a run stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
-    /// Nobody has looked yet.
+    /// Not yet read.
     Unknown,
     /// The folder cannot be read.
     Unreadable(String),
@@ -95,16 +88,13 @@ pub enum Standing {
     Failed(usize),
     /// To be resumed.
     Stopped,
-    /// Nothing has begun.
     Planned,
-    /// All cells are finished.
     Done,
 }
 
 /// How a cell's training went, as far as it is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CourseView {
-    /// The cell.
     pub cell: Cell,
     /// In words.
     pub label: String,
@@ -129,7 +119,6 @@ impl Runs {
         self.list.iter()
     }
 
-    /// One of them.
     pub fn get(&self, folder: &Path) -> Option<&RunView> {
         self.list.iter().find(|run| run.folder == folder)
     }
@@ -172,7 +161,7 @@ impl Runs {
         }
     }
 
-    /// Somebody looked.
+    /// Takes what the watcher found.
     pub fn looked(&mut self, look: Look) {
         if let Some(run) = self.list.iter_mut().find(|run| run.folder == look.folder) {
             // Between plan and first look of a new run there is nothing to complain about.
@@ -225,7 +214,7 @@ impl RunView {
         self.look.as_ref()?.as_ref().ok()
     }
 
-    /// Its name: that of the folder, which is unique more often, with that of the spec where they differ.
+    /// Returns the folder's name, with the spec's name where they differ.
     pub fn name(&self) -> String {
         let folder = self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         match self.found().map(|found| found.spec.name.as_str()) {
@@ -267,7 +256,8 @@ impl RunView {
         }
     }
 
-    /// How the training of a cell went: of the chosen one, of the one in training, or of the one heard of last.
+    /// Returns the training curves of the chosen cell, else of the one in training, else of the
+    /// last.
     pub fn course(&self, chosen: Option<&str>) -> Option<CourseView> {
         let found = self.found();
         let read = found.and_then(|found| found.course.as_ref());

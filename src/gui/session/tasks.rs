@@ -1,4 +1,4 @@
-//! Tasks as the window knows them: of every type the one that was asked for last. A panel asks for its own by type.
+//! Tasks as the window knows them: the last one of each type, found by its type.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -24,7 +24,6 @@ struct Entry {
 /// A task as far as it has come.
 #[derive(Debug)]
 pub struct TaskView<'a, T: Task> {
-    /// Its job.
     pub job: JobId,
     /// What was asked for.
     pub task: &'a T,
@@ -32,14 +31,14 @@ pub struct TaskView<'a, T: Task> {
     pub live: &'a T::Live,
     /// What came of it.
     pub report: Option<Arc<T::Report>>,
-    /// The same, or what came of the task of this type before it.
+    /// The report, or that of the task of this type before it.
     pub last_report: Option<Arc<T::Report>>,
     /// How its job ended.
     pub outcome: Option<&'a Outcome>,
 }
 
 impl<T: Task> TaskView<'_, T> {
-    /// Whether its job has not ended.
+    /// Returns whether its job has not ended.
     pub fn under_way(&self) -> bool {
         self.outcome.is_none()
     }
@@ -70,7 +69,6 @@ impl Tasks {
         }
     }
 
-    /// A job ended, perhaps that of a task.
     pub fn ended(&mut self, job: JobId, outcome: &Outcome) {
         if let Some(entry) = self.0.iter_mut().find(|entry| entry.job == job) {
             entry.outcome = Some(outcome.clone());

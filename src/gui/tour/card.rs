@@ -1,4 +1,4 @@
-//! How the tour looks: a card beside what it points at, or a bar below everything where a card would cover that.
+//! How the tour looks: a card beside its target, or a bar at the bottom of a narrow window.
 
 use eframe::egui::text::LayoutJob;
 use eframe::egui::{
@@ -6,7 +6,7 @@ use eframe::egui::{
     Stroke, StrokeKind, Ui, accesskit, vec2,
 };
 
-use super::{State, Step, Tour, do_it};
+use super::{State, Step, Tour, perform};
 use crate::gui::command::{Command, Page};
 use crate::gui::context::Cx;
 use crate::gui::landmarks::Landmark;
@@ -23,7 +23,7 @@ const TITLE: f32 = 30.0;
 /// In windows narrower than this a card would cover most of the gallery, points.
 const ROOM_FOR_A_CARD: f32 = 1180.0;
 
-/// Whether it lies below everything.
+/// Returns whether it lies below everything.
 fn docked(ctx: &egui::Context) -> bool {
     ctx.content_rect().width() < ROOM_FOR_A_CARD
 }
@@ -49,7 +49,7 @@ impl Tour {
     /// Shows what it points at, and the card where there is room for one; if it is under way.
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let Some(step) = self.step else { return };
-        let target = step.landmark().and_then(|landmark| cx.view.landmarks.place(landmark));
+        let target = step.text().landmark.and_then(|landmark| cx.view.landmarks.place(landmark));
         let theme = Theme::of_window(ctx);
         // On the panels and below every window.
         if let Some(rect) = target {
@@ -118,7 +118,7 @@ impl Tour {
                 self.focus(&button);
                 if button.clicked() {
                     self.follow = button.has_focus();
-                    do_it(cx, step);
+                    perform(cx, step);
                 }
             }
             State::Done(text) => {
@@ -164,7 +164,7 @@ impl Tour {
     }
 }
 
-/// Says what it is to a screen reader.
+/// Names the tour to a screen reader.
 fn named(ui: &Ui) {
     ui.ctx().accesskit_node_builder(ui.unique_id(), |node| {
         node.set_role(accesskit::Role::Dialog);
@@ -172,8 +172,7 @@ fn named(ui: &Ui) {
     });
 }
 
-/// A screen reader says this as soon as it changes, wherever the focus is. A label that can be selected would be said once more by
-/// the pieces of its text.
+/// Has a screen reader announce a change. A selectable label would be announced twice.
 fn announce(label: &Response, text: &str) {
     label.ctx.accesskit_node_builder(label.id, |node| {
         node.set_live(accesskit::Live::Polite);
@@ -188,14 +187,14 @@ fn words(ui: &mut Ui, step: Step, between: &str) {
         text.append_to(&mut job, ui.style(), FontSelection::Default, Align::Center);
     };
     if between == "\n" {
-        write(RichText::new(step.title()).heading().line_height(Some(TITLE)));
+        write(RichText::new(step.text().title).heading().line_height(Some(TITLE)));
     } else {
         write(RichText::new(format!("{}  ", step.number())).small().color(Theme::of(ui).weak()));
-        write(RichText::new(step.title()).strong().color(Theme::of(ui).accent()));
+        write(RichText::new(step.text().title).strong().color(Theme::of(ui).accent()));
     }
-    write(RichText::new(format!("{between}{}", step.about())));
+    write(RichText::new(format!("{between}{}", step.text().about)));
     let label = ui.add(Label::new(job).wrap().selectable(false));
-    announce(&label, &format!("{}. {}. {}", step.number(), step.title(), step.about()));
+    announce(&label, &format!("{}. {}. {}", step.number(), step.text().title, step.text().about));
 }
 
 fn skip(ui: &mut Ui, cx: &mut Cx) {
@@ -233,7 +232,7 @@ fn places(ui: &mut Ui, cx: &mut Cx) {
 /// Which corner of the card stands where: beside what it points at, on the side with room.
 fn stand(step: Step, target: Option<Rect>, window: Rect) -> (Align2, Pos2) {
     let Some(rect) = target else { return (Align2::CENTER_CENTER, window.center()) };
-    match step.landmark() {
+    match step.text().landmark {
         // The gallery fills the middle: in its corner the card covers least.
         Some(Landmark::Gallery) | None => (Align2::RIGHT_BOTTOM, rect.right_bottom() - vec2(APART + 12.0, APART)),
         Some(Landmark::Tau | Landmark::Posterior) if window.right() - rect.right() > WIDTH + 4.0 * APART => {

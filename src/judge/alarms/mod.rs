@@ -145,7 +145,7 @@ impl LabelCheck {
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
-/// Runs all tests of a model with finite, normalised `log_q` [n, K], each a step of `progress`.
+/// Runs all tests of a model with finite, normalised `log_q` [n, K], each one of the `steps`.
 pub(super) fn examine(
     truth: &Truth,
     labels: &LabelCheck,

@@ -55,7 +55,7 @@ impl Layout {
     }
 
     /// What has to be said about it.
-    pub(super) fn say(&self, notes: &mut Vec<Note>) {
+    pub(super) fn add_notes(&self, notes: &mut Vec<Note>) {
         let mut sorted = self.classes.clone();
         sorted.sort_unstable();
         let moved = self.classes.iter().zip(&sorted).filter(|(at, place)| at != place).count();
@@ -74,7 +74,7 @@ pub(super) fn id_column(header: &[String]) -> Option<usize> {
 }
 
 /// What stands behind a prefix and its separator.
-fn behind<'a>(column: &'a str, prefix: &str) -> Option<&'a str> {
+fn suffix_after<'a>(column: &'a str, prefix: &str) -> Option<&'a str> {
     let column = column.trim();
     let head = column.get(..prefix.len())?;
     let rest = &column[prefix.len()..];
@@ -88,7 +88,7 @@ fn by_names<'a>(header: &[String], others: &[usize], prefix: &'a str, truth: &Tr
     let of = |name: &String| {
         let is = |column: &str| match prefix {
             "" => column.trim() == name.trim(),
-            _ => behind(column, prefix) == Some(name.trim()),
+            _ => suffix_after(column, prefix) == Some(name.trim()),
         };
         let mut at = others.iter().copied().filter(|&at| is(&header[at]));
         at.next().filter(|_| at.next().is_none())
@@ -99,8 +99,10 @@ fn by_names<'a>(header: &[String], others: &[usize], prefix: &'a str, truth: &Tr
 /// Columns called by all numbers from 0 to K − 1.
 fn by_numbers(header: &[String], others: &[usize], truth: &Truth) -> Result<Option<Found<'static>>, String> {
     for prefix in PREFIXES {
-        let numbered: Vec<(usize, usize)> =
-            others.iter().filter_map(|&at| Some((at, behind(&header[at], prefix)?.parse::<usize>().ok()?))).collect();
+        let numbered: Vec<(usize, usize)> = others
+            .iter()
+            .filter_map(|&at| Some((at, suffix_after(&header[at], prefix)?.parse::<usize>().ok()?)))
+            .collect();
         let column = |class: usize| {
             let mut at = numbered.iter().filter(|(_, number)| *number == class);
             at.next().map(|found| found.0).filter(|_| at.next().is_none())
@@ -124,7 +126,7 @@ fn none(header: &[String], others: &[usize], truth: &Truth) -> String {
     let names = || others.iter().map(move |&at| header[at].trim());
     let numbers: Vec<usize> = PREFIXES
         .iter()
-        .map(|prefix| names().filter_map(|name| behind(name, prefix)?.parse().ok()).collect::<Vec<usize>>())
+        .map(|prefix| names().filter_map(|name| suffix_after(name, prefix)?.parse().ok()).collect::<Vec<usize>>())
         .max_by_key(Vec::len)
         .unwrap_or_default();
     let known = |name: &&str| truth.class_names.iter().any(|class| class == name);
@@ -165,7 +167,7 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn new(layout: Layout) -> Self {
         let mut raw = Raw { called: layout.called.clone(), ids: layout.id.map(|_| Vec::new()), ..Raw::default() };
-        layout.say(&mut raw.notes);
+        layout.add_notes(&mut raw.notes);
         Self { layout, raw }
     }
 

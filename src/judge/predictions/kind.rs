@@ -93,13 +93,18 @@ pub(super) fn decide(
     finite(values, classes, named)?;
     let kind = match told {
         Some(kind) => kind,
-        None => look(values, classes, called, named)?,
+        None => detect(values, classes, called, named)?,
     };
     notes.push(Note::Taken { kind, called: called.map(str::to_owned), told: told.is_some() });
     Ok(kind)
 }
 
-fn look(values: &[f64], classes: usize, called: Option<&str>, named: &dyn Fn(usize) -> String) -> Result<Kind, String> {
+fn detect(
+    values: &[f64],
+    classes: usize,
+    called: Option<&str>,
+    named: &dyn Fn(usize) -> String,
+) -> Result<Kind, String> {
     const SAY: &str = "say what they are with --kind logits, probabilities or log-probabilities";
     let claimed = called.and_then(Kind::of_name);
     let sum = |row: &[f64]| row.iter().sum::<f64>();

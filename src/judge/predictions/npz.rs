@@ -94,7 +94,7 @@ impl Raw {
             return Err(format!("names of {}", wrong_number(columns.len(), truth)));
         }
         let layout = Layout::of(columns, truth)?;
-        layout.say(&mut self.notes);
+        layout.add_notes(&mut self.notes);
         for row in self.values.chunks_mut(truth.classes) {
             let sorted: Vec<f64> = layout.classes.iter().map(|&column| row[column]).collect();
             row.copy_from_slice(&sorted);

@@ -21,7 +21,7 @@ pub(super) fn is_bounded(footer: &[u8]) -> bool {
 }
 
 /// Returns whether the pages of a column, which fill `chunk`, can be as large as they say.
-pub(super) fn believable(chunk: &[u8]) -> bool {
+pub(super) fn is_plausible(chunk: &[u8]) -> bool {
     let mut rest = Thrift(chunk);
     while !rest.0.is_empty() {
         let Some(page) = rest.page().filter(Page::is_possible) else { return false };
@@ -178,12 +178,12 @@ mod tests {
 
     #[test]
     fn pages_are_believed_as_far_as_snappy_goes() {
-        assert!(believable(&page(60, 15)) && believable(&[page(60, 15), page(3, 0)].concat()));
+        assert!(is_plausible(&page(60, 15)) && is_plausible(&[page(60, 15), page(3, 0)].concat()));
         // 2³¹ − 1 bytes of 3, values that do not fit, a negative length.
         let huge = [&[0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 6, 0], &[1, 2, 3][..]].concat();
-        assert!(!believable(&huge) && !believable(&page(10, 11)));
-        assert!(!believable(&[0x15, 4, 0x15, 1, 0x15, 1, 0]));
+        assert!(!is_plausible(&huge) && !is_plausible(&page(10, 11)));
+        assert!(!is_plausible(&[0x15, 4, 0x15, 1, 0x15, 1, 0]));
         let whole = page(60, 15);
-        assert!((1..whole.len()).all(|cut| !believable(&whole[..cut])));
+        assert!((1..whole.len()).all(|cut| !is_plausible(&whole[..cut])));
     }
 }

@@ -53,7 +53,7 @@ fn is_sound(file: &mut File, meta: &ParquetMetaData) -> std::io::Result<bool> {
         let mut chunk = Vec::new();
         file.seek(SeekFrom::Start(start))?;
         file.take(bytes).read_to_end(&mut chunk)?;
-        if !pages::believable(&chunk) {
+        if !pages::is_plausible(&chunk) {
             return Ok(false);
         }
     }

@@ -35,7 +35,7 @@ impl Files {
         Predictions::read(&self.file("m.csv", text.as_bytes()), &world(), &ReadOptions::default())
     }
 
-    fn told(&self, text: &str, kind: Kind) -> Result<Predictions> {
+    fn csv_of_kind(&self, text: &str, kind: Kind) -> Result<Predictions> {
         let options = ReadOptions { kind: Some(kind), name: None };
         Predictions::read(&self.file("m.csv", text.as_bytes()), &world(), &options)
     }
@@ -86,7 +86,7 @@ fn kinds_are_seen() {
     // A line of 0, 1, … is a header only above one line an image.
     assert_eq!(kind("0,1,2\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
     assert_eq!(kind("0,1,2\n1,2,0\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
-    let told = files.told("0.2,0.3,0.5\n0.2,0.3,0.5\n0.1,0.1,0.8\n", Kind::Logits).unwrap();
+    let told = files.csv_of_kind("0.2,0.3,0.5\n0.2,0.3,0.5\n0.1,0.1,0.8\n", Kind::Logits).unwrap();
     assert_eq!(told.notes[1], Note::Taken { kind: Kind::Logits, called: None, told: true });
     let z: f64 = [0.2f64, 0.3, 0.5].map(f64::exp).iter().sum();
     assert!((told.log_q[0] - (0.2 - z.ln())).abs() < 1e-15);
@@ -164,11 +164,11 @@ fn numbers_that_are_no_predictions_are_refused() {
     refuse("", "is empty");
     refuse("-inf,-inf,-inf\n1,2,3\n1,2,3\n", "row 0: every class is −∞");
     refuse("prob_0,prob_1,prob_2\n-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", "row 0: probabilities called prob");
-    let told = files.told("-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", Kind::Probabilities);
+    let told = files.csv_of_kind("-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", Kind::Probabilities);
     refused(told, "m.csv", "row 0: class 0 has the negative probability -0.1");
-    let told = files.told("1,2,0\n1,2,0\n1,2,0\n", Kind::Probabilities);
+    let told = files.csv_of_kind("1,2,0\n1,2,0\n1,2,0\n", Kind::Probabilities);
     refused(told, "m.csv", "add up to 3.000000, not to 1; if these are logits");
-    let told = files.told("1,2,0\n1,2,0\n1,2,0\n", Kind::LogProbabilities);
+    let told = files.csv_of_kind("1,2,0\n1,2,0\n1,2,0\n", Kind::LogProbabilities);
     refused(told, "m.csv", "not to 1; if these are logits");
     let named = files.npz(&[("probs", floats("(3, 3)", &LOGITS))]);
     refused(named, "m.npz", "row 0: probabilities called probs, but the row adds up to 3.000000");

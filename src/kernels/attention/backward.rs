@@ -98,7 +98,7 @@ fn score_all<T: Real, S: Simd>(
 ) {
     let stride = columns.len() / HEAD;
     let mut row = 0;
-    queries!(row, attention.tokens, COUNT => {
+    queries!(S, row, attention.tokens, COUNT => {
         let seen = attention.seen(row + COUNT - 1);
         score::<T, S, COUNT>(simd, rows, row, columns, seen, scale, &mut out[row * stride..]);
     });
@@ -118,7 +118,7 @@ fn spread<T: Real, S: Simd>(
     let (tokens, width) = (attention.tokens, slope.stride);
     let keys = queries.shifted(width);
     let mut token = 0;
-    queries!(token, tokens, COUNT => {
+    queries!(S, token, tokens, COUNT => {
         let scales = [attention.scale; COUNT];
         let place = |part: usize| (token * 3 + part) * width;
         let rows = Weights { data: &slopes[token * stride..], row: *stride, column: 1 };

@@ -75,7 +75,10 @@ pub(super) fn score<T: Real, S: Simd, const ROWS: usize>(
             }
         )*};
     }
-    vectors!(2 1);
+    if ROWS < 8 {
+        vectors!(2);
+    }
+    vectors!(1);
 }
 
 #[inline(always)]
@@ -189,10 +192,10 @@ fn accumulate<T: Real, S: Simd, const SUMS: usize, const VECTORS: usize>(
     let mut sums = sums;
     for j in range {
         let row = &T::vectors::<S>(rows.row(j))[part * VECTORS..][..VECTORS];
-        for i in 0..SUMS {
+        for (i, sums) in sums.iter_mut().enumerate() {
             let weight = T::splat(simd, weights.data[i * weights.row + j * weights.column]);
             for v in 0..VECTORS {
-                sums[i][v] = T::multiply_add(simd, weight, row[v], sums[i][v]);
+                sums[v] = T::multiply_add(simd, weight, row[v], sums[v]);
             }
         }
     }

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
     use crate::units::Seed;
 
-    /// Lengths of Kruskal's tree over all pairs, sorted, and whether `tree` spans.
+    /// Lengths of Kruskal's tree over all pairs, sorted.
     fn kruskal(geometry: &Geometry<'_>) -> Vec<f32> {
         let n = geometry.sample.n();
         let mut edges: Vec<(f32, usize, usize)> = Vec::new();

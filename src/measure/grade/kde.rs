@@ -84,7 +84,7 @@ fn kernel(squared: f32, nearest: f32, precision: f64) -> f64 {
 }
 
 /// The squared distances from some samples to the others of their class, sorted.
-fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
+fn distances_to_class(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
     let members = geometry.sample.members();
     // Sorted by class, so that equal steps take of every class its share.
     let all: Vec<(usize, &[usize])> = members.iter().flat_map(|class| class.iter().map(|&i| (i, &class[..]))).collect();
@@ -103,7 +103,7 @@ fn judges(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
 /// Where the likelihood is stationary, h² D is the mean over judges of Σ w d² with weights w ∝
 /// exp(−d²/2h²): between their mean nearest d² and their mean d², which bounds the search.
 fn bandwidth(geometry: &Geometry<'_>) -> Result<f64> {
-    let (judges, dim) = (judges(geometry), geometry.sample.dim as f64);
+    let (judges, dim) = (distances_to_class(geometry), geometry.sample.dim as f64);
     let mean = |of: &dyn Fn(&Vec<f32>) -> f64| judges.iter().map(of).sum::<f64>() / judges.len() as f64;
     let near = mean(&|distances| distances.first().map_or(0.0, |&d| f64::from(d)));
     let far = mean(&|distances| distances.iter().map(|&d| f64::from(d)).sum::<f64>() / distances.len() as f64);
@@ -162,7 +162,7 @@ mod tests {
     use crate::units::Seed;
 
     /// The two estimates and the likelihood at one bandwidth, from densities in plain f64.
-    fn plainly(features: &[f32], labels: &[usize], h: f64) -> (f64, f64, f64) {
+    fn direct(features: &[f32], labels: &[usize], h: f64) -> (f64, f64, f64) {
         let n = labels.len();
         let (mut confidence, mut misses, mut likelihood) = (0.0, 0.0, 0.0);
         for i in 0..n {
@@ -190,12 +190,12 @@ mod tests {
         let geometry = Geometry::new(Sample::new(&features, 1, &labels, 2).unwrap()).unwrap();
         let [plug_in, error] = kde(&geometry).unwrap();
         let Some(Chosen::Bandwidth(h)) = plug_in.chosen else { panic!("no bandwidth") };
-        let (confidence, misses, best) = plainly(&features, &labels, h);
+        let (confidence, misses, best) = direct(&features, &labels, h);
         assert!((plug_in.estimate - confidence).abs() < 1e-6, "{} {confidence}", plug_in.estimate);
         assert!((error.estimate - misses).abs() < 1e-12);
         for step in -30..=30 {
             let other = h * (f64::from(step) / 10.0).exp();
-            assert!(plainly(&features, &labels, other).2 <= best + 1e-6, "{other} beats {h}");
+            assert!(direct(&features, &labels, other).2 <= best + 1e-6, "{other} beats {h}");
         }
     }
 

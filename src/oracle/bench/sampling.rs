@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::matmul_gflops;
+use super::{Timing, matmul_gflops};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -22,8 +22,8 @@ pub struct Sampling {
     pub device: String,
     /// Images sampled together.
     pub images: usize,
-    /// Every token by a masked pass over it and all that follow: T − 1 passes a block. Milliseconds
-    /// of one run.
+    /// Every token by a masked pass over it and all that follow: T − 1 passes a block. ms of one
+    /// run.
     pub sequential_ms: f64,
     /// Token by token with cached keys and values.
     pub cached_ms: f64,
@@ -77,7 +77,7 @@ pub fn run(
         }
     }
     flow.set_strategies(plan.strategies());
-    let [cached_ms, jacobi_ms, auto_ms] = times.map(median);
+    let [cached_ms, jacobi_ms, auto_ms] = times.map(|times| Timing::of(String::new(), times).median);
     let gflop = images as f64 * oracle.info.architecture.flop_per_image() / 1e9;
     Ok(Sampling {
         device,
@@ -117,11 +117,6 @@ fn time(flow: &dyn BlockInversion, strategies: &[Strategy], images: usize, warm:
         once()?;
     }
     once()
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// Largest difference of any value between any two; infinite where one is no number.

@@ -49,8 +49,7 @@ pub fn read(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleI
     let mut hashes = String::new();
     for (k, class) in flows.classes.iter().enumerate() {
         check_words(&class.file).map_err(|cause| Error::file(&path, cause))?;
-        // A class lies in the folder or below it: who gives the folder away gives no other file
-        // away with it.
+        // A class lies in the folder or below it: a shared folder discloses no other file.
         if Path::new(&class.file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
             return Err(Error::file(&path, format!("class {k} lies in {:?}, outside this folder", class.file)));
         }

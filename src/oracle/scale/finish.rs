@@ -1,5 +1,6 @@
 //! The result of a job: written once every shard is whole.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -104,8 +105,7 @@ pub fn finish(
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {
-            // What killed writers left behind: where there are no locks, another may be writing the
-            // same result.
+            // Left by killed writers. Without locks another may be writing the same result.
             if held.is_some() {
                 sweep_all_temp_files(folder)
             } else {
@@ -131,9 +131,7 @@ fn write(
         Precision::F32 if spec.compare => Some(measure(computer, images, job, logs)?),
         _ => None,
     };
-    let mut devices: Vec<String> = logs.iter().flat_map(Log::devices).collect();
-    devices.sort();
-    devices.dedup();
+    let devices: BTreeSet<String> = logs.iter().flat_map(Log::devices).collect();
     let report = Report {
         job: job.id(),
         oracle: job.oracle.clone(),
@@ -145,7 +143,7 @@ fn write(
         arrays: ARRAYS.map(str::to_owned).to_vec(),
         exact_for: exact_for(job),
         precision,
-        devices,
+        devices: devices.into_iter().collect(),
         mean_aleatoric_nats,
     };
     write_json(&folder.join(REPORT), &report)?;

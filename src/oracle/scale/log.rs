@@ -15,6 +15,7 @@
 //! seconds, so that 1.3 million images would be hundreds of thousands of files, and which images
 //! and classes are a block changes from start to start.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -226,11 +227,8 @@ impl Log {
     }
 
     /// Devices that computed this shard, each once.
-    pub fn devices(&self) -> Vec<String> {
-        let mut devices = self.devices.clone();
-        devices.sort();
-        devices.dedup();
-        devices
+    pub fn devices(&self) -> BTreeSet<String> {
+        self.devices.iter().cloned().collect()
     }
 
     /// Writes down what computes from here on.
@@ -311,8 +309,7 @@ impl Log {
     }
 }
 
-/// Statistics of `images` images of which nothing is known yet: the distance to every class is
-/// infinite.
+/// Statistics of images of which nothing is known yet: every distance is infinite.
 pub fn blank(images: usize, classes: usize, maps: usize, dims: usize) -> Scores {
     Scores {
         classes,
@@ -337,8 +334,7 @@ pub fn put(sheet: &mut Scores, row: usize, classes: &Range<ClassId>, quad: &[f64
     place(&mut sheet.log_det, maps, row, column, constant, width);
 }
 
-/// Copies rows of `width` numbers into a matrix of `columns` columns, from row `row` and column
-/// `column` on.
+/// Copies rows of `width` numbers into a matrix of `columns` columns, from `row` and `column` on.
 fn place(matrix: &mut [f64], columns: usize, row: usize, column: usize, values: &[f64], width: usize) {
     for (i, values) in values.chunks(width.max(1)).enumerate() {
         let at = (row + i) * columns + column;

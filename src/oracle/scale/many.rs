@@ -11,8 +11,7 @@ use crate::device::{OpenDevice, WorkQueue, run_on_all};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 
-/// Shards for each device of a new job: so many that a slow device does not hold up the others for
-/// long.
+/// Shards for each device of a new job: so many that a slow device hardly holds up the others.
 const SHARDS_EACH: usize = 4;
 
 /// Lets a device compute: opens the oracle and the images for it and calls back with both.
@@ -38,8 +37,7 @@ pub fn run_on(
 ) -> Result<Outcome> {
     let finished = Mutex::new(None);
     let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<Word>| {
-        // Taken before the device is warm: what is quick at once does not leave the others without
-        // any.
+        // Taken before the device is warm, so that every device gets one.
         let mut next = hand.take();
         if next.is_none() {
             return Ok(());

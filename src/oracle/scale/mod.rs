@@ -108,8 +108,7 @@ pub struct Running {
     /// For each image the most probable class so far and its share among those evaluated. The share
     /// is an upper bound of its posterior, which classes to come can only lower.
     pub leaders: Vec<(ClassId, f64)>,
-    /// Prior mass of the classes to come: the probability, before looking, that the source is one
-    /// of them.
+    /// Prior mass of the classes to come.
     pub prior_left: f64,
     /// Pairs of an image and a class of this shard on the disk, and all of them.
     pub pairs: Progress,
@@ -171,10 +170,7 @@ fn describe(computer: &Computer<'_>, images: &Images, spec: &ScaleSpec) -> Resul
     if spec.class_batch == Some(0) || spec.image_batch == Some(0) {
         return Err(Error::input("a batch holds at least one class and one image"));
     }
-    let (given, needed) = (spec.settings.prior.classes(), computer.world.class_names().len());
-    if given != needed {
-        return Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")));
-    }
+    computer.world.check(&spec.settings)?;
     Ok(Job::new(Job {
         format: 0,
         oracle: computer.info.name.clone(),

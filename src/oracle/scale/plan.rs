@@ -9,8 +9,7 @@ use crate::error::Result;
 
 /// Classes evaluated together (BLC App. F), unless told otherwise.
 const CLASS_BATCH: usize = 50;
-/// What is computed between two writes should take about this long: lost at most when a process is
-/// killed.
+/// Time between two writes: what a kill loses at most.
 const WRITE_SECS: f64 = 10.0;
 /// A first pass also compiles kernels; where it took no longer than this, a second one is timed.
 const LONG_SECS: f64 = 60.0;
@@ -62,7 +61,7 @@ impl Estimate {
         [passes, images_per_pass, classes_per_pass, classes, dims]: [usize; 5],
         (pass_secs, basis): (f64, String),
     ) -> Self {
-        // As many passes as fit between two writes: first classes of the same images, then further
+        // As many passes as fit between two writes: classes of the same images, then further
         // images.
         let fitting = (WRITE_SECS / pass_secs.max(1e-9)).clamp(1.0, 1e9) as usize;
         let class_batch = if classes_per_pass == 1 {

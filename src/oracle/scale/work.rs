@@ -93,8 +93,7 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
     while whole.len() < full {
         whole.to_mut().extend_from_slice(&x[x.len() - dims..]);
     }
-    // How many classes pass an engine together may decide what its kernels make of each: one,
-    // always.
+    // The number of classes in a pass may change the result of each: always one.
     let each = if flow.passes_by_class() { 1 } else { classes.len() };
     let mut all: Option<Scores> = None;
     for class in classes.clone().step_by(each.max(1)) {
@@ -111,8 +110,7 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
 }
 
 impl Work<'_> {
-    /// Some passes under the classes they lack, class batch after class batch, each written before
-    /// the next.
+    /// Some passes under the classes they lack, each class batch written before the next.
     fn batch(
         &mut self,
         log: &mut Log,

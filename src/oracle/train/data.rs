@@ -75,8 +75,7 @@ fn fitted(spec: &DataSpec, classes: &[String], all: Dataset) -> Result<Dataset> 
     all.pad_to(spec.pad_to)
 }
 
-/// The first so many images; where they come class by class (as folders do), evenly from all of
-/// them.
+/// The first `limit` images; where they come class by class (as folders do), evenly from all.
 fn first(all: &Dataset, limit: usize) -> Result<Dataset> {
     match by_class(all) {
         true => all.subset((0..limit).map(|i| i * all.len() / limit)),

@@ -150,8 +150,7 @@ pub struct Trained {
     pub test: Option<Evaluation>,
     /// Images trained on.
     pub images: usize,
-    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data wherever it
-    /// lay.
+    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data.
     pub pixels_sha256: String,
     /// Names of the classes.
     pub class_names: Vec<String>,
@@ -180,8 +179,7 @@ struct Run<'a> {
 /// the averaged weights of the best epoch by held-out NLL are in `best.safetensors`.
 ///
 /// # Errors
-/// Bad data or spec, a full disk, a failing device, or [`Error::Cancelled`]; what was checkpointed
-/// stays.
+/// Bad data or spec, a full disk, a failing device, or [`Error::Cancelled`]; checkpoints stay.
 pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
     spec.validate()?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
@@ -207,8 +205,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         };
         match passed {
             Ok(()) => {}
-            // The parameters are beyond repair: a loss that is not finite, a singular 1×1
-            // convolution.
+            // The parameters are unusable: a loss that is not finite, a singular 1×1 convolution.
             Err(Error::Numeric(_)) => run = run.roll_back(epoch, device, events)?,
             Err(error) => return Err(error),
         }
@@ -309,15 +306,13 @@ impl<'a> Run<'a> {
         Ok(Some(sum / seen.max(1) as f64))
     }
 
-    /// Decay of the moving average: shorter at the start, so that it never remembers the random
-    /// weights.
+    /// Decay of the moving average: shorter at the start, so that it forgets the random weights.
     fn decay(&self, step: usize) -> f64 {
         let step = step as f64;
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint,
-    /// reports.
+    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint.
     fn finish_epoch(
         &mut self,
         epoch: usize,
@@ -343,8 +338,7 @@ impl<'a> Run<'a> {
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
         match self.samples(flow.as_ref()) {
             Ok(pixels) => events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels }),
-            // The inverse of an unfinished flow may overflow while its density is fine: nothing has
-            // diverged.
+            // The inverse of an unfinished flow may overflow while its density is fine.
             Err(Error::Numeric(why)) => events.report(TrainEvent::NoSamples { epoch, why }),
             Err(error) => Err(error),
         }

@@ -42,8 +42,7 @@ pub fn train_oracle(
     write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
-/// Compares the trained weights with their f16 form on test images (training images where there is
-/// no test part).
+/// Compares the trained weights with their f16 form on test images, otherwise on training images.
 fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &OpenDevice) -> Result<StorageDrift> {
     let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
     let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;

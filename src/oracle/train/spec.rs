@@ -54,8 +54,7 @@ pub struct DataSpec {
     /// As they are where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resize: Option<usize>,
-    /// Images set apart from the training part to choose the best epoch by. The test part is never
-    /// used for that.
+    /// Images set apart from the training part to choose the best epoch by. Never test images.
     #[serde(default = "default_held_out")]
     pub held_out: usize,
     /// Every image is moved by up to so many pixels in each direction, anew in every epoch, zeros

@@ -1,5 +1,4 @@
-//! What every training step of a flow ends in: gradients clipped, AdamW, and the moving average of
-//! the weights.
+//! The end of every training step of a flow: AdamW and the moving average of the weights.
 
 use burn::module::{Module, ModuleMapper, ModuleVisitor, Param};
 use burn::optim::{GradientsParams, ModuleOptimizer};
@@ -54,8 +53,7 @@ impl<M: Module> Trainee<M> {
         Ok(Saved { weights, average, optimizer: self.optimizer.clone() })
     }
 
-    /// Moves the parameters by one step of AdamW along finite gradients, and the average after them
-    /// with `decay`.
+    /// Moves the parameters by one step of AdamW, and the average after them with `decay`.
     pub fn step(&mut self, grads: GradientsParams, rate: f64, decay: f64) {
         self.module = self.optimizer.step(rate, self.module.clone(), grads);
         self.average = average(self.average.clone(), &self.module, decay);
@@ -72,8 +70,7 @@ pub struct Saved {
     pub optimizer: ModuleOptimizer,
 }
 
-/// Moves the moving average `ema` towards `module`: ema ← decay·ema + (1 − decay)·module. Both live
-/// on one device.
+/// Moves the moving average `ema` towards `module`: ema ← decay·ema + (1 − decay)·module.
 fn average<M: Module>(ema: M, module: &M, decay: f64) -> M {
     let mut gather = Gather(std::collections::VecDeque::new());
     module.visit(&mut gather);

@@ -106,8 +106,7 @@ impl TarFlowLearner {
         Part { x: self.config.patchify(&x), conditions, labels: draw.classes() }
     }
 
-    /// Mean square deviation of z from the class mean over the batch becomes part of the base's
-    /// variance (VP).
+    /// Adds the batch's mean square deviation of z from the class mean to the base's variance (VP).
     fn learn_variance(&mut self, squares: &[f64]) -> Result<()> {
         let shape = [self.config.tokens(), self.config.token_dims()];
         let blend = |flow: &TarFlow| -> Result<Param<Tensor<2>>> {

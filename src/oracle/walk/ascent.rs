@@ -51,8 +51,7 @@ pub fn posterior_gradient(
 }
 
 /// Steps from `start` until the target has most of the posterior, no step raises it any more, or
-/// `steps` are done. The position of a point is the way walked so far, root mean square over
-/// dimensions.
+/// `steps` are done. The position of a point is the way so far, root mean square over dimensions.
 pub fn climb(
     walker: &Walker<'_>,
     flow: &dyn DifferentiableFlow,
@@ -86,8 +85,8 @@ pub fn climb(
     Ok(points)
 }
 
-/// The first of `longest`, `longest`/2, … that raises log p(target|x) enough, and how often it was
-/// halved.
+/// The first of `longest`, `longest`/2, … that raises log p(target|x) enough, and the number of
+/// halvings.
 fn step(
     walker: &Walker<'_>,
     here: &WalkPoint,

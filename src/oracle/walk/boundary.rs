@@ -58,8 +58,7 @@ impl Walker<'_> {
         self.narrow([&unit(low, 0.0), &unit(high, 1.0)], pair, tolerance, &course, ends)
     }
 
-    /// Narrows the first crossing between two points down. `ends` are the positions told of 0 and
-    /// 1.
+    /// Narrows the first crossing between two points down. `ends` are the positions of 0 and 1.
     fn narrow(
         &self,
         [low, high]: [&WalkPoint; 2],

@@ -122,8 +122,7 @@ pub(super) struct Walker<'a> {
 /// Walks. Deterministic. Points are reported as they are found.
 ///
 /// # Errors
-/// When the spec does not fit the world, an image has no density in it, the device fails, or the
-/// caller stops.
+/// When the spec does not fit, an image has no density, the device fails, or the caller stops.
 pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dyn Events<WalkPoint>) -> Result<Walk> {
     check(world, spec, settings)?;
     let walker = Walker { world, settings };
@@ -168,7 +167,6 @@ pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dy
 }
 
 fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
-    let classes = world.class_names().len();
     if !(1..=MOST_STEPS).contains(&spec.steps) {
         return Err(Error::input(format!("a walk has 1 to {MOST_STEPS} steps, not {}", spec.steps)));
     }
@@ -178,11 +176,7 @@ fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
     if settings.tau.get() == 0.0 {
         return Err(Error::input("at τ = 0 no image between two class means has a density: choose a τ above 0"));
     }
-    if settings.prior.classes() != classes {
-        let given = settings.prior.classes();
-        return Err(Error::input(format!("the class prior has {given} entries, this world {classes} classes")));
-    }
-    Ok(())
+    world.check(settings)
 }
 
 /// An end of a walk, and the running number and class it was drawn with.
@@ -223,10 +217,8 @@ impl Walker<'_> {
     }
 
     fn check_target(&self, start: &WalkPoint, target: ClassId) -> Result<()> {
-        let names = self.world.class_names();
-        let Some(name) = names.get(target) else {
-            return Err(Error::input(format!("class {target} is not among the {} of this world", names.len())));
-        };
+        self.world.check_class(target)?;
+        let name = &self.world.class_names()[target];
         if target == start.posterior.decision {
             return Err(Error::input(format!("the image is decided as {name} already: walk towards another class")));
         }
@@ -270,8 +262,7 @@ impl Walker<'_> {
         }
     }
 
-    /// The points of a straight way, its ends being the images that were given, and what rounding
-    /// did at most.
+    /// The points of a straight way, its ends the given images, and the largest effect of rounding.
     fn along(
         &self,
         course: &Course<'_>,

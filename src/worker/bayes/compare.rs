@@ -37,8 +37,7 @@ impl Comparison {
         let outcome = channel.error_within(&self.classes, self.at.tau, &spec, BUDGET, stop);
         let outcome = match outcome {
             Ok(None) => return true,
-            // Where there is no closed form, `bayes_error` takes quadrature, which has a row of its
-            // own.
+            // Where there is no closed form, `bayes_error` takes quadrature, which has its own row.
             Ok(Some(found)) if method == Method::Closed && found.method != Method::Closed => {
                 Err("this problem has no closed form".to_owned())
             }

@@ -18,7 +18,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use self::channel::Channel;
 use self::protocol::Answer;
-use super::priority::give_way;
+use super::priority::lower_priority;
 use super::protocol::Event;
 use super::shared::Shared;
 use crate::error::panic_message;
@@ -48,18 +48,18 @@ fn start_one(
     events: Sender<Event>,
 ) -> std::result::Result<(), String> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).thread_name(move |i| format!("{name} {i}"));
-    let pool = pool.start_handler(|_| give_way()).build().map_err(|error| error.to_string())?;
+    let pool = pool.start_handler(|_| lower_priority()).build().map_err(|error| error.to_string())?;
     let channel = Channel { shared, notified, events, pool };
     let work = move || {
-        give_way();
-        survive(&channel, || run(&channel));
+        lower_priority();
+        restart_on_panic(&channel, || run(&channel));
     };
     std::thread::Builder::new().name(name.into()).spawn(work).map_err(|error| error.to_string())?;
     Ok(())
 }
 
 /// Calls `run` until it returns, again after every panic, which is reported.
-fn survive(channel: &Channel, run: impl Fn()) {
+fn restart_on_panic(channel: &Channel, run: impl Fn()) {
     while let Err(panic) = catch_unwind(AssertUnwindSafe(&run)) {
         let reason = panic_message(panic.as_ref());
         tracing::error!("a Bayes error channel panicked: {reason}");

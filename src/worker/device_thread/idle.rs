@@ -17,8 +17,7 @@ use crate::worker::channels::Channels;
 
 /// Samples of a class-map world on which its precision is measured.
 const MEASURED: usize = 2;
-/// A measurement in 64 bits that costs more than this is left out: nothing else is served
-/// meanwhile.
+/// A measurement in 64 bits that costs more is left out: it would block requests.
 const MEASURABLE_FLOP: f64 = 5e10;
 
 /// Only the loss of the device is returned as an error; other failures are logged.

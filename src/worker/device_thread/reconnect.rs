@@ -5,7 +5,7 @@ use crate::device::explain;
 use crate::events::silent;
 use crate::worker::channels::Channels;
 use crate::worker::protocol::Event;
-use crate::worker::remote_device::{DeferredJobs, is_lost, try_again};
+use crate::worker::remote_device::{DeferredJobs, is_lost, reconnect};
 
 impl DeviceThread {
     /// Whether the connection of the device in use is gone.
@@ -20,11 +20,11 @@ impl DeviceThread {
         if !self.is_cut_off() {
             return;
         }
-        let Some(chosen) = try_again(channels, self.chosen.report.asked, deferred) else { return };
+        let Some(chosen) = reconnect(channels, self.chosen.report.asked, deferred) else { return };
         channels.send(Event::Device(chosen.report.clone()));
         self.chosen = chosen;
         self.opened = None;
-        self.interactive.put_back(&channels.shared);
+        self.interactive.requeue(&channels.shared);
         if let Err(error) = self.open(channels, oracle, &mut silent()) {
             channels.send(Event::Failed(explain(error, Some(self.chosen.report.used.choice)).to_string()));
         }

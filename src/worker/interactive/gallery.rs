@@ -53,7 +53,7 @@ impl Gallery {
     /// Leaves out a sample that cannot be made. The first of a gallery gives a message.
     fn leave_out(&mut self, cx: &PieceContext<'_>, index: usize, why: &str) {
         self.delivered += 1;
-        tell(cx, self, News { failed: vec![index], ..News::default() });
+        publish(cx, self, News { failed: vec![index], ..News::default() });
         if !std::mem::replace(&mut self.told, true) {
             let text = format!("Sample {index} cannot be made and is left out, as are others like it: {why}");
             cx.channels.send(Event::Failed(text));
@@ -117,8 +117,7 @@ impl Interactive {
         }
     }
 
-    /// Tiles of some samples, and how many of them had to be made: those that are kept cost
-    /// nothing.
+    /// Tiles of some samples, and how many of them had to be made, not being in the cache.
     fn make(&self, cx: &PieceContext<'_>, gallery: &Gallery, indices: &[usize]) -> Result<(Vec<Tile>, usize)> {
         let world = cx.world;
         let GalleryRequest { spec, settings, look, .. } = &gallery.request;
@@ -183,7 +182,7 @@ impl Interactive {
 
     fn deliver(&self, cx: &PieceContext<'_>, gallery: &mut Gallery, tiles: Vec<Tile>) {
         gallery.delivered += tiles.len();
-        tell(cx, gallery, News { tiles, ..News::default() });
+        publish(cx, gallery, News { tiles, ..News::default() });
     }
 
     /// Sizes the next piece by the time that making `made` samples took.
@@ -223,7 +222,7 @@ fn watch<'a>(
     move |decoding: Decoding| {
         if let Some(unfinished) = decoding.x.filter(|_| began.elapsed() > DRAFT_AFTER) {
             match drafts(cx.world, indices, unfinished, decoding.progress) {
-                Ok(drafts) => tell(cx, gallery, News { drafts, ..News::default() }),
+                Ok(drafts) => publish(cx, gallery, News { drafts, ..News::default() }),
                 // The next step fails for the same reason, and says so.
                 Err(error) => tracing::debug!("no draft: {error}"),
             }
@@ -252,7 +251,7 @@ struct News {
     failed: Vec<usize>,
 }
 
-fn tell(cx: &PieceContext<'_>, gallery: &Gallery, News { tiles, drafts, failed }: News) {
+fn publish(cx: &PieceContext<'_>, gallery: &Gallery, News { tiles, drafts, failed }: News) {
     let GalleryRequest { generation, spec, .. } = gallery.request;
     let progress = Progress { done: gallery.delivered, total: spec.n };
     let update = GalleryUpdate { generation, shape: cx.world.shape(), tiles, drafts, failed, progress };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{InspectRequest, Inspection, RunningPosterior, Subject};
-use super::outside::external_tile;
+use super::external::external_tile;
 use super::{Interactive, PieceContext, gone, put, tile, unless};
 use crate::error::{Error, Result};
 use crate::flow::{Decoding, Scores};

@@ -57,9 +57,15 @@ impl JobContext<'_> {
     /// Shows images from outside. Returns a sentence about them.
     ///
     /// # Errors
-    /// As [`Interactive::tell`].
+    /// As [`Interactive::show_external`].
     pub fn show(&self, images: ExternalImages, settings: &Settings) -> Result<String> {
-        self.thread.interactive.tell(self.channels, &self.opened()?.world, (images, Vec::new()), settings, false)
+        self.thread.interactive.show_external(
+            self.channels,
+            &self.opened()?.world,
+            (images, Vec::new()),
+            settings,
+            false,
+        )
     }
 }
 

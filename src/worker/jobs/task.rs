@@ -43,7 +43,7 @@ impl TaskHost for Sink<'_> {
         Sink::check(self)
     }
 
-    fn image_from_outside(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
+    fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
         self.interactive.external_image(index, dims).ok_or_else(gone)
     }
 }

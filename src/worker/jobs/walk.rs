@@ -1,5 +1,4 @@
-//! The images of a walk on their way to the gallery, and posteriors of images from outside once
-//! more.
+//! The images of a walk for the gallery, and posteriors of images from outside once more.
 
 use super::context::JobContext;
 use crate::error::Result;
@@ -37,5 +36,5 @@ pub fn rate_again(cx: &JobContext<'_>, settings: &Settings) -> Result<String> {
     if !interactive.holds(&images) {
         return Ok("other images were opened meanwhile".into());
     }
-    interactive.tell(cx.channels, world, (images, verdicts), settings, false)
+    interactive.show_external(cx.channels, world, (images, verdicts), settings, false)
 }

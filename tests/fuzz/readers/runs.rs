@@ -180,7 +180,7 @@ fn fuzz_posterior_job() {
         read: &|path| {
             let job = Job::read(&folder(path))?;
             let _ = job.id();
-            job.claim_ticket(&folder(path))
+            job.settle(&folder(path))
         },
     }
     .run();

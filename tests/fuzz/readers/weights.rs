@@ -5,7 +5,8 @@ use std::path::Path;
 
 use bayescope::classifier::onnx::Normalisation;
 use bayescope::classifier::{
-    Architecture, Asked, CheckpointClassifier, CheckpointOptions, ClassifierConfig, Saved, Trainee, TrainingSpec,
+    Architecture, CheckpointClassifier, CheckpointOptions, ClassifierConfig, ExpectedImages, Saved, Trainee,
+    TrainingSpec,
 };
 use bayescope::data::{ImageShape, sha256_of_file};
 use bayescope::error::{Error, Result};
@@ -169,7 +170,7 @@ fn config() -> ClassifierConfig {
 #[test]
 fn fuzz_classifier() {
     let run = runs::finished();
-    let asked = Asked { shape: SHAPE, classes: 2, range: [0.0, 1.0] };
+    let asked = ExpectedImages { shape: SHAPE, classes: 2, range: [0.0, 1.0] };
     let told = CheckpointOptions {
         architecture: Some(Architecture::Linear),
         normalisation: Some(Normalisation::ZeroToOne),

@@ -1,5 +1,5 @@
-//! Axes of τ and of Bayes errors in per cent, linear or logarithmic. The plot has no logarithmic axis of its own: it gets
-//! log₁₀ values, and its marks and labels come from here.
+//! Axes of τ and of Bayes errors in per cent. A logarithmic plot gets log₁₀ values, and marks and
+//! labels from here.
 
 use egui_plot::{GridInput, GridMark};
 

@@ -3,15 +3,14 @@
 use eframe::egui::{self, RichText, Ui, vec2};
 
 use crate::bayes::{Badge, Estimate};
+use crate::gui::bayes_error_view::{half_width, provenance};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::readout::{half_width, provenance};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{badge, complain, heading, hint};
 
-/// The table.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "All methods on this world", None);
     let comparison = &cx.session.bayes.comparison;

@@ -8,9 +8,9 @@ use egui_plot::{
 
 use super::axis::Scale;
 use crate::bayes::Estimate;
+use crate::gui::bayes_error_view;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::readout;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
 
@@ -48,7 +48,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let drawing = draw(ui, cx);
     let (x, y) = (drawing.x, drawing.y);
     let points: Vec<(f64, String)> = drawing.taus.iter().copied().zip(drawing.texts.clone()).collect();
-    // The nearest point of the curve, wherever the pointer is: the whole height of the plot can be dragged in.
+    // The nearest point of the curve: the whole height of the plot can be dragged in.
     let label = move |at: &HoverPosition<'_>| {
         let (HoverPosition::NearDataPoint { position, .. } | HoverPosition::Elsewhere { position }) = at;
         let off = |point: &&(f64, String)| (point.0 - position.x).abs();
@@ -88,7 +88,8 @@ fn draw(ui: &Ui, cx: &Cx) -> Drawing {
     let ends = |pick: fn(&Estimate) -> f64| -> Vec<f64> {
         known.iter().zip(&middle).map(|((_, e), at)| band(pick(e), at[1])).collect()
     };
-    let texts = known.iter().map(|(tau, e)| format!("τ = {}\nE = {}", format::sig4(*tau), readout::percent(e)));
+    let texts =
+        known.iter().map(|(tau, e)| format!("τ = {}\nE = {}", format::sig4(*tau), bayes_error_view::percent(e)));
     let estimate = figures.readout.get().and_then(|readout| readout.outcome.as_ref().ok());
     let now = estimate.map(|estimate| place(y, estimate)).filter(|place| place.is_finite());
     let guess = 100.0 * curve.guess;

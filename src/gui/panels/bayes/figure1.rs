@@ -6,14 +6,14 @@ use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, Pl
 use super::axis::Scale;
 use crate::bayes::Method;
 use crate::figure::Records;
+use crate::gui::bayes_error_view::half_width;
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::readout::half_width;
 use crate::gui::table_window;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{heading, hint, still_plot};
+use crate::gui::widgets::{grid_head, heading, hint, still_plot};
 use crate::worker::bayes::protocol::Figure1Point;
 
 /// Range of the logarithmic axis of errors, log₁₀ of per cent.
@@ -21,7 +21,6 @@ const LOG_RANGE: [f64; 2] = [-12.0, 2.2];
 const ABOUT: &str = "Two Gaussian classes in 784 dimensions, means two random unit vectors, Σ = τ²I (EBO, Figure 1). The line is \
                      the exact error Φ(-|μ₁ - μ₂| / 2τ); each integrator runs on the same problem without knowing it.";
 
-/// The section.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Self-test: Figure 1 of EBO", None);
     hint(ui, ABOUT);
@@ -128,11 +127,7 @@ const METHODS: [(Method, MarkerShape, f32); 4] = [
 /// How each method did against the exact curve.
 fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
     egui::Grid::new("figure 1 verdict").num_columns(5).striped(true).spacing(egui::vec2(12.0, 3.0)).show(ui, |ui| {
-        let weak = Theme::of(ui).weak();
-        for title in ["method", "points", "intervals that hold the exact value", "median relative error", "time"] {
-            glossary::label(ui, egui::RichText::new(title).small().color(weak));
-        }
-        ui.end_row();
+        grid_head(ui, &["method", "points", "intervals that hold the exact value", "median relative error", "time"]);
         for (method, ..) in METHODS {
             let of: Vec<&Figure1Point> = points.iter().filter(|point| point.method == Some(method)).collect();
             if of.is_empty() {
@@ -154,7 +149,7 @@ fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
     });
 }
 
-/// Whether a point's interval holds the exact value at its τ, and its relative error.
+/// Returns whether a point's interval holds the exact value at its τ, and its relative error.
 fn judge(points: &[Figure1Point], point: &Figure1Point) -> Option<(bool, f64)> {
     let same = |other: &&Figure1Point| other.method.is_none() && (other.tau / point.tau - 1.0).abs() < 1e-9;
     let exact = points.iter().find(same)?.estimate.figure.value;

@@ -2,17 +2,16 @@
 
 use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
-use crate::bayes::{ClassHardness, Figure};
-use crate::figure::records;
+use crate::bayes::Figure;
+use crate::figure::Records;
+use crate::gui::bayes_error_view::half_width;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::readout::half_width;
 use crate::gui::session::Session;
 use crate::gui::table_window;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
 use crate::gui::widgets::{heading, hint};
 
-/// The bars.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let why = "Bayes error of \"this class or not\": x is drawn from the class with probability ½, otherwise from the mixture \
                of the others. Bars with their 95 % intervals; pair importance sampling to 0.1 %.";
@@ -61,14 +60,12 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 /// The bars as comma-separated values.
 fn csv(session: &Session) -> String {
     let hardness = session.bayes.hardness_shown();
-    let head = ["class", "one_vs_rest_bayes_error", "low_95", "high_95"].map(str::to_owned);
-    let record = |one: &ClassHardness| {
-        let Figure { value, interval: (low, high), .. } = one.one_vs_rest;
-        let [value, low, high] = [value, low, high].map(|number| number.to_string());
-        [session.class_name(one.class).to_owned(), value, low, high]
-    };
-    let about = format!("# plot: one-vs-rest Bayes error of each class\n# tau: {}\n", hardness.tau);
-    about + &records(std::iter::once(head).chain(hardness.classes.iter().map(record)))
+    let lines = Records::of(&hardness.classes)
+        .field("class", |one| session.class_name(one.class))
+        .field("one_vs_rest_bayes_error", |one| one.one_vs_rest.value)
+        .field("low_95", |one| one.one_vs_rest.interval.0)
+        .field("high_95", |one| one.one_vs_rest.interval.1);
+    format!("# plot: one-vs-rest Bayes error of each class\n# tau: {}\n{}", hardness.tau, lines.text())
 }
 
 fn percent(share: f64) -> String {

@@ -1,4 +1,4 @@
-//! The panel *Bayes error*: E(τ) and its inverse, class hardness and its ranking over τ, pairs, all methods side by side, EBO's Figure 1.
+//! The panel *Bayes error*: E(τ) and its inverse, class hardness, pairs, all methods, Figure 1.
 
 pub mod axis;
 mod compare;
@@ -10,36 +10,24 @@ mod ranking;
 
 use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
+use crate::gui::bayes_error_view;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
-use crate::gui::readout;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
-use crate::gui::widgets::{empty_state, heading, hint};
+use crate::gui::widgets::{empty_state, heading, hint, no_world};
 
-/// Name of the panel.
 pub const ID: &str = "bayes error";
 
-/// The panel.
 #[derive(Default)]
 pub struct BayesPanel;
 
 impl Panel for BayesPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Bayes error"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        cx.view.bayes_shown = true;
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             if cx.session.oracle.is_none() {
-                let why = cx.session.stuck.clone().unwrap_or_else(|| "Opening the oracle…".into());
-                empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
+                no_world(ui, cx.session);
                 ui.add_space(24.0);
             } else if let Some(Err(why)) = &cx.session.bayes.world {
                 empty_state(ui, "Monte Carlo only", &format!("{why}. The world card shows the estimate from samples."));
@@ -63,7 +51,7 @@ fn error_over_tau(ui: &mut Ui, cx: &mut Cx) {
     axes(ui, cx);
     curve::show(ui, cx);
     marker(ui, cx);
-    readout::target(ui, cx, "Target Bayes error, in the panel");
+    bayes_error_view::target(ui, cx, "Target Bayes error, in the panel");
     ui.horizontal_wrapped(|ui| copying(ui, cx));
 }
 
@@ -110,7 +98,7 @@ fn marker(ui: &mut Ui, cx: &mut Cx) {
         let slider = ui.add(slider.suffix(" × std").update_while_editing(false));
         slider.labelled_by(label.id);
         cx.prefs.tau = cx.prefs.tau.clamp(0.0, MAX_TAU);
-        readout::value(ui, cx);
+        bayes_error_view::value(ui, cx);
     });
 }
 
@@ -126,6 +114,6 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
     button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
     let session = cx.session;
-    let numbers = || readout::curve_csv(session).unwrap_or_default();
+    let numbers = || bayes_error_view::curve_csv(session).unwrap_or_default();
     table_window::button(ui, cx.view, "Bayes error over τ", "bayes-error.csv", numbers);
 }

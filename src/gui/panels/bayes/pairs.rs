@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
 
-use crate::figure::records;
+use crate::figure::Records;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::session::bayes::Hardness;
@@ -17,7 +17,6 @@ const LABELLED: f32 = 40.0;
 /// Width of the colour scale and its numbers, points.
 const LEGEND: f32 = 76.0;
 
-/// The heat map.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let why = "Two classes alone, their priors in proportion: Φ of half their distance, in closed form.";
     heading(ui, "Pairs of classes: Bayes error of each pair alone", Some((Badge::Exact, why)));
@@ -46,12 +45,13 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 
 /// The cells as comma-separated values, each pair once.
 fn csv(names: &[String], hardness: &Hardness) -> String {
-    let head = ["class_a", "class_b", "bayes_error"].map(str::to_owned);
     let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
-    let record =
-        |(a, b): (usize, usize)| [names[a].clone(), names[b].clone(), hardness.pairs[a * names.len() + b].to_string()];
+    let lines = Records::of(pairs)
+        .field("class_a", |(a, _)| &names[a])
+        .field("class_b", |(_, b)| &names[b])
+        .field("bayes_error", |(a, b)| hardness.pairs[a * names.len() + b]);
     let about = format!("# plot: Bayes error of each pair of classes alone, a fraction\n# tau: {}\n", hardness.tau);
-    about + &records(std::iter::once(head).chain(pairs.map(record)))
+    about + &lines.text()
 }
 
 struct Map<'a> {

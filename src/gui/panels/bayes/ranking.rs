@@ -1,9 +1,9 @@
-//! The classes in order of hardness at several τ: EBO section 4.3 says that the order does not change.
+//! The classes in order of hardness at several τ; by EBO 4.3 the order stays the same.
 
 use eframe::egui::{self, Label, RichText, Ui};
 
-use crate::bayes::{ClassRanking, Figure, RANKED_AT};
-use crate::figure::records;
+use crate::bayes::{ClassRanking, RANKED_AT};
+use crate::figure::Records;
 use crate::gui::context::Cx;
 use crate::gui::session::Session;
 use crate::gui::table_window;
@@ -63,14 +63,15 @@ fn row(ui: &mut Ui, session: &Session, ranking: &ClassRanking, theme: Theme) {
 
 /// The rankings as comma-separated values.
 fn csv(session: &Session) -> String {
-    let head = ["tau", "place", "class", "one_vs_rest_bayes_error", "low_95", "high_95"].map(str::to_owned);
-    let rows = session.bayes.rankings.value.rankings.iter().flat_map(|ranking| {
-        ranking.classes.iter().enumerate().map(move |(place, one)| {
-            let Figure { value, interval: (low, high), .. } = one.one_vs_rest;
-            let [value, low, high] = [value, low, high].map(|number| number.to_string());
-            let (tau, place) = (ranking.tau.to_string(), (place + 1).to_string());
-            [tau, place, session.class_name(one.class).to_owned(), value, low, high]
-        })
-    });
-    "# plot: ranking of classes over tau, hardest first\n".to_owned() + &records(std::iter::once(head).chain(rows))
+    let rankings = session.bayes.rankings.value.rankings.iter();
+    let places = rankings
+        .flat_map(|ranking| ranking.classes.iter().enumerate().map(move |(place, one)| (ranking.tau, place + 1, one)));
+    let lines = Records::of(places)
+        .field("tau", |(tau, ..)| tau)
+        .field("place", |(_, place, _)| place)
+        .field("class", |(.., one)| session.class_name(one.class))
+        .field("one_vs_rest_bayes_error", |(.., one)| one.one_vs_rest.value)
+        .field("low_95", |(.., one)| one.one_vs_rest.interval.0)
+        .field("high_95", |(.., one)| one.one_vs_rest.interval.1);
+    "# plot: ranking of classes over tau, hardest first\n".to_owned() + &lines.text()
 }

@@ -58,6 +58,13 @@ pub fn figures_command(folder: &Path) -> String {
     format!("bayescope summary {} --figures {}", path(folder), path(&folder.join("figures")))
 }
 
+/// Paints all figures of a report, each as [`one`].
+pub fn all(ui: &mut Ui, cx: &mut Cx, figures: &[Figure], drawings: &mut Drawings) {
+    for (i, figure) in figures.iter().enumerate() {
+        one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
+    }
+}
+
 /// A figure with its caption, and buttons to save it.
 pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui)) {
     ui.add_space(8.0);

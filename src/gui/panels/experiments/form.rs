@@ -17,9 +17,9 @@ use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::prefs::Prefs;
+use crate::gui::primary_action::primary_button;
 use crate::gui::runs::default_folder;
 use crate::gui::session::tasks::TaskView;
-use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
@@ -204,7 +204,7 @@ impl Form {
             let time: Make = |spec, folder| Command::task(EstimateTime { spec, folder });
             let copied: Make = |spec, folder| Command::Run(RunCommand::CopyCommand(Box::new(spec), folder));
             let asked: [(bool, Make); 3] = [
-                (start_button(ui, &mut cx.view.start, "Start experiment", start, &why), run),
+                (primary_button(ui, &mut cx.view.primary, "Start experiment", start, &why), run),
                 (button(ui, "Estimate time", estimate, !waits), time),
                 (button(ui, "Copy experiment command", copy, true), copied),
             ];

@@ -40,16 +40,7 @@ pub struct ExperimentsPanel {
 }
 
 impl Panel for ExperimentsPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Experiments"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        cx.view.experiments_shown = true;
         self.form.picked(&mut cx.view.picked);
         if let Some(preset) = cx.view.preset.take() {
             self.form.take_preset(preset);

@@ -9,7 +9,7 @@ use crate::gui::selection::Source;
 use crate::gui::session::gallery::Arrangement;
 use crate::worker::protocol::Asked;
 
-/// How many images there are and what is to be said of them all.
+/// Returns the line of counts.
 pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
     let Arrangement { order, total, mismatches } = arrangement;
     if *total == 0 {
@@ -25,7 +25,7 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
             let progress = cx.session.gallery.progress();
             let stopped = if cx.view.halted { ", stopped" } else { "" };
             let (done, total) = (format::count(progress.done), format::count(progress.total));
-            // All that is there shows, unless a label was chosen: how much is still to come says more.
+            // Everything there is shown unless a label was chosen: the rest to come says more.
             let showing = if filtered { showing } else { String::new() };
             text = format!("{done} of {total} computed{stopped} · {showing}{differ}");
         }
@@ -56,7 +56,7 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
     text
 }
 
-/// Whether there are samples still to be made.
+/// Returns whether there are samples still to be made.
 pub fn halting(cx: &Cx) -> bool {
     let gallery = &cx.session.gallery;
     gallery.progress().total > 0 && !gallery.complete() && !cx.session.unanswered.contains_key(&Asked::Gallery)

@@ -13,8 +13,8 @@ use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
+use crate::gui::primary_action::primary_button;
 use crate::gui::runs::default_folder;
-use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
 use crate::run::Share;
@@ -143,7 +143,7 @@ impl Form {
             _ => String::new(),
         };
         ui.horizontal_wrapped(|ui| {
-            let start = start_button(ui, &mut cx.view.start, "Start ranking", "", &why);
+            let start = primary_button(ui, &mut cx.view.primary, "Start ranking", "", &why);
             if let (true, Ok(spec)) = (start, &ready) {
                 cx.commands.push(Command::task(RankCorpora {
                     spec: Some(spec.clone()),

@@ -31,14 +31,6 @@ pub struct HardnessPanel {
 }
 
 impl Panel for HardnessPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Hardness"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(&mut cx.view.picked);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {

@@ -3,7 +3,7 @@
 use eframe::egui::Ui;
 use egui_plot::{HoverPosition, Legend, Line, Plot, PlotPoints, Points};
 
-use crate::figure::records;
+use crate::figure::Records;
 use crate::gui::table_window;
 use crate::gui::theme::Theme;
 use crate::gui::view::View;
@@ -12,18 +12,17 @@ use crate::run::{EpochPoint, TrainHistory};
 
 /// The curves as comma-separated values.
 fn csv(train: &TrainHistory) -> String {
-    let head = ["series", "epoch", "nats_per_image", "bits_per_dim"].map(str::to_owned);
-    let record = |name: &str, epoch: f64, nats: f64| {
-        let [epoch, nats, bits] = [epoch, nats, train.bits_per_dim(nats)].map(|number| number.to_string());
-        [name.to_owned(), epoch, nats, bits]
-    };
     let epochs = train.points.iter().flat_map(|point| {
         let epoch = point.epoch as f64;
-        [record("train, epoch mean", epoch, point.train_nll), record("held out", epoch, point.held_out.nll_nats)]
+        [("train, epoch mean", epoch, point.train_nll), ("held out", epoch, point.held_out.nll_nats)]
     });
-    let steps = train.steps.iter().map(|[at, nats]| record("train, single steps", *at, *nats));
-    let about = "# plot: negative log-likelihood, space of 8-bit pixels\n".to_owned();
-    about + &records(std::iter::once(head).chain(epochs).chain(steps))
+    let steps = train.steps.iter().map(|[at, nats]| ("train, single steps", *at, *nats));
+    let lines = Records::of(epochs.chain(steps))
+        .field("series", |(series, ..)| series)
+        .field("epoch", |(_, epoch, _)| epoch)
+        .field("nats_per_image", |(.., nats)| nats)
+        .field("bits_per_dim", |(.., nats)| train.bits_per_dim(nats));
+    "# plot: negative log-likelihood, space of 8-bit pixels\n".to_owned() + &lines.text()
 }
 
 /// NLL against epochs, in nats an image or in bits a dimension.

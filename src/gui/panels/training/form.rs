@@ -1,10 +1,10 @@
-//! What a new training run is told.
+//! The form of a new training run.
 
 use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, DragValue, TextEdit, Ui};
 
-use super::super::fields::{number, path, preset, spec_file};
+use super::super::fields::{StartWords, number, path, path_row, preset, spec_file, start_row, take_picked};
 use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
@@ -12,7 +12,6 @@ use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
-use crate::gui::start::start_button;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::oracle::train::{ModelSpec, PRESETS, TarFlowSpec, TrainSpec};
@@ -27,10 +26,14 @@ pub const DATA: Field = Field::new("training images", Takes::Folder);
 /// The folder of a run to go on with.
 const AGAIN: Field = Field::new("training to go on with", Takes::Folder);
 
-/// σ of a TarFlow's noise where it has been uniform before: that of BLC's ImageNet-64.
+/// σ of a TarFlow's noise after a switch from uniform: as BLC's ImageNet-64.
 const USUAL_NOISE: f64 = 0.05;
 
+const WORDS: StartWords =
+    StartWords { start: "Start training", about: "", copy: None, busy: "A run is going on: cancel it first, or wait." };
+
 /// The fields, as they are being edited.
+#[derive(Default)]
 pub struct Form {
     /// What the fields say; the family that is not chosen waits in `tarflow`.
     spec: Option<TrainSpec>,
@@ -44,41 +47,14 @@ pub struct Form {
     complaint: Option<String>,
 }
 
-impl Default for Form {
-    fn default() -> Self {
-        let mut form = Self {
-            spec: None,
-            tarflow: TarFlowSpec::default(),
-            start: String::new(),
-            data: String::new(),
-            classes: String::new(),
-            folder: String::new(),
-            file: String::new(),
-            again: String::new(),
-            complaint: None,
-        };
-        if let Some(preset) = PRESETS.first() {
-            form.load(preset.name, preset.spec());
-        }
-        form
-    }
-}
-
 impl Form {
-    /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
-        let Some((field, path)) = picked.take() else { return };
-        let text = path.display().to_string();
-        match field {
-            SPEC => {
-                self.file = text;
-                self.load_file();
-            }
-            FOLDER => self.folder = text,
-            DATA => self.data = text,
-            AGAIN => self.again = text,
-            other => *picked = Some((other, path)),
+    /// Loads the first preset once, and takes a folder of images that was chosen elsewhere. To be
+    /// called in every frame, also while the form is closed.
+    pub fn prepare(&mut self, cx: &mut Cx) {
+        if let (None, None, Some(preset)) = (&self.spec, &self.complaint, PRESETS.first()) {
+            self.load(preset.name, preset.spec());
         }
+        take_picked(cx, DATA, &mut self.data);
     }
 
     /// Fills the fields.
@@ -103,34 +79,16 @@ impl Form {
         self.load(&path, TrainSpec::read(Path::new(&path)));
     }
 
-    /// Shows the fields and the buttons.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx
-            .session
-            .tasks
-            .get::<TrainOracle>()
-            .is_some_and(|view| cx.session.jobs.active().any(|job| job.id == view.job));
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
             numbers(ui, spec, &mut self.tarflow);
         }
         self.places(ui, cx);
-        let ready = self.ready();
-        let why = match (&ready, running) {
-            (_, true) => "A run is going on: cancel it first, or wait.".to_owned(),
-            (Err(why), _) => why.clone(),
-            _ => String::new(),
-        };
-        ui.horizontal_wrapped(|ui| {
-            if start_button(ui, &mut cx.view.start, "Start training", "", &why)
-                && let Ok(spec) = ready
-            {
-                cx.commands.push(Command::task(TrainOracle { spec, folder: self.folder.trim().into() }));
-            }
-            if !why.is_empty() {
-                ui.colored_label(Theme::of(ui).warning(), &why);
-            }
-        });
+        let folder = self.folder.trim().into();
+        let ready = self.ready().map(|spec| TrainOracle { spec, folder });
+        let running = cx.session.tasks.get::<TrainOracle>().is_some_and(|view| view.under_way());
+        start_row(ui, cx, ready, &WORDS, |_| String::new());
         self.go_on(ui, cx, running);
         if let Some(complaint) = &self.complaint {
             ui.colored_label(Theme::of(ui).error(), complaint);
@@ -157,18 +115,18 @@ impl Form {
 
     fn places(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(6.0);
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of images", &mut self.data, DATA));
+        path_row(ui, cx, "Folder of images", &mut self.data, DATA);
         ui.horizontal_wrapped(|ui| {
             hint(ui, format!("{} files, or a folder with a folder of pictures for every class.", dataset_formats()));
             if ui.small_button("Fetch a corpus…").on_hover_text("MNIST, CIFAR-10 and others, by name").clicked() {
                 cx.commands.push(Command::ShowFetch(None));
             }
         });
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the run", &mut self.folder, FOLDER));
+        path_row(ui, cx, "Folder of the run", &mut self.folder, FOLDER);
         hint(ui, "Checkpoints come here, the finished oracle in its subfolder oracle.");
     }
 
-    /// The spec of the fields, or what is wrong with them.
+    /// Returns the spec of the fields, or what is wrong with them.
     fn ready(&self) -> std::result::Result<TrainSpec, String> {
         let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
         spec.data.path = self.data.trim().into();
@@ -309,6 +267,7 @@ mod tests {
     #[test]
     fn a_form_says_what_is_missing_and_keeps_what_was_edited() {
         let mut form = Form::default();
+        form.load(PRESETS[0].name, PRESETS[0].spec());
         assert!(form.ready().unwrap_err().contains("folder of images"));
         form.data = "/data".into();
         form.folder = "/run".into();
@@ -321,7 +280,8 @@ mod tests {
             spec.tarflow = spec.tarflow.map(|flow| TarFlowSpec { channels: 100, ..flow });
         }
         assert!(form.ready().unwrap_err().contains("multiple of 64"));
-        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
+        form.file = "/nowhere/spec.toml".into();
+        form.load_file();
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
     }
 }

@@ -6,7 +6,7 @@ mod sheets;
 
 use std::time::Instant;
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{self, Ui};
 
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
@@ -14,7 +14,7 @@ use crate::gui::format;
 use crate::gui::session::jobs::{JobView, State};
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{empty_state, fact, facts, heading, hint};
+use crate::gui::widgets::{empty_state, fact, facts, heading, hint, said};
 use crate::run::TrainOracle;
 use crate::worker::protocol::Outcome;
 use form::Form;
@@ -22,7 +22,6 @@ use sheets::Sheets;
 
 pub use form::DATA;
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "training";
 
 /// The form and the textures of the samples.
@@ -34,16 +33,8 @@ pub struct TrainingPanel {
 }
 
 impl Panel for TrainingPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Oracle training"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.form.picked(&mut cx.view.picked);
+        self.form.prepare(cx);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             let Some(view) = cx.session.tasks.get::<TrainOracle>() else {
                 self.form.show(ui, cx);
@@ -115,7 +106,7 @@ fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>
         (None, None) => return,
     };
     if !text.is_empty() {
-        ui.add(egui::Label::new(RichText::new(text).color(colour)).wrap());
+        said(ui, text, colour);
     }
 }
 

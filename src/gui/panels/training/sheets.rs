@@ -13,7 +13,7 @@ use crate::worker::protocol::JobId;
 pub struct Sheets {
     /// Whose sheets they are.
     job: Option<JobId>,
-    /// The epoch the user went back to; the newest where nobody did.
+    /// The epoch the user went back to; `None` for the newest.
     chosen: Option<usize>,
     /// By the stamp of its sheet.
     drawn: Option<(u64, TextureHandle)>,

@@ -1,15 +1,15 @@
 //! What pictures of the world keep of its posteriors, over their bits.
 
-use eframe::egui::{self, Button, RichText, Ui};
+use eframe::egui::{Button, Ui};
 
-use super::super::experiments::findings::{grid, one};
+use super::super::experiments::findings::{all, grid};
 use super::super::fields::number;
 use crate::export::MeasureDepth;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{heading, hint, on_its_way};
+use crate::gui::widgets::{heading, hint, on_its_way, said};
 use crate::units::Seed;
 
 /// The number of samples, and the figure as it was painted last.
@@ -39,16 +39,12 @@ impl DepthSection {
         let Some(view) = view else { return };
         match (job, view.trouble()) {
             (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
-            (None, Some(why)) => {
-                ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
-            }
+            (None, Some(why)) => said(ui, why, Theme::of(ui).error()),
             _ => {}
         }
         if let Some(report) = &view.last_report {
             report.tables.iter().for_each(|table| grid(ui, table));
-            for (i, figure) in report.figures.iter().enumerate() {
-                one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
-            }
+            all(ui, cx, &report.figures, &mut self.drawings);
         }
     }
 

@@ -1,16 +1,14 @@
-//! What a validation is told.
+//! The form of a validation.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use eframe::egui::{Button, ComboBox, Grid, Ui};
+use eframe::egui::{ComboBox, Grid, Ui};
 
-use super::super::fields::{number, path};
+use super::super::fields::{StartWords, number, path_row, start_row};
 use crate::gui::background::{Field, Takes};
-use crate::gui::command::{Command, validate_command};
+use crate::gui::command::validate_command;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
-use crate::gui::start::start_button;
-use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::units::Seed;
 use crate::validate::{FeatureChoice, OnTheSpot, ValidateOracle, ValidateSpec};
@@ -23,6 +21,13 @@ const FOLDER: Field = Field::new("validation folder", Takes::Folder);
 const WEIGHTS: Field = Field::new("feature net", Takes::Arrays);
 /// Statistics that FID compares with.
 const STATISTICS: Field = Field::new("FID statistics", Takes::Arrays);
+
+const WORDS: StartWords = StartWords {
+    start: "Validate",
+    about: "",
+    copy: Some("Copy validation as command"),
+    busy: "A validation is on its way.",
+};
 
 /// The fields.
 pub struct Form {
@@ -48,20 +53,6 @@ impl Default for Form {
 }
 
 impl Form {
-    /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
-        let Some((field, path)) = picked.take() else { return };
-        let text = path.display().to_string();
-        match field {
-            DATA => self.data = text,
-            FOLDER => self.folder = text,
-            WEIGHTS => self.weights = text,
-            STATISTICS => self.statistics = text,
-            other => *picked = Some((other, path)),
-        }
-    }
-
-    /// Paints the fields and the buttons.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "The oracle beside real images", None);
         hint(
@@ -69,8 +60,8 @@ impl Form {
             "Samples of the world of the card on the left, at its τ and π, beside the images it was trained on and images it never saw: \
              FID, KID, precision, coverage, copies, diversity, texture.",
         );
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Real images", &mut self.data, DATA));
-        ui.horizontal_wrapped(|ui| path(ui, cx, "Folder of the validation", &mut self.folder, FOLDER));
+        path_row(ui, cx, "Real images", &mut self.data, DATA);
+        path_row(ui, cx, "Folder of the validation", &mut self.folder, FOLDER);
         Grid::new("validation numbers").num_columns(6).spacing([12.0, 4.0]).show(ui, |ui| {
             number(
                 ui,
@@ -87,7 +78,9 @@ impl Form {
             ui.end_row();
         });
         self.features(ui, cx);
-        self.buttons(ui, cx);
+        start_row(ui, cx, self.ready(cx), &WORDS, |task| {
+            validate_command(&task.spec, task.folder.as_deref().unwrap_or_else(|| Path::new("")))
+        });
     }
 
     fn features(&mut self, ui: &mut Ui, cx: &mut Cx) {
@@ -107,20 +100,20 @@ impl Form {
             }
         });
         if self.from_file {
-            ui.horizontal_wrapped(|ui| path(ui, cx, "Weights", &mut self.weights, WEIGHTS));
+            path_row(ui, cx, "Weights", &mut self.weights, WEIGHTS);
             hint(
                 ui,
                 "Inception-v3 of pytorch-fid or torchvision, or torchvision's ResNet-18 or ResNet-50 (.pth, .safetensors).",
             );
-            ui.horizontal_wrapped(|ui| path(ui, cx, "FID statistics", &mut self.statistics, STATISTICS));
+            path_row(ui, cx, "FID statistics", &mut self.statistics, STATISTICS);
             hint(ui, "Optional: mu and sigma of pytorch-fid (.npz), in place of those of the training images.");
         } else {
             hint(ui, "Figures by such features compare worlds with each other here, and with no published ones.");
         }
     }
 
-    /// What the fields say, or what is wrong with them.
-    fn ready(&self, cx: &Cx) -> Result<(ValidateSpec, PathBuf), String> {
+    /// Returns the task of the fields, or what is wrong with them.
+    fn ready(&self, cx: &Cx) -> Result<ValidateOracle, String> {
         let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         let given = |text: &str| (!text.trim().is_empty()).then(|| place(text)).transpose();
         if cx.session.oracle.is_none() {
@@ -144,31 +137,6 @@ impl Form {
             seed: Seed(self.seed),
         };
         spec.validate().map_err(|error| error.to_string())?;
-        Ok((spec, folder))
-    }
-
-    fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
-        let running = cx.session.tasks.get::<ValidateOracle>().is_some_and(|view| view.under_way());
-        let ready = self.ready(cx);
-        let why = match (&ready, running) {
-            (_, true) => "A validation is on its way.".to_owned(),
-            (Err(why), _) => why.clone(),
-            _ => String::new(),
-        };
-        ui.horizontal_wrapped(|ui| {
-            let start = start_button(ui, &mut cx.view.start, "Validate", "", &why);
-            let copy = ui.add_enabled(ready.is_ok(), Button::new("Copy validation as command"));
-            if let Ok((spec, folder)) = ready {
-                if copy.on_hover_text("The same on the command line").clicked() {
-                    cx.commands.push(Command::CopyText(validate_command(&spec, Path::new(&folder))));
-                }
-                if start {
-                    cx.commands.push(Command::task(ValidateOracle { spec, folder: Some(folder) }));
-                }
-            }
-            if !why.is_empty() {
-                ui.colored_label(Theme::of(ui).warning(), &why);
-            }
-        });
+        Ok(ValidateOracle { spec, folder: Some(folder) })
     }
 }

@@ -4,20 +4,18 @@ mod depth;
 mod form;
 mod pairs;
 
-use std::path::Path;
-
 use eframe::egui::{self, Label, RichText, Ui};
 
-use super::experiments::findings::{grid, one};
+use super::experiments::findings::{all, grid};
+use super::task_panel::TaskPanel;
 use crate::figure::{Illustrated, Table};
-use crate::gui::context::{Cx, Panel};
+use crate::gui::context::Cx;
 use crate::gui::figures::Drawings;
 use crate::gui::glossary;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{empty_state, heading, hint, standing};
+use crate::gui::widgets::{heading, hint};
 use crate::validate::{Pairs, READING, ValidateOracle, Validation};
-use crate::worker::protocol::JobId;
 use depth::DepthSection;
 use form::Form;
 use pairs::PairViewer;
@@ -28,7 +26,6 @@ type Found = Illustrated<(Validation, Option<Pairs>)>;
 /// Width of a sentence below a name, points.
 const SENTENCE: f32 = 250.0;
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "validate";
 
 /// The form, the pairs on show, and the figures as they were painted last.
@@ -40,48 +37,27 @@ pub struct ValidatePanel {
     drawings: Drawings,
 }
 
-impl Panel for ValidatePanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Validation"
-    }
-
-    fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.form.picked(&mut cx.view.picked);
-        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            self.depth.show(ui, cx);
-            ui.add_space(12.0);
-            self.form.show(ui, cx);
-            let session = cx.session;
-            match session.tasks.get() {
-                Some(view) => self.result(ui, cx, &view),
-                None => empty_state(
-                    ui,
-                    "Nothing validated yet",
-                    "Give the folder of the real images and press 'Validate': samples of the world are compared with them.\nPosteriors \
+impl TaskPanel for ValidatePanel {
+    type Task = ValidateOracle;
+    const EMPTY: [&'static str; 2] = [
+        "Nothing validated yet",
+        "Give the folder of the real images and press 'Validate': samples of the world are compared with them.\nPosteriors \
                      are exact for the world in any case; this tells how much the world resembles nature.",
-                ),
-            }
-            ui.add_space(12.0);
-        });
-    }
-}
+    ];
 
-impl ValidatePanel {
-    fn result(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ValidateOracle>) {
-        let folder = view.task.folder.as_deref().unwrap_or_else(|| Path::new("")).display();
+    fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        self.depth.show(ui, cx);
+        ui.add_space(12.0);
+        self.form.show(ui, cx);
+    }
+
+    fn words(&self, view: &TaskView<'_, ValidateOracle>) -> [String; 2] {
         let more = "Pause and cancel below, in the list of jobs; what is computed is kept in the folder.";
-        let stopped = format!("{folder} is not complete: start the same validation again, and it goes on.");
-        standing(ui, cx.session, view, more, &stopped);
-        if let Some(report) = &view.report {
-            self.found(ui, cx, report, (view.job, &folder.to_string()));
-        }
+        let stopped = format!("{} is not complete: start the same validation again, and it goes on.", place(view));
+        [more.to_owned(), stopped]
     }
 
-    fn found(&mut self, ui: &mut Ui, cx: &mut Cx, report: &Found, (job, folder): (JobId, &str)) {
+    fn report(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, ValidateOracle>, report: &Found) {
         let Illustrated { found: (found, pairs), figures, tables } = report;
         let about = "Figures have 95 % intervals over images; the feature net is taken as it is";
         heading(ui, "The world beside its real images", Some((Badge::Estimated, about)));
@@ -93,25 +69,28 @@ impl ValidatePanel {
             }
             None => "The oracle has no record of its training images.",
         };
-        hint(ui, format!("{} of {}. {own} Report: {folder}", found.spec.oracle, corpus.name));
+        hint(ui, format!("{} of {}. {own} Report: {}", found.spec.oracle, corpus.name, place(view)));
         for note in &corpus.notes {
             hint(ui, note.clone());
         }
         if let (Some(table), Some(_)) = (tables.first(), &found.fidelity) {
             beside(ui, table);
         }
-        for (i, figure) in figures.iter().enumerate() {
-            one(ui, cx, figure, |ui| self.drawings.show(ui, i, figure));
-        }
+        all(ui, cx, figures, &mut self.drawings);
         if let Some(pairs) = pairs {
-            self.pairs.show(ui, job, pairs);
+            self.pairs.show(ui, view.job, pairs);
         }
         let shown = usize::from(found.fidelity.is_some());
         tables.iter().skip(shown).for_each(|table| grid(ui, table));
     }
 }
 
-/// The table of figures beside each other, how each is read below its name: a column of its own would be out of sight.
+/// The folder of a validation, empty where it has none.
+fn place(view: &TaskView<'_, ValidateOracle>) -> String {
+    view.task.folder.as_ref().map_or_else(String::new, |folder| folder.display().to_string())
+}
+
+/// Shows the table of figures; how to read one stands below its name.
 fn beside(ui: &mut Ui, table: &Table) {
     ui.add_space(8.0);
     ui.label(RichText::new(&table.title).strong());

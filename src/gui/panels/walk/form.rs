@@ -5,10 +5,10 @@ use eframe::egui::{self, Button, ComboBox, DragValue, RichText, Ui};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::prefs::MAX_SAMPLES;
+use crate::gui::primary_action::primary_button;
 use crate::gui::selection::Source;
 use crate::gui::session::Session;
 use crate::gui::session::gallery::Slot;
-use crate::gui::start::start_button;
 use crate::gui::widgets::{complain, hint};
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -24,7 +24,7 @@ pub struct Form {
     /// The start that was pinned; the selected image where none was.
     pinned: Option<Subject>,
     towards_class: bool,
-    /// The goal; the runner-up at the start where nobody chose.
+    /// The goal; `None` for the runner-up at the start.
     class: Option<ClassId>,
     sample: usize,
     steps: usize,
@@ -60,7 +60,6 @@ fn posterior<'a>(cx: &Cx<'a>, subject: &Subject) -> Option<&'a Posterior> {
 }
 
 impl Form {
-    /// Shows it.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.tidy(cx);
         let from = self.pinned.clone().or_else(|| cx.view.subject(cx.prefs));
@@ -162,7 +161,7 @@ impl Form {
         let why_not = if under_way.is_some() { "A walk is under way." } else { &trouble };
         let about =
             "The path, the exact posterior at every point, and the image at which two classes are equally probable";
-        let walk = start_button(ui, &mut cx.view.start, "Walk to the boundary", about, why_not);
+        let walk = primary_button(ui, &mut cx.view.primary, "Walk to the boundary", about, why_not);
         if let Some(from) = from.filter(|_| walk) {
             let (samples, settings) = (cx.prefs.spec(), cx.prefs.settings());
             cx.commands.push(Command::task(WalkToBoundary { from, to, steps: self.steps, samples, settings }));

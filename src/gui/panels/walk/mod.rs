@@ -18,7 +18,7 @@ use crate::gui::session::Session;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
-use crate::gui::widgets::{complain, empty_state, heading};
+use crate::gui::widgets::{complain, empty_state, heading, no_world};
 use crate::oracle::walk::Way;
 use crate::worker::protocol::{JobId, Outcome, Subject};
 use crate::worker::walk::{Arrival, Destination, Mark, WalkHistory, WalkToBoundary};
@@ -26,32 +26,21 @@ use form::Form;
 
 type View<'a> = TaskView<'a, WalkToBoundary>;
 
-/// The panel's name in saved layouts.
 pub const ID: &str = "walk";
 
 /// The form, what is looked at, and the textures of the points.
 #[derive(Default)]
 pub struct WalkPanel {
     form: Form,
-    /// The place the user chose; the 50/50 point, or the newest, where nobody did.
+    /// The place the user chose; `None` for the 50/50 point, or the newest.
     chosen: Option<Mark>,
     pictures: Pictures,
 }
 
 impl Panel for WalkPanel {
-    fn id(&self) -> &'static str {
-        ID
-    }
-
-    fn title(&self) -> &'static str {
-        "Walk"
-    }
-
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         if cx.session.oracle.is_none() {
-            let why = cx.session.stuck.clone().unwrap_or_else(|| "Opening the oracle…".into());
-            empty_state(ui, "No world yet", &format!("{why}\nChoose an oracle on the left, or press Ctrl+O."));
-            return;
+            return no_world(ui, cx.session);
         }
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             self.form.show(ui, cx);
@@ -134,7 +123,7 @@ fn ways_out(ui: &mut Ui, cx: &mut Cx, view: &View<'_>) {
     });
 }
 
-/// The walk as a command line, if it begins at a sample and the knobs are still those of then.
+/// Returns the walk as a command line, if it begins at a sample and the knobs have not moved.
 fn command(session: &Session, prefs: &Prefs, request: &WalkToBoundary) -> Option<String> {
     let Subject::Sample { spec, index } = &request.from else { return None };
     if request.settings != prefs.settings() {
@@ -224,7 +213,7 @@ pub struct Pictures {
 }
 
 impl Pictures {
-    /// Uploads what is new. Whether this is another walk than the last time.
+    /// Uploads new pictures. Returns whether this is another walk than before.
     fn follow(&mut self, ui: &Ui, job: JobId, walk: &WalkHistory) -> bool {
         let other = self.job != Some(job);
         if other {

@@ -7,7 +7,7 @@ use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::inspector::bar;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{fact, facts, hint};
+use crate::gui::widgets::{class_label, fact, facts, hint};
 use crate::oracle::posterior::Posterior;
 use crate::worker::walk::{Mark, WalkHistory};
 
@@ -51,7 +51,7 @@ pub fn show(ui: &mut Ui, cx: &Cx, walk: &WalkHistory, pictures: &Pictures, mark:
     back
 }
 
-/// The largest probabilities, and in any case those of the start's class and the goal.
+/// Shows the largest probabilities, always with the classes of start and goal.
 fn table(ui: &mut Ui, cx: &Cx, walk: &WalkHistory, p: &Posterior) {
     let (theme, classes) = (Theme::of(ui), p.probabilities.len());
     let mut order: Vec<usize> = (0..classes).collect();
@@ -62,8 +62,7 @@ fn table(ui: &mut Ui, cx: &Cx, walk: &WalkHistory, p: &Posterior) {
         order.iter().enumerate().filter(|(place, class)| wanted(*place, **class)).map(|(_, class)| *class).collect();
     egui::Grid::new("walk probabilities").num_columns(3).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
         for &class in &shown {
-            let name = RichText::new(cx.session.class_name(class)).color(theme.class(class, classes)).strong();
-            ui.add(egui::Label::new(name).truncate());
+            class_label(ui, cx.session, class);
             bar(ui, 120.0, p.probabilities[class].clamp(0.0, 1.0) as f32, theme, theme.class(class, classes));
             ui.label(RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace());
             ui.end_row();

@@ -16,7 +16,7 @@ const HEIGHT: f32 = 52.0;
 /// Height of the line below it, points.
 const CAPTION: f32 = 16.0;
 
-/// The strip; the place that was clicked. The chosen place can be brought into view.
+/// Paints the strip. Returns the place that was clicked.
 pub fn show(
     ui: &mut Ui,
     session: &Session,

@@ -1,16 +1,16 @@
-//! What a window hands on to the next one when its graphics device is lost: what is known, set and looked at.
+//! What a window hands on to the next one when its graphics device is lost.
 
 use super::app::App;
 use super::prefs::{History, Prefs};
+use super::request_tracker::RequestTracker;
 use super::session::Session;
 use super::session::log::Level;
 use super::view::View;
-use super::wishes::Wishes;
 
-/// It goes on in another window.
+/// The state that goes on in another window.
 pub struct Known {
     session: Session,
-    wishes: Wishes,
+    requests: RequestTracker,
     /// What the user has set, also what is forgotten when the program ends.
     pub prefs: Prefs,
     history: History,
@@ -18,25 +18,25 @@ pub struct Known {
 }
 
 impl App {
-    /// Takes it out of this window, whose graphics device is lost.
+    /// Takes the state out of this window, whose graphics device is lost.
     pub fn retire(&mut self) -> Known {
         Known {
             session: std::mem::take(&mut self.session),
-            wishes: std::mem::replace(&mut self.wishes, Wishes::new(&self.prefs)),
+            requests: std::mem::replace(&mut self.requests, RequestTracker::new(&self.prefs)),
             prefs: self.prefs.clone(),
             history: std::mem::take(&mut self.history),
             view: std::mem::take(&mut self.view),
         }
     }
 
-    /// Goes on with what another window knew, if anything, whose graphics device was lost. Pictures that lay there are asked for
+    /// Takes over the state of a window whose graphics device was lost, and asks for its pictures
     /// anew.
     pub fn succeed(&mut self, known: Option<Known>, why: &str) {
         let engine = if known.is_some() { "the engine went on" } else { "the engine was started again" };
         if let Some(known) = known {
             Known {
                 session: self.session,
-                wishes: self.wishes,
+                requests: self.requests,
                 prefs: self.prefs,
                 history: self.history,
                 view: self.view,
@@ -46,7 +46,7 @@ impl App {
             if classes > 0 {
                 self.prefs.fit(classes);
             }
-            self.wishes.forget();
+            self.requests.forget();
         }
         let text = format!("The graphics device was lost ({why}). The window was opened again, {engine}.");
         self.session.notify(Level::Warning, text);

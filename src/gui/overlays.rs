@@ -12,8 +12,7 @@ use super::theme::Theme;
 use super::{ledger, table_window, verify, widgets};
 
 impl App {
-    /// Paints all of it.
-    pub(super) fn on_top(&mut self, ui: &Ui) {
+    pub(super) fn overlays(&mut self, ui: &Ui) {
         let ctx = ui.ctx();
         let names = self.panel_names();
         let here = self.devices.iter().map(|candidate| candidate.choice);

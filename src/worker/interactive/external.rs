@@ -8,7 +8,7 @@ use crate::experiment::WorstImage;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Settings, World};
 use crate::worker::channels::Channels;
-use crate::worker::external_images::LoadedImages;
+use crate::worker::loaded_images::LoadedImages;
 use crate::worker::protocol::{Event, Outcome, Tile};
 
 impl Interactive {
@@ -17,7 +17,7 @@ impl Interactive {
     ///
     /// # Errors
     /// When a posterior is not known and the device fails; then those before stay.
-    pub fn tell(
+    pub fn show_external(
         &self,
         channels: &Channels,
         world: &World,
@@ -44,13 +44,13 @@ impl Interactive {
     }
 
     /// Takes over images that another thread has read, if they are of the world that is open now.
-    pub(super) fn receive(&self, channels: &Channels, world: Option<&World>) {
+    pub(super) fn take_loaded(&self, channels: &Channels, world: Option<&World>) {
         let Some(LoadedImages { id, world: of, shape, settings, images, verdicts }) = channels.shared.loaded.take()
         else {
             return;
         };
         let here = world.filter(|world| *self.world.borrow() == of && world.shape() == shape);
-        let outcome = match here.map(|world| self.tell(channels, world, (images, verdicts), &settings, true)) {
+        let outcome = match here.map(|world| self.show_external(channels, world, (images, verdicts), &settings, true)) {
             Some(Ok(sentence)) => Outcome::Done(sentence),
             Some(Err(Error::Cancelled)) => Outcome::Cancelled,
             Some(Err(error)) => Outcome::Failed(error.to_string()),

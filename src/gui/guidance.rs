@@ -4,7 +4,7 @@ use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 
 use super::context::Cx;
 use super::format;
-use super::prefs::{LookPrefs, Prefs};
+use super::prefs::{GuidancePrefs, Prefs};
 use super::session::Session;
 use super::theme::Badge;
 use super::widgets::{badge, hint};
@@ -22,14 +22,14 @@ pub fn available(session: &Session) -> Looks {
     session.oracle.as_ref().map_or(none, |info| Looks::of(&info.architecture, info.pixels))
 }
 
-/// The look of the pictures on show, if it is not that of the samples themselves.
-pub fn look(session: &Session, prefs: &Prefs) -> Option<SamplerOptions> {
+/// Returns the sampler options of the pictures on show; `None` for plain samples.
+pub fn options(session: &Session, prefs: &Prefs) -> Option<SamplerOptions> {
     let looks = available(session);
-    let LookPrefs { guidance, denoise, .. } = prefs.look_away;
-    let wanted = LookPrefs {
+    let GuidancePrefs { guidance, denoise, .. } = prefs.guidance;
+    let wanted = GuidancePrefs {
         guidance: if looks.guidance { guidance } else { 0.0 },
         denoise: denoise && looks.denoise,
-        ..prefs.look_away
+        ..prefs.guidance
     };
     wanted.look()
 }
@@ -62,7 +62,7 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
     if !looks.any() {
         return;
     }
-    let on = look(cx.session, cx.prefs);
+    let on = options(cx.session, cx.prefs);
     let title =
         on.as_ref().map_or_else(|| "Look (leaves the world): off".to_owned(), |on| format!("Look: {}", describe(on)));
     ui.add_space(4.0);
@@ -72,20 +72,20 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
             hint(ui, "Changes pictures only, never a figure.");
         });
         if looks.guidance {
-            guidance(ui, &mut cx.prefs.look_away);
+            guidance(ui, &mut cx.prefs.guidance);
         }
         if looks.denoise {
             let meaning = "One step of Tweedie's formula, x + σ²∇ log p(x|y) at τ = 1: the mean of the images that the world's \
                            noise could have made x from.";
-            ui.checkbox(&mut cx.prefs.look_away.denoise, "Denoise (one Tweedie step)").on_hover_text(meaning);
+            ui.checkbox(&mut cx.prefs.guidance.denoise, "Denoise (one Tweedie step)").on_hover_text(meaning);
         }
         if ui.add_enabled(on.is_some(), egui::Button::new("Look off")).on_hover_text("Show the samples themselves").clicked() {
-            cx.prefs.look_away = LookPrefs::default();
+            cx.prefs.guidance = GuidancePrefs::default();
         }
     });
 }
 
-fn guidance(ui: &mut Ui, prefs: &mut LookPrefs) {
+fn guidance(ui: &mut Ui, prefs: &mut GuidancePrefs) {
     let meaning = "Classifier-free guidance g, no unit: a + g(a - a_none), b + g(b - b_none), where a_none and b_none come from \
                    the pass without a class. 0 is off.";
     let label = ui.label("Guidance g (0 = off)").on_hover_text(meaning);
@@ -124,10 +124,10 @@ mod tests {
 
     #[test]
     fn a_look_is_told_in_words_and_off_is_none() {
-        let mut prefs = LookPrefs::default();
+        let mut prefs = GuidancePrefs::default();
         assert_eq!(prefs.look(), None);
-        prefs = LookPrefs { guidance: 2.5, annealed: true, denoise: true, ..prefs };
+        prefs = GuidancePrefs { guidance: 2.5, annealed: true, denoise: true, ..prefs };
         assert_eq!(describe(&prefs.look().unwrap()), "guidance 2.5 on a and b, annealed, denoised");
-        assert_eq!(describe(&LookPrefs { guidance: 0.0, ..prefs }.look().unwrap()), "denoised");
+        assert_eq!(describe(&GuidancePrefs { guidance: 0.0, ..prefs }.look().unwrap()), "denoised");
     }
 }

@@ -1,4 +1,4 @@
-//! Frame times: how long the window works on a frame, and how far frames are apart while something moves.
+//! Frame times: the window's work on a frame, and the intervals between frames.
 
 use std::time::{Duration, Instant};
 
@@ -15,15 +15,15 @@ const MOST: usize = 2_000_000;
 /// What the engine does while frames are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Nothing.
     Rest,
     /// It samples.
     Sampling,
 }
 
 /// Times of the frames so far.
+#[derive(Default)]
 pub struct FrameTimes {
-    started: Instant,
+    started: Option<Instant>,
     first_ms: Option<f32>,
     last: Option<Instant>,
     work_ms: Vec<f32>,
@@ -34,25 +34,6 @@ pub struct FrameTimes {
     at_rest_ms: Vec<f32>,
     sampling_ms: Vec<f32>,
     visible: bool,
-}
-
-impl Default for FrameTimes {
-    fn default() -> Self {
-        let started = Instant::now();
-        Self {
-            started,
-            first_ms: None,
-            last: None,
-            work_ms: Vec::new(),
-            whole_ms: Vec::new(),
-            late: 0,
-            interval_ms: Vec::new(),
-            counted: None,
-            at_rest_ms: Vec::new(),
-            sampling_ms: Vec::new(),
-            visible: false,
-        }
-    }
 }
 
 /// What is written down about the frames of a session.
@@ -68,7 +49,7 @@ pub struct FrameReport {
     pub ui_work_ms_p99: f32,
     /// The longest.
     pub ui_work_ms_max: f32,
-    /// The whole work of the window's thread on a frame, with tessellation and the commands that paint it, median, milliseconds.
+    /// Whole work on a frame with tessellation and painting commands, median, milliseconds.
     pub frame_ms_p50: f32,
     /// The same, 99th percentile.
     pub frame_ms_p99: f32,
@@ -82,7 +63,7 @@ pub struct FrameReport {
     pub frame_interval_ms_p99: f32,
     /// Intervals counted.
     pub intervals: usize,
-    /// Median interval of frames painted without pause while the engine was at rest; absent if that was not measured.
+    /// Median interval of frames while the engine was at rest; absent if not measured.
     pub interval_at_rest_ms_p50: Option<f32>,
     /// The same while it sampled.
     pub interval_sampling_ms_p50: Option<f32>,
@@ -91,7 +72,7 @@ pub struct FrameReport {
 impl FrameTimes {
     /// Counts from `started`.
     pub fn since(started: Instant) -> Self {
-        Self { started, ..Self::default() }
+        Self { started: Some(started), ..Self::default() }
     }
 
     /// From now on frames belong to `phase`.
@@ -99,7 +80,6 @@ impl FrameTimes {
         self.counted = Some(phase);
     }
 
-    /// Shows or hides the overlay.
     pub fn toggle(&mut self) {
         self.visible = !self.visible;
     }
@@ -107,7 +87,8 @@ impl FrameTimes {
     /// A frame that began at `began` is laid out.
     pub fn frame(&mut self, began: Instant) {
         let now = Instant::now();
-        self.first_ms.get_or_insert((now - self.started).as_secs_f32() * 1e3);
+        let since_start = |started: Instant| (now - started).as_secs_f32() * 1e3;
+        self.first_ms = self.first_ms.or(self.started.map(since_start));
         // While frames are counted none is a pause: leaving slow ones out would flatter.
         let counts = |gap: &Duration| *gap < PAUSE || self.counted.is_some();
         if let Some(gap) = self.last.map(|last| began - last).filter(counts) {
@@ -149,7 +130,6 @@ impl FrameTimes {
         }
     }
 
-    /// Paints the overlay.
     pub fn show(&self, ctx: &egui::Context) {
         if !self.visible {
             return;

@@ -3,52 +3,53 @@
 use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::events::silent;
-use crate::oracle::provenance::{Machine, keep};
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::provenance::Made;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use eframe::egui::{self, ViewportCommand};
 
-use super::app::App;
-use super::background::{self, Purpose};
-use super::command::RunCommand;
-use super::command::{
-    Command, Opened, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
+use crate::gui::app::App;
+use crate::gui::background::{self, Purpose};
+
+use super::{
+    Command, Opened, RunCommand, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
 };
-use super::prompt::{Kind, Prompt};
-use super::runs::cell_images_command;
-use super::selection::{Side, Source};
-use super::session::log::Level;
-use super::wishes::{cancel, submit};
-use super::{inspector, looks, panels, readout};
+use crate::gui::prompt::Prompt;
+use crate::gui::request_tracker::{cancel, submit};
+use crate::gui::runs::cell_images_command;
+use crate::gui::selection::{Side, Source};
+use crate::gui::session::log::Level;
+use crate::gui::{bayes_error_view, guidance, inspector, panels};
 use crate::judge::write_report;
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
 use crate::worker::save::SaveSamples;
-use crate::worker::walk::{SaveWalk, WalkToBoundary};
+use crate::worker::walk::{SaveWalk, WalkToBoundary, Walked};
 
 impl App {
-    /// Does what was asked; whether there was anything.
-    pub(super) fn obey(&mut self, ctx: &egui::Context) -> bool {
+    /// Executes the queued commands. Returns whether there were any.
+    pub(in crate::gui) fn execute_commands(&mut self, ctx: &egui::Context) -> bool {
         let commands = std::mem::take(&mut self.commands);
         let any = !commands.is_empty();
         for command in commands {
-            self.do_it(ctx, command);
+            self.execute(ctx, command);
         }
         any
     }
 
     /// Brings a panel to the front.
-    pub(super) fn bring(&mut self, id: &str) {
+    pub(in crate::gui) fn bring(&mut self, id: &str) {
         panels::activate(&mut self.layout, id);
-        self.view.start.bring(id);
+        self.view.primary.bring(id);
     }
 
-    fn do_it(&mut self, ctx: &egui::Context, command: Command) {
+    fn execute(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Palette => self.palette.toggle(),
-            Command::Open => self.prompt = Some(Prompt::new(Kind::Open)),
+            Command::Open => self.prompt = Some(Prompt::new(Purpose::Open)),
             Command::Save => self.ask_where_to_save(),
             Command::Browse(purpose) => self.dialog = background::browse(ctx, purpose),
             Command::Overlay => self.times.toggle(),
@@ -64,7 +65,7 @@ impl App {
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),
             Command::Inspect => (self.prefs.inspector, self.view.front) = (true, Side::Inspector),
-            Command::Start => self.view.start.ask(ctx),
+            Command::Start => self.view.primary.ask(ctx),
             Command::ShowPanel(id) => self.bring(id),
             Command::ShowSource(source) => self.view.show(source),
             Command::ResetLayout => {
@@ -93,8 +94,8 @@ impl App {
                 self.view.picked = Some((panels::training::DATA, folder));
                 self.bring(panels::training::ID);
             }
-            Command::Submit(job) => submit(self.engine.as_ref(), &mut self.session, *job),
-            Command::SaveCurveTo(path) => self.save_curve(ctx, path),
+            Command::Submit(job) => self.submit(*job),
+            Command::TakePaths(purpose, paths) => self.take_paths(ctx, purpose, paths),
             Command::CopyCommand => self.copy_command(ctx),
             Command::Run(command) => self.run_command(ctx, command),
             Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
@@ -127,23 +128,30 @@ impl App {
             Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
             Command::ToggleWorldCard => self.view.toggle(&mut self.prefs, Side::WorldCard),
             Command::ToggleInspector => self.view.toggle(&mut self.prefs, Side::Inspector),
-            Command::Theme(look) => self.prefs.look = look,
+            Command::Theme(look) => self.prefs.theme = look,
             Command::UseDevice(choice) => self.prefs.device = choice,
             Command::Connect(choice) => {
                 self.prefs.device = choice;
-                self.wishes.accept(&self.prefs);
-                submit(self.engine.as_ref(), &mut self.session, Job::UseDevice(choice));
+                self.requests.accept(&self.prefs);
+                self.submit(Job::UseDevice(choice));
             }
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
-            Command::SaveTo(path) => self.save_to(path),
             Command::UseCheckpoint(run) => {
                 let id = self.engine.use_checkpoint(run.clone());
                 self.session.adopts(id, &run);
             }
             Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
             Command::SaveCurve => self.ask_where_to_save_curve(),
-            Command::SaveWalk | Command::SaveWalkTo(_) | Command::SendWalk => self.walking(command),
+            Command::SaveWalk | Command::SendWalk => {
+                if let Some(walked) = self.finished_walk() {
+                    if command == Command::SaveWalk {
+                        return self.prompt = Some(Prompt::new(Purpose::SaveWalk));
+                    }
+                    self.bring(panels::gallery::ID);
+                    self.submit(Job::SendWalk { walked, settings: self.prefs.settings() });
+                }
+            }
             Command::Cancel(id) => cancel(self.engine.as_ref(), &mut self.session, |job| job.id == id),
             Command::CancelAll => cancel(self.engine.as_ref(), &mut self.session, |_| true),
             Command::Halt(halted) => self.view.halted = halted,
@@ -155,31 +163,28 @@ impl App {
         }
     }
 
-    fn walking(&mut self, command: Command) {
-        let Some(walked) = self.session.tasks.get::<WalkToBoundary>().and_then(|view| view.report) else {
-            return self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
-        };
-        let job = match command {
-            Command::SaveWalk => return self.prompt = Some(Prompt::new(Kind::SaveWalk)),
-            Command::SaveWalkTo(path) => Job::task(SaveWalk { walked, path }),
-            _ => {
-                self.bring(panels::gallery::ID);
-                Job::SendWalk { walked, settings: self.prefs.settings() }
-            }
-        };
+    fn finished_walk(&mut self) -> Option<Arc<Walked>> {
+        let walked = self.session.tasks.get::<WalkToBoundary>().and_then(|view| view.report);
+        if walked.is_none() {
+            self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
+        }
+        walked
+    }
+
+    pub(in crate::gui) fn submit(&mut self, job: Job) {
         submit(self.engine.as_ref(), &mut self.session, job);
     }
 
     fn ask_bayes(&mut self, command: &Command) {
-        let Self { wishes, engine, session, prefs, .. } = self;
+        let Self { requests, engine, session, prefs, .. } = self;
         let engine = engine.as_ref();
         match command {
-            Command::Figure1 => wishes.figure1(engine, session),
+            Command::Figure1 => requests.figure1(engine, session),
             _ if session.oracle.is_none() => {
                 session.notify(Level::Warning, "There is no world yet: open an oracle first.")
             }
-            Command::Target(error) => wishes.target(engine, session, prefs, *error),
-            _ => wishes.compare(engine, session, prefs),
+            Command::Target(error) => requests.target(engine, session, prefs, *error),
+            _ => requests.compare(engine, session, prefs),
         }
         if matches!(command, Command::CompareMethods | Command::Figure1) {
             self.bring(panels::bayes::ID);
@@ -189,8 +194,8 @@ impl App {
     fn copy_bayes(&mut self, ctx: &egui::Context, command: &Command) {
         let (session, prefs) = (&self.session, &self.prefs);
         let text = match command {
-            Command::CopyBayesError => readout::copied(session, prefs),
-            Command::CopyCurve => readout::curve_csv(session),
+            Command::CopyBayesError => bayes_error_view::copied(session, prefs),
+            Command::CopyCurve => bayes_error_view::curve_csv(session),
             _ if session.oracle.is_none() => None,
             Command::CopyTauCommand => {
                 session.bayes.target.as_ref().map(|target| tau_command(session, prefs, target.error))
@@ -199,8 +204,7 @@ impl App {
         };
         match (text, command) {
             (Some(text), Command::CopyBayesCommand | Command::CopyTauCommand) => {
-                let done = format!("Copied: {text}");
-                self.copy(ctx, text, &done);
+                self.copy_line(ctx, text);
             }
             (Some(text), _) => self.copy(ctx, text, "Copied"),
             (None, Command::CopyTauCommand) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
@@ -211,7 +215,7 @@ impl App {
     /// Asking again for the open oracle reads it again.
     fn open_oracle(&mut self, name: String) {
         if self.prefs.oracle == name && (self.session.oracle.is_none() || self.session.oracle_name == name) {
-            submit(self.engine.as_ref(), &mut self.session, Job::OpenOracle(name));
+            self.submit(Job::OpenOracle(name));
         } else {
             self.prefs.oracle = name;
         }
@@ -223,8 +227,7 @@ impl App {
                 Opened::Run(path) => self.commands.push(Command::Run(RunCommand::Open(path))),
                 Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
                 Opened::Images(paths) => {
-                    let job = Job::Classify { paths, settings: self.prefs.settings() };
-                    submit(self.engine.as_ref(), &mut self.session, job);
+                    self.submit(Job::Classify { paths, settings: self.prefs.settings() });
                 }
             }
         }
@@ -239,32 +242,32 @@ impl App {
         } else {
             let images = self.to_save().len();
             let images = if images == 0 { self.prefs.n } else { images };
-            let look = looks::look(&self.session, &self.prefs).is_some();
-            self.prompt = Some(Prompt::new(Kind::Save { images, look }));
+            let look = guidance::options(&self.session, &self.prefs).is_some();
+            self.prompt = Some(Prompt::new(Purpose::Save { images, look }));
         }
     }
 
     fn ask_where_to_save_curve(&mut self) {
-        match readout::curve_to_save(&self.session, &self.prefs) {
-            Ok(_) => self.prompt = Some(Prompt::new(Kind::SaveCurve)),
+        match bayes_error_view::curve_to_save(&self.session, &self.prefs) {
+            Ok(_) => self.prompt = Some(Prompt::new(Purpose::SaveCurve)),
             Err(why) => self.session.notify(Level::Warning, why),
         }
     }
 
     fn save_curve(&mut self, ctx: &egui::Context, path: PathBuf) {
-        let (text, provenance) = match readout::curve_to_save(&self.session, &self.prefs) {
+        let (text, provenance) = match bayes_error_view::curve_to_save(&self.session, &self.prefs) {
             Ok(found) => found,
             Err(why) => return self.session.notify(Level::Warning, why),
         };
         let (what, place) = ("curve of Bayes errors".to_owned(), Some(path.display().to_string()));
-        self.making = Some(Made { what: what.clone(), place, provenance: provenance.clone() });
-        self.saving = background::save_with(ctx, path, move |path| {
+        let made = Made { what: what.clone(), place, provenance: provenance.clone() };
+        self.saving = background::save(ctx, path, made, move |path| {
             write_atomically(path, |file| file.write_all(text.as_bytes()))?;
-            keep(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
+            write_provenance(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
         });
     }
 
-    /// Selected samples, if more than the one under the cursor; otherwise nothing, which stands for all.
+    /// Returns the selected samples if there are several; none stands for all.
     fn to_save(&self) -> Vec<usize> {
         if self.view.selection.len() > 1 { self.view.selection.iter().copied().collect() } else { Vec::new() }
     }
@@ -272,9 +275,8 @@ impl App {
     fn save_to(&mut self, path: PathBuf) {
         let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
         let indices = self.to_save();
-        let look = looks::look(&self.session, &self.prefs);
-        let job = Job::task(SaveSamples { spec, indices, settings, look, path });
-        submit(self.engine.as_ref(), &mut self.session, job);
+        let look = guidance::options(&self.session, &self.prefs);
+        self.submit(Job::task(SaveSamples { spec, indices, settings, look, path }));
     }
 
     /// Writes the report of the last judgement.
@@ -283,9 +285,9 @@ impl App {
         if let Some((report, figure)) =
             report.as_ref().and_then(|report| Some((report.clone(), report.figures.first()?)))
         {
-            self.making = Some(Made::of_lines("report on classifiers", Some(&folder), &figure.provenance));
+            let made = Made::of_lines("report on classifiers", Some(&folder), &figure.provenance);
             self.saving =
-                background::save_with(ctx, folder, move |folder| write_report(folder, &report.found).map(drop));
+                background::save(ctx, folder, made, move |folder| write_report(folder, &report.found).map(drop));
         }
     }
 
@@ -316,7 +318,7 @@ impl App {
         self.session.asks_judged_images(id, title);
     }
 
-    /// Closes a window that lies on the panels; whether there was one.
+    /// Closes a window that lies on the panels. Returns whether there was one.
     fn close_window(&mut self) -> bool {
         std::mem::take(&mut self.precision.open)
             || std::mem::take(&mut self.ledger)
@@ -327,9 +329,15 @@ impl App {
             || self.fetching.close()
     }
 
-    pub(super) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
+    pub(in crate::gui) fn copy(&mut self, ctx: &egui::Context, text: String, done: &str) {
         ctx.copy_text(text);
         self.session.notify(Level::Info, done);
+    }
+
+    /// Copies a line and says which.
+    pub(in crate::gui) fn copy_line(&mut self, ctx: &egui::Context, text: String) {
+        let done = format!("Copied: {text}");
+        self.copy(ctx, text, &done);
     }
 
     fn copy_command(&mut self, ctx: &egui::Context) {
@@ -338,8 +346,7 @@ impl App {
         let of_cell = of_cell.filter(|images| outside.is_some() && outside.map(|o| &o.name) == images.shown.as_ref());
         if let Some(images) = of_cell {
             let text = cell_images_command(&images.request);
-            let done = format!("Copied: {text}");
-            return self.copy(ctx, text, &done);
+            return self.copy_line(ctx, text);
         }
         if self.view.source == Source::Outside && self.session.external_paths.is_empty() {
             let why = "These images have no files of their own: the panel they came from copies its command.";
@@ -349,24 +356,26 @@ impl App {
             Source::World => sample_command(&self.session, &self.prefs, self.view.selection.len()),
             Source::Outside => posterior_command(&self.session, &self.prefs),
         };
-        let done = format!("Copied: {text}");
-        self.copy(ctx, text, &done);
+        self.copy_line(ctx, text);
     }
 
-    /// Paths came back from the desktop's dialog.
-    pub(super) fn chosen(&mut self, purpose: Purpose, paths: Vec<PathBuf>) {
+    /// Uses paths that were typed or chosen.
+    pub(in crate::gui) fn take_paths(&mut self, ctx: &egui::Context, purpose: Purpose, paths: Vec<PathBuf>) {
         let Some(first) = paths.first().cloned() else { return };
-        let command = match purpose {
-            Purpose::OpenFiles | Purpose::OpenFolder => Command::OpenPaths(paths),
-            Purpose::SaveCurve => Command::SaveCurveTo(first),
-            Purpose::SaveFigure(_) => Command::Run(RunCommand::SaveFigureTo(first)),
-            Purpose::FiguresFolder => Command::Run(RunCommand::SaveFiguresTo(first)),
-            Purpose::SavePoints(_) => Command::Run(RunCommand::SavePointsTo(first)),
-            Purpose::SaveWalk => Command::SaveWalkTo(first),
-            Purpose::Save => Command::SaveTo(first),
+        match purpose {
+            Purpose::Open | Purpose::OpenFolder => self.open_paths(paths),
+            Purpose::Save { .. } => self.save_to(first),
+            Purpose::SaveCurve => self.save_curve(ctx, first),
+            Purpose::SavePoints(_) => self.save_points(ctx, first),
+            Purpose::SaveFigure(_) => self.save_figure(ctx, first),
+            Purpose::SaveFigures => self.save_figures(ctx, first),
+            Purpose::SaveWalk => {
+                if let Some(walked) = self.finished_walk() {
+                    self.submit(Job::task(SaveWalk { walked, path: first }));
+                }
+            }
             Purpose::Field(field) => return self.view.picked = Some((field, first)),
-        };
-        self.commands.push(command);
+        }
         self.prompt = None;
     }
 }

@@ -1,4 +1,4 @@
-//! The Bayes error in words and fields: beside the τ slider, in the panel *Bayes error*, and on the clipboard.
+//! The Bayes error in words and fields: in the world card, in its panel, on the clipboard.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ pub fn percent(estimate: &Estimate) -> String {
     format::percent_interval(figure.value, half_width(figure))
 }
 
-/// What is behind an estimate, in words.
+/// Returns the provenance of an estimate in words.
 pub fn provenance(estimate: &Estimate) -> String {
     let Estimate { figure: Figure { interval: (low, high), .. }, method, why, samples, seconds, .. } = estimate;
     let interval = match estimate.badge {
@@ -76,7 +76,7 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
     }
 }
 
-/// The Bayes error at the present knobs with its mark. An old one stays, greyed after a while, until the new one is there.
+/// Shows the Bayes error with its badge. An old value stays, greyed after a while.
 pub fn value(ui: &mut Ui, cx: &Cx) {
     let readout = &cx.session.bayes.readout;
     let theme = Theme::of(ui);
@@ -183,7 +183,7 @@ pub fn parse_target(text: &str) -> Result<f64, String> {
 
 /// The Bayes error at the present knobs with everything needed to compute it again, if it is known.
 pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
-    let readout = session.bayes.readout.get().filter(|_| session.bayes.readout.current())?;
+    let readout = session.bayes.readout.fresh()?;
     let estimate = readout.outcome.as_ref().ok()?;
     let oracle = session.oracle.as_ref()?;
     let (low, high) = estimate.figure.interval;
@@ -207,8 +207,7 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
     Some(lines.join("\n") + "\n")
 }
 
-/// The curve as comma-separated values, if there is one. Comment lines say of which world and prior it is, and of a curve that is
-/// not complete, how far it is.
+/// Returns the curve as CSV, if there is one. Comment lines name world, prior and missing points.
 pub fn curve_csv(session: &Session) -> Option<String> {
     let curve = &session.bayes.curve.value;
     curve.known().next()?;
@@ -228,7 +227,8 @@ pub fn curve_csv(session: &Session) -> Option<String> {
     Some(text)
 }
 
-/// The curve for a file, and what is behind it: the world and the prior it was asked for, whatever the knobs are by now.
+/// The curve for a file, and what is behind it: the world and the prior it was asked for, whatever
+/// the knobs are by now.
 ///
 /// # Errors
 /// Why there is nothing to save yet.

@@ -1,5 +1,4 @@
-//! What the engine should be computing. Compared with what it was told last, so that every change of a knob is one
-//! request and nothing is asked twice.
+//! Compares what the engine should compute with the last requests: every change is asked for once.
 
 use std::time::Instant;
 
@@ -14,8 +13,9 @@ use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectReq
 use crate::worker::runs::WatchRequest;
 
 use super::engine::Engine;
+use super::guidance;
 use super::inspector::MORPH;
-use super::looks;
+use super::panels;
 use super::prefs::Prefs;
 use super::selection::Source;
 use super::session::Session;
@@ -23,8 +23,9 @@ use super::session::bayes::{Comparison, Curve};
 use super::session::jobs::JobView;
 use super::view::View;
 
-/// What the engine was told last.
-pub struct Wishes {
+/// The last requests to the engine.
+#[derive(Default)]
+pub struct RequestTracker {
     generation: u64,
     gallery: Option<(SampleSpec, Settings, Option<SamplerOptions>, bool)>,
     inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
@@ -40,58 +41,40 @@ pub struct Wishes {
     device_apart: bool,
 }
 
-impl Wishes {
+impl RequestTracker {
     /// The engine was started with the oracle and device of these.
     pub fn new(prefs: &Prefs) -> Self {
-        let (gallery, inspection, outside) = (None, None, None);
-        let (readout, curve, hardness, ranking, evidence) = (None, None, None, None, None);
-        let (oracle, device) = (prefs.oracle.clone(), prefs.device);
-        let (generation, watched) = (0, WatchRequest::default());
-        let mut wishes = Self {
-            generation,
-            gallery,
-            inspection,
-            evidence,
-            outside,
-            readout,
-            curve,
-            hardness,
-            ranking,
-            watched,
-            oracle,
-            device,
-            device_apart: prefs.device_apart,
-        };
-        wishes.accept(prefs);
-        wishes
+        let mut requests = Self::default();
+        requests.accept(prefs);
+        requests
     }
 
-    /// Oracle and device are what these say: no job is needed.
+    /// Records oracle and device as requested: no job is needed.
     pub fn accept(&mut self, prefs: &Prefs) {
         self.oracle.clone_from(&prefs.oracle);
         (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
     }
 
-    /// Gallery and inspection must be asked for again.
+    /// Forgets the requests: everything is asked for again.
     pub fn forget(&mut self) {
-        self.gallery = None;
-        self.inspection = None;
-        self.evidence = None;
-        self.outside = None;
-        self.readout = None;
-        self.curve = None;
-        self.hardness = None;
-        self.ranking = None;
+        *self = Self {
+            generation: self.generation,
+            watched: std::mem::take(&mut self.watched),
+            oracle: std::mem::take(&mut self.oracle),
+            device: self.device,
+            device_apart: self.device_apart,
+            ..Self::default()
+        };
     }
 
-    /// The inspection must be asked for again: the image is there anew.
+    /// Forgets the inspection: the image has changed.
     pub fn look_again(&mut self) {
         self.inspection = None;
         self.evidence = None;
     }
 
-    /// Asks for what has changed. Jobs wait until nothing is being dragged: then it is `quiet`.
-    pub fn tell(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
+    /// Sends the requests that have changed. Jobs wait until nothing is dragged: `quiet`.
+    pub fn sync(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
         if (self.device, self.device_apart) != (prefs.device, prefs.device_apart) {
             (self.device, self.device_apart) = (prefs.device, prefs.device_apart);
             #[cfg(feature = "wgpu")]
@@ -107,7 +90,7 @@ impl Wishes {
         if session.oracle.is_none() || prefs.prior.len() != session.class_names().len() {
             return;
         }
-        self.ask_for_bayes(engine, session, prefs, view.bayes_shown, quiet);
+        self.ask_for_bayes(engine, session, prefs, view.primary.shows(panels::bayes::ID), quiet);
         self.ask_for_gallery(engine, session, prefs, view);
         if quiet && view.source == Source::Outside {
             self.refresh_outside(engine, session, prefs);
@@ -119,7 +102,7 @@ impl Wishes {
     /// Run folders are looked at while their panel shows.
     fn watch_runs(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
         session.runs.know(&prefs.runs);
-        let wanted = match view.experiments_shown {
+        let wanted = match view.primary.shows(panels::experiments::ID) {
             true => WatchRequest { folders: prefs.runs.clone(), cell: view.run.clone().zip(view.cell.clone()) },
             false => WatchRequest::default(),
         };
@@ -135,8 +118,8 @@ impl Wishes {
         self.generation
     }
 
-    /// The readout follows the knobs at once; what only the panel shows is asked for while it shows, class hardness when
-    /// nothing is being dragged.
+    /// The readout follows the knobs at once. The panel's figures are asked for while it shows,
+    /// class hardness and ranking when nothing is being dragged.
     fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
         if matches!(session.bayes.world, Some(Err(_))) {
             return;
@@ -193,7 +176,6 @@ impl Wishes {
         engine.ask(Question::Compare(At { generation, tau, prior }));
     }
 
-    /// Asks for EBO's Figure 1.
     pub fn figure1(&mut self, engine: &dyn Engine, session: &mut Session) {
         let generation = self.number();
         session.bayes.figure1.expect(generation, Vec::new());
@@ -202,8 +184,8 @@ impl Wishes {
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
         let (spec, settings) = (prefs.spec(), prefs.settings());
-        let look = looks::look(session, prefs);
-        // Whoever moves a knob wants to see what comes of it, and in another world, or on another device, there is nothing yet.
+        let look = guidance::options(session, prefs);
+        // A moved knob, another world or another device ends a halt: there is nothing to show yet.
         if self.gallery.as_ref().is_none_or(|(a, b, c, _)| (a, b, c) != (&spec, &settings, &look)) {
             view.halted = false;
         }
@@ -251,7 +233,7 @@ impl Wishes {
         if view.source == Source::Outside && lost {
             return;
         }
-        let wanted = (subject, prefs.settings(), looks::look(session, prefs));
+        let wanted = (subject, prefs.settings(), guidance::options(session, prefs));
         if self.inspection.as_ref() == Some(&wanted) {
             return;
         }
@@ -294,7 +276,7 @@ fn grid([low, high]: [f64; 2]) -> Vec<Tau> {
     (0..CURVE_POINTS).filter_map(|i| Tau::new(low * (step * i as f64).exp()).ok()).collect()
 }
 
-/// Has the jobs stop that are meant and have not ended.
+/// Stops the jobs that `meant` selects and that have not ended.
 pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobView) -> bool) {
     for job in session.jobs.iter_mut().filter(|job| !job.ended() && meant(job)) {
         engine.cancel(job.id);
@@ -302,7 +284,7 @@ pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobVie
     }
 }
 
-/// Hands a job over and remembers it.
+/// Submits a job and records it in the session.
 pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) {
     let id = engine.submit(job.clone());
     session.submitted(id, &job);

@@ -1,4 +1,4 @@
-//! The button that a panel is for, and Ctrl+Enter, which presses it wherever the focus is.
+//! A panel's main button. Returns whether it was pressed, by hand or Ctrl+Enter. `why` disables it.
 
 use eframe::egui::{self, Button, Ui};
 
@@ -6,7 +6,7 @@ use super::command::{Command, shortcut};
 
 /// What became of Ctrl+Enter.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Wish {
+enum Press {
     #[default]
     None,
     /// Asked for in this frame: fields take over first what was typed into them.
@@ -19,8 +19,8 @@ enum Wish {
 
 /// Which panel is in front, and whether its button is to be pressed.
 #[derive(Debug, Default)]
-pub struct Start {
-    wish: Wish,
+pub struct PrimaryAction {
+    press: Press,
     /// The panel that was brought up or touched last.
     front: String,
     /// Panels painted in this frame, in their order.
@@ -29,8 +29,8 @@ pub struct Start {
     here: bool,
 }
 
-impl Start {
-    /// Somebody wants the panel in front to do what it is for.
+impl PrimaryAction {
+    /// Requests a press of the front panel's button.
     pub fn ask(&mut self, ctx: &egui::Context) {
         ctx.memory_mut(|memory| {
             if let Some(focused) = memory.focused() {
@@ -38,7 +38,7 @@ impl Start {
             }
         });
         ctx.request_repaint();
-        self.wish = Wish::Asked;
+        self.press = Press::Asked;
     }
 
     /// A panel was brought up or touched.
@@ -55,6 +55,11 @@ impl Start {
         self.here = false;
     }
 
+    /// Returns whether a panel was painted in this frame.
+    pub fn shows(&self, panel: &str) -> bool {
+        self.painted.iter().any(|painted| painted == panel)
+    }
+
     /// A panel is painted now.
     pub fn enter(&mut self, panel: &str, ui: &Ui) {
         if ui.ui_contains_pointer() && ui.input(|input| input.pointer.any_pressed()) {
@@ -64,26 +69,26 @@ impl Start {
         self.painted.push(panel.to_owned());
     }
 
-    /// After the panels were painted: why nothing was started, if something was to be.
+    /// Ends a frame. Returns why a requested press did nothing.
     pub fn end(&mut self) -> Option<String> {
-        match std::mem::take(&mut self.wish) {
-            Wish::Asked => self.wish = Wish::Due,
-            Wish::Due => return Some("The panel in front has nothing to start.".into()),
-            Wish::Refused(why) => return Some(why),
-            Wish::None => {}
+        match std::mem::take(&mut self.press) {
+            Press::Asked => self.press = Press::Due,
+            Press::Due => return Some("The panel in front has nothing to start.".into()),
+            Press::Refused(why) => return Some(why),
+            Press::None => {}
         }
         None
     }
 }
 
-/// The button that a panel is for; whether it was pressed, by hand or by Ctrl+Enter. It cannot be while `why` says why not.
-pub fn start_button(ui: &mut Ui, start: &mut Start, text: &str, about: &str, why: &str) -> bool {
+/// A panel's main button. Returns whether it was pressed, by hand or Ctrl+Enter. `why` disables it.
+pub fn primary_button(ui: &mut Ui, action: &mut PrimaryAction, text: &str, about: &str, why: &str) -> bool {
     let keys = shortcut(&Command::Start).map(|keys| ui.ctx().format_shortcut(&keys)).unwrap_or_default();
     let button = ui.add_enabled(why.is_empty(), Button::new(text)).on_disabled_hover_text(why);
     let button = button.on_hover_text(if about.is_empty() { keys } else { format!("{about} ({keys})") });
-    let due = start.here && start.wish == Wish::Due;
+    let due = action.here && action.press == Press::Due;
     if due {
-        start.wish = if why.is_empty() { Wish::None } else { Wish::Refused(why.to_owned()) };
+        action.press = if why.is_empty() { Press::None } else { Press::Refused(why.to_owned()) };
     }
     button.clicked() || (due && why.is_empty())
 }
