@@ -4,6 +4,7 @@ use super::args::ExportArgs;
 use super::open::{Opened, with_oracle};
 use super::output::Output;
 use super::progress::Bar;
+use super::sampling::cache;
 use super::task::run_task;
 use crate::bayes::sampling::{Pool, WorldDraws, tau_by_sampling};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
@@ -60,7 +61,9 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             // Without a limit of time, so that the same export finds the same τ again and goes on.
             let limits = args.limits.limits(args.tolerance, true);
             let (seed, mut bar) = (Seed(args.seed), Bar::new("tau"));
-            let mut source = WorldDraws::new(&opened.world, seed);
+            let (weights, device) = (&opened.info.weights_sha256, &opened.device);
+            let mut source =
+                WorldDraws::new(&opened.world, seed).remembered(&cache(), weights, &settings.prior, device);
             let mut pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
             tau_by_sampling(&mut pool, target, &limits, &mut bar)?.found
         }

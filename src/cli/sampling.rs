@@ -8,7 +8,8 @@ use super::bayes::{RankingAt, interval, is_problem, tell_one_vs_rest, tell_over_
 use super::open::{Opened, open, reproducible, with_oracle};
 use super::progress::Bar;
 use crate::bayes::sampling::{
-    CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at, tau_by_sampling,
+    Cache, CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at,
+    tau_by_sampling,
 };
 use crate::bayes::{Agreement, ClassHardness, Estimate, Figure, Information, Method, RANKED_AT, RankingsOverTau};
 use crate::device::DeviceChoice;
@@ -40,6 +41,11 @@ pub fn is_needed(problem: &ProblemArgs, sampling: &SamplingArgs) -> Result<bool>
     }
     let device = DeviceArg { device: DeviceChoice::Cpu };
     Ok(open(name, &Compute { device, precision: PrecisionArg::F32 })?.world.flow().shared_base().is_none())
+}
+
+/// The user's cache of draws; none where nothing but the arguments may count.
+pub fn cache() -> Cache {
+    if reproducible() { Cache::none() } else { Cache::of_user() }
 }
 
 /// What every report says about the world.
@@ -78,9 +84,10 @@ fn sample<T>(
         let prior = problem.prior(classes)?.unwrap_or_else(|| Prior::uniform(classes));
         let seed = Seed(problem.seed);
         let mut source = WorldDraws::new(world, seed);
-        if let Some(folder) = &sampling.keep {
-            source = source.kept_in(folder, &info.weights_sha256, &prior, device)?;
-        }
+        source = match &sampling.keep {
+            Some(folder) => source.kept_in(folder, &info.weights_sha256, &prior, device)?,
+            None => source.remembered(&cache(), &info.weights_sha256, &prior, device),
+        };
         let mut pool = Pool::new(&mut source, prior.clone(), smoothing, seed)?;
         let found = ask(&mut pool, &limits, &mut Bar::new(title))?;
         let about = About {

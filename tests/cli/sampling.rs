@@ -7,7 +7,7 @@ use serde_json::Value;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::common::tiny;
-use crate::run::{fail, json, text};
+use crate::run::{bayescope, fail, json, text};
 
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value}"))
@@ -166,4 +166,52 @@ fn curves_of_integrals_and_wrong_limits() {
     assert!(fail(1, &["hardness", text(&problem), "--samples", "9"]).contains("draw images of an oracle"));
     let out = place.path().join("data");
     assert!(fail(1, &["export", "mnist", "--samples", "9", "--out", text(&out)]).contains("--target"));
+}
+
+/// All files below a folder whose names begin so.
+fn files(folder: &Path, begin: &str) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap()) {
+        if entry.path().is_dir() {
+            found.extend(files(&entry.path(), begin));
+        } else if entry.file_name().to_string_lossy().starts_with(begin) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn draws_are_kept_in_the_cache_and_torn_ones_are_made_again() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let cache = place.path().join("cache");
+    let curve = ["bayes-error", text(&oracle), "--curve", "0.8:1.6:3", "--samples", "300", "--device", "cpu", "--json"];
+    let run = |arguments: &[&str]| {
+        let output = bayescope(arguments).env("XDG_CACHE_HOME", &cache).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap()["curve"].clone(), said)
+    };
+    let (first, _) = run(&curve);
+    let pieces = files(&cache, "tau-");
+    let written = |path: &Path| std::fs::metadata(path).unwrap().modified().unwrap();
+    let before: Vec<_> = pieces.iter().map(|path| written(path)).collect();
+    assert!(!pieces.is_empty());
+    assert_eq!(run(&curve).0, first);
+    assert!(pieces.iter().zip(&before).all(|(path, before)| written(path) == *before), "they were read");
+    let whole = std::fs::read(&pieces[0]).unwrap();
+    std::fs::write(&pieces[0], &whole[..whole.len() / 2]).unwrap();
+    let (again, said) = run(&curve);
+    assert!(again == first && said.contains("torn"), "{said}");
+    assert_eq!(std::fs::read(&pieces[0]).unwrap(), whole);
+    // Another world's ticket: nothing of this folder is used, and the answer is the same.
+    let ticket = files(&cache, "draws.json").remove(0);
+    std::fs::write(&ticket, "{}").unwrap();
+    let (without, said) = run(&curve);
+    assert!(without == first && said.contains("not kept"), "{said}");
+    let fresh = place.path().join("fresh");
+    let alone = bayescope(&[&curve[..], &["--reproducible"]].concat()).env("XDG_CACHE_HOME", &fresh).output().unwrap();
+    assert!(alone.status.success() && files(&fresh, "tau-").is_empty());
 }

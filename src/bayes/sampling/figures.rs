@@ -1,6 +1,6 @@
 //! Everything about a world at one τ, and the Bayes error over several.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::limits::{Ended, Limits, Step};
 use super::local::{Local, Share, signed, step_for};
@@ -34,7 +34,7 @@ pub struct WorldFigures {
 }
 
 /// One τ of a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// The temperature.
     pub tau: Tau,
@@ -47,6 +47,14 @@ pub struct CurvePoint {
     pub slope_from_last: Option<Figure>,
     /// Draws.
     pub samples: usize,
+}
+
+impl CurvePoint {
+    /// What n draws say at τ, whatever the temperature before.
+    pub(super) fn of(snapshot: &Snapshot, tau: Tau, n: usize) -> Self {
+        let (bayes_error, aleatoric_nats) = (snapshot.error().figure, snapshot.information().0.aleatoric_nats);
+        Self { tau, bayes_error, aleatoric_nats, slope_from_last: None, samples: n }
+    }
 }
 
 /// A Bayes error that draws have given.
@@ -161,13 +169,8 @@ pub fn curve(
         let mut before: Option<(Tau, Snapshot)> = None;
         for &tau in taus {
             let snapshot = Snapshot::of(pool, tau, n, events)?;
-            points.push(CurvePoint {
-                tau,
-                bayes_error: snapshot.error().figure,
-                aleatoric_nats: snapshot.information().0.aleatoric_nats,
-                slope_from_last: before.as_ref().map(|(from, below)| between((*from, below), (tau, &snapshot))),
-                samples: n,
-            });
+            let slope_from_last = before.as_ref().map(|(from, below)| between((*from, below), (tau, &snapshot)));
+            points.push(CurvePoint { slope_from_last, ..CurvePoint::of(&snapshot, tau, n) });
             before = Some((tau, snapshot));
         }
         let worst = points.iter().map(|point| relative(&point.bayes_error)).fold(0.0, f64::max);

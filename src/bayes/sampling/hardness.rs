@@ -2,7 +2,7 @@
 //! draws.
 
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::figures::relative;
 use super::limits::{Ended, Limits, Step};
@@ -18,7 +18,7 @@ use crate::events::Events;
 use crate::units::{ClassId, Tau};
 
 /// Class hardness at one τ.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampledHardness {
     /// The temperature.
     pub tau: Tau,
@@ -36,6 +36,21 @@ pub struct SampledHardness {
 }
 
 impl SampledHardness {
+    /// What n draws say at τ.
+    pub(super) fn of(snapshot: &Snapshot, pool: &Pool<'_>, tau: Tau, n: usize, ended: Ended) -> Self {
+        let present = snapshot.present();
+        let readings = readings(snapshot, &present);
+        let one = |(&class, reading): (&ClassId, &Reading)| ClassHardness { class, one_vs_rest: reading.figure };
+        Self {
+            tau,
+            one_vs_rest: present.iter().zip(&readings).map(one).collect(),
+            gains: readings.iter().map(|reading| reading.gain).collect(),
+            pairs: pairs(snapshot, &present, pool.prior.classes()),
+            samples: n,
+            ended,
+        }
+    }
+
     /// The classes, hardest first.
     pub fn ranking(&self) -> ClassRanking {
         let mut classes = self.one_vs_rest.clone();
@@ -65,8 +80,7 @@ pub fn hardness_at(
     pool.plan(n, None);
     loop {
         let snapshot = Snapshot::of(pool, tau, n, events)?;
-        let present = snapshot.present();
-        let readings: Vec<Reading> = present.par_iter().map(|&j| snapshot.against_rest(j)).collect();
+        let readings = readings(&snapshot, &snapshot.present());
         let hardest = readings.iter().max_by(|a, b| a.figure.value.total_cmp(&b.figure.value)).map(|r| r.figure);
         let step = Step {
             draws: n,
@@ -79,20 +93,14 @@ pub fn hardness_at(
                 pool.plan(next - n, hardest);
                 n = next;
             }
-            Err(ended) => {
-                let one =
-                    |(&class, reading): (&ClassId, &Reading)| ClassHardness { class, one_vs_rest: reading.figure };
-                return Ok(SampledHardness {
-                    tau,
-                    one_vs_rest: present.iter().zip(&readings).map(one).collect(),
-                    gains: readings.iter().map(|reading| reading.gain).collect(),
-                    pairs: pairs(&snapshot, &present, pool.prior.classes()),
-                    samples: n,
-                    ended,
-                });
-            }
+            Err(ended) => return Ok(SampledHardness::of(&snapshot, pool, tau, n, ended)),
         }
     }
+}
+
+/// Each of these classes against the rest.
+fn readings(snapshot: &Snapshot, present: &[ClassId]) -> Vec<Reading> {
+    present.par_iter().map(|&j| snapshot.against_rest(j)).collect()
 }
 
 /// Every pair of classes that occur, [K][K], symmetric.

@@ -17,8 +17,11 @@
 //! | `local` | the Bayes error near one τ, and its slope |
 //! | `limits` | when to stop |
 //! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
+//! | `survey` | all of them at once, coarse first |
 //! | `world` | a world as a source, whose draws may be kept in a folder |
+//! | `cache` | draws and surveys in the program's cache folder |
 
+mod cache;
 mod figures;
 mod hardness;
 mod limits;
@@ -27,15 +30,18 @@ mod pool;
 mod snapshot;
 mod source;
 mod strata;
+mod survey;
 mod target;
 #[cfg(test)]
 mod tests;
 mod world;
 
+pub use cache::{Cache, DrawKey};
 pub use figures::{CurvePoint, WorldFigures, curve, figures_at};
 pub use hardness::{SampledHardness, hardness_at};
 pub use limits::{Ended, Limits};
 pub use pool::Pool;
 pub use source::{Draw, Source, Standing};
+pub use survey::{Survey, survey};
 pub use target::{SampledTau, tau_by_sampling};
 pub use world::WorldDraws;
