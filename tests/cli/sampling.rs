@@ -168,6 +168,39 @@ fn curves_of_integrals_and_wrong_limits() {
     assert!(fail(1, &["export", "mnist", "--samples", "9", "--out", text(&out)]).contains("--target"));
 }
 
+#[test]
+fn an_experiment_takes_a_target_and_keeps_how_tau_was_found() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let spec = place.path().join("spec.toml");
+    let world = |more: &str| {
+        let grid = "[grid]\narchitectures = ['linear']\ntrain_sizes = [100]\nseeds = [0]\n";
+        std::fs::write(&spec, format!("name = 'aimed'\n[world]\noracle = '{}'\n{more}\n{grid}", text(&oracle)))
+            .unwrap();
+    };
+    let run = place.path().join("run");
+    let plan = ["plan", text(&spec), "--out", text(&run), "--device", "cpu", "--json"];
+    world("target = 0.2\ntau = 0.9");
+    assert!(fail(1, &plan).contains("give one of them"));
+    world("target = 0.2");
+    json(&plan);
+    let record = || std::fs::read_to_string(run.join("run.toml")).unwrap();
+    let first = record();
+    let found: toml::Table = toml::from_str(&first).unwrap();
+    let world = &found["world"];
+    let (tau, target) = (world["tau"].as_float().unwrap(), world["target"].as_float().unwrap());
+    let interval: Vec<f64> =
+        world["found"]["interval"].as_array().unwrap().iter().map(|end| end.as_float().unwrap()).collect();
+    let truth = -tiny::GAUSSIAN_DISTANCE / (2.0 * Normal::standard().inverse_cdf(0.2));
+    let half = 0.5 * (interval[1] - interval[0]);
+    assert!(target == 0.2 && interval[0] < tau && tau < interval[1], "{first}");
+    assert!((interval[0] - half..=interval[1] + half).contains(&truth) && half < 0.05 * tau, "{truth}: {first}");
+    assert_eq!(world["found"]["method"].as_str(), Some("sampling"));
+    // The same spec again is the same run.
+    json(&plan);
+    assert_eq!(record(), first);
+}
+
 /// All files below a folder whose names begin so.
 fn files(folder: &Path, begin: &str) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
