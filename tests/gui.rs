@@ -33,6 +33,8 @@ mod looking;
 mod plots;
 #[path = "gui/priors.rs"]
 mod priors;
+#[path = "gui/sampled.rs"]
+mod sampled;
 #[path = "gui/stale.rs"]
 mod stale;
 #[path = "gui/start.rs"]

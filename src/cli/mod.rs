@@ -25,6 +25,7 @@ mod posterior;
 mod progress;
 mod run;
 mod sample;
+mod sampling;
 mod scale;
 mod serve;
 mod slurm;

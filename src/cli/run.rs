@@ -23,7 +23,8 @@ use crate::flow::Precision;
 use crate::measure::{Forecast, PowerLaw};
 use crate::run::hardness::RankCorpora;
 use crate::run::{
-    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, write_figures,
+    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, with_tau,
+    write_figures,
 };
 use crate::task::{News, TaskHost};
 
@@ -127,6 +128,7 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
     let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, options), first, Precision::F32)?)?;
     let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&RunContext<'_>) -> Result<()>| {
         let opened = open_silently(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
+        let spec = &folder.spec;
         let (data, settings) = (open_data(spec, &opened)?, spec.world.settings(opened.world.class_names().len())?);
         let (every, stage) = (options.every, options.copies.stage.clone());
         work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
@@ -137,6 +139,8 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
 pub(super) fn plan_in(path: &Path, spec: &ExperimentSpec, opened: &Opened) -> Result<(RunFolder, Option<Data>)> {
+    let (weights, device) = (&opened.info.weights_sha256, &opened.device);
+    let spec = &with_tau(path, spec, &opened.world, (weights, device), &mut Bar::new("tau"))?;
     let data = open_data(spec, opened)?;
     Ok((RunFolder::create(path, spec, &opened.info.weights_sha256, data.as_ref())?, data))
 }

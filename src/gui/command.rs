@@ -119,6 +119,8 @@ pub enum Command {
     CopyText(String),
     /// Set τ by a Bayes error, a fraction.
     Target(f64),
+    /// Sample the Bayes error of a world whose map depends on the class.
+    Survey,
     CompareMethods,
     /// Redraw EBO's Figure 1.
     Figure1,

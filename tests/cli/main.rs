@@ -22,6 +22,7 @@ mod odd;
 mod reference;
 mod reproducible;
 mod run;
+mod sampling;
 mod scale;
 mod several;
 mod shift;

@@ -62,6 +62,7 @@ fn doing() -> Vec<(&'static str, Command)> {
         ("Copy the curve of Bayes errors as CSV", Command::CopyCurve),
         ("Save the curve of Bayes errors…", Command::SaveCurve),
         ("Compare all methods for the Bayes error", Command::CompareMethods),
+        ("Sample the Bayes error over τ", Command::Survey),
         ("Redraw Figure 1 of EBO (self-test)", Command::Figure1),
         ("Save the walk…", Command::SaveWalk),
         ("Send the walk to the gallery", Command::SendWalk),
