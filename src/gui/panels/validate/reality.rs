@@ -51,7 +51,7 @@ impl RealitySection {
         ui.horizontal_wrapped(|ui| {
             let about = "Error of a classifier on the same kind of real images, to compare; 0: none.";
             number(ui, "Published error", &mut self.published, " %", 0.01, about);
-            let label = ui.label("of").on_hover_text("What the classifier is called in the report.");
+            let label = ui.label("Published by").on_hover_text("What the classifier is called in the report.");
             ui.add(TextEdit::singleline(&mut self.name).desired_width(180.0)).labelled_by(label.id);
         });
         side_row(ui, cx, self.ready(cx), &WORDS, |task| reality_command(&task.spec));
