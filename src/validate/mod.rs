@@ -18,7 +18,7 @@
 //! | `pieces` | results kept in the folder, piece by piece |
 //! | `verdict` | the figures |
 //! | `figures`, `tables`, `report` | pictures, tables, the folder |
-//! | `reality/` | the world's decisions on real images: a bound of nature's Bayes error |
+//! | `reality` | the world's decisions on real images: a bound of nature's Bayes error |
 //! | `precision` | a world on a device compared with 64 bits |
 //! | `task` | tasks of the window and the command line |
 
