@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
 pub use bench::BenchTask;
-pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs};
+pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs, prior};
 pub use evaluate::EvaluateArgs;
 pub use evidence::EvidenceArgs;
 pub use export::ExportArgs;
@@ -34,7 +34,7 @@ pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs,
 pub use sampling::{LimitArgs, SamplingArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 pub use serve::ServeArgs;
-pub use validate::ValidateArgs;
+pub use validate::{RealityArgs, ValidateArgs};
 pub use verify::VerifyArgs;
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
@@ -195,6 +195,8 @@ pub enum OracleCommand {
     },
     /// Compare an oracle with real images: likelihood, exactness, and with --images FID, coverage, memorisation and kin.
     Validate(Box<ValidateArgs>),
+    /// Hold an oracle's decisions against the labels of real images: a bound of nature's Bayes error, and calibration.
+    Reality(RealityArgs),
     /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
     Precision {
         /// Samples to compare.

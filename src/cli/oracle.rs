@@ -32,6 +32,7 @@ pub fn run(command: OracleCommand) -> Result<()> {
             on_device(choose(device.device)?, |chosen| train(&task, chosen, json))
         }
         OracleCommand::Validate(args) => validate::run(&args),
+        OracleCommand::Reality(args) => validate::reality(&args),
         OracleCommand::Precision { images, samples } => validate::precision(images, samples),
         OracleCommand::Depth { n, samples } => validate::depth(n, samples),
     }

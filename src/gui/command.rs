@@ -24,8 +24,8 @@ use super::selection::{Source, Step};
 pub use entries::{Entry, palette};
 pub use keys::{Binding, GESTURES, Reach, bindings, shortcut};
 pub use lines::{
-    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, sample_command,
-    tau_command, validate_command,
+    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, reality_command,
+    sample_command, tau_command, validate_command,
 };
 pub use menu::{Line, Needs, menus};
 pub use run::RunCommand;

@@ -139,6 +139,12 @@ fn oracles() -> Vec<Case> {
         case("oracle-precision", NOISE, "oracle precision mnist --images 4 --device cpu --json", &[]),
         case("oracle-validate", TRAINED, "oracle validate mnist --data digits/train --limit 40 --device cpu", &[]),
         case(
+            "oracle-reality",
+            CLOSE,
+            "oracle reality mnist --data digits/train --published-error 0.5% --device cpu --json",
+            &[],
+        ),
+        case(
             "oracle-train",
             TRAINED,
             "oracle train oracle.toml --out small --device cpu --json",
