@@ -245,7 +245,7 @@ fn a_window_that_changes_its_size_while_the_engine_computes_is_painted() {
     let Some(display) = display() else { return };
     let home = tempfile::tempdir().unwrap();
     let mut command = explorer_on("wgpu", &display, home.path());
-    command.args(["--theme", "light", "--oracle", "animals", "--no-tour"]).stderr(Stdio::piped());
+    command.args(["--theme", "light", "--oracle", "tests/worlds/animals", "--no-tour"]).stderr(Stdio::piped());
     let mut explorer = server::Explorer(command.spawn().unwrap());
     let server = server::Server::of(&display);
     let window = server.explorer();
