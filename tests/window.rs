@@ -73,7 +73,7 @@ fn explore(display: &Display, home: &Path, theme: &str) -> (PathBuf, serde_json:
     let (picture, frames) = (home.join(format!("{theme}.png")), home.join(format!("{theme}.json")));
     let started = Instant::now();
     let mut command = explorer(display, home);
-    command.args(["--theme", theme, "--screenshot"]).arg(&picture).arg("--frame-log").arg(&frames);
+    command.args(["--theme", theme, "--oracle", "mnist", "--screenshot"]).arg(&picture).arg("--frame-log").arg(&frames);
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the explorer did not close cleanly: {stderr}");
