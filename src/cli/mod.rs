@@ -136,7 +136,7 @@ fn explore(_: Explore) -> Result<()> {
 
 #[cfg(feature = "gui")]
 fn explore(mut args: Explore) -> Result<()> {
-    // `bayescope animals` means the world of that name, where no file has it.
+    // `bayescope cells` means the world of that name, where no file has it.
     let mut named = None;
     args.files.retain(|file| {
         let bundled = file.to_str().and_then(crate::oracle::library::find).filter(|_| !file.exists());

@@ -125,6 +125,9 @@ fn describe(info: &OracleInfo) -> Result<()> {
     println!("architecture:  {}", a.describe());
     println!("preprocessing: {}", info.preprocessing);
     println!("weights:       {}, SHA-256 {}", info.storage, info.weights_sha256);
+    if let Some(notice) = info.notice() {
+        println!("notice:        {notice}");
+    }
     for sentence in info.inferred.iter().flatten() {
         println!("inferred:      {sentence}");
     }

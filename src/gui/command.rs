@@ -113,7 +113,7 @@ pub enum Command {
     CancelAll,
     ClearJobs,
     /// The gallery as a command line, to the clipboard.
-    CopyCommand,
+    CopyCommandLine,
     /// The inspected image's figures, to the clipboard.
     CopyValues,
     CopyText(String),
@@ -126,8 +126,8 @@ pub enum Command {
     Figure1,
     /// The Bayes error with its provenance, to the clipboard.
     CopyBayesError,
-    CopyBayesCommand,
-    CopyTauCommand,
+    CopyBayesCommandLine,
+    CopyTauCommandLine,
     /// The curve E(τ) as CSV, to the clipboard.
     CopyCurve,
     /// Ask where to save the curve E(τ).

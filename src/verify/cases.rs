@@ -29,8 +29,9 @@ pub const CASES: &[Case] = &[
     Case { name: "tarflow", work: flows::tarflow },
     Case { name: "shared-tarflow", work: flows::shared_tarflow },
     Case { name: "mnist", work: worlds::mnist },
-    Case { name: "animals", work: worlds::animals },
-    Case { name: "animals-sampling", work: worlds::animals_sampling },
+    Case { name: "cells", work: worlds::cells },
+    Case { name: "cells-sampling", work: worlds::cells_sampling },
     Case { name: "painting-mnist", work: |subject, checks| worlds::painting(subject, checks, "mnist") },
-    Case { name: "painting-animals", work: |subject, checks| worlds::painting(subject, checks, "animals") },
+    Case { name: "painting-cells", work: |subject, checks| worlds::painting(subject, checks, "cells") },
+    Case { name: "painting-tarflow", work: worlds::painting_tarflow },
 ];

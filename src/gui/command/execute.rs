@@ -97,9 +97,9 @@ impl App {
             }
             Command::Submit(job) => self.submit(*job),
             Command::TakePaths(purpose, paths) => self.take_paths(ctx, purpose, paths),
-            Command::CopyCommand => self.copy_command(ctx),
+            Command::CopyCommandLine => self.copy_command(ctx),
             Command::Run(command) => self.run_command(ctx, command),
-            Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
+            Command::CopyBayesError | Command::CopyBayesCommandLine | Command::CopyTauCommandLine | Command::CopyCurve => {
                 self.copy_bayes(ctx, &command)
             }
             Command::CopyValues => match inspector::values(&self.session, &self.prefs, &self.view) {
@@ -207,7 +207,7 @@ impl App {
             Command::CopyBayesError => bayes_error_view::copied(session, prefs),
             Command::CopyCurve => bayes_error_view::curve_csv(session),
             _ if session.oracle.is_none() => None,
-            Command::CopyTauCommand => {
+            Command::CopyTauCommandLine => {
                 let typed = session.bayes.target.as_ref().map(|target| target.error);
                 let sampled = || session.tasks.get::<FindTau>().map(|view| view.task.target);
                 typed.or_else(sampled).map(|error| tau_command(session, prefs, error))
@@ -215,11 +215,11 @@ impl App {
             _ => Some(bayes_error_command(session, prefs)),
         };
         match (text, command) {
-            (Some(text), Command::CopyBayesCommand | Command::CopyTauCommand) => {
+            (Some(text), Command::CopyBayesCommandLine | Command::CopyTauCommandLine) => {
                 self.copy_line(ctx, text);
             }
             (Some(text), _) => self.copy(ctx, text, "Copied"),
-            (None, Command::CopyTauCommand) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
+            (None, Command::CopyTauCommandLine) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
             (None, _) => self.session.notify(Level::Warning, "There is no Bayes error to copy yet."),
         }
     }

@@ -116,8 +116,8 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
         }
     };
     button(ui, "Copy value", "The Bayes error at the marker with its provenance, as text", Command::CopyBayesError);
-    button(ui, "Copy bayes-error command", "The same on the command line", Command::CopyBayesCommand);
-    button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommand);
+    button(ui, "Copy bayes-error command", "The same on the command line", Command::CopyBayesCommandLine);
+    button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommandLine);
     button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
     let session = cx.session;
