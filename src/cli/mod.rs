@@ -57,6 +57,7 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    crate::verify::recall();
     let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
         Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,

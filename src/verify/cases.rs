@@ -3,7 +3,6 @@
 use super::checks::Checks;
 use super::subject::Subject;
 use super::{flows, reference, training, worlds};
-use crate::classifier::Architecture as Network;
 use crate::error::Result;
 
 /// One case.
@@ -23,8 +22,8 @@ pub const CASES: &[Case] = &[
     Case { name: "resnet-logits", work: |subject, checks| reference::logits(subject, checks, reference::RESNET) },
     Case { name: "mobilenet-logits", work: |subject, checks| reference::logits(subject, checks, reference::MOBILENET) },
     Case { name: "swin-logits", work: |subject, checks| reference::logits(subject, checks, reference::SWIN) },
-    Case { name: "resnet-training", work: |subject, checks| training::steps(subject, checks, Network::ResNet18) },
-    Case { name: "vit-training", work: |subject, checks| training::steps(subject, checks, Network::VitSmall) },
+    Case { name: "resnet-training", work: |subject, checks| training::steps(subject, checks, training::RESNET) },
+    Case { name: "vit-training", work: |subject, checks| training::steps(subject, checks, training::VIT) },
     Case { name: "glow", work: flows::glow },
     Case { name: "tarflow", work: flows::tarflow },
     Case { name: "shared-tarflow", work: flows::shared_tarflow },
