@@ -17,6 +17,7 @@ mod evidence;
 mod export;
 mod fetch;
 mod hardness;
+mod laws;
 mod open;
 mod oracle;
 mod output;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
 use super::hardness;
+use super::laws::law_text;
 use super::open::{Opened, open_on, open_silently};
 use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
@@ -18,9 +19,8 @@ use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
+use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Summary};
 use crate::flow::Precision;
-use crate::measure::{Forecast, PowerLaw};
 use crate::run::hardness::RankCorpora;
 use crate::run::{
     AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, with_tau,
@@ -365,47 +365,4 @@ fn tell(summary: &Summary) -> Result<()> {
         summary.tables().iter().for_each(|table| text += &format!("{}\n", table.text()));
     }
     print_text(&text)
-}
-
-fn law_text(law: &Law) -> String {
-    let told = if law.labels == Labels::Drawn { String::new() } else { format!(", {}", law.labels.label()) };
-    let name = format!("{}{told}", law.architecture.label());
-    let Some(fits) = &law.fits else {
-        return format!("{name}: no law ({})\n", law.why_not.as_deref().unwrap_or("too little is finished"));
-    };
-    let mut text = format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence);
-    if let Some(training) = &law.training {
-        text += &format!("  trained for {training}\n");
-    }
-    if let Some(caveat) = &fits.law().caveat {
-        text += &format!("  {caveat}\n");
-    }
-    if let Some(forecast) = &law.forecast {
-        let (Forecast::Reachable { sentence, .. }
-        | Forecast::Unreachable { sentence, .. }
-        | Forecast::NotIdentifiable { sentence }) = forecast;
-        text += &format!("  KL ≤ {} nats: {sentence}\n", law.distance);
-    }
-    if let Some(held) = &law.hold_out {
-        text += &format!("  {}\n", held.sentence);
-    }
-    text
-}
-
-fn curve(law: &PowerLaw) -> String {
-    let alpha = &law.alpha;
-    let floor = law
-        .floor
-        .map_or(String::new(), |c| format!(" + {:.2e} [{:.2e}, {:.2e}]", c.value, c.interval.low, c.interval.high));
-    format!(
-        "KL = {:.3}·N^−α{floor}, α = {:.3} [{:.3}, {:.3}], R² = {:.3}, {} runs of {} sizes and {} seeds",
-        law.a.value,
-        alpha.value,
-        alpha.interval.low,
-        alpha.interval.high,
-        law.r_squared,
-        law.n_points,
-        law.n_sizes,
-        law.n_seeds
-    )
 }

@@ -99,9 +99,10 @@ impl App {
             Command::TakePaths(purpose, paths) => self.take_paths(ctx, purpose, paths),
             Command::CopyCommandLine => self.copy_command(ctx),
             Command::Run(command) => self.run_command(ctx, command),
-            Command::CopyBayesError | Command::CopyBayesCommandLine | Command::CopyTauCommandLine | Command::CopyCurve => {
-                self.copy_bayes(ctx, &command)
-            }
+            Command::CopyBayesError
+            | Command::CopyBayesCommandLine
+            | Command::CopyTauCommandLine
+            | Command::CopyCurve => self.copy_bayes(ctx, &command),
             Command::CopyValues => match inspector::values(&self.session, &self.prefs, &self.view) {
                 Some(text) => self.copy(ctx, text, "Values copied"),
                 None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
@@ -219,7 +220,9 @@ impl App {
                 self.copy_line(ctx, text);
             }
             (Some(text), _) => self.copy(ctx, text, "Copied"),
-            (None, Command::CopyTauCommandLine) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
+            (None, Command::CopyTauCommandLine) => {
+                self.session.notify(Level::Warning, "Type a target Bayes error first.")
+            }
             (None, _) => self.session.notify(Level::Warning, "There is no Bayes error to copy yet."),
         }
     }
