@@ -75,10 +75,7 @@ impl App {
             }
             Command::ClearJobs => self.session.jobs.clear_ended(),
             Command::ClearLog => self.session.log.clear(),
-            Command::CopyText(text) => {
-                let done = if text.contains('\n') { "Copied".into() } else { format!("Copied: {text}") };
-                self.copy(ctx, text, &done);
-            }
+            Command::CopyText(text) => self.copy_line(ctx, text),
             Command::WriteReport(folder) => self.write_report(ctx, folder),
             Command::ShowJudged(model, by) => self.show_judged(model, by),
             Command::ShowFetch(name) => self.fetching.show_corpus(name),
@@ -349,9 +346,9 @@ impl App {
         self.session.notify(Level::Info, done);
     }
 
-    /// Copies a line and says which.
+    /// Copies a text, and says which where it is one line.
     pub(in crate::gui) fn copy_line(&mut self, ctx: &egui::Context, text: String) {
-        let done = format!("Copied: {text}");
+        let done = if text.contains('\n') { "Copied".into() } else { format!("Copied: {text}") };
         self.copy(ctx, text, &done);
     }
 
