@@ -225,13 +225,15 @@ mod tests {
 
     /// A cell that is right on `hits` of 1,000 images.
     fn cell(spec: &ExperimentSpec, condition: usize, seed: u64, hits: usize) -> CellResult {
-        let (p, q) = ([0.98, 0.01, 0.01], [[0.9f64, 0.05, 0.05], [0.05, 0.9, 0.05]]);
+        // The shipped spec has three of the eight classes of its world.
+        let p = [0.98, 0.0, 0.0, 0.01, 0.0, 0.01, 0.0, 0.0];
+        let q = [[0.85f64, 0.01, 0.01, 0.05, 0.01, 0.05, 0.01, 0.01], [0.05, 0.01, 0.01, 0.85, 0.01, 0.05, 0.01, 0.01]];
         let log_q: Vec<f64> = (0..1000).flat_map(|i| q[usize::from(i >= hits)].map(f64::ln)).collect();
         let bootstrap = Bootstrap::with_replicates(Seed(0), 200).unwrap();
-        let measured = measure(&p.repeat(1000), &log_q, &[0; 1000], 3, &bootstrap).unwrap();
+        let measured = measure(&p.repeat(1000), &log_q, &[0; 1000], 8, &bootstrap).unwrap();
         let even = Interval { low: 0.9, high: 1.0 };
         let found = Shifted {
-            counts: vec![1, 1, 1],
+            counts: vec![1, 0, 0, 1, 0, 1, 0, 0],
             kl_y: 0.01 * condition as f64,
             joint_kl: None,
             log_likelihood_drop: None,
