@@ -158,8 +158,8 @@ fn curves_of_integrals_and_wrong_limits() {
     for wrong in ["1:2", "2:1:5", "0:1:5", "1:2:1", "a:2:3"] {
         assert!(fail(2, &["bayes-error", "mnist", "--curve", wrong]).contains("0.5:1.5:11"), "{wrong}");
     }
-    assert!(fail(1, &["bayes-error", "animals", "--samples", "1"]).contains("two samples"));
-    assert!(fail(1, &["tau", "animals", "--target", "20%", "--budget", "0"]).contains("budget"));
+    assert!(fail(1, &["bayes-error", "tests/worlds/animals", "--samples", "1"]).contains("two samples"));
+    assert!(fail(1, &["tau", "tests/worlds/animals", "--target", "20%", "--budget", "0"]).contains("budget"));
     let place = tempfile::tempdir().unwrap();
     let problem = place.path().join("problem.json");
     std::fs::write(&problem, r#"{"means":[[0],[1]],"cov_diag":[1]}"#).unwrap();
