@@ -29,8 +29,6 @@ pub const CASES: &[Case] = &[
     Case { name: "shared-tarflow", work: flows::shared_tarflow },
     Case { name: "mnist", work: worlds::mnist },
     Case { name: "cells", work: worlds::cells },
-    Case { name: "cells-sampling", work: worlds::cells_sampling },
-    Case { name: "painting-mnist", work: |subject, checks| worlds::painting(subject, checks, "mnist") },
-    Case { name: "painting-cells", work: |subject, checks| worlds::painting(subject, checks, "cells") },
+    Case { name: "painting-mnist", work: worlds::painting_mnist },
     Case { name: "painting-tarflow", work: worlds::painting_tarflow },
 ];

@@ -6,7 +6,6 @@ use burn::tensor::Device;
 use super::bounds::{self, Bounds};
 use super::checks::Checks;
 use super::flows::{self, compare, drawn, wide};
-use super::reference::sampled;
 use super::small;
 use super::subject::{SEED, Subject};
 use crate::device::to_host;
@@ -45,7 +44,7 @@ struct Both {
 }
 
 fn both(subject: &Subject, name: &str) -> Result<Both> {
-    let (info, weights) = bundled(name)?;
+    let (info, weights) = bundled("mnist")?;
     let here = subject.world(&info, weights.clone())?.world;
     let exact = info.clone().build(weights.clone(), &Device::flex(), Precision::F64, 1)?.world;
     let bounds = bounds_of(subject, &info);
@@ -68,24 +67,16 @@ pub fn cells(subject: &Subject, checks: &mut Checks) -> Result<()> {
     compare(here.flow(), exact.flow(), checks, bounds)
 }
 
-/// Its ways of sampling.
-pub fn cells_sampling(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    let Both { here, exact, bounds, .. } = both(subject, "cells")?;
-    let (noise, classes) = drawn(exact.flow());
-    let expected = wide(&exact.flow().decode(&noise, &classes, Tau::ONE, &mut silent())?.x);
-    sampled(here.flow(), checks, (&noise, &classes), &expected, bounds.x)
-}
-
 /// The levels that a window paints on the device, compared with the pictures of the host's path
 /// (tests/shared_device.rs).
-pub fn painting(subject: &Subject, checks: &mut Checks, name: &str) -> Result<()> {
-    let (info, weights) = bundled(name)?;
+pub fn painting_mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let (info, weights) = bundled("mnist")?;
     let bounds = bounds_of(subject, &info);
     let world = subject.world(&info, weights)?.world;
     painted(world.flow(), checks, bounds)
 }
 
-/// The same of a small TarFlow of a map for each class: of those that are bundled none is one.
+/// The same of a small TarFlow whose map depends on the class: no bundled world has one.
 pub fn painting_tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let (config, pixels) = flows::class_maps();
     let bounds = bounds::tarflow(subject.is_adapter(), config.shape.dims());

@@ -114,18 +114,18 @@ fn worlds() -> Vec<Case> {
                 "digits/parquet/test.parquet",
             ],
         ),
+    ]
+}
+
+/// Predictions, Bayes errors.
+fn errors() -> Vec<Case> {
+    vec![
         case(
             "evaluate",
             CLOSE,
             "evaluate digits --predictions predictions.csv --device cpu --json --report judged",
             &["judged"],
         ),
-    ]
-}
-
-/// Bayes errors.
-fn errors() -> Vec<Case> {
-    vec![
         case("bayes-error", WIDE, "bayes-error mnist --tau 1.2 --tolerance 0.003 --information", &[]),
         case("bayes-error-quadrature", WIDE, "bayes-error problem.json --json", &[]),
         case("bayes-error-mc", WIDE, "bayes-error problem.json --method mc --tolerance 0.005 --seed 4 --json", &[]),
