@@ -44,7 +44,7 @@ struct Both {
 }
 
 fn both(subject: &Subject, name: &str) -> Result<Both> {
-    let (info, weights) = bundled("mnist")?;
+    let (info, weights) = bundled(name)?;
     let here = subject.world(&info, weights.clone())?.world;
     let exact = info.clone().build(weights.clone(), &Device::flex(), Precision::F64, 1)?.world;
     let bounds = bounds_of(subject, &info);
