@@ -109,9 +109,14 @@ fn a_newer_target_takes_the_place_of_the_one_under_way_and_its_report_is_shown()
     type_target(&mut harness, "Target Bayes error", "20 %");
     let (first, _) = tasks::asked::<FindTau>(&fake);
     harness.get_by_role_and_label(Role::TextInput, "Target Bayes error").click();
+    harness.run_steps(2);
+    // What is selected is written over.
     harness.key_press_modifiers(Modifiers::COMMAND, Key::A);
     harness.run_steps(2);
-    type_target(&mut harness, "Target Bayes error", "5 %");
+    harness.get_by_role_and_label(Role::TextInput, "Target Bayes error").type_text("5 %");
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(2);
     let (second, task) = tasks::asked::<FindTau>(&fake);
     assert_eq!((fake.cancelled(), task.target), (vec![first], 0.05));
     let tau = figure(0.42, 0.004);
