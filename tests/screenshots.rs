@@ -34,6 +34,9 @@ fn wanted(name: &str) -> bool {
     }
 }
 
+/// Contact sheets of bundled worlds, each made by the command that stands beside it in `docs/oracles.md`.
+const SHEETS: [&str; 1] = ["cells"];
+
 /// A scene and what it needs from `BAYESCOPE_MADE`, if anything.
 type Scene = (&'static str, Option<&'static str>, fn(&str, &Path));
 
@@ -103,7 +106,12 @@ fn shown(page: &Path) -> Vec<(PathBuf, String)> {
 fn every_picture_on_a_page_has_a_scene_and_words_and_every_scene_a_page() {
     let root = Path::new(".").canonicalize().unwrap();
     let docs = root.join("docs");
-    let scenes: BTreeSet<PathBuf> = SCENES.iter().map(|(name, ..)| docs.join(format!("{name}.png"))).collect();
+    let scenes = SCENES.iter().map(|(name, ..)| *name).chain(SHEETS);
+    let scenes: BTreeSet<PathBuf> = scenes.map(|name| docs.join(format!("{name}.png"))).collect();
+    let oracles = std::fs::read_to_string(docs.join("oracles.md")).unwrap();
+    for name in SHEETS {
+        assert!(oracles.contains(&format!("bayescope sample {name} --n 64 --out {name}.png")), "{name}");
+    }
     let pages = [files(&docs, "md"), vec![root.join("README.md")]].concat();
     let pictures: Vec<_> = pages.iter().flat_map(|page| shown(page)).collect();
     assert!(pictures.iter().all(|(_, words)| words.len() > 10), "words that stand for a picture: {pictures:?}");
