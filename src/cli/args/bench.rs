@@ -29,7 +29,7 @@ pub enum BenchTask {
     #[cfg(all(feature = "gui", feature = "wgpu"))]
     Paint {
         /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = crate::oracle::library::DEFAULT)]
+        #[arg(default_value = "mnist")]
         oracle: String,
         /// The adapter, as `doctor` lists it.
         #[arg(long, default_value = "wgpu")]
