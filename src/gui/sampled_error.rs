@@ -18,7 +18,8 @@ use crate::task::Task;
 use crate::worker::sampling::{FindTau, SurveyWorld};
 
 const ABOUT: &str = "E = 1 - E_x[max_y p(y|x)] at the present τ and π, T = 1, between two points of the curve of the panel Bayes error, \
-                     with its 95 % band. The points come from draws of the world with their exact posteriors.";
+                     with its 95 % band. The points come from draws of the world with their exact posteriors. The band holds their error \
+                     and an estimate of what a line between them misses.";
 
 /// The readout: from the curve once there is one.
 pub fn value(ui: &mut Ui, cx: &Cx) {

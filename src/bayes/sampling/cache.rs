@@ -2,7 +2,8 @@
 //! the last one, and the figures shown last are there at once.
 //!
 //! ```text
-//! bayes/KEY/            a world, its prior and the seed of its draws: KEY is their SHA-256
+//! bayes/KEY/            a world, its prior and the seed of its draws: KEY is the SHA-256 of them
+//!                       and of the program's version: another one may have other kernels
 //!     figures.json      what was last found over τ
 //!     DEVICE/           draws, a folder for each device: others round differently
 //! ```
@@ -72,7 +73,7 @@ impl Cache {
     }
 
     fn folder(&self, key: &DrawKey) -> Option<PathBuf> {
-        let text = serde_json::to_string(&(FORMAT, key)).ok()?;
+        let text = serde_json::to_string(&(FORMAT, env!("CARGO_PKG_VERSION"), key)).ok()?;
         Some(self.root.as_ref()?.join(sha256(text.as_bytes())))
     }
 

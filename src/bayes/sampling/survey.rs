@@ -21,6 +21,10 @@ use crate::units::Tau;
 /// Temperatures of the curve, those of rankings among them: their draws serve both.
 const TAUS: [f64; 11] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0];
 
+/// How many of the second differences nearby a line is taken to miss: 1 if the curvature were the
+/// same everywhere, 2 since it is not. Nothing bounds the curvature of an arbitrary map.
+const BEND: f64 = 2.0;
+
 /// What draws say of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
@@ -40,9 +44,11 @@ impl Survey {
         self.curve.iter().map(|point| point.samples).min().unwrap_or(0)
     }
 
-    /// The Bayes error at τ with its band, between two points of the curve; none outside of it.
+    /// The Bayes error at τ with its band, between two points of the curve; none outside of it, and
+    /// none between points before there are three.
     ///
-    /// Linear in Φ⁻¹(E) over 1/τ, which is exact for two Gaussian classes.
+    /// Linear in Φ⁻¹(E) over 1/τ, which is exact for two Gaussian classes. For other worlds the band
+    /// also holds an estimate of what the line misses ([`BEND`]), beside the error of the draws.
     pub fn error_at(&self, tau: f64) -> Option<Figure> {
         let place = self.curve.partition_point(|point| point.tau.get() < tau);
         let above = self.curve.get(place)?;
@@ -50,19 +56,35 @@ impl Survey {
             return Some(above.bayes_error);
         }
         let below = self.curve.get(place.checked_sub(1)?)?;
-        let share = (below.tau.get().recip() - tau.recip()) / (below.tau.get().recip() - above.tau.get().recip());
-        let between = |pick: fn(&Figure) -> f64| {
-            let (low, high) = (pick(&below.bayes_error), pick(&above.bayes_error));
-            let (from, to) = (quantile(low), quantile(high));
-            match from.is_finite() && to.is_finite() {
-                true => cdf(from + share * (to - from)),
-                // An error of 0 has no place on that axis.
-                false => low + share * (high - low),
+        let [from, at, to] = [below.tau.get(), tau, above.tau.get()].map(f64::recip);
+        let share = (at - from) / (to - from);
+        let on_line = |pick: fn(&Figure) -> f64| {
+            let (from, to) = (quantile(pick(&below.bayes_error)), quantile(pick(&above.bayes_error)));
+            from + share * (to - from)
+        };
+        let bend = BEND * self.second_difference(place)? * ((at - from) * (at - to)).abs();
+        let [value, low, high] = [on_line(|f| f.value), on_line(|f| f.interval.0), on_line(|f| f.interval.1)];
+        let (value, (low, high)) = match (value + bend).is_finite() {
+            true => (cdf(value), (cdf(low - bend), cdf(high + bend))),
+            // An error of 0 has no place on that axis: all between the two points.
+            false => {
+                let (a, b) = (&below.bayes_error, &above.bayes_error);
+                let all = (a.interval.0.min(b.interval.0), a.interval.1.max(b.interval.1));
+                (a.value + share * (b.value - a.value), all)
             }
         };
-        let ends = (between(|figure| figure.interval.0), between(|figure| figure.interval.1));
-        let std_error = 0.5 * (ends.1 - ends.0) / crate::bayes::estimate::Z95;
-        Some(Figure { value: between(|figure| figure.value), std_error, interval: ends })
+        Some(Figure { value, std_error: 0.5 * (high - low) / crate::bayes::estimate::Z95, interval: (low, high) })
+    }
+
+    /// The largest second divided difference of Φ⁻¹(E) over 1/τ near the gap below point `place`, in
+    /// absolute value; infinite where one has no value, none of fewer than three points.
+    fn second_difference(&self, place: usize) -> Option<f64> {
+        let near = &self.curve[place.saturating_sub(3)..(place + 3).min(self.curve.len())];
+        let at = |i: usize| (near[i].tau.get().recip(), quantile(near[i].bayes_error.value));
+        let slope = |i: usize| (at(i + 1).1 - at(i).1) / (at(i + 1).0 - at(i).0);
+        let second = (0..near.len().checked_sub(2)?).map(|i| (slope(i + 1) - slope(i)) / (at(i + 2).0 - at(i).0));
+        let second = second.map(|value| if value.is_nan() { f64::INFINITY } else { value.abs() });
+        second.reduce(f64::max)
     }
 
     /// The points as Bayes errors with all that is known of them.
@@ -192,6 +214,45 @@ pub(super) mod tests {
             assert!(found.interval.0 < truth && truth < found.interval.1 && found.std_error > 0.0);
         }
         assert!(survey.error_at(0.29).is_none() && survey.error_at(3.01).is_none());
+    }
+
+    /// A survey without error of draws, of pairs of classes at so many distances.
+    fn exact(distances: &[f64]) -> (Survey, impl Fn(f64) -> f64) {
+        let distances = distances.to_vec();
+        let truth = move |tau: f64| distances.iter().map(|d| cdf(-d / tau)).sum::<f64>() / distances.len() as f64;
+        let mut survey = survey_of(400);
+        for point in &mut survey.curve {
+            let value = truth(point.tau.get());
+            point.bayes_error = Figure { value, std_error: 0.0, interval: (value, value) };
+        }
+        (survey, truth)
+    }
+
+    #[test]
+    fn the_band_holds_what_a_line_between_two_points_misses() {
+        for distances in [&[0.3, 1.5][..], &[0.5, 1.0, 2.5], &[0.2, 0.4, 2.0, 2.2], &[1.0, 1.1, 1.9]] {
+            let (survey, truth) = exact(distances);
+            for step in 1..270 {
+                let tau = 0.3 + 0.01 * f64::from(step);
+                let (found, truth) = (survey.error_at(tau).unwrap(), truth(tau));
+                let (low, high) = found.interval;
+                assert!(
+                    low <= truth * (1.0 + 1e-9) && truth <= high * (1.0 + 1e-9),
+                    "τ = {tau}: {found:?} for {truth}"
+                );
+                assert!(high - low < 0.2 * truth, "τ = {tau}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_points_do_not_tell_how_a_curve_bends_and_no_error_has_a_wide_band() {
+        let (mut survey, _) = exact(&[1.5]);
+        survey.curve[0].bayes_error = Figure { value: 0.0, std_error: 0.0, interval: (0.0, 0.001) };
+        let found = survey.error_at(0.35).unwrap();
+        assert_eq!(found.interval, (0.0, survey.curve[1].bayes_error.value.max(0.001)));
+        survey.curve.drain(2..);
+        assert!(survey.error_at(0.35).is_none() && survey.error_at(0.4).is_some());
     }
 
     #[test]
