@@ -142,10 +142,9 @@ impl RequestTracker {
             self.curve = curve;
             let generation = self.number();
             let taus = grid(prefs.tau_range);
-            let largest = prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
-            let (points, guess) = (vec![None; taus.len()], 1.0 - largest);
+            let points = vec![None; taus.len()];
             let asked = taus.iter().map(|tau| tau.get()).collect();
-            let value = Curve { taus: asked, points, guess, prior: Some(prior.clone()) };
+            let value = Curve { taus: asked, points, prior: Some(prior.clone()) };
             session.bayes.expect_curve(generation, value);
             engine.ask(Question::Curve(CurveQuestion { generation, taus, prior: prior.clone() }));
         }

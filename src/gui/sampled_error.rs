@@ -39,6 +39,15 @@ pub fn readout(cx: &Cx) -> Option<Figure> {
     cx.session.bayes.surveyed(cx.prefs.tau, &cx.prefs.settings().prior)
 }
 
+/// What stands in place of figures that are not there: whether they are on their way, or wait for the user.
+pub fn pending(cx: &Cx) -> &'static str {
+    let sampling = cx.session.tasks.get::<SurveyWorld>().is_some_and(|view| view.under_way());
+    match cx.session.bayes.must_be_sampled() {
+        Some(true) if !sampling => "Not sampled yet: press 'Sample' above.",
+        _ => "Computing…",
+    }
+}
+
 /// How the search for τ goes, or what it has found. `name` is that of its field.
 pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     let session = cx.session;

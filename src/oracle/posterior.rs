@@ -50,6 +50,11 @@ impl Prior {
         }
     }
 
+    /// 1 − max π: the Bayes error where images tell nothing.
+    pub fn guessing_error(&self) -> f64 {
+        1.0 - self.0.iter().fold(0.0, |a: f64, &b| a.max(b))
+    }
+
     /// π_y of every class.
     pub fn probabilities(&self) -> &[f64] {
         &self.0

@@ -13,7 +13,7 @@ use crate::bayes::information::Information;
 use crate::error::Result;
 use crate::events::Events;
 use crate::provenance::Badge;
-use crate::units::{Smoothing, Tau};
+use crate::units::Tau;
 
 /// What draws say of a world at one τ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -59,11 +59,7 @@ impl CurvePoint {
 
 /// A Bayes error that draws have given.
 pub(super) fn estimate(figure: Figure, pool: &Pool<'_>, samples: usize, ended: Ended) -> Estimate {
-    let priors = pool.prior.probabilities();
-    let most = match pool.smoothing == Smoothing::ONE {
-        true => 1.0 - priors.iter().fold(0.0, |a: f64, &b| a.max(b)),
-        false => 1.0 - 1.0 / priors.len() as f64,
-    };
+    let most = pool.largest_error();
     let why = format!("draws stratified by class, posteriors as control variates; {}", ended.words());
     Estimate {
         figure,

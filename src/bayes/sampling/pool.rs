@@ -51,6 +51,14 @@ impl<'a> Pool<'a> {
         Ok(Self { source, prior, smoothing, offset, levels: Vec::new(), made: 0, planned: 0, begun, figure: None })
     }
 
+    /// No Bayes error of this prior and smoothing is larger: 1 − max π, and 1 − 1/K where T ≠ 1.
+    pub(super) fn largest_error(&self) -> f64 {
+        match self.smoothing == Smoothing::ONE {
+            true => self.prior.guessing_error(),
+            false => 1.0 - 1.0 / self.prior.classes() as f64,
+        }
+    }
+
     /// The first n draws. Each class has its share of any of them.
     pub fn draws(&self, n: usize) -> Vec<Draw> {
         let class = |index: usize| draw(self.prior.probabilities(), (self.offset + index as f64 * TURN).fract());

@@ -89,7 +89,7 @@ impl Survey {
 
     /// The points as Bayes errors with all that is known of them.
     pub fn estimates(&self) -> impl Iterator<Item = (f64, Estimate)> {
-        let most = 1.0 - self.prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
+        let most = self.prior.guessing_error();
         self.curve.iter().map(move |point| (point.tau.get(), of_point(point, most)))
     }
 

@@ -20,7 +20,7 @@ use crate::bayes::inverse::TauEstimate;
 use crate::bayes::normal::{density, quantile};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::units::{Smoothing, Tau};
+use crate::units::Tau;
 
 /// Range of temperatures searched.
 const RANGE: (f64, f64) = (0.02, 50.0);
@@ -100,11 +100,7 @@ pub fn tau_by_sampling(
 
 /// Refuses an error that no posterior can have.
 fn reachable(pool: &Pool<'_>, target: f64) -> Result<()> {
-    let priors = pool.prior.probabilities();
-    let most = match pool.smoothing == Smoothing::ONE {
-        true => 1.0 - priors.iter().fold(0.0, |a: f64, &b| a.max(b)),
-        false => 1.0 - 1.0 / priors.len() as f64,
-    };
+    let most = pool.largest_error();
     if target > 0.0 && target < most {
         return Ok(());
     }
@@ -112,7 +108,7 @@ fn reachable(pool: &Pool<'_>, target: f64) -> Result<()> {
     Err(Error::input(format!(
         "no τ gives a Bayes error of {}: with these {} classes it lies strictly between 0 and {}{meant}",
         percent(target),
-        priors.len(),
+        pool.prior.classes(),
         percent(most)
     )))
 }

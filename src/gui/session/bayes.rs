@@ -34,8 +34,6 @@ pub struct Curve {
     pub taus: Vec<f64>,
     /// What is there, by place.
     pub points: Vec<Option<Estimate>>,
-    /// 1 − max π of the prior it belongs to.
-    pub guess: f64,
     /// The class prior π it belongs to; none before the first.
     pub prior: Option<Prior>,
 }
@@ -191,8 +189,7 @@ impl BayesFigures {
     /// Takes a survey in: the panel shows it as it shows what needs no draws.
     pub fn take_survey(&mut self, survey: &Survey) {
         let (taus, points) = survey.estimates().map(|(tau, estimate)| (tau, Some(estimate))).unzip();
-        let guess = 1.0 - survey.prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
-        self.curve.value = Curve { taus, points, guess, prior: Some(survey.prior.clone()) };
+        self.curve.value = Curve { taus, points, prior: Some(survey.prior.clone()) };
         self.hardness.value = survey.hardness.as_ref().map(Hardness::of_draws).unwrap_or_default();
         self.rankings.value.clone_from(&survey.rankings);
         self.survey = Some(survey.clone());

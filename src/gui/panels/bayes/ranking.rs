@@ -5,6 +5,7 @@ use eframe::egui::{self, Label, RichText, Ui};
 use crate::bayes::{ClassRanking, RANKED_AT};
 use crate::figure::Records;
 use crate::gui::context::Cx;
+use crate::gui::sampled_error;
 use crate::gui::session::Session;
 use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
@@ -26,7 +27,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     }
     let found = &stream.value;
     if found.rankings.is_empty() {
-        hint(ui, "Computing…");
+        hint(ui, sampled_error::pending(cx));
         return;
     }
     ui.horizontal_wrapped(|ui| {
@@ -44,7 +45,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         });
     });
     match &found.agreement {
-        _ if found.rankings.len() < RANKED_AT.len() => hint(ui, "Computing…"),
+        _ if found.rankings.len() < RANKED_AT.len() => hint(ui, sampled_error::pending(cx)),
         Some(agreement) => drop(ui.add(Label::new(agreement.words(|class| session.class_name(class))).wrap())),
         None => {}
     }
