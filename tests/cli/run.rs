@@ -8,10 +8,10 @@ use std::sync::LazyLock;
 pub fn bayescope(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
     command.args(args).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("WAYLAND_SOCKET");
-    // What other builds have drawn is not to answer here.
+    // What other builds have drawn is not to answer here, and what fails here is not to be remembered.
     static CACHE: LazyLock<tempfile::TempDir> =
         LazyLock::new(|| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
-    command.env("XDG_CACHE_HOME", CACHE.path());
+    command.env("XDG_CACHE_HOME", CACHE.path()).env("XDG_DATA_HOME", CACHE.path());
     command
 }
 

@@ -161,7 +161,7 @@ fn classes(r: &Reality) -> Option<Finding> {
         let apart = 100.0 * r.prior_distance;
         let sentence = format!(
             "The classes of the real images have other shares than the prior π (total variation {apart:.1} %), which alone makes \
-             E and the errors differ; --prior gives the world those of the images."
+             E and the errors differ; set π (--prior) to theirs to compare the two."
         );
         finding(Kind::OtherClasses, sentence)
     })
