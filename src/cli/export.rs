@@ -1,12 +1,12 @@
 //! `bayescope export`.
 
-use super::args::ExportArgs;
+use super::args::{ExportArgs, PrecisionArg};
 use super::open::{Opened, with_oracle};
 use super::output::Output;
 use super::progress::Bar;
 use super::sampling::cache;
 use super::task::run_task;
-use crate::bayes::sampling::{Pool, WorldDraws, tau_by_sampling};
+use crate::bayes::sampling::{Cache, Pool, WorldDraws, tau_by_sampling};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_notice;
 use crate::device::OpenDevice;
@@ -62,8 +62,9 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             let limits = args.limits.limits(args.tolerance, true);
             let (seed, mut bar) = (Seed(args.seed), Bar::new("tau"));
             let (weights, device) = (&opened.info.weights_sha256, &opened.device);
-            let mut source =
-                WorldDraws::new(&opened.world, seed).remembered(&cache(), weights, &settings.prior, device);
+            // Draws are kept of 32 bits: those of 64 round otherwise.
+            let cache = if args.compute.precision == PrecisionArg::F32 { cache() } else { Cache::none() };
+            let mut source = WorldDraws::new(&opened.world, seed).remembered(&cache, weights, &settings.prior, device);
             let mut pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
             tau_by_sampling(&mut pool, target, &limits, &mut bar)?.found
         }
