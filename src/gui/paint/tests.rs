@@ -95,6 +95,17 @@ fn sheets(
     })
 }
 
+/// What `paint` makes without reading a value back. Other tests read values at the same time and
+/// are counted too, so that one try of many has to be without any.
+fn reading_nothing<T>(paint: impl Fn() -> T) -> T {
+    let tried = (0..100).find_map(|_| {
+        let before = values_read();
+        let made = paint();
+        (values_read() == before).then_some(made)
+    });
+    tried.expect("painting reads values back")
+}
+
 #[test]
 fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
     let Some((state, window, device)) = shared() else { return };
@@ -113,9 +124,7 @@ fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
     let (mut sources, mut bytes) = (Vec::new(), Vec::new());
     for indices in [[0, 1, 2, 3], [4, 5, 6, 7]] {
         let made = world.sample_resident(&spec, &settings, &indices, &mut crate::events::silent()).unwrap().unwrap();
-        let before = values_read();
-        sources.extend(pictures(made.levels.clone()).unwrap());
-        assert_eq!(values_read(), before, "painting reads nothing back");
+        sources.extend(reading_nothing(|| pictures(made.levels.clone()).unwrap()));
         let read: Vec<u8> = to_host(made.levels).unwrap().into_iter().map(|level| level as u8).collect();
         bytes.extend(read.chunks(world.shape().dims()).map(<[u8]>::to_vec));
     }
@@ -152,10 +161,8 @@ fn heat_maps_are_painted_where_their_cells_are((state, window): (&RenderState, L
         let tau = Tau::new(0.9).unwrap();
         let (evidence, cells) = world.flow().resident().unwrap().evidence_resident(&sample.x, 0, 2, tau).unwrap();
         assert_eq!(evidence, world.evidence(&sample.x, 0, 2, tau).unwrap(), "{oracle}");
-        let before = values_read();
-        let in_place = in_place(cells.clone()).unwrap();
+        let in_place = reading_nothing(|| in_place(cells.clone()).unwrap());
         assert!(matches!(in_place, Some(ImageSource::Device(_))));
-        assert_eq!(values_read(), before, "painting reads nothing back");
         let there: Vec<f64> = to_host(cells).unwrap();
         let extent = evidence.extent();
         assert_eq!(there.len(), evidence.cells.len());
