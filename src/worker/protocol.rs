@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bayes::protocol::Answer;
+use super::glimpse::Glimpse;
 use super::runs::Look as RunLook;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
@@ -293,6 +294,13 @@ pub enum Event {
     Looked(Box<RunLook>),
     /// About the Bayes error of the open oracle.
     Bayes(Box<Answer>),
+    /// What a bundled world looks like, or why that is not known.
+    Glimpsed {
+        /// Its name.
+        world: &'static str,
+        /// What was seen.
+        outcome: std::result::Result<Arc<Glimpse>, String>,
+    },
     /// Images from outside and their posteriors replace those of before.
     External {
         /// Where they came from.

@@ -93,6 +93,7 @@ fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     state.oracle.clone_from(&now.oracle);
     (state.device, state.device_apart, state.products) = (now.device, now.device_apart, now.products);
     state.machines.clone_from(&now.machines);
+    state.oracles.clone_from(&now.oracles);
     state.runs.clone_from(&now.runs);
     (state.toured, state.scale) = (now.toured, now.scale);
     if state.prior.len() != now.prior.len() {
