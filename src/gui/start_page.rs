@@ -18,11 +18,12 @@ use super::theme::{SECTION_GAP, Theme};
 use super::widgets::{badge, heading, hint};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
-use crate::worker::glimpse::Glimpse;
+use crate::worker::protocol::Glimpse;
 
-/// Width of what a card holds, and its margin, points.
+/// Width of what a card holds, its margin and its border, points.
 const CARD: f32 = 330.0;
 const MARGIN: f32 = 12.0;
+const BORDER: f32 = 1.5;
 /// Height over width of a picture that is still to come: two rows of six.
 const ROWS_OVER_COLUMNS: f32 = 1.0 / 3.0;
 /// Classes named on a card.
@@ -88,9 +89,9 @@ impl StartPage {
     fn worlds(&mut self, ui: &mut Ui, cx: &mut Cx) {
         heading(ui, "Worlds", None);
         let gap = ui.spacing().item_spacing.x;
-        let outer = CARD + 2.0 * MARGIN;
-        let columns = (((ui.available_width() + gap) / (outer + gap)) as usize).max(1);
-        let width = CARD.min(ui.available_width() - 2.0 * MARGIN);
+        let around = 2.0 * (MARGIN + BORDER);
+        let columns = (((ui.available_width() + gap) / (CARD + around + gap)) as usize).max(1);
+        let width = CARD.min(ui.available_width() - around);
         let Self { worlds, pictures, .. } = self;
         for row in worlds.chunks(columns) {
             ui.horizontal_top(|ui| {
@@ -138,10 +139,9 @@ fn card(
     let builder = UiBuilder::new().id_salt(("world", name)).layout(Layout::top_down(Align::Min)).sense(Sense::click());
     let scope = ui.scope_builder(builder, |ui| {
         let response = ui.response();
-        let visuals = ui.style().interact(&response);
         let marked = response.hovered() || response.has_focus();
-        let stroke = if marked { Stroke::new(1.5, Theme::of(ui).accent()) } else { visuals.bg_stroke };
-        let frame = Frame::new().fill(ui.visuals().window_fill).stroke(stroke).corner_radius(6.0);
+        let colour = if marked { Theme::of(ui).accent() } else { Theme::of(ui).grid() };
+        let frame = Frame::new().fill(ui.visuals().window_fill).stroke(Stroke::new(BORDER, colour)).corner_radius(6.0);
         frame.inner_margin(MARGIN).show(ui, |ui| {
             ui.set_width(width);
             let glimpse = cx.session.glimpses.get(name);
@@ -286,4 +286,19 @@ fn place(ui: &mut Ui, what: &str, path: &Path) -> bool {
 fn short(path: &str) -> String {
     let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
     name.unwrap_or_else(|| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::PRESETS;
+
+    #[test]
+    fn the_third_thing_to_try_is_a_preset_and_worlds_are_looked_at_once() {
+        assert!(PRESETS.iter().any(|preset| preset.name == PRESET));
+        let mut page = StartPage::default();
+        assert_eq!(page.open(true), library::names());
+        assert!(page.close() && !page.close() && page.take_tour() && !page.take_tour());
+        assert!(page.open(false).is_empty() && page.is_open() && !page.take_tour());
+    }
 }

@@ -7,10 +7,10 @@ use std::sync::atomic::Ordering;
 use crossbeam_channel::Sender;
 
 use super::priority::lower_priority;
-use super::protocol::Event;
+use super::protocol::{Event, Glimpse};
 use super::shared::Shared;
-use crate::bayes::{Estimate, GaussianClasses, Spec, bayes_error};
-use crate::data::{ImageShape, contact_sheet};
+use crate::bayes::{GaussianClasses, Spec, bayes_error};
+use crate::data::contact_sheet;
 use crate::device::{DeviceChoice, choose};
 use crate::error::{Result, caught};
 use crate::events::silent;
@@ -27,18 +27,6 @@ const COLUMNS: usize = 6;
 const SCALE: usize = 2;
 /// Relative half width of the Bayes error: a card has four digits.
 const TOLERANCE: f64 = 1e-4;
-
-/// A world at a glance.
-#[derive(Debug, Clone)]
-pub struct Glimpse {
-    /// Shape of the picture.
-    pub shape: ImageShape,
-    /// The first samples at τ = 1 on one sheet, 8-bit levels, CHW.
-    pub picture: Vec<u8>,
-    /// Bayes error at τ = 1, T = 1 and uniform π; `None` where the map depends on the class, so that
-    /// it must be sampled.
-    pub bayes_error: Option<Estimate>,
-}
 
 /// Looks at a world on the CPU.
 ///

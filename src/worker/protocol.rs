@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bayes::protocol::Answer;
-use super::glimpse::Glimpse;
 use super::runs::Look as RunLook;
+use crate::bayes::Estimate;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
 use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, MatmulPrecision};
@@ -229,6 +229,18 @@ pub enum RemoteNews {
         /// How long until then.
         wait: Duration,
     },
+}
+
+/// A world at a glance.
+#[derive(Debug, Clone)]
+pub struct Glimpse {
+    /// Shape of the picture.
+    pub shape: ImageShape,
+    /// The first samples at τ = 1 on one sheet, 8-bit levels, CHW.
+    pub picture: Vec<u8>,
+    /// Bayes error at τ = 1, T = 1 and uniform π; `None` where the map depends on the class, so that
+    /// it must be sampled.
+    pub bayes_error: Option<Estimate>,
 }
 
 /// A small fact.

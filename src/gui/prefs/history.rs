@@ -136,8 +136,8 @@ mod tests {
         assert_eq!((history.undoes().as_deref(), history.redoes()), (Some("τ, seed"), None));
         history.undo(&mut prefs);
         assert_eq!((history.undoes(), history.redoes().as_deref()), (None, Some("τ, seed")));
-        // The window's size and the tour are no settings of the world.
-        (prefs.scale, prefs.toured) = (150, true);
+        // The window's size, the tour and what was open are no settings of the world.
+        (prefs.scale, prefs.toured, prefs.oracles) = (150, true, vec!["/a".into()]);
         history.settle(&prefs);
         assert_eq!(history.undoes(), None);
     }

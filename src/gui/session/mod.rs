@@ -26,8 +26,7 @@ use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::glimpse::Glimpse;
-use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
+use crate::worker::protocol::{Asked, Event, EvidenceMap, Glimpse, Inspection, Job, JobId, Outcome, RunningPosterior};
 use crate::worker::sampling::SurveyWorld;
 
 use bayes::BayesFigures;
