@@ -12,7 +12,7 @@ use bayescope::flow::tarflow::TarFlowConfig;
 use bayescope::flow::{Architecture, Evidence};
 use bayescope::gui::{App, Engine};
 use bayescope::oracle::library;
-use bayescope::oracle::posterior::{Posterior, Prior};
+use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::running::Running;
 use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::run::TrainOracle;
