@@ -17,10 +17,14 @@ mod fake;
 mod far;
 #[path = "gui/fetch.rs"]
 mod fetch;
+#[path = "gui/first_sight.rs"]
+mod first_sight;
 #[path = "gui/hardness.rs"]
 mod hardness;
 #[path = "gui/help.rs"]
 mod help;
+#[path = "gui/images.rs"]
+mod images;
 #[path = "gui/judge.rs"]
 mod judge;
 #[path = "gui/kinds.rs"]

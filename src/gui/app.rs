@@ -27,6 +27,7 @@ use super::request_tracker::RequestTracker;
 use super::runs::RunDialog;
 use super::session::Session;
 use super::session::log::Level;
+use super::start_page::StartPage;
 use super::theme;
 use super::tour::Tour;
 use super::view::View;
@@ -61,6 +62,7 @@ pub struct App {
     pub(super) verify: bool,
     pub(super) help: Help,
     pub(super) tour: Tour,
+    pub(super) start: StartPage,
     pub(super) runs: RunDialog,
     pub(super) fetching: FetchDialog,
     pub(super) connecting: ConnectDialog,
@@ -99,6 +101,7 @@ impl App {
             verify: false,
             help: Help::default(),
             tour: Tour::default(),
+            start: StartPage::default(),
             runs: RunDialog::default(),
             fetching: FetchDialog::default(),
             connecting: ConnectDialog::default(),
@@ -228,7 +231,8 @@ impl App {
             let listens = match reach {
                 // Text fields have an undo of their own.
                 Reach::Everywhere => !(editing && matches!(command, command::Command::Undo | command::Command::Redo)),
-                Reach::Gallery => gallery,
+                // The start page lies in its place.
+                Reach::Gallery => gallery && (!self.start.is_open() || command == command::Command::Escape),
             };
             if listens && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
                 self.commands.push(command);
@@ -270,12 +274,17 @@ impl App {
         let names = self.panel_names();
         self.view.evidence_wanted = None;
         self.view.landmarks.forget();
-        let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, .. } = self;
+        let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, start, .. } =
+            self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
         Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history));
         Side::bottom("status").show(ui, |ui| jobs::status(ui, cx));
         if session.jobs.iter().next().is_some() {
             Side::bottom("jobs").show(ui, |ui| jobs::show(ui, cx));
+        }
+        if start.is_open() {
+            start.show(ui, cx);
+            return self.end_press();
         }
         tour.dock(ui, cx);
         let [card, inspects] = cx.view.sides(cx.prefs, ui.ctx().content_rect().width());
@@ -289,6 +298,11 @@ impl App {
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
+        self.end_press();
+    }
+
+    /// Says why Ctrl+Enter did nothing, where it did not.
+    fn end_press(&mut self) {
         if let Some(why) = self.view.primary.end() {
             self.session.notify(Level::Warning, why);
         }

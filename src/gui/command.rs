@@ -67,6 +67,8 @@ pub enum Command {
     Verify,
     /// Show a page of the window Help, or close it.
     Help(Page),
+    /// Show the page of bundled worlds, recent oracles and runs.
+    StartPage,
     StartTour,
     LeaveTour,
     Larger,

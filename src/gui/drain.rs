@@ -49,6 +49,9 @@ impl App {
                 if let Some(report) = &self.session.device {
                     self.prefs.remember_machine(report.used.choice);
                 }
+                if self.session.oracle.is_some() {
+                    self.prefs.remember_oracle(&self.session.oracle_name);
+                }
                 let classes = self.session.class_names().len();
                 if classes > 0 {
                     self.prefs.fit(classes);

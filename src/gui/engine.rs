@@ -32,6 +32,8 @@ pub trait Engine {
     fn open_judged_images(&self, request: JudgedImagesRequest) -> JobId;
     /// Fetches a corpus, whatever else is under way.
     fn fetch(&self, request: FetchRequest) -> JobId;
+    /// Looks at these bundled worlds; what is seen of each comes as an event.
+    fn glimpse(&self, worlds: Vec<&'static str>);
     /// Looks at these run folders from now on; what changes there comes as events.
     fn watch(&self, request: WatchRequest);
     /// Stops a job soon, or takes it from the queue.
@@ -85,6 +87,10 @@ impl Engine for crate::worker::Worker {
 
     fn fetch(&self, request: FetchRequest) -> JobId {
         Self::fetch(self, request)
+    }
+
+    fn glimpse(&self, worlds: Vec<&'static str>) {
+        Self::glimpse(self, worlds);
     }
 
     fn watch(&self, request: WatchRequest) {

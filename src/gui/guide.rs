@@ -1,7 +1,8 @@
-//! Executes the commands of the tour, the window Help and the size of everything.
+//! Executes the commands of the start page, the tour, the window Help and the size of everything; brings panels to the front.
 
 use super::app::App;
 use super::command::Command;
+use super::panels;
 use super::prefs::{SCALE_STEP, SCALES};
 
 impl App {
@@ -10,6 +11,36 @@ impl App {
         if !self.prefs.toured {
             self.tour.begin();
         }
+    }
+
+    /// Shows the start page, in the place of the panels; `then_tour` offers the tour to those who go
+    /// on to the samples.
+    pub fn show_start(&mut self, then_tour: bool) {
+        let worlds = self.start.open(then_tour);
+        if !worlds.is_empty() {
+            self.engine.glimpse(worlds);
+        }
+    }
+
+    /// Leaves the start page for what it covers. Returns whether it was open.
+    pub(super) fn leave_start(&mut self) -> bool {
+        let left = self.start.close();
+        if left && self.start.take_tour() {
+            self.offer_tour();
+        }
+        left
+    }
+
+    /// Brings a panel to the front. Who goes from the start page to another panel than the gallery is
+    /// not offered the tour.
+    pub(super) fn bring(&mut self, id: &str) {
+        if id == panels::gallery::ID {
+            self.leave_start();
+        } else {
+            self.start.close();
+        }
+        panels::activate(&mut self.layout, id);
+        self.view.primary.bring(id);
     }
 
     /// Ends the tour for good. Returns whether it was under way.
@@ -22,7 +53,11 @@ impl App {
     /// Commands that show how the window is used, and how large it is.
     pub(super) fn guide(&mut self, command: Command) {
         match command {
-            Command::StartTour => self.tour.begin(),
+            Command::StartPage => self.show_start(false),
+            Command::StartTour => {
+                self.start.close();
+                self.tour.begin();
+            }
             Command::LeaveTour => {
                 self.leave_tour();
             }

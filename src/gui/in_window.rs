@@ -178,7 +178,10 @@ impl Running {
                     app.session.notify(Level::Warning, format!("The world '{last}' of the last time: {where_now}."));
                 }
                 // Pictures and measurements are of the window itself.
-                if options.screenshot.is_none() && options.frame_log.is_none() && !options.no_tour {
+                let looked_at = options.screenshot.is_none() && options.frame_log.is_none();
+                if looked_at && options.oracle.is_empty() && options.open.is_empty() {
+                    app.show_start(!options.no_tour);
+                } else if looked_at && !options.no_tour {
                     app.offer_tour();
                 }
             }

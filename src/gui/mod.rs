@@ -7,10 +7,10 @@
 //! | file | what |
 //! |---|---|
 //! | `launch`, `in_window`, `window_restart`, `engine` | opening the window; the app in it; the next window after a lost device; what the window asks of the worker |
-//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker` | a frame: the parts in order, taking events in, commands about runs, commands of tour, help and size, requests to the worker |
+//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker |
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
-//! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
+//! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
 //! | `evidence`, `running`, `verdict`, `guidance` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
@@ -58,6 +58,7 @@ mod runs;
 mod sampled_error;
 mod selection;
 mod session;
+mod start_page;
 mod table_window;
 mod theme;
 mod top_bar;

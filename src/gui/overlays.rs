@@ -42,7 +42,7 @@ impl App {
         let asks = self.asks();
         let Self { session, prefs, view, devices, commands, fetching, connecting, .. } = self;
         let (ledger, precision, verifying) = (&mut self.ledger, &mut self.precision, &mut self.verify);
-        let (help, tour) = (&mut self.help, &mut self.tour);
+        let (help, tour, start) = (&mut self.help, &mut self.tour, &self.start);
         let cx = &mut Cx { session, prefs, view, devices, commands };
         fetching.show(ctx, cx);
         connecting.show(ctx, cx);
@@ -57,7 +57,8 @@ impl App {
         }
         help.show(ctx);
         table_window::show(ctx, cx);
-        if !asks {
+        // The tour points at what the start page covers.
+        if !asks && !start.is_open() {
             tour.show(ctx, cx);
         }
     }

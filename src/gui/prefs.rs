@@ -31,6 +31,8 @@ pub const SCALE_STEP: u16 = 10;
 
 /// Other machines' devices that are remembered.
 const MACHINES: usize = 5;
+/// Oracles from files that are remembered.
+const ORACLES: usize = 5;
 
 /// What the gallery is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -145,6 +147,8 @@ pub struct Prefs {
     pub products: MatmulPrecision,
     /// Other machines' devices that were used, the last one first.
     pub machines: Vec<DeviceChoice>,
+    /// Oracles from files that were open, the last one first.
+    pub oracles: Vec<String>,
     /// Range of τ of the curve E(τ).
     pub tau_range: [f64; 2],
     /// Its axis of τ is logarithmic.
@@ -189,6 +193,7 @@ impl Default for Prefs {
             device_apart: false,
             products: MatmulPrecision::F32,
             machines: Vec::new(),
+            oracles: Vec::new(),
             tau_range: [0.2, 4.0],
             log_tau: true,
             log_error: false,
@@ -267,6 +272,18 @@ impl Prefs {
         }
     }
 
+    /// An oracle is open: one from a file is offered again.
+    pub fn remember_oracle(&mut self, oracle: &str) {
+        if oracle.is_empty() || library::find(oracle).is_some() {
+            return;
+        }
+        // A relative path is one of the directory the program was started in.
+        let path = std::path::absolute(oracle).map_or_else(|_| oracle.into(), |path| path.display().to_string());
+        self.oracles.retain(|known| *known != path);
+        self.oracles.insert(0, path);
+        self.oracles.truncate(ORACLES);
+    }
+
     /// π is 1/K for every class.
     pub fn prior_is_uniform(&self) -> bool {
         self.prior.iter().all(|p| (p * self.prior.len() as f64 - 1.0).abs() < 1e-9)
@@ -292,6 +309,17 @@ mod tests {
         prefs.set_prior(0, 1.0);
         prefs.set_prior(0, 0.4);
         assert!((prefs.prior[1] - 0.3).abs() < 1e-12 && (prefs.prior.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn oracles_from_files_are_remembered_once_and_the_last_comes_first() {
+        let mut prefs = Prefs::default();
+        for oracle in ["/a", "mnist", "", "/b", "/c", "/a"] {
+            prefs.remember_oracle(oracle);
+        }
+        assert_eq!(prefs.oracles, ["/a", "/c", "/b"]);
+        (0..9).for_each(|i| prefs.remember_oracle(&format!("/{i}")));
+        assert_eq!((prefs.oracles.len(), prefs.oracles[0].as_str()), (ORACLES, "/8"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! opens the same oracle again. Bayes errors need no device: two light threads of their own
 //! ([`bayes`]) answer them meanwhile. A third looks at run folders ([`runs`]), a fourth reads
 //! images from them and from judged datasets ([`cell_images`]), a fifth fetches corpora
-//! ([`fetch`]).
+//! ([`fetch`]). A sixth looks at the bundled worlds for the start page ([`glimpse`]).
 //!
 //! | file | what |
 //! |---|---|
@@ -14,6 +14,7 @@
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
 //! | `loaded_images` | images from files on their way to the device thread |
+//! | `glimpse` | a few samples and the Bayes error of each bundled world |
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
@@ -24,6 +25,7 @@ pub mod cell_images;
 mod channels;
 mod device_thread;
 pub mod fetch;
+pub mod glimpse;
 mod interactive;
 mod jobs;
 pub mod judged_images;
@@ -121,6 +123,12 @@ impl Worker {
     /// Fetches a corpus, outside the queue of jobs, and returns at once.
     pub fn fetch(&self, request: FetchRequest) -> JobId {
         self.queue(&self.fetches, request)
+    }
+
+    /// Looks at these bundled worlds, outside the queue of jobs, and returns at once; what is seen of
+    /// each is an event.
+    pub fn glimpse(&self, worlds: Vec<&'static str>) {
+        glimpse::start(&self.shared, worlds, &self.own_events);
     }
 
     fn queue<T>(&self, queue: &Sender<(JobId, T)>, wanted: T) -> JobId {

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use super::bayes::protocol::Answer;
 use super::runs::Look as RunLook;
+use crate::bayes::Estimate;
 use crate::data::ImageShape;
 use crate::data::fetch::Fetched;
 use crate::device::{DeviceChoice, DeviceReport, ImageSource, Latency, MatmulPrecision};
@@ -230,6 +231,18 @@ pub enum RemoteNews {
     },
 }
 
+/// A world at a glance.
+#[derive(Debug, Clone)]
+pub struct Glimpse {
+    /// Shape of the picture.
+    pub shape: ImageShape,
+    /// The first samples at τ = 1 on one sheet, 8-bit levels, CHW.
+    pub picture: Vec<u8>,
+    /// Bayes error at τ = 1, T = 1 and uniform π; `None` where the map depends on the class, so that
+    /// it must be sampled.
+    pub bayes_error: Option<Estimate>,
+}
+
 /// A small fact.
 #[derive(Debug, Clone)]
 pub enum Event {
@@ -293,6 +306,13 @@ pub enum Event {
     Looked(Box<RunLook>),
     /// About the Bayes error of the open oracle.
     Bayes(Box<Answer>),
+    /// What a bundled world looks like, or why that is not known.
+    Glimpsed {
+        /// Its name.
+        world: &'static str,
+        /// What was seen.
+        outcome: std::result::Result<Arc<Glimpse>, String>,
+    },
     /// Images from outside and their posteriors replace those of before.
     External {
         /// Where they came from.

@@ -122,6 +122,7 @@ fn every_control_of_every_window_has_a_name_and_is_reached_by_tab() {
         ("Precision", "Copy comparison as command"),
         ("Verify this device", "Copy verification as command"),
         ("Take the tour", "Skip the tour"),
+        ("Start page", "Three things to try"),
     ];
     let mut faults = Vec::new();
     for (command, sign) in windows {

@@ -5,17 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bayescope::data::ImageShape;
-use bayescope::device::{Candidate, DeviceChoice, DeviceReport, ImageSource};
+use bayescope::device::{Candidate, DeviceChoice, DeviceReport};
 use bayescope::events::Progress;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::tarflow::TarFlowConfig;
 use bayescope::flow::{Architecture, Evidence};
 use bayescope::gui::{App, Engine};
 use bayescope::oracle::library;
-use bayescope::oracle::posterior::{Posterior, Prior};
+use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::running::Running;
 use bayescope::oracle::train::{StepLoss, TrainEvent};
-use bayescope::oracle::world::Settings;
 use bayescope::run::TrainOracle;
 use bayescope::task::News;
 use bayescope::units::Smoothing;
@@ -30,6 +29,9 @@ use bayescope::worker::protocol::{
 use bayescope::worker::runs::WatchRequest;
 use egui_kittest::Harness;
 
+pub use super::images::{external, tile};
+
+use super::images::bytes;
 use super::training::{evaluation, trained, training};
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
@@ -54,49 +56,11 @@ struct State {
     evidence: Option<EvidenceMap>,
     running: Option<RunningPosterior>,
     watched: WatchRequest,
+    glimpsed: Vec<&'static str>,
 }
 
 #[derive(Clone, Default)]
 pub struct Fake(Arc<Mutex<State>>);
-
-/// Sample `index` at τ: a disc of its own size, and a posterior that depends on both.
-pub fn tile(index: usize, tau: f64) -> Tile {
-    let label = index % 10;
-    let log_likelihood = (0..10).map(|class| {
-        let near = ((class + 10 - label) % 10).min((label + 10 - class) % 10) as f64;
-        1200.0 - near * (1.0 + (index % 7) as f64) / tau.max(0.1)
-            + if index % 11 == 5 && near == 1.0 { 9.0 } else { 0.0 }
-    });
-    let posterior = Posterior::new(log_likelihood.collect(), &Prior::uniform(10), Smoothing::ONE);
-    let radius = 3.0 + label as f64 + tau;
-    let pixel = |i: usize| {
-        let (x, y) = ((i % 32) as f64 - 15.5, (i / 32) as f64 - 15.5);
-        let edge = (radius - (x * x + y * y).sqrt()).clamp(0.0, 1.0);
-        (edge * 255.0) as u8
-    };
-    let pixels = ImageSource::Host((0..SHAPE.dims()).map(pixel).collect());
-    Tile { index, source: label, label, pixels, posterior: Arc::new(posterior), look: None }
-}
-
-/// The picture of a tile.
-fn bytes(tile: &Tile) -> Vec<u8> {
-    tile.pixels.bytes().unwrap().to_vec()
-}
-
-pub fn external(n: usize) -> Event {
-    let tiles = (0..n).map(|i| Tile { label: tile(i, 1.0).posterior.decision, ..tile(i, 1.0) }).collect();
-    let ids = (0..n).map(|i| format!("outside-{i}.png")).collect();
-    Event::External {
-        name: "folder".into(),
-        shape: SHAPE,
-        ids,
-        tiles,
-        labelled: false,
-        settings: Settings::default_for(10),
-        own_knobs: false,
-        verdicts: Vec::new(),
-    }
-}
 
 impl Fake {
     fn state(&self) -> MutexGuard<'_, State> {
@@ -303,6 +267,11 @@ impl Fake {
         self.state().watched.clone()
     }
 
+    /// Bundled worlds that were to be looked at.
+    pub fn glimpsed(&self) -> Vec<&'static str> {
+        self.state().glimpsed.clone()
+    }
+
     pub fn cancelled(&self) -> Vec<JobId> {
         self.state().cancelled.clone()
     }
@@ -359,6 +328,10 @@ impl Engine for Fake {
         let id = 900 + state.fetches.len() as JobId;
         state.fetches.push((id, request));
         id
+    }
+
+    fn glimpse(&self, worlds: Vec<&'static str>) {
+        self.state().glimpsed.extend(worlds);
     }
 
     fn watch(&self, request: WatchRequest) {

@@ -91,6 +91,7 @@ fn looking() -> Vec<(&'static str, Command)> {
         ("Precision: 32 bits beside 64", Command::Precision),
         ("Verify this device", Command::Verify),
         ("Reset the layout", Command::ResetLayout),
+        ("Start page", Command::StartPage),
         ("Take the tour", Command::StartTour),
         ("Leave the tour", Command::LeaveTour),
         ("Keyboard shortcuts", Command::Help(Page::Shortcuts)),

@@ -41,12 +41,6 @@ impl App {
         any
     }
 
-    /// Brings a panel to the front.
-    pub(in crate::gui) fn bring(&mut self, id: &str) {
-        panels::activate(&mut self.layout, id);
-        self.view.primary.bring(id);
-    }
-
     fn execute(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Palette => self.palette.toggle(),
@@ -61,7 +55,7 @@ impl App {
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));
             }
             Command::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
-            Command::Escape if self.close_window() || self.leave_tour() => {}
+            Command::Escape if self.close_window() || self.leave_start() || self.leave_tour() => {}
             Command::Escape | Command::SelectNone => self.view.selection.clear(),
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),
@@ -226,6 +220,7 @@ impl App {
 
     /// Asking again for the open oracle reads it again.
     fn open_oracle(&mut self, name: String) {
+        self.leave_start();
         if self.prefs.oracle == name && (self.session.oracle.is_none() || self.session.oracle_name == name) {
             self.submit(Job::OpenOracle(name));
         } else {

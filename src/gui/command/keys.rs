@@ -53,7 +53,7 @@ pub fn bindings() -> Vec<Binding> {
         (CTRL, Key::A, Command::SelectAll, "Select all images on show"),
         (PLAIN, Key::Space, Command::NewSamples, "New samples: other classes, latents and labels"),
         (PLAIN, Key::Enter, Command::Inspect, "Show the inspector"),
-        (PLAIN, Key::Escape, Command::Escape, "Leave the tour, close what lies on top, select nothing"),
+        (PLAIN, Key::Escape, Command::Escape, "Leave the start page or the tour, close what lies on top, select nothing"),
     ];
     let binding = |reach| {
         move |(modifiers, key, command, about)| Binding {

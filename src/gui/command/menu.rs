@@ -31,6 +31,7 @@ pub fn menus(panels: &[(&'static str, &'static str)]) -> Vec<(&'static str, Vec<
     use Line::{Item, Separator};
     use Needs::{Future, Nothing, Oracle, Past};
     let file = vec![
+        Item("Start page", Command::StartPage, Nothing),
         Item("Open…", Command::Open, Nothing),
         Item("Save samples…", Command::Save, Oracle),
         Item("Fetch a corpus…", Command::ShowFetch(None), Nothing),

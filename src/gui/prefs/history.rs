@@ -93,6 +93,7 @@ fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     state.oracle.clone_from(&now.oracle);
     (state.device, state.device_apart, state.products) = (now.device, now.device_apart, now.products);
     state.machines.clone_from(&now.machines);
+    state.oracles.clone_from(&now.oracles);
     state.runs.clone_from(&now.runs);
     (state.toured, state.scale) = (now.toured, now.scale);
     if state.prior.len() != now.prior.len() {
@@ -135,8 +136,8 @@ mod tests {
         assert_eq!((history.undoes().as_deref(), history.redoes()), (Some("τ, seed"), None));
         history.undo(&mut prefs);
         assert_eq!((history.undoes(), history.redoes().as_deref()), (None, Some("τ, seed")));
-        // The window's size and the tour are no settings of the world.
-        (prefs.scale, prefs.toured) = (150, true);
+        // The window's size, the tour and what was open are no settings of the world.
+        (prefs.scale, prefs.toured, prefs.oracles) = (150, true, vec!["/a".into()]);
         history.settle(&prefs);
         assert_eq!(history.undoes(), None);
     }

@@ -26,7 +26,7 @@ use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
+use crate::worker::protocol::{Asked, Event, EvidenceMap, Glimpse, Inspection, Job, JobId, Outcome, RunningPosterior};
 use crate::worker::sampling::SurveyWorld;
 
 use bayes::BayesFigures;
@@ -70,6 +70,8 @@ pub struct Session {
     pub tasks: Tasks,
     /// What is fetched, and what is shown of a judgement.
     pub exchange: Exchange,
+    /// What bundled worlds look like, by name, or why that is not known.
+    pub glimpses: BTreeMap<&'static str, Result<Arc<Glimpse>, String>>,
     /// What is known of the Bayes error.
     pub bayes: BayesFigures,
     pub inspection: Option<Inspection>,
@@ -208,6 +210,7 @@ impl Session {
             Event::Fetched(id, fetched) => self.exchange.fetched(id, fetched),
             Event::Looked(look) => self.runs.looked(*look),
             Event::Bayes(answer) => return self.take_bayes(*answer),
+            Event::Glimpsed { world, outcome } => drop(self.glimpses.insert(world, outcome)),
             event @ Event::External { .. } => return self.take_outside(event),
             Event::Precision(report) => self.precision = Some(report),
             Event::Note(note) => self.log.add(Level::Info, note),
