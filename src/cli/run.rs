@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
-use super::hardness;
 use super::open::{Opened, open_on, open_silently};
-use super::output::{print_json, print_text};
+use super::output::{print_json, print_text, tell_written};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
 use super::task::run_task_for;
+use super::{external, hardness};
 use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
@@ -84,6 +84,7 @@ fn resume_in(run: &Path, options: &RunOptions<'_>) -> Result<()> {
     let folder = match AnyRun::open(run)? {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::resume(&folder, options),
+        AnyRun::External(folder) => return Err(AnyRun::external_refusal(&folder)),
     };
     // Nothing to compute: neither oracle nor device is needed.
     if folder.open(options.share).is_empty() {
@@ -290,6 +291,7 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
     let folder = match AnyRun::open(&args.run)? {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::summary(&folder, args),
+        AnyRun::External(folder) => return external::summary(&folder, args),
     };
     if let Some(cell) = &args.worst {
         return super::worst::worst(&folder, cell, args.json);
@@ -304,14 +306,6 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
         return tell_written(&written, args.json);
     }
     if args.csv { print_text(&summary.csv()) } else { report(&summary, args.json) }
-}
-
-/// Lists files.
-pub(super) fn tell_written(written: &[std::path::PathBuf], json: bool) -> Result<()> {
-    match json {
-        true => print_json(&written),
-        false => print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
-    }
 }
 
 fn tell(summary: &Summary) -> Result<()> {
