@@ -52,6 +52,11 @@ pub fn resume_command(folder: &Path, prefs: &Prefs) -> String {
     format!("bayescope resume {}{}", quote(&folder.display().to_string()), device(prefs.device))
 }
 
+/// The command that follows a run.
+pub fn watch_command(folder: &Path) -> String {
+    format!("bayescope watch {}", quote(&folder.display().to_string()))
+}
+
 /// The command that lists images of a cell.
 pub fn cell_images_command(request: &CellImagesRequest) -> String {
     let CellImagesRequest { which, folder, cell, .. } = request;

@@ -31,17 +31,20 @@ pub struct Header {
     pub train_loss: Option<f64>,
 }
 
-/// By what a record is known again: it is read anew when one of the two has changed.
+/// By what a record is known again: it is read anew when one of these has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     bytes: u64,
     changed: Option<SystemTime>,
+    /// Number of the file, where the system has one: a renamed one brings its own, whatever the clock
+    /// says.
+    file: u64,
 }
 
 impl Stamp {
     /// Of a file, where it is there.
     pub fn of(path: &Path) -> Option<Self> {
-        let of = |meta: Metadata| Self { bytes: meta.len(), changed: meta.modified().ok() };
+        let of = |meta: Metadata| Self { bytes: meta.len(), changed: meta.modified().ok(), file: number(&meta) };
         std::fs::metadata(path).ok().map(of)
     }
 
@@ -50,6 +53,16 @@ impl Stamp {
         let since = self.changed?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
         Some(since.as_secs_f64())
     }
+}
+
+#[cfg(unix)]
+fn number(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+#[cfg(not(unix))]
+fn number(_: &Metadata) -> u64 {
+    0
 }
 
 /// Steps with their files, by rising step. Other files (those that are being written) are left out.
