@@ -10,6 +10,7 @@ mod evaluate;
 mod experiments;
 mod export;
 mod export_stopped;
+mod external;
 mod extremes;
 mod faults;
 mod graders;
