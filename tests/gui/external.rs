@@ -56,6 +56,8 @@ fn an_external_run_is_followed_and_left_to_its_own_program() {
     glance(&mut harness, &fake, &path);
     // A classifier that knows the posterior is wrong as often as Bayes.
     let bayes = "wrong 28.33 % expected, 28.33 % at least";
+    // A classifier that knows the posterior is wrong as often as Bayes.
+    let bayes = "wrong 28.33 % expected, 28.33 % at least";
     let seen = ["2 records", "logged elsewhere", "Step 10: L", bayes, "that of step 20", "shape [2, 2]"];
     for words in seen.into_iter().chain(["Loss taken apart", "Error beside the Bayes error", "Calibration error"]) {
         assert!(shows(&harness, words), "{words}: {:?}", labels(&harness));
