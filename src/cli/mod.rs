@@ -31,6 +31,7 @@ mod serve;
 mod slurm;
 mod spec;
 mod task;
+mod uncertainty;
 mod validate;
 mod verify;
 mod version;

@@ -28,6 +28,7 @@ mod several;
 mod shift;
 mod slurm;
 mod training;
+mod uncertainty;
 mod validate;
 mod verify;
 mod walk;
