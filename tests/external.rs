@@ -12,7 +12,9 @@ use bayescope::flow::preprocess::Preprocessing;
 use bayescope::judge::Kind;
 use bayescope::measure::Estimate;
 use bayescope::oracle::world::{SampleSpec, Settings, World};
-use bayescope::run::external::{Course, ExternalFolder, PREDICTIONS, STEPS, StartExternal, StepFigures, csv, figures};
+use bayescope::run::external::{
+    Course, ExternalFolder, Header, PREDICTIONS, STEPS, StartExternal, StepFigures, csv, figures,
+};
 use bayescope::run::{AnyRun, RunFolder};
 use bayescope::units::Seed;
 use burn::tensor::Device;
@@ -200,6 +202,26 @@ fn every_figure_follows_from_the_logged_predictions() {
 fn normalised(q: impl Iterator<Item = f64>) -> Vec<f64> {
     let q: Vec<f64> = q.collect();
     q.chunks(CLASSES).flat_map(|row| row.iter().map(|q| q / row.iter().sum::<f64>())).collect()
+}
+
+#[test]
+fn what_this_program_logs_is_what_others_log() {
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    assert_eq!(run.last_step().unwrap(), None);
+    let header = Header { epoch: Some(0.5), images: Some(7), seconds: None, train_loss: Some(f64::NAN) };
+    run.log(12, &header, &logits(12)).unwrap();
+    run.log(12, &header, &logits(13)).unwrap();
+    let (ours, step) = (std::fs::read(path(&run, 12)).unwrap(), *read(&run).steps().next().unwrap());
+    assert_eq!((step.epoch, step.images, step.train_loss), (Some(0.5), Some(7), None));
+    let line = String::from_utf8(ours.split(|&c| c == b'\n').next().unwrap().to_vec()).unwrap();
+    log(&run, 12, &line, &logits(13));
+    assert_eq!(*read(&run).steps().next().unwrap(), step);
+    assert_eq!(ours[line.len() + 1..], std::fs::read(path(&run, 12)).unwrap()[line.len() + 1..]);
+    assert!(run.log(13, &header, &logits(13)[1..]).unwrap_err().to_string().contains("239 predictions"));
+    assert_eq!(run.last_step().unwrap(), Some(12));
+    run.finish().unwrap();
+    assert!(read(&run).finished);
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub use json::{read_json, write_json};
 pub use levels::{Levels, range_of, union_range};
 pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
-pub use npy_file::{NpyElement, write_npy};
+pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, open, open_dataset, open_split, open_test};
 pub use reader::Input;

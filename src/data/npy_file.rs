@@ -70,6 +70,15 @@ pub fn write_npy<T: NpyElement>(
     })
 }
 
+/// Writes an array of a shape in C order into a file that holds more than it.
+///
+/// # Errors
+/// The system's.
+pub fn put_npy<T: NpyElement>(out: &mut dyn Write, shape: &[usize], values: &[T]) -> io::Result<()> {
+    write_header(out, T::DESCR, shape)?;
+    T::write(out, values)
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::npy::{Types, Values, read_npy_file};

@@ -93,6 +93,23 @@ impl Course {
 }
 
 impl ExternalFolder {
+    /// Writes what a classifier predicts after a step, [n, K], as its contract says; a step that was
+    /// logged before is replaced.
+    ///
+    /// # Errors
+    /// When there are not n·K numbers; names the file that cannot be written.
+    pub fn log(&self, step: u64, header: &Header, values: &[f32]) -> Result<()> {
+        record::write(&self.path.join(PREDICTIONS), step, header, &self.spec, values)
+    }
+
+    /// The last step that was logged, if any: a resumed writer may ask.
+    ///
+    /// # Errors
+    /// Names the folder that cannot be listed.
+    pub fn last_step(&self) -> Result<Option<u64>> {
+        Ok(record::list(&self.path.join(PREDICTIONS))?.last().map(|(step, _)| *step))
+    }
+
     /// Reads the records that are new or changed since `before`, at most `most` of them: the last,
     /// then some all over the course, so that a long one is seen as a whole at once.
     ///

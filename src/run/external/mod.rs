@@ -32,7 +32,7 @@ mod summary;
 
 pub use course::{Course, Refused, STEPS, StepFigures};
 pub use figures::{csv, figures};
-pub use record::EXTENSION;
+pub use record::{EXTENSION, Header};
 pub use spec::{Contract, ExternalFolder, ExternalSpec, FORMAT, PREDICTIONS, TestRecord, TestTruth, WorldRecord};
 pub use start::StartExternal;
 pub use summary::ExternalSummary;

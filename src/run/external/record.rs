@@ -4,10 +4,10 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::spec::{ExternalSpec, HEAD};
-use crate::data::{Types, read_bounded, read_npy, said};
+use crate::data::{Types, put_npy, read_bounded, read_npy, said, write_whole};
 use crate::error::{Error, Result};
 
 /// Extension of a record; its stem is the step in decimal digits.
@@ -18,7 +18,7 @@ const LINE: usize = 1 << 12;
 const FILES: usize = 1 << 20;
 
 /// What the first line of a record says; all of it may be absent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Header {
     /// Epochs done; parts of one count.
@@ -93,6 +93,24 @@ fn step_of(path: &Path) -> Option<u64> {
     let digits = path.file_stem()?.to_str().filter(|stem| stem.bytes().all(|c| c.is_ascii_digit()))?;
     path.extension().filter(|extension| *extension == EXTENSION)?;
     digits.parse().ok()
+}
+
+/// Writes the record of a step, whole or not at all; one that is there is replaced.
+///
+/// # Errors
+/// When there are not n·K numbers; names the file that cannot be written.
+pub fn write(folder: &Path, step: u64, header: &Header, spec: &ExternalSpec, values: &[f32]) -> Result<()> {
+    let path = folder.join(format!("{step:09}.{EXTENSION}"));
+    let (n, classes) = (spec.test.images, spec.test.classes.len());
+    if values.len() != spec.values() {
+        let given = values.len();
+        return Err(Error::input(format!("{given} predictions are not those of {n} images and {classes} classes")));
+    }
+    let line = serde_json::to_string(header).map_err(|e| Error::file(&path, e.to_string()))?;
+    write_whole(&path, |file| {
+        writeln!(file, "{line}").map_err(|e| Error::io(&path, e))?;
+        put_npy(file, &[n, classes], values).map_err(|e| Error::io(&path, e))
+    })
 }
 
 /// The first line of a record, and its numbers [n, K] as they are written.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::super::files::SPEC;
-use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256};
+use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, write_atomically};
 use crate::error::{Error, Result, check_name, check_words};
 use crate::judge::Kind;
 use crate::oracle::posterior::Prior;
@@ -167,6 +167,14 @@ impl ExternalFolder {
         let spec: ExternalSpec = toml::from_str(&text).map_err(|e| Error::file(&file, e.to_string()))?;
         spec.check().map_err(|cause| Error::file(&file, cause))?;
         Ok(Self { path: path.to_owned(), spec })
+    }
+
+    /// Says that nothing more comes.
+    ///
+    /// # Errors
+    /// Names the file that cannot be written.
+    pub fn finish(&self) -> Result<()> {
+        write_atomically(&self.path.join(FINISHED), |_| Ok(()))
     }
 
     /// Whether its writer has said that nothing more comes.

@@ -9,7 +9,7 @@ use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::runs::{resume_command, watch_command};
+use crate::gui::runs::carry_on_command;
 use crate::gui::session::runs::{RunView, Standing};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::heading_with;
@@ -155,11 +155,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
         }
         let copy = ui.button("Copy command").on_hover_text("The same on the command line");
         if copy.clicked() {
-            let command = match run.external() {
-                Some(_) => watch_command(&run.folder),
-                None => resume_command(&run.folder, cx.prefs),
-            };
-            cx.commands.push(Command::CopyText(command));
+            cx.commands.push(Command::CopyText(carry_on_command(run, cx.prefs)));
         }
         if ui.button("Forget run").on_hover_text("Takes it off this list; the folder stays").clicked() {
             cx.commands.push(Command::Run(RunCommand::Forget(run.folder.clone())));
