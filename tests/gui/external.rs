@@ -7,7 +7,7 @@ use bayescope::events::silent;
 use bayescope::gui::App;
 use bayescope::run::external::PREDICTIONS;
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::experiments::{glance, open, panel};
 use super::{labels, shows};
@@ -54,8 +54,6 @@ fn an_external_run_is_followed_and_left_to_its_own_program() {
     log(&path, 10, r#"{"train_loss": 0.5}"#, &[0.75, 0.25, 0.5, 0.5, 0.1, 0.9]);
     log(&path, 20, "{}", &[0.75, 0.25, 0.5, 0.5]);
     glance(&mut harness, &fake, &path);
-    // A classifier that knows the posterior is wrong as often as Bayes.
-    let bayes = "wrong 28.33 % expected, 28.33 % at least";
     // A classifier that knows the posterior is wrong as often as Bayes.
     let bayes = "wrong 28.33 % expected, 28.33 % at least";
     let seen = ["2 records", "logged elsewhere", "Step 10: L", bayes, "that of step 20", "shape [2, 2]"];
