@@ -35,6 +35,8 @@ mod looking;
 mod plots;
 #[path = "gui/priors.rs"]
 mod priors;
+#[path = "gui/sampled.rs"]
+mod sampled;
 #[path = "gui/stale.rs"]
 mod stale;
 #[path = "gui/start.rs"]
@@ -62,6 +64,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bayescope::gui::{App, Prefs, ThemePreference};
+use bayescope::oracle::library;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use bayescope::worker::save::SaveSamples;
 use eframe::egui::{self, Key, Modifiers, Role};
@@ -76,7 +79,11 @@ fn window(prefs: Prefs) -> (Harness<'static, App>, Fake) {
     sized(prefs, SIZE)
 }
 
-fn sized(prefs: Prefs, size: [f32; 2]) -> (Harness<'static, App>, Fake) {
+/// The world of the fake engine is `mnist`, where a test names no other.
+fn sized(mut prefs: Prefs, size: [f32; 2]) -> (Harness<'static, App>, Fake) {
+    if prefs.oracle == library::DEFAULT {
+        prefs.oracle = "mnist".into();
+    }
     let fake = Fake::default();
     let engine = std::rc::Rc::new(fake.clone());
     let builder = Harness::builder().with_size(size).with_step_dt(1.0 / 30.0);

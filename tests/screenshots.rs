@@ -140,14 +140,14 @@ fn bayes_error(name: &str) {
 }
 
 fn animals(name: &str) {
-    let mut stage = Stage::open("animals", "Light");
+    let mut stage = Stage::open("tests/worlds/animals", "Light");
     stage.click_containing("Sample 0,");
     stage.rest(4.0);
     stage.shot(name);
 }
 
 fn walk(name: &str) {
-    let mut stage = Stage::open("animals", "Light");
+    let mut stage = Stage::open("tests/worlds/animals", "Light");
     stage.click_containing("Sample 0,");
     stage.panel("walk");
     stage.click("Walk to the boundary");

@@ -73,7 +73,7 @@ fn explore(display: &Display, home: &Path, theme: &str) -> (PathBuf, serde_json:
     let (picture, frames) = (home.join(format!("{theme}.png")), home.join(format!("{theme}.json")));
     let started = Instant::now();
     let mut command = explorer(display, home);
-    command.args(["--theme", theme, "--screenshot"]).arg(&picture).arg("--frame-log").arg(&frames);
+    command.args(["--theme", theme, "--oracle", "mnist", "--screenshot"]).arg(&picture).arg("--frame-log").arg(&frames);
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "the explorer did not close cleanly: {stderr}");
@@ -245,7 +245,7 @@ fn a_window_that_changes_its_size_while_the_engine_computes_is_painted() {
     let Some(display) = display() else { return };
     let home = tempfile::tempdir().unwrap();
     let mut command = explorer_on("wgpu", &display, home.path());
-    command.args(["--theme", "light", "--oracle", "animals", "--no-tour"]).stderr(Stdio::piped());
+    command.args(["--theme", "light", "--oracle", "tests/worlds/animals", "--no-tour"]).stderr(Stdio::piped());
     let mut explorer = server::Explorer(command.spawn().unwrap());
     let server = server::Server::of(&display);
     let window = server.explorer();

@@ -3,6 +3,7 @@
 mod common;
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use bayescope::error::Error;
 use bayescope::events::Progress;
@@ -11,6 +12,7 @@ use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::{Flow, Precision};
 use bayescope::oracle::posterior::{Posterior, Prior};
+use bayescope::oracle::train::PRESETS;
 use bayescope::oracle::world::{Sample, SampleSpec, Settings, World};
 use bayescope::oracle::{folder, library};
 use bayescope::units::{Seed, Smoothing, Tau};
@@ -251,15 +253,19 @@ fn the_bayes_error_of_two_classes_is_the_closed_form() {
 }
 
 #[test]
-fn the_bundled_world_knows_its_own_samples() {
-    let oracle = folder::open(library::DEFAULT, &Device::flex(), Precision::F32, 4).unwrap();
+fn bundled_worlds_know_their_own_samples() {
+    library::names().into_iter().for_each(knows_its_own_samples);
+}
+
+fn knows_its_own_samples(name: &str) {
+    let oracle = folder::open(name, &Device::flex(), Precision::F32, 4).unwrap();
     let settings = Settings::default_for(oracle.info.class_names.len());
     let drawn = samples(&oracle.world, spec(4, 13), &settings);
     let x: Vec<f32> = drawn.iter().flat_map(|s| s.x.iter().copied()).collect();
     let scores = oracle.world.score(&x, &mut |_: Progress| ControlFlow::Continue(())).unwrap();
     for (i, sample) in drawn.iter().enumerate() {
         let scored = oracle.world.posterior(&scores, i, &settings);
-        assert!(max_abs(&scored.probabilities, &sample.posterior.probabilities) < 1e-3);
+        assert!(max_abs(&scored.probabilities, &sample.posterior.probabilities) < 1e-3, "{name}");
         assert!(
             (scored.log_px / sample.posterior.log_px - 1.0).abs() < 1e-4,
             "{} {}",
@@ -285,4 +291,36 @@ fn scoring_tells_the_number_of_a_bad_image_and_stops_when_asked() {
     assert!(matches!(world.score(&x, &mut stop), Err(Error::Cancelled)));
     assert_eq!(seen, [(4, 10)]);
     assert!(world.score(&[], &mut |_: Progress| ControlFlow::Continue(())).is_err());
+}
+
+#[test]
+fn a_bundled_world_is_what_its_spec_makes() {
+    for name in library::names() {
+        let (info, _) = library::find(name).unwrap().read().unwrap();
+        assert!(info.name == name && library::former(name).is_none());
+        let preset = PRESETS.iter().find(|preset| preset.name.starts_with(name)).unwrap().spec().unwrap();
+        let mut spec = info.training.unwrap().spec;
+        spec.data.path = preset.data.path.clone();
+        assert_eq!(spec, preset, "{name}");
+    }
+}
+
+#[test]
+fn what_the_images_of_blood_cells_ask_for_stands_in_the_oracle() {
+    let info = library::find("cells").unwrap().info().unwrap();
+    let notice = info.notice().unwrap();
+    for words in ["Acevedo", "10.17632/snkd93bnjr.1", "CC BY 4.0", "Not for diagnosis"] {
+        assert!(notice.contains(words), "{words}: {notice}");
+    }
+}
+
+/// Specs, runs and settings of before name it.
+#[test]
+fn a_world_that_was_bundled_once_is_said_to_be_elsewhere() {
+    let refused = |name: &str| folder::read(name).map(drop).unwrap_err().to_string();
+    let why = refused("animals");
+    assert!(why.contains("tests/worlds/animals") && why.contains("assets/specs/oracle-animals.toml"), "{why}");
+    let (info, _) = folder::read("tests/worlds/animals").unwrap();
+    assert!(info.name == "animals" && Path::new("assets/specs/oracle-animals.toml").is_file());
+    assert!(refused("nobody").contains("mnist, cells"));
 }

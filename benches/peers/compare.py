@@ -6,7 +6,7 @@
 
 What is timed, both sides with the same number of threads (--threads, default all cores):
 
-* posterior: log-likelihoods of 64 images under every class, of the bundled `animals` and (with --reference, the folder that holds
+* posterior: log-likelihoods of 64 images under every class, of `animals` (tests/worlds/animals) and (with --reference, the folder that holds
   config2.safetensors) of the reference configuration 2. PyTorch takes all classes in one batch or one class after the other,
   whichever a trial shows to be faster.
 * sampling: 64 images of the same worlds, token by token, keys and values cached on both sides (the paper's own `reverse`).
@@ -195,7 +195,8 @@ def check_world(ours: Ours, oracle: str, world: World) -> float:
 def worlds(arguments, ours: Ours, folder: str) -> list[dict]:
     """Posterior and sampling of every world."""
     root = pathlib.Path(__file__).resolve().parents[2]
-    cases = [("animals", "animals", root / "assets/oracles/animals/weights.safetensors", 32)]
+    animals = root / "tests/worlds/animals"
+    cases = [("animals", str(animals), animals / "weights.safetensors", 32)]
     if arguments.reference:
         file = pathlib.Path(folder) / "x_model_4_64_4_2_0.05.safetensors"
         shutil.copy(pathlib.Path(arguments.reference) / "config2.safetensors", file)

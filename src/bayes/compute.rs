@@ -101,6 +101,7 @@ pub fn bayes_error(
         Some(Method::Pair) => run.pair("asked for", events),
         Some(Method::Mc) => run.monte_carlo(events),
         Some(Method::Hdr) => run.hdr(events),
+        Some(Method::Sampling) => Err(Error::input("sampling needs a world, not its Gaussian classes")),
     }?;
     events.report(estimate.clone())?;
     Ok(estimate)

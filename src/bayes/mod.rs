@@ -14,6 +14,7 @@
 //! | `pair`, `scores` | pair importance sampling |
 //! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
+//! | `sampling` | every figure of any world, from draws common to all temperatures |
 //! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
 //! | `information`, `hardness`, `ranking` | aleatoric uncertainty and mutual information; one class against the rest, pairs; their order over τ |
 //! | `bench` | time to a given precision |
@@ -42,6 +43,7 @@ mod quadrature;
 mod ranking;
 mod rqmc;
 mod sampled;
+pub mod sampling;
 mod scores;
 mod simd;
 mod slope;

@@ -8,13 +8,13 @@ use super::compute::Layers;
 use super::descriptor::{Backbone, Side};
 use super::init::{InitResult, ParamBuilder};
 use super::layers::{Linear, Pass};
-use super::{alexnet, convnext, linear, mlp, mnist_convnet, mobilenet, resnet, swin, vit, wide_resnet};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 
-/// Makes the enums of networks and what they have in common from a list of them.
+/// Makes the enums of networks and what they have in common from a list of them: variant, module,
+/// type and descriptor.
 macro_rules! networks {
-    ($($(#[$doc:meta])* $variant:ident($network:ty) = $descriptor:path;)*) => {
+    ($($(#[$doc:meta])* $variant:ident: $module:ident $network:ident $descriptor:ident;)*) => {
         /// A network of the zoo.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "&'static str")]
@@ -28,21 +28,21 @@ macro_rules! networks {
 
             /// Its name in files, as serde writes it.
             pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $descriptor.name,)* }
+                match self { $(Self::$variant => super::$module::$descriptor.name,)* }
             }
 
             /// Its name in papers.
             pub fn label(self) -> &'static str {
-                match self { $(Self::$variant => $descriptor.label,)* }
+                match self { $(Self::$variant => super::$module::$descriptor.label,)* }
             }
 
             /// State-dict name of its last linear map.
             pub(super) fn head(self) -> &'static str {
-                match self { $(Self::$variant => $descriptor.head,)* }
+                match self { $(Self::$variant => super::$module::$descriptor.head,)* }
             }
 
             fn side(self) -> Side {
-                match self { $(Self::$variant => $descriptor.side,)* }
+                match self { $(Self::$variant => super::$module::$descriptor.side,)* }
             }
         }
 
@@ -50,7 +50,7 @@ macro_rules! networks {
         #[derive(Module, Debug)]
         #[expect(clippy::large_enum_variant, reason = "a classifier is one of them; there are no arrays of them")]
         pub(super) enum Network {
-            $($variant($network),)*
+            $($variant(super::$module::$network),)*
         }
 
         impl Network {
@@ -62,7 +62,9 @@ macro_rules! networks {
                 classes: usize,
             ) -> InitResult<Self> {
                 Ok(match architecture {
-                    $(Architecture::$variant => Self::$variant(($descriptor.build)(builder, shape, classes)?),)*
+                    $(Architecture::$variant => {
+                        Self::$variant((super::$module::$descriptor.build)(builder, shape, classes)?)
+                    })*
                 })
             }
         }
@@ -89,29 +91,29 @@ macro_rules! networks {
 
 networks! {
     /// Multinomial logistic regression.
-    Linear(linear::LinearClassifier) = linear::LINEAR;
+    Linear: linear LinearClassifier LINEAR;
     /// One hidden layer of 500 units.
-    Mlp500(mlp::Mlp) = mlp::MLP_500;
+    Mlp500: mlp Mlp MLP_500;
     /// PyTorch's MNIST example.
-    Convnet(mnist_convnet::ConvNet) = mnist_convnet::CONVNET;
+    Convnet: mnist_convnet ConvNet CONVNET;
     /// AlexNet.
-    AlexNet(alexnet::AlexNet) = alexnet::ALEXNET;
+    AlexNet: alexnet AlexNet ALEXNET;
     /// ResNet-18.
-    ResNet18(resnet::ResNet) = resnet::RESNET_18;
+    ResNet18: resnet ResNet RESNET_18;
     /// ResNet-50.
-    ResNet50(resnet::ResNet) = resnet::RESNET_50;
+    ResNet50: resnet ResNet RESNET_50;
     /// Wide ResNet 28-10.
-    WideResNet(wide_resnet::WideResNet) = wide_resnet::WRN_28_10;
+    WideResNet: wide_resnet WideResNet WRN_28_10;
     /// MobileNetV3-Large.
-    MobileNet(mobilenet::MobileNet) = mobilenet::MOBILENET_V3;
+    MobileNet: mobilenet MobileNet MOBILENET_V3;
     /// ConvNeXt-Tiny.
-    ConvNext(convnext::ConvNext) = convnext::CONVNEXT_TINY;
+    ConvNext: convnext ConvNext CONVNEXT_TINY;
     /// A small Vision Transformer of patches of 4.
-    VitSmall(vit::VisionTransformer) = vit::VIT_SMALL;
+    VitSmall: vit VisionTransformer VIT_SMALL;
     /// ViT-B/16.
-    VitB16(vit::VisionTransformer) = vit::VIT_B_16;
+    VitB16: vit VisionTransformer VIT_B_16;
     /// Swin-T.
-    SwinT(swin::Swin) = swin::SWIN_T;
+    SwinT: swin Swin SWIN_T;
 }
 
 impl Architecture {

@@ -9,6 +9,7 @@ mod export;
 mod external;
 mod look;
 mod run;
+mod sampling;
 mod scale;
 mod serve;
 mod validate;
@@ -25,16 +26,17 @@ use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
 pub use bench::BenchTask;
-pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs};
+pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs, prior};
 pub use evaluate::EvaluateArgs;
 pub use evidence::EvidenceArgs;
 pub use export::ExportArgs;
 pub use external::{ExternalCommand, ExternalStartArgs};
 pub use look::LookArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
+pub use sampling::{LimitArgs, SamplingArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 pub use serve::ServeArgs;
-pub use validate::ValidateArgs;
+pub use validate::{RealityArgs, ValidateArgs};
 pub use verify::VerifyArgs;
 
 /// Explore worlds in which the truth is known: samples of a frozen conditional flow at any temperature, and their exact
@@ -201,6 +203,8 @@ pub enum OracleCommand {
     },
     /// Compare an oracle with real images: likelihood, exactness, and with --images FID, coverage, memorisation and kin.
     Validate(Box<ValidateArgs>),
+    /// Hold an oracle's decisions against the labels of real images: a bound of nature's Bayes error, and calibration.
+    Reality(RealityArgs),
     /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
     Precision {
         /// Samples to compare.

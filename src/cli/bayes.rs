@@ -1,24 +1,25 @@
-//! `bayescope bayes-error|tau|hardness|check`.
+//! `bayescope bayes-error|tau|hardness|check` of Gaussian classes; of worlds that are sampled: `sampling`.
 
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
-use super::open::{Opened, open, with_oracle};
+use super::open::open;
+use super::output::Output;
 use super::progress::{Bar, Refining};
+use super::sampling;
 use crate::bayes::{
     Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, Problem,
-    RANKED_AT, RankingsOverTau, Sampled, Spec, bayes_error, by_sampling, derivative, information, one_vs_rest,
-    pairwise, rank_classes, tau_of_error,
+    RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise, rank_classes,
+    tau_of_error,
 };
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
-use crate::events::silent;
+use crate::events::{Events, Progress, silent};
 use crate::experiment::papers;
 use crate::oracle::posterior::Prior;
-use crate::oracle::world::Settings;
-use crate::units::{Seed, Smoothing, Tau};
+use crate::units::{Seed, Tau};
 
 /// A class problem and where it comes from.
 struct Given {
@@ -38,11 +39,8 @@ fn given(args: &ProblemArgs) -> Result<Given> {
         let opened = open(&args.problem, &Compute { device, precision: PrecisionArg::F32 })?;
         let names = opened.world.class_names().to_vec();
         let base = opened.world.flow().shared_base().ok_or_else(|| {
-            Error::input(format!(
-                "{}: its map depends on the class, so its Bayes error is no Gaussian integral: bayes-error --samples N --tau T estimates \
-                 it at a τ; nothing gives its hardness by pairs or the τ of an error",
-                args.problem
-            ))
+            // Those are sampled, and do not come here.
+            Error::input(format!("{}: its map depends on the class", args.problem))
         })?;
         let classes = GaussianClasses::of_base(base, &Prior::uniform(names.len()))?;
         Given { classes, names, world: Some(opened.info.weights_sha256) }
@@ -54,13 +52,13 @@ fn given(args: &ProblemArgs) -> Result<Given> {
 }
 
 /// Whether it names a file with a problem, not an oracle.
-fn is_problem(name: &str) -> bool {
+pub(super) fn is_problem(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
 }
 
 impl ProblemArgs {
     /// The prior that was asked for.
-    fn prior(&self, classes: usize) -> Result<Option<Prior>> {
+    pub(super) fn prior(&self, classes: usize) -> Result<Option<Prior>> {
         match &self.prior {
             Some(weights) if weights.len() != classes => {
                 let entries = weights.len();
@@ -71,7 +69,8 @@ impl ProblemArgs {
     }
 
     fn spec(&self) -> Result<Spec> {
-        let spec = Spec { tolerance: self.tolerance, seed: Seed(self.seed), ..Spec::default() };
+        let tolerance = self.tolerance.unwrap_or(Spec::default().tolerance);
+        let spec = Spec { tolerance, seed: Seed(self.seed), ..Spec::default() };
         spec.check().map(|()| spec)
     }
 }
@@ -121,11 +120,14 @@ struct ErrorReport<'a> {
 
 /// `bayes-error`.
 pub fn error(args: &BayesErrorArgs) -> Result<()> {
-    if let Some(n) = args.samples {
-        return sampled(args, n);
+    if sampling::is_needed(&args.problem, &args.sampling)? {
+        return sampling::error(args);
     }
     let given = given(&args.problem)?;
     let spec = Spec { method: args.method.method(), ..args.problem.spec()? };
+    if let Some(taus) = &args.curve {
+        return curve(&given, &taus.0, &spec, args.problem.output);
+    }
     let tau = Tau::new(args.tau)?;
     let estimate = bayes_error(&given.classes, tau, &spec, &mut Refining::new("bayes-error"))?;
     let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
@@ -145,7 +147,7 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     })
 }
 
-fn interval(figure: &Figure) -> String {
+pub(super) fn interval(figure: &Figure) -> String {
     format!("{:.9} (95 %: {:.9} to {:.9})", figure.value, figure.interval.0, figure.interval.1)
 }
 
@@ -156,58 +158,6 @@ fn tell_estimate(estimate: &Estimate) {
     println!("certain:      {low:.4e} to {high:.4e} (union bound)");
     println!("method:       {}: {}", estimate.method.name(), estimate.why);
     println!("cost:         {} points, {:.4} s", estimate.samples, estimate.seconds);
-}
-
-#[derive(Serialize)]
-struct SampledReport<'a> {
-    value: f64,
-    std_error: f64,
-    interval: (f64, f64),
-    method: &'a str,
-    samples: usize,
-    tau: f64,
-    classes: usize,
-    dim: usize,
-    sampled: Sampled,
-}
-
-/// `bayes-error --samples N`.
-fn sampled(args: &BayesErrorArgs, n: usize) -> Result<()> {
-    if is_problem(&args.problem.problem) {
-        let problem = &args.problem.problem;
-        return Err(Error::input(format!(
-            "{problem}: --samples draws images of an oracle; for a problem leave it out, or choose --method mc"
-        )));
-    }
-    let compute = Compute { device: args.device.clone(), precision: PrecisionArg::F32 };
-    with_oracle(&args.problem.problem, &compute, |opened, _| sampled_in(opened, args, n))
-}
-
-fn sampled_in(opened: &Opened, args: &BayesErrorArgs, n: usize) -> Result<()> {
-    let classes = opened.world.class_names().len();
-    let prior = args.problem.prior(classes)?.unwrap_or_else(|| Prior::uniform(classes));
-    let tau = Tau::new(args.tau)?;
-    let settings = Settings { tau, smoothing: Smoothing::ONE, prior };
-    let seed = Seed(args.problem.seed);
-    let figures = by_sampling(&opened.world, &settings, &[tau], n, seed, &mut Bar::new("sampling"))?;
-    let Some(sampled) = figures.first().copied() else { return Err(Error::input("no temperature")) };
-    let figure = sampled.bayes_error;
-    let report = SampledReport {
-        value: figure.value,
-        std_error: figure.std_error,
-        interval: figure.interval,
-        method: "samples of the world",
-        samples: n,
-        tau: tau.get(),
-        classes,
-        dim: opened.world.shape().dims(),
-        sampled,
-    };
-    args.problem.output.print(&report, |_| {
-        println!("Bayes error:  {} from {n} samples of the world", interval(&figure));
-        println!("A = H(Y|X):   {} nats", interval(&sampled.aleatoric_nats));
-        Ok(())
-    })
 }
 
 /// `value` is τ, as everywhere the number asked for.
@@ -229,6 +179,9 @@ struct TauReport<'a> {
 
 /// `tau`.
 pub fn tau(args: &TauArgs) -> Result<()> {
+    if sampling::is_needed(&args.problem, &args.sampling)? {
+        return sampling::tau(args);
+    }
     let given = given(&args.problem)?;
     let spec = args.problem.spec()?;
     let found = tau_of_error(&given.classes, args.target, &spec, &mut Refining::new("tau"))?;
@@ -257,11 +210,17 @@ pub fn tau(args: &TauArgs) -> Result<()> {
 
 /// The classes at one τ, hardest first.
 #[derive(Serialize)]
-struct RankingAt {
+pub(super) struct RankingAt {
     tau: f64,
     order: Vec<usize>,
     /// Of each class but the last: whether its interval lies wholly above that of the next.
     apart: Vec<bool>,
+}
+
+impl RankingAt {
+    pub(super) fn new(ranking: &ClassRanking) -> Self {
+        Self { tau: ranking.tau, order: ranking.order().collect(), apart: ranking.apart().collect() }
+    }
 }
 
 /// The ranking of classes at several τ: EBO section 4.3 says that it does not change.
@@ -273,7 +232,14 @@ fn over_tau(given: &Given, spec: &Spec, bar: &mut Bar) -> Result<RankingsOverTau
     Ok(found)
 }
 
-fn tell_over_tau(rankings: &[RankingAt], agreement: Option<Agreement>, names: &[String]) {
+pub(super) fn tell_one_vs_rest(ranked: &[ClassHardness], names: &[String]) {
+    println!("one class against the rest, hardest first:");
+    for hardness in ranked {
+        println!("  {:16} {}", names[hardness.class], interval(&hardness.one_vs_rest));
+    }
+}
+
+pub(super) fn tell_over_tau(rankings: &[RankingAt], agreement: Option<Agreement>, names: &[String]) {
     println!("ranking over τ, hardest first (≈: not told apart by their intervals):");
     for RankingAt { tau, order, apart } in rankings {
         let mut text = String::new();
@@ -305,6 +271,9 @@ struct HardnessReport<'a> {
 
 /// `hardness`.
 pub fn hardness(args: &HardnessArgs) -> Result<()> {
+    if sampling::is_needed(&args.problem, &args.sampling)? {
+        return sampling::hardness(args);
+    }
     let given = given(&args.problem)?;
     let spec = args.problem.spec()?;
     let tau = Tau::new(args.tau)?;
@@ -316,14 +285,10 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let about = About::new(&given, &spec);
     let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
     drop(bar);
-    let at = |r: &ClassRanking| RankingAt { tau: r.tau, order: r.order().collect(), apart: r.apart().collect() };
-    let over_tau = rankings.iter().map(at).collect();
+    let over_tau = rankings.iter().map(RankingAt::new).collect();
     let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, agreement, about };
     args.problem.output.print(&report, |_| {
-        println!("one class against the rest, hardest first:");
-        for hardness in &report.one_vs_rest {
-            println!("  {:16} {}", given.names[hardness.class], interval(&hardness.one_vs_rest));
-        }
+        tell_one_vs_rest(&report.one_vs_rest, &given.names);
         tell_over_tau(&report.over_tau, report.agreement, &given.names);
         println!("hardest pairs:");
         let count = given.names.len();
@@ -331,6 +296,44 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
         order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
         for (i, j) in order.into_iter().take(10) {
             println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
+        }
+        Ok(())
+    })
+}
+
+/// One τ of `bayes-error --curve`.
+#[derive(Serialize)]
+struct CurveRow {
+    tau: f64,
+    bayes_error: Figure,
+    aleatoric_nats: Figure,
+    /// dE/dlog τ.
+    slope: Figure,
+    method: Method,
+}
+
+#[derive(Serialize)]
+struct CurveReport<'a> {
+    curve: Vec<CurveRow>,
+    #[serde(flatten)]
+    about: About<'a>,
+}
+
+/// `bayes-error --curve`.
+fn curve(given: &Given, taus: &[Tau], spec: &Spec, output: Output) -> Result<()> {
+    let mut bar = Bar::new("curve");
+    let mut rows = Vec::with_capacity(taus.len());
+    for &tau in taus {
+        let found = bayes_error(&given.classes, tau, spec, &mut silent())?;
+        let aleatoric_nats = information(&given.classes, tau, spec, &mut silent())?.aleatoric_nats;
+        let slope = derivative(&given.classes, tau, spec)?;
+        rows.push(CurveRow { tau: tau.get(), bayes_error: found.figure, aleatoric_nats, slope, method: found.method });
+        bar.report(Progress { done: rows.len(), total: taus.len() })?;
+    }
+    drop(bar);
+    output.print(&CurveReport { curve: rows, about: About::new(given, spec) }, |report| {
+        for CurveRow { tau, bayes_error, slope, .. } in &report.curve {
+            println!("τ = {tau:<8.4} {}   dE/dlog τ {:.6}", interval(bayes_error), slope.value);
         }
         Ok(())
     })

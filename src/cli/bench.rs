@@ -14,7 +14,7 @@ use crate::oracle::bench;
 use crate::oracle::folder;
 
 /// The worlds that come with the program.
-const BUNDLED: [&str; 2] = ["mnist", "animals"];
+const BUNDLED: [&str; 2] = ["mnist", "cells"];
 /// The networks timed in training, and their batch.
 const TRAINED: [Architecture; 2] = [Architecture::ResNet18, Architecture::VitSmall];
 const BATCH: usize = 128;

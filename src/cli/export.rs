@@ -1,15 +1,17 @@
 //! `bayescope export`.
 
-use std::ops::ControlFlow;
-
 use super::args::ExportArgs;
 use super::open::{Opened, with_oracle};
 use super::output::Output;
+use super::progress::Bar;
+use super::sampling::cache;
 use super::task::run_task;
+use crate::bayes::sampling::{Pool, WorldDraws, tau_by_sampling};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_notice;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
+use crate::events::silent;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
 use crate::oracle::world::Settings;
@@ -41,16 +43,31 @@ fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manif
 /// The world's knobs; τ by the Bayes error where that is asked for.
 fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
     let settings = args.world.settings(opened.world.class_names().len())?;
-    let Some(target) = args.target else { return Ok(settings) };
-    let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE).ok_or_else(|| {
-        Error::input(format!(
-            "--target needs an oracle whose classes share a map, and T = 1; give --tau for {} (`bayescope bayes-error {} --samples N \
-             --tau …` tells its Bayes error)",
-            args.oracle, args.oracle
-        ))
-    })?;
-    let classes = GaussianClasses::of_base(base, &settings.prior)?;
-    let found = tau_of_error(&classes, target, &Spec::default(), &mut |_| ControlFlow::Continue(()))?;
+    let Some(target) = args.target else {
+        return match args.limits.samples.is_none() && args.limits.budget.is_none() {
+            true => Ok(settings),
+            false => Err(Error::input(
+                "--samples and --budget limit the search for --target; --train and --test are the images",
+            )),
+        };
+    };
+    let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
+    let found = match base {
+        Some(base) => {
+            let classes = GaussianClasses::of_base(base, &settings.prior)?;
+            tau_of_error(&classes, target, &Spec::default(), &mut silent())?
+        }
+        None => {
+            // Without a limit of time, so that the same export finds the same τ again and goes on.
+            let limits = args.limits.limits(args.tolerance, true);
+            let (seed, mut bar) = (Seed(args.seed), Bar::new("tau"));
+            let (weights, device) = (&opened.info.weights_sha256, &opened.device);
+            let mut source =
+                WorldDraws::new(&opened.world, seed).remembered(&cache(), weights, &settings.prior, device);
+            let mut pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
+            tau_by_sampling(&mut pool, target, &limits, &mut bar)?.found
+        }
+    };
     Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })
 }
 

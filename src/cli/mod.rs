@@ -18,6 +18,7 @@ mod export;
 mod external;
 mod fetch;
 mod hardness;
+mod laws;
 mod open;
 mod oracle;
 mod output;
@@ -26,6 +27,7 @@ mod posterior;
 mod progress;
 mod run;
 mod sample;
+mod sampling;
 mod scale;
 mod serve;
 mod slurm;
@@ -58,6 +60,7 @@ pub fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    crate::verify::recall();
     let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
         Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
@@ -138,7 +141,7 @@ fn explore(_: Explore) -> Result<()> {
 
 #[cfg(feature = "gui")]
 fn explore(mut args: Explore) -> Result<()> {
-    // `bayescope animals` means the world of that name, where no file has it.
+    // `bayescope cells` means the world of that name, where no file has it.
     let mut named = None;
     args.files.retain(|file| {
         let bundled = file.to_str().and_then(crate::oracle::library::find).filter(|_| !file.exists());

@@ -32,6 +32,7 @@ pub fn run(command: OracleCommand) -> Result<()> {
             on_device(choose(device.device)?, |chosen| train(&task, chosen, json))
         }
         OracleCommand::Validate(args) => validate::run(&args),
+        OracleCommand::Reality(args) => validate::reality(&args),
         OracleCommand::Precision { images, samples } => validate::precision(images, samples),
         OracleCommand::Depth { n, samples } => validate::depth(n, samples),
     }
@@ -124,6 +125,9 @@ fn describe(info: &OracleInfo) -> Result<()> {
     println!("architecture:  {}", a.describe());
     println!("preprocessing: {}", info.preprocessing);
     println!("weights:       {}, SHA-256 {}", info.storage, info.weights_sha256);
+    if let Some(notice) = info.notice() {
+        println!("notice:        {notice}");
+    }
     for sentence in info.inferred.iter().flatten() {
         println!("inferred:      {sentence}");
     }

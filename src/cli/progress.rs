@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::bayes::sampling::Standing;
 use crate::bayes::{ClassHardness, Estimate};
 use crate::events::{Events, Progress};
 
@@ -47,6 +48,17 @@ impl Events<Progress> for Bar {
     fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
         self.count(progress);
         ControlFlow::Continue(())
+    }
+}
+
+/// How far sampling has come, and the figure so far.
+impl Events<Standing> for Bar {
+    fn emit(&mut self, standing: Standing) -> ControlFlow<()> {
+        if let Some(figure) = standing.figure {
+            let half_width = 0.5 * (figure.interval.1 - figure.interval.0);
+            self.0.set_message(format!("{:.4} ± {half_width:.4}", figure.value));
+        }
+        self.emit(standing.progress)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
+use super::laws::law_text;
 use super::open::{Opened, open_on, open_silently};
 use super::output::{Output, print_text, tell_written};
 use super::progress::{Bar, duration};
@@ -18,12 +19,12 @@ use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Law, Summary};
+use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Summary};
 use crate::flow::Precision;
-use crate::measure::{Forecast, PowerLaw};
 use crate::run::hardness::RankCorpora;
 use crate::run::{
-    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, write_figures,
+    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, with_tau,
+    write_figures,
 };
 use crate::task::{News, TaskHost};
 
@@ -128,6 +129,7 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
     let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, options), first, Precision::F32)?)?;
     let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&RunContext<'_>) -> Result<()>| {
         let opened = open_silently(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
+        let spec = &folder.spec;
         let (data, settings) = (open_data(spec, &opened)?, spec.world.settings(opened.world.class_names().len())?);
         let (every, stage) = (options.every, options.copies.stage.clone());
         work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
@@ -138,6 +140,8 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
 pub(super) fn plan_in(path: &Path, spec: &ExperimentSpec, opened: &Opened) -> Result<(RunFolder, Option<Data>)> {
+    let (weights, device) = (&opened.info.weights_sha256, &opened.device);
+    let spec = &with_tau(path, spec, &opened.world, (weights, device), &mut Bar::new("tau"))?;
     let data = open_data(spec, opened)?;
     Ok((RunFolder::create(path, spec, &opened.info.weights_sha256, data.as_ref())?, data))
 }
@@ -351,47 +355,4 @@ fn tell(summary: &Summary) -> Result<()> {
         summary.tables().iter().for_each(|table| text += &format!("{}\n", table.text()));
     }
     print_text(&text)
-}
-
-fn law_text(law: &Law) -> String {
-    let told = if law.labels == Labels::Drawn { String::new() } else { format!(", {}", law.labels.label()) };
-    let name = format!("{}{told}", law.architecture.label());
-    let Some(fits) = &law.fits else {
-        return format!("{name}: no law ({})\n", law.why_not.as_deref().unwrap_or("too little is finished"));
-    };
-    let mut text = format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence);
-    if let Some(training) = &law.training {
-        text += &format!("  trained for {training}\n");
-    }
-    if let Some(caveat) = &fits.law().caveat {
-        text += &format!("  {caveat}\n");
-    }
-    if let Some(forecast) = &law.forecast {
-        let (Forecast::Reachable { sentence, .. }
-        | Forecast::Unreachable { sentence, .. }
-        | Forecast::NotIdentifiable { sentence }) = forecast;
-        text += &format!("  KL ≤ {} nats: {sentence}\n", law.distance);
-    }
-    if let Some(held) = &law.hold_out {
-        text += &format!("  {}\n", held.sentence);
-    }
-    text
-}
-
-fn curve(law: &PowerLaw) -> String {
-    let alpha = &law.alpha;
-    let floor = law
-        .floor
-        .map_or(String::new(), |c| format!(" + {:.2e} [{:.2e}, {:.2e}]", c.value, c.interval.low, c.interval.high));
-    format!(
-        "KL = {:.3}·N^−α{floor}, α = {:.3} [{:.3}, {:.3}], R² = {:.3}, {} runs of {} sizes and {} seeds",
-        law.a.value,
-        alpha.value,
-        alpha.interval.low,
-        alpha.interval.high,
-        law.r_squared,
-        law.n_points,
-        law.n_sizes,
-        law.n_seeds
-    )
 }

@@ -110,11 +110,11 @@ fn sample(args: &SampleArgs, opened: &Opened, chosen: &OpenDevice) -> Result<()>
     let path = args.out.clone();
     let saved = match (&args.latents, look) {
         (Some(latents), None) => {
-            let task = SaveLatents { latents: latents.clone(), spec: spec.clone(), settings: settings.clone(), path };
+            let task = SaveLatents { latents: latents.clone(), spec, settings: settings.clone(), path };
             Saved::Samples(run_task(&task, Some(opened), chosen, "decoding")?)
         }
         _ => {
-            let task = SaveSamples { spec: spec.clone(), indices: Vec::new(), settings: settings.clone(), look, path };
+            let task = SaveSamples { spec, indices: Vec::new(), settings: settings.clone(), look, path };
             run_task(&task, Some(opened), chosen, "sampling")?
         }
     };

@@ -6,6 +6,7 @@ use super::args::SlurmArgs;
 use super::output::print_text;
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
+use crate::oracle::folder::unknown;
 use crate::oracle::library;
 use crate::run::RunFolder;
 use crate::run::slurm::{Resources, Script, StageIn, few_tasks, script};
@@ -17,6 +18,7 @@ pub fn run(args: &SlurmArgs) -> Result<()> {
     let oracle = &folder.spec.world.oracle;
     let oracle = match library::find(oracle) {
         Some(_) => None,
+        None if library::former(oracle).is_some() && !Path::new(oracle).exists() => return Err(unknown(oracle)),
         None => Some(existing(Path::new(oracle))?),
     };
     let program = match &args.bayescope {

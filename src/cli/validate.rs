@@ -1,6 +1,6 @@
-//! `bayescope oracle validate|precision|depth`.
+//! `bayescope oracle validate|reality|precision|depth`.
 
-use super::args::{Compute, PrecisionArg, SamplesArgs, ValidateArgs};
+use super::args::{Compute, PrecisionArg, RealityArgs, SamplesArgs, ValidateArgs, prior};
 use super::open::{Opened, with_oracle};
 use super::output::{Output, print_text};
 use super::task::run_task;
@@ -12,7 +12,8 @@ use crate::oracle::world::Settings;
 use crate::task::Task;
 use crate::units::Seed;
 use crate::validate::{
-    ComparePrecision, FeatureChoice, OnTheSpot, Pairs, ValidateOracle, ValidateSpec, Validation, tables,
+    ComparePrecision, FeatureChoice, MeasureReality, OnTheSpot, Pairs, Published, Reality, RealitySpec, TwoSampleSpec,
+    ValidateOracle, ValidateSpec, Validation, tables,
 };
 
 /// Validates an oracle.
@@ -36,6 +37,11 @@ fn validate(
         features: match &args.features {
             Some(path) => FeatureChoice::Weights(path.clone()),
             None => FeatureChoice::OnTheSpot(OnTheSpot { epochs: args.feature_epochs, ..OnTheSpot::default() }),
+        },
+        two_sample: TwoSampleSpec {
+            images: args.two_sample_images,
+            epochs: args.two_sample_epochs,
+            ..TwoSampleSpec::default()
         },
         real_statistics: args.fid_stats.clone(),
         threshold: args.threshold,
@@ -71,6 +77,31 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
     if let Some(folder) = &args.report {
         text += &format!("\nThe report is in {}\n", folder.display());
     }
+    text
+}
+
+/// Holds an oracle's decisions against labels of real images.
+pub fn reality(args: &RealityArgs) -> Result<()> {
+    let found = with_oracle(&args.oracle, &args.compute, |opened, chosen| {
+        let name = args.published_name.clone();
+        let spec = RealitySpec {
+            oracle: args.oracle.clone(),
+            data: args.data.clone(),
+            prior: prior(args.prior.as_deref(), opened.world.class_names().len())?,
+            published: args.published_error.map(|error| Published { name, error }),
+            seed: Seed(args.seed),
+        };
+        run_task(&MeasureReality { spec }, Some(opened), chosen, "deciding")
+    })?;
+    args.output.print(&found.found, |found| print_text(&told(found)))
+}
+
+fn told(found: &Reality) -> String {
+    let mut text = format!("{} on {}\n", found.spec.oracle, found.corpus);
+    text.extend(found.notes.iter().map(|note| format!("note: {note}\n")));
+    text.extend(found.tables().iter().map(|table| format!("\n{}", table.text())));
+    text.push('\n');
+    text.extend(found.findings.iter().map(|finding| format!("{}\n", finding.sentence)));
     text
 }
 

@@ -5,11 +5,21 @@ use std::ops::ControlFlow;
 use super::args::VerifyArgs;
 use super::output::Output;
 use super::progress::Bar;
+use crate::device::{DeviceChoice, fault_injection};
 use crate::error::{Error, Result};
 use crate::verify::{VerifyEvent, VerifySpec, verify};
 
 /// Carries out the cases, prints a table, and fails where one of them did.
 pub fn run(args: &VerifyArgs) -> Result<()> {
+    if args.small_device {
+        let DeviceChoice::Wgpu(_) = args.device.device else {
+            return Err(Error::input(format!(
+                "--small-device lowers the limits of a graphics adapter, and {} is none: give --device wgpu or wgpu:N",
+                args.device.device
+            )));
+        };
+        fault_injection::small_devices(true);
+    }
     let bar = Bar::new("verifying");
     let mut sink = |event: VerifyEvent| {
         match event {

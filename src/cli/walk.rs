@@ -58,7 +58,7 @@ fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> 
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let samples = SampleSpec { class, ..SampleSpec::new(0, Seed(args.seed)) };
     let from = match from {
-        End::Sample(index) => Subject::Sample { spec: samples.clone(), index },
+        End::Sample(index) => Subject::Sample { spec: samples, index },
         End::Image(x) => {
             images.push(x);
             Subject::External(images.len() - 1)

@@ -13,19 +13,27 @@ use super::registry::{DeviceEntry, probe};
 use crate::error::{Error, Result};
 
 /// Why an adapter that was asked for is missing.
-pub const NO_ADAPTER: &str = "no such adapter (on Linux, Vulkan drivers such as mesa-vulkan-drivers provide them)";
+pub fn none() -> String {
+    match wgpu::Backends::from_env() {
+        Some(named) => format!("no such adapter over {named:?}, to which WGPU_BACKEND restricts the search"),
+        None => "no such adapter (on Linux, Vulkan drivers such as mesa-vulkan-drivers provide them)".into(),
+    }
+}
 
 /// One instance, kept: Vulkan's loader does not like them to come and go on several threads.
 static INSTANCE: Mutex<Option<(wgpu::Backends, wgpu::Instance)>> = Mutex::new(None);
 
-/// Adapters of the first graphics API that has any, in the driver's order.
+/// Adapters of the first graphics API that has any, in the driver's order. `WGPU_BACKEND` (wgpu's own
+/// variable: vulkan, metal, dx12, gl) names another API, or several. Nothing is looked for over OpenGL
+/// unless it is named there.
 fn list() -> Option<(wgpu::Instance, Vec<wgpu::Adapter>)> {
     let mut kept = INSTANCE.lock().unwrap_or_else(PoisonError::into_inner);
     let ask = |backends, instance: &wgpu::Instance| burn::tensor::read_sync(instance.enumerate_adapters(backends));
     if let Some((backends, instance)) = &*kept {
         return Some((instance.clone(), ask(*backends, instance)));
     }
-    for backends in [wgpu::Backends::VULKAN, wgpu::Backends::METAL, wgpu::Backends::DX12] {
+    let usual = || vec![wgpu::Backends::VULKAN, wgpu::Backends::METAL, wgpu::Backends::DX12];
+    for backends in wgpu::Backends::from_env().map_or_else(usual, |named| vec![named]) {
         let without_display = wgpu::InstanceDescriptor::new_without_display_handle();
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor { backends, ..without_display });
         let found = ask(backends, &instance);
@@ -95,7 +103,7 @@ pub fn open_adapter(asked: DeviceChoice) -> Result<WgpuSetup> {
     let first = || candidates().first().map(|candidate| candidate.choice);
     let chosen = if let DeviceChoice::Wgpu(Some(_)) = asked { Some(asked) } else { first() };
     let Some(DeviceChoice::Wgpu(Some(index))) = chosen else {
-        return Err(Error::Device(NO_ADAPTER.into()));
+        return Err(Error::Device(none()));
     };
     let (instance, mut all) = list().ok_or_else(|| Error::Device("there is no adapter".into()))?;
     if index >= all.len() {
@@ -110,18 +118,21 @@ pub fn connect(index: usize) -> Result<DeviceEntry> {
 }
 
 fn open(instance: wgpu::Instance, adapter: wgpu::Adapter, index: usize) -> Result<WgpuSetup> {
-    let required_limits = fault_injection::confined(index, adapter.limits());
-    make_sense(&required_limits)?;
-    let wanted = wgpu::DeviceDescriptor { required_limits, ..descriptor(&adapter) };
+    let wanted = fault_injection::confined(index, descriptor(&adapter));
+    has_what_is_needed(&wanted.required_limits, adapter.get_downlevel_capabilities().flags)?;
     let opened = burn::tensor::read_sync(adapter.request_device(&wanted));
     let (device, queue) = opened.map_err(|e| Error::Device(format!("its driver gives no device: {e}")))?;
     let backend = adapter.get_info().backend;
     Ok(WgpuSetup { instance, adapter, device, queue, backend })
 }
 
-/// The least that burn's kernels and the smallest flow need; a driver that offers less is broken.
-fn make_sense(limits: &wgpu::Limits) -> Result<()> {
+/// The least that burn's kernels and the smallest flow need. A driver of Vulkan, Metal or DX12 that
+/// offers less is broken; OpenGL has it from ES 3.1 or 4.3 on.
+fn has_what_is_needed(limits: &wgpu::Limits, flags: wgpu::DownlevelFlags) -> Result<()> {
     const KIB: u64 = 1 << 10;
+    if !flags.contains(wgpu::DownlevelFlags::COMPUTE_SHADERS) {
+        return Err(Error::Device("its driver has no compute shaders (OpenGL has them from ES 3.1 or 4.3 on)".into()));
+    }
     let buffers = limits.max_buffer_size.min(limits.max_storage_buffer_binding_size);
     let least = [
         ("bytes in a buffer", buffers, 8 * KIB * KIB),
@@ -131,9 +142,9 @@ fn make_sense(limits: &wgpu::Limits) -> Result<()> {
         ("bytes shared in a workgroup", u64::from(limits.max_compute_workgroup_storage_size), 8 * KIB),
     ];
     match least.iter().find(|(_, found, least)| found < least) {
-        Some((what, found, least)) => Err(Error::Device(format!(
-            "its driver claims to take at most {found} {what}, which makes no sense (at least {least} are needed)"
-        ))),
+        Some((what, found, least)) => {
+            Err(Error::Device(format!("its driver takes at most {found} {what}, and at least {least} are needed")))
+        }
         None => Ok(()),
     }
 }
@@ -181,9 +192,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_that_make_no_sense_are_named() {
-        assert!(make_sense(&wgpu::Limits::default()).is_ok());
-        let told = |limits: wgpu::Limits| make_sense(&limits).unwrap_err().to_string();
+    fn what_a_driver_lacks_is_named() {
+        let all = wgpu::DownlevelFlags::all();
+        assert!(has_what_is_needed(&wgpu::Limits::default(), all).is_ok());
+        let without = all - wgpu::DownlevelFlags::COMPUTE_SHADERS;
+        let why = has_what_is_needed(&wgpu::Limits::default(), without).unwrap_err().to_string();
+        assert!(why.contains("no compute shaders"), "{why}");
+        let told = |limits: wgpu::Limits| has_what_is_needed(&limits, all).unwrap_err().to_string();
         let none = told(wgpu::Limits { max_compute_invocations_per_workgroup: 0, ..Default::default() });
         assert!(none.contains("0 invocations in a workgroup") && none.contains("64 are needed"), "{none}");
         let small = told(wgpu::Limits { max_storage_buffer_binding_size: 4096, ..Default::default() });

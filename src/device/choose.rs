@@ -3,13 +3,14 @@
 use burn::tensor::Device;
 
 use super::address::Address;
+use super::avoid::why_avoided;
 use super::choice::{Candidate, DeviceChoice, DeviceReport, OpenDevice};
 #[cfg(feature = "cuda")]
 use super::cuda;
 use super::picture::paints;
 #[cfg(feature = "wgpu")]
 use super::{adapters, window};
-use super::{faults, full_precision_matmul, probe, registry, remote};
+use super::{fault_injection, faults, full_precision_matmul, probe, registry, remote};
 use crate::error::{Error, Result, caught};
 
 /// Every way to compute, in the order `auto` tries them.
@@ -47,11 +48,13 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
     let mut refused = Vec::new();
     for used in candidates() {
         let wanted = match asked {
-            DeviceChoice::Auto if used.software => {
-                refused.push(format!("{} is a software rasteriser, the CPU computes faster directly", used.name));
-                false
-            }
-            DeviceChoice::Auto => true,
+            DeviceChoice::Auto => match passed_over(&used) {
+                Some(why) => {
+                    refused.push(why);
+                    false
+                }
+                None => true,
+            },
             DeviceChoice::Wgpu(None) => matches!(used.choice, DeviceChoice::Wgpu(_)),
             exact => used.choice == exact,
         };
@@ -65,6 +68,15 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
     }
     let why = if refused.is_empty() { missing(asked) } else { refused.join("; ") };
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
+}
+
+/// Why `auto` does not even try a device.
+fn passed_over(candidate: &Candidate) -> Option<String> {
+    let name = &candidate.name;
+    if candidate.software {
+        return Some(format!("{name} is a software rasteriser, the CPU computes faster directly"));
+    }
+    why_avoided(candidate).map(|check| format!("{name} failed `bayescope verify` ({check})"))
 }
 
 /// A device of another machine. A pass costs a few round trips, so it holds as many images as a
@@ -86,7 +98,7 @@ fn missing(asked: DeviceChoice) -> String {
         #[cfg(not(feature = "wgpu"))]
         DeviceChoice::Wgpu(_) => "this build has no wgpu (build with --features wgpu)".into(),
         #[cfg(feature = "wgpu")]
-        DeviceChoice::Wgpu(_) => adapters::NO_ADAPTER.into(),
+        DeviceChoice::Wgpu(_) => adapters::none(),
         _ => "no such device".into(),
     }
 }
@@ -97,6 +109,9 @@ fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[Strin
         DeviceChoice::Auto => "the first GPU that works".to_owned(),
         _ => "asked for".to_owned(),
     };
+    if fault_injection::are_small() && matches!(used.choice, DeviceChoice::Wgpu(_)) {
+        reason += ", with the limits of a small card";
+    }
     if paints(&device) {
         reason += "; shared with the window, which paints its pictures where they are made";
     }
@@ -164,6 +179,21 @@ mod tests {
         let chosen = choose(DeviceChoice::Auto).unwrap();
         assert!(!chosen.report.reason.is_empty());
         assert!(!chosen.report.used.software);
+    }
+
+    #[test]
+    fn auto_passes_over_what_failed_verification_and_says_why() {
+        let card = |driver: &str| Candidate {
+            choice: DeviceChoice::Wgpu(Some(0)),
+            name: "a card of this test".into(),
+            driver: driver.into(),
+            software: false,
+        };
+        assert_eq!(passed_over(&card("1.0")), None);
+        super::super::avoid([(card("1.0").label(), "glow, z".to_owned())].into());
+        let why = passed_over(&card("1.0")).unwrap();
+        assert!(why.contains("a card of this test") && why.contains("verify") && why.contains("glow, z"), "{why}");
+        assert_eq!(passed_over(&card("1.1")), None);
     }
 
     #[test]

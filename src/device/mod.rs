@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `choice`, `choose` | names of devices and a device in use; choosing one |
+//! | `choice`, `choose`, `avoid` | names of devices and a device in use; choosing one; those that `auto` passes over |
 //! | `probe`, `adapters`, `cuda` | whether a device computes; those of wgpu and of CUDA |
 //! | `registry` | the devices brought up so far |
 //! | `window`, `queue_yield` | the window's own device, and the queue it shares with the engine |
@@ -19,6 +19,7 @@
 #[cfg(feature = "wgpu")]
 mod adapters;
 mod address;
+mod avoid;
 mod batches;
 mod choice;
 mod choose;
@@ -51,6 +52,7 @@ mod window;
 #[cfg(feature = "wgpu")]
 pub use adapters::{descriptor, open_adapter};
 pub use address::{Address, PORT};
+pub use avoid::avoid;
 pub use batches::{at_most, bounded, fitting, halving, in_batches, is_for_memory};
 pub use choice::{Candidate, DeviceChoice, DeviceReport, OpenDevice};
 pub use choose::{candidates, choose};

@@ -127,7 +127,10 @@ pub fn window_is_spared() -> bool {
 pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
     let Some(info) = adapters::info(index) else { return Ok(None) };
     lent(|slot| {
-        let free = |lent: &&mut Lent| !lent.apart && !window_is_spared() && lent.lost.is_none();
+        // An OpenGL context serves one thread at a time, and the window's has the least limits: there the engine
+        // has its own.
+        let shared = |lent: &Lent| lent.setup.backend != wgpu::Backend::Gl;
+        let free = |lent: &&mut Lent| !lent.apart && !window_is_spared() && lent.lost.is_none() && shared(lent);
         let Some(lent) = slot.as_mut().filter(free).filter(|lent| lent.setup.adapter.get_info() == info) else {
             return Ok(None);
         };

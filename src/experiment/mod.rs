@@ -15,6 +15,7 @@
 //! | `images`, `pool`, `dataset`, `feature_file`, `bayes_reference` | samples with exact posteriors, in memory or on disk; images of a dataset; features from files; the Bayes error of the world |
 //! | `summary`, `laws` | what the cells say together; power laws over N |
 //! | `bayes_gap`, `repeats`, `taus` | what experiments share: errors beside the Bayes error; means over seeds; temperatures as conditions |
+//! | `target` | a Bayes error asked for in place of τ |
 //! | `hardness` | the ranking of corpora |
 //! | `papers` | figures of the papers that contradict each other |
 //! | `bench` | how fast classifiers train |
@@ -50,6 +51,7 @@ mod shift;
 mod soft_labels;
 mod spec;
 mod summary;
+mod target;
 mod taus;
 mod temperature;
 mod tested;
@@ -82,6 +84,7 @@ pub use shift::{BaseMap, BaseShift, ShiftEffects, ShiftSetting, ShiftSpec, Shift
 pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, LabelFigures, SoftLabelsSpec};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use summary::{Law, Summary};
+pub use target::{FoundTau, find as find_tau};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
 pub use tested::{TESTED_FILE, Tested};
 pub use train::{CellEvent, CellJob, LAST, run_cell, train_cell};

@@ -184,12 +184,11 @@ pub(super) fn only(provenance: &[(String, String)], what: &str, value: String) -
     provenance.iter().map(line).collect()
 }
 
+/// A network, N and a kind of labels, with the finished cells that have them.
+pub(super) type Classifier<'a> = ((Architecture, usize, Labels), Vec<&'a CellResult>);
+
 /// The finished cells of each network, N and kind of labels, smaller N first where `sorted`.
-pub(super) fn classifiers<'a>(
-    spec: &ExperimentSpec,
-    cells: &'a [CellResult],
-    sorted: bool,
-) -> Vec<((Architecture, usize, Labels), Vec<&'a CellResult>)> {
+pub(super) fn classifiers<'a>(spec: &ExperimentSpec, cells: &'a [CellResult], sorted: bool) -> Vec<Classifier<'a>> {
     let GridSpec { architectures, train_sizes, labels, .. } = &spec.grid;
     let mut sizes = train_sizes.clone();
     if sorted {

@@ -11,6 +11,7 @@ pub use self::data::DataSpec;
 pub(super) use self::data::in_folder;
 use super::cell::Cell;
 use super::kind::Experiment;
+use super::target::{self, FoundTau};
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::read_text;
 use crate::error::{Error, Result, check_name, check_words};
@@ -86,6 +87,12 @@ pub struct WorldSpec {
     /// Seed of the images.
     #[serde(default)]
     pub seed: u64,
+    /// The Bayes error the world is to have, in place of `tau`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<f64>,
+    /// How `tau` was found from it; a run writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundTau>,
 }
 
 fn one() -> Tau {
@@ -216,6 +223,8 @@ impl ExperimentSpec {
         if let Some((_, complaint)) = checks.iter().find(|(fine, _)| !fine) {
             return Err(Error::input(*complaint));
         }
+        let WorldSpec { target, found, tau, .. } = &self.world;
+        target::check(*target, found.as_ref(), *tau, self.experiment.tau(0).is_some())?;
         self.training.validate()?;
         self.experiment.check(self)?;
         for architecture in self.overrides.keys().chain(self.pretrained.keys()) {

@@ -39,6 +39,14 @@ impl Architecture {
         }
     }
 
+    /// Whether one map serves all classes, so that figures of the world are integrals over Gaussians.
+    pub fn has_shared_map(&self) -> bool {
+        match self {
+            Self::Glow(_) => true,
+            Self::TarFlow(config) => config.shared_map,
+        }
+    }
+
     /// Number of layers and their sizes, in words.
     pub fn describe(&self) -> String {
         match self {

@@ -8,6 +8,7 @@ use super::command::{Command, bayes_error_command};
 use super::context::Cx;
 use super::format;
 use super::prefs::Prefs;
+use super::sampled_error;
 use super::session::Session;
 use super::session::bayes::Readout;
 use super::theme::{Badge, Theme};
@@ -52,13 +53,6 @@ pub fn provenance(estimate: &Estimate) -> String {
 pub fn show(ui: &mut Ui, cx: &Cx) {
     let figures = &cx.session.bayes;
     let now = Instant::now();
-    if let Some(Err(why)) = &figures.world {
-        ui.horizontal_wrapped(|ui| {
-            ui.label("Bayes error").on_hover_text(why);
-            hint(ui, "Monte Carlo only: see the figures from samples below.");
-        });
-        return;
-    }
     // Wrapped: a long figure must not widen the card.
     ui.horizontal_wrapped(|ui| {
         ui.label("Bayes error").on_hover_text(FORMULA);
@@ -78,6 +72,9 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
 
 /// Shows the Bayes error with its badge. An old value stays, greyed after a while.
 pub fn value(ui: &mut Ui, cx: &Cx) {
+    if cx.session.bayes.must_be_sampled() == Some(true) {
+        return sampled_error::value(ui, cx);
+    }
     let readout = &cx.session.bayes.readout;
     let theme = Theme::of(ui);
     match readout.get() {
@@ -121,17 +118,15 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
 
 /// The field that asks for the τ of a Bayes error. `name` is its accessible name.
 pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
-    let possible = !matches!(cx.session.bayes.world, Some(Err(_)));
     ui.horizontal(|ui| {
         let about = "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.";
         ui.label("Target Bayes error").on_hover_text(about);
         let field = TextEdit::singleline(&mut cx.view.target).desired_width(92.0).hint_text("5 % or 0.05");
-        let field = ui.add_enabled(possible, field).accessible_name(name).on_hover_text(about);
+        let field = ui.add(field).accessible_name(name).on_hover_text(about);
         if field.changed() {
             cx.view.target_complaint = None;
         }
-        let entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-        if (entered || (field.has_focus() && ui.input(|input| input.key_pressed(Key::Enter)))) && possible {
+        if (field.lost_focus() || field.has_focus()) && ui.input(|input| input.key_pressed(Key::Enter)) {
             match parse_target(&cx.view.target) {
                 Ok(error) => cx.commands.push(Command::Target(error)),
                 Err(why) => cx.view.target_complaint = Some(why),
@@ -142,6 +137,9 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     if let Some(why) = &cx.view.target_complaint {
         ui.colored_label(theme.error(), why);
         return;
+    }
+    if cx.session.bayes.must_be_sampled() == Some(true) {
+        return sampled_error::target(ui, cx, name);
     }
     let Some(target) = &cx.session.bayes.target else { return };
     match &target.outcome {

@@ -24,8 +24,8 @@ use super::selection::{Source, Step};
 pub use entries::{Entry, palette};
 pub use keys::{Binding, GESTURES, Reach, bindings, shortcut};
 pub use lines::{
-    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, sample_command,
-    tau_command, validate_command,
+    bayes_error_command, evaluate_command, export_command, knobs, posterior_command, quote, reality_command,
+    sample_command, tau_command, validate_command,
 };
 pub use menu::{Line, Needs, menus};
 pub use run::RunCommand;
@@ -113,19 +113,21 @@ pub enum Command {
     CancelAll,
     ClearJobs,
     /// The gallery as a command line, to the clipboard.
-    CopyCommand,
+    CopyCommandLine,
     /// The inspected image's figures, to the clipboard.
     CopyValues,
     CopyText(String),
     /// Set τ by a Bayes error, a fraction.
     Target(f64),
+    /// Sample the Bayes error of a world whose map depends on the class.
+    Survey,
     CompareMethods,
     /// Redraw EBO's Figure 1.
     Figure1,
     /// The Bayes error with its provenance, to the clipboard.
     CopyBayesError,
-    CopyBayesCommand,
-    CopyTauCommand,
+    CopyBayesCommandLine,
+    CopyTauCommandLine,
     /// The curve E(τ) as CSV, to the clipboard.
     CopyCurve,
     /// Ask where to save the curve E(τ).

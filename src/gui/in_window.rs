@@ -18,6 +18,7 @@ use super::launch::Options;
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
 use super::prefs::Prefs;
+use super::session::log::Level;
 use super::window_restart::Known;
 use crate::device::DeviceChoice;
 #[cfg(feature = "wgpu")]
@@ -172,6 +173,10 @@ impl Running {
             Some(Lost { why, left }) => app.succeed(left.map(|left| left.known), &why),
             None => {
                 app.open(options.open.clone());
+                let last = App::saved_prefs(cc.storage).oracle;
+                if let Some(where_now) = library::former(&last).filter(|_| !Path::new(&last).exists()) {
+                    app.session.notify(Level::Warning, format!("The world '{last}' of the last time: {where_now}."));
+                }
                 // Pictures and measurements are of the window itself.
                 if options.screenshot.is_none() && options.frame_log.is_none() && !options.no_tour {
                     app.offer_tour();

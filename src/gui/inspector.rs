@@ -141,7 +141,7 @@ impl Inspector {
                     cx.commands.push(Command::CopyValues);
                 }
                 if ui.button("Copy as command").on_hover_text("The same on the command line").clicked() {
-                    cx.commands.push(Command::CopyCommand);
+                    cx.commands.push(Command::CopyCommandLine);
                 }
             });
         });

@@ -191,7 +191,7 @@ fn graphics() -> egui_wgpu::WgpuConfiguration {
     #[cfg(feature = "wgpu")]
     if let egui_wgpu::WgpuSetup::CreateNew(create) = &mut options.wgpu_setup {
         let window_only = create.device_descriptor.clone();
-        // Burn does not compute over OpenGL.
+        // The engine does not share a window that paints over OpenGL.
         create.device_descriptor = Arc::new(move |adapter| match adapter.get_info().backend {
             wgpu::Backend::Gl => window_only(adapter),
             _ => crate::device::descriptor(adapter),

@@ -13,7 +13,7 @@
 //! | `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
 //! | `evidence`, `running`, `verdict`, `guidance` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
-//! | `bayes_error_view`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error; exactness of everything; 32 bits; whether the device computes correctly; frame times |
+//! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `prompt`, `selection` | another machine, corpora, runs on disk, paths, selected images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
@@ -55,6 +55,7 @@ mod request_tracker;
 mod run_actions;
 mod running;
 mod runs;
+mod sampled_error;
 mod selection;
 mod session;
 mod table_window;

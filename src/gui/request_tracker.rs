@@ -3,14 +3,17 @@
 use std::time::Instant;
 
 use crate::bayes::RankingsOverTau;
+use crate::bayes::sampling::DrawKey;
 use crate::device::DeviceChoice;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
+use crate::task::Task;
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
 use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
 use crate::worker::runs::WatchRequest;
+use crate::worker::sampling::{self, FindTau, SurveyWorld};
 
 use super::engine::Engine;
 use super::guidance;
@@ -35,6 +38,7 @@ pub struct RequestTracker {
     curve: Option<([f64; 2], Prior)>,
     hardness: Option<(Tau, Prior)>,
     ranking: Option<Prior>,
+    kept: Option<Prior>,
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
@@ -121,10 +125,10 @@ impl RequestTracker {
     /// The readout follows the knobs at once. The panel's figures are asked for while it shows,
     /// class hardness and ranking when nothing is being dragged.
     fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
-        if matches!(session.bayes.world, Some(Err(_))) {
-            return;
-        }
         let Settings { tau, prior, .. } = prefs.settings();
+        if session.bayes.must_be_sampled() == Some(true) {
+            return self.ask_for_kept(engine, session, prior);
+        }
         let wanted = Some((tau, prior.clone()));
         if self.readout != wanted {
             self.readout.clone_from(&wanted);
@@ -159,10 +163,29 @@ impl RequestTracker {
         }
     }
 
-    /// Asks for the τ of a Bayes error.
-    pub fn target(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, error: f64) {
+    /// Of a world that must be sampled: what was found before, for each prior once.
+    fn ask_for_kept(&mut self, engine: &dyn Engine, session: &mut Session, prior: Prior) {
+        let Some(oracle) = session.oracle.as_ref().filter(|_| self.kept.as_ref() != Some(&prior)) else { return };
+        let weights_sha256 = oracle.weights_sha256.clone();
         let generation = self.number();
+        session.bayes.expect_survey(generation);
+        self.kept = Some(prior.clone());
+        engine.ask(Question::Kept { generation, key: DrawKey { weights_sha256, prior, seed: sampling::SEED } });
+    }
+
+    /// Starts the survey of a world that must be sampled, in place of one under way.
+    pub fn survey(&self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
+        let Settings { tau, prior, .. } = prefs.settings();
+        replace(engine, session, SurveyWorld { tau, prior });
+    }
+
+    /// Asks for the τ of a Bayes error. What must be sampled is a task, and sets no τ by itself.
+    pub fn target(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, error: f64) {
         let prior = prefs.settings().prior;
+        if session.bayes.must_be_sampled() == Some(true) {
+            return replace(engine, session, FindTau { target: error, prior });
+        }
+        let generation = self.number();
         session.bayes.expect_target(generation, error, prior.clone());
         engine.ask(Question::Target(TargetQuestion { generation, error, prior }));
     }
@@ -282,6 +305,13 @@ pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobVie
         engine.cancel(job.id);
         job.stopping = true;
     }
+}
+
+/// Submits a task in place of the one of its type that is under way.
+fn replace<T: Task>(engine: &dyn Engine, session: &mut Session, task: T) {
+    let before = session.tasks.get::<T>().map(|view| view.job);
+    cancel(engine, session, |job| Some(job.id) == before);
+    submit(engine, session, Job::task(task));
 }
 
 /// Submits a job and records it in the session.

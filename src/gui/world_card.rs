@@ -58,6 +58,9 @@ fn oracle(ui: &mut Ui, cx: &mut Cx) {
     match cx.session.oracle.clone() {
         Some(info) => {
             oracle_facts(ui, &info);
+            if let Some(notice) = info.notice() {
+                hint(ui, notice);
+            }
             if let Some(sentences) = &info.inferred {
                 inferred(ui, &info.name, sentences);
             }

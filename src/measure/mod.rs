@@ -6,7 +6,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `interval` | a number with its 95 % interval; the Wilson interval of a proportion |
+//! | `interval` | a number with its 95 % interval; Wilson's and Clopper and Pearson's of a proportion |
 //! | `bootstrap` | resampling of images, BCa intervals |
 //! | `images`, `softmax` | the figures of each image; log-probabilities of logits |
 //! | `decomposition` | the figures of a test set, with intervals |
@@ -30,7 +30,7 @@ pub mod uncertainty;
 pub use bootstrap::{Bootstrap, REPLICATES};
 pub use decomposition::{ClassMeasured, Measured, measure};
 pub use images::PerImage;
-pub use interval::{Estimate, Interval, Z95, mean, over_seeds, wilson};
+pub use interval::{Estimate, Interval, Z95, clopper_pearson, mean, over_seeds, wilson};
 pub use power_law::{
     Comparison, Curve, Forecast, HoldOut, ImageError, Point, PowerLaw, Resampling, TestImages, Variant, Verdict,
     compare, fit, fit_on, hold_out, more_data,

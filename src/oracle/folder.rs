@@ -89,10 +89,18 @@ pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(
     if path.is_file() {
         return describe_checkpoint(path, events);
     }
+    Err(unknown(oracle))
+}
+
+/// What is said of a name that stands for no oracle.
+pub(crate) fn unknown(oracle: &str) -> Error {
+    if let Some(where_now) = library::former(oracle) {
+        return Error::input(format!("'{oracle}' is no bundled oracle: {where_now}"));
+    }
     let names = library::names().join(", ");
-    Err(Error::input(format!(
+    Error::input(format!(
         "'{oracle}' is no oracle: give a bundled name ({names}), an oracle folder, a folder with {FLOWS}, or a checkpoint file (.safetensors, .pth, .pth.tar)"
-    )))
+    ))
 }
 
 /// The description of a bundled oracle or of an oracle folder, without its weights; `None` where

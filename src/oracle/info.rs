@@ -52,6 +52,14 @@ pub struct OracleInfo {
     pub training: Option<TrainingRecord>,
 }
 
+impl OracleInfo {
+    /// What whoever uses it is to be told of the images it was trained on: whose they are, under
+    /// what licence, what the world is not good for.
+    pub fn notice(&self) -> Option<&str> {
+        self.training.as_ref()?.spec.data.notice.as_deref()
+    }
+}
+
 /// Where an oracle comes from and what it achieved.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrainingRecord {
@@ -119,7 +127,8 @@ pub(super) fn check_names(info: &OracleInfo) -> Result<(), String> {
     let mut words = words.into_iter().chain(info.inferred.iter().flatten()).chain(&info.flows);
     words.try_for_each(|words| check_words(words))?;
     if let Some(TrainingRecord { data, pixels_sha256, device, finished, .. }) = &info.training {
-        [data, pixels_sha256, device, finished].into_iter().try_for_each(|words| check_words(words))?;
+        let words = [data, pixels_sha256, device, finished].map(String::as_str);
+        words.into_iter().chain(info.notice()).try_for_each(check_words)?;
     }
     let mut seen = HashSet::new();
     match info.class_names.iter().find(|name| !seen.insert(name.as_str())) {

@@ -150,6 +150,12 @@ pub fn begin<'a, R: Run>(run: &'a R, share: Share, events: &mut dyn Events<R::Ev
 /// Where cells come from: the next one, and which is the last of all.
 pub type Queue<'q, 'a, P> = (&'q mut dyn FnMut() -> Option<&'a P>, Option<&'a P>);
 
+/// Computes one cell, and says whose fault it is where that fails.
+pub type RunCell<'c, 'a, R> = &'c mut dyn FnMut(
+    &'a <R as Run>::Planned,
+    &mut dyn Events<<R as Run>::Event>,
+) -> Result<<R as Run>::Output, Failure>;
+
 /// Runs the cells that a queue gives by `one`. Cells that fail by their own fault are counted at
 /// once: they are not handed out again where the device is lost with a later one.
 ///
@@ -159,7 +165,7 @@ pub fn run_cells<'a, R: Run>(
     run: &R,
     (next, last): Queue<'_, 'a, R::Planned>,
     failed: &AtomicUsize,
-    one: &mut dyn FnMut(&'a R::Planned, &mut dyn Events<R::Event>) -> Result<R::Output, Failure>,
+    one: RunCell<'_, 'a, R>,
     events: &mut dyn Events<R::Event>,
 ) -> Result<()> {
     while let Some(planned) = next() {

@@ -32,6 +32,7 @@
 //! | `any_run`, `hardness`, `external` | which kind of run a folder holds; a ranking of corpora on disk; a training by another program |
 //! | `cells` | what all kinds share: cells with states and results, run one after another |
 //! | `execute`, `estimate` | running the cells of a grid; how long that will take |
+//! | `target` | the τ of a spec that asks for a Bayes error |
 //! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
@@ -56,6 +57,7 @@ mod pools;
 pub mod slurm;
 mod stage;
 mod status;
+mod target;
 mod task;
 mod train;
 mod trained;
@@ -73,6 +75,7 @@ pub use judge::JudgeModels;
 pub use metrics::{Line, read as read_metrics};
 pub use picked::CellPictures;
 pub use status::{State, Status};
+pub use target::with_tau;
 pub use task::{EstimateTime, RunExperiment, RunSettings};
 pub use train::{EpochPoint, FixedSamples, TrainHistory, TrainOracle};
 pub use trained::checkpoints;

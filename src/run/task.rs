@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::execute::CHECKPOINT_EVERY;
+use super::target::with_tau;
 use super::{Estimate, Planned, Run, RunContext, RunEvent, RunFolder, Share, estimate, execute};
 use crate::device::OpenDevice;
 use crate::error::Result;
@@ -76,6 +77,7 @@ impl Task for RunExperiment {
         let RunSettings { share, every, stage, oracle } = self.settings.clone();
         let place = Place::open(oracle.as_ref().unwrap_or(&spec.world.oracle), cx)?;
         let (world, weights) = place.world();
+        let spec = with_tau(&self.folder, &spec, world, (weights, &cx.chosen.report.used.label()), cx)?;
         if let Some(data) = &spec.data {
             cx.progress(Progress { done: 0, total: 1 }, format!("reading {}", data.train.display()));
         }

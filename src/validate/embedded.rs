@@ -14,7 +14,7 @@ use crate::units::ClassId;
 /// Images of a kept piece.
 const PIECE: usize = 512;
 /// Images that go through the net together.
-const BATCH: usize = 64;
+pub const BATCH: usize = 64;
 
 /// What a net says of all images.
 pub struct AllEmbedded {
@@ -95,7 +95,7 @@ pub fn embed(
 }
 
 /// Share of images whose label is the net's most probable class, from log p(y|x) [N, K].
-fn right(log_p: &[f64], classes: usize, labels: Option<&[ClassId]>) -> Option<Estimate> {
+pub fn right(log_p: &[f64], classes: usize, labels: Option<&[ClassId]>) -> Option<Estimate> {
     let labels = labels?;
     let hit = |(row, &label): (&[f64], &ClassId)| row.iter().all(|&log_p| log_p <= row[label]);
     Some(Estimate::proportion(log_p.chunks(classes).zip(labels).filter(|pair| hit(*pair)).count(), labels.len()))

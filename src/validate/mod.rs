@@ -14,9 +14,11 @@
 //! | `generated` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
+//! | `two_sample` | can a network tell samples from real images? |
 //! | `pieces` | results kept in the folder, piece by piece |
 //! | `verdict` | the figures |
 //! | `figures`, `tables`, `report` | pictures, tables, the folder |
+//! | `reality` | the world's decisions on real images: a bound of nature's Bayes error |
 //! | `precision` | a world on a device compared with 64 bits |
 //! | `task` | tasks of the window and the command line |
 
@@ -26,6 +28,7 @@ mod generated;
 mod pieces;
 mod precision;
 mod real;
+mod reality;
 mod report;
 mod spec;
 mod spot;
@@ -33,6 +36,7 @@ mod tables;
 mod task;
 #[cfg(test)]
 mod tests;
+mod two_sample;
 mod verdict;
 
 use std::path::Path;
@@ -50,11 +54,13 @@ pub use figures::figures;
 pub use generated::{DELTA_LEVELS, Perturbed, RoundTrip};
 pub use precision::{Comparison, Difference, IMAGES, compare_precision};
 pub use real::Corpus;
+pub use reality::{Finding, Kind, Published, RealBin, Reality, RealitySpec, SOMEBODY, reality};
 pub use report::write_report;
-pub use spec::{FEWEST, FeatureChoice, FeatureRecord, Stage, ValidateEvent, ValidateSpec};
+pub use spec::{FEWEST, FeatureChoice, FeatureRecord, Stage, TwoSampleSpec, ValidateEvent, ValidateSpec};
 pub use spot::OnTheSpot;
 pub use tables::{READING, tables};
-pub use task::{ComparePrecision, ValidateOracle};
+pub use task::{ComparePrecision, MeasureReality, ValidateOracle};
+pub use two_sample::TwoSample;
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
 use real::{Real, name_of};
@@ -78,6 +84,9 @@ pub struct Validation {
     pub round_trip: RoundTrip,
     /// Posteriors under a tiny perturbation; none where 64 bits would take hours.
     pub stability: Option<Perturbed>,
+    /// Whether a network tells samples from real images; none where no image was drawn, or too few
+    /// are there to learn from.
+    pub two_sample: Option<TwoSample>,
     /// What features say; none where no image was drawn.
     pub fidelity: Option<Fidelity>,
 }
@@ -103,13 +112,14 @@ pub fn validate(
     let real = Real::open(&work)?;
     let likelihood = work.likelihood(&real, events)?;
     let (round_trip, stability) = generated::exactness(&work, &real, &mut work.stage(Stage::Exactness, events))?;
-    let (fidelity, pairs) = match spec.images {
-        0 => (None, None),
+    let (two_sample, fidelity, pairs) = match spec.images {
+        0 => (None, None, None),
         _ => {
             let made = generated::draw(&work, &mut work.stage(Stage::Drawing, events))?;
+            let two_sample = two_sample::test(&work, &real, &made, &mut work.stage(Stage::TwoSample, events))?;
             let embedded = embedded::embed(&work, &real, &made, events)?;
             let (fidelity, pairs) = verdict::measure(&work, &real, &made, &embedded, events)?;
-            (Some(fidelity), Some(pairs))
+            (two_sample, Some(fidelity), Some(pairs))
         }
     };
     let validation = Validation {
@@ -120,6 +130,7 @@ pub fn validate(
         likelihood,
         round_trip,
         stability,
+        two_sample,
         fidelity,
     };
     Ok((validation, pairs))

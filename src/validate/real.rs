@@ -1,6 +1,8 @@
 //! The real images of a validation: those the oracle was trained on, where they are known, and
 //! held-out ones. Image files larger than the world's images are scaled down while they are read.
 
+use std::path::Path;
+
 use rand::seq::SliceRandom;
 use serde::Serialize;
 
@@ -61,17 +63,16 @@ impl Real {
     /// Opens the corpus of a validation.
     pub fn open(work: &Work<'_>) -> Result<Self> {
         let (spec, world) = (work.spec, work.world);
-        let side = world.shape().width;
         let mut notes = Vec::new();
         let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
-            let held_out = fitted(world, open_dataset(&spec.data, Split::Test, Some(side))?, &mut notes)?;
+            let (held_out, _) = test_part(world, &spec.data, &mut notes)?;
             let train = held_out.subset([])?;
             return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
-        let (train, held_out) = match open_test(&spec.data, Some(side))? {
+        let (train, held_out) = match open_test(&spec.data, Some(world.shape().width))? {
             Some(Input::Pixels(test)) => (train, fitted(world, test, &mut notes)?),
             Some(Input::World(_)) => {
                 return Err(Error::file(&spec.data, "its test part holds world-space tensors, not 8-bit images"));
@@ -99,6 +100,17 @@ impl Real {
         }
         Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), of_the_oracle, notes), train, held_out })
     }
+}
+
+/// The test part of a corpus in the shape and with the classes of the world, and whether the corpus
+/// has such a part: one that knows no parts is taken whole.
+pub fn test_part(world: &World, data: &Path, notes: &mut Vec<String>) -> Result<(Dataset, bool)> {
+    let side = Some(world.shape().width);
+    let (images, is_part) = match open_test(data, side)? {
+        Some(Input::Pixels(images)) => (images, true),
+        _ => (open_dataset(data, Split::Test, side)?, false),
+    };
+    Ok((fitted(world, images, notes)?, is_part))
 }
 
 /// The training part as the oracle's record describes it, if there is one for this corpus.

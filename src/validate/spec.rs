@@ -6,6 +6,7 @@ use burn::tensor::Device;
 use serde::{Deserialize, Serialize};
 
 use super::spot::OnTheSpot;
+use crate::classifier::Architecture;
 use crate::data::Store;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -32,12 +33,33 @@ pub struct ValidateSpec {
     pub settings: Settings,
     /// What turns images into features.
     pub features: FeatureChoice,
+    /// How samples are told from real images by a network.
+    #[serde(default)]
+    pub two_sample: TwoSampleSpec,
     /// Statistics of the real images that FID compares with, in place of the training images' own.
     pub real_statistics: Option<PathBuf>,
     /// Distance of a copy; the first percentile of held-out images where absent.
     pub threshold: Option<f64>,
     /// Seed of images, noise and resampling.
     pub seed: Seed,
+}
+
+/// How a network learns to tell samples from real images, and real images from each other.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TwoSampleSpec {
+    /// The network.
+    pub architecture: Architecture,
+    /// Passes over its training images.
+    pub epochs: usize,
+    /// Images of each side at most, half of them to train on, half to test on; 0: no such test.
+    pub images: usize,
+}
+
+impl Default for TwoSampleSpec {
+    fn default() -> Self {
+        Self { architecture: Architecture::Convnet, epochs: 10, images: 2000 }
+    }
 }
 
 /// Where features come from.
@@ -83,12 +105,18 @@ pub enum Stage {
     Exactness,
     /// Images are drawn.
     Drawing,
+    /// Networks learn to tell images apart.
+    TwoSample,
     /// The feature net is read or trained.
     FeatureNet,
     /// Images become features.
     Embedding,
     /// Distances, FID and others; counted in figures.
     Measuring,
+    /// Decisions on real images.
+    Decisions,
+    /// The Bayes error of the world.
+    BayesError,
 }
 
 impl Stage {
@@ -98,9 +126,12 @@ impl Stage {
             Self::Likelihood => "likelihood of held-out images",
             Self::Exactness => "round trips and stability",
             Self::Drawing => "drawing images",
+            Self::TwoSample => "two-sample test",
             Self::FeatureNet => "feature net",
             Self::Embedding => "features",
             Self::Measuring => "measuring",
+            Self::Decisions => "decisions on real images",
+            Self::BayesError => "Bayes error of the world",
         }
     }
 }
@@ -131,6 +162,9 @@ impl ValidateSpec {
         }
         if self.settings.tau.get() == 0.0 {
             return Err(Error::input("at τ = 0 every image of a class is the same: choose a τ above 0"));
+        }
+        if self.two_sample.images > 0 && self.two_sample.epochs == 0 {
+            return Err(Error::input("the network of the two-sample test is trained for an epoch at least"));
         }
         match &self.features {
             FeatureChoice::OnTheSpot(spot) => spot.validate(),

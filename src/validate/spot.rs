@@ -1,5 +1,6 @@
 //! A substitute feature net: a classifier trained on the real training images, and named as such.
 
+use burn::tensor::Device;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
 use crate::flow::weights::{Storage, Weights};
+use crate::units::Seed;
 
 /// How it is trained.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -91,16 +93,30 @@ fn trained(
 ) -> Result<Classifier> {
     let without = "has no labels: a feature net cannot be trained on it; give weights of one";
     let labels = images.labels.as_ref().ok_or_else(|| Error::file(&work.spec.data, without))?;
+    fit((images, labels), spot, config, work.spec.seed.split("feature net"), work.device, events)
+}
+
+/// Trains a classifier of `config` on images and their labels, by batches of [`BATCH`] with AdamW.
+///
+/// # Errors
+/// When the network cannot take the images, the device fails, or the caller stops.
+pub fn fit(
+    (images, labels): (&Dataset, &[usize]),
+    spot: OnTheSpot,
+    config: &ClassifierConfig,
+    seed: Seed,
+    device: &Device,
+    events: &mut dyn Events<Progress>,
+) -> Result<Classifier> {
     let spec = TrainingSpec {
         epochs: spot.epochs,
         batch: BATCH,
         learning_rate: RATE,
         input: Normalisation::AsIs,
-        shards: if *work.device == burn::tensor::Device::flex() { 2 } else { 1 },
+        shards: if *device == Device::flex() { 2 } else { 1 },
         ..TrainingSpec::default()
     };
-    let seed = work.spec.seed.split("feature net");
-    let mut trainee = Trainee::new(config, &spec, seed, work.device)?;
+    let mut trainee = Trainee::new(config, &spec, seed, device)?;
     let each = images.len().min(spot.images);
     let (steps, k) = (spec.epoch_steps(each), config.classes);
     let total = spot.epochs * steps;

@@ -1,6 +1,6 @@
 //! Tables of a validation.
 
-use super::{DELTA_LEVELS, Fidelity, Validation};
+use super::{DELTA_LEVELS, Fidelity, TwoSample, Validation};
 use crate::figure::{Table, Value};
 use crate::measure::fidelity::{Compared, InceptionScore};
 use crate::measure::{Estimate, Interval, Z95};
@@ -9,7 +9,7 @@ use crate::measure::{Estimate, Interval, Z95};
 pub fn tables(validation: &Validation) -> Vec<Table> {
     let mut tables = vec![exactness(validation)];
     if let Some(fidelity) = &validation.fidelity {
-        tables.insert(0, similarity(fidelity));
+        tables.insert(0, similarity(fidelity, validation.two_sample.as_ref()));
         tables.extend(classes(validation, fidelity));
         tables.push(closest(fidelity));
     }
@@ -36,20 +36,27 @@ fn both<T>(of: &Compared<T>, value: impl Fn(&T) -> Value) -> [Value; 2] {
     [value(&of.generated), value(&of.held_out)]
 }
 
-fn similarity(f: &Fidelity) -> Table {
+fn similarity(f: &Fidelity, test: Option<&TwoSample>) -> Table {
     let [train, held_out, generated] = f.n;
+    let test_caption = test.map_or_else(String::new, |test| format!(" {}", test.describe()));
     let caption = format!(
         "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. FID with its bias, inception score, \
          precision, recall, density and coverage, which change with the number of images, are of {} of each. Features: {} ({} of \
-         each image). The column of held-out images is what a perfect generator would get. Threshold of a copy: {}. 95 % intervals \
-         over images.",
+         each image). The column of held-out images is what a perfect generator would get. Threshold of a copy: {}.{test_caption} \
+         95 % intervals over images.",
         f.fid_against,
         generated.min(held_out),
         f.features.name,
         f.features.dims,
         f.threshold_from
     );
-    Table::of(&[distances(f), manifolds(f), memory(f)].into_iter().flatten().collect::<Vec<_>>())
+    let told_apart = test.map(|test| {
+        let reading = "50 is best: a network cannot tell them from real images";
+        line("two-sample test, right (%)", both(&test.right, percent), reading)
+    });
+    let mut lines: Vec<Line> = [distances(f), manifolds(f), memory(f)].into_iter().flatten().collect();
+    lines.splice(0..0, told_apart);
+    Table::of(&lines)
         .words("figure", |line| line.figure.as_str())
         .column("generated", "", 2, |line| line.generated.clone())
         .column("held-out", "", 2, |line| line.held_out.clone())

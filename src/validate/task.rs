@@ -1,10 +1,11 @@
-//! Tasks: an oracle compared with real images, and with itself in 64 bits.
+//! Tasks: an oracle compared with real images, its decisions with their labels, and itself with 64
+//! bits.
 
 use std::path::PathBuf;
 
 use super::{
-    Comparison, Pairs, ValidateEvent, ValidateSpec, Validation, compare_precision, figures, tables, validate,
-    write_report,
+    Comparison, Pairs, Reality, RealitySpec, ValidateEvent, ValidateSpec, Validation, compare_precision, figures,
+    reality, tables, validate, write_report,
 };
 use crate::error::{Error, Result};
 use crate::figure::Illustrated;
@@ -33,9 +34,7 @@ impl Task for ValidateOracle {
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
         let (spec, folder, open) = (&self.spec, self.folder.as_deref(), cx.oracle()?);
-        if open.name != spec.oracle {
-            return Err(Error::input(format!("{} is open, {} is to be validated", open.name, spec.oracle)));
-        }
+        same(open.name, &spec.oracle)?;
         let device = &cx.chosen.device;
         let mut forward = |ValidateEvent { stage, progress }: ValidateEvent| cx.stage(progress, stage.label());
         let (found, pairs) = validate(open.world, open.info, spec, device, folder, &mut forward)?;
@@ -45,6 +44,39 @@ impl Task for ValidateOracle {
         let place = folder.map_or_else(String::new, |folder| format!("; the report is in {}", folder.display()));
         let sentence = format!("{} is validated{place}", spec.oracle);
         Ok(Done::new(Illustrated { found: (found, pairs), figures, tables }, sentence).made(made).but(written))
+    }
+}
+
+/// Checks that the open oracle is the one that is meant.
+fn same(open: &str, meant: &str) -> Result<()> {
+    if open == meant { Ok(()) } else { Err(Error::input(format!("{open} is open, {meant} is to be validated"))) }
+}
+
+/// Compares the open oracle's decisions with the labels of real images.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasureReality {
+    /// What.
+    pub spec: RealitySpec,
+}
+
+impl Task for MeasureReality {
+    type Event = ();
+    type Live = ();
+    type Report = Illustrated<Reality>;
+
+    fn title(&self) -> String {
+        format!("Decisions of {} on real images", self.spec.oracle)
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
+        let open = cx.oracle()?;
+        same(open.name, &self.spec.oracle)?;
+        let mut forward = |ValidateEvent { stage, progress }: ValidateEvent| cx.stage(progress, stage.label());
+        let found = reality(open.world, open.info, &self.spec, &mut forward)?;
+        let [errs, e] = [found.decision_error, found.of_the_world()].map(|figure| 100.0 * figure.value);
+        let sentence = format!("{} errs on {errs:.2} % of the real images; E of its world is {e:.2} %", open.name);
+        let (figures, tables) = (vec![found.figure()], found.tables());
+        Ok(Done::new(Illustrated { found, figures, tables }, sentence))
     }
 }
 

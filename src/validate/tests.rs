@@ -45,6 +45,7 @@ fn spec(data: &Path, images: usize) -> ValidateSpec {
             epochs: 2,
             images: 300,
         }),
+        two_sample: TwoSampleSpec { images: 60, epochs: 2, ..TwoSampleSpec::default() },
         real_statistics: None,
         threshold: None,
         seed: Seed(5),
@@ -61,7 +62,13 @@ fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
     let (own, negative) = (place.path().join("own"), place.path().join("negative"));
     pictures(&oracle, &own, [300, 200], |p| p);
     pictures(&oracle, &negative, [300, 200], |p| 255 - p);
-    let (found, pairs) = run(&oracle, &spec(&own, 200), None).unwrap();
+    let thorough = |data| ValidateSpec { two_sample: TwoSampleSpec::default(), ..spec(data, 200) };
+    let (found, pairs) = run(&oracle, &thorough(&own), None).unwrap();
+    // A hundred images of each side, half of them tested: within four standard errors of ½.
+    let told = found.two_sample.as_ref().unwrap();
+    assert_eq!((told.images, told.tested), (100, 100));
+    let [made, real] = [told.right.generated.value, told.right.held_out.value];
+    assert!((made - 0.5).abs() < 0.2 && (real - 0.5).abs() < 0.2, "{told:?}");
     let like = found.fidelity.as_ref().unwrap();
     assert_eq!((like.n, found.corpus.of_the_oracle), ([300, 200, 200], Some(false)));
     let farther = like.memory.ranks.farther;
@@ -83,7 +90,9 @@ fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
     assert!((fewer.plain_fid.generated / fewer.fid.generated.plain.value - 1.0).abs() < 1e-6, "{:?}", fewer.plain_fid);
     assert!(fewer.plain_fid.held_out > 1.05 * fewer.fid.held_out.plain.value, "{:?}", fewer.plain_fid);
 
-    let (found, _) = run(&oracle, &spec(&negative, 200), None).unwrap();
+    let (found, _) = run(&oracle, &thorough(&negative), None).unwrap();
+    let told = &found.two_sample.as_ref().unwrap().right;
+    assert!(told.generated.interval.low > 0.8 && told.held_out.value < 0.7, "{told:?}");
     let unlike = found.fidelity.unwrap();
     assert!(unlike.fid.generated.plain.value > 5.0 * unlike.fid.held_out.plain.value);
     assert!(unlike.coverage.share.value < 0.2 && unlike.memory.ranks.farther.value > 0.95);
@@ -97,7 +106,8 @@ fn a_stopped_validation_goes_on_to_the_same_figures() {
     pictures(&oracle, &own, [120, 60], |p| p);
     let spec = spec(&own, 300);
     let whole = run(&oracle, &spec, None).unwrap();
-    let stages = [Stage::Exactness, Stage::Drawing, Stage::FeatureNet, Stage::Embedding, Stage::Measuring];
+    let stages =
+        [Stage::Exactness, Stage::Drawing, Stage::TwoSample, Stage::FeatureNet, Stage::Embedding, Stage::Measuring];
     for stage in stages {
         // The second word of a stage: within it, something is done already.
         let mut heard = 0;

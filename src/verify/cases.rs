@@ -3,7 +3,6 @@
 use super::checks::Checks;
 use super::subject::Subject;
 use super::{flows, reference, training, worlds};
-use crate::classifier::Architecture as Network;
 use crate::error::Result;
 
 /// One case.
@@ -23,14 +22,15 @@ pub const CASES: &[Case] = &[
     Case { name: "resnet-logits", work: |subject, checks| reference::logits(subject, checks, reference::RESNET) },
     Case { name: "mobilenet-logits", work: |subject, checks| reference::logits(subject, checks, reference::MOBILENET) },
     Case { name: "swin-logits", work: |subject, checks| reference::logits(subject, checks, reference::SWIN) },
-    Case { name: "resnet-training", work: |subject, checks| training::steps(subject, checks, Network::ResNet18) },
-    Case { name: "vit-training", work: |subject, checks| training::steps(subject, checks, Network::VitSmall) },
+    Case { name: "resnet-training", work: |subject, checks| training::steps(subject, checks, training::RESNET) },
+    Case { name: "vit-training", work: |subject, checks| training::steps(subject, checks, training::VIT) },
     Case { name: "glow", work: flows::glow },
     Case { name: "tarflow", work: flows::tarflow },
     Case { name: "shared-tarflow", work: flows::shared_tarflow },
     Case { name: "mnist", work: worlds::mnist },
-    Case { name: "animals", work: worlds::animals },
-    Case { name: "animals-sampling", work: worlds::animals_sampling },
+    Case { name: "cells", work: worlds::cells },
+    Case { name: "cells-sampling", work: worlds::cells_sampling },
     Case { name: "painting-mnist", work: |subject, checks| worlds::painting(subject, checks, "mnist") },
-    Case { name: "painting-animals", work: |subject, checks| worlds::painting(subject, checks, "animals") },
+    Case { name: "painting-cells", work: |subject, checks| worlds::painting(subject, checks, "cells") },
+    Case { name: "painting-tarflow", work: worlds::painting_tarflow },
 ];

@@ -32,12 +32,17 @@ pub fn glow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     random(subject, checks, &Architecture::Glow(config), weights, Preprocessing::Uniform, bounds).map(drop)
 }
 
+/// A small TarFlow of a map for each class, and how pixels enter it.
+pub fn class_maps() -> (TarFlowConfig, Preprocessing) {
+    (small::tarflow_config(3, 8, 2, 3), TARFLOW_PIXELS)
+}
+
 /// A TarFlow of a map for each class, and its ways of sampling.
 pub fn tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    let config = small::tarflow_config(3, 8, 2, 3);
+    let (config, pixels) = class_maps();
     let bounds = bounds::tarflow(subject.is_adapter(), config.shape.dims());
     let weights = small::tarflow_weights(&config, SEED);
-    let flow = random(subject, checks, &Architecture::TarFlow(config), weights, TARFLOW_PIXELS, bounds)?;
+    let flow = random(subject, checks, &Architecture::TarFlow(config), weights, pixels, bounds)?;
     let (noise, classes) = drawn(flow.exact.as_ref());
     let expected = wide(&flow.exact.decode(&noise, &classes, Tau::ONE, &mut silent())?.x);
     sampled(flow.here.as_ref(), checks, (&noise, &classes), &expected, bounds.x)

@@ -13,6 +13,7 @@
 //! | `bounds` | what 32 bits may be off by |
 //! | `filled`, `small` | weights from a formula; small random flows |
 //! | `checks`, `report` | rows and verdicts; the whole, and its file |
+//! | `verdicts` | devices that failed, kept for `auto` |
 //! | `isolate` | a thread for each case, which may panic or hang |
 //! | `task` | all of it as a task of the window |
 
@@ -30,6 +31,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod training;
+mod verdicts;
 mod worlds;
 
 use std::time::{Duration, Instant};
@@ -46,6 +48,7 @@ use isolate::{Trouble, isolated};
 pub use report::Report;
 use subject::Subject;
 pub use task::VerifyDevice;
+pub use verdicts::recall;
 
 /// Longest wait for one case: kernels are compiled at their first use, which takes most of it.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -91,7 +94,7 @@ struct Terms {
 const TERMS: Terms = Terms { limit: LIMIT, limit_in_software: LIMIT_IN_SOFTWARE, weights: |weights| weights };
 
 /// Runs every case that is asked for, each on a thread of its own. One that fails, panics or hangs
-/// is a row like the others.
+/// is a row like the others. A device of this machine that fails is avoided by `auto` from then on.
 ///
 /// # Errors
 /// When a case is not known, or the caller stops.
@@ -102,7 +105,9 @@ pub fn verify(spec: &VerifySpec, events: &mut dyn Events<VerifyEvent>) -> Result
     }
     let wanted = |case: &&Case| spec.cases.is_empty() || spec.cases.iter().any(|name| name == case.name);
     let cases: Vec<Case> = CASES.iter().filter(wanted).copied().collect();
-    run_cases(spec.device, &cases, TERMS, events)
+    let report = run_cases(spec.device, &cases, TERMS, events)?;
+    verdicts::remember(&report, spec.cases.is_empty());
+    Ok(report)
 }
 
 fn run_cases(

@@ -8,22 +8,36 @@ use crate::data::ImageShape;
 use crate::error::Result;
 use crate::units::Seed;
 
-const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
 const CLASSES: usize = 3;
-/// So many that what ResNet-18's last stage normalises, one position of each, has statistics: of
-/// four images the gradient's norm is 1e-4 off its value in 64 bits on every device, of sixteen
+
+/// What is trained, and on how much.
+#[derive(Debug, Clone, Copy)]
+pub struct Course {
+    architecture: Architecture,
+    images: usize,
+    /// Of the images, pixels.
+    side: usize,
+}
+
+/// So many images that what ResNet-18's last stage normalises, one position of each, has statistics:
+/// of four images the gradient's norm is 1e-4 off its value in 64 bits on every device, of sixteen
 /// 1e-6.
-const IMAGES: usize = 16;
+pub const RESNET: Course = Course { architecture: Architecture::ResNet18, images: 16, side: 32 };
+/// Normalises every token by itself, so few images do. Sixteen of 32 pixels have fifteen times the
+/// tokens: SwiftShader took six minutes for one step.
+pub const VIT: Course = Course { architecture: Architecture::VitSmall, images: 4, side: 16 };
+
 /// The first step sees the same weights. AdamW then divides gradients by themselves, noise and all.
 const BOUNDS: [f64; 2] = [1e-5, 5e-3];
 const RATE: f64 = 1e-3;
 
 /// Two steps of a network.
-pub fn steps(subject: &Subject, checks: &mut Checks, architecture: Architecture) -> Result<()> {
-    let images: Vec<f32> = (0..IMAGES * SHAPE.dims()).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
+pub fn steps(subject: &Subject, checks: &mut Checks, Course { architecture, images: n, side }: Course) -> Result<()> {
+    let shape = ImageShape { channels: 3, height: side, width: side };
+    let images: Vec<f32> = (0..n * shape.dims()).map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0).collect();
     let told = |i: usize| i % CLASSES == (i / CLASSES) % CLASSES;
-    let targets: Vec<f32> = (0..IMAGES * CLASSES).map(|i| f32::from(u8::from(told(i)))).collect();
-    let config = ClassifierConfig { architecture, shape: SHAPE, classes: CLASSES, resize: None };
+    let targets: Vec<f32> = (0..n * CLASSES).map(|i| f32::from(u8::from(told(i)))).collect();
+    let config = ClassifierConfig { architecture, shape, classes: CLASSES, resize: None };
     let spec = TrainingSpec { shards: 1, ..TrainingSpec::default() };
     let mut here = Trainee::new(&config, &spec, Seed(1), &subject.chosen.device)?;
     let mut exact = Trainee::in_64_bits(&config, &spec, Seed(1))?;

@@ -5,14 +5,15 @@ use burn::tensor::Device;
 
 use super::bounds::{self, Bounds};
 use super::checks::Checks;
-use super::flows::{compare, drawn, wide};
+use super::flows::{self, compare, drawn, wide};
 use super::reference::sampled;
-use super::subject::Subject;
+use super::small;
+use super::subject::{SEED, Subject};
 use crate::device::to_host;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::weights::Weights;
-use crate::flow::{Architecture, Precision, Resident, Scores};
+use crate::flow::{Architecture, Flow, Precision, Resident, Scores};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
 use crate::oracle::precision;
@@ -61,15 +62,15 @@ pub fn mnist(subject: &Subject, checks: &mut Checks) -> Result<()> {
     Ok(())
 }
 
-/// A TarFlow trained on animals.
-pub fn animals(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    let Both { here, exact, bounds, .. } = both(subject, "animals")?;
+/// A TarFlow of one map for all classes, trained on blood cells.
+pub fn cells(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let Both { here, exact, bounds, .. } = both(subject, "cells")?;
     compare(here.flow(), exact.flow(), checks, bounds)
 }
 
 /// Its ways of sampling.
-pub fn animals_sampling(subject: &Subject, checks: &mut Checks) -> Result<()> {
-    let Both { here, exact, bounds, .. } = both(subject, "animals")?;
+pub fn cells_sampling(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let Both { here, exact, bounds, .. } = both(subject, "cells")?;
     let (noise, classes) = drawn(exact.flow());
     let expected = wide(&exact.flow().decode(&noise, &classes, Tau::ONE, &mut silent())?.x);
     sampled(here.flow(), checks, (&noise, &classes), &expected, bounds.x)
@@ -81,7 +82,19 @@ pub fn painting(subject: &Subject, checks: &mut Checks, name: &str) -> Result<()
     let (info, weights) = bundled(name)?;
     let bounds = bounds_of(subject, &info);
     let world = subject.world(&info, weights)?.world;
-    let flow = world.flow();
+    painted(world.flow(), checks, bounds)
+}
+
+/// The same of a small TarFlow of a map for each class: of those that are bundled none is one.
+pub fn painting_tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
+    let (config, pixels) = flows::class_maps();
+    let bounds = bounds::tarflow(subject.is_adapter(), config.shape.dims());
+    let weights = small::tarflow_weights(&config, SEED);
+    let flow = subject.flow(&Architecture::TarFlow(config), weights, pixels)?;
+    painted(flow.as_ref(), checks, bounds)
+}
+
+fn painted(flow: &dyn Flow, checks: &mut Checks, bounds: Bounds) -> Result<()> {
     let Some(resident) = flow.resident() else {
         checks.skip("pictures on the device", "this device is the host: its pictures are uploaded");
         return Ok(());

@@ -17,7 +17,7 @@
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
-//! | `save`, `walk` | tasks that only the window has a use for: samples saved, walks to the boundary |
+//! | `save`, `walk`, `sampling` | tasks that only the window has a use for: samples saved, walks to the boundary, Bayes errors that narrow |
 
 pub mod bayes;
 pub mod cell_images;
@@ -32,6 +32,7 @@ pub mod priority;
 pub mod protocol;
 mod remote_device;
 pub mod runs;
+pub mod sampling;
 pub mod save;
 mod shared;
 mod side_jobs;

@@ -23,6 +23,7 @@ mod odd;
 mod reference;
 mod reproducible;
 mod run;
+mod sampling;
 mod scale;
 mod several;
 mod shift;

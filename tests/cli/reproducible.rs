@@ -25,7 +25,7 @@ fn sampled(world: &str, folder: &Path, extra: &[&str], simd: Option<&str>) -> (V
 #[test]
 fn the_flag_takes_the_portable_kernels_and_its_record_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    for world in ["animals", "mnist"] {
+    for world in ["tests/worlds/animals", "cells", "mnist"] {
         let asked = sampled(world, folder.path(), &["--reproducible"], None);
         assert_eq!(asked.1, "portable");
         let named = sampled(world, folder.path(), &[], Some("portable"));

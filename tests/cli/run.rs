@@ -2,11 +2,16 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::LazyLock;
 
 /// The program with arguments, to be run without a display.
 pub fn bayescope(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
     command.args(args).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").env_remove("WAYLAND_SOCKET");
+    // What other builds have drawn is not to answer here.
+    static CACHE: LazyLock<tempfile::TempDir> =
+        LazyLock::new(|| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
+    command.env("XDG_CACHE_HOME", CACHE.path());
     command
 }
 

@@ -63,13 +63,32 @@ fn a_table_for_the_eye_and_what_cannot_be_verified() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("bayescope-verify-cuda-97.json"));
 }
 
-#[test]
-fn quick_cases_pass_on_an_adapter() {
+/// The first graphics adapter.
+fn adapter() -> Option<String> {
     let found = json(&["doctor", "--json"]);
     let choices = found["devices"].as_array().unwrap().iter().filter_map(|device| device["choice"].as_str());
-    let Some(adapter) = choices.into_iter().find(|choice| choice.starts_with("wgpu")) else {
-        return eprintln!("skipped: no adapter beside the CPU");
-    };
+    let adapter = choices.into_iter().find(|choice| choice.starts_with("wgpu"));
+    if adapter.is_none() {
+        eprintln!("skipped: no adapter beside the CPU");
+    }
+    adapter.map(ToOwned::to_owned)
+}
+
+/// Kernels that need more threads in a workgroup or larger buffers than a small card has would be refused.
+#[test]
+fn every_case_passes_with_the_limits_of_a_small_card() {
+    let why = fail(1, &["verify", "--small-device", "--device", "cpu"]);
+    assert!(why.contains("--device wgpu"), "{why}");
+    let Some(adapter) = adapter() else { return };
+    let report = json(&["verify", "--small-device", "--device", &adapter, "--json"]);
+    check(&report);
+    assert!(report["used"]["reason"].as_str().unwrap().contains("limits of a small card"), "{}", report["used"]);
+}
+
+#[test]
+fn quick_cases_pass_on_an_adapter() {
+    let Some(adapter) = adapter() else { return };
+    let adapter = adapter.as_str();
     let report = json(&["verify", "--device", adapter, "--cases", QUICK, "--json"]);
     check(&report);
     assert_eq!(report["used"]["used"]["choice"], adapter);

@@ -43,7 +43,8 @@ fn told() -> Vec<Case> {
         case("oracle-list", EXACT, "oracle list", &[]),
         case("oracle-list-json", EXACT, "oracle list --json", &[]),
         case("oracle-info", WIDE, "oracle info mnist", &[]),
-        case("oracle-info-class-map", EXACT, "oracle info animals --json", &[]),
+        case("oracle-info-notice", WIDE, "oracle info cells", &[]),
+        case("oracle-info-class-map", EXACT, "oracle info worlds/animals --json", &[]),
         case("plan-list", EXACT, "plan", &[]),
         case("fetch-list", EXACT, "fetch", &[]),
         case(
@@ -75,13 +76,13 @@ fn worlds() -> Vec<Case> {
         case(
             "sample-class-map",
             CLOSE,
-            "sample animals --n 3 --seed 1 --device cpu --out animals.npz",
+            "sample worlds/animals --n 3 --seed 1 --device cpu --out animals.npz",
             &["animals.npz"],
         ),
         case("posterior", CLOSE, "posterior mnist a.npz --tau 0.9 --device cpu", &[]),
         case("posterior-smoothed", CLOSE, "posterior mnist a.npz --smoothing 5 --json --device cpu", &[]),
         case("posterior-pictures", CLOSE, "posterior mnist folder/3 --dequantise mean:2 --device cpu --json", &[]),
-        case("posterior-class-map", CLOSE, "posterior animals animals.npz --json --device cpu", &[]),
+        case("posterior-class-map", CLOSE, "posterior worlds/animals animals.npz --json --device cpu", &[]),
         case(
             "posterior-job",
             CLOSE,
@@ -94,7 +95,12 @@ fn worlds() -> Vec<Case> {
             "walk mnist --from sample:0 --to sample:3 --steps 6 --device cpu --out way.npz --json",
             &["way.npz"],
         ),
-        case("walk-class", CLOSE, "walk animals --from sample:0 --to class:1 --steps 3 --device cpu --json", &[]),
+        case(
+            "walk-class",
+            CLOSE,
+            "walk worlds/animals --from sample:0 --to class:1 --steps 3 --device cpu --json",
+            &[],
+        ),
         case("evidence", CLOSE, "evidence mnist a.npz --for 3 --against 5 --device cpu", &[]),
         case(
             "export",
@@ -125,7 +131,7 @@ fn errors() -> Vec<Case> {
         case("bayes-error-mc", WIDE, "bayes-error problem.json --method mc --tolerance 0.005 --seed 4 --json", &[]),
         case("bayes-error-pair", WIDE, "bayes-error problem.json --method pair --tolerance 0.005 --json", &[]),
         case("bayes-error-hdr", WIDE, "bayes-error problem.json --method hdr --tolerance 0.05 --json", &[]),
-        case("bayes-error-samples", CLOSE, "bayes-error animals --samples 12 --json --device cpu", &[]),
+        case("bayes-error-samples", CLOSE, "bayes-error worlds/animals --samples 12 --json --device cpu", &[]),
         case("tau", WIDE, "tau mnist --target 5% --json", &[]),
         case("hardness", WIDE, "hardness problem.json", &[]),
         case("hardness-json", WIDE, "hardness problem.json --tau 1.5 --json", &[]),
@@ -138,6 +144,12 @@ fn oracles() -> Vec<Case> {
         case("oracle-depth", CLOSE, "oracle depth mnist --samples 8 --device cpu --json", &[]),
         case("oracle-precision", NOISE, "oracle precision mnist --images 4 --device cpu --json", &[]),
         case("oracle-validate", TRAINED, "oracle validate mnist --data digits/train --limit 40 --device cpu", &[]),
+        case(
+            "oracle-reality",
+            CLOSE,
+            "oracle reality mnist --data digits/train --published-error 0.5% --device cpu --json",
+            &[],
+        ),
         case(
             "oracle-train",
             TRAINED,
@@ -184,6 +196,7 @@ fn looks() -> Vec<Case> {
 fn refusals() -> Vec<Case> {
     vec![
         refused("refused-oracle", "sample nobody --n 4 --out x.npz --device cpu"),
+        refused("refused-former", "sample animals --n 4 --out x.npz --device cpu"),
         refused("refused-target", "tau mnist --target 99% --json"),
         refused("refused-prior", "sample mnist --n 4 --prior 1,2 --out x.npz --device cpu"),
         refused("refused-folder", "run scaling.toml --out digits --device cpu"),

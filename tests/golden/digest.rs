@@ -35,15 +35,16 @@ const LIST: usize = 4;
 /// Makes digests of what commands in a folder printed and wrote.
 pub struct Digest {
     folder: PathBuf,
-    /// What is known of the bundled oracles: hashes in it are the same everywhere.
-    bundled: String,
+    /// What is known of oracles that are files of the source code: hashes in it are the same everywhere.
+    known: String,
 }
 
 impl Digest {
     /// For commands that run in this folder.
     pub fn new(folder: &Path) -> Self {
-        let read = |name: &str| std::fs::read_to_string(format!("assets/oracles/{name}/oracle.json")).unwrap();
-        Self { folder: folder.to_owned(), bundled: read("mnist") + &read("animals") }
+        let folders = ["assets/oracles/mnist", "assets/oracles/cells", "tests/worlds/animals"];
+        let read = |folder: &str| std::fs::read_to_string(format!("{folder}/oracle.json")).unwrap();
+        Self { folder: folder.to_owned(), known: folders.map(read).concat() }
     }
 
     /// Printed text: a JSON document, one a line, or lines.
@@ -102,7 +103,7 @@ impl Digest {
 
     /// SHA-256 of something that holds rounded numbers.
     fn is_passing_hash(&self, word: &str) -> bool {
-        word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit()) && !self.bundled.contains(word)
+        word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit()) && !self.known.contains(word)
     }
 
     /// JSON without what is no answer, and in few lines.

@@ -18,6 +18,7 @@ pub fn inputs(folder: &Path) {
     let head: Vec<String> = (0..10).map(|k| k.to_string()).collect();
     write("predictions.csv", &format!("{}\n{}\n", head.join(","), logits.join("\n")));
     pictures(folder);
+    world(folder);
     for preset in PRESETS {
         let text = std::fs::read_to_string(format!("assets/specs/{preset}-quick.toml")).unwrap();
         write(&format!("{preset}.toml"), &smaller(&text));
@@ -27,6 +28,16 @@ pub fn inputs(folder: &Path) {
     let corpora = "[[corpora]]\nname = 'all'\ndata = 'pictures'\n[[corpora]]\nname = 'two'\ndata = 'pictures'\nclasses = ['left', 'right']\n";
     let head = "name = 'ranking'\n[experiment]\nkind = 'hardness'\n[images]\nheld_out = 8\n";
     write("hardness.toml", &format!("{head}{small}{corpora}"));
+}
+
+/// A world with a map for each class.
+fn world(folder: &Path) {
+    let to = folder.join("worlds/animals");
+    std::fs::create_dir_all(&to).unwrap();
+    for entry in std::fs::read_dir("tests/worlds/animals").unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
 }
 
 /// Three classes of grey pictures of 8×8: bright on the left, on the right, or above.

@@ -92,6 +92,8 @@ pub fn answers(question: Question) -> Vec<Answer> {
             Method::ALL.into_iter().map(compared).chain([ended(generation, Study::Compare)]).collect()
         }
         Question::Figure1 { generation } => figure1(generation),
+        // Nothing was kept.
+        Question::Kept { .. } => Vec::new(),
     }
 }
 
@@ -349,19 +351,6 @@ pub fn copied(harness: &mut Harness<'_, App>) -> String {
         }
     }
     panic!("nothing was copied");
-}
-
-#[test]
-fn a_world_without_a_shared_base_says_so() {
-    let (mut harness, fake) = full();
-    let why = "the map of this world depends on the class".to_owned();
-    fake.send(Event::Bayes(Box::new(Answer::World(Err(why)))));
-    harness.get_by_role_and_label(Role::Button, "Bayes error").click();
-    harness.run_steps(3);
-    assert!(shows(&harness, "Monte Carlo only") && shows(&harness, "depends on the class"));
-    fake.questions();
-    slide(&mut harness, 2.0);
-    assert!(fake.questions().is_empty());
 }
 
 #[test]

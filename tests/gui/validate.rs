@@ -11,7 +11,9 @@ use bayescope::oracle::folder;
 use bayescope::oracle::world::{SampleSpec, Settings};
 use bayescope::task::{Done, Task};
 use bayescope::units::Seed;
-use bayescope::validate::{FeatureChoice, OnTheSpot, ValidateOracle, ValidateSpec};
+use bayescope::validate::{
+    FeatureChoice, MeasureReality, OnTheSpot, RealitySpec, TwoSampleSpec, ValidateOracle, ValidateSpec,
+};
 use bayescope::worker::protocol::{Event, Outcome};
 use burn::tensor::Device;
 
@@ -65,6 +67,7 @@ fn found() -> Done<<ValidateOracle as Task>::Report> {
         limit: None,
         settings,
         features: FeatureChoice::OnTheSpot(OnTheSpot { architecture: Architecture::Mlp500, epochs: 1, images: 80 }),
+        two_sample: TwoSampleSpec { images: 40, epochs: 1, ..TwoSampleSpec::default() },
         real_statistics: None,
         threshold: None,
         seed: Seed(0),
@@ -84,6 +87,7 @@ fn what_was_found_is_shown_with_its_figures_and_pairs() {
     harness.run_steps(8);
     for text in [
         "not the images the oracle was trained on",
+        "two-sample test, right",
         "FID without its bias in 1/n",
         "Distance to the nearest training image",
         "Nearest pairs",
@@ -118,5 +122,31 @@ fn the_bit_depth_of_a_world_is_measured_and_shown() {
     tasks::done::<MeasureDepth>(&fake, id, tasks::carry_out(&few, Some(("mnist", &oracle))));
     harness.run_steps(6);
     assert!(shows(&harness, "What the bits of a picture cost") && shows(&harness, "is lost"));
+    harness.check_accessibility();
+}
+
+#[test]
+fn decisions_are_held_against_labels_and_what_follows_is_said() {
+    let (mut harness, fake) = full();
+    click(&mut harness, "Validation");
+    rewrite(&mut harness, "Test images", "/data/digits");
+    click(&mut harness, "Copy reality as command");
+    let command = "bayescope oracle reality mnist --data /data/digits --seed 0";
+    assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
+    click(&mut harness, "Hold against labels");
+    let (id, task) = tasks::asked::<MeasureReality>(&fake);
+    assert_eq!((task.spec.data.as_path(), &task.spec.published), (Path::new("/data/digits"), &None));
+    let place = tempfile::tempdir().unwrap();
+    let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 32).unwrap();
+    let samples = SampleSpec::new(60, Seed(2));
+    save_samples(&oracle.world, &samples, &[], &Settings::default_for(10), place.path(), &mut silent()).unwrap();
+    let spec = RealitySpec { data: place.path().to_owned(), ..task.spec };
+    tasks::done::<MeasureReality>(&fake, id, tasks::carry_out(&MeasureReality { spec }, Some(("mnist", &oracle))));
+    harness.run_steps(6);
+    for text in
+        ["The world's own decision errs on", "no bound", "Bayes error E of the world", "Reliability of the posterior"]
+    {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
+    }
     harness.check_accessibility();
 }

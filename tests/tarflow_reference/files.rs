@@ -142,11 +142,11 @@ fn a_renamed_or_broken_file_is_refused_by_name() {
     assert!(refusal("x.safetensors", &bytes).contains("'blocks.1.proj_in.bias' is missing"));
 }
 
-/// Cached, masked and GS-Jacobi on the bundled oracle: one image, within 1e-4 in f32; and the evidence of a sample
+/// Cached, masked and GS-Jacobi in a trained world with a map for each class: one image, within 1e-4 in f32; and the evidence of a sample
 /// adds up.
 #[test]
-fn the_bundled_tarflow_samples_alike_every_way() {
-    let oracle = folder::open("animals", &Device::flex(), Precision::F32, 8).unwrap();
+fn a_trained_tarflow_samples_alike_every_way() {
+    let oracle = folder::open("tests/worlds/animals", &Device::flex(), Precision::F32, 8).unwrap();
     let flow = oracle.world.flow().block_inversion().unwrap();
     let noise = latents(Seed(3), 0, 3, flow.shape().dims());
     let decode = |strategy| {

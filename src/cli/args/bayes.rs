@@ -3,8 +3,9 @@
 use clap::{Args, ValueEnum};
 
 use super::super::output::Output;
-use super::DeviceArg;
+use super::SamplingArgs;
 use crate::bayes::Method;
+use crate::units::Tau;
 
 /// Which class problem, at which precision.
 #[derive(Debug, Args)]
@@ -15,9 +16,9 @@ pub struct ProblemArgs {
     /// Class prior π, one weight per class, normalised; the problem's own (an oracle's: uniform) if not given.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
     pub prior: Option<Vec<f64>>,
-    /// Half width of the 95 % interval, relative, at which to stop.
-    #[arg(long, default_value_t = 1e-4)]
-    pub tolerance: f64,
+    /// Half width of the 95 % interval, relative, at which to stop; if not given 1e-4, and 0.03 where the world is sampled.
+    #[arg(long)]
+    pub tolerance: Option<f64>,
     /// Seed of the random points.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
@@ -68,16 +69,34 @@ pub struct BayesErrorArgs {
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub tau: f64,
     /// How to compute it.
-    #[arg(long, value_enum, default_value = "auto")]
+    #[arg(long, value_enum, default_value = "auto", conflicts_with_all = ["samples", "budget", "keep"])]
     pub method: MethodArg,
     /// Also the derivative dE/dlog τ, aleatoric uncertainty and mutual information.
     #[arg(long)]
     pub information: bool,
-    /// Draw so many samples of the world and average 1 − max p instead: works for every world, also where no integral does.
-    #[arg(long, value_name = "N", conflicts_with_all = ["method", "information"])]
-    pub samples: Option<usize>,
+    /// The Bayes error at so many τ, evenly from LOW to HIGH, in place of one.
+    #[arg(long, value_name = "LOW:HIGH:COUNT", value_parser = taus, conflicts_with_all = ["tau", "information"])]
+    pub curve: Option<Curve>,
     #[command(flatten)]
-    pub device: DeviceArg,
+    pub sampling: SamplingArgs,
+}
+
+/// Temperatures of a curve.
+#[derive(Debug, Clone)]
+pub struct Curve(pub Vec<Tau>);
+
+/// `0.5:1.5:11`: eleven τ from 0.5 to 1.5.
+fn taus(text: &str) -> std::result::Result<Curve, String> {
+    let wrong =
+        || format!("{text:?} is not LOW:HIGH:COUNT, such as 0.5:1.5:11 with 0 < LOW < HIGH and a COUNT from 2 to 1000");
+    let [low, high, count] = text.split(':').collect::<Vec<_>>()[..] else { return Err(wrong()) };
+    let (low, high): (f64, f64) = (low.parse().map_err(|_| wrong())?, high.parse().map_err(|_| wrong())?);
+    let count: usize = count.parse().map_err(|_| wrong())?;
+    if !(low > 0.0 && low < high && (2..=1000).contains(&count)) {
+        return Err(wrong());
+    }
+    let tau = |i: usize| Tau::new(low + (high - low) * i as f64 / (count - 1) as f64);
+    (0..count).map(tau).collect::<crate::error::Result<_>>().map(Curve).map_err(|error| error.to_string())
 }
 
 /// Arguments of `tau`.
@@ -88,6 +107,8 @@ pub struct TauArgs {
     /// The Bayes error wanted: a fraction (0.05) or percents (5%).
     #[arg(long, value_parser = fraction)]
     pub target: f64,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
 }
 
 /// Arguments of `hardness`.
@@ -98,6 +119,8 @@ pub struct HardnessArgs {
     /// Base temperature τ.
     #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
     pub tau: f64,
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
 }
 
 /// Arguments of `check`.

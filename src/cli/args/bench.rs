@@ -15,7 +15,7 @@ pub enum BenchTask {
     /// Sampling of a TarFlow: without cache, token by token, by GS-Jacobi, and as `auto` chooses.
     Sampling {
         /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = "animals")]
+        #[arg(default_value = "cells")]
         oracle: String,
         /// Images sampled together.
         #[arg(long, default_value_t = 16)]
@@ -60,7 +60,7 @@ pub enum BenchTask {
     /// Log-likelihoods of 64 images under every class of a world, and samples.
     Posterior {
         /// Bundled name, oracle folder, or checkpoint file.
-        #[arg(default_value = "animals")]
+        #[arg(default_value = "cells")]
         oracle: String,
         #[command(flatten)]
         device: DeviceArg,

@@ -86,14 +86,22 @@ impl WorldArgs {
     /// # Errors
     /// When a number cannot be used.
     pub fn settings(&self, classes: usize) -> Result<Settings> {
-        let prior = match &self.prior {
-            None => Prior::uniform(classes),
-            Some(weights) if weights.len() == classes => Prior::new(weights)?,
-            Some(weights) => {
-                let given = weights.len();
-                return Err(Error::input(format!("--prior has {given} entries, this world {classes} classes")));
-            }
-        };
+        let prior = prior(self.prior.as_deref(), classes)?;
         Ok(Settings { tau: Tau::new(self.tau)?, smoothing: Smoothing::new(self.smoothing)?, prior })
+    }
+}
+
+/// What `--prior` says of `classes` classes.
+///
+/// # Errors
+/// When it cannot be used.
+pub fn prior(weights: Option<&[f64]>, classes: usize) -> Result<Prior> {
+    match weights {
+        None => Ok(Prior::uniform(classes)),
+        Some(weights) if weights.len() == classes => Prior::new(weights),
+        Some(weights) => {
+            let given = weights.len();
+            Err(Error::input(format!("--prior has {given} entries, this world {classes} classes")))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Arguments of `oracle validate`.
+//! Arguments of `oracle validate` and `oracle reality`.
 
 use std::path::PathBuf;
 
@@ -25,6 +25,13 @@ pub struct ValidateArgs {
     /// Epochs of the feature net that is trained on the spot.
     #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "features")]
     pub feature_epochs: usize,
+    /// Samples, and real images, of the two-sample test at most: half of each to train a small network on, half to test it on; 0: no
+    /// such test.
+    #[arg(long, default_value_t = 2000, value_name = "N")]
+    pub two_sample_images: usize,
+    /// Epochs of the network of the two-sample test.
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    pub two_sample_epochs: usize,
     /// Statistics that FID compares with in place of the training images': an npz with mu and sigma (pytorch-fid), or torchmetrics' sums.
     #[arg(long, value_name = "FILE")]
     pub fid_stats: Option<PathBuf>,
@@ -45,6 +52,32 @@ pub struct ValidateArgs {
     /// Write a report into this folder: a page, figures, tables, nearest pairs, JSON. A validation that was stopped goes on there.
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Arguments of `oracle reality`.
+#[derive(Debug, Args)]
+pub struct RealityArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    /// Labelled real images; of a folder with splits, the test part is used.
+    #[arg(long)]
+    pub data: PathBuf,
+    /// Class prior π, one weight per class, normalised; uniform if not given.
+    #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
+    pub prior: Option<Vec<f64>>,
+    /// Error of a classifier on the same kind of real images, to compare: a fraction (0.002) or percents (0.2%).
+    #[arg(long, value_name = "ERROR", value_parser = super::bayes::fraction)]
+    pub published_error: Option<f64>,
+    /// Name of that classifier.
+    #[arg(long, value_name = "NAME", default_value = crate::validate::SOMEBODY, requires = "published_error")]
+    pub published_name: String,
+    /// Seed of the noise of dequantisation, of resampling, and of samples of the world.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub compute: Compute,
     #[command(flatten)]
     pub output: Output,
 }

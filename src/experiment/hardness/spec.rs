@@ -198,6 +198,7 @@ impl HardnessSpec {
             data: DataSpec {
                 path: data.clone(),
                 description: None,
+                notice: None,
                 pad_to,
                 resize: None,
                 held_out,

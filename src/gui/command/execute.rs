@@ -26,6 +26,7 @@ use crate::judge::write_report;
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
+use crate::worker::sampling::FindTau;
 use crate::worker::save::SaveSamples;
 use crate::worker::walk::{SaveWalk, WalkToBoundary, Walked};
 
@@ -96,11 +97,12 @@ impl App {
             }
             Command::Submit(job) => self.submit(*job),
             Command::TakePaths(purpose, paths) => self.take_paths(ctx, purpose, paths),
-            Command::CopyCommand => self.copy_command(ctx),
+            Command::CopyCommandLine => self.copy_command(ctx),
             Command::Run(command) => self.run_command(ctx, command),
-            Command::CopyBayesError | Command::CopyBayesCommand | Command::CopyTauCommand | Command::CopyCurve => {
-                self.copy_bayes(ctx, &command)
-            }
+            Command::CopyBayesError
+            | Command::CopyBayesCommandLine
+            | Command::CopyTauCommandLine
+            | Command::CopyCurve => self.copy_bayes(ctx, &command),
             Command::CopyValues => match inspector::values(&self.session, &self.prefs, &self.view) {
                 Some(text) => self.copy(ctx, text, "Values copied"),
                 None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
@@ -141,7 +143,9 @@ impl App {
                 let id = self.engine.use_checkpoint(run.clone());
                 self.session.adopts(id, &run);
             }
-            Command::Target(_) | Command::CompareMethods | Command::Figure1 => self.ask_bayes(&command),
+            Command::Target(_) | Command::Survey | Command::CompareMethods | Command::Figure1 => {
+                self.ask_bayes(&command)
+            }
             Command::SaveCurve => self.ask_where_to_save_curve(),
             Command::SaveWalk | Command::SendWalk => {
                 if let Some(walked) = self.finished_walk() {
@@ -184,9 +188,16 @@ impl App {
                 session.notify(Level::Warning, "There is no world yet: open an oracle first.")
             }
             Command::Target(error) => requests.target(engine, session, prefs, *error),
+            Command::Survey => match session.bayes.must_be_sampled() {
+                Some(true) => requests.survey(engine, session, prefs),
+                _ => session.notify(Level::Info, "This world has integrals: its Bayes error needs no samples."),
+            },
+            _ if session.bayes.must_be_sampled() == Some(true) => {
+                session.notify(Level::Info, "The methods are of Gaussian classes: this world is sampled.");
+            }
             _ => requests.compare(engine, session, prefs),
         }
-        if matches!(command, Command::CompareMethods | Command::Figure1) {
+        if matches!(command, Command::Survey | Command::CompareMethods | Command::Figure1) {
             self.bring(panels::bayes::ID);
         }
     }
@@ -197,17 +208,21 @@ impl App {
             Command::CopyBayesError => bayes_error_view::copied(session, prefs),
             Command::CopyCurve => bayes_error_view::curve_csv(session),
             _ if session.oracle.is_none() => None,
-            Command::CopyTauCommand => {
-                session.bayes.target.as_ref().map(|target| tau_command(session, prefs, target.error))
+            Command::CopyTauCommandLine => {
+                let typed = session.bayes.target.as_ref().map(|target| target.error);
+                let sampled = || session.tasks.get::<FindTau>().map(|view| view.task.target);
+                typed.or_else(sampled).map(|error| tau_command(session, prefs, error))
             }
             _ => Some(bayes_error_command(session, prefs)),
         };
         match (text, command) {
-            (Some(text), Command::CopyBayesCommand | Command::CopyTauCommand) => {
+            (Some(text), Command::CopyBayesCommandLine | Command::CopyTauCommandLine) => {
                 self.copy_line(ctx, text);
             }
             (Some(text), _) => self.copy(ctx, text, "Copied"),
-            (None, Command::CopyTauCommand) => self.session.notify(Level::Warning, "Type a target Bayes error first."),
+            (None, Command::CopyTauCommandLine) => {
+                self.session.notify(Level::Warning, "Type a target Bayes error first.")
+            }
             (None, _) => self.session.notify(Level::Warning, "There is no Bayes error to copy yet."),
         }
     }

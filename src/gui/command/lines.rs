@@ -12,7 +12,7 @@ use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::run::JudgeModels;
 use crate::units::Smoothing;
-use crate::validate::{FeatureChoice, ValidateSpec};
+use crate::validate::{FeatureChoice, RealitySpec, TwoSampleSpec, ValidateSpec};
 
 /// The gallery as a command line.
 pub fn sample_command(session: &Session, prefs: &Prefs, selected: usize) -> String {
@@ -61,7 +61,8 @@ pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
 
 pub fn validate_command(spec: &ValidateSpec, folder: &Path) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
-    let ValidateSpec { oracle, data, images, limit, settings, features, real_statistics, threshold, seed } = spec;
+    let ValidateSpec { oracle, data, images, limit, settings, features, two_sample, real_statistics, threshold, seed } =
+        spec;
     let mut text = format!("bayescope oracle validate {} --data {} --images {images}", quote(oracle), path(data));
     text += &world(settings);
     match features {
@@ -71,7 +72,10 @@ pub fn validate_command(spec: &ValidateSpec, folder: &Path) -> String {
     let statistics = real_statistics.as_ref().map(|file| format!(" --fid-stats {}", path(file)));
     let limit = limit.map(|limit| format!(" --limit {limit}"));
     let threshold = threshold.map(|threshold| format!(" --threshold {threshold}"));
-    text.extend([statistics, limit, threshold].into_iter().flatten());
+    let usual = TwoSampleSpec::default();
+    let test = (*two_sample != usual)
+        .then(|| format!(" --two-sample-images {} --two-sample-epochs {}", two_sample.images, two_sample.epochs));
+    text.extend([statistics, limit, threshold, test].into_iter().flatten());
     text + &format!(" --seed {} --report {}", seed.0, path(folder))
 }
 
@@ -81,11 +85,26 @@ fn world(settings: &Settings) -> String {
     if settings.smoothing != Smoothing::ONE {
         text += &format!(" --smoothing {}", settings.smoothing.get());
     }
-    if settings.prior != Prior::uniform(settings.prior.classes()) {
-        let prior: Vec<String> = settings.prior.probabilities().iter().map(f64::to_string).collect();
-        text += &format!(" --prior {}", prior.join(","));
+    text + &prior_of(&settings.prior)
+}
+
+/// The option of a class prior; nothing for the uniform one.
+fn prior_of(prior: &Prior) -> String {
+    if *prior == Prior::uniform(prior.classes()) {
+        return String::new();
     }
-    text
+    let weights: Vec<String> = prior.probabilities().iter().map(f64::to_string).collect();
+    format!(" --prior {}", weights.join(","))
+}
+
+pub fn reality_command(spec: &RealitySpec) -> String {
+    let RealitySpec { oracle, data, prior, published, seed } = spec;
+    let data = quote(&data.display().to_string());
+    let mut text = format!("bayescope oracle reality {} --data {data}{}", quote(oracle), prior_of(prior));
+    if let Some(published) = published {
+        text += &format!(" --published-error {} --published-name {}", published.error, quote(&published.name));
+    }
+    text + &format!(" --seed {}", seed.0)
 }
 
 pub fn evaluate_command(request: &JudgeModels) -> String {

@@ -34,7 +34,7 @@ pub fn menus(panels: &[(&'static str, &'static str)]) -> Vec<(&'static str, Vec<
         Item("Open…", Command::Open, Nothing),
         Item("Save samples…", Command::Save, Oracle),
         Item("Fetch a corpus…", Command::ShowFetch(None), Nothing),
-        Item("Copy as command", Command::CopyCommand, Oracle),
+        Item("Copy as command", Command::CopyCommandLine, Oracle),
         Separator,
         Item("Quit", Command::Quit, Nothing),
     ];

@@ -141,10 +141,10 @@ fn pictures_of_another_window_are_not_painted(shape: ImageShape, sources: &[Imag
     assert_eq!(pixels(&state, &sheet)[..8], [0, 0, 0, 255, 254, 0, 0, 255], "from the host");
 }
 
-/// Of both families.
+/// Of both families, and of either kind of TarFlow.
 fn heat_maps_are_painted_where_their_cells_are((state, window): (&RenderState, Lender), device: &Device) {
     let gpu = Arc::new(Gpu::new(state, window));
-    for oracle in ["mnist", "animals"] {
+    for oracle in ["mnist", "cells", "tests/worlds/animals"] {
         let world = folder::open(oracle, device, Precision::F32, 16).unwrap().world;
         let classes = world.class_names().len();
         let spec = SampleSpec::new(1, Seed(3));

@@ -52,30 +52,60 @@ pub fn start_row<T: Task>(
     words: &StartWords,
     command: impl FnOnce(&T) -> String,
 ) {
+    ui.horizontal_wrapped(|ui| {
+        let why = start_buttons(ui, cx, (ready, true), words, command);
+        if !why.is_empty() {
+            ui.colored_label(Theme::of(ui).warning(), &why);
+        }
+    });
+}
+
+/// The same row for a task beside the panel's main one: no key starts it, and why it cannot be
+/// started is a tooltip.
+pub fn side_row<T: Task>(
+    ui: &mut Ui,
+    cx: &mut Cx,
+    ready: Result<T, String>,
+    words: &StartWords,
+    command: impl FnOnce(&T) -> String,
+) {
+    ui.horizontal_wrapped(|ui| start_buttons(ui, cx, (ready, false), words, command));
+}
+
+/// The buttons of a task that is `main` in its panel or not. Returns why it cannot be started.
+fn start_buttons<T: Task>(
+    ui: &mut Ui,
+    cx: &mut Cx,
+    (ready, main): (Result<T, String>, bool),
+    words: &StartWords,
+    command: impl FnOnce(&T) -> String,
+) -> String {
     let running = cx.session.tasks.get::<T>().is_some_and(|view| view.under_way());
     let why = match &ready {
         _ if running => words.busy.to_owned(),
         Err(why) => why.clone(),
         Ok(_) => String::new(),
     };
-    ui.horizontal_wrapped(|ui| {
-        let start = primary_button(ui, &mut cx.view.primary, words.start, words.about, &why);
-        let copied = words.copy.is_some_and(|text| {
-            let copy = ui.add_enabled(ready.is_ok(), Button::new(text));
-            copy.on_hover_text("The same on the command line").clicked()
-        });
-        if let Ok(task) = ready {
-            if copied {
-                cx.commands.push(Command::CopyText(command(&task)));
-            }
-            if start {
-                cx.commands.push(Command::task(task));
-            }
+    let start = match main {
+        true => primary_button(ui, &mut cx.view.primary, words.start, words.about, &why),
+        false => {
+            let button = ui.add_enabled(why.is_empty(), Button::new(words.start)).on_disabled_hover_text(&why);
+            button.on_hover_text(words.about).clicked()
         }
-        if !why.is_empty() {
-            ui.colored_label(Theme::of(ui).warning(), &why);
-        }
+    };
+    let copied = words.copy.is_some_and(|text| {
+        let copy = ui.add_enabled(ready.is_ok(), Button::new(text));
+        copy.on_hover_text("The same on the command line").clicked()
     });
+    if let Ok(task) = ready {
+        if copied {
+            cx.commands.push(Command::CopyText(command(&task)));
+        }
+        if start {
+            cx.commands.push(Command::task(task));
+        }
+    }
+    why
 }
 
 /// Breaks the row where less than `width` points are left. Returns whether it did.

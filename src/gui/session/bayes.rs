@@ -1,79 +1,11 @@
 //! What is known of the Bayes error: readout, target, curve, hardness, rankings, comparison, Figure
 //! 1.
 
-use std::time::{Duration, Instant};
-
-use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
+use super::newest::Newest;
+use crate::bayes::sampling::{SampledHardness, Survey};
+use crate::bayes::{ClassHardness, Estimate, Figure, Information, Method, RankingsOverTau, TauEstimate};
 use crate::oracle::posterior::Prior;
 use crate::worker::bayes::protocol::{Answer, Figure1Point, Study, WorldProblem};
-
-/// An old value is greyed after this long: shorter gaps would only flicker.
-const PATIENCE: Duration = Duration::from_millis(150);
-
-/// A value and whether it is of now.
-#[derive(Debug, Clone)]
-pub struct Newest<T> {
-    shown: Option<(u64, T)>,
-    wanted: u64,
-    /// Answers before this are of another world.
-    least: u64,
-    stale_since: Option<Instant>,
-}
-
-impl<T> Default for Newest<T> {
-    fn default() -> Self {
-        Self { shown: None, wanted: 0, least: 0, stale_since: None }
-    }
-}
-
-impl<T> Newest<T> {
-    /// Another one was asked for.
-    pub fn expect(&mut self, generation: u64, now: Instant) {
-        self.wanted = generation;
-        self.stale_since.get_or_insert(now);
-    }
-
-    /// Takes a value in. Older ones than that on show are dropped.
-    pub fn take(&mut self, generation: u64, value: T) {
-        if generation >= self.least && self.shown.as_ref().is_none_or(|(shown, _)| *shown <= generation) {
-            self.shown = Some((generation, value));
-            if generation == self.wanted {
-                self.stale_since = None;
-            }
-        }
-    }
-
-    /// As nothing known, for another world.
-    fn of_another_world(&self) -> Self {
-        Self { least: self.wanted + 1, ..Self::default() }
-    }
-
-    /// The newest there is.
-    pub fn get(&self) -> Option<&T> {
-        self.shown.as_ref().map(|(_, value)| value)
-    }
-
-    /// Returns whether it is the one that was asked for.
-    pub fn current(&self) -> bool {
-        self.shown.as_ref().is_some_and(|(shown, _)| *shown == self.wanted)
-    }
-
-    /// The one that was asked for, once it is there.
-    pub fn fresh(&self) -> Option<&T> {
-        self.get().filter(|_| self.current())
-    }
-
-    /// When to look again whether it is out of date long enough to say so.
-    pub fn stale_in(&self, now: Instant) -> Option<Duration> {
-        let since = self.stale_since.filter(|_| !self.current())?;
-        PATIENCE.checked_sub(now.duration_since(since)).map(|left| left + Duration::from_millis(5))
-    }
-
-    /// Returns whether it has been out of date long enough to say so.
-    pub fn stale(&self, now: Instant) -> bool {
-        !self.current() && self.stale_since.is_some_and(|since| now.duration_since(since) > PATIENCE)
-    }
-}
 
 /// A Bayes error at one temperature.
 #[derive(Debug, Clone)]
@@ -129,9 +61,22 @@ pub struct Hardness {
     pub classes: Vec<ClassHardness>,
     /// Bayes errors of pairs, [K, K].
     pub pairs: Vec<f64>,
+    /// Their 95 % intervals; empty where they are exact.
+    pub pair_intervals: Vec<Option<(f64, f64)>>,
 }
 
 impl Hardness {
+    /// As draws have it.
+    fn of_draws(found: &SampledHardness) -> Self {
+        let all = || found.pairs.iter().flatten();
+        Self {
+            tau: found.tau.get(),
+            classes: found.ranking().classes,
+            pairs: all().map(|pair| pair.map_or(f64::NAN, |figure| figure.value)).collect(),
+            pair_intervals: all().map(|pair| pair.map(|figure| figure.interval)).collect(),
+        }
+    }
+
     /// Interrupted questions begin again: a class may come twice.
     fn take(&mut self, one: ClassHardness) {
         self.classes.retain(|other| other.class != one.class);
@@ -214,6 +159,9 @@ pub struct BayesFigures {
     /// Of methods.
     pub comparison: Streamed<Comparison>,
     pub figure1: Streamed<Vec<Figure1Point>>,
+    /// Of a world that must be sampled: what curve, hardness and rankings were made of.
+    pub survey: Option<Survey>,
+    survey_generation: u64,
 }
 
 impl BayesFigures {
@@ -228,6 +176,31 @@ impl BayesFigures {
         if let Some(target) = &mut self.target {
             target.outcome = Some(Err(why));
         }
+    }
+
+    /// Whether the Bayes error of this world must be sampled; `None` until it is known.
+    pub fn must_be_sampled(&self) -> Option<bool> {
+        self.world.as_ref().map(Result::is_err)
+    }
+
+    /// A survey that was kept was asked for.
+    pub fn expect_survey(&mut self, generation: u64) {
+        self.survey_generation = generation;
+    }
+
+    /// Takes a survey in: the panel shows it as it shows what needs no draws.
+    pub fn take_survey(&mut self, survey: &Survey) {
+        let (taus, points) = survey.estimates().map(|(tau, estimate)| (tau, Some(estimate))).unzip();
+        let guess = 1.0 - survey.prior.probabilities().iter().fold(0.0, |a: f64, &b| a.max(b));
+        self.curve.value = Curve { taus, points, guess, prior: Some(survey.prior.clone()) };
+        self.hardness.value = survey.hardness.as_ref().map(Hardness::of_draws).unwrap_or_default();
+        self.rankings.value.clone_from(&survey.rankings);
+        self.survey = Some(survey.clone());
+    }
+
+    /// The Bayes error at τ and π from the survey of this prior, with its band.
+    pub fn surveyed(&self, tau: f64, prior: &Prior) -> Option<Figure> {
+        self.survey.as_ref().filter(|survey| survey.prior == *prior)?.error_at(tau)
     }
 
     pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
@@ -301,6 +274,13 @@ impl BayesFigures {
             Answer::Compared { generation, method, outcome } => {
                 self.comparison.update(generation, |known| known.rows.push((method, outcome)));
             }
+            // What was found since is newer.
+            Answer::Kept { generation, survey } => {
+                let known = self.survey.as_ref().is_some_and(|known| known.prior == survey.prior);
+                if generation == self.survey_generation && !known {
+                    self.take_survey(&survey);
+                }
+            }
             Answer::Figure1 { generation, point } => self.figure1.update(generation, |points| points.push(point)),
             Answer::Ended { generation, study, trouble } => match study {
                 Study::Curve => self.curve.end(generation, trouble),
@@ -335,25 +315,6 @@ impl BayesFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bayes::Figure;
-
-    #[test]
-    fn an_old_value_stays_and_is_called_old_only_after_a_while() {
-        let mut newest = Newest::default();
-        let start = Instant::now();
-        newest.expect(1, start);
-        newest.take(1, 'a');
-        assert!(newest.current() && !newest.stale(start + Duration::from_secs(9)));
-        newest.expect(2, start);
-        newest.expect(3, start + PATIENCE);
-        assert_eq!((newest.get(), newest.stale(start)), (Some(&'a'), false));
-        assert!(newest.stale(start + 2 * PATIENCE));
-        newest.take(2, 'b');
-        newest.take(1, 'a');
-        assert_eq!((newest.get(), newest.current()), (Some(&'b'), false));
-        newest.take(3, 'c');
-        assert!(newest.current() && !newest.stale(start + 9 * PATIENCE));
-    }
 
     #[test]
     fn classes_are_sorted_by_hardness_and_come_once() {

@@ -8,6 +8,7 @@ pub mod gallery;
 pub mod jobs;
 pub mod ledger;
 pub mod log;
+mod newest;
 mod outside;
 pub mod runs;
 pub mod tasks;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::bayes::sampling::Survey;
 use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
@@ -25,6 +27,7 @@ use crate::oracle::world::Settings;
 use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
 use crate::worker::protocol::{Asked, Event, EvidenceMap, Inspection, Job, JobId, Outcome, RunningPosterior};
+use crate::worker::sampling::SurveyWorld;
 
 use bayes::BayesFigures;
 use exchange::Exchange;
@@ -196,6 +199,9 @@ impl Session {
                 if let Some(event) = news.event::<RunExperiment>() {
                     self.runs.take(id, event);
                 }
+                if let Some(survey) = news.event::<SurveyWorld>() {
+                    self.take_survey(id, survey);
+                }
                 self.tasks.take(id, news);
             }
             Event::MirrorFailed { id, mirror, cause } => self.exchange.refused(id, mirror, cause),
@@ -218,6 +224,13 @@ impl Session {
             }
         }
         Effect::None
+    }
+
+    /// A survey that was stopped for a newer one has nothing more to say.
+    fn take_survey(&mut self, id: JobId, survey: &Survey) {
+        if self.tasks.get::<SurveyWorld>().is_some_and(|view| view.job == id) {
+            self.bayes.take_survey(survey);
+        }
     }
 
     fn take_bayes(&mut self, answer: Answer) -> Effect {

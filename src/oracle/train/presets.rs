@@ -20,6 +20,10 @@ pub struct Preset {
 /// All of them.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "mnist (Glow)", text: include_str!("../../../assets/specs/oracle-mnist.toml") },
+    Preset {
+        name: "cells (TarFlow, one map for all classes)",
+        text: include_str!("../../../assets/specs/oracle-cells.toml"),
+    },
     Preset { name: "animals (TarFlow)", text: include_str!("../../../assets/specs/oracle-animals.toml") },
     Preset {
         name: "AFHQ 256×256, BLC Table 5 (TarFlow)",

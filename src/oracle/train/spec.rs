@@ -46,6 +46,10 @@ pub struct DataSpec {
     /// What the images are, in words, for the oracle's record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
+    /// What whoever uses the oracle is to be told of these images: whose they are, under what
+    /// licence, what they are not good for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
     /// Side the images are padded to with zeros, as EBO does; a multiple of 2^levels.
     #[serde(default = "default_side")]
     pub pad_to: usize,
@@ -243,7 +247,12 @@ impl TrainSpec {
     /// Says which number is wrong.
     pub fn validate(&self) -> Result<()> {
         check_name(&self.name).map_err(Error::input)?;
-        self.data.description.iter().try_for_each(|words| check_words(words)).map_err(Error::input)?;
+        self.data
+            .description
+            .iter()
+            .chain(&self.data.notice)
+            .try_for_each(|words| check_words(words))
+            .map_err(Error::input)?;
         let t = &self.training;
         let checks = [
             (t.epochs > 0, "training.epochs must be at least 1"),

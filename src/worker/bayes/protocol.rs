@@ -1,6 +1,7 @@
 //! What is asked of the Bayes error lanes, and what they answer. Every question has a running
 //! number, which its answers carry.
 
+use crate::bayes::sampling::{DrawKey, Survey};
 use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
 use crate::oracle::posterior::Prior;
 use crate::units::Tau;
@@ -66,6 +67,13 @@ pub enum Question {
     Figure1 {
         /// Running number.
         generation: u64,
+    },
+    /// What was last found by sampling, in this session or another.
+    Kept {
+        /// Running number.
+        generation: u64,
+        /// Of which draws.
+        key: DrawKey,
     },
 }
 
@@ -185,6 +193,13 @@ pub enum Answer {
         generation: u64,
         /// The point.
         point: Figure1Point,
+    },
+    /// What was found by sampling before.
+    Kept {
+        /// Of which question.
+        generation: u64,
+        /// What was found.
+        survey: Box<Survey>,
     },
     /// Something is answered in full, or cannot be.
     Ended {

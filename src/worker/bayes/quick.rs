@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::channel::{Channel, REST};
 use super::protocol::{Answer, At, TargetQuestion};
+use crate::bayes::sampling::Cache;
 use crate::bayes::{Estimate, Spec, information, information_at_zero, tau_of_error};
 use crate::error::Error;
 
@@ -35,6 +36,10 @@ pub fn run(channel: &Channel) {
             resting = first(channel, at);
         } else if let Some(question) = channel.slots().target.take() {
             target(channel, &question);
+        } else if let Some((generation, key)) = channel.slots().kept.take() {
+            if let Some(survey) = Cache::of_user().survey(&key) {
+                channel.send(Answer::Kept { generation, survey: Box::new(survey) });
+            }
         } else if !channel.wait(resting.is_some().then_some(REST))
             && let Some(at) = resting.take()
         {

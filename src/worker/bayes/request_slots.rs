@@ -7,6 +7,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
 use crate::bayes::GaussianClasses;
+use crate::bayes::sampling::DrawKey;
 use crate::error::{Error, Result};
 use crate::flow::base::GaussianBase;
 use crate::oracle::posterior::Prior;
@@ -45,6 +46,7 @@ pub struct RequestSlots {
     pub(super) ranking: Slot<RankingQuestion>,
     pub(super) compare: Slot<At>,
     pub(super) figure1: Slot<u64>,
+    pub(super) kept: Slot<(u64, DrawKey)>,
     notifiers: [Sender<()>; 2],
 }
 
@@ -63,6 +65,7 @@ impl RequestSlots {
             ranking: Slot::default(),
             compare: Slot::default(),
             figure1: Slot::default(),
+            kept: Slot::default(),
             notifiers: [quick, study],
         };
         (slots, [hear_quick, hear_study])
@@ -81,6 +84,7 @@ impl RequestSlots {
             Question::Ranking(question) => self.ranking.put(question),
             Question::Compare(at) => self.compare.put(at),
             Question::Figure1 { generation } => self.figure1.put(generation),
+            Question::Kept { generation, key } => self.kept.put((generation, key)),
         }
         self.notify();
     }

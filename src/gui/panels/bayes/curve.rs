@@ -11,8 +11,10 @@ use crate::bayes::Estimate;
 use crate::gui::bayes_error_view;
 use crate::gui::context::Cx;
 use crate::gui::format;
+use crate::gui::sampled_error;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::still_plot;
+use crate::worker::sampling::FindTau;
 
 /// Smallest Bayes error of the logarithmic axis, per cent, unless the marker is below.
 const FLOOR: f64 = 1e-4;
@@ -90,8 +92,11 @@ fn draw(ui: &Ui, cx: &Cx) -> Drawing {
     };
     let texts =
         known.iter().map(|(tau, e)| format!("τ = {}\nE = {}", format::sig4(*tau), bayes_error_view::percent(e)));
-    let estimate = figures.readout.get().and_then(|readout| readout.outcome.as_ref().ok());
-    let now = estimate.map(|estimate| place(y, estimate)).filter(|place| place.is_finite());
+    let now = match figures.must_be_sampled() {
+        Some(true) => sampled_error::readout(cx).map(|figure| y.place(100.0 * figure.value)),
+        _ => figures.readout.get().and_then(|readout| Some(place(y, readout.outcome.as_ref().ok()?))),
+    };
+    let now = now.filter(|place| place.is_finite());
     let guess = 100.0 * curve.guess;
     let [first, last] = cx.prefs.tau_range.map(|tau| x.place(tau));
     let (bottom, top) = match y {
@@ -115,7 +120,10 @@ fn draw(ui: &Ui, cx: &Cx) -> Drawing {
         tau: cx.prefs.tau,
         now,
         guess,
-        target: figures.target.as_ref().map(|target| 100.0 * target.error),
+        target: match figures.must_be_sampled() {
+            Some(true) => cx.session.tasks.get::<FindTau>().map(|view| 100.0 * view.task.target),
+            _ => figures.target.as_ref().map(|target| 100.0 * target.error),
+        },
         theme: Theme::of(ui),
     }
 }

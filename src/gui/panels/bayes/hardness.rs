@@ -14,7 +14,7 @@ use crate::gui::widgets::{heading, hint};
 
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let why = "Bayes error of \"this class or not\": x is drawn from the class with probability ½, otherwise from the mixture \
-               of the others. Bars with their 95 % intervals; pair importance sampling to 0.1 %.";
+               of the others. Bars with their 95 % intervals; pair importance sampling to 0.1 %, or draws of the world.";
     heading(ui, "Class hardness: one class against the rest", Some((Badge::Estimated, why)));
     let stream = &cx.session.bayes.hardness;
     let hardness = cx.session.bayes.hardness_shown();

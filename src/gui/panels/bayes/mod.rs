@@ -14,9 +14,10 @@ use crate::gui::bayes_error_view;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
+use crate::gui::sampled_error;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
-use crate::gui::widgets::{empty_state, heading, hint, no_world};
+use crate::gui::widgets::{heading, hint, no_world};
 
 pub const ID: &str = "bayes error";
 
@@ -29,15 +30,18 @@ impl Panel for BayesPanel {
             if cx.session.oracle.is_none() {
                 no_world(ui, cx.session);
                 ui.add_space(24.0);
-            } else if let Some(Err(why)) = &cx.session.bayes.world {
-                empty_state(ui, "Monte Carlo only", &format!("{why}. The world card shows the estimate from samples."));
-                ui.add_space(24.0);
             } else {
-                error_over_tau(ui, cx);
-                hardness::show(ui, cx);
-                ranking::show(ui, cx);
-                pairs::show(ui, cx);
-                compare::show(ui, cx);
+                let sampled = cx.session.bayes.must_be_sampled() == Some(true);
+                error_over_tau(ui, cx, sampled);
+                // Of a world that must be sampled there are none before its first draws.
+                if !sampled || cx.session.bayes.survey.is_some() {
+                    hardness::show(ui, cx);
+                    ranking::show(ui, cx);
+                    pairs::show(ui, cx);
+                }
+                if !sampled {
+                    compare::show(ui, cx);
+                }
             }
             figure1::show(ui, cx);
             ui.add_space(12.0);
@@ -45,9 +49,12 @@ impl Panel for BayesPanel {
     }
 }
 
-fn error_over_tau(ui: &mut Ui, cx: &mut Cx) {
+fn error_over_tau(ui: &mut Ui, cx: &mut Cx, sampled: bool) {
     let why = "Each value with its 95 % interval. Grows with τ (EBO Prop. 2), from 0 to 1 - max π.";
     heading(ui, "Bayes error E over base temperature τ", Some((Badge::Estimated, why)));
+    if sampled {
+        sampled_error::survey(ui, cx);
+    }
     axes(ui, cx);
     curve::show(ui, cx);
     marker(ui, cx);
@@ -109,8 +116,8 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
         }
     };
     button(ui, "Copy value", "The Bayes error at the marker with its provenance, as text", Command::CopyBayesError);
-    button(ui, "Copy bayes-error command", "The same on the command line", Command::CopyBayesCommand);
-    button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommand);
+    button(ui, "Copy bayes-error command", "The same on the command line", Command::CopyBayesCommandLine);
+    button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommandLine);
     button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
     let session = cx.session;

@@ -18,8 +18,17 @@ const LABELLED: f32 = 40.0;
 const LEGEND: f32 = 76.0;
 
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
-    let why = "Two classes alone, their priors in proportion: Φ of half their distance, in closed form.";
-    heading(ui, "Pairs of classes: Bayes error of each pair alone", Some((Badge::Exact, why)));
+    let sampled = cx.session.bayes.must_be_sampled() == Some(true);
+    let (mark, why) = match sampled {
+        true => (
+            Badge::Estimated,
+            "Two classes alone, their priors in proportion: from the draws of the curve; intervals under the pointer.",
+        ),
+        false => {
+            (Badge::Exact, "Two classes alone, their priors in proportion: Φ of half their distance, in closed form.")
+        }
+    };
+    heading(ui, "Pairs of classes: Bayes error of each pair alone", Some((mark, why)));
     let hardness = cx.session.bayes.hardness_shown();
     let classes = cx.session.class_names().len();
     if hardness.pairs.len() != classes * classes || classes < 2 {
@@ -108,7 +117,13 @@ impl Map<'_> {
         if error.is_nan() {
             format!("{a} and {b}: both priors are 0")
         } else {
-            format!("{a} and {b}: {} %", format::sig4(100.0 * error))
+            let text = format!("{a} and {b}: {} %", format::sig4(100.0 * error));
+            match self.hardness.pair_intervals.get(row * self.classes + column) {
+                Some(Some((low, high))) => {
+                    format!("{text}, 95 %: {} to {} %", format::sig4(100.0 * low), format::sig4(100.0 * high))
+                }
+                _ => text,
+            }
         }
     }
 

@@ -272,7 +272,8 @@ mod tests {
         form.data = "/data".into();
         form.folder = "/run".into();
         assert_eq!(form.ready().unwrap().data.path, Path::new("/data"));
-        form.load("animals", PRESETS[1].spec());
+        let animals = PRESETS.iter().find(|preset| preset.name.starts_with("animals")).unwrap();
+        form.load("animals", animals.spec());
         let spec = form.ready().unwrap();
         assert!(spec.tarflow.is_some() && spec.data.classes == ["cat", "dog", "horse"]);
         assert_eq!(spec.data.path, Path::new("/data"), "the place of the data stays");

@@ -11,7 +11,7 @@ use crate::gui::context::Cx;
 use crate::gui::glossary;
 use crate::gui::widgets::{heading, hint};
 use crate::units::Seed;
-use crate::validate::{FeatureChoice, OnTheSpot, ValidateOracle, ValidateSpec};
+use crate::validate::{FeatureChoice, OnTheSpot, TwoSampleSpec, ValidateOracle, ValidateSpec};
 
 /// The images.
 const DATA: Field = Field::new("validation images", Takes::Folder);
@@ -58,7 +58,7 @@ impl Form {
         hint(
             ui,
             "Samples of the world of the card on the left, at its τ and π, beside the images it was trained on and images it never saw: \
-             FID, KID, precision, coverage, copies, diversity, texture.",
+             a two-sample test, FID, KID, precision, coverage, copies, diversity, texture.",
         );
         path_row(ui, cx, "Real images", &mut self.data, DATA);
         path_row(ui, cx, "Folder of the validation", &mut self.folder, FOLDER);
@@ -132,6 +132,7 @@ impl Form {
             limit: (self.limit > 0).then_some(self.limit),
             settings: cx.prefs.settings(),
             features,
+            two_sample: TwoSampleSpec::default(),
             real_statistics: if self.from_file { given(&self.statistics)? } else { None },
             threshold: None,
             seed: Seed(self.seed),

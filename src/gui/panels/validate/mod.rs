@@ -3,6 +3,7 @@
 mod depth;
 mod form;
 mod pairs;
+mod reality;
 
 use eframe::egui::{self, Label, RichText, Ui};
 
@@ -19,6 +20,7 @@ use crate::validate::{Pairs, READING, ValidateOracle, Validation};
 use depth::DepthSection;
 use form::Form;
 use pairs::PairViewer;
+use reality::RealitySection;
 
 /// What a validation comes to.
 type Found = Illustrated<(Validation, Option<Pairs>)>;
@@ -34,6 +36,7 @@ pub struct ValidatePanel {
     form: Form,
     pairs: PairViewer,
     depth: DepthSection,
+    reality: RealitySection,
     drawings: Drawings,
 }
 
@@ -47,6 +50,8 @@ impl TaskPanel for ValidatePanel {
 
     fn form(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.depth.show(ui, cx);
+        ui.add_space(12.0);
+        self.reality.show(ui, cx);
         ui.add_space(12.0);
         self.form.show(ui, cx);
     }

@@ -1,0 +1,47 @@
+//! Figures of any world from draws of it: Bayes error, slope, τ(ε), entropies, class hardness
+//! (theory §3). For worlds whose map depends on the class no integral over Gaussians exists, but
+//! each draw has its exact posterior.
+//!
+//! The draws at every τ share classes and latents: x_i(τ) = f_y(τ·ε_i). Differences between
+//! temperatures are then far more certain than values. A figure is a mean over draws, stratified by
+//! class; the posterior p(y|x), whose mean is the known π_y, is its control variate. On the bundled
+//! photographs both together save 45 % of the draws. Latin hypercubes and antithetic latents of
+//! 3,072 dimensions were measured there too, and gain nothing.
+//!
+//! | file | what |
+//! |---|---|
+//! | `source` | what the engine asks of a world, and what it tells meanwhile |
+//! | `pool` | draws and their log-likelihoods at each τ |
+//! | `strata` | stratified means with control variates, and their covariances |
+//! | `snapshot` | figures of one τ |
+//! | `local` | the Bayes error near one τ, and its slope |
+//! | `limits` | when to stop |
+//! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
+//! | `survey` | all of them at once, coarse first |
+//! | `world` | a world as a source, whose draws may be kept in a folder |
+//! | `cache` | draws and surveys in the program's cache folder |
+
+mod cache;
+mod figures;
+mod hardness;
+mod limits;
+mod local;
+mod pool;
+mod snapshot;
+mod source;
+mod strata;
+mod survey;
+mod target;
+#[cfg(test)]
+mod tests;
+mod world;
+
+pub use cache::{Cache, DrawKey};
+pub use figures::{CurvePoint, WorldFigures, curve, figures_at};
+pub use hardness::{SampledHardness, hardness_at};
+pub use limits::{Ended, Limits};
+pub use pool::Pool;
+pub use source::{Draw, Source, Standing};
+pub use survey::{Survey, survey};
+pub use target::{SampledTau, tau_by_sampling};
+pub use world::WorldDraws;

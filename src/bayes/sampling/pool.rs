@@ -1,0 +1,122 @@
+//! Draws of a world and their log-likelihoods at each τ, computed once.
+
+use std::time::Instant;
+
+use super::source::{Draw, Source, Standing};
+use crate::bayes::estimate::Figure;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
+use crate::oracle::posterior::{Prior, draw};
+use crate::units::{Seed, Smoothing, Tau};
+
+/// Draws that a source is asked for together, and keeps together.
+pub(super) const ROUND: usize = 64;
+/// 1/golden ratio: the classes of any run of draws come nearly in proportion to their priors.
+const TURN: f64 = 0.618_033_988_749_894_8;
+
+/// Rows of one temperature.
+struct Level {
+    tau: Tau,
+    log_likelihoods: Vec<f64>,
+}
+
+/// Draws of one world under one prior.
+pub struct Pool<'a> {
+    source: &'a mut dyn Source,
+    /// Class prior π.
+    pub prior: Prior,
+    /// Posterior smoothing T.
+    pub smoothing: Smoothing,
+    offset: f64,
+    levels: Vec<Level>,
+    made: usize,
+    planned: usize,
+    begun: Instant,
+    figure: Option<Figure>,
+}
+
+impl<'a> Pool<'a> {
+    /// No draw yet. The seed decides about classes; latents are the source's.
+    ///
+    /// # Errors
+    /// When the prior does not fit the source.
+    pub fn new(source: &'a mut dyn Source, prior: Prior, smoothing: Smoothing, seed: Seed) -> Result<Self> {
+        let (given, needed) = (prior.classes(), source.classes());
+        if given != needed {
+            return Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")));
+        }
+        // 53 bits of the seed of this purpose.
+        let offset = (seed.split("classes by turns").0 >> 11) as f64 / (1u64 << 53) as f64;
+        let begun = Instant::now();
+        Ok(Self { source, prior, smoothing, offset, levels: Vec::new(), made: 0, planned: 0, begun, figure: None })
+    }
+
+    /// The first n draws. Each class has its share of any of them.
+    pub fn draws(&self, n: usize) -> Vec<Draw> {
+        let class = |index: usize| draw(self.prior.probabilities(), (self.offset + index as f64 * TURN).fract());
+        (0..n).map(|index| Draw { index, class: class(index) }).collect()
+    }
+
+    /// log p_τ(x|y) of the first n draws, [n, K].
+    ///
+    /// # Errors
+    /// As [`Source::log_likelihoods`]; when the caller stops.
+    pub fn rows(&mut self, tau: Tau, n: usize, events: &mut dyn Events<Standing>) -> Result<Vec<f64>> {
+        let classes = self.prior.classes();
+        let at = self.levels.iter().position(|level| level.tau == tau).unwrap_or_else(|| {
+            self.levels.push(Level { tau, log_likelihoods: Vec::new() });
+            self.levels.len() - 1
+        });
+        let draws = self.draws(n);
+        let known = self.levels[at].log_likelihoods.len() / classes;
+        // A last round that was not full is asked for anew, as a whole.
+        for first in (known / ROUND * ROUND..n).step_by(ROUND).filter(|_| known < n) {
+            let round = &draws[first..n.min(first + ROUND)];
+            let (made, planned, figure, begun) = (self.made, self.planned, self.figure, self.begun);
+            let mut tell = |inner: Progress| {
+                let done = made + inner.done;
+                let total = planned.max(made + round.len());
+                let seconds_left =
+                    (done > 0).then(|| begun.elapsed().as_secs_f64() / done as f64 * (total - done.min(total)) as f64);
+                events.emit(Standing { progress: Progress { done, total }, seconds_left, figure })
+            };
+            let rows = self.source.log_likelihoods(round, tau, &mut tell)?;
+            if rows.len() != round.len() * classes || rows.iter().any(|row| row.is_nan()) {
+                return Err(Error::Numeric(format!("the likelihoods of images at τ = {} are no numbers", tau.get())));
+            }
+            let level = &mut self.levels[at].log_likelihoods;
+            level.truncate(first * classes);
+            level.extend(rows);
+            self.made += round.len();
+            tell_round(self, events)?;
+        }
+        Ok(self.levels[at].log_likelihoods[..n * classes].to_vec())
+    }
+
+    /// Says how many more images will be classified by what is known now, and the figure so far.
+    pub(super) fn plan(&mut self, more: usize, figure: Option<Figure>) {
+        self.planned = self.made + more;
+        self.figure = figure.or(self.figure);
+    }
+
+    /// Wall time since the beginning, seconds.
+    pub(super) fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Wall time per image, seconds.
+    pub(super) fn per_image(&self) -> f64 {
+        self.seconds() / self.made.max(1) as f64
+    }
+
+    /// Images classified.
+    pub(super) fn made(&self) -> usize {
+        self.made
+    }
+}
+
+fn tell_round(pool: &Pool<'_>, events: &mut dyn Events<Standing>) -> Result<()> {
+    let (done, total) = (pool.made, pool.planned.max(pool.made));
+    let seconds_left = Some(pool.per_image() * (total - done) as f64);
+    events.report(Standing { progress: Progress { done, total }, seconds_left, figure: pool.figure })
+}

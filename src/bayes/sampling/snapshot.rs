@@ -1,0 +1,206 @@
+//! Figures of a world at one τ from its draws there.
+//!
+//! Every figure is a mean over x ~ p(x) of a function of the posterior, so that each draw serves
+//! all of them. With T ≠ 1 the labels of the world follow p_T(y|x), and their law π_T = E[p_T] is
+//! itself a mean: functions of it are linearised.
+
+use std::f64::consts::LN_2;
+
+use super::pool::Pool;
+use super::source::{Draw, Standing};
+use super::strata::{Controls, Fit, Strata};
+use crate::bayes::estimate::Figure;
+use crate::bayes::information::Information;
+use crate::bayes::monte_carlo::DOUBT;
+use crate::error::Result;
+use crate::events::Events;
+use crate::oracle::posterior::{Posterior, Prior};
+use crate::provenance::Badge;
+use crate::units::{ClassId, Smoothing, Tau};
+
+/// Draws in doubt from which the interval of the variance is trusted.
+const ENOUGH: usize = 30;
+
+/// The posteriors of draws at one τ.
+pub(super) struct Snapshot {
+    pub strata: Strata,
+    /// p(j|x) at T = 1 of all classes of positive prior but one, [controls][N]: its mean is π_j.
+    pub controls: Vec<Vec<f64>>,
+    /// 1 − max p_T.
+    pub doubts: Vec<f64>,
+    known: Vec<f64>,
+    fitted: Option<Controls>,
+    /// p_T(j|x), [K][N].
+    probabilities: Vec<Vec<f64>>,
+    /// 1 − p_T(j|x) without the rounding of that difference, [K][N].
+    others: Vec<Vec<f64>>,
+    entropies: Vec<f64>,
+    /// Law of the labels, [K].
+    labels: Vec<f64>,
+    /// Whether it was estimated.
+    smoothed: bool,
+}
+
+/// A figure, and how many times the draws plain sampling needs for it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading {
+    pub figure: Figure,
+    pub gain: Option<f64>,
+}
+
+impl Snapshot {
+    /// Of the first n draws of a pool at τ.
+    ///
+    /// # Errors
+    /// As [`Pool::rows`].
+    pub fn of(pool: &mut Pool<'_>, tau: Tau, n: usize, events: &mut dyn Events<Standing>) -> Result<Self> {
+        let rows = pool.rows(tau, n, events)?;
+        Ok(Self::new(&pool.draws(n), &rows, &pool.prior, pool.smoothing))
+    }
+
+    /// From log p(x|y) of draws, [N, K].
+    fn new(draws: &[Draw], rows: &[f64], prior: &Prior, smoothing: Smoothing) -> Self {
+        let classes = prior.classes();
+        let posteriors = |smoothing| -> Vec<Posterior> {
+            rows.chunks(classes).map(|row| Posterior::new(row.to_vec(), prior, smoothing)).collect()
+        };
+        let all = posteriors(smoothing);
+        let smoothed = smoothing != Smoothing::ONE;
+        let column = |all: &[Posterior], j: ClassId| all.iter().map(|p| p.probabilities[j]).collect::<Vec<f64>>();
+        let probabilities: Vec<Vec<f64>> = (0..classes).map(|j| column(&all, j)).collect();
+        let positive: Vec<ClassId> = (0..classes).filter(|&j| prior.probabilities()[j] > 0.0).collect();
+        let controlled = &positive[..positive.len().saturating_sub(1)];
+        let controls: Vec<Vec<f64>> = if smoothed {
+            let plain = posteriors(Smoothing::ONE);
+            controlled.iter().map(|&j| column(&plain, j)).collect()
+        } else {
+            controlled.iter().map(|&j| probabilities[j].clone()).collect()
+        };
+        let known: Vec<f64> = controlled.iter().map(|&j| prior.probabilities()[j]).collect();
+        let strata = Strata::new(draws, prior);
+        let fitted = Controls::new(&strata, &controls, &known);
+        let labels = match smoothed {
+            true => probabilities.iter().map(|p| strata.mean(p)).collect(),
+            false => prior.probabilities().to_vec(),
+        };
+        Self {
+            controls,
+            known,
+            fitted,
+            probabilities,
+            others: (0..classes).map(|j| all.iter().map(|p| p.doubt(j)).collect()).collect(),
+            doubts: all.iter().map(|p| p.doubt(p.decision)).collect(),
+            entropies: all.iter().map(|p| p.entropy_nats).collect(),
+            labels,
+            smoothed,
+            strata,
+        }
+    }
+
+    /// The control variates less those of the same draws elsewhere, whose means are then 0.
+    pub fn control_differences(&self, other: &Self) -> Option<Controls> {
+        let difference = |(a, b): (&Vec<f64>, &Vec<f64>)| a.iter().zip(b).map(|(a, b)| a - b).collect();
+        let columns: Vec<Vec<f64>> = self.controls.iter().zip(&other.controls).map(difference).collect();
+        Controls::new(&self.strata, &columns, &vec![0.0; self.known.len()])
+    }
+
+    /// A mean over the world.
+    pub fn fit(&self, values: &[f64]) -> Fit {
+        self.strata.fit(self.fitted.as_ref(), values)
+    }
+
+    /// What draws that were never made may add: by the rule of three, where hardly any of those
+    /// made is in doubt.
+    pub fn unseen(&self, doubtful: impl Fn(usize) -> f64, peak: f64) -> f64 {
+        let n = self.strata.len();
+        let seen = (0..n).filter(|&i| doubtful(i) > DOUBT).count();
+        if seen < ENOUGH { peak * 3.0 / n as f64 } else { 0.0 }
+    }
+
+    /// A mean of values up to `peak` that is itself at most `most`.
+    fn read(&self, values: &[f64], doubtful: impl Fn(usize) -> f64, (peak, most): (f64, f64)) -> Reading {
+        let fit = self.fit(values);
+        let half_width = fit.half_width() + self.unseen(doubtful, peak);
+        Reading { figure: Figure::new(fit.value.clamp(0.0, most), half_width, most), gain: fit.gain() }
+    }
+
+    /// E = E[1 − max p_T].
+    pub fn error(&self) -> Reading {
+        self.read(&self.doubts, |i| self.doubts[i], (1.0, 1.0))
+    }
+
+    /// H(Y), nats.
+    fn label_entropy(&self) -> f64 {
+        self.labels.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+    }
+
+    /// −Σ_j p_T(j|x) log π_T(j) of each draw, whose mean is H(Y).
+    fn cross_entropies(&self) -> Vec<f64> {
+        let log = |p: &f64| if *p > 0.0 { -p.ln() } else { 0.0 };
+        let logs: Vec<f64> = self.labels.iter().map(log).collect();
+        let of = |i: usize| self.probabilities.iter().zip(&logs).map(|(p, log)| p[i] * log).sum();
+        (0..self.strata.len()).map(of).collect()
+    }
+
+    /// A, I(X;Y) and I/H(Y).
+    pub fn information(&self) -> (Information, Option<f64>) {
+        let label = self.label_entropy();
+        let doubtful = |i: usize| self.doubts[i];
+        let most = (self.probabilities.len() as f64).ln();
+        let aleatoric = self.read(&self.entropies, doubtful, (most, most));
+        let cross = self.cross_entropies();
+        // KL(p_T(·|x) ‖ π_T); the known H(Y) of T = 1 needs no estimate.
+        let against = |i: usize| if self.smoothed { cross[i] } else { label };
+        let gains: Vec<f64> = (0..cross.len()).map(|i| against(i) - self.entropies[i]).collect();
+        let fit = self.fit(&gains);
+        let unseen = self.unseen(doubtful, most);
+        let bits = Figure::new(fit.value.max(0.0) / LN_2, (fit.half_width() + unseen) / LN_2, label / LN_2);
+        let normalised = if label > 0.0 {
+            let share = self.strata.mean(&gains) / label;
+            let of = |i: usize| (gains[i] - share * (against(i) - label)) / label;
+            let fit = self.fit(&(0..gains.len()).map(of).collect::<Vec<f64>>());
+            Figure::new(fit.value.clamp(0.0, 1.0), fit.half_width() + unseen / label, 1.0)
+        } else {
+            Figure::new(0.0, 0.0, 1.0)
+        };
+        let information = Information {
+            aleatoric_nats: aleatoric.figure,
+            label_entropy_nats: label,
+            mutual_information_bits: bits,
+            normalised,
+            badge: Badge::Estimated,
+            samples: self.strata.len() as u64,
+        };
+        (information, aleatoric.gain)
+    }
+
+    /// Class j against the rest: ½ E[min(p_j/π_j, (1 − p_j)/(1 − π_j))].
+    pub fn against_rest(&self, j: ClassId) -> Reading {
+        let (own, rest) = (self.labels[j], 1.0 - self.labels[j]);
+        let (p, q) = (&self.probabilities[j], &self.others[j]);
+        let mut values: Vec<f64> = p.iter().zip(q).map(|(p, q)| 0.5 * (p / own).min(q / rest)).collect();
+        let seen = values.clone();
+        if self.smoothed {
+            let slope = |i: usize| if p[i] / own < q[i] / rest { -p[i] / (own * own) } else { q[i] / (rest * rest) };
+            let slope = 0.5 * self.strata.mean(&(0..p.len()).map(slope).collect::<Vec<f64>>());
+            values.iter_mut().zip(p).for_each(|(value, p)| *value += slope * (p - own));
+        }
+        self.read(&values, |i| seen[i], (0.5, 0.5))
+    }
+
+    /// Class i against class j alone: E[min(p_i, p_j)]/(π_i + π_j).
+    pub fn pair(&self, i: ClassId, j: ClassId) -> Reading {
+        let both = self.labels[i] + self.labels[j];
+        let (p, q) = (&self.probabilities[i], &self.probabilities[j]);
+        let smaller: Vec<f64> = p.iter().zip(q).map(|(p, q)| p.min(*q)).collect();
+        let share = if self.smoothed { self.strata.mean(&smaller) / both } else { 0.0 };
+        let value = |d: usize| (smaller[d] - share * (p[d] + q[d] - both)) / both;
+        let values: Vec<f64> = (0..smaller.len()).map(value).collect();
+        self.read(&values, |d| smaller[d], (0.5 / both, self.labels[i].min(self.labels[j]) / both))
+    }
+
+    /// Classes that draws come from.
+    pub fn present(&self) -> Vec<ClassId> {
+        (0..self.labels.len()).filter(|&j| self.labels[j] > 0.0).collect()
+    }
+}

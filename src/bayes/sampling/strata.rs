@@ -1,0 +1,184 @@
+//! Means over draws stratified by class, with control variates: quantities whose mean is known.
+//!
+//! A mean over the world is Σ_h W_h·mean_h, h over strata of weight W_h = Σ π_y. Less βᵀ(z̄ − E z)
+//! it keeps its expectation, and with the β of a regression within strata it loses the variance
+//! that the controls z explain.
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+use super::source::Draw;
+use crate::bayes::rqmc::student_95;
+use crate::oracle::posterior::Prior;
+
+/// Draws of a class from which it is a stratum of its own.
+const LEAST: usize = 5;
+/// Draws per control variate from which the regression is worth its degrees of freedom.
+const PER_CONTROL: usize = 20;
+/// Part of the mean variance of the controls added to each: controls that hardly vary are left
+/// alone.
+const RIDGE: f64 = 1e-9;
+
+/// Which draws belong together.
+pub(super) struct Strata {
+    /// Stratum of each draw.
+    of: Vec<usize>,
+    counts: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Strata {
+    /// Of draws from a prior. Classes with few draws, or none, are one stratum, within which draws
+    /// follow the prior.
+    pub fn new(draws: &[Draw], prior: &Prior) -> Self {
+        let probabilities = prior.probabilities();
+        let mut drawn = vec![0usize; probabilities.len()];
+        draws.iter().for_each(|draw| drawn[draw.class] += 1);
+        let mut few: Vec<usize> = (0..drawn.len()).filter(|&y| drawn[y] < LEAST && probabilities[y] > 0.0).collect();
+        let mut own: Vec<usize> = (0..drawn.len()).filter(|&y| drawn[y] >= LEAST).collect();
+        own.sort_by(|&a, &b| drawn[b].cmp(&drawn[a]));
+        // The rest must have enough draws together: the smallest other classes join it.
+        while !few.is_empty() && few.iter().map(|&y| drawn[y]).sum::<usize>() < LEAST {
+            match own.pop() {
+                Some(smallest) => few.push(smallest),
+                None => break,
+            }
+        }
+        let mut groups: Vec<Vec<usize>> = own.into_iter().map(|y| vec![y]).collect();
+        groups.extend(Some(few).filter(|few| !few.is_empty()));
+        let mut group_of = vec![0; drawn.len()];
+        groups.iter().enumerate().for_each(|(h, group)| group.iter().for_each(|&y| group_of[y] = h));
+        Self {
+            of: draws.iter().map(|draw| group_of[draw.class]).collect(),
+            counts: groups.iter().map(|group| group.iter().map(|&y| drawn[y] as f64).sum()).collect(),
+            weights: groups.iter().map(|group| group.iter().map(|&y| probabilities[y]).sum()).collect(),
+        }
+    }
+
+    /// Number of draws.
+    pub fn len(&self) -> usize {
+        self.of.len()
+    }
+
+    fn means(&self, values: impl Iterator<Item = f64>) -> Vec<f64> {
+        let mut sums = vec![0.0; self.counts.len()];
+        self.of.iter().zip(values).for_each(|(&h, value)| sums[h] += value);
+        sums.iter().zip(&self.counts).map(|(sum, count)| sum / count).collect()
+    }
+
+    /// The stratified mean.
+    pub fn mean(&self, values: &[f64]) -> f64 {
+        let means = self.means(values.iter().copied());
+        means.iter().zip(&self.weights).map(|(mean, weight)| weight * mean).sum()
+    }
+
+    fn centred(&self, values: &[f64]) -> Vec<f64> {
+        let means = self.means(values.iter().copied());
+        values.iter().zip(&self.of).map(|(value, &h)| value - means[h]).collect()
+    }
+
+    /// What a product of two centred values counts in the covariance of their stratified means.
+    fn factors(&self) -> Vec<f64> {
+        let factor =
+            |(weight, n): (&f64, &f64)| if *n > 1.0 { weight * weight / (n * (n - 1.0)) } else { f64::INFINITY };
+        self.weights.iter().zip(&self.counts).map(factor).collect()
+    }
+
+    fn covariance(&self, a: &[f64], b: &[f64]) -> f64 {
+        let factors = self.factors();
+        self.of.iter().zip(a.iter().zip(b)).map(|(&h, (a, b))| factors[h] * a * b).sum()
+    }
+
+    /// Variance of the mean of as many draws whose classes are left to chance.
+    fn plain_variance(&self, values: &[f64]) -> f64 {
+        let mean = self.mean(values);
+        let squares = self.means(values.iter().map(|value| (value - mean) * (value - mean)));
+        let variance: f64 = squares.iter().zip(&self.weights).map(|(square, weight)| weight * square).sum();
+        variance / (self.len() as f64 - 1.0).max(1.0)
+    }
+
+    /// The mean of `values` over the world, by the controls where there are any.
+    pub fn fit(&self, controls: Option<&Controls>, values: &[f64]) -> Fit {
+        let (value, centred) = (self.mean(values), self.centred(values));
+        let plain_variance = self.plain_variance(values);
+        let free = (self.len() as f64 - self.counts.len() as f64).max(1.0);
+        let Some(controls) = controls else {
+            let variance = self.covariance(&centred, &centred);
+            return Fit { value, variance, residuals: centred, free, plain_variance };
+        };
+        let against: Vec<f64> = controls.columns.iter().map(|column| self.covariance(column, &centred)).collect();
+        let beta = controls.factor.solve(&DVector::from_vec(against));
+        let value = value - beta.iter().zip(&controls.excess).map(|(b, z)| b * z).sum::<f64>();
+        let mut residuals = centred;
+        for (b, column) in beta.iter().zip(&controls.columns) {
+            residuals.iter_mut().zip(column).for_each(|(residual, z)| *residual -= b * z);
+        }
+        // The regression takes a degree of freedom for each control, and its own error is about as
+        // much again.
+        let rest = (free - controls.columns.len() as f64).max(1.0);
+        let variance = self.covariance(&residuals, &residuals) * (free / rest).powi(2);
+        Fit { value, variance, residuals, free: rest, plain_variance }
+    }
+
+    /// Covariance of two fitted means of the same draws.
+    pub fn between(&self, a: &Fit, b: &Fit) -> f64 {
+        self.covariance(&a.residuals, &b.residuals)
+    }
+}
+
+/// Control variates of draws.
+pub(super) struct Controls {
+    /// Centred within strata.
+    columns: Vec<Vec<f64>>,
+    /// Stratified means less the known ones.
+    excess: Vec<f64>,
+    factor: Cholesky<f64, Dyn>,
+}
+
+impl Controls {
+    /// From columns and their known means; none where the draws are too few, or no control varies.
+    pub fn new(strata: &Strata, columns: &[Vec<f64>], known: &[f64]) -> Option<Self> {
+        let count = columns.len();
+        if count == 0 || strata.len() < PER_CONTROL * (count + strata.counts.len()) {
+            return None;
+        }
+        let excess = columns.iter().zip(known).map(|(column, known)| strata.mean(column) - known).collect();
+        let columns: Vec<Vec<f64>> = columns.iter().map(|column| strata.centred(column)).collect();
+        let mut matrix = DMatrix::zeros(count, count);
+        for i in 0..count {
+            for j in 0..=i {
+                matrix[(i, j)] = strata.covariance(&columns[i], &columns[j]);
+                matrix[(j, i)] = matrix[(i, j)];
+            }
+        }
+        let ridge = RIDGE * matrix.trace() / count as f64;
+        (0..count).for_each(|i| matrix[(i, i)] += ridge);
+        let factor = Cholesky::new(matrix).filter(|_| ridge > 0.0 && ridge.is_finite())?;
+        Some(Self { columns, excess, factor })
+    }
+}
+
+/// A mean over the world.
+pub(super) struct Fit {
+    pub value: f64,
+    /// Variance of the value.
+    pub variance: f64,
+    /// What each draw adds to it, centred within strata, less what the controls explain.
+    pub residuals: Vec<f64>,
+    /// Degrees of freedom of the variance.
+    pub free: f64,
+    /// Variance of the mean of as many draws without strata and controls.
+    pub plain_variance: f64,
+}
+
+impl Fit {
+    /// Half the width of the 95 % interval that the variance leaves.
+    pub fn half_width(&self) -> f64 {
+        student_95(self.free as usize) * self.variance.sqrt()
+    }
+
+    /// How many times the draws plain sampling needs for the same interval; none where nothing
+    /// varies.
+    pub fn gain(&self) -> Option<f64> {
+        (self.variance > 0.0).then(|| self.plain_variance / self.variance)
+    }
+}

@@ -1,0 +1,213 @@
+//! τ(ε) of a world by draws: the root of the curve of common draws, with the interval that their
+//! error leaves.
+//!
+//! A secant search in 1/τ and Φ⁻¹(E), a line for two Gaussian classes, finds the neighbourhood with
+//! few draws. Then draws go to one temperature and, an eighth as many, to two beside it. The
+//! interval holds every τ at which E = ε is not refused at 5 %: with y = Φ⁻¹(E) a line in x = 1/τ
+//! near the root, Fieller's theorem gives it from the variances of y and of its slope, and their
+//! covariance.
+
+use serde::Serialize;
+
+use super::figures::{estimate, relative};
+use super::limits::{Ended, Limits, START, Step};
+use super::local::{Local, Near, Share, beside, step_for};
+use super::pool::{Pool, ROUND};
+use super::snapshot::Snapshot;
+use super::source::Standing;
+use crate::bayes::estimate::{Figure, Z95};
+use crate::bayes::inverse::TauEstimate;
+use crate::bayes::normal::{density, quantile};
+use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::units::{Smoothing, Tau};
+
+/// Range of temperatures searched.
+const RANGE: (f64, f64) = (0.02, 50.0);
+/// Draws of the search.
+const COARSE: usize = 2 * ROUND;
+/// Temperatures of the search, at most.
+const MOST_STEPS: usize = 24;
+/// Times the centre is moved, at most.
+const MOST_MOVES: usize = 8;
+
+/// τ(ε) by draws.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SampledTau {
+    /// τ with its 95 % interval, which is that of the draws; the error at it; the slope.
+    pub found: TauEstimate,
+    /// How many times the draws plain sampling needs for the same interval of E; none where nothing
+    /// varies.
+    pub gain: Option<f64>,
+    /// The same of the slope, by independent draws at two temperatures.
+    pub slope_gain: Option<f64>,
+    /// Images classified, those of the search included.
+    pub images: usize,
+    /// What ended the sampling.
+    pub ended: Ended,
+}
+
+/// The τ at which the Bayes error is `target`; the tolerance is meant for τ, the limit of samples
+/// for the last temperature.
+///
+/// # Errors
+/// When no τ between 0.02 and 50 is found to have this error, a limit cannot be used, the source
+/// fails, or the caller stops.
+pub fn tau_by_sampling(
+    pool: &mut Pool<'_>,
+    target: f64,
+    limits: &Limits,
+    events: &mut dyn Events<Standing>,
+) -> Result<SampledTau> {
+    limits.check()?;
+    reachable(pool, target)?;
+    let mut n = limits.start();
+    pool.plan(4 * COARSE + Share::Eighth.images(n), None);
+    let (mut tau, mut evaluations) = neighbourhood(pool, target, COARSE.min(n), events)?;
+    let (mut moves, step) = (0, step_for(target));
+    loop {
+        let local = Local::measure(pool, (tau, step), (n, Share::Eighth), events)?;
+        evaluations += 1;
+        let delta = local.root(target);
+        // Early a new centre costs little; later only one that the parabola does not reach is worth
+        // its draws.
+        let reach = if n <= 4 * START { 1.0 } else { 2.0 };
+        let images = |n: usize| Share::Eighth.images(n);
+        if delta.abs() > reach * step && moves < MOST_MOVES {
+            (tau, moves) = (within(beside(tau, delta)?)?, moves + 1);
+            pool.plan(images(n), None);
+            continue;
+        }
+        let near = local.near(delta);
+        let figure = interval(beside(tau, delta)?.get(), target, &near);
+        let per_draw = pool.per_image() * images(n) as f64 / n as f64;
+        match limits.next(Step { draws: n, relative: relative(&figure), spent: pool.seconds(), per_draw }) {
+            Ok(next) => {
+                pool.plan(images(next) - images(n), Some(figure));
+                n = next;
+            }
+            Err(ended) => {
+                let (gain, slope_gain) = local.gains();
+                let most = estimate(figure, pool, n, ended).bounds.1;
+                let achieved = estimate(Figure::new(near.error, near.half_width, most), pool, n, ended);
+                let (slope, seconds) = (near.slope_figure(), pool.seconds());
+                let found = TauEstimate { target, tau: figure, achieved, slope, evaluations, seconds };
+                return Ok(SampledTau { found, gain, slope_gain, images: pool.made(), ended });
+            }
+        }
+    }
+}
+
+/// Refuses an error that no posterior can have.
+fn reachable(pool: &Pool<'_>, target: f64) -> Result<()> {
+    let priors = pool.prior.probabilities();
+    let most = match pool.smoothing == Smoothing::ONE {
+        true => 1.0 - priors.iter().fold(0.0, |a: f64, &b| a.max(b)),
+        false => 1.0 - 1.0 / priors.len() as f64,
+    };
+    if target > 0.0 && target < most {
+        return Ok(());
+    }
+    let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
+    Err(Error::input(format!(
+        "no τ gives a Bayes error of {}: with these {} classes it lies strictly between 0 and {}{meant}",
+        percent(target),
+        priors.len(),
+        percent(most)
+    )))
+}
+
+fn percent(x: f64) -> String {
+    format!("{:.4} %", 100.0 * x)
+}
+
+fn within(tau: Tau) -> Result<Tau> {
+    Tau::new(tau.get().clamp(RANGE.0, RANGE.1))
+}
+
+/// A τ near which the first n draws have the error, and how many were looked at.
+fn neighbourhood(
+    pool: &mut Pool<'_>,
+    target: f64,
+    n: usize,
+    events: &mut dyn Events<Standing>,
+) -> Result<(Tau, usize)> {
+    let aim = quantile(target);
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let mut log_tau = 0.0f64;
+    for step in 1..=MOST_STEPS {
+        let tau = Tau::new(log_tau.exp())?;
+        let error = match Snapshot::of(pool, tau, n, events) {
+            Ok(snapshot) => snapshot.fit(&snapshot.doubts),
+            Err(Error::Numeric(why)) => return Err(Error::Numeric(format!("{why}; {}", nowhere(target, &points)))),
+            Err(other) => return Err(other),
+        };
+        let noise = 0.7 * error.variance.sqrt();
+        if (error.value - target).abs() <= noise.max(2e-3 * target) {
+            return Ok((tau, step));
+        }
+        // Common draws: the curve does not jump about.
+        if error.value < target {
+            low = log_tau
+        } else {
+            high = log_tau
+        }
+        let least = 0.5 / n as f64;
+        points.push(((-log_tau).exp(), quantile(error.value.clamp(least, 1.0 - least))));
+        if low.is_finite() && high.is_finite() && (high - low).abs() < 0.01 {
+            return Ok((Tau::new((0.5 * (low + high)).exp())?, step));
+        }
+        let direction = if error.value < target { 0.5 } else { -0.5 };
+        let line = match points[..] {
+            [.., (x0, y0), (x1, y1)] if y1 != y0 => x1 + (aim - y1) * (x1 - x0) / (y1 - y0),
+            // Through the origin, where both have the sign of errors below ½.
+            [(x, y)] if y < -0.2 && aim < -0.2 => x * aim / y,
+            _ => f64::NAN,
+        };
+        let next = if line > 0.0 { -line.ln() } else { log_tau + direction };
+        let next = next.clamp(log_tau - 0.6, log_tau + 0.6);
+        let bracketed = low.is_finite() && high.is_finite();
+        log_tau = match bracketed {
+            true if next > low.min(high) && next < low.max(high) => next,
+            true => 0.5 * (low + high),
+            false if (next - log_tau) * direction > 0.0 => next,
+            false => log_tau + direction,
+        };
+        if log_tau < RANGE.0.ln() || log_tau > RANGE.1.ln() {
+            break;
+        }
+    }
+    Err(Error::input(nowhere(target, &points)))
+}
+
+fn nowhere(target: f64, points: &[(f64, f64)]) -> String {
+    let near = points.iter().min_by(|a, b| (a.1 - quantile(target)).abs().total_cmp(&(b.1 - quantile(target)).abs()));
+    let near = near.map_or_else(String::new, |(x, y)| {
+        format!("; nearest was about {} at τ = {:.4}", percent(crate::bayes::normal::cdf(*y)), 1.0 / x)
+    });
+    format!("no τ between {} and {} was found with a Bayes error of {}{near}", RANGE.0, RANGE.1, percent(target))
+}
+
+/// The 95 % interval of τ by Fieller's theorem, around the root.
+fn interval(tau: f64, target: f64, near: &Near) -> Figure {
+    // dy/dx of y = Φ⁻¹(E), x = 1/τ from dE/dlog τ; all errors as if they were standard ones times
+    // z.
+    let scale = 1.0 / density(quantile(target));
+    let turn = -tau * scale;
+    let (slope, rise) = (near.slope * turn, near.slope_half_width / Z95 * turn.abs());
+    let width = near.half_width / Z95 * scale;
+    let covariance = near.covariance * scale * turn;
+    let z = Z95 * Z95;
+    // Every s = x − 1/τ with (βs)² ≤ z²(V_y + 2sC + s²V_β).
+    let (a, b, c) = (slope * slope - z * rise * rise, z * covariance, z * width * width);
+    let (low, high) = if a > 0.0 {
+        let root = (b * b + a * c).max(0.0).sqrt();
+        let at = |s: f64| if 1.0 / tau + s > 1.0 / RANGE.1 { 1.0 / (1.0 / tau + s) } else { RANGE.1 };
+        (at((b + root) / a), at((b - root) / a))
+    } else {
+        // The slope may be 0: every τ that was looked at may be the one.
+        RANGE
+    };
+    Figure { value: tau, std_error: 0.5 * (high - low) / Z95, interval: (low.min(tau), high.max(tau)) }
+}

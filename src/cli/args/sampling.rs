@@ -1,0 +1,61 @@
+//! How a world is sampled whose figures are no integrals: one whose map depends on the class, or T ≠ 1.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::DeviceArg;
+use crate::bayes::sampling::Limits;
+
+/// Relative half width of intervals where none is given.
+const TOLERANCE: f64 = 0.03;
+/// Seconds of sampling where no limit is given.
+const BUDGET: f64 = 50.0;
+/// Samples at which a search for τ ends that must not depend on the speed of the machine.
+const MOST: usize = 20_000;
+
+/// When sampling stops.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct LimitArgs {
+    /// Draw so many images of the world at each τ (at most so many with --tolerance), also of a world that has integrals.
+    #[arg(long, value_name = "N")]
+    pub samples: Option<usize>,
+    /// Seconds of sampling; 50 if no other limit is given. How far they reach depends on the machine.
+    #[arg(long, value_name = "SECONDS")]
+    pub budget: Option<f64>,
+}
+
+/// How a world is sampled.
+#[derive(Debug, Clone, Args)]
+pub struct SamplingArgs {
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T); where it is not 1 the world is sampled.
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub smoothing: f64,
+    /// Folder that keeps the draws of a sampled world: a new one, or that of the same world, prior and seed, whose draws are then used.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    #[command(flatten)]
+    pub device: DeviceArg,
+}
+
+impl SamplingArgs {
+    /// Whether sampling was asked for, whatever the world.
+    pub fn is_asked_for(&self) -> bool {
+        self.limits.samples.is_some() || self.limits.budget.is_some() || self.keep.is_some() || self.smoothing != 1.0
+    }
+}
+
+impl LimitArgs {
+    /// What was asked for; by default a tolerance, and a time unless `repeatable`.
+    pub fn limits(self, tolerance: Option<f64>, repeatable: bool) -> Limits {
+        let Self { samples, budget } = self;
+        let free = samples.is_none() && tolerance.is_none() && budget.is_none();
+        Limits {
+            tolerance: tolerance.or(samples.is_none().then_some(TOLERANCE)),
+            samples: samples.or((free && repeatable).then_some(MOST)),
+            seconds: budget.or((free && !repeatable).then_some(BUDGET)),
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! `bayescope bayes-error|tau|hardness` of worlds that are sampled: their map depends on the class,
+//! T ≠ 1, or it was asked for.
+
+use serde::Serialize;
+
+use super::args::{BayesErrorArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
+use super::bayes::{RankingAt, interval, is_problem, tell_one_vs_rest, tell_over_tau};
+use super::open::{Opened, open, reproducible, with_oracle};
+use super::progress::Bar;
+use crate::bayes::sampling::{
+    Cache, CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at,
+    tau_by_sampling,
+};
+use crate::bayes::{Agreement, ClassHardness, Estimate, Figure, Information, Method, RANKED_AT, RankingsOverTau};
+use crate::device::DeviceChoice;
+use crate::error::{Error, Result};
+use crate::oracle::folder::glance;
+use crate::oracle::posterior::Prior;
+use crate::units::{Seed, Smoothing, Tau};
+
+/// Whether a world must be sampled, or was asked to be.
+///
+/// # Errors
+/// When a problem file was asked to be sampled, or the oracle cannot be read.
+pub fn is_needed(problem: &ProblemArgs, sampling: &SamplingArgs) -> Result<bool> {
+    let name = &problem.problem;
+    if is_problem(name) {
+        return match sampling.is_asked_for() {
+            true => Err(Error::input(format!(
+                "{name}: --samples, --budget, --keep and --smoothing draw images of an oracle; for a problem leave them out, or choose \
+                 bayes-error --method mc"
+            ))),
+            false => Ok(false),
+        };
+    }
+    if sampling.is_asked_for() {
+        return Ok(true);
+    }
+    if let Some(info) = glance(name) {
+        return Ok(!info.architecture.has_shared_map());
+    }
+    let device = DeviceArg { device: DeviceChoice::Cpu };
+    Ok(open(name, &Compute { device, precision: PrecisionArg::F32 })?.world.flow().shared_base().is_none())
+}
+
+/// The user's cache of draws; none where nothing but the arguments may count.
+pub fn cache() -> Cache {
+    if reproducible() { Cache::none() } else { Cache::of_user() }
+}
+
+/// What every report says about the world.
+#[derive(Serialize)]
+struct About {
+    classes: usize,
+    dim: usize,
+    priors: Vec<f64>,
+    class_names: Vec<String>,
+    weights_sha256: String,
+    smoothing: f64,
+    seed: Seed,
+    #[serde(flatten)]
+    limits: LimitsTold,
+}
+
+/// The limits as reports have them.
+#[derive(Serialize)]
+struct LimitsTold {
+    tolerance: Option<f64>,
+    budget: Option<f64>,
+}
+
+/// What `ask` finds in a world, by draws of it.
+fn sample<T>(
+    (problem, sampling): (&ProblemArgs, &SamplingArgs),
+    title: &str,
+    mut ask: impl FnMut(&mut Pool<'_>, &Limits, &mut Bar) -> Result<T>,
+) -> Result<(T, About)> {
+    let limits = sampling.limits.limits(problem.tolerance, reproducible());
+    let smoothing = Smoothing::new(sampling.smoothing)?;
+    let compute = Compute { device: sampling.device.clone(), precision: PrecisionArg::F32 };
+    with_oracle(&problem.problem, &compute, |opened, _| {
+        let Opened { world, info, device, .. } = opened;
+        let classes = world.class_names().len();
+        let prior = problem.prior(classes)?.unwrap_or_else(|| Prior::uniform(classes));
+        let seed = Seed(problem.seed);
+        let mut source = WorldDraws::new(world, seed);
+        source = match &sampling.keep {
+            Some(folder) => source.kept_in(folder, &info.weights_sha256, &prior, device)?,
+            None => source.remembered(&cache(), &info.weights_sha256, &prior, device),
+        };
+        let mut pool = Pool::new(&mut source, prior.clone(), smoothing, seed)?;
+        let found = ask(&mut pool, &limits, &mut Bar::new(title))?;
+        let about = About {
+            classes,
+            dim: world.shape().dims(),
+            priors: prior.probabilities().to_vec(),
+            class_names: world.class_names().to_vec(),
+            weights_sha256: info.weights_sha256.clone(),
+            smoothing: smoothing.get(),
+            seed,
+            limits: LimitsTold { tolerance: limits.tolerance, budget: limits.seconds },
+        };
+        Ok((found, about))
+    })
+}
+
+#[derive(Serialize)]
+struct ErrorReport {
+    #[serde(flatten)]
+    estimate: Estimate,
+    tau: f64,
+    #[serde(flatten)]
+    about: About,
+    /// dE/dlog τ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slope: Option<Figure>,
+    information: Information,
+    /// How many times the draws plain sampling needs.
+    gain: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slope_gain: Option<f64>,
+    ended: Ended,
+}
+
+#[derive(Serialize)]
+struct CurveReport {
+    curve: Vec<CurvePoint>,
+    method: Method,
+    ended: Ended,
+    #[serde(flatten)]
+    about: About,
+}
+
+fn tell(estimate: &Estimate, gain: Option<f64>) {
+    println!("Bayes error:  {} ({:.4} %)", interval(&estimate.figure), 100.0 * estimate.figure.value);
+    println!("method:       {}: {}", estimate.method.name(), estimate.why);
+    println!("cost:         {} draws, {:.1} s", estimate.samples, estimate.seconds);
+    if let Some(gain) = gain {
+        println!("gain:         plain sampling needs {gain:.2} times the draws");
+    }
+}
+
+fn tell_curve(report: &CurveReport) -> Result<()> {
+    for CurvePoint { tau, bayes_error, slope_from_last, .. } in &report.curve {
+        let slope =
+            slope_from_last.map_or_else(String::new, |slope| format!("   rise over log τ {}", interval(&slope)));
+        println!("τ = {:<8.4} {}{slope}", tau.get(), interval(bayes_error));
+    }
+    let samples = report.curve.first().map_or(0, |point| point.samples);
+    println!("{samples} draws, the same at every τ; {}", report.ended.words());
+    Ok(())
+}
+
+/// `bayes-error`.
+pub fn error(args: &BayesErrorArgs) -> Result<()> {
+    let asked = (&args.problem, &args.sampling);
+    if let Some(taus) = &args.curve {
+        let ((points, ended), about) = sample(asked, "curve", |pool, limits, bar| curve(pool, &taus.0, limits, bar))?;
+        let report = CurveReport { curve: points, method: Method::Sampling, ended, about };
+        return args.problem.output.print(&report, tell_curve);
+    }
+    let tau = Tau::new(args.tau)?;
+    let (found, about) =
+        sample(asked, "bayes-error", |pool, limits, bar| figures_at(pool, tau, args.information, limits, bar))?;
+    let (estimate, slope, information) = (found.estimate, found.slope, found.information);
+    let (gain, slope_gain, ended, tau) = (found.gain, found.slope_gain, found.ended, tau.get());
+    let report = ErrorReport { estimate, tau, about, slope, information, gain, slope_gain, ended };
+    args.problem.output.print(&report, |report| {
+        tell(&report.estimate, report.gain);
+        if let Some(slope) = report.slope {
+            println!("dE/dlog τ:    {}", interval(&slope));
+        }
+        println!("A = H(Y|X):   {} nats", interval(&report.information.aleatoric_nats));
+        println!("I(X;Y):       {} bits", interval(&report.information.mutual_information_bits));
+        println!("I(X;Y)/H(Y):  {}", interval(&report.information.normalised));
+        Ok(())
+    })
+}
+
+/// `value` is τ, as everywhere the number asked for.
+#[derive(Serialize)]
+struct TauReport {
+    #[serde(flatten)]
+    figure: Figure,
+    tau: f64,
+    target: f64,
+    achieved: Estimate,
+    slope: Figure,
+    method: Method,
+    samples: u64,
+    evaluations: usize,
+    /// Images classified, those of the search included.
+    images: usize,
+    seconds: f64,
+    gain: Option<f64>,
+    slope_gain: Option<f64>,
+    ended: Ended,
+    #[serde(flatten)]
+    about: About,
+}
+
+/// `tau`.
+pub fn tau(args: &TauArgs) -> Result<()> {
+    let (sampled, about) = sample((&args.problem, &args.sampling), "tau", |pool, limits, bar| {
+        tau_by_sampling(pool, args.target, limits, bar)
+    })?;
+    let found = sampled.found;
+    let report = TauReport {
+        figure: found.tau,
+        tau: found.tau.value,
+        target: found.target,
+        slope: found.slope,
+        method: found.achieved.method,
+        samples: found.achieved.samples,
+        evaluations: found.evaluations,
+        images: sampled.images,
+        seconds: found.seconds,
+        gain: sampled.gain,
+        slope_gain: sampled.slope_gain,
+        ended: sampled.ended,
+        achieved: found.achieved,
+        about,
+    };
+    args.problem.output.print(&report, |report| {
+        println!("τ:            {} (± {:.2} %)", interval(&report.figure), 100.0 * report.figure.relative_half_width());
+        tell(&report.achieved, report.gain);
+        println!("dE/dlog τ:    {}", interval(&report.slope));
+        println!(
+            "search:       {} temperatures, {} images, {:.1} s",
+            report.evaluations, report.images, report.seconds
+        );
+        Ok(())
+    })
+}
+
+#[derive(Serialize)]
+struct HardnessReport {
+    tau: f64,
+    /// Hardest first.
+    one_vs_rest: Vec<ClassHardness>,
+    /// [K][K]; null where both priors are 0.
+    pairwise: Vec<Vec<Option<f64>>>,
+    /// [K][K], their 95 % intervals; null on the diagonal too.
+    pairwise_intervals: Vec<Vec<Option<(f64, f64)>>>,
+    /// The ranking, hardest first, at several temperatures.
+    over_tau: Vec<RankingAt>,
+    /// Whether the order is the same at all of them.
+    agreement: Option<Agreement>,
+    method: Method,
+    /// Draws at τ.
+    samples: usize,
+    /// How many times the draws plain sampling needs, in the order of classes.
+    gains: Vec<Option<f64>>,
+    ended: Ended,
+    #[serde(flatten)]
+    about: About,
+}
+
+/// `hardness`.
+pub fn hardness(args: &HardnessArgs) -> Result<()> {
+    let tau = Tau::new(args.tau)?;
+    let ((found, over), about) = sample((&args.problem, &args.sampling), "hardness", |pool, limits, bar| {
+        // Each temperature has its part of the time.
+        let parts = (1 + RANKED_AT.len()) as f64;
+        let within = |part: usize| Limits { seconds: limits.seconds.map(|all| all * part as f64 / parts), ..*limits };
+        let found = hardness_at(pool, tau, &within(1), bar)?;
+        let mut over = RankingsOverTau::default();
+        for (i, tau) in RANKED_AT.into_iter().enumerate() {
+            over.add(hardness_at(pool, Tau::new(tau)?, &within(2 + i), bar)?.ranking());
+        }
+        Ok((found, over))
+    })?;
+    let over_tau = over.rankings.iter().map(RankingAt::new).collect();
+    let report = HardnessReport {
+        tau: tau.get(),
+        one_vs_rest: found.ranking().classes,
+        pairwise: values(&found, &about.priors),
+        pairwise_intervals: found.pairs.iter().map(|row| row.iter().map(|f| f.map(|f| f.interval)).collect()).collect(),
+        over_tau,
+        agreement: over.agreement,
+        method: Method::Sampling,
+        samples: found.samples,
+        gains: found.gains.clone(),
+        ended: found.ended,
+        about,
+    };
+    args.problem.output.print(&report, |report| tell_hardness(report, &found))
+}
+
+fn tell_hardness(report: &HardnessReport, found: &SampledHardness) -> Result<()> {
+    let names = &report.about.class_names;
+    tell_one_vs_rest(&report.one_vs_rest, names);
+    tell_over_tau(&report.over_tau, report.agreement, names);
+    println!("hardest pairs:");
+    let mut order: Vec<(usize, usize, Figure)> = found
+        .pairs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, row)| row[i..].iter().enumerate().filter_map(move |(step, pair)| Some((i, i + step, (*pair)?))))
+        .collect();
+    order.sort_by(|a, b| b.2.value.total_cmp(&a.2.value));
+    for (i, j, figure) in order.into_iter().take(10) {
+        println!("  {:33} {}", format!("{} – {}", names[i], names[j]), interval(&figure));
+    }
+    println!("{} draws at τ = {}; {}", report.samples, report.tau, report.ended.words());
+    Ok(())
+}
+
+/// Errors of pairs as those of Gaussian classes are told: 0 on the diagonal and against a class
+/// that does not occur, nothing where neither does.
+fn values(found: &SampledHardness, priors: &[f64]) -> Vec<Vec<Option<f64>>> {
+    let value = |i: usize, j: usize| match found.pairs[i][j] {
+        Some(figure) => Some(figure.value),
+        None => (i == j || priors[i] + priors[j] > 0.0).then_some(0.0),
+    };
+    (0..priors.len()).map(|i| (0..priors.len()).map(|j| value(i, j)).collect()).collect()
+}

@@ -1,0 +1,146 @@
+//! What verification found of the devices of this machine, kept from one start to the next: `auto`
+//! avoids those that compute wrongly.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::checks::Verdict;
+use super::report::Report;
+use crate::data::{read_json, write_json};
+use crate::device::{DeviceChoice, avoid, fault_injection};
+use crate::error::{Error, Result};
+
+/// A device that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Failed {
+    /// Version of this program: another may have other kernels.
+    version: String,
+    /// The first check that failed.
+    check: String,
+}
+
+/// By name and driver: another version of the driver is another device.
+type Devices = BTreeMap<String, Failed>;
+
+fn file() -> Option<PathBuf> {
+    let dirs = directories::ProjectDirs::from("", "", "bayescope")?;
+    Some(dirs.data_dir().join("devices-that-failed.json"))
+}
+
+/// Tells `auto` which devices failed before. What cannot be read is logged: the program works
+/// without.
+pub fn recall() {
+    let Some(path) = file() else { return };
+    match known(&path) {
+        Ok(devices) => avoid(reasons(&devices)),
+        Err(error) => tracing::warn!("which devices failed verification is not known: {error}"),
+    }
+}
+
+/// Remembers what a report says of a graphics device of this machine. Nothing is remembered of one
+/// whose limits were lowered on purpose.
+pub fn remember(report: &Report, all_cases: bool) {
+    let Some(path) = file().filter(|_| !fault_injection::are_small()) else { return };
+    match noted(&path, report, all_cases) {
+        Ok(Some(devices)) => avoid(reasons(&devices)),
+        Ok(None) => {}
+        Err(error) => tracing::warn!("the verdict on this device is not kept: {error}"),
+    }
+}
+
+fn reasons(devices: &Devices) -> BTreeMap<String, String> {
+    devices.iter().map(|(device, failed)| (device.clone(), failed.check.clone())).collect()
+}
+
+/// Devices that failed with this version of the program.
+fn known(path: &Path) -> Result<Devices> {
+    let mut devices: Devices = read_json(path)?.unwrap_or_default();
+    devices.retain(|_, failed| failed.version == env!("CARGO_PKG_VERSION"));
+    Ok(devices)
+}
+
+/// Notes a report in the file, and returns what it says then; `None` where nothing changes. Any
+/// failure counts, and only all cases together clear a device.
+fn noted(path: &Path, report: &Report, all_cases: bool) -> Result<Option<Devices>> {
+    let Some(used) = &report.used else { return Ok(None) };
+    if !matches!(used.used.choice, DeviceChoice::Wgpu(_) | DeviceChoice::Cuda(_)) {
+        return Ok(None);
+    }
+    let (label, mut devices) = (used.used.label(), known(path)?);
+    let before = devices.clone();
+    match report.rows.iter().find(|row| row.verdict == Verdict::Failed) {
+        Some(row) => {
+            let check = format!("{}, {}", row.case, row.check);
+            devices.insert(label, Failed { version: env!("CARGO_PKG_VERSION").into(), check });
+        }
+        None if all_cases && report.passed => _ = devices.remove(&label),
+        None => {}
+    }
+    if devices == before {
+        return Ok(None);
+    }
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    }
+    write_json(path, &devices)?;
+    Ok(Some(devices))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::checks::Checks;
+    use super::*;
+    use crate::device::{Candidate, DeviceReport};
+
+    fn report(choice: DeviceChoice, error: f64) -> Report {
+        let mut checks = Checks::of("glow");
+        checks.at_most("log p(x|y)", error, 1e-3);
+        let used = Candidate { choice, name: "a card".into(), driver: "vulkan · 1.0".into(), software: false };
+        let used = Some(DeviceReport { asked: choice, used, reason: "asked for".into() });
+        let report = Report {
+            format: super::super::report::FORMAT,
+            version: env!("CARGO_PKG_VERSION"),
+            system: String::new(),
+            instructions: "avx2",
+            asked: choice,
+            used,
+            rows: checks.rows(),
+            notes: Vec::new(),
+            seconds: 0.0,
+            passed: false,
+            sentence: String::new(),
+        };
+        report.judged()
+    }
+
+    #[test]
+    fn a_device_that_failed_is_kept_until_it_passes_all_cases() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("not yet/devices.json");
+        let card = DeviceChoice::Wgpu(Some(0));
+        assert_eq!(noted(&path, &report(card, 1e-4), true).unwrap(), None);
+        assert!(!path.exists());
+        let found = noted(&path, &report(card, 1.0), false).unwrap().unwrap();
+        let told = BTreeMap::from([("a card (vulkan · 1.0)".to_owned(), "glow, log p(x|y)".to_owned())]);
+        assert_eq!(reasons(&found), told);
+        // It is there at the next start; some cases clear nobody, and the processor is nobody's concern.
+        assert_eq!(known(&path).unwrap(), found);
+        assert_eq!(noted(&path, &report(card, 1e-4), false).unwrap(), None);
+        assert_eq!(noted(&path, &report(DeviceChoice::Cpu, 1.0), true).unwrap(), None);
+        assert!(noted(&path, &report(card, 1e-4), true).unwrap().unwrap().is_empty());
+        assert!(known(&path).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_another_version_found_is_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("devices.json");
+        let failed = |version: &str| Failed { version: version.into(), check: "glow, z".into() };
+        let both = [("old", "0.0.1"), ("new", env!("CARGO_PKG_VERSION"))];
+        let devices: Devices = both.into_iter().map(|(name, version)| (name.into(), failed(version))).collect();
+        write_json(&path, &devices).unwrap();
+        assert_eq!(known(&path).unwrap().into_keys().collect::<Vec<_>>(), ["new"]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Tasks about the Bayes error of a world that must be sampled: a survey over τ, and the τ of an error. Both
+//! tell what they know as soon as they know it, and more exactly as they go on.
+
+use std::ops::ControlFlow;
+
+use crate::bayes::sampling::{
+    Cache, DrawKey, Limits, Pool, SampledTau, Standing, Survey, WorldDraws, survey, tau_by_sampling,
+};
+use crate::error::Result;
+use crate::events::{Events, Progress};
+use crate::oracle::posterior::Prior;
+use crate::task::{Done, OpenOracle, Task, TaskContext};
+use crate::units::{Seed, Smoothing, Tau};
+
+/// Seed of all draws behind the figures of the window.
+pub const SEED: Seed = Seed(0);
+/// Relative half width at which they are fine enough.
+const TOLERANCE: f64 = 0.01;
+/// Draws at one temperature, at most.
+const MOST: usize = 16_384;
+
+const LIMITS: Limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST), seconds: None };
+
+/// Looks at the open oracle over τ: Bayes error, class hardness, pairs, the order of classes; all at T = 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SurveyWorld {
+    /// Where hardness and pairs are looked at, and what is looked at first.
+    pub tau: Tau,
+    /// Class prior π.
+    pub prior: Prior,
+}
+
+/// Looks for the τ at which the open oracle has a Bayes error, at T = 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FindTau {
+    /// The Bayes error, a fraction.
+    pub target: f64,
+    /// Class prior π.
+    pub prior: Prior,
+}
+
+impl Task for SurveyWorld {
+    type Event = Survey;
+    type Live = Option<Survey>;
+    type Report = Survey;
+
+    fn title(&self) -> String {
+        "Bayes error by sampling".into()
+    }
+
+    fn fold(&self, live: &mut Option<Survey>, event: &Survey) {
+        *live = Some(event.clone());
+    }
+
+    fn is_of_open_oracle(&self) -> bool {
+        true
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, Survey>) -> Result<Done<Survey>> {
+        let (oracle, cache) = (cx.oracle()?, Cache::of_user());
+        let key = key(&oracle, &self.prior);
+        let mut source = source(&oracle, &cache, &key, &cx.chosen.report.used.label());
+        let mut pool = Pool::new(&mut source, self.prior.clone(), Smoothing::ONE, SEED)?;
+        // Two sinks share the host: one for what was found, one for how far the draws have come.
+        let host = std::cell::RefCell::new(cx);
+        let mut tell = |found: &Survey, complete: bool| {
+            if complete {
+                cache.keep_survey(&key, found);
+            }
+            host.borrow_mut().event(found.clone());
+            Ok(())
+        };
+        let mut progress = |standing: Standing| show(&mut host.borrow_mut(), &standing);
+        let found = survey(&mut pool, self.tau, &LIMITS, &mut tell, &mut progress)?;
+        let sentence = format!("the Bayes error over τ is known from {} draws at each temperature", found.samples());
+        Ok(Done::new(found, sentence))
+    }
+}
+
+impl Task for FindTau {
+    type Event = Standing;
+    type Live = Option<Standing>;
+    type Report = SampledTau;
+
+    fn title(&self) -> String {
+        format!("τ of a Bayes error of {} %", 100.0 * self.target)
+    }
+
+    fn fold(&self, live: &mut Option<Standing>, event: &Standing) {
+        *live = Some(*event);
+    }
+
+    fn is_of_open_oracle(&self) -> bool {
+        true
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, Standing>) -> Result<Done<SampledTau>> {
+        let (oracle, cache) = (cx.oracle()?, Cache::of_user());
+        let mut source = source(&oracle, &cache, &key(&oracle, &self.prior), &cx.chosen.report.used.label());
+        let mut pool = Pool::new(&mut source, self.prior.clone(), Smoothing::ONE, SEED)?;
+        let mut last = None;
+        let mut tell = |standing: Standing| {
+            // The figure changes seldom, the count of images often.
+            if standing.figure.is_some() && standing.figure != last {
+                last = standing.figure;
+                cx.event(standing);
+            }
+            show(cx, &standing)
+        };
+        let found = tau_by_sampling(&mut pool, self.target, &LIMITS, &mut tell)?;
+        let (tau, percent) = (&found.found.tau, 100.0 * self.target);
+        let (low, high) = tau.interval;
+        let sentence = format!("a Bayes error of {percent} % is at τ = {:.4} [{low:.4}, {high:.4}]", tau.value);
+        Ok(Done::new(found, sentence))
+    }
+}
+
+/// What the draws of a world depend on, as the window has them.
+fn key(oracle: &OpenOracle<'_>, prior: &Prior) -> DrawKey {
+    DrawKey { weights_sha256: oracle.info.weights_sha256.clone(), prior: prior.clone(), seed: SEED }
+}
+
+fn source<'a>(oracle: &OpenOracle<'a>, cache: &Cache, key: &DrawKey, device: &str) -> WorldDraws<'a> {
+    WorldDraws::new(oracle.world, key.seed).remembered(cache, &key.weights_sha256, &key.prior, device)
+}
+
+/// Shows how far the draws have come. Returns whether to go on.
+fn show<E: Send + Sync + 'static>(cx: &mut TaskContext<'_, E>, standing: &Standing) -> ControlFlow<()> {
+    let Standing { progress, .. } = *standing;
+    Events::<Progress>::emit(cx, progress)
+}
