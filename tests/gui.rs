@@ -11,6 +11,8 @@ mod device;
 mod experiments;
 #[path = "gui/export.rs"]
 mod export;
+#[path = "gui/external.rs"]
+mod external;
 #[path = "gui/fake.rs"]
 mod fake;
 #[path = "gui/far.rs"]

@@ -80,6 +80,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "flow",
             "oracle",
             "classifier",
+            // What other programs log is measured step by step.
+            "measure",
             "experiment",
             // Among the models that are judged are those of runs.
             "judge",

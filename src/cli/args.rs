@@ -6,6 +6,7 @@ mod common;
 mod evaluate;
 mod evidence;
 mod export;
+mod external;
 mod look;
 mod run;
 mod sampling;
@@ -29,6 +30,7 @@ pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs, 
 pub use evaluate::EvaluateArgs;
 pub use evidence::EvidenceArgs;
 pub use export::ExportArgs;
+pub use external::{ExternalCommand, ExternalStartArgs};
 pub use look::LookArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use sampling::{LimitArgs, SamplingArgs};
@@ -139,6 +141,12 @@ pub enum Command {
     Sample(SampleArgs),
     /// Make a dataset of a world with exact posteriors, to be taken away.
     Export(ExportArgs),
+    /// Let a training in any language be watched: folders for its predictions on test images of a world.
+    External {
+        /// Which of these.
+        #[command(subcommand)]
+        command: ExternalCommand,
+    },
     /// Judge classifiers of any framework against the Bayes limit of an exported dataset.
     Evaluate(EvaluateArgs),
     /// Download a dataset by name, or list those there are.

@@ -3,6 +3,7 @@
 use super::args::EvaluateArgs;
 use super::output::{Output, print_text};
 use super::task::run_task;
+use super::uncertainty;
 use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::device::{DeviceChoice, choose, on_device};
@@ -13,6 +14,9 @@ use crate::units::Seed;
 
 /// Judges models.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
+    if let Some(path) = &args.uncertainty {
+        return uncertainty::run(path, args);
+    }
     let task = JudgeModels {
         dataset: args.dataset.clone(),
         split: args.split.into(),

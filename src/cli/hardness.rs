@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use super::args::{PlanArgs, SummaryArgs};
-use super::output::{print_json, print_text};
+use super::output::{print_json, print_text, tell_written};
 use super::progress::duration;
-use super::run::{RunOptions, Watch, tell_written};
+use super::run::{RunOptions, Watch};
 use super::task::run_task_for;
 use super::watch::{Seen, state};
 use crate::device::{choose, on_device};

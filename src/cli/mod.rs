@@ -15,6 +15,7 @@ mod doctor;
 mod evaluate;
 mod evidence;
 mod export;
+mod external;
 mod fetch;
 mod hardness;
 mod laws;
@@ -32,6 +33,7 @@ mod serve;
 mod slurm;
 mod spec;
 mod task;
+mod uncertainty;
 mod validate;
 mod verify;
 mod version;
@@ -114,6 +116,7 @@ fn dispatch(cli: Cli) -> Result<()> {
         Some(Command::Oracle { command }) => oracle::run(command),
         Some(Command::Sample(args)) => sample::run(&args),
         Some(Command::Export(args)) => export::run(&args),
+        Some(Command::External { command }) => external::run(&command),
         Some(Command::Evaluate(args)) => evaluate::run(&args),
         Some(Command::Fetch(args)) => fetch::run(&args),
         Some(Command::Posterior(args)) => posterior::run(args),

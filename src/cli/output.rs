@@ -62,3 +62,11 @@ pub fn print_text(text: &str) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+/// Lists files.
+pub fn tell_written(written: &[std::path::PathBuf], json: bool) -> Result<()> {
+    match json {
+        true => print_json(&written),
+        false => print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
+    }
+}

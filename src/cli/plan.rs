@@ -30,6 +30,7 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
         return match AnyRun::open(what)? {
             AnyRun::Grid(folder) => show_plan(&folder, args, true),
             AnyRun::Hardness(folder) => hardness::plan(&folder, args, true),
+            AnyRun::External(folder) => Err(AnyRun::external_refusal(&folder)),
         };
     }
     let spec = match read_spec(what)? {

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
-use super::hardness;
 use super::laws::law_text;
 use super::open::{Opened, open_on, open_silently};
-use super::output::{print_json, print_text};
+use super::output::{Output, print_text, tell_written};
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
 use super::task::run_task_for;
+use super::{external, hardness};
 use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
@@ -85,10 +85,11 @@ fn resume_in(run: &Path, options: &RunOptions<'_>) -> Result<()> {
     let folder = match AnyRun::open(run)? {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::resume(&folder, options),
+        AnyRun::External(folder) => return Err(AnyRun::external_refusal(&folder)),
     };
     // Nothing to compute: neither oracle nor device is needed.
     if folder.open(options.share).is_empty() {
-        return report(&folder.write_summary()?, options.json);
+        return Output { json: options.json }.print(&folder.write_summary()?, tell);
     }
     start_or_resume(run, &folder.spec, options)
 }
@@ -114,7 +115,7 @@ fn start_or_resume(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) 
     on_device(alone, |chosen| {
         let opened = open_on(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
         let done = run_task_for(&task, Some(&opened), chosen, &mut Watch::new(&spec.name, options));
-        report(&options.ended(run, done)?, options.json)
+        Output { json: options.json }.print(&options.ended(run, done)?, tell)
     })
 }
 
@@ -134,7 +135,7 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
         work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
     };
     let done = execute_on(&folder, options.share, devices, &on, &mut Watch::new(&folder.spec.name, options));
-    report(&options.ended(&folder.path, done)?, options.json)
+    Output { json: options.json }.print(&options.ended(&folder.path, done)?, tell)
 }
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
@@ -154,10 +155,6 @@ pub(super) fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(O
     let chosen = choose(device.device)?;
     let device = chosen.device.clone();
     Ok((open_on(&spec.world.oracle, chosen, Precision::F32)?, device))
-}
-
-fn report(summary: &Summary, json: bool) -> Result<()> {
-    if json { print_json(summary) } else { tell(summary) }
 }
 
 /// A flag that the usual signals raise: to checkpoint and end. A second Ctrl+C ends at once.
@@ -294,6 +291,7 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
     let folder = match AnyRun::open(&args.run)? {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::summary(&folder, args),
+        AnyRun::External(folder) => return external::summary(&folder, args),
     };
     if let Some(cell) = &args.worst {
         return super::worst::worst(&folder, cell, args.json);
@@ -307,15 +305,7 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
         let written = write_figures(&figures, &summary.tables(), place, &folder.spec.name)?;
         return tell_written(&written, args.json);
     }
-    if args.csv { print_text(&summary.csv()) } else { report(&summary, args.json) }
-}
-
-/// Lists files.
-pub(super) fn tell_written(written: &[std::path::PathBuf], json: bool) -> Result<()> {
-    match json {
-        true => print_json(&written),
-        false => print_text(&written.iter().map(|path| format!("{}\n", path.display())).collect::<String>()),
-    }
+    if args.csv { print_text(&summary.csv()) } else { Output { json: args.json }.print(&summary, tell) }
 }
 
 fn tell(summary: &Summary) -> Result<()> {

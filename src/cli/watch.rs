@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::args::WatchArgs;
-use super::hardness;
 use super::output::{print_json_line, print_text};
 use super::progress::duration;
+use super::{external, hardness};
 use crate::error::{Error, Result};
 use crate::run::{AnyRun, CellLook, Line, RunFolder, State, Status};
 
@@ -47,11 +47,15 @@ pub fn run(args: &WatchArgs) -> Result<()> {
             Ok(Seen { json, text: text(&look), over: look.finished == look.planned })
         }),
         AnyRun::Hardness(folder) => follow(args, || hardness::look(&folder)),
+        AnyRun::External(folder) => {
+            let mut before = None;
+            follow(args, || external::look(&folder, &mut before))
+        }
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "files, on a network at that, tell nobody when they change")]
-fn follow(args: &WatchArgs, look: impl Fn() -> Result<Seen>) -> Result<()> {
+fn follow(args: &WatchArgs, mut look: impl FnMut() -> Result<Seen>) -> Result<()> {
     let mut before = String::new();
     loop {
         let Seen { json, text, over } = look()?;

@@ -11,7 +11,7 @@
 //! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader and what it reads |
 //! | `source`, `names` | safe opening of files; class names beside data |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
-//! | `npy`, `archive`, `npz`, `stream`, `table` | NumPy files: one array; archives as a whole, read in pieces, written in blocks |
+//! | `npy`, `npy_file`, `archive`, `npz`, `stream`, `table` | NumPy files: one array read and written; archives as a whole, read in pieces, written in blocks |
 //! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
 //! | `classes` | matching the classes of a dataset and a model |
 //! | `fid_stats` | statistics of other programs |
@@ -37,6 +37,7 @@ mod levels;
 mod lock;
 mod names;
 mod npy;
+mod npy_file;
 mod npz;
 mod open;
 mod pad;
@@ -67,7 +68,8 @@ pub use images::{Dataset, ImageShape, Split};
 pub use json::{read_json, write_json};
 pub use levels::{Levels, range_of, union_range};
 pub use lock::{lock_file, wait_for_lock};
-pub(crate) use npy::{Array, Types, Values, read_npy_file};
+pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
+pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, open, open_dataset, open_split, open_test};
 pub use reader::Input;

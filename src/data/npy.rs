@@ -123,7 +123,7 @@ pub(crate) fn read_npy_file(path: &Path, types: Types) -> Result<Array> {
 /// Reads an array of `size` bytes to the end of `reader`, where a zip entry checks its checksum.
 ///
 /// The shape must account for every byte of `size` first. Memory grows with the bytes read.
-pub(super) fn read_npy(reader: &mut dyn Read, size: u64, types: Types) -> Result<Array, String> {
+pub(crate) fn read_npy(reader: &mut dyn Read, size: u64, types: Types) -> Result<Array, String> {
     let (Header { descr, fortran, shape }, taken) = read_header(reader)?;
     let item = Item::of(&descr, types)?;
     let announced = shape

@@ -123,7 +123,11 @@ impl App {
             let Illustrated { found, figures, tables } = view.live.found.as_ref()?;
             return Some((figures.clone(), tables.clone(), found.name.clone()));
         }
-        let found = self.session.runs.get(folder)?.found()?;
+        let run = self.session.runs.get(folder)?;
+        if let Some(found) = run.external() {
+            return Some((found.figures.clone(), Vec::new(), found.spec.name.clone()));
+        }
+        let found = run.found()?;
         Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::background::BackgroundTask;
 use super::command::quote;
 use super::prefs::Prefs;
+use super::session::runs::RunView;
 use crate::device::DeviceChoice;
 use crate::figure::Figure;
 use crate::run::Format;
@@ -50,6 +51,14 @@ pub fn default_folder(name: &str, taken: &[PathBuf]) -> PathBuf {
 /// The command that goes on with a run.
 pub fn resume_command(folder: &Path, prefs: &Prefs) -> String {
     format!("bayescope resume {}{}", quote(&folder.display().to_string()), device(prefs.device))
+}
+
+/// The command that goes on with a run, or follows one that another program carries out.
+pub fn carry_on_command(run: &RunView, prefs: &Prefs) -> String {
+    match run.external() {
+        Some(_) => format!("bayescope watch {}", quote(&run.folder.display().to_string())),
+        None => resume_command(&run.folder, prefs),
+    }
 }
 
 /// The command that lists images of a cell.

@@ -12,6 +12,7 @@
 //! | `progress` | events |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
+//! | `uncertainty` | ensembles, scores and sets of classes against the truth |
 //! | `report`, `figures`, `tables` | several models compared; the folder of a report |
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod uncertainty;
 mod verdict;
 
 pub use alarms::classes::ClassOrder;
@@ -43,11 +45,12 @@ pub use alarms::order::{Order, Rearranged};
 pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
 pub use candidates::{Candidate, assess};
 pub use figures::figures;
-pub use predictions::{Kind, Note, Predictions, ReadOptions};
+pub use predictions::{Kind, Note, Predictions, ReadOptions, log_q};
 pub use progress::{JudgeEvent, Stage};
 pub use report::write_report;
 pub use tables::tables;
 pub use truth::{Origin, PosteriorSource, Truth};
+pub use uncertainty::{GradedScore, NamedSets, ScoredClassifier, UncertaintyReport, judge_uncertainty};
 pub use verdict::{ClassGap, Evaluated, Verdict, WorstImage};
 
 /// Several models on the same images.

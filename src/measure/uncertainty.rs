@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `ensemble` | the scores: of one classifier, of M members |
 //! | `rank` | Spearman, Kendall τ_b, AUROC of resampled images |
+//! | `risk` | risk and coverage of a score, beside the best order of all |
+//! | `sets` | exact coverage of sets of classes, image by image |
 //!
 //! Intervals are over test images ([`Bootstrap`]); another training run differs by more. Those of
 //! rank statistics are bias-corrected (BC: BCa with no acceleration, which for ranks has no closed
@@ -19,11 +21,15 @@ use crate::error::{Error, Result};
 
 mod ensemble;
 mod rank;
+mod risk;
+mod sets;
 #[cfg(test)]
 mod tests;
 
 pub use ensemble::{EnsembleScores, SingleScores};
 use rank::{Pair, Ranks};
+pub use risk::RiskCoverage;
+pub use sets::{LEVELS, SetCoverage, SizeCoverage};
 
 /// Share of the images with the largest true KL that a score is asked to find.
 pub const TOP: f64 = 0.1;
@@ -45,6 +51,8 @@ pub enum Score {
     MutualInformation,
     /// Share of members whose decision is not the most frequent one.
     VariationRatio,
+    /// A number an image of another program, the larger the less sure; its unit is not known.
+    Given,
 }
 
 /// What a score in nats is an estimate of.
@@ -60,7 +68,7 @@ pub enum Quantity {
 }
 
 impl Score {
-    /// All of them.
+    /// All that are computed here.
     pub const ALL: [Self; 6] = [
         Self::SoftmaxEntropy,
         Self::OneMinusConfidence,
@@ -79,6 +87,7 @@ impl Score {
             Self::ExpectedEntropy => ["expected-entropy", "Ensemble: mean entropy"],
             Self::MutualInformation => ["mutual-information", "Ensemble: mutual information"],
             Self::VariationRatio => ["variation-ratio", "Ensemble: variation ratio"],
+            Self::Given => ["given", "Given score"],
         }
     }
 
@@ -99,7 +108,7 @@ impl Score {
             Self::SoftmaxEntropy | Self::ExpectedEntropy => Some(Quantity::Aleatoric),
             Self::MutualInformation => Some(Quantity::Epistemic),
             Self::PredictiveEntropy => Some(Quantity::Total),
-            Self::OneMinusConfidence | Self::VariationRatio => None,
+            Self::OneMinusConfidence | Self::VariationRatio | Self::Given => None,
         }
     }
 }

@@ -2,9 +2,13 @@
 
 use std::path::Path;
 
+use super::external::{ExternalFolder, ExternalSpec};
+use super::files::SPEC;
 use super::folder::RunFolder;
 use super::hardness::HardnessFolder;
-use crate::error::Result;
+use crate::data::read_text;
+use crate::error::{Error, Result};
+use crate::experiment::HardnessSpec;
 
 /// A run folder of any kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,12 +17,14 @@ pub enum AnyRun {
     Grid(Box<RunFolder>),
     /// A ranking of corpora.
     Hardness(Box<HardnessFolder>),
+    /// A training by another program.
+    External(Box<ExternalFolder>),
 }
 
 impl AnyRun {
     /// Whether a folder looks like a run.
     pub fn is(path: &Path) -> bool {
-        RunFolder::is_run(path) || HardnessFolder::is(path)
+        RunFolder::is_run(path) || HardnessFolder::is(path) || ExternalFolder::is(path)
     }
 
     /// Opens a run folder.
@@ -26,9 +32,21 @@ impl AnyRun {
     /// # Errors
     /// Names the file that is missing or wrong.
     pub fn open(path: &Path) -> Result<Self> {
-        match HardnessFolder::is(path) {
+        let text = read_text(path.join(SPEC)).unwrap_or_default();
+        if ExternalSpec::is(&text) {
+            return ExternalFolder::open(path).map(Box::new).map(Self::External);
+        }
+        match HardnessSpec::is(&text) {
             true => HardnessFolder::open(path).map(Box::new).map(Self::Hardness),
+            // Says what is wrong with a folder that is no run.
             false => RunFolder::open(path).map(Box::new).map(Self::Grid),
         }
+    }
+
+    /// What commands say that carry out a run: an external one is carried out by its own program.
+    pub fn external_refusal(folder: &ExternalFolder) -> Error {
+        let why = "is an external run: the program that logs its predictions carries it out; `bayescope summary` and `bayescope \
+                   watch` read it";
+        Error::file(&folder.path, why)
     }
 }

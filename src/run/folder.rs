@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cells::Run;
 use super::execute::RunEvent;
+use super::external::{ExternalFolder, ExternalSpec};
 use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
 use super::metrics::{self, Line};
 use super::pools;
@@ -23,6 +24,8 @@ const PLAN: &str = "plan.jsonl";
 const DATA: &str = "data.json";
 /// Hashes of the files of features of a run that has some.
 const FEATURES: &str = "features.json";
+/// Folders and files that a run consists of, besides its spec.
+const PARTS: (&[&str], &[&str]) = (&["cells", "pool", "worlds"], &[SUMMARY[0], SUMMARY[1], DATA, FEATURES, PLAN]);
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -126,6 +129,11 @@ impl RunFolder {
             let why = "ranks corpora and has no grid of classifiers; `bayescope resume` goes on with it, by --task and --of in parts";
             return Err(Error::file(path, why));
         }
+        if ExternalSpec::is(&text) {
+            let why =
+                "is an external run and has no grid of classifiers; `bayescope summary` and `bayescope watch` read it";
+            return Err(Error::file(path, why));
+        }
         let spec: ExperimentSpec = toml::from_str(&text).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;
         spec.check_names().map_err(|cause| Error::file(path.join(SPEC), cause))?;
         let plan = read(PLAN)?
@@ -166,11 +174,12 @@ impl RunFolder {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, e)),
             _ => Ok(()),
         };
-        for name in ["cells", "pool", "worlds"] {
+        let (folders, files) = if ExternalFolder::is(path) { ExternalFolder::PARTS } else { PARTS };
+        for name in folders {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
-        for name in [SUMMARY[0], SUMMARY[1], DATA, FEATURES, PLAN, SPEC] {
+        for name in files.iter().chain(&[SPEC]) {
             let file = path.join(name);
             gone(&file, std::fs::remove_file(&file))?;
         }

@@ -29,7 +29,7 @@
 //! | file | what |
 //! |---|---|
 //! | `folder`, `files` | a grid on disk; its files |
-//! | `any_run`, `hardness` | which kind of run a folder holds; a ranking of corpora on disk |
+//! | `any_run`, `hardness`, `external` | which kind of run a folder holds; a ranking of corpora on disk; a training by another program |
 //! | `cells` | what all kinds share: cells with states and results, run one after another |
 //! | `execute`, `estimate` | running the cells of a grid; how long that will take |
 //! | `target` | the τ of a spec that asks for a Bayes error |
@@ -45,6 +45,7 @@ mod bought;
 mod cells;
 mod estimate;
 mod execute;
+pub mod external;
 mod figures;
 mod files;
 mod folder;

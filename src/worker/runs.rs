@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
 pub use crate::run::CellLook;
+use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec, figures};
 use crate::run::{Line, RunFolder, State};
 
 /// Which folders are watched.
@@ -29,10 +30,30 @@ pub struct Look {
     /// The folder.
     pub folder: PathBuf,
     /// What is in it, or why it cannot be read.
-    pub found: std::result::Result<Found, String>,
+    pub found: std::result::Result<Contents, String>,
 }
 
-/// What is in a run folder.
+/// What is in a run folder of some kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Contents {
+    /// A grid of classifiers.
+    Grid(Found),
+    /// A training by another program.
+    External(Arc<ExternalFound>),
+}
+
+/// What is in the folder of an external run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExternalFound {
+    /// What the run is.
+    pub spec: ExternalSpec,
+    /// The figures of its steps.
+    pub course: ExternalCourse,
+    /// Its figures, with their provenance.
+    pub figures: Vec<Figure>,
+}
+
+/// What is in the folder of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// What the run is.
@@ -83,6 +104,24 @@ pub struct Course {
     pub lines: Vec<Line>,
 }
 
+impl Contents {
+    /// The grid, where it is one.
+    pub fn grid(&self) -> Option<&Found> {
+        match self {
+            Self::Grid(found) => Some(found),
+            Self::External(_) => None,
+        }
+    }
+
+    /// The external run, where it is one.
+    pub fn external(&self) -> Option<&Arc<ExternalFound>> {
+        match self {
+            Self::External(found) => Some(found),
+            Self::Grid(_) => None,
+        }
+    }
+}
+
 impl Found {
     /// Cells whose result is there.
     pub fn finished(&self) -> usize {
@@ -104,13 +143,34 @@ fn newest(cells: &[CellLook]) -> Option<&CellLook> {
     begun.max_by(|((a, at), _), ((b, bt), _)| a.cmp(b).then(at.total_cmp(bt))).map(|(_, cell)| cell)
 }
 
-/// Looks at a run folder. The results are taken from `before` where no cell has finished since.
-pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Found>) -> Look {
+/// Records of an external run that are read at a look: the others of this thread's runs wait for it.
+const RECORDS: usize = 500;
+
+/// Looks at a run folder. What has not changed since is taken from `before`.
+pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Contents>) -> Look {
     let found = find(folder, cell, before).map_err(|error| error.to_string());
     Look { folder: folder.to_owned(), found }
 }
 
-fn find(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {
+fn find(path: &Path, wanted: Option<&str>, before: Option<&Contents>) -> Result<Contents> {
+    if ExternalFolder::is(path) {
+        return find_external(path, before.and_then(Contents::external)).map(Contents::External);
+    }
+    find_grid(path, wanted, before.and_then(Contents::grid)).map(Contents::Grid)
+}
+
+fn find_external(path: &Path, before: Option<&Arc<ExternalFound>>) -> Result<Arc<ExternalFound>> {
+    let folder = ExternalFolder::open(path)?;
+    let before = before.filter(|before| before.spec == folder.spec);
+    let course = folder.look(before.map(|before| &before.course), RECORDS)?;
+    if let Some(same) = before.filter(|before| before.course == course) {
+        return Ok(same.clone());
+    }
+    let figures = figures(&folder.spec, &course);
+    Ok(Arc::new(ExternalFound { spec: folder.spec, course, figures }))
+}
+
+fn find_grid(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {
     let folder = RunFolder::open(path)?;
     let cells = folder.look()?;
     let same = |before: &&Found| {

@@ -9,7 +9,7 @@ use bayescope::gui::App;
 use bayescope::measure::{Estimate, Interval};
 use bayescope::run::{Line, Planned, Run, RunFolder, State, Status};
 use bayescope::worker::protocol::Event;
-use bayescope::worker::runs::{CellLook, Course, Found, LawCurve, Look as RunLook, Results, look};
+use bayescope::worker::runs::{CellLook, Contents, Course, Found, LawCurve, Look as RunLook, Results, look};
 use eframe::egui::{Key, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
@@ -83,7 +83,7 @@ fn the_law_without_the_largest_n_is_in_the_plot_and_its_table() {
     let path = place.path().join("mine");
     run(&path, "mine", 16);
     open(&mut harness, &fake, &path);
-    let laws = look(&path, None, None).found.unwrap().results.summary.laws.clone();
+    let laws = look(&path, None, None).found.unwrap().grid().unwrap().results.summary.laws.clone();
     let held = laws[1].hold_out.clone().unwrap();
     assert_eq!((held.n, laws[1].architecture.label()), (800.0, "ConvNet"));
     let row = |part: &str, Estimate { value, interval }: Estimate| {
@@ -183,7 +183,7 @@ fn thousands_of_cells_and_long_courses_leave_time_for_frames() {
     let found = large(&path);
     harness.state_mut().open(vec![path.clone()]);
     harness.run_steps(4);
-    let look = RunLook { folder: path.clone(), found: Ok(found) };
+    let look = RunLook { folder: path.clone(), found: Ok(Contents::Grid(found)) };
     fake.send(Event::Looked(Box::new(look.clone())));
     harness.run_steps(4);
     assert!(shows(&harness, "3,000 of 3,000") || shows(&harness, "3000 of 3000"), "{:?}", super::labels(&harness));

@@ -17,7 +17,7 @@ pub struct EvaluateArgs {
     /// Folder of a dataset that `export` made, or an npz archive with labels and posteriors.
     pub dataset: PathBuf,
     /// Predictions of a model: npz, npy, csv or parquet; logits or probabilities; by ids or in order. Several are compared.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["onnx", "checkpoint"])]
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["onnx", "checkpoint", "uncertainty"])]
     pub predictions: Vec<PathBuf>,
     /// A classifier as an ONNX file; it is run here.
     #[arg(long, value_name = "FILE", num_args = 1..)]
@@ -26,6 +26,10 @@ pub struct EvaluateArgs {
     /// state dict (.safetensors, .pth) with --architecture and --normalisation.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub checkpoint: Vec<PathBuf>,
+    /// Uncertainty of a model in an npz archive, in place of models: members [M, N, K] or predictions [N, K] of --kind (logits if not
+    /// given), scores [N] (the larger the less sure), sets of classes [N, K] of booleans; against the true H(p), KL(p‖q) and p.
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["predictions", "onnx", "checkpoint", "report"])]
+    pub uncertainty: Option<PathBuf>,
     /// The network of a checkpoint that does not say it, such as resnet-18.
     #[arg(long, value_name = "NAME", value_parser = architecture)]
     pub architecture: Option<Architecture>,

@@ -9,7 +9,7 @@ use crate::experiment::{Cell, CellEvent, Watched};
 use crate::run::{Line, RunEvent, State};
 use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{JobId, Outcome};
-use crate::worker::runs::{CellLook, Found, Look};
+use crate::worker::runs::{CellLook, Contents, ExternalFound, Found, Look};
 
 /// Points kept of what a cell says between two looks.
 const LIVE: usize = 4000;
@@ -42,7 +42,7 @@ pub struct RunView {
     /// The job of this window that works on it.
     pub job: Option<JobId>,
     /// What the newest look found.
-    pub look: Option<Result<Found, String>>,
+    pub look: Option<Result<Contents, String>>,
     /// The cell this window's engine trains.
     pub live: Option<Live>,
     /// What the last job here failed of.
@@ -86,6 +86,8 @@ pub enum Standing {
     Silent,
     /// So many cells could not be finished.
     Failed(usize),
+    /// Another program trains and logs what it predicts.
+    Logged,
     /// To be resumed.
     Stopped,
     Planned,
@@ -208,16 +210,33 @@ impl Runs {
     }
 }
 
+impl Standing {
+    /// How often an external run logs is its own affair: a long silence says nothing.
+    fn of_external(found: &ExternalFound) -> Self {
+        match (found.course.finished, found.course.records) {
+            (true, _) => Self::Done,
+            (false, 0) => Self::Planned,
+            (false, _) => Self::Logged,
+        }
+    }
+}
+
 impl RunView {
-    /// What the newest look found, if it could look.
+    /// What the newest look found, if it could look and the run is a grid of classifiers.
     pub fn found(&self) -> Option<&Found> {
-        self.look.as_ref()?.as_ref().ok()
+        self.look.as_ref()?.as_ref().ok()?.grid()
+    }
+
+    /// What the newest look found, if it could look and another program trains.
+    pub fn external(&self) -> Option<&ExternalFound> {
+        self.look.as_ref()?.as_ref().ok()?.external().map(|found| &**found)
     }
 
     /// Returns the folder's name, with the spec's name where they differ.
     pub fn name(&self) -> String {
         let folder = self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        match self.found().map(|found| found.spec.name.as_str()) {
+        let of_external = || self.external().map(|found| found.spec.name.as_str());
+        match self.found().map(|found| found.spec.name.as_str()).or_else(of_external) {
             Some(name) if !folder.contains(name) => format!("{name} in {folder}"),
             _ => folder,
         }
@@ -236,7 +255,8 @@ impl RunView {
         let found = match &self.look {
             None => return Standing::Unknown,
             Some(Err(why)) => return Standing::Unreadable(why.clone()),
-            Some(Ok(found)) => found,
+            Some(Ok(Contents::External(found))) => return Standing::of_external(found),
+            Some(Ok(Contents::Grid(found))) => found,
         };
         let open = || found.cells.iter().filter(|cell| !cell.finished);
         let state = |cell: &CellLook| cell.status.as_ref().map(|status| status.state);

@@ -24,8 +24,10 @@ pub enum Kind {
     /// Any numbers, of which the softmax is q.
     Logits,
     /// q itself.
+    #[serde(alias = "probs")]
     Probabilities,
     /// log q, natural.
+    #[serde(alias = "log_probs")]
     LogProbabilities,
 }
 
@@ -59,7 +61,7 @@ impl FromStr for Kind {
         match text {
             "logits" => Ok(Self::Logits),
             "probabilities" | "probs" => Ok(Self::Probabilities),
-            "log-probabilities" | "log-probs" => Ok(Self::LogProbabilities),
+            "log-probabilities" | "log-probs" | "log_probs" => Ok(Self::LogProbabilities),
             other => {
                 Err(Error::input(format!("{other:?}: predictions are logits, probabilities or log-probabilities")))
             }

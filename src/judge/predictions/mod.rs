@@ -64,6 +64,19 @@ pub struct Predictions {
     pub clamped: Vec<usize>,
 }
 
+/// log q(y|x) [n, K] of numbers of a known kind: natural, finite, rows normalised; and how many
+/// probabilities were 0 and became the smallest normal f32.
+///
+/// # Errors
+/// Names the image by its number in the array: NaN, infinity, a negative probability, a row that
+/// does not add up to 1.
+pub fn log_q(values: Vec<f64>, classes: usize, kind: Kind) -> Result<(Vec<f64>, usize), String> {
+    let named = |i: usize| format!("image {i}");
+    kind::finite(&values, classes, &named)?;
+    let (log_q, clamped) = kind::log_probabilities(values, classes, kind, &named, &mut Vec::new())?;
+    Ok((log_q, clamped.len()))
+}
+
 impl Predictions {
     /// Reads a file of predictions for the images of `truth`.
     ///

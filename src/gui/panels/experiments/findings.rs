@@ -31,16 +31,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
             Badge::Estimated,
             "Every figure says in its caption what its intervals are over",
         );
-        let any = !results.figures.is_empty();
-        let save = ui.add_enabled(any, egui::Button::new("Save all figures…"));
-        let about = "Every figure as SVG, PNG and CSV, every table as CSV, and a page with all of them, into a folder";
-        if save.on_hover_text(about).on_disabled_hover_text("No cell has finished yet.").clicked() {
-            cx.commands.push(Command::Run(RunCommand::SaveFigures(run.folder.clone())));
-        }
-        let copy = ui.add_enabled(any, egui::Button::new("Copy figures command"));
-        if copy.on_hover_text("The same on the command line").clicked() {
-            cx.commands.push(Command::CopyText(figures_command(&run.folder)));
-        }
+        let none = results.figures.is_empty().then_some("No cell has finished yet.");
+        save_buttons(ui, cx, &run.folder, none);
     });
     hint(ui, found.spec.experiment.about().question);
     if results.figures.is_empty() {
@@ -50,6 +42,20 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
         one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
     }
     results.tables.iter().for_each(|table| grid(ui, table));
+}
+
+/// Buttons that save all figures of a run, and copy the command that does; `none` says why there are
+/// no figures.
+pub fn save_buttons(ui: &mut Ui, cx: &mut Cx, folder: &Path, none: Option<&str>) {
+    let save = ui.add_enabled(none.is_none(), egui::Button::new("Save all figures…"));
+    let about = "Every figure as SVG, PNG and CSV, every table as CSV, and a page with all of them, into a folder";
+    if save.on_hover_text(about).on_disabled_hover_text(none.unwrap_or_default()).clicked() {
+        cx.commands.push(Command::Run(RunCommand::SaveFigures(folder.to_owned())));
+    }
+    let copy = ui.add_enabled(none.is_none(), egui::Button::new("Copy figures command"));
+    if copy.on_hover_text("The same on the command line").clicked() {
+        cx.commands.push(Command::CopyText(figures_command(folder)));
+    }
 }
 
 /// The command that writes all figures and tables of a run.

@@ -5,6 +5,7 @@ mod cells;
 mod course;
 mod csv;
 mod decimate;
+mod external;
 pub(in crate::gui) mod findings;
 mod form;
 mod law;
@@ -87,6 +88,9 @@ impl ExperimentsPanel {
         if let Some(Err(why)) = &run.look {
             empty_state(ui, "This run cannot be read", &format!("{why}\nForget it, or put the folder back."));
             return;
+        }
+        if let Some(found) = run.external() {
+            return external::show(ui, cx, (run, found), &mut self.figures);
         }
         let Some(found) = run.found() else {
             hint(ui, "Looking into the folder…");

@@ -9,7 +9,7 @@ use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::runs::resume_command;
+use crate::gui::runs::carry_on_command;
 use crate::gui::session::runs::{RunView, Standing};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::heading_with;
@@ -50,7 +50,8 @@ fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView) {
     if name.on_hover_text(&place).accessible_name(format!("Show run {place}")).clicked() {
         (cx.view.run, cx.view.cell) = (Some(run.folder.clone()), None);
     }
-    let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len()));
+    let records = || run.external().map(|found| format!("{} records", found.course.records));
+    let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len())).or_else(records);
     ui.label(cells.unwrap_or_else(|| "?".into()));
     let standing = run.standing(&cx.session.jobs);
     let (word, colour, about) = words(ui, &standing);
@@ -66,9 +67,11 @@ fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView) {
         return;
     }
     let mut compared = cx.view.compared.contains(&run.folder);
-    let check = ui.add_enabled(!shown, egui::Checkbox::without_text(&mut compared));
+    let has_laws = run.external().is_none();
+    let check = ui.add_enabled(!shown && has_laws, egui::Checkbox::without_text(&mut compared));
     let check = check.on_hover_text("Draws its laws beside those of the run that is shown");
-    let check = check.on_disabled_hover_text("This is the run that is shown.");
+    let why = if has_laws { "This is the run that is shown." } else { "An external run has no laws." };
+    let check = check.on_disabled_hover_text(why);
     if check.accessible_name(format!("Compare with run {place}")).changed() {
         match compared {
             true => drop(cx.view.compared.insert(run.folder.clone())),
@@ -95,6 +98,9 @@ fn words(ui: &Ui, standing: &Standing) -> (String, Color32, String) {
         Standing::Silent => ("silent".into(), theme.warning(), "A cell has not been heard of for a minute: killed?"),
         Standing::Failed(1) => ("1 cell failed".into(), theme.error(), "The list of cells says why."),
         Standing::Failed(n) => (format!("{n} cells failed"), theme.error(), "The list of cells says why."),
+        Standing::Logged => {
+            ("logged elsewhere".into(), theme.accent(), "Another program trains and logs what it predicts.")
+        }
         Standing::Stopped => ("stopped".into(), theme.warning(), "Can be resumed where it stopped."),
         Standing::Planned => ("planned".into(), theme.weak(), "Nothing has begun."),
         Standing::Done => ("done".into(), theme.good(), "All cells are finished."),
@@ -123,7 +129,9 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
                 }
             }
             _ => {
-                let open = !matches!(standing, Standing::Done | Standing::Unknown | Standing::Unreadable(_));
+                let external = run.external().is_some();
+                let over = matches!(standing, Standing::Done | Standing::Unknown | Standing::Unreadable(_));
+                let open = !over && !external;
                 let resume = ui.add_enabled(open, Button::new("Resume run"));
                 let about = match &standing {
                     Standing::Elsewhere(_) => "Another process works on it: both would train the same cells",
@@ -132,6 +140,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
                 let why = match &standing {
                     Standing::Unknown => "Its folder is being looked at.",
                     Standing::Unreadable(_) => "Its folder cannot be read.",
+                    _ if external => "The program that logs its predictions goes on with it.",
                     _ => "There is nothing left to train.",
                 };
                 if resume.on_hover_text(about).on_disabled_hover_text(why).clicked() {
@@ -146,7 +155,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
         }
         let copy = ui.button("Copy command").on_hover_text("The same on the command line");
         if copy.clicked() {
-            cx.commands.push(Command::CopyText(resume_command(&run.folder, cx.prefs)));
+            cx.commands.push(Command::CopyText(carry_on_command(run, cx.prefs)));
         }
         if ui.button("Forget run").on_hover_text("Takes it off this list; the folder stays").clicked() {
             cx.commands.push(Command::Run(RunCommand::Forget(run.folder.clone())));

@@ -1,0 +1,43 @@
+//! Arguments of `external`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Compute, Output, WorldArgs};
+use crate::judge::Kind;
+
+/// What can be done with external runs.
+#[derive(Debug, Subcommand)]
+pub enum ExternalCommand {
+    /// Make the folder of a run that another program trains: test images of a world with exact posteriors, for its predictions.
+    Start(Box<ExternalStartArgs>),
+}
+
+/// Arguments of `external start`.
+#[derive(Debug, Args)]
+pub struct ExternalStartArgs {
+    /// Bundled name, oracle folder, or checkpoint file.
+    pub oracle: String,
+    /// Folder of the run: a new one, or that of the same run, which stays as it is.
+    #[arg(long, value_name = "RUN")]
+    pub out: PathBuf,
+    /// Test images.
+    #[arg(long, default_value_t = 2000, value_name = "N")]
+    pub test: usize,
+    /// Name of the run; that of its folder if not given.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// What the program will log: logits, log-probabilities or probabilities.
+    #[arg(long, value_name = "KIND", default_value = "logits")]
+    pub predictions: Kind,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Seed of the test images: they are those of `export` with this seed.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub compute: Compute,
+    #[command(flatten)]
+    pub output: Output,
+}

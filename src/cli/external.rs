@@ -1,0 +1,181 @@
+//! `bayescope external`, and external runs in `summary` and `watch`.
+
+use std::path::{Path, absolute};
+
+use super::args::{ExternalCommand, ExternalStartArgs, SummaryArgs};
+use super::open::{Opened, with_oracle};
+use super::output::{print_json, print_text, tell_written};
+use super::task::run_task;
+use super::watch::Seen;
+use crate::device::OpenDevice;
+use crate::error::{Error, Result};
+use crate::measure::{Estimate, Measured};
+use crate::run::external::{
+    Course, ExternalFolder, ExternalSpec, ExternalSummary, StartExternal, StepFigures, csv, figures,
+};
+use crate::run::write_figures;
+use crate::units::Seed;
+
+/// Steps in the table of a summary; of more, some all over the course.
+const LINES: usize = 24;
+
+/// Does what the arguments say.
+pub fn run(command: &ExternalCommand) -> Result<()> {
+    let ExternalCommand::Start(args) = command;
+    let spec = with_oracle(&args.oracle, &args.compute, |opened, chosen| start(args, opened, chosen))?;
+    args.output.print(&spec, |spec| tell(&args.out, spec))
+}
+
+fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Result<ExternalSpec> {
+    let whole = absolute(&args.out).map_err(|e| Error::io(&args.out, e))?;
+    let of_folder = || whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let task = StartExternal {
+        folder: args.out.clone(),
+        name: args.name.clone().unwrap_or_else(of_folder),
+        oracle: args.oracle.clone(),
+        settings: args.world.settings(opened.world.class_names().len())?,
+        images: args.test,
+        seed: Seed(args.seed),
+        predictions: args.predictions,
+    };
+    run_task(&task, Some(opened), chosen, "drawing test images")
+}
+
+fn tell(folder: &Path, spec: &ExternalSpec) -> Result<()> {
+    let (test, place) = (&spec.test, folder.display());
+    let mut text = format!("{place}: {} test images of {} classes in {place}/test\n", test.images, test.classes.len());
+    if let Some(rounding) = test.rounding.describe() {
+        text += &format!("{rounding}\n");
+    }
+    text += &format!(
+        "write {} of them, [{}, {}], to {place}/predictions/STEP.pred as docs/external-runs.md says; `bayescope watch {place}` follows\n",
+        spec.external.predictions.describe(),
+        test.images,
+        test.classes.len()
+    );
+    print_text(&text)
+}
+
+/// `bayescope summary` of an external run.
+pub fn summary(folder: &ExternalFolder, args: &SummaryArgs) -> Result<()> {
+    if args.worst.is_some() || args.bought.is_some() {
+        return Err(Error::file(&folder.path, "is an external run and has no cells: --worst and --bought name one"));
+    }
+    let (summary, course) = folder.summary()?;
+    if let Some(place) = &args.figures {
+        let written = write_figures(&figures(&folder.spec, &course), &[], place, &folder.spec.name)?;
+        return tell_written(&written, args.json);
+    }
+    match (args.csv, args.json) {
+        (true, _) => print_text(&csv(&course)),
+        (_, true) => print_json(&summary),
+        _ => print_text(&text(&summary)),
+    }
+}
+
+fn text(summary: &ExternalSummary) -> String {
+    let ExternalSummary { spec, records, every, refused, steps, last, finished, .. } = summary;
+    let state = if *finished { "finished" } else { "not said to be finished" };
+    let mut text = format!("{}: {records} records, {state}\n", spec.name);
+    if *every > 1 {
+        text += &format!("one of {every} records is read, and the last\n");
+    }
+    if let Some(refused) = refusals(refused.len(), refused.last().map(|r| (r.step, r.why.as_str()))) {
+        text += &format!("{refused}\n");
+    }
+    let (Some(last), Some(newest)) = (last, steps.last()) else { return text + "no record of predictions yet\n" };
+    text += &format!(
+        "floor of every classifier: {} nats, {:.2} % wrong at least\n\n{:>10} {:>8} {:>9}  {:>8} {:>9} [{:>7}, {:>7}]  {:>7} {:>6} {:>9}\n",
+        within(last.aleatoric, 1.0, 4),
+        100.0 * newest.bayes_error.value,
+        "step",
+        "epoch",
+        "train",
+        "L nats",
+        "KL nats",
+        "95 %",
+        "",
+        "wrong %",
+        "ECE",
+        "exact CE"
+    );
+    let each = steps.len().div_ceil(LINES);
+    let shown = steps.iter().enumerate().filter(|(i, _)| i.is_multiple_of(each) || i + 1 == steps.len());
+    shown.for_each(|(_, step)| text += &line(step));
+    if let Some(best) = summary.best() {
+        text += &format!("\nsmallest KL: {:.5} nats at step {}\n", best.epistemic.value, best.step);
+    }
+    text + &of_last(newest.step, last)
+}
+
+fn line(step: &StepFigures) -> String {
+    let told = |value: Option<f64>, digits: usize| value.map_or_else(String::new, |value| format!("{value:.digits$}"));
+    format!(
+        "{:>10} {:>8} {:>9}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>7.2} {:>6.4} {:>9.4}\n",
+        step.step,
+        told(step.epoch, 2),
+        told(step.train_loss, 4),
+        step.cross_entropy.value,
+        step.epistemic.value,
+        step.epistemic.interval.low,
+        step.epistemic.interval.high,
+        100.0 * step.expected_error.value,
+        step.ece,
+        step.exact_calibration_error
+    )
+}
+
+fn within(Estimate { value, interval }: Estimate, unit: f64, digits: usize) -> String {
+    format!("{:.digits$} [{:.digits$}, {:.digits$}]", unit * value, unit * interval.low, unit * interval.high)
+}
+
+fn of_last(step: u64, m: &Measured) -> String {
+    format!(
+        "step {step}: cross-entropy {} = aleatoric {:.4} + epistemic {} nats\n  wrong {} % of drawn labels, {} % expected, {:.2} % at \
+         least; ECE {}, exact calibration error {}\n",
+        within(m.cross_entropy, 1.0, 4),
+        m.aleatoric.value,
+        within(m.epistemic, 1.0, 5),
+        within(m.error, 100.0, 2),
+        within(m.expected_accuracy.complement(), 100.0, 2),
+        100.0 * m.bayes_accuracy.complement().value,
+        within(m.ece, 1.0, 4),
+        within(m.exact_calibration_error, 1.0, 4)
+    )
+}
+
+/// A sentence about records that were refused.
+fn refusals(count: usize, last: Option<(u64, &str)>) -> Option<String> {
+    let (step, why) = last?;
+    Some(format!("{count} records are not read; that of step {step}: {why}"))
+}
+
+/// What a watcher sees. Records that were seen `before` are not read again.
+pub fn look(folder: &ExternalFolder, before: &mut Option<Course>) -> Result<Seen> {
+    let course = folder.look(before.as_ref(), usize::MAX)?;
+    let (last, refused) = (course.steps().next_back(), course.refused());
+    let json = serde_json::json!({
+        "finished": course.finished, "records": course.records, "refused": refused, "heard": course.heard(), "last": last,
+    });
+    let mut text = format!("{}: {} records\n", folder.spec.name, course.records);
+    if let Some(step) = last {
+        let train = step.train_loss.map_or_else(String::new, |loss| format!(", training loss {loss:.4} nats"));
+        text += &format!(
+            "  step {}{train}: L {:.4} = A {:.4} + KL {} nats; wrong {:.2} % expected, {:.2} % at least; ECE {:.4}, exact {:.4}\n",
+            step.step,
+            step.cross_entropy.value,
+            step.aleatoric.value,
+            within(step.epistemic, 1.0, 5),
+            100.0 * step.expected_error.value,
+            100.0 * step.bayes_error.value,
+            step.ece,
+            step.exact_calibration_error
+        );
+    }
+    if let Some(refused) = refusals(refused.len(), refused.last().map(|r| (r.step, r.why.as_str()))) {
+        text += &format!("  {refused}\n");
+    }
+    let over = course.finished;
+    *before = Some(course);
+    Ok(Seen { json, text, over })
+}

@@ -1,0 +1,120 @@
+//! Risk and coverage (El-Yaniv & Wiener 2010): the error of the images that a score is surest of.
+//! Here the risk of an image is its expectation 1 − p(decision) under the exact posterior, which the
+//! noise of a label does not reach; and the best order of all is known.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::measure::bootstrap::{Bootstrap, bca};
+use crate::measure::interval::Estimate;
+
+/// Points of a curve.
+const POINTS: usize = 20;
+
+/// What a score is worth to a classifier that may leave images to others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RiskCoverage {
+    /// Shares of images that are kept, rising to 1.
+    pub coverage: Vec<f64>,
+    /// Mean risk of those, the surest by the score; images that tie come in an order of chance.
+    pub risk: Vec<f64>,
+    /// The same in the order of the true risks: no score does better for this classifier.
+    pub exact: Vec<f64>,
+    /// Mean risk over all coverages (AURC).
+    pub area: Estimate,
+    /// The same in the order of the true risks.
+    pub exact_area: Estimate,
+    /// The first less the second, ≥ 0, paired by image.
+    pub excess: Estimate,
+}
+
+impl RiskCoverage {
+    /// Of `doubt` [n], the larger the less sure, and the true `risk` [n] of every image. Intervals
+    /// are over images, bias-corrected.
+    ///
+    /// # Errors
+    /// When lengths differ, below two images, or for a number that is not finite.
+    pub fn of(doubt: &[f64], risk: &[f64], bootstrap: &Bootstrap) -> Result<Self> {
+        let n = doubt.len();
+        if n < 2 || risk.len() != n {
+            return Err(Error::input(format!(
+                "{n} scores and {} risks are not those of two or more images",
+                risk.len()
+            )));
+        }
+        if let Some(i) = (0..n).find(|&i| !doubt[i].is_finite() || !risk[i].is_finite()) {
+            return Err(Error::Numeric(format!("image {i}: its score is {}, its risk {}", doubt[i], risk[i])));
+        }
+        let orders = [doubt, risk].map(groups);
+        let whole = vec![1; n];
+        let [shown, exact] = orders.each_ref().map(|order| means(order, risk, &whole));
+        let areas = |counts: &[u16]| {
+            let [of, exact] = orders.each_ref().map(|order| {
+                let means = means(order, risk, counts);
+                means.iter().sum::<f64>() / means.len() as f64
+            });
+            // Not below 0 but for the rounding of two sums.
+            [of, exact, (of - exact).max(0.0)]
+        };
+        let (values, replicates) = (areas(&whole), bootstrap.resample(n, areas));
+        let estimate = |at: usize| bca(values[at], &mut replicates.iter().map(|r| r[at]).collect::<Vec<_>>(), 0.0);
+        let kept: Vec<usize> = (1..=POINTS).map(|point| (point * n).div_ceil(POINTS)).collect();
+        let at = |means: &[f64]| kept.iter().map(|&kept| means[kept - 1]).collect();
+        Ok(Self {
+            coverage: kept.iter().map(|&kept| kept as f64 / n as f64).collect(),
+            risk: at(&shown),
+            exact: at(&exact),
+            area: estimate(0),
+            exact_area: estimate(1),
+            excess: estimate(2),
+        })
+    }
+}
+
+/// Images by rising value, those that tie together.
+fn groups(values: &[f64]) -> Vec<Vec<usize>> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    order.chunk_by(|&a, &b| values[a] == values[b]).map(<[usize]>::to_vec).collect()
+}
+
+/// Mean risk of the first 1, 2, … images of a replicate, in expectation over the order of ties.
+fn means(order: &[Vec<usize>], risk: &[f64], counts: &[u16]) -> Vec<f64> {
+    let (mut sum, mut means) = (0.0, Vec::with_capacity(risk.len()));
+    for group in order {
+        let drawn: usize = group.iter().map(|&i| usize::from(counts[i])).sum();
+        let all: f64 = group.iter().map(|&i| f64::from(counts[i]) * risk[i]).sum();
+        for _ in 0..drawn {
+            sum += all / drawn as f64;
+            means.push(sum / (means.len() + 1) as f64);
+        }
+    }
+    means
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Seed;
+
+    #[test]
+    fn four_images_by_hand_and_ties_by_their_expectation() {
+        let bootstrap = Bootstrap::new(Seed(0));
+        let risk = [0.4, 0.0, 0.2, 0.2];
+        let found = RiskCoverage::of(&[0.1, 0.2, 0.3, 0.4], &risk, &bootstrap).unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-15, "{a} {b}");
+        close(found.area.value, (0.4 + 0.2 + 0.2 + 0.2) / 4.0);
+        close(found.exact_area.value, (0.0 + 0.1 + 0.4 / 3.0 + 0.2) / 4.0);
+        close(found.excess.value, found.area.value - found.exact_area.value);
+        assert_eq!((found.coverage[0], found.coverage[19], found.risk[0]), (0.25, 1.0, 0.4));
+        // A score that says nothing has the mean risk at every coverage.
+        let nothing = RiskCoverage::of(&[7.0; 4], &risk, &bootstrap).unwrap();
+        nothing.risk.iter().for_each(|r| close(*r, 0.2));
+        // No score beats the true risk, in no replicate.
+        assert!(
+            found.excess.interval.low >= 0.0 && RiskCoverage::of(&risk, &risk, &bootstrap).unwrap().excess.value == 0.0
+        );
+        assert!(RiskCoverage::of(&[f64::NAN; 4], &risk, &bootstrap).is_err());
+        assert!(RiskCoverage::of(&[1.0], &[0.0], &bootstrap).is_err());
+    }
+}

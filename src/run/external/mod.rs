@@ -1,0 +1,38 @@
+//! External runs: trainings by other programs, in any language, which log their predictions on test
+//! images with exact posteriors. The form is written down for their authors in
+//! `docs/external-runs.md`.
+//!
+//! ```text
+//! RUN/run.toml                    world, test images, kind of predictions; written last
+//! RUN/test/x.npy                  the test images, float32 [N, C, H, W]
+//! RUN/test/y.npy                  their drawn labels, int64 [N]
+//! RUN/test/posterior.npy          their exact posteriors, float64 [N, K]
+//! RUN/predictions/STEP.pred       a record: a line of JSON, then an array [N, K] in the NPY format
+//! RUN/finished                    nothing more comes
+//! ```
+//!
+//! A record appears whole by being renamed: no reader sees a torn one of a living writer, a killed
+//! writer leaves a file of another name, and a step that is logged again replaces itself. What is
+//! no record all the same is refused alone, by its step.
+//!
+//! | file | what |
+//! |---|---|
+//! | `spec` | `run.toml`, and what is known of the test images |
+//! | `start` | the task that makes the folder |
+//! | `record` | records: listed, and read one by one, within bounds |
+//! | `course` | the figures of every step, each computed once |
+//! | `figures`, `summary` | figures and table; the run as a whole |
+
+mod course;
+mod figures;
+mod record;
+mod spec;
+mod start;
+mod summary;
+
+pub use course::{Course, Refused, STEPS, StepFigures};
+pub use figures::{csv, figures};
+pub use record::{EXTENSION, Header};
+pub use spec::{Contract, ExternalFolder, ExternalSpec, FORMAT, PREDICTIONS, TestRecord, TestTruth, WorldRecord};
+pub use start::StartExternal;
+pub use summary::ExternalSummary;

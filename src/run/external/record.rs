@@ -1,0 +1,140 @@
+//! Records of an external run: a file a step, which appears whole by being renamed.
+
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::{ExternalSpec, HEAD};
+use crate::data::{Types, put_npy, read_bounded, read_npy, said, write_whole};
+use crate::error::{Error, Result};
+
+/// Extension of a record; its stem is the step in decimal digits.
+pub const EXTENSION: &str = "pred";
+/// Longest first line.
+const LINE: usize = 1 << 12;
+/// Most files of the folder that are looked at.
+const FILES: usize = 1 << 20;
+
+/// What the first line of a record says; all of it may be absent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// Epochs done; parts of one count.
+    pub epoch: Option<f64>,
+    /// Training images seen, each as often as it was.
+    pub images: Option<u64>,
+    /// Seconds since the training began.
+    pub seconds: Option<f64>,
+    /// Training loss, nats.
+    pub train_loss: Option<f64>,
+}
+
+/// By what a record is known again: it is read anew when one of these has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    bytes: u64,
+    changed: Option<SystemTime>,
+    /// Number of the file, where the system has one: a renamed one brings its own, whatever the clock
+    /// says.
+    file: u64,
+}
+
+impl Stamp {
+    /// Of a file, where it is there.
+    pub fn of(path: &Path) -> Option<Self> {
+        let of = |meta: Metadata| Self { bytes: meta.len(), changed: meta.modified().ok(), file: number(&meta) };
+        std::fs::metadata(path).ok().map(of)
+    }
+
+    /// When the file was changed, seconds since 1970.
+    pub fn seconds(&self) -> Option<f64> {
+        let since = self.changed?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(since.as_secs_f64())
+    }
+}
+
+#[cfg(unix)]
+fn number(meta: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(meta)
+}
+
+#[cfg(not(unix))]
+fn number(_: &Metadata) -> u64 {
+    0
+}
+
+/// Steps with their files, by rising step. Other files (those that are being written) are left out.
+///
+/// # Errors
+/// Names the folder that cannot be listed, or holds more than a million files.
+pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|e| Error::io(folder, e))?,
+    };
+    let mut found = Vec::new();
+    for (i, entry) in entries.enumerate() {
+        if i == FILES {
+            return Err(Error::file(folder, format!("holds more than {FILES} files: log fewer steps")));
+        }
+        let path = entry.map_err(|e| Error::io(folder, e))?.path();
+        found.extend(step_of(&path).map(|step| (step, path)));
+    }
+    found.sort();
+    // 7.pred and 007.pred: the first stays.
+    found.dedup_by_key(|(step, _)| *step);
+    Ok(found)
+}
+
+/// The step that a file is the record of.
+fn step_of(path: &Path) -> Option<u64> {
+    let digits = path.file_stem()?.to_str().filter(|stem| stem.bytes().all(|c| c.is_ascii_digit()))?;
+    path.extension().filter(|extension| *extension == EXTENSION)?;
+    digits.parse().ok()
+}
+
+/// Writes the record of a step, whole or not at all; one that is there is replaced.
+///
+/// # Errors
+/// When there are not n·K numbers; names the file that cannot be written.
+pub fn write(folder: &Path, step: u64, header: &Header, spec: &ExternalSpec, values: &[f32]) -> Result<()> {
+    let path = folder.join(format!("{step:09}.{EXTENSION}"));
+    let (n, classes) = (spec.test.images, spec.test.classes.len());
+    if values.len() != spec.values() {
+        let given = values.len();
+        return Err(Error::input(format!("{given} predictions are not those of {n} images and {classes} classes")));
+    }
+    let line = serde_json::to_string(header).map_err(|e| Error::file(&path, e.to_string()))?;
+    write_whole(&path, |file| {
+        writeln!(file, "{line}").map_err(|e| Error::io(&path, e))?;
+        put_npy(file, &[n, classes], values).map_err(|e| Error::io(&path, e))
+    })
+}
+
+/// The first line of a record, and its numbers [n, K] as they are written.
+///
+/// # Errors
+/// Says what is wrong with the file: torn, too large, of another form, of another shape.
+pub fn read(path: &Path, spec: &ExternalSpec) -> Result<(Header, Vec<f64>), String> {
+    let bytes = read_bounded(path, HEAD + 8 * spec.values() as u64).map_err(|e| said(&e))?;
+    let end = bytes.iter().take(LINE).position(|&c| c == b'\n');
+    let Some(end) = end.filter(|_| bytes.first() == Some(&b'{')) else {
+        return Err("is no record: those begin with a line of JSON, {…}".into());
+    };
+    let header: Header = serde_json::from_slice(&bytes[..end]).map_err(|e| {
+        format!("its first line is not understood ({e}); numbers that are not finite are left out, or null")
+    })?;
+    let array = &bytes[end + 1..];
+    let array =
+        read_npy(&mut &*array, array.len() as u64, Types::All).map_err(|cause| format!("its array: {cause}"))?;
+    let (n, classes) = (spec.test.images, spec.test.classes.len());
+    let (shape, descr) = (array.shape, array.descr);
+    match array.values.floats().filter(|_| shape == [n, classes]) {
+        Some(values) => Ok((header, values)),
+        None => Err(format!(
+            "its array is of type {descr} and shape {shape:?}; floating-point numbers of shape [{n}, {classes}] are needed"
+        )),
+    }
+}

@@ -1,0 +1,195 @@
+//! The task that makes the folder of an external run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::super::files::{SPEC, write_spec};
+use super::spec::{
+    Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
+};
+use crate::data::{FolderKind, check_folder_kind, sha256_of_file, write_npy};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress, silent};
+use crate::judge::Kind;
+use crate::oracle::rounding::Rounding;
+use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::provenance::{Badge, Made, Provenance};
+use crate::task::{Done, Task, TaskContext};
+use crate::units::Seed;
+
+/// Makes the folder of an external run of the open oracle, with its test images. A folder that was
+/// made for the same stays as it is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StartExternal {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Name of the run.
+    pub name: String,
+    /// The oracle by the name under which it is open.
+    pub oracle: String,
+    /// The world's knobs.
+    pub settings: Settings,
+    /// Test images.
+    pub images: usize,
+    /// They are the test images of `bayescope export` with this seed.
+    pub seed: Seed,
+    /// What the numbers of every record will be.
+    pub predictions: Kind,
+}
+
+impl Task for StartExternal {
+    type Event = ();
+    type Live = ();
+    type Report = ExternalSpec;
+
+    fn title(&self) -> String {
+        format!("Start external run {}", self.folder.display())
+    }
+
+    fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<ExternalSpec>> {
+        let open = cx.oracle()?;
+        if open.name != self.oracle {
+            return Err(Error::input(format!("{} is open, the run is to be one of {}", open.name, self.oracle)));
+        }
+        let folder = self.make(open.world, &open.info.weights_sha256, cx)?;
+        let (spec, place) = (folder.spec, self.folder.display());
+        let sentence = format!("{place} waits for predictions on {} test images", spec.test.images);
+        let made = spec.made(&self.folder);
+        Ok(Done::new(spec, sentence).made([made]))
+    }
+}
+
+impl StartExternal {
+    /// Makes the folder, or finds it.
+    ///
+    /// # Errors
+    /// When the folder holds something else, the world cannot draw the images, the device or the
+    /// disk fails, or the caller stops. `run.toml` is written last: a folder with it is complete.
+    pub fn make(
+        &self,
+        world: &World,
+        weights_sha256: &str,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<ExternalFolder> {
+        let mut spec = self.spec(world, weights_sha256);
+        spec.check().map_err(Error::input)?;
+        if self.folder.join(SPEC).is_file() {
+            return self.found(spec);
+        }
+        check_folder_kind(&self.folder, Some(FolderKind::Run))?;
+        for name in [TEST, PREDICTIONS] {
+            let inner = self.folder.join(name);
+            std::fs::create_dir_all(&inner).map_err(|e| Error::io(&inner, e))?;
+        }
+        let place = self.folder.join(TEST);
+        let (truth, rounding) = self.draw(world, &place, events)?;
+        let [_, labels, posterior] = FILES.map(|name| place.join(name));
+        let (n, classes) = (spec.test.images, spec.test.classes.len());
+        let y: Vec<i64> = truth.labels.iter().map(|&label| label as i64).collect();
+        write_npy::<i64>(&labels, &[n], |put| put(&y))?;
+        write_npy::<f64>(&posterior, &[n, classes], |put| put(&truth.posterior))?;
+        spec.test.rounding = rounding;
+        for name in FILES {
+            spec.test.files.insert(name.to_owned(), sha256_of_file(&place.join(name), &mut silent())?);
+        }
+        write_spec(&self.folder, &spec)?;
+        ExternalFolder::open(&self.folder)
+    }
+
+    fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
+        let Settings { tau, smoothing, prior } = self.settings.clone();
+        let made_by = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
+        let (oracle, weights_sha256) = (self.oracle.clone(), weights_sha256.to_owned());
+        ExternalSpec {
+            name: self.name.clone(),
+            external: Contract { format: FORMAT, predictions: self.predictions, made_by },
+            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior },
+            test: TestRecord {
+                images: self.images,
+                seed: self.seed,
+                classes: world.class_names().to_vec(),
+                shape: world.shape(),
+                rounding: Rounding::default(),
+                files: BTreeMap::new(),
+            },
+        }
+    }
+
+    /// The run that is there, where it is the one that is asked for.
+    fn found(&self, mut asked: ExternalSpec) -> Result<ExternalFolder> {
+        let folder = ExternalFolder::open(&self.folder).map_err(|error| {
+            Error::file(&self.folder, format!("holds another run ({error}); choose another folder"))
+        })?;
+        let there = &folder.spec;
+        // What was found out when it was made, and by which version.
+        asked.test = TestRecord { rounding: there.test.rounding, files: there.test.files.clone(), ..asked.test };
+        asked.external.made_by.clone_from(&there.external.made_by);
+        asked.world.oracle.clone_from(&there.world.oracle);
+        if asked == *there {
+            return Ok(folder);
+        }
+        let differs = [
+            ("name", asked.name != there.name),
+            ("kind of predictions", asked.external != there.external),
+            ("world", asked.world != there.world),
+            ("test images", asked.test != there.test),
+        ];
+        let differs: Vec<&str> = differs.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect();
+        let why = format!("holds an external run with another {}; choose another folder", differs.join(", another "));
+        Err(Error::file(&self.folder, why))
+    }
+
+    /// Draws the test images into a file, batch by batch; returns what is known of them.
+    fn draw(&self, world: &World, place: &Path, events: &mut dyn Events<Progress>) -> Result<(TestTruth, Rounding)> {
+        let (total, shape) = (self.images, world.shape());
+        let spec = SampleSpec::new(total, self.seed.split("export").split("test"));
+        let mut truth = TestTruth { posterior: Vec::new(), labels: Vec::new() };
+        let mut rounding = Rounding::default();
+        let dims = [total, shape.channels, shape.height, shape.width];
+        write_npy::<f32>(&place.join(FILES[0]), &dims, |put| {
+            for first in (0..total).step_by(world.batch().max(1)) {
+                let now = Progress { done: first, total };
+                events.report(now)?;
+                let indices: Vec<usize> = (first..total.min(first + world.batch().max(1))).collect();
+                let drawn = world.sample_watched(&spec, &self.settings, &indices, &mut |_| events.emit(now))?;
+                rounding.add(&world.rounding(&drawn, &self.settings)?);
+                for sample in drawn {
+                    put(&sample.x)?;
+                    truth.posterior.extend(&sample.posterior.probabilities);
+                    truth.labels.push(sample.label);
+                }
+            }
+            events.report(Progress { done: total, total })
+        })?;
+        Ok((truth, rounding))
+    }
+}
+
+impl ExternalSpec {
+    /// World, knobs and test images by name: what stands under its figures.
+    pub(super) fn chain(&self) -> Vec<(String, String)> {
+        let Self { name, external, world, test } = self;
+        [
+            ("run", name.clone()),
+            ("predictions", format!("{}, logged by another program", external.predictions.describe())),
+            ("oracle", world.oracle.clone()),
+            ("weights SHA-256", world.weights_sha256.clone()),
+            ("τ", world.tau.get().to_string()),
+            ("T", world.smoothing.get().to_string()),
+            ("class prior π", world.prior.describe()),
+            ("test images", test.images.to_string()),
+            ("test seed", test.seed.0.to_string()),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into()
+    }
+
+    /// The folder as a line of the exactness ledger.
+    fn made(&self, folder: &Path) -> Made {
+        let mut provenance = Provenance::new(Badge::Exact);
+        for (name, value) in self.chain() {
+            provenance = provenance.with(&name, &value);
+        }
+        Made { what: "external run".into(), place: Some(folder.display().to_string()), provenance }
+    }
+}

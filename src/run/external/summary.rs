@@ -1,0 +1,55 @@
+//! What an external run says as a whole.
+
+use serde::{Deserialize, Serialize};
+
+use super::course::{Course, Refused, StepFigures};
+use super::spec::{ExternalFolder, ExternalSpec};
+use crate::error::Result;
+use crate::measure::Measured;
+
+/// An external run: its steps, and all figures of the last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExternalSummary {
+    /// What it is.
+    pub spec: ExternalSpec,
+    /// Whether its writer has said that nothing more comes.
+    pub finished: bool,
+    /// Records in the folder.
+    pub records: usize,
+    /// Of how many records one is read, but for the last.
+    pub every: usize,
+    /// Records that are no predictions on the test images.
+    pub refused: Vec<Refused>,
+    /// Every step that was read.
+    pub steps: Vec<StepFigures>,
+    /// The last of them, with bootstrap intervals, as the figures of a trained cell.
+    pub last: Option<Measured>,
+}
+
+impl ExternalFolder {
+    /// Reads all records and says what they say; returns their course too.
+    ///
+    /// # Errors
+    /// Names what cannot be read.
+    pub fn summary(&self) -> Result<(ExternalSummary, Course)> {
+        let course = self.look(None, usize::MAX)?;
+        let last = course.steps().next_back().map(|last| self.measured(last.step)).transpose()?;
+        let summary = ExternalSummary {
+            spec: self.spec.clone(),
+            finished: course.finished,
+            records: course.records,
+            every: course.every,
+            refused: course.refused(),
+            steps: course.steps().copied().collect(),
+            last,
+        };
+        Ok((summary, course))
+    }
+}
+
+impl ExternalSummary {
+    /// The step with the smallest KL.
+    pub fn best(&self) -> Option<&StepFigures> {
+        self.steps.iter().min_by(|a, b| a.epistemic.value.total_cmp(&b.epistemic.value))
+    }
+}

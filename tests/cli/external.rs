@@ -1,0 +1,58 @@
+//! `external start`, and `summary` and `watch` of what another program logs.
+
+use bayescope::data::write_npy;
+use serde_json::Value;
+
+use crate::common::tiny;
+use crate::run::{fail, json, succeed, text};
+
+#[test]
+fn another_program_takes_part_from_the_command_line() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let run = place.path().join("theirs");
+    let start = |more: &[&str]| -> Vec<String> {
+        let all = ["external", "start", text(&oracle), "--out", text(&run), "--test", "40", "--device", "cpu"];
+        all.iter().chain(more).map(|word| (*word).to_owned()).collect()
+    };
+    let words = |owned: &[String]| -> Value { json(&owned.iter().map(String::as_str).collect::<Vec<_>>()) };
+    let spec = words(&start(&["--json"]));
+    assert_eq!((&spec["name"], &spec["test"]["images"]), (&"theirs".into(), &40.into()));
+    let empty = succeed(&["summary", text(&run)]);
+    assert!(empty.contains("no record of predictions yet"), "{empty}");
+
+    // The world's own posteriors, as logits: nothing is left to learn.
+    let logits = |file: &std::path::Path| -> Vec<f64> {
+        let p: Vec<f64> = npyz::NpyFile::new(std::fs::File::open(file).unwrap()).unwrap().into_vec().unwrap();
+        p.iter().map(|p| p.ln().max(-700.0)).collect()
+    };
+    let values = logits(&run.join("test/posterior.npy"));
+    let array = place.path().join("array.npy");
+    write_npy::<f64>(&array, &[40, 2], |put| put(&values)).unwrap();
+    let record = [b"{\"epoch\": 2}\n".as_slice(), &std::fs::read(array).unwrap()].concat();
+    std::fs::write(run.join("predictions/7.pred"), record).unwrap();
+    let found = json(&["summary", text(&run), "--json"]);
+    let step = &found["steps"][0];
+    assert_eq!((&step["step"], &step["epoch"]), (&7.into(), &2.0.into()));
+    assert!(step["epistemic"]["value"].as_f64().unwrap() < 1e-12, "{step}");
+    assert_eq!(step["expected_error"], step["bayes_error"]);
+    assert!(found["last"]["ece"]["interval"]["high"].as_f64().is_some());
+    let table = succeed(&["summary", text(&run), "--csv"]);
+    assert_eq!(table.lines().count(), 2, "{table}");
+    let seen = json(&["watch", text(&run), "--once", "--json"]);
+    assert_eq!((&seen["records"], &seen["finished"], &seen["last"]), (&1.into(), &false.into(), step));
+    std::fs::write(run.join("finished"), "").unwrap();
+    // It ends by itself.
+    let last = succeed(&["watch", text(&run)]);
+    assert!(last.contains("step 7: L"), "{last}");
+    let figures = place.path().join("figures");
+    json(&["summary", text(&run), "--json", "--figures", text(&figures)]);
+    for name in ["external-loss.svg", "external-error.png", "external-calibration.csv", "figures.md"] {
+        assert!(figures.join(name).is_file(), "{name}");
+    }
+    assert!(fail(1, &["resume", text(&run)]).contains("is an external run"));
+    assert!(fail(1, &["plan", text(&run)]).contains("is an external run"));
+    let other = start(&["--seed", "1"]);
+    let said = fail(1, &other.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(said.contains("another test images"), "{said}");
+}

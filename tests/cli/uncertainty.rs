@@ -1,0 +1,160 @@
+//! `evaluate --uncertainty`: every grade computed anew from the arrays.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use bayescope::data::{NpyElement, write_npy};
+use serde_json::Value;
+
+use super::export::export;
+use crate::common::npz::npz_array;
+use crate::common::tiny;
+use crate::run::{fail, json, succeed, text};
+
+const N: usize = 60;
+const K: usize = 2;
+const M: usize = 3;
+
+/// Numbers without a pattern, in ]0, 1[.
+fn number(seed: usize) -> f64 {
+    let mixed = (seed as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    ((mixed >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
+/// An archive of `.npy` files.
+fn archive(path: &Path, arrays: &[(&str, PathBuf)]) {
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
+    for (name, file) in arrays {
+        let options = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+        zip.start_file(format!("{name}.npy"), options).unwrap();
+        zip.write_all(&std::fs::read(file).unwrap()).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+fn array<T: NpyElement>(path: PathBuf, shape: &[usize], values: &[T]) -> PathBuf {
+    write_npy(&path, shape, |put| put(values)).unwrap();
+    path
+}
+
+fn value(estimate: &Value) -> f64 {
+    let of = |key: &str| estimate["interval"][key].as_f64().unwrap();
+    let value = estimate["value"].as_f64().unwrap();
+    assert!(of("low") <= value && value <= of("high"), "{estimate}");
+    value
+}
+
+fn assert_near(what: &str, found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-9, "{what}: {found}, not {expected}");
+}
+
+/// Spearman's correlation by counting, for numbers of which no two are the same.
+fn spearman(a: &[f64], b: &[f64]) -> f64 {
+    let ranks = |v: &[f64]| -> Vec<f64> { v.iter().map(|x| v.iter().filter(|y| *y < x).count() as f64).collect() };
+    let squares: f64 = ranks(a).iter().zip(ranks(b)).map(|(a, b)| (a - b) * (a - b)).sum();
+    let n = a.len() as f64;
+    1.0 - 6.0 * squares / (n * (n * n - 1.0))
+}
+
+#[test]
+fn members_scores_and_sets_are_held_against_the_truth() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let data = at("data");
+    export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &N.to_string()]);
+    let logp: Vec<f64> = npz_array(&data.join("test.npz"), "logp");
+    let labels: Vec<i64> = npz_array(&data.join("test.npz"), "y");
+    let p: Vec<f64> =
+        logp.chunks(K).flat_map(|l| [1.0 / (1.0 + (l[1] - l[0]).exp()), 1.0 / (1.0 + (l[0] - l[1]).exp())]).collect();
+
+    // Members in float64: softmax of logits without a pattern around the truth.
+    let logits: Vec<f64> = (0..M * N * K).map(|i| p[i % (N * K)].ln().max(-9.0) + 3.0 * number(i)).collect();
+    let doubt: Vec<f64> = (0..N).map(|i| number(7000 + i)).collect();
+    // Every third set is whole, the others hold the first class.
+    let sets: Vec<i64> = (0..N).flat_map(|i| [1, i64::from(i % 3 == 0)]).collect();
+    let file = at("mine.npz");
+    let arrays = [
+        ("members", array(at("a.npy"), &[M, N, K], &logits)),
+        ("doubt", array(at("b.npy"), &[N], &doubt)),
+        ("conformal", array(at("c.npy"), &[N, K], &sets)),
+        ("other", array(at("d.npy"), &[3], &[1.0f64, 2.0, 3.0])),
+    ];
+    archive(&file, &arrays);
+    let found = json(&["evaluate", text(&data), "--uncertainty", text(&file), "--json"]);
+    assert_eq!((&found["members"], &found["ignored"][0]), (&M.into(), &"other".into()));
+
+    let q: Vec<f64> = logits
+        .chunks(K)
+        .flat_map(|l| {
+            let e = [l[0].exp(), l[1].exp()];
+            [e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1])]
+        })
+        .collect();
+    let mean: Vec<f64> = (0..N * K).map(|at| (0..M).map(|m| q[m * N * K + at]).sum::<f64>() / M as f64).collect();
+    let entropy = |q: &[f64]| -q.iter().map(|q| q * q.ln()).sum::<f64>();
+    let kl: Vec<f64> =
+        p.chunks(K).zip(mean.chunks(K)).map(|(p, q)| (0..K).map(|k| p[k] * (p[k] / q[k]).ln()).sum()).collect();
+    let h: Vec<f64> = p.chunks(K).map(entropy).collect();
+    let information: Vec<f64> = (0..N)
+        .map(|i| {
+            let of = |m: usize| entropy(&q[(m * N + i) * K..(m * N + i + 1) * K]);
+            entropy(&mean[i * K..(i + 1) * K]) - (0..M).map(of).sum::<f64>() / M as f64
+        })
+        .collect();
+    let average = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    assert_near("KL", value(&found["classifier"]["epistemic"]), average(&kl));
+    let score = |name: &str| -> &Value {
+        found["scores"].as_array().unwrap().iter().find(|score| score["name"] == *name).unwrap()
+    };
+    let (mine, mutual) = (score("doubt"), score("mutual-information"));
+    assert_eq!((&mine["scored"]["score"], &mine["scored"]["signed_error"]), (&"given".into(), &Value::Null));
+    assert_near("Spearman with H", value(&mine["scored"]["aleatoric"]["spearman"]), spearman(&doubt, &h));
+    assert_near("Spearman with KL", value(&mutual["scored"]["epistemic"]["spearman"]), spearman(&information, &kl));
+    let bias: Vec<f64> = information.iter().zip(&kl).map(|(i, kl)| i - kl).collect();
+    assert_near("bias of the split", value(&mutual["scored"]["signed_error"]), average(&bias));
+    // The six largest of 60 against the rest.
+    let top = |i: usize| kl.iter().filter(|other| **other > kl[i]).count() < 6;
+    let pairs = (0..N).filter(|&i| top(i)).flat_map(|i| (0..N).filter(|&j| !top(j)).map(move |j| (i, j)));
+    let wins: Vec<f64> = pairs.map(|(i, j)| if doubt[i] > doubt[j] { 1.0 } else { 0.0 }).collect();
+    assert_near("AUROC", value(&mine["scored"]["auroc"]), average(&wins));
+
+    let risk: Vec<f64> = (0..N).map(|i| 1.0 - p[i * K + usize::from(mean[i * K + 1] > mean[i * K])]).collect();
+    let curve = |by: &[f64]| -> Vec<f64> {
+        let mut order: Vec<usize> = (0..N).collect();
+        order.sort_by(|&a, &b| by[a].total_cmp(&by[b]));
+        (1..=N).map(|kept| order[..kept].iter().map(|&i| risk[i]).sum::<f64>() / kept as f64).collect()
+    };
+    assert_near("AURC", value(&mine["risk"]["area"]), average(&curve(&doubt)));
+    assert_near("least AURC", value(&mine["risk"]["exact_area"]), average(&curve(&risk)));
+    for (point, risk) in mine["risk"]["risk"].as_array().unwrap().iter().enumerate() {
+        assert_near("risk", risk.as_f64().unwrap(), curve(&doubt)[3 * (point + 1) - 1]);
+    }
+
+    let covers: Vec<f64> = (0..N).map(|i| if i % 3 == 0 { 1.0 } else { p[i * K] }).collect();
+    let of_sets = &found["sets"][0]["found"];
+    assert_near("exact coverage", value(&of_sets["exact"]), average(&covers));
+    let held: Vec<f64> = (0..N).map(|i| if i % 3 == 0 || labels[i] == 0 { 1.0 } else { 0.0 }).collect();
+    assert_near("drawn coverage", value(&of_sets["drawn"]), average(&held));
+    assert_near(
+        "size",
+        value(&of_sets["size"]),
+        average(&sets.chunks(K).map(|set| (set[0] + set[1]) as f64).collect::<Vec<_>>()),
+    );
+    let told = succeed(&["evaluate", text(&data), "--uncertainty", text(&file)]);
+    assert!(told.contains("sets conformal") && told.contains("mutual-information"), "{told}");
+
+    // Sets need no classifier, scores do.
+    archive(&file, &arrays[2..3]);
+    assert!(json(&["evaluate", text(&data), "--uncertainty", text(&file), "--json"])["classifier"].is_null());
+    let refused = |arrays: &[(&str, PathBuf)], cause: &str| {
+        archive(&file, arrays);
+        let said = fail(1, &["evaluate", text(&data), "--uncertainty", text(&file)]);
+        assert!(said.contains("mine.npz") && said.contains(cause), "{said}");
+    };
+    refused(&arrays[1..2], "add its predictions [60, 2]");
+    refused(&arrays[3..], "nothing to judge");
+    let counts: Vec<i64> = (0..(N * K) as i64).collect();
+    refused(&[("counts", array(at("e.npy"), &[N, K], &counts))], "array counts: holds 2");
+    refused(&[("members", array(at("f.npy"), &[M, N, K], &vec![f64::NAN; M * N * K]))], "is NaN");
+}
