@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::args::EvidenceArgs;
 use super::open::{Opened, with_oracle};
-use super::sample::class_of;
 use super::task::run_task;
-use crate::data::write_png;
+use crate::data::{class_of, write_png};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};

@@ -41,6 +41,7 @@ mod walk;
 mod watch;
 mod worst;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -52,32 +53,44 @@ use args::{BenchTask, Cli, Command, Explore};
 use open::REPRODUCIBLE;
 use output::UNSAID;
 
+/// Exit code of what failed.
+const FAILED: u8 = 1;
+
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
+    ExitCode::from(main_of(std::env::args_os()))
+}
+
+/// [`main`] of given arguments, the name of the program first; returns its exit code. Ends the process where
+/// they cannot be used, or ask for help.
+pub fn main_of(args: impl IntoIterator<Item = OsString>) -> u8 {
     crate::device::memory::keep_freed();
     crate::error::leave_caught_panics_untold();
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(args);
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     crate::verify::recall();
     let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
-        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) if UNSAID.load(Ordering::Relaxed) => FAILED,
+        Ok(()) => 0,
         Err(error) => {
             let error = explain(error, None);
             eprintln!("bayescope: {}", shown(&error.to_string()));
             match error {
-                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
-                _ => ExitCode::FAILURE,
+                Error::Stopped(_) => crate::run::slurm::STOPPED,
+                _ => FAILED,
             }
         }
     }
 }
 
-/// Unknown instruction sets are refused: the figures would be those of another.
-fn settle_instructions(reproducible: bool) -> Result<()> {
+/// Settles what the kernels of the host compute with, before anything computes.
+///
+/// # Errors
+/// When BAYESCOPE_SIMD asks for an unknown instruction set: the figures would be those of another.
+pub fn settle_instructions(reproducible: bool) -> Result<()> {
     if let Some(asked) = crate::kernels::unknown_request() {
         return Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")));
     }

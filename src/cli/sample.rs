@@ -9,7 +9,7 @@ use super::open::{Opened, reproducible, with_oracle};
 use super::output::Output;
 use super::progress::Bar;
 use super::task::run_task;
-use crate::data::{Input, check_disk_space, read_npz, size_notice};
+use crate::data::{Input, check_disk_space, class_of, read_npz, size_notice};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::silent;
@@ -20,7 +20,7 @@ use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
-use crate::units::{ClassId, Seed, Smoothing};
+use crate::units::{Seed, Smoothing};
 use crate::worker::save::{SaveSamples, Saved};
 
 /// From so many samples of a class-map world on, measuring how its blocks are best inverted pays.
@@ -164,13 +164,4 @@ fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
         eprintln!("{size}");
     }
     Ok(())
-}
-
-/// A class by name or by number; names win. `option` is where it was given.
-pub(super) fn class_of(option: &str, class: &str, names: &[String]) -> Result<ClassId> {
-    let by_name = names.iter().position(|name| name == class);
-    let by_number = || class.parse().ok().filter(|&c: &usize| c < names.len());
-    by_name
-        .or_else(by_number)
-        .ok_or_else(|| Error::input(format!("{option}{class}: this world's classes are {}", names.join(", "))))
 }
