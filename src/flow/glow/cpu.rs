@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::flow::parameters::to_host;
 use crate::kernels::{Buffer, Panels, Pool, Real};
 use coupling::{Coupling, Scratch};
-pub use gradients::{GlowGradients, TrainedGlow};
+pub use gradients::TrainedGlow;
 use squeeze::{Grid, squeeze_rows, to_planes, to_rows, unsqueeze_rows};
 
 /// Positions that pass a coupling together.
