@@ -35,7 +35,7 @@ fn world(batch: usize) -> World {
 
 fn settings(tau: f64, smoothing: f64, prior: &[f64]) -> Settings {
     let (tau, smoothing) = (Tau::new(tau).unwrap(), Smoothing::new(smoothing).unwrap());
-    Settings { tau, smoothing, prior: Prior::new(prior).unwrap() }
+    Settings { tau, smoothing, prior: Prior::new(prior).unwrap(), label_noise: None }
 }
 
 const UNIFORM: [f64; 4] = [0.25; 4];

@@ -57,6 +57,14 @@ def _target(target: str | float) -> str:
     return target if isinstance(target, str) else repr(float(target))
 
 
+def _noise(noise: Any) -> str | None:
+    if noise is None or isinstance(noise, str):
+        return noise
+    if isinstance(noise, os.PathLike):
+        return os.fspath(noise)
+    return json.dumps([[float(p) for p in row] for row in noise])
+
+
 class World:
     """A world: a frozen flow at its knobs τ, T and π.
 
@@ -72,6 +80,10 @@ class World:
         Class prior π: weights ≥ 0, normalised. Uniform by default.
     smoothing : float
         Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T).
+    label_noise : str, path or array [K, K], optional
+        What labels are drawn by, whatever the image: `"symmetric:0.2"` (with probability 0.2 any other label), `"pair:0.2"` (that of the
+        next class), `"by-class:0.1,0.2,…"`, a file of K rows of K numbers (`.csv`, `.json`), or a row-stochastic matrix C. All
+        posteriors and figures are then those of the noisy label: p~(·|x) = Cᵀ p(·|x), exactly.
     device : str
         `"auto"`, `"wgpu"`, `"wgpu:N"`, `"cuda:N"`, `"cpu"` or `"ws://host:port/N"`: see `bayescope doctor`.
     precision : str
@@ -89,6 +101,7 @@ class World:
         target: str | float | None = None,
         prior: Any = None,
         smoothing: float = 1.0,
+        label_noise: Any = None,
         device: str = "auto",
         precision: str = "f32",
     ) -> None:
@@ -97,10 +110,11 @@ class World:
         core = _engine.World(os.fspath(name), device, precision)
         weights = None if prior is None else [float(weight) for weight in prior]
         self.name = os.fspath(name)
-        self._core = core.at(1.0 if tau is None else float(tau), float(smoothing), weights)
+        noise = _noise(label_noise)
+        self._core = core.at(1.0 if tau is None else float(tau), float(smoothing), weights, noise)
         self._process = os.getpid()
         if target is not None:
-            self._core = core.at(self.tau_of(target)["value"], float(smoothing), weights)
+            self._core = core.at(self.tau_of(target)["value"], float(smoothing), weights, noise)
 
     def __repr__(self) -> str:
         c, h, w = self.shape
@@ -145,6 +159,11 @@ class World:
     def prior(self) -> np.ndarray:
         """Class prior π, float64 [K]."""
         return np.array(self._core.prior)
+
+    @property
+    def label_noise(self) -> str | None:
+        """What labels are drawn by, in words; `None` where they are the classes."""
+        return self._core.label_noise
 
     def sample(self, n: int, seed: int = 0, classes: Any = None) -> Batch:
         """Draws images 0…n−1 of a seed: those of `bayescope sample --seed`, bit for bit on the same device.
@@ -271,6 +290,7 @@ class Stream:
             "tau": world.tau_value,
             "smoothing": world.smoothing,
             "prior": world.prior.tolist(),
+            "label_noise": world.label_noise,
         }
 
     def state_dict(self) -> dict[str, Any]:

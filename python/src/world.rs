@@ -8,6 +8,7 @@ use bayescope::error::{Error, Result};
 use bayescope::flow::Precision;
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::judge::Kind;
+use bayescope::oracle::label_noise::LabelNoise;
 use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::world::{Settings, World as OpenWorld};
 use bayescope::run::external::StartExternal;
@@ -63,7 +64,7 @@ impl Asked {
         let sampled = self.samples.is_some() || self.budget.is_some() || settings.smoothing != Smoothing::ONE;
         let Some(base) = world.flow().shared_base().filter(|_| !sampled) else { return Ok(None) };
         let uniform = Prior::uniform(world.class_names().len());
-        GaussianClasses::of_base(base, &uniform)?.with_priors(settings.prior.probabilities()).map(Some)
+        GaussianClasses::of_base(base, &uniform)?.with_law(&settings.label_law()).map(Some)
     }
 
     /// What `ask` finds in a pool of draws, remembered as the commands do.
@@ -76,7 +77,8 @@ impl Asked {
         let (prior, sha256) = (&settings.prior, &open.info.weights_sha256);
         let draws = WorldDraws::new(&open.world, self.seed);
         let mut source = draws.remembered(&Cache::of_user(), sha256, prior, &open.device);
-        let mut pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
+        let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
+        let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
         ask(&mut pool, &self.limits())
     }
 
@@ -135,8 +137,8 @@ impl World {
     }
 
     /// The same world at other knobs; it is not opened again.
-    #[pyo3(signature = (tau, smoothing, prior))]
-    fn at(&self, tau: f64, smoothing: f64, prior: Option<Vec<f64>>) -> PyResult<Self> {
+    #[pyo3(signature = (tau, smoothing, prior, label_noise=None))]
+    fn at(&self, tau: f64, smoothing: f64, prior: Option<Vec<f64>>, label_noise: Option<&str>) -> PyResult<Self> {
         let classes = self.classes.len();
         let settings = || -> Result<Settings> {
             let prior = match prior {
@@ -149,7 +151,9 @@ impl World {
                     )));
                 }
             };
-            Ok(Settings { tau: Tau::new(tau)?, smoothing: Smoothing::new(smoothing)?, prior })
+            let label_noise = label_noise.map(LabelNoise::parse).transpose()?;
+            label_noise.as_ref().map_or(Ok(()), |noise| noise.check(classes))?;
+            Ok(Settings { tau: Tau::new(tau)?, smoothing: Smoothing::new(smoothing)?, prior, label_noise })
         };
         Ok(Self {
             engine: self.engine.clone(),
@@ -308,6 +312,12 @@ impl World {
     #[getter]
     fn prior(&self) -> Vec<f64> {
         self.settings.prior.probabilities().to_vec()
+    }
+
+    /// What labels are drawn by, in words.
+    #[getter]
+    fn label_noise(&self) -> Option<String> {
+        self.settings.label_noise.as_ref().map(LabelNoise::describe)
     }
 }
 

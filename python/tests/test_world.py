@@ -49,6 +49,24 @@ def test_the_bayes_error_and_its_tau_are_those_of_the_command(world):
     assert bayescope.World("mnist", target="5%", device="cpu").tau == told["tau"]
 
 
+def test_label_noise_mixes_posteriors_and_leaves_images(world):
+    flips = np.full((10, 10), 0.02) + 0.8 * np.eye(10)
+    noisy = bayescope.World("mnist", tau=1.15, label_noise=flips, device="cpu")
+    clean, drawn = world.sample(40, seed=7), noisy.sample(40, seed=7)
+    assert np.array_equal(clean.x, drawn.x) and np.array_equal(clean.logp, drawn.logp)
+    assert np.allclose(drawn.posterior, clean.posterior @ flips, rtol=0, atol=1e-14)
+    words = bayescope.World("mnist", tau=1.15, label_noise="symmetric:0.18", device="cpu")
+    error = words.bayes_error()["value"]
+    assert abs(error - (0.18 + 0.8 * world.bayes_error()["value"])) < 1e-12
+    told = json.loads(command("bayes-error", "mnist", "--tau", 1.15, "--label-noise", "symmetric:0.18", "--json").stdout)
+    assert told["value"] == error
+    with pytest.raises(ValueError, match="adds up to"):
+        bayescope.World("mnist", label_noise=flips[:, ::-1] * 0.5, device="cpu")
+    state = world.stream(3).state_dict()
+    with pytest.raises(ValueError, match="label_noise"):
+        words.stream(3).load_state_dict(state)
+
+
 def test_a_stream_is_the_seeds_samples_and_goes_on_at_its_batch(world):
     stream, whole = world.stream(3, seed=4), world.sample(15, seed=4)
     batches = [next(stream) for _ in range(2)]

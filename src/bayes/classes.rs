@@ -5,14 +5,15 @@
 //! rank-revealing QR, backward stable: distances are right to a rounding of the largest mean). From
 //! here on the number of pixels plays no part.
 
+mod law;
+
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::memory;
 use crate::error::{Error, Result};
-use crate::flow::base::GaussianBase;
-use crate::oracle::posterior::Prior;
+use crate::oracle::label_noise::LabelNoise;
 use crate::units::Tau;
 
 /// Length, over the largest centred mean, below which Gram-Schmidt leaves rounding; one class.
@@ -32,6 +33,8 @@ pub struct GaussianClasses {
     /// |m_k − m_j| at τ = 1, [K, K].
     distances: Arc<Vec<f64>>,
     priors: Vec<f64>,
+    /// What their labels are drawn by. The methods know the classes alone: `labels` takes it into account.
+    label_noise: Option<Arc<LabelNoise>>,
     /// Length below which a difference of means is rounding.
     resolution: f64,
 }
@@ -59,16 +62,7 @@ impl GaussianClasses {
         let resolution = by_rounding.max(INPUT_TOLERANCE * given);
         let (rank, coordinates) = factorise(whitened, resolution);
         let distances = Arc::new(all_distances(priors.len(), rank, &coordinates));
-        Ok(Self { dims, rank, coordinates, distances, priors, resolution })
-    }
-
-    /// The class problem of a shared-map world: its base distribution (EBO §3) and a class prior.
-    ///
-    /// # Errors
-    /// When the prior does not fit, or a mean over its standard deviation is not finite.
-    pub fn of_base(base: &GaussianBase, prior: &Prior) -> Result<Self> {
-        let whitened = (0..base.classes()).map(|k| base.mean(k).iter().zip(base.std()).map(|(m, s)| m / s).collect());
-        Self::new(whitened.collect(), prior.probabilities().to_vec())
+        Ok(Self { dims, rank, coordinates, distances, priors, label_noise: None, resolution })
     }
 
     /// The same classes with other priors.

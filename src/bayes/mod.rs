@@ -16,6 +16,7 @@
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `sampling` | every figure of any world, from draws common to all temperatures |
 //! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
+//! | `labels` | all of them for labels, which are the classes or drawn by a matrix: what other rooms call |
 //! | `information`, `hardness`, `ranking` | aleatoric uncertainty and mutual information; one class against the rest, pairs; their order over τ |
 //! | `bench` | time to a given precision |
 //! | `memory`, `work` | room and time for many classes, asked for before they are taken |
@@ -31,6 +32,7 @@ mod hardness;
 mod hdr;
 mod information;
 mod inverse;
+mod labels;
 mod line;
 mod memory;
 mod monte_carlo;
@@ -55,13 +57,16 @@ mod work;
 
 pub use crate::provenance::Badge;
 pub use classes::GaussianClasses;
-pub use compute::{Spec, bayes_error, limit_at_zero};
+pub use compute::Spec;
 pub use estimate::{Estimate, Figure, Method, Z95};
-pub use hardness::{ClassHardness, one_vs_rest, pairwise};
+pub use hardness::ClassHardness;
 pub use hdr::HdrSpec;
-pub use information::{Claims, Information, fano, information, information_at_zero};
-pub use inverse::{TauEstimate, reachable, tau_of_error};
+pub use information::{Claims, Information, fano};
+pub use inverse::TauEstimate;
+pub use labels::{
+    bayes_error, derivative, information, information_at_zero, limit_at_zero, one_vs_rest, pairwise, rank_classes,
+    reachable, tau_of_error,
+};
 pub use problem::Problem;
-pub use ranking::{Agreement, ClassRanking, RANKED_AT, RankingsOverTau, rank_classes};
+pub use ranking::{Agreement, ClassRanking, RANKED_AT, RankingsOverTau};
 pub use sampled::{Sampled, by_sampling, of_samples};
-pub use slope::derivative;

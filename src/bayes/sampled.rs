@@ -61,20 +61,27 @@ pub fn by_sampling(
     let mut figures = Vec::with_capacity(taus.len());
     for (t, &tau) in taus.iter().enumerate() {
         let settings = Settings { tau, ..settings.clone() };
-        let (mut doubts, mut entropies) = (Vec::new(), Vec::new());
+        let (mut doubts, mut entropies, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
         for first in (0..n).step_by(world.batch()) {
             let indices: Vec<usize> = (first..first.saturating_add(world.batch()).min(n)).collect();
             for sample in world.sample_indices(&spec, &settings, &indices)? {
-                doubts.push(sample.posterior.doubt(sample.posterior.decision));
+                let posterior = &sample.posterior;
+                doubts.push(posterior.doubt(posterior.decision));
+                // Noisy labels are always in doubt: how seldom the class is tells what was not seen.
+                if settings.label_noise.is_some() {
+                    let of_class = settings.of_class(posterior.log_likelihood.clone());
+                    unsure.push(of_class.doubt(of_class.decision));
+                }
                 entropies.push(sample.posterior.entropy_nats);
             }
             events
                 .report(Progress { done: t.saturating_mul(n) + doubts.len(), total: taus.len().saturating_mul(n) })?;
         }
+        let unsure = if settings.label_noise.is_some() { &unsure } else { &doubts };
         figures.push(Sampled {
             tau,
-            bayes_error: of_samples(&doubts, &doubts, 1.0),
-            aleatoric_nats: of_samples(&entropies, &doubts, (world.class_names().len() as f64).ln()),
+            bayes_error: of_samples(&doubts, unsure, 1.0),
+            aleatoric_nats: of_samples(&entropies, unsure, (world.class_names().len() as f64).ln()),
             change: before.map(|before| {
                 let changes: Vec<f64> = doubts.iter().zip(&before).map(|(now, before)| now - before).collect();
                 mean_and_error(&changes)

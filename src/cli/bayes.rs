@@ -18,6 +18,7 @@ use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::experiment::papers;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::units::{Seed, Tau};
 
@@ -38,16 +39,16 @@ fn given(args: &ProblemArgs) -> Result<Given> {
         let device = DeviceArg { device: DeviceChoice::Cpu };
         let opened = open(&args.problem, &Compute { device, precision: PrecisionArg::F32 })?;
         let names = opened.world.class_names().to_vec();
-        let base = opened.world.flow().shared_base().ok_or_else(|| {
-            // Those are sampled, and do not come here.
-            Error::input(format!("{}: its map depends on the class", args.problem))
-        })?;
+        // Others are sampled, and do not come here.
+        let no_base = || Error::input(format!("{}: its map depends on the class", args.problem));
+        let base = opened.world.flow().shared_base().ok_or_else(no_base)?;
         let classes = GaussianClasses::of_base(base, &Prior::uniform(names.len()))?;
         Given { classes, names, world: Some(opened.info.weights_sha256) }
     };
     if let Some(prior) = args.prior(given.names.len())? {
         given.classes = given.classes.with_priors(prior.probabilities())?;
     }
+    given.classes = given.classes.with_label_noise(args.label_noise.as_ref())?;
     Ok(given)
 }
 
@@ -82,6 +83,8 @@ struct About<'a> {
     dim: usize,
     rank: usize,
     priors: &'a [f64],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_noise: Option<&'a LabelNoise>,
     class_names: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     weights_sha256: Option<&'a str>,
@@ -96,6 +99,7 @@ impl<'a> About<'a> {
             dim: given.classes.dims(),
             rank: given.classes.rank(),
             priors: given.classes.priors(),
+            label_noise: given.classes.label_noise(),
             class_names: &given.names,
             weights_sha256: given.world.as_deref(),
             seed: spec.seed,

@@ -13,12 +13,11 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
 use crate::oracle::classify::read_input;
-use crate::oracle::posterior::Prior;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::world::Settings;
 use crate::provenance::Badge;
 use crate::task::{Done, OpenOracle, Task, TaskContext};
-use crate::units::{ClassId, Smoothing, Tau};
+use crate::units::{ClassId, Tau};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -99,7 +98,7 @@ pub fn run(args: &EvidenceArgs) -> Result<()> {
 fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<()> {
     let (world, names) = (&opened.world, opened.world.class_names());
     // Likelihoods know of no prior, and T smooths posteriors.
-    let settings = Settings { tau: Tau::new(args.tau)?, smoothing: Smoothing::ONE, prior: Prior::uniform(names.len()) };
+    let settings = Settings { tau: Tau::new(args.tau)?, ..Settings::default_for(names.len()) };
     let (a, b) = (class_of("--for ", &args.a, names)?, class_of("--against ", &args.b, names)?);
     if a == b {
         return Err(Error::input(format!("--for and --against are both {}: evidence is between two classes", args.a)));

@@ -54,7 +54,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
     let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
     let found = match base {
         Some(base) => {
-            let classes = GaussianClasses::of_base(base, &settings.prior)?;
+            let classes = GaussianClasses::of_world(base, &settings)?;
             tau_of_error(&classes, target, &Spec::default(), &mut silent())?
         }
         None => {
@@ -65,7 +65,8 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             // Draws are kept of 32 bits: those of 64 round otherwise.
             let cache = if args.compute.precision == PrecisionArg::F32 { cache() } else { Cache::none() };
             let mut source = WorldDraws::new(&opened.world, seed).remembered(&cache, weights, &settings.prior, device);
-            let mut pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
+            let pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
+            let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
             tau_by_sampling(&mut pool, target, &limits, &mut bar)?.found
         }
     };

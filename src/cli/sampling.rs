@@ -15,6 +15,7 @@ use crate::bayes::{Agreement, ClassHardness, Estimate, Figure, Information, Meth
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::oracle::folder::glance;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::units::{Seed, Smoothing, Tau};
 
@@ -54,6 +55,8 @@ struct About {
     classes: usize,
     dim: usize,
     priors: Vec<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_noise: Option<LabelNoise>,
     class_names: Vec<String>,
     weights_sha256: String,
     smoothing: f64,
@@ -88,12 +91,14 @@ fn sample<T>(
             Some(folder) => source.kept_in(folder, &info.weights_sha256, &prior, device)?,
             None => source.remembered(&cache(), &info.weights_sha256, &prior, device),
         };
-        let mut pool = Pool::new(&mut source, prior.clone(), smoothing, seed)?;
+        let pool = Pool::new(&mut source, prior.clone(), smoothing, seed)?;
+        let mut pool = pool.with_label_noise(problem.label_noise.as_ref())?;
         let found = ask(&mut pool, &limits, &mut Bar::new(title))?;
         let about = About {
             classes,
             dim: world.shape().dims(),
             priors: prior.probabilities().to_vec(),
+            label_noise: problem.label_noise.clone(),
             class_names: world.class_names().to_vec(),
             weights_sha256: info.weights_sha256.clone(),
             smoothing: smoothing.get(),

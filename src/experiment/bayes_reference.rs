@@ -36,7 +36,7 @@ pub struct Facts {
     pub aleatoric_nats: Figure,
     /// What its interval means.
     pub aleatoric_badge: Badge,
-    /// H(Y) of the class prior, nats; of a smoothed posterior (T ≠ 1) the labels have another law.
+    /// H(Y) of the class prior, under label noise of π~ = Cᵀπ, nats; of a smoothed posterior (T ≠ 1) the labels have another law.
     pub label_entropy_nats: f64,
     /// I(X;Y) = H(Y) − A, bits; absent where T ≠ 1.
     pub mutual_information_bits: Option<Figure>,
@@ -80,7 +80,7 @@ impl Truth {
 /// The Gaussian classes of a world whose Bayes error is an integral over them.
 fn gaussian(world: &World, settings: &Settings) -> Result<Option<GaussianClasses>> {
     let base = world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
-    base.map(|base| GaussianClasses::of_base(base, &settings.prior)).transpose()
+    base.map(|base| GaussianClasses::of_world(base, settings)).transpose()
 }
 
 impl Facts {
@@ -89,8 +89,8 @@ impl Facts {
     /// # Errors
     /// As [`Truth::of`].
     pub fn of(world: &World, settings: &Settings, seed: Seed, events: &mut dyn Events<Progress>) -> Result<Self> {
-        let prior = settings.prior.probabilities().iter().filter(|p| **p > 0.0);
-        let label = -prior.map(|p| p * p.ln()).sum::<f64>();
+        let labels = settings.labels()?;
+        let label = -labels.probabilities().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
         if let Some(classes) = gaussian(world, settings)? {
             let truth = Truth::integral(&classes, settings.tau, seed, events)?;
             let spec = Spec { seed, ..Spec::default() };

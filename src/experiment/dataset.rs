@@ -143,6 +143,9 @@ impl Data {
         if let Some(test) = &test {
             enough(test, spec.test.images, "test.images", "test")?;
         }
+        if spec.world.label_noise.is_some() {
+            [Some(&train), test.as_ref()].into_iter().flatten().try_for_each(Part::has_the_noise)?;
+        }
         Ok(Some(Self { train, test }))
     }
 
@@ -205,6 +208,17 @@ impl Part {
         let mut part = Self { shape, values, labels, classes: world.class_names().len(), logp, record };
         part.record.sha256 = part.hash();
         Ok(part)
+    }
+
+    /// Whether its labels were drawn by the world's label noise: posteriors are those of the noisy label.
+    fn has_the_noise(&self) -> Result<()> {
+        match self.record.of_this_world {
+            true => Ok(()),
+            false => Err(Error::file(
+                &self.record.path,
+                "its labels were not drawn by world.label_noise: export it from this world with --label-noise, or leave the noise out",
+            )),
+        }
     }
 
     /// Number of images.

@@ -71,6 +71,10 @@ impl Cell {
         if let Some(condition) = spec.experiment.content(self.condition) {
             content["experiment"] = condition;
         }
+        // Absent without label noise, as from older versions.
+        if let Some(noise) = &world.label_noise {
+            content["label_noise"] = serde_json::json!(noise);
+        }
         // Older versions took every world's pixels to lie between 0 and 1.
         if training.input == Normalisation::Imagenet {
             content["imagenet"] = serde_json::json!("of the world's range");

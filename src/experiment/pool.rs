@@ -8,7 +8,6 @@ use super::spec::ExperimentSpec;
 use crate::data::{ImageShape, Input, Pieces, WorldBatch, add_npz_in_pieces, holds_images, read_npz};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{SampleSpec, Settings, World, to_world_batch};
 use crate::units::{ClassId, Seed};
 
@@ -159,9 +158,7 @@ pub fn read_pool(file: &Path, settings: &Settings, n: usize, shape: ImageShape) 
     let (true, Some(labels), Some(logp)) = (batch.shape == shape && batch.len() == n, &batch.y, &batch.logp) else {
         return Err(other_images(file));
     };
-    let posterior = logp
-        .chunks_exact(batch.classes)
-        .flat_map(|logp| Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing).probabilities);
+    let posterior = logp.chunks_exact(batch.classes).flat_map(|logp| settings.posterior(logp.to_vec()).probabilities);
     let all =
         Batch { labels: labels.iter().map(|&y| y as ClassId).collect(), posterior: posterior.collect(), x: batch.x };
     Ok(Images { shape, classes: batch.classes, all })

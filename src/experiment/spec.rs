@@ -1,6 +1,7 @@
 //! What an experiment is told: one TOML file, the first thing in its run folder.
 
 mod data;
+mod world;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,16 +10,16 @@ use serde::{Deserialize, Serialize};
 
 pub use self::data::DataSpec;
 pub(super) use self::data::in_folder;
+pub use self::world::WorldSpec;
 use super::cell::Cell;
 use super::kind::Experiment;
-use super::target::{self, FoundTau};
+use super::target;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::read_text;
 use crate::error::{Error, Result, check_name, check_words};
 use crate::oracle::library;
-use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
-use crate::units::{Seed, Smoothing, Tau};
+use crate::units::{Seed, Tau};
 
 /// Images of a list, a pool or a test: their running numbers are shuffled in memory.
 const MOST_IMAGES: usize = 1_000_000_000;
@@ -67,55 +68,6 @@ pub struct ExperimentSpec {
 
 fn near() -> f64 {
     0.01
-}
-
-/// A world and its knobs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WorldSpec {
-    /// Name of a bundled oracle, an oracle folder or a checkpoint.
-    pub oracle: String,
-    /// Base temperature τ.
-    #[serde(default = "one")]
-    pub tau: Tau,
-    /// Posterior smoothing T.
-    #[serde(default = "unsmoothed")]
-    pub smoothing: Smoothing,
-    /// Weights of the class prior π; uniform where empty.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prior: Vec<f64>,
-    /// Seed of the images.
-    #[serde(default)]
-    pub seed: u64,
-    /// The Bayes error the world is to have, in place of `tau`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<f64>,
-    /// How `tau` was found from it; a run writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub found: Option<FoundTau>,
-}
-
-fn one() -> Tau {
-    Tau::ONE
-}
-
-fn unsmoothed() -> Smoothing {
-    Smoothing::ONE
-}
-
-impl WorldSpec {
-    /// Its knobs, for a world of so many classes.
-    ///
-    /// # Errors
-    /// When the prior does not fit.
-    pub fn settings(&self, classes: usize) -> Result<Settings> {
-        let prior = if self.prior.is_empty() { Prior::uniform(classes) } else { Prior::new(&self.prior)? };
-        if prior.classes() != classes {
-            let given = prior.classes();
-            return Err(Error::input(format!("world.prior has {given} entries, the world {classes} classes")));
-        }
-        Ok(Settings { tau: self.tau, smoothing: self.smoothing, prior })
-    }
 }
 
 /// The cells of an experiment: every combination.
@@ -173,6 +125,7 @@ impl ExperimentSpec {
             if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
+            spec.world.label_noise = spec.world.label_noise.map(|noise| noise.relative_to(folder)).transpose()?;
             spec.data = spec.data.map(|data| data.relative_to(folder)).transpose()?;
             spec.experiment = spec.experiment.relative_to(folder)?.unwrap_or(spec.experiment);
         }

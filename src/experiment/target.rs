@@ -47,7 +47,7 @@ pub fn check(target: Option<f64>, found: Option<&FoundTau>, tau: Tau, own_taus: 
     Err(Error::input(complaint))
 }
 
-/// The τ at which a world has a Bayes error, under the prior and smoothing of these knobs: by integrals
+/// The τ at which a world has a Bayes error, under the prior, smoothing and label noise of these knobs: by integrals
 /// where its classes share a map and T = 1, otherwise by draws. `kept` names weights and device, under which
 /// draws are remembered.
 ///
@@ -63,14 +63,15 @@ pub fn find(
     let base = world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
     let found = match base {
         Some(base) => {
-            let classes = GaussianClasses::of_base(base, &settings.prior)?;
+            let classes = GaussianClasses::of_world(base, settings)?;
             let mut going = |_| events.emit(Progress { done: 0, total: 1 });
             tau_of_error(&classes, target, &Spec::default(), &mut going)?
         }
         None => {
             let (prior, (weights, device)) = (&settings.prior, kept);
             let mut source = WorldDraws::new(world, seed).remembered(&Cache::of_user(), weights, prior, device);
-            let mut pool = Pool::new(&mut source, prior.clone(), settings.smoothing, seed)?;
+            let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, seed)?;
+            let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
             let limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST), seconds: None };
             let mut going = |standing: Standing| events.emit(standing.progress);
             tau_by_sampling(&mut pool, target, &limits, &mut going)?.found

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
 use crate::measure::Estimate;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::rounding::Rounding;
 use crate::provenance::{Badge, Made, Provenance};
@@ -36,6 +37,9 @@ pub struct Manifest {
     pub smoothing: Smoothing,
     /// Class prior π.
     pub prior: Prior,
+    /// What the labels are drawn by: posteriors are those of the noisy label, `logp` is log p(x|y) of the classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_noise: Option<LabelNoise>,
     /// Seed of the export.
     pub seed: Seed,
     /// What the labels are.
@@ -82,9 +86,16 @@ impl Manifest {
     /// Of a dataset whose splits are still to be put in.
     pub(super) fn of(work: &Work<'_>, world: Facts) -> Self {
         let ExportSpec { oracle, settings, seed, .. } = work.spec.clone();
-        let labels = match settings.smoothing == Smoothing::ONE {
+        let classes = match settings.smoothing == Smoothing::ONE {
             true => "the class whose density the image was drawn from".into(),
             false => format!("drawn from the smoothed posterior p_T(y|x), T = {}", settings.smoothing.get()),
+        };
+        let labels = match &settings.label_noise {
+            None => classes,
+            Some(noise) => format!(
+                "label noise {}: drawn from row y of its matrix C, y being {classes}; the posteriors are those of the noisy label, Cᵀp",
+                noise.describe()
+            ),
         };
         let pixels = work.world.flow().pixels();
         Self {
@@ -96,6 +107,7 @@ impl Manifest {
             tau: settings.tau,
             smoothing: settings.smoothing,
             prior: settings.prior,
+            label_noise: settings.label_noise,
             seed,
             labels,
             class_names: work.world.class_names().to_vec(),
@@ -119,7 +131,12 @@ impl Manifest {
             .with("weights SHA-256", &self.weights_sha256)
             .with("τ", self.tau.get().to_string())
             .with("T", self.smoothing.get().to_string())
-            .with("class prior π", self.prior.describe())
+            .with("class prior π", self.prior.describe());
+        let provenance = match &self.label_noise {
+            Some(noise) => provenance.with("label noise", noise.describe()),
+            None => provenance,
+        };
+        let provenance = provenance
             .with("seed", self.seed.0.to_string())
             .with("images", images.join(", "))
             .with("exactness", &self.exactness)
@@ -210,6 +227,9 @@ impl Manifest {
             entropy.interval.0,
             entropy.interval.1,
         );
+        if self.label_noise.is_some() {
+            text += "| labels | noisy | all figures are those of the noisy label |\n";
+        }
         if let Some(mutual) = &world.mutual_information_bits {
             let (value, (low, high)) = (mutual.value, mutual.interval);
             text += &format!("| mutual information I(X;Y) | {value:.5} bits | {low:.5} to {high:.5} |\n");

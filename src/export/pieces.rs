@@ -127,7 +127,7 @@ impl<'a> SplitImages<'a> {
     /// Posteriors of log p(x|y), [n, K], nats.
     fn posteriors_of(&self, logp: &[f64]) -> Vec<Posterior> {
         let settings = &self.work.spec.settings;
-        let of = |logp: &[f64]| Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing);
+        let of = |logp: &[f64]| settings.posterior(logp.to_vec());
         logp.chunks_exact(self.classes()).map(of).collect()
     }
 

@@ -14,7 +14,7 @@ use super::session::bayes::Readout;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, complain, fact, facts, hint};
 use crate::bayes::{Estimate, Figure, Information, Z95};
-use crate::oracle::world::Settings;
+use crate::oracle::world::{LabelLaw, Settings};
 use crate::provenance::Provenance;
 use crate::units::Smoothing;
 
@@ -159,8 +159,8 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
             ui.add(egui::Label::new(RichText::new(text).color(theme.weak()).small()).wrap()).on_hover_text(about);
         }
     }
-    if target.outcome.is_some() && target.prior != cx.prefs.settings().prior {
-        complain(ui, "π has moved since: press Enter in the field again.");
+    if target.outcome.is_some() && target.law != cx.prefs.settings().label_law() {
+        complain(ui, "π or the label noise has moved since: press Enter in the field again.");
     }
 }
 
@@ -191,11 +191,13 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
         let shares = prefs.prior.iter().enumerate();
         shares.map(|(class, p)| format!("{}: {p:.6}", session.class_name(class))).collect::<Vec<_>>().join(", ")
     };
+    let noise =
+        prefs.label_noise.as_ref().map_or_else(String::new, |noise| format!("; label noise {}", noise.describe()));
     let lines = [
         format!("Bayes error E = {} (fraction), 95 % interval {low} to {high}", estimate.figure.value),
         format!("log E = {} nats", estimate.log_value),
         format!("oracle: {}, weights SHA-256 {}", oracle.name, oracle.weights_sha256),
-        format!("class prior π: {prior}"),
+        format!("class prior π: {prior}{noise}"),
         format!("base temperature τ = {}, posterior smoothing T = 1", readout.tau),
         format!("method: {} ({})", estimate.method.name(), estimate.why),
         format!("badge: {}; relative tolerance {:e}; seed 0", estimate.badge.name(), readout.tolerance),
@@ -209,10 +211,13 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
 pub fn curve_csv(session: &Session) -> Option<String> {
     let curve = &session.bayes.curve.value;
     curve.known().next()?;
-    let (oracle, prior) = session.oracle.as_ref().zip(curve.prior.as_ref())?;
+    let (oracle, law) = session.oracle.as_ref().zip(curve.law.as_ref())?;
     let mut text = "# plot: Bayes error over base temperature tau, posterior smoothing 1\n".to_owned();
     text += &format!("# world: {} (SHA-256 {})\n", oracle.name, oracle.weights_sha256);
-    text += &format!("# class prior: {}\n", prior.describe());
+    text += &format!("# class prior: {}\n", law.prior.describe());
+    if let Some(noise) = &law.label_noise {
+        text += &format!("# label noise: {}\n", noise.describe());
+    }
     let (known, asked) = (curve.known().count(), curve.taus.len());
     if known < asked {
         text += &format!("# points: {known} of {asked}\n");
@@ -237,8 +242,9 @@ pub fn curve_to_save(session: &Session, prefs: &Prefs) -> Result<(String, Proven
         return Err("The curve is not complete yet: show the panel Bayes error until it is.");
     }
     let text = curve_csv(session).ok_or(none)?;
-    let (oracle, prior) = session.oracle.as_ref().zip(curve.value.prior.clone()).ok_or(none)?;
-    let settings = Settings { prior, smoothing: Smoothing::ONE, ..prefs.settings() };
+    let (oracle, law) = session.oracle.as_ref().zip(curve.value.law.clone()).ok_or(none)?;
+    let LabelLaw { prior, label_noise } = law;
+    let settings = Settings { prior, label_noise, smoothing: Smoothing::ONE, ..prefs.settings() };
     let about = "Bayes error over τ at T = 1, with a 95 % interval and the method for each point";
     // Each point has its own method; the weakest badge stands for the curve.
     Ok((text, oracle.provenance(Badge::Estimated, &settings).with("curve", about)))

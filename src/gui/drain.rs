@@ -106,6 +106,7 @@ impl App {
         prefs.tau = knobs.tau.get().min(MAX_TAU);
         prefs.smoothing = knobs.smoothing.get();
         prefs.prior = knobs.prior.probabilities().to_vec();
+        prefs.label_noise.clone_from(&knobs.label_noise);
         (prefs.sort, prefs.descending) = (Sort::Index, false);
     }
 

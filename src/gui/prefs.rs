@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceChoice, MatmulPrecision};
 use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -119,6 +120,9 @@ pub struct Prefs {
     pub smoothing: f64,
     /// Class prior π of the open oracle; sums to 1.
     pub prior: Vec<f64>,
+    /// What labels are drawn by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label_noise: Option<LabelNoise>,
     /// Seed of the samples.
     pub seed: u64,
     /// Number of samples.
@@ -180,6 +184,7 @@ impl Default for Prefs {
             tau: 1.0,
             smoothing: 1.0,
             prior: Vec::new(),
+            label_noise: None,
             seed: 0,
             n: 400,
             sort: Sort::Index,
@@ -221,6 +226,7 @@ impl Prefs {
         if self.prior.len() != classes || Prior::new(&self.prior).is_err() {
             self.prior = vec![1.0 / classes as f64; classes];
         }
+        self.label_noise.take_if(|noise| noise.check(classes).is_err());
         let [low, high] = self.tau_range;
         if !(low >= LEAST_CURVE_TAU && high > low && high <= MAX_TAU) {
             self.tau_range = Self::default().tau_range;
@@ -239,6 +245,7 @@ impl Prefs {
             tau: Tau::new(self.tau).unwrap_or(Tau::ONE),
             smoothing: Smoothing::new(self.smoothing).unwrap_or(Smoothing::ONE),
             prior: Prior::new(&self.prior).unwrap_or_else(|_| Prior::uniform(self.prior.len().max(1))),
+            label_noise: self.label_noise.clone(),
         }
     }
 
@@ -289,11 +296,12 @@ impl Prefs {
         self.prior.iter().all(|p| (p * self.prior.len() as f64 - 1.0).abs() < 1e-9)
     }
 
-    /// τ, T and π as the flow was trained.
+    /// τ, T and π as the flow was trained; labels are the classes.
     pub fn reset_knobs(&mut self) {
         self.tau = 1.0;
         self.smoothing = 1.0;
         self.prior = vec![1.0 / self.prior.len().max(1) as f64; self.prior.len()];
+        self.label_noise = None;
     }
 }
 

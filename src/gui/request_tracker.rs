@@ -6,8 +6,7 @@ use crate::bayes::RankingsOverTau;
 use crate::bayes::sampling::DrawKey;
 use crate::device::DeviceChoice;
 use crate::flow::sampling::SamplerOptions;
-use crate::oracle::posterior::Prior;
-use crate::oracle::world::{SampleSpec, Settings};
+use crate::oracle::world::{LabelLaw, SampleSpec, Settings};
 use crate::task::Task;
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
@@ -34,15 +33,21 @@ pub struct RequestTracker {
     inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     outside: Option<Settings>,
-    readout: Option<(Tau, Prior)>,
-    curve: Option<([f64; 2], Prior)>,
-    hardness: Option<(Tau, Prior)>,
-    ranking: Option<Prior>,
-    kept: Option<Prior>,
+    readout: Option<(Tau, LabelLaw)>,
+    curve: Option<([f64; 2], LabelLaw)>,
+    hardness: Option<(Tau, LabelLaw)>,
+    ranking: Option<LabelLaw>,
+    kept: Option<LabelLaw>,
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
     device_apart: bool,
+}
+
+/// What the Bayes error depends on.
+fn knobs(prefs: &Prefs) -> (Tau, LabelLaw) {
+    let settings = prefs.settings();
+    (settings.tau, settings.label_law())
 }
 
 impl RequestTracker {
@@ -125,77 +130,79 @@ impl RequestTracker {
     /// The readout follows the knobs at once. The panel's figures are asked for while it shows,
     /// class hardness and ranking when nothing is being dragged.
     fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
-        let Settings { tau, prior, .. } = prefs.settings();
+        let (tau, law) = knobs(prefs);
         if session.bayes.must_be_sampled() == Some(true) {
-            return self.ask_for_kept(engine, session, prior);
+            return self.ask_for_kept(engine, session, law);
         }
-        let wanted = Some((tau, prior.clone()));
+        let wanted = Some((tau, law.clone()));
         if self.readout != wanted {
             self.readout.clone_from(&wanted);
             let (generation, now) = (self.number(), Instant::now());
             session.bayes.readout.expect(generation, now);
             session.bayes.information.expect(generation, now);
-            engine.ask(Question::Readout(At { generation, tau, prior: prior.clone() }));
+            engine.ask(Question::Readout(At { generation, tau, law: law.clone() }));
         }
-        let curve = Some((prefs.tau_range, prior.clone()));
+        let curve = Some((prefs.tau_range, law.clone()));
         if panel && self.curve != curve {
             self.curve = curve;
             let generation = self.number();
             let taus = grid(prefs.tau_range);
             let points = vec![None; taus.len()];
             let asked = taus.iter().map(|tau| tau.get()).collect();
-            let value = Curve { taus: asked, points, prior: Some(prior.clone()) };
+            let value = Curve { taus: asked, points, law: Some(law.clone()) };
             session.bayes.expect_curve(generation, value);
-            engine.ask(Question::Curve(CurveQuestion { generation, taus, prior: prior.clone() }));
+            engine.ask(Question::Curve(CurveQuestion { generation, taus, law: law.clone() }));
         }
         if panel && quiet && tau.get() > 0.0 && self.hardness != wanted {
             self.hardness = wanted;
             let generation = self.number();
             session.bayes.expect_hardness(generation, tau.get());
-            engine.ask(Question::Hardness(At { generation, tau, prior: prior.clone() }));
+            engine.ask(Question::Hardness(At { generation, tau, law: law.clone() }));
         }
-        if panel && quiet && self.ranking.as_ref() != Some(&prior) {
-            self.ranking = Some(prior.clone());
+        if panel && quiet && self.ranking.as_ref() != Some(&law) {
+            self.ranking = Some(law.clone());
             let generation = self.number();
             session.bayes.rankings.expect(generation, RankingsOverTau::default());
-            engine.ask(Question::Ranking(RankingQuestion { generation, prior }));
+            engine.ask(Question::Ranking(RankingQuestion { generation, law }));
         }
     }
 
-    /// Of a world that must be sampled: what was found before, for each prior once.
-    fn ask_for_kept(&mut self, engine: &dyn Engine, session: &mut Session, prior: Prior) {
-        let Some(oracle) = session.oracle.as_ref().filter(|_| self.kept.as_ref() != Some(&prior)) else { return };
+    /// Of a world that must be sampled: what was found before, for each prior once. Under label noise nothing is kept.
+    fn ask_for_kept(&mut self, engine: &dyn Engine, session: &mut Session, law: LabelLaw) {
+        let new = law.label_noise.is_none() && self.kept.as_ref() != Some(&law);
+        let Some(oracle) = session.oracle.as_ref().filter(|_| new) else { return };
         let weights_sha256 = oracle.weights_sha256.clone();
         let generation = self.number();
         session.bayes.expect_survey(generation);
-        self.kept = Some(prior.clone());
+        self.kept = Some(law.clone());
+        let prior = law.prior;
         engine.ask(Question::Kept { generation, key: DrawKey { weights_sha256, prior, seed: sampling::SEED } });
     }
 
     /// Starts the survey of a world that must be sampled, in place of one under way.
     pub fn survey(&self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
-        let Settings { tau, prior, .. } = prefs.settings();
-        replace(engine, session, SurveyWorld { tau, prior });
+        let (tau, law) = knobs(prefs);
+        replace(engine, session, SurveyWorld { tau, law });
     }
 
     /// Asks for the τ of a Bayes error. What must be sampled is a task, and sets no τ by itself.
     pub fn target(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, error: f64) {
-        let prior = prefs.settings().prior;
+        let law = prefs.settings().label_law();
         if session.bayes.must_be_sampled() == Some(true) {
-            return replace(engine, session, FindTau { target: error, prior });
+            return replace(engine, session, FindTau { target: error, law });
         }
         let generation = self.number();
-        session.bayes.expect_target(generation, error, prior.clone());
-        engine.ask(Question::Target(TargetQuestion { generation, error, prior }));
+        session.bayes.expect_target(generation, error, law.clone());
+        engine.ask(Question::Target(TargetQuestion { generation, error, law }));
     }
 
     /// Asks for the comparison of methods at the present knobs.
     pub fn compare(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
         let generation = self.number();
-        let Settings { tau, prior, .. } = prefs.settings();
-        let value = Comparison { tau: tau.get(), prior: Some(prior.clone()), rows: Vec::new() };
+        let (tau, law) = knobs(prefs);
+        let value = Comparison { tau: tau.get(), law: Some(law.clone()), rows: Vec::new() };
         session.bayes.comparison.expect(generation, value);
-        engine.ask(Question::Compare(At { generation, tau, prior }));
+        engine.ask(Question::Compare(At { generation, tau, law }));
     }
 
     pub fn figure1(&mut self, engine: &dyn Engine, session: &mut Session) {

@@ -36,7 +36,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
 
 /// The Bayes error at the present knobs, from the survey.
 pub fn readout(cx: &Cx) -> Option<Figure> {
-    cx.session.bayes.surveyed(cx.prefs.tau, &cx.prefs.settings().prior)
+    cx.session.bayes.surveyed(cx.prefs.tau, &cx.prefs.settings().label_law())
 }
 
 /// What stands in place of figures that are not there: whether they are on their way, or wait for the user.
@@ -84,8 +84,8 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
         }
         stop(ui, session, cx.commands, &view, &format!("Stop the search of {name}"));
     });
-    if view.task.prior != cx.prefs.settings().prior {
-        complain(ui, "π has moved since: press Enter in the field again.");
+    if view.task.law != cx.prefs.settings().label_law() {
+        complain(ui, "π or the label noise has moved since: press Enter in the field again.");
     }
 }
 
@@ -114,8 +114,8 @@ pub fn survey(ui: &mut Ui, cx: &mut Cx) {
             None => hint(ui, "The map of this world depends on the class: its Bayes error comes from draws."),
         }
     });
-    if session.bayes.survey.as_ref().is_some_and(|found| found.prior != cx.prefs.settings().prior) {
-        complain(ui, "π has moved since: these figures are of the class prior before. Press 'Sample' again.");
+    if session.bayes.survey.as_ref().is_some_and(|found| found.law != cx.prefs.settings().label_law()) {
+        complain(ui, "π or the label noise has moved since: these figures are of those before. Press 'Sample' again.");
     }
 }
 

@@ -44,6 +44,10 @@ pub struct View {
     pub target: String,
     /// What is wrong with it.
     pub target_complaint: Option<String>,
+    /// The text of the field for label noise.
+    pub label_noise: String,
+    /// What is wrong with it.
+    pub label_noise_complaint: Option<String>,
     /// Classes a and b of the evidence map; `None` for the two most probable ones.
     pub evidence: Option<(ClassId, ClassId)>,
     /// The evidence map was painted in this frame: it is wanted for these classes.

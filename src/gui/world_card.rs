@@ -10,6 +10,7 @@ use super::format;
 use super::glossary;
 use super::guidance;
 use super::inspector::exactness;
+use super::label_noise;
 use super::landmarks::Landmark;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
 use super::session::gallery::Estimates;
@@ -28,6 +29,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         if cx.session.oracle.is_some() {
             knobs(ui, cx);
             prior(ui, cx);
+            label_noise::section(ui, cx);
             samples(ui, cx);
             guidance::section(ui, cx);
             estimates(ui, cx);
@@ -154,7 +156,7 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
         let field = DragValue::new(&mut cx.prefs.smoothing).range(1e-3..=1e6).speed(speed).max_decimals(4);
         ui.add(field.update_while_editing(false)).labelled_by(label.id);
     });
-    if ui.button("Reset τ, T and π").on_hover_text("τ = 1, T = 1, uniform prior").clicked() {
+    if ui.button("Reset τ, T and π").on_hover_text("τ = 1, T = 1, uniform prior, no label noise").clicked() {
         cx.commands.push(Command::ResetKnobs);
     }
 }

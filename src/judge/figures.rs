@@ -47,6 +47,7 @@ pub(super) fn provenance(report: &Report) -> Vec<(String, String)> {
         let hash = model.predictions_sha256.clone().unwrap_or_else(|| "computed here".into());
         said.push((format!("predictions of {} SHA-256", model.name), hash));
     }
+    said.extend(origin.label_noise.as_ref().map(|noise| ("label noise".to_owned(), noise.describe())));
     said.push(("program".to_owned(), format!("bayescope {}", env!("CARGO_PKG_VERSION"))));
     said
 }

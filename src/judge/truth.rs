@@ -10,6 +10,7 @@ use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
+use crate::oracle::label_noise::LabelNoise;
 use crate::units::ClassId;
 
 /// Largest difference between stored posteriors and those of the stored log-likelihoods.
@@ -48,6 +49,9 @@ pub struct Origin {
     pub smoothing: Option<f64>,
     /// Class prior π; empty is uniform.
     pub prior: Option<Vec<f64>>,
+    /// What the labels were drawn by; posteriors are then those of the noisy label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_noise: Option<LabelNoise>,
     /// SHA-256 of the archive with the test images, computed when it was read.
     pub dataset_sha256: String,
     /// File or folder.
@@ -85,6 +89,7 @@ struct Manifest {
     tau: Option<f64>,
     prior: Option<Vec<f64>>,
     smoothing: Option<f64>,
+    label_noise: Option<LabelNoise>,
     class_names: Vec<String>,
     pixel_range: Option<[f32; 2]>,
     files: BTreeMap<String, String>,
@@ -123,6 +128,7 @@ impl Truth {
             tau: manifest.tau,
             smoothing: manifest.smoothing,
             prior: manifest.prior.clone(),
+            label_noise: manifest.label_noise.clone(),
             dataset_sha256,
             path: path.display().to_string(),
             split: split.to_string(),
@@ -231,7 +237,7 @@ fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<
     let fine = match (&manifest.prior, manifest.smoothing, logp) {
         (Some(prior), Some(smoothing), Some((logp, classes))) => {
             let p = of_log_likelihoods(logp, classes, prior, smoothing)?;
-            Some((p, classes))
+            Some((of_labels(p, classes, manifest.label_noise.as_ref())?, classes))
         }
         _ => None,
     };
@@ -274,6 +280,13 @@ fn of_log_likelihoods(logp: Vec<f64>, classes: usize, prior: &[f64], smoothing: 
         Some(at) => Err(format!("array logp: image {} has no posterior (NaN, +∞, or −∞ of all classes)", at / classes)),
         None => Ok(p),
     }
+}
+
+/// p~ = Cᵀp of every row.
+fn of_labels(p: Vec<f64>, classes: usize, noise: Option<&LabelNoise>) -> Result<Vec<f64>, String> {
+    let Some(noise) = noise else { return Ok(p) };
+    noise.check(classes).map_err(|error| format!("{DATASET}: {error}"))?;
+    Ok(p.chunks_exact(classes).flat_map(|p| noise.labels(p)).collect())
 }
 
 fn normalised(mut p: Vec<f64>, classes: usize) -> Result<Vec<f64>, String> {

@@ -50,11 +50,13 @@ fn without(draws: &[Vec<f64>], left: Option<usize>) -> Vec<f64> {
 /// The posterior of an image's pixels from log p(x_r|y) of R ≥ 2 draws x_r in their cells, [R][K],
 /// and how far it holds.
 pub fn estimate(draws: &[Vec<f64>], settings: &Settings) -> (Posterior, CellEstimate) {
-    let posterior = |logp| Posterior::new(logp, &settings.prior, settings.smoothing);
+    let posterior = |logp| settings.posterior(logp);
     let whole = posterior(log_means(draws));
     let parts: Vec<Posterior> = (0..draws.len()).map(|left| posterior(without(draws, Some(left)))).collect();
     let error = |of: &dyn Fn(&Posterior) -> f64| jackknife(&parts.iter().map(of).collect::<Vec<_>>());
-    let decided: Vec<f64> = draws.iter().map(|logp| logp[whole.decision]).collect();
+    // The weight of draws is that of a class, whatever its label.
+    let class = settings.of_class(whole.log_likelihood.clone()).decision;
+    let decided: Vec<f64> = draws.iter().map(|logp| logp[class]).collect();
     let largest_share = largest_share(&decided);
     let converges = largest_share <= MOST;
     let cell = CellEstimate {
@@ -87,11 +89,10 @@ mod tests {
     use rand::RngExt;
 
     use super::*;
-    use crate::oracle::posterior::Prior;
-    use crate::units::{Seed, Smoothing, Tau};
+    use crate::units::{Seed, Smoothing};
 
     fn settings() -> Settings {
-        Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2) }
+        Settings::default_for(2)
     }
 
     /// Densities 2u and 2(1 − u)·⅓ on a cell u in [0, 1): means 1 and ⅓, posterior ¾ and ¼.

@@ -3,7 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `world` | samples, densities and posteriors at given knobs |
-//! | `posterior`, `running`, `rounding` | the exact posterior; while classes are still missing; what rounding x to 32 bits does to it |
+//! | `posterior`, `label_noise`, `running`, `rounding` | the exact posterior; that of labels drawn by a matrix; while classes are still missing; what rounding x to 32 bits does to it |
 //! | `evidence`, `walk`, `look`, `classify` | what is asked of single images: maps, walks to the boundary, pictures for the eye, images from outside |
 //! | `info`, `folder`, `library`, `provenance` | what is known about an oracle, oracles on disk, those that come with the program, the record beside every file |
 //! | `cells` | densities averaged over the cells of 8-bit pixels |
@@ -19,6 +19,7 @@ pub mod evidence;
 pub mod export;
 pub mod folder;
 mod info;
+pub mod label_noise;
 pub mod library;
 pub mod look;
 pub mod posterior;

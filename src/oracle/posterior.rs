@@ -74,7 +74,7 @@ impl From<Prior> for Vec<f64> {
     }
 }
 
-/// p_T(y|x) of one image and its summary.
+/// p_T(y|x) of one image and its summary; under label noise that of the noisy label, p~ = Cᵀ p_T.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Posterior {
     /// log p(x|y) of every class, nats, total.
@@ -111,7 +111,17 @@ impl Posterior {
             let norm = log_sum_exp(&tempered);
             tempered.iter().map(|t| if *t == f64::NEG_INFINITY { *t } else { t - norm }).collect()
         };
-        let probabilities: Vec<f64> = log_probabilities.iter().map(|l: &f64| l.exp()).collect();
+        let probabilities = log_probabilities.iter().map(|l: &f64| l.exp()).collect();
+        Self::of_probabilities(log_likelihood, log_px, log_probabilities, probabilities)
+    }
+
+    /// From probabilities and their logarithms, with the summary.
+    pub(super) fn of_probabilities(
+        log_likelihood: Vec<f64>,
+        log_px: f64,
+        log_probabilities: Vec<f64>,
+        probabilities: Vec<f64>,
+    ) -> Self {
         let terms = probabilities.iter().zip(&log_probabilities).filter(|(p, _)| **p > 0.0);
         // From 0, so that certainty is 0 and not −0.
         let entropy_nats = 0.0 - terms.map(|(p, l)| p * l).sum::<f64>();

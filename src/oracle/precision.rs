@@ -72,7 +72,7 @@ pub fn compare(
 ) -> Result<PrecisionReport> {
     let cpu = choose(DeviceChoice::Cpu)?;
     let exact = info.clone().build(weights, &cpu.device, Precision::F64, 1)?;
-    let posterior = |likelihoods: Vec<f64>| Posterior::new(likelihoods, &settings.prior, settings.smoothing);
+    let posterior = |likelihoods: Vec<f64>| settings.posterior(likelihoods);
     let largest = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
     let classes = CLASSES.min(scores.classes);
     let mut report = PrecisionReport { images: 0, classes, max_posterior_error: 0.0, max_log_likelihood_error: 0.0 };

@@ -57,12 +57,16 @@ struct Beside<'a> {
 impl OracleInfo {
     /// The chain of anything computed in this world at these knobs.
     pub fn provenance(&self, badge: Badge, settings: &Settings) -> Provenance {
-        Provenance::new(badge)
+        let provenance = Provenance::new(badge)
             .with("oracle", &self.name)
             .with("weights SHA-256", &self.weights_sha256)
             .with("τ", settings.tau.get().to_string())
             .with("T", settings.smoothing.get().to_string())
-            .with("class prior π", settings.prior.describe())
+            .with("class prior π", settings.prior.describe());
+        match &settings.label_noise {
+            Some(noise) => provenance.with("label noise", noise.describe()),
+            None => provenance,
+        }
     }
 
     fn of_latents(&self, spec: &SampleSpec, indices: &[usize], settings: &Settings) -> Provenance {

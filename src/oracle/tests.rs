@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
 
+use super::label_noise::LabelNoise;
+use super::posterior::Prior;
 use super::running::CLASS_BATCH;
 use super::walk::{Goal, Subject, TOLERANCE, WalkPoint, WalkSpec, Way, walk};
-use super::world::{SampleSpec, Settings, World};
+use super::world::{Sample, SampleSpec, Settings, World};
 use super::{look, strategies};
 use crate::data::ImageShape;
 use crate::device::MatmulPrecision;
@@ -14,7 +16,7 @@ use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::sampling::SamplerOptions;
 use crate::flow::{Decoded, Decoding, DifferentiableFlow, Evidence, Flow, Scores};
-use crate::units::{ClassId, Seed, Tau};
+use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 2, width: 2 };
 const DIMS: usize = 4;
@@ -153,4 +155,75 @@ fn what_a_flow_cannot_do_is_refused_or_left_out() {
     let refused = look::save_pictures_with(&world, &spec, &[0], &settings, &options, path, &mut silent());
     assert!(refused.unwrap_err().to_string().contains("denoising"));
     assert!(world.flow().shared_base().is_none() && !path.exists());
+}
+
+/// Samples of a world at these knobs, classes from an uneven prior.
+fn drawn(world: &World, settings: &Settings, n: usize) -> Vec<Sample> {
+    world.sample_indices(&SampleSpec::new(n, Seed(5)), settings, &(0..n).collect::<Vec<_>>()).unwrap()
+}
+
+/// Whether a count of n trials of probability p is within 4.5 standard deviations of what is expected.
+fn expected(count: usize, n: usize, p: f64) -> bool {
+    (count as f64 - n as f64 * p).abs() <= 4.5 * (n as f64 * p * (1.0 - p)).sqrt() + 1e-9
+}
+
+#[test]
+fn label_noise_draws_labels_by_its_rows_and_leaves_images_and_classes() {
+    const N: usize = 4000;
+    let (world, settings) = world();
+    let noise = LabelNoise::by_class(vec![0.0, 0.6, 0.2, 0.3, 1.0, 0.1]).unwrap();
+    let prior = Prior::new(&[0.3, 0.2, 0.2, 0.1, 0.1, 0.1]).unwrap();
+    for smoothing in [1.0, 3.0] {
+        let smoothing = Smoothing::new(smoothing).unwrap();
+        let clean = Settings { prior: prior.clone(), smoothing, ..settings.clone() };
+        let noisy = Settings { label_noise: Some(noise.clone()), ..clean.clone() };
+        let (before, after) = (drawn(&world, &clean, N), drawn(&world, &noisy, N));
+        let (mut pairs, mut labels, mut of_label) = ([[0usize; CLASSES]; CLASSES], [0usize; CLASSES], [0.0; CLASSES]);
+        let mut spread = [0.0; CLASSES];
+        for (clean, noisy) in before.iter().zip(&after) {
+            assert_eq!((&clean.x, clean.source), (&noisy.x, noisy.source));
+            assert_eq!(noisy.posterior, noise.posterior(clean.posterior.clone()));
+            pairs[clean.label][noisy.label] += 1;
+            labels[noisy.label] += 1;
+            for (j, p) in noisy.posterior.probabilities.iter().enumerate() {
+                of_label[j] += p;
+                spread[j] += p * (1.0 - p);
+            }
+        }
+        for (class, row) in pairs.iter().enumerate() {
+            let of_class = row.iter().sum();
+            let law = noise.row(class, CLASSES);
+            assert!(row.iter().zip(law).all(|(&count, p)| expected(count, of_class, p)), "class {class}: {row:?}");
+        }
+        // Labels are as frequent as their posteriors say.
+        for j in 0..CLASSES {
+            assert!((labels[j] as f64 - of_label[j]).abs() < 4.5 * spread[j].sqrt(), "{labels:?}, {of_label:?}");
+        }
+    }
+}
+
+#[test]
+fn label_noise_of_other_classes_and_walks_under_it_are_refused() {
+    let (world, settings) = world();
+    let of = |text: &str| Settings { label_noise: Some(LabelNoise::parse(text).unwrap()), ..settings.clone() };
+    let wrong = world.sample_indices(&SampleSpec::new(1, Seed(0)), &of("by-class:0.1,0.2"), &[0]).unwrap_err();
+    assert!(wrong.to_string().contains("of 2 classes, this world has 6"), "{wrong}");
+    let image = Subject::Image(vec![0.5; DIMS]);
+    let (seed, products, tolerance) = (Seed(0), MatmulPrecision::F32, TOLERANCE);
+    let spec = WalkSpec { from: image, to: Goal::Class(5), steps: 3, class: None, seed, products, tolerance };
+    let mut on = |_: WalkPoint| ControlFlow::Continue(());
+    let refused = walk(&world, &spec, &of("pair:0.1"), &mut on).unwrap_err().to_string();
+    assert!(refused.contains("label noise"), "{refused}");
+}
+
+#[test]
+fn knobs_without_label_noise_are_written_as_they_always_were() {
+    let settings = Settings::default_for(2);
+    let text = serde_json::to_string(&settings).unwrap();
+    assert_eq!(text, r#"{"tau":1.0,"smoothing":1.0,"prior":[0.5,0.5]}"#);
+    let noisy = Settings { label_noise: Some(LabelNoise::pair(0.25).unwrap()), ..settings };
+    let text = serde_json::to_string(&noisy).unwrap();
+    assert!(text.contains(r#""label_noise":"pair:0.25""#), "{text}");
+    assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), noisy);
+    assert_eq!(noisy.labels().unwrap().probabilities(), [0.5, 0.5]);
 }

@@ -1,5 +1,5 @@
-//! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ and a posterior
-//! smoothing T; a complete joint distribution p(x, y) (theory §1).
+//! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ, a posterior
+//! smoothing T and label noise C; a complete joint distribution p(x, y) (theory §1).
 
 mod samples;
 
@@ -19,7 +19,7 @@ use crate::oracle::posterior::{Posterior, draw};
 use crate::oracle::running::{CLASS_BATCH, score_by_classes};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
-pub use samples::{Figures, ResidentSamples, Sample, SampleSpec, Settings, to_world_batch};
+pub use samples::{Figures, LabelLaw, ResidentSamples, Sample, SampleSpec, Settings, to_world_batch};
 
 /// A flow with the names of its classes.
 pub struct World {
@@ -36,10 +36,17 @@ fn uniform(seed: Seed, index: usize) -> f64 {
 
 /// The figures of sample `index` of class `source`.
 fn figures(spec: &SampleSpec, settings: &Settings, (index, source): (usize, ClassId), posterior: Posterior) -> Figures {
-    let label = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
+    let classes = posterior.probabilities.len();
+    let class = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
         source
     } else {
-        posterior.draw(uniform(spec.seed.split("labels"), index))
+        // p_T(·|x), which label noise has mixed in `posterior`.
+        let of_class = settings.label_noise.as_ref().map(|_| settings.of_class(posterior.log_likelihood.clone()));
+        of_class.as_ref().unwrap_or(&posterior).draw(uniform(spec.seed.split("labels"), index))
+    };
+    let label = match &settings.label_noise {
+        Some(noise) => noise.draw(class, classes, uniform(spec.seed.split("label noise"), index)),
+        None => class,
     };
     Figures { index, source, label, posterior }
 }
@@ -78,16 +85,16 @@ impl World {
         self.batch
     }
 
-    /// Checks that the prior is one over the classes of this world.
+    /// Checks that prior and label noise are of the classes of this world.
     ///
     /// # Errors
-    /// Says how many entries it has.
+    /// Says how many classes they have.
     pub fn check(&self, settings: &Settings) -> Result<()> {
         let (given, needed) = (settings.prior.classes(), self.flow.classes());
-        if given == needed {
-            return Ok(());
+        if given != needed {
+            return Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")));
         }
-        Err(Error::input(format!("the class prior has {given} entries, this world {needed} classes")))
+        settings.label_noise.as_ref().map_or(Ok(()), |noise| noise.check(needed))
     }
 
     /// Checks that a class is one of this world.
@@ -103,7 +110,7 @@ impl World {
 
     /// The posterior of image `i` of `scores`.
     pub fn posterior(&self, scores: &Scores, i: usize, settings: &Settings) -> Posterior {
-        Posterior::new(scores.log_likelihoods(i, settings.tau), &settings.prior, settings.smoothing)
+        settings.posterior(scores.log_likelihoods(i, settings.tau))
     }
 
     /// The class y₀ of sample `index`.

@@ -52,6 +52,7 @@ impl RunFolder {
             ("cells", format!("{} of {}", summary.finished, summary.planned)),
             ("program", format!("bayescope {}", env!("CARGO_PKG_VERSION"))),
         ]);
+        said.extend(spec.world.label_noise.as_ref().map(|noise| ("label noise", noise.describe())));
         said.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }

@@ -79,7 +79,7 @@ impl PoolReader {
     pub fn posterior(&self, image: usize) -> Result<Posterior> {
         let logp = self.logp.chunks_exact(self.classes.max(1)).nth(image).filter(|_| image < self.images.len());
         let logp = logp.ok_or_else(|| self.other(image))?.to_vec();
-        Ok(Posterior::new(logp, &self.settings.prior, self.settings.smoothing))
+        Ok(self.settings.posterior(logp))
     }
 
     /// World-space values of an image that has a posterior.

@@ -10,7 +10,7 @@ use crate::experiment::WorstImage as Shown;
 use crate::export::Manifest;
 use crate::judge::{Origin, WorstImage};
 use crate::oracle::classify::ExternalImages;
-use crate::oracle::posterior::{Posterior, Prior};
+use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
 
@@ -76,7 +76,7 @@ impl JudgedImagesRequest {
         for one in &self.images {
             let changed = || Error::file(&archive, format!("is not what was judged: {} is another", one.image));
             let (logp, label) = logp.chunks_exact(classes.max(1)).zip(&labels).nth(one.index).ok_or_else(changed)?;
-            let posterior = Posterior::new(logp.to_vec(), &settings.prior, settings.smoothing);
+            let posterior = settings.posterior(logp.to_vec());
             let best = posterior.probabilities.iter().copied().fold(0.0, f64::max);
             if one.q.len() != classes || (best - one.lost - one.expected).abs() > SAME {
                 return Err(changed());
@@ -103,7 +103,7 @@ impl JudgedImagesRequest {
 
     /// The knobs of the dataset's world, if that is the one that is open.
     fn settings(&self, archive: &Path) -> Result<impl Fn(usize) -> Result<Settings> + use<>> {
-        let Origin { weights_sha256, tau, smoothing, prior, .. } = &self.origin;
+        let Origin { weights_sha256, tau, smoothing, prior, label_noise, .. } = &self.origin;
         let (Some(weights), Some(tau), Some(smoothing)) = (weights_sha256, tau, smoothing) else {
             let why = "does not say of which world its images are: judge the folder that `bayescope export` made, with its dataset.json";
             return Err(Error::file(archive, why));
@@ -115,10 +115,11 @@ impl JudgedImagesRequest {
             return Err(Error::input(format!("these images are of another world than {open}: open {named} first")));
         }
         let (tau, smoothing) = (Tau::new(*tau)?, Smoothing::new(*smoothing)?);
-        let prior = prior.clone().filter(|prior| !prior.is_empty());
+        let (prior, label_noise) = (prior.clone().filter(|prior| !prior.is_empty()), label_noise.clone());
         Ok(move |classes| {
             let prior = prior.as_ref().map_or_else(|| Ok(Prior::uniform(classes)), |prior| Prior::new(prior))?;
-            Ok(Settings { tau, smoothing, prior })
+            label_noise.as_ref().map_or(Ok(()), |noise| noise.check(classes))?;
+            Ok(Settings { tau, smoothing, prior, label_noise: label_noise.clone() })
         })
     }
 }

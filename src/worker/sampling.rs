@@ -9,6 +9,7 @@ use crate::bayes::sampling::{
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::oracle::posterior::Prior;
+use crate::oracle::world::LabelLaw;
 use crate::task::{Done, OpenOracle, Task, TaskContext};
 use crate::units::{Seed, Smoothing, Tau};
 
@@ -26,8 +27,8 @@ const LIMITS: Limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST),
 pub struct SurveyWorld {
     /// Where hardness and pairs are looked at, and what is looked at first.
     pub tau: Tau,
-    /// Class prior π.
-    pub prior: Prior,
+    /// Class prior π and label noise.
+    pub law: LabelLaw,
 }
 
 /// Looks for the τ at which the open oracle has a Bayes error, at T = 1.
@@ -35,8 +36,8 @@ pub struct SurveyWorld {
 pub struct FindTau {
     /// The Bayes error, a fraction.
     pub target: f64,
-    /// Class prior π.
-    pub prior: Prior,
+    /// Class prior π and label noise.
+    pub law: LabelLaw,
 }
 
 impl Task for SurveyWorld {
@@ -58,13 +59,14 @@ impl Task for SurveyWorld {
 
     fn run(&self, cx: &mut TaskContext<'_, Survey>) -> Result<Done<Survey>> {
         let (oracle, cache) = (cx.oracle()?, Cache::of_user());
-        let key = key(&oracle, &self.prior);
+        let key = key(&oracle, &self.law.prior);
         let mut source = source(&oracle, &cache, &key, &cx.chosen.report.used.label());
-        let mut pool = Pool::new(&mut source, self.prior.clone(), Smoothing::ONE, SEED)?;
+        let mut pool = pool(&mut source, &self.law)?;
         // Two sinks share the host: one for what was found, one for how far the draws have come.
         let host = std::cell::RefCell::new(cx);
         let mut tell = |found: &Survey, complete: bool| {
-            if complete {
+            // The key is that of draws, which know no label noise.
+            if complete && self.law.label_noise.is_none() {
                 cache.keep_survey(&key, found);
             }
             host.borrow_mut().event(found.clone());
@@ -96,8 +98,8 @@ impl Task for FindTau {
 
     fn run(&self, cx: &mut TaskContext<'_, Standing>) -> Result<Done<SampledTau>> {
         let (oracle, cache) = (cx.oracle()?, Cache::of_user());
-        let mut source = source(&oracle, &cache, &key(&oracle, &self.prior), &cx.chosen.report.used.label());
-        let mut pool = Pool::new(&mut source, self.prior.clone(), Smoothing::ONE, SEED)?;
+        let mut source = source(&oracle, &cache, &key(&oracle, &self.law.prior), &cx.chosen.report.used.label());
+        let mut pool = pool(&mut source, &self.law)?;
         let mut last = None;
         let mut tell = |standing: Standing| {
             // The figure changes seldom, the count of images often.
@@ -122,6 +124,11 @@ fn key(oracle: &OpenOracle<'_>, prior: &Prior) -> DrawKey {
 
 fn source<'a>(oracle: &OpenOracle<'a>, cache: &Cache, key: &DrawKey, device: &str) -> WorldDraws<'a> {
     WorldDraws::new(oracle.world, key.seed).remembered(cache, &key.weights_sha256, &key.prior, device)
+}
+
+/// A world's draws as its labels see them, at T = 1.
+fn pool<'a>(source: &'a mut WorldDraws<'_>, law: &LabelLaw) -> Result<Pool<'a>> {
+    Pool::new(source, law.prior.clone(), Smoothing::ONE, SEED)?.with_label_noise(law.label_noise.as_ref())
 }
 
 /// Shows how far the draws have come. Returns whether to go on.

@@ -84,7 +84,7 @@ fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());
     let opened = open(text(&oracle), &Device::flex(), Precision::F32, BATCH).unwrap();
-    let settings = Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2) };
+    let settings = Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2), label_noise: None };
     let formats = vec![Format::Npz, Format::Png];
     let spec = ExportSpec { oracle: "gaussian".into(), train: TRAIN, test: 20, settings, seed: Seed(4), formats };
     let run = |folder: &Path, stop: usize, told: &mut Vec<ExportEvent>| {

@@ -18,6 +18,7 @@ mod graders;
 #[path = "../onnx_reference/graph.rs"]
 mod graph;
 mod hardness;
+mod label_noise;
 mod looking;
 mod odd;
 mod reference;

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod label_noise;
 mod lost;
 mod stopped;
 mod temperature;

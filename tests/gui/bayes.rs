@@ -70,16 +70,16 @@ pub fn answers(question: Question) -> Vec<Answer> {
             let point = |(index, tau)| Answer::Curve { generation, index, estimate: at(tau) };
             taus.iter().enumerate().map(point).chain([ended(generation, Study::Curve)]).collect()
         }
-        Question::Hardness(At { generation, tau, prior }) => {
-            let count = prior.classes();
+        Question::Hardness(At { generation, tau, law }) => {
+            let count = law.prior.classes();
             let value = |class: usize| figure(0.01 * (1.0 + (class * 7 % count) as f64));
             let one = |class| ClassHardness { class, one_vs_rest: value(class) };
             let classes = (0..count).map(|class| Answer::Hardness { generation, hardness: one(class) });
             let pairs = Answer::Pairs { generation, errors: pairs(count, tau.get()) };
             [pairs].into_iter().chain(classes).chain([ended(generation, Study::Hardness)]).collect()
         }
-        Question::Ranking(RankingQuestion { generation, prior }) => {
-            let order: Vec<usize> = (0..prior.classes()).collect();
+        Question::Ranking(RankingQuestion { generation, law }) => {
+            let order: Vec<usize> = (0..law.prior.classes()).collect();
             let rankings = rankings(RANKED_AT.map(|_| order.clone()));
             vec![Answer::Ranking { generation, rankings }, ended(generation, Study::Ranking)]
         }

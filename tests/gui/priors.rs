@@ -81,10 +81,10 @@ fn methods_and_targets_of_another_prior_say_so() {
     answer_all(&mut harness, &fake);
     type_target(&mut harness, "Target Bayes error", "5 %");
     answer_all(&mut harness, &fake);
-    assert!(!shows(&harness, "π has moved since"));
+    assert!(!shows(&harness, "moved since"));
     move_prior(&mut harness);
     answer_all(&mut harness, &fake);
-    for text in ["π has moved since. Run again.", "π has moved since: press Enter in the field again."] {
+    for text in ["which have moved since. Run again.", "has moved since: press Enter in the field again."] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", labels(&harness));
     }
     by_palette(&mut harness, "compare all");
@@ -101,4 +101,30 @@ fn pairs_that_were_lost_are_not_said_to_be_computed() {
     fake.send(Event::Bayes(Box::new(Answer::Lost { reason: "a bound was wrong".into() })));
     harness.run_steps(3);
     assert!(!shows(&harness, "Computing…") && shows(&harness, "a bound was wrong"), "{:?}", labels(&harness));
+}
+
+#[test]
+fn label_noise_is_taken_from_its_field_and_asked_for_with_every_figure() {
+    let (mut harness, fake) = panel();
+    answer_all(&mut harness, &fake);
+    harness.get_by_label_contains("Label noise C (none)").click();
+    harness.run_steps(6);
+    rewrite(&mut harness, "Label noise", "pair:2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    assert!(shows(&harness, "no probability") && harness.state().prefs().label_noise.is_none());
+    rewrite(&mut harness, "Label noise", "pair:0.2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    let noise = harness.state().prefs().label_noise.clone().unwrap();
+    assert!(noise.describe() == "pair:0.2" && !shows(&harness, "no probability"));
+    assert!(shows(&harness, "Nobody errs less than 20"), "{:?}", labels(&harness));
+    let of = |question: &Question| match question {
+        Question::Readout(at) => at.law.label_noise.clone(),
+        _ => None,
+    };
+    assert_eq!(fake.questions().iter().find_map(of), Some(noise));
+    harness.get_by_role_and_label(Role::Button, "None").click();
+    harness.run_steps(3);
+    assert!(harness.state().prefs().label_noise.is_none());
 }

@@ -57,7 +57,7 @@ fn survey(prior: Prior, samples: usize) -> Survey {
         rankings.add(bayescope::bayes::ClassRanking { tau, ..hardness.ranking() });
     }
     let curve = [0.5, 0.7, 1.0, 1.5, 2.0, 3.0].into_iter().map(point).collect();
-    Survey { prior, curve, hardness: Some(hardness), rankings }
+    Survey { law: prior.into(), curve, hardness: Some(hardness), rankings }
 }
 
 fn start(fake: &Fake, id: u64) {
@@ -79,7 +79,7 @@ fn a_target_narrows_can_be_stopped_and_sets_tau_only_when_it_is_accepted() {
     let (mut harness, fake) = ready();
     type_target(&mut harness, "Target Bayes error", "20 %");
     let (id, task) = tasks::asked::<FindTau>(&fake);
-    assert_eq!((task.target, task.prior), (0.2, Prior::uniform(10)));
+    assert_eq!((task.target, task.law), (0.2, Prior::uniform(10).into()));
     assert!(shows(&harness, "Looking for τ with E = 20 %"));
     start(&fake, id);
     for (tau, half, low, high) in [(0.9, 0.2, "0.7", "1.1"), (0.95, 0.05, "0.9", "1")] {
@@ -147,9 +147,9 @@ fn a_survey_fills_the_panel_and_the_readout_follows_the_slider_along_its_curve()
     assert!(shows(&harness, "not sampled yet") && !shows(&harness, "hardest first"));
     press(&mut harness, "Sample");
     let (id, task) = tasks::asked::<SurveyWorld>(&fake);
-    assert_eq!((task.tau, &task.prior), (Tau::ONE, &Prior::uniform(10)));
+    assert_eq!((task.tau, &task.law), (Tau::ONE, &Prior::uniform(10).into()));
     start(&fake, id);
-    let event = survey(task.prior.clone(), 64);
+    let event = survey(task.law.prior.clone(), 64);
     fake.send(Event::Task { id, news: News::of_event::<SurveyWorld>(event) });
     harness.run_steps(3);
     for text in ["64 draws at each τ", "hardest first", "Bayes errors of pairs of classes", "Ranking of classes over τ"]
@@ -201,7 +201,7 @@ fn what_was_kept_is_asked_for_once_a_prior_and_never_takes_the_place_of_what_was
     assert!(shows(&harness, "512 draws at each τ"));
     press(&mut harness, "Sample");
     let (id, task) = tasks::asked::<SurveyWorld>(&fake);
-    let event = survey(task.prior, 1024);
+    let event = survey(task.law.prior, 1024);
     fake.send(Event::Task { id, news: News::of_event::<SurveyWorld>(event) });
     answer(*generation, 512);
     harness.run_steps(3);

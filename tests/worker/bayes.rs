@@ -9,7 +9,7 @@ use bayescope::worker::bayes::protocol::{Answer, At, CurveQuestion, Question, Ra
 use super::*;
 
 fn at(generation: u64, tau: f64) -> At {
-    At { generation, tau: Tau::new(tau).unwrap(), prior: Prior::uniform(10) }
+    At { generation, tau: Tau::new(tau).unwrap(), law: Prior::uniform(10).into() }
 }
 
 fn answer<T>(bench: &mut Bench, mut found: impl FnMut(&Answer) -> Option<T>) -> T {
@@ -119,7 +119,7 @@ fn a_target_gives_its_tau_and_an_unreachable_one_the_interval() {
     let mut bench = Bench::new();
     let prior = Prior::uniform(10);
     let mut ask = |generation: u64, error: f64| {
-        bench.worker.ask(Question::Target(TargetQuestion { generation, error, prior: prior.clone() }));
+        bench.worker.ask(Question::Target(TargetQuestion { generation, error, law: prior.clone().into() }));
         answer(&mut bench, |answer| match answer {
             Answer::Target { generation: g, outcome, .. } if *g == generation => Some(outcome.clone()),
             _ => None,
@@ -140,7 +140,7 @@ fn at_temperature_zero_there_is_an_exact_limit() {
     let estimate = readout(&mut bench, 1, 0.0);
     assert_eq!((estimate.figure.value, estimate.badge), (0.0, Badge::Exact));
     let prior = Prior::uniform(3);
-    bench.worker.ask(Question::Readout(At { prior, ..at(2, 1.0) }));
+    bench.worker.ask(Question::Readout(At { law: prior.into(), ..at(2, 1.0) }));
     let refused = answer(&mut bench, |answer| match answer {
         Answer::Readout { generation: 2, outcome: Err(why), .. } => Some(why.clone()),
         _ => None,
@@ -155,7 +155,7 @@ fn studies_come_in_pieces_and_end() {
     let prior = Prior::uniform(10);
     bench.worker.ask(Question::Compare(at(1, 1.0)));
     bench.worker.ask(Question::Hardness(at(2, 1.0)));
-    bench.worker.ask(Question::Curve(CurveQuestion { generation: 3, taus, prior }));
+    bench.worker.ask(Question::Curve(CurveQuestion { generation: 3, taus, law: prior.into() }));
     let mut ends = Vec::new();
     answer(&mut bench, |answer| {
         if let Answer::Ended { study, trouble, .. } = answer {
@@ -194,7 +194,7 @@ fn studies_come_in_pieces_and_end() {
 #[test]
 fn classes_are_ranked_at_every_temperature_whatever_is_asked_meanwhile() {
     let mut bench = Bench::new();
-    bench.worker.ask(Question::Ranking(RankingQuestion { generation: 1, prior: Prior::uniform(10) }));
+    bench.worker.ask(Question::Ranking(RankingQuestion { generation: 1, law: Prior::uniform(10).into() }));
     bench.worker.ask(Question::Hardness(at(2, 1.0)));
     let mut last = RankingsOverTau::default();
     answer(&mut bench, |answer| match answer {

@@ -114,7 +114,7 @@ impl Local {
             [with[0], sides[0].variance, across],
             [with[1], across, sides[1].variance],
         ];
-        let unseen = snapshot.unseen(|i| snapshot.doubts[i], 1.0);
+        let unseen = snapshot.unseen(|i| snapshot.unsure[i], 1.0);
         let bend = score.powi(4) + 4.0 * score * score + 1.0;
         Ok(Self { snapshot, step, centre, sides, covariance, unseen, bend })
     }

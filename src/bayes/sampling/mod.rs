@@ -18,11 +18,13 @@
 //! | `limits` | when to stop |
 //! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
 //! | `survey` | all of them at once, coarse first |
+//! | `gaussian` | Gaussian classes as a source |
 //! | `world` | a world as a source, whose draws may be kept in a folder |
 //! | `cache` | draws and surveys in the program's cache folder |
 
 mod cache;
 mod figures;
+mod gaussian;
 mod hardness;
 mod limits;
 mod local;
@@ -38,10 +40,12 @@ mod world;
 
 pub use cache::{Cache, DrawKey};
 pub use figures::{CurvePoint, WorldFigures, curve, figures_at};
+pub(super) use gaussian::GaussianDraws;
 pub use hardness::{SampledHardness, hardness_at};
 pub use limits::{Ended, Limits};
 pub use pool::Pool;
 pub use source::{Draw, Source, Standing};
 pub use survey::{Survey, survey};
+pub(super) use target::{ROUNDED, below_noise};
 pub use target::{SampledTau, tau_by_sampling};
 pub use world::WorldDraws;

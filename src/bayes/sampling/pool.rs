@@ -6,7 +6,9 @@ use super::source::{Draw, Source, Standing};
 use crate::bayes::estimate::Figure;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::{Prior, draw};
+use crate::oracle::world::LabelLaw;
 use crate::units::{Seed, Smoothing, Tau};
 
 /// Draws that a source is asked for together, and keeps together.
@@ -27,6 +29,8 @@ pub struct Pool<'a> {
     pub prior: Prior,
     /// Posterior smoothing T.
     pub smoothing: Smoothing,
+    /// What labels are drawn by; none where they stay the classes.
+    pub(super) noise: Option<LabelNoise>,
     offset: f64,
     levels: Vec<Level>,
     made: usize,
@@ -48,15 +52,43 @@ impl<'a> Pool<'a> {
         // 53 bits of the seed of this purpose.
         let offset = (seed.split("classes by turns").0 >> 11) as f64 / (1u64 << 53) as f64;
         let begun = Instant::now();
-        Ok(Self { source, prior, smoothing, offset, levels: Vec::new(), made: 0, planned: 0, begun, figure: None })
+        let (levels, noise) = (Vec::new(), None);
+        Ok(Self { source, prior, smoothing, noise, offset, levels, made: 0, planned: 0, begun, figure: None })
     }
 
-    /// No Bayes error of this prior and smoothing is larger: 1 − max π, and 1 − 1/K where T ≠ 1.
+    /// The same draws, their labels drawn by a matrix from what p_T says: all figures are of p~ = Cᵀ p_T.
+    ///
+    /// # Errors
+    /// When it is not of this many classes.
+    pub fn with_label_noise(mut self, noise: Option<&LabelNoise>) -> Result<Self> {
+        noise.map_or(Ok(()), |noise| noise.check(self.prior.classes()))?;
+        self.noise = noise.filter(|noise| !noise.is_none()).cloned();
+        Ok(self)
+    }
+
+    /// Its prior and label noise.
+    pub(super) fn law(&self) -> LabelLaw {
+        LabelLaw { prior: self.prior.clone(), label_noise: self.noise.clone() }
+    }
+
+    /// No Bayes error of this prior, smoothing and label noise is larger: 1 − max π~, and 1 − 1/K where T ≠ 1.
     pub(super) fn largest_error(&self) -> f64 {
         match self.smoothing == Smoothing::ONE {
-            true => self.prior.guessing_error(),
+            true => self.law().guessing_error(),
             false => 1.0 - 1.0 / self.prior.classes() as f64,
         }
+    }
+
+    /// None is smaller: 0, or what label noise leaves of images that tell their class. With T ≠ 1 the law of the classes
+    /// is not known: that of the class which keeps its label best.
+    pub(super) fn least_error(&self) -> f64 {
+        let Some(noise) = &self.noise else { return 0.0 };
+        if self.smoothing == Smoothing::ONE {
+            return noise.floor(self.prior.probabilities());
+        }
+        let classes = self.prior.classes();
+        let of = |class: usize| 1.0 - noise.row(class, classes).into_iter().fold(0.0, f64::max);
+        (0..classes).map(of).fold(1.0, f64::min)
     }
 
     /// The first n draws. Each class has its share of any of them.

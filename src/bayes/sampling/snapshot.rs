@@ -2,7 +2,8 @@
 //!
 //! Every figure is a mean over x ~ p(x) of a function of the posterior, so that each draw serves
 //! all of them. With T ≠ 1 the labels of the world follow p_T(y|x), and their law π_T = E[p_T] is
-//! itself a mean: functions of it are linearised.
+//! itself a mean: functions of it are linearised. Under label noise all figures are those of p~ = Cᵀ p_T, and π_T is
+//! its mean, known where T = 1; control variates stay the classes' own posteriors.
 
 use std::f64::consts::LN_2;
 
@@ -14,6 +15,7 @@ use crate::bayes::information::Information;
 use crate::bayes::monte_carlo::DOUBT;
 use crate::error::Result;
 use crate::events::Events;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::provenance::Badge;
 use crate::units::{ClassId, Smoothing, Tau};
@@ -28,6 +30,8 @@ pub(super) struct Snapshot {
     pub controls: Vec<Vec<f64>>,
     /// 1 − max p_T.
     pub doubts: Vec<f64>,
+    /// The same of the class, before any label noise: which draws were in doubt at all.
+    pub unsure: Vec<f64>,
     known: Vec<f64>,
     fitted: Option<Controls>,
     /// p_T(j|x), [K][N].
@@ -39,6 +43,7 @@ pub(super) struct Snapshot {
     labels: Vec<f64>,
     /// Whether it was estimated.
     smoothed: bool,
+    noisy: bool,
 }
 
 /// A figure, and how many times the draws plain sampling needs for it.
@@ -55,22 +60,27 @@ impl Snapshot {
     /// As [`Pool::rows`].
     pub fn of(pool: &mut Pool<'_>, tau: Tau, n: usize, events: &mut dyn Events<Standing>) -> Result<Self> {
         let rows = pool.rows(tau, n, events)?;
-        Ok(Self::new(&pool.draws(n), &rows, &pool.prior, pool.smoothing))
+        Ok(Self::new(&pool.draws(n), &rows, (&pool.prior, pool.smoothing, pool.noise.as_ref())))
     }
 
     /// From log p(x|y) of draws, [N, K].
-    fn new(draws: &[Draw], rows: &[f64], prior: &Prior, smoothing: Smoothing) -> Self {
+    fn new(draws: &[Draw], rows: &[f64], (prior, smoothing, noise): (&Prior, Smoothing, Option<&LabelNoise>)) -> Self {
         let classes = prior.classes();
         let posteriors = |smoothing| -> Vec<Posterior> {
             rows.chunks(classes).map(|row| Posterior::new(row.to_vec(), prior, smoothing)).collect()
         };
-        let all = posteriors(smoothing);
+        let of_class = posteriors(smoothing);
+        let unsure = of_class.iter().map(|p| p.doubt(p.decision)).collect();
+        let all = match noise {
+            Some(noise) => of_class.into_iter().map(|p| noise.posterior(p)).collect(),
+            None => of_class,
+        };
         let smoothed = smoothing != Smoothing::ONE;
         let column = |all: &[Posterior], j: ClassId| all.iter().map(|p| p.probabilities[j]).collect::<Vec<f64>>();
         let probabilities: Vec<Vec<f64>> = (0..classes).map(|j| column(&all, j)).collect();
         let positive: Vec<ClassId> = (0..classes).filter(|&j| prior.probabilities()[j] > 0.0).collect();
         let controlled = &positive[..positive.len().saturating_sub(1)];
-        let controls: Vec<Vec<f64>> = if smoothed {
+        let controls: Vec<Vec<f64>> = if smoothed || noise.is_some() {
             let plain = posteriors(Smoothing::ONE);
             controlled.iter().map(|&j| column(&plain, j)).collect()
         } else {
@@ -81,7 +91,7 @@ impl Snapshot {
         let fitted = Controls::new(&strata, &controls, &known);
         let labels = match smoothed {
             true => probabilities.iter().map(|p| strata.mean(p)).collect(),
-            false => prior.probabilities().to_vec(),
+            false => noise.map_or_else(|| prior.probabilities().to_vec(), |noise| noise.prior(prior)),
         };
         Self {
             controls,
@@ -93,6 +103,8 @@ impl Snapshot {
             entropies: all.iter().map(|p| p.entropy_nats).collect(),
             labels,
             smoothed,
+            noisy: noise.is_some(),
+            unsure,
             strata,
         }
     }
@@ -126,7 +138,7 @@ impl Snapshot {
 
     /// E = E[1 − max p_T].
     pub fn error(&self) -> Reading {
-        self.read(&self.doubts, |i| self.doubts[i], (1.0, 1.0))
+        self.read(&self.doubts, |i| self.unsure[i], (1.0, 1.0))
     }
 
     /// H(Y), nats.
@@ -145,7 +157,7 @@ impl Snapshot {
     /// A, I(X;Y) and I/H(Y).
     pub fn information(&self) -> (Information, Option<f64>) {
         let label = self.label_entropy();
-        let doubtful = |i: usize| self.doubts[i];
+        let doubtful = |i: usize| self.unsure[i];
         let most = (self.probabilities.len() as f64).ln();
         let aleatoric = self.read(&self.entropies, doubtful, (most, most));
         let cross = self.cross_entropies();
@@ -185,7 +197,7 @@ impl Snapshot {
             let slope = 0.5 * self.strata.mean(&(0..p.len()).map(slope).collect::<Vec<f64>>());
             values.iter_mut().zip(p).for_each(|(value, p)| *value += slope * (p - own));
         }
-        self.read(&values, |i| seen[i], (0.5, 0.5))
+        self.read(&values, |i| self.in_doubt(&seen, i), (0.5, 0.5))
     }
 
     /// Class i against class j alone: E[min(p_i, p_j)]/(π_i + π_j).
@@ -196,10 +208,15 @@ impl Snapshot {
         let share = if self.smoothed { self.strata.mean(&smaller) / both } else { 0.0 };
         let value = |d: usize| (smaller[d] - share * (p[d] + q[d] - both)) / both;
         let values: Vec<f64> = (0..smaller.len()).map(value).collect();
-        self.read(&values, |d| smaller[d], (0.5 / both, self.labels[i].min(self.labels[j]) / both))
+        self.read(&values, |d| self.in_doubt(&smaller, d), (0.5 / both, self.labels[i].min(self.labels[j]) / both))
     }
 
-    /// Classes that draws come from.
+    /// How far draw i was in doubt: by its values, which label noise keeps from ever being small.
+    fn in_doubt(&self, values: &[f64], i: usize) -> f64 {
+        if self.noisy { self.unsure[i] } else { values[i] }
+    }
+
+    /// Classes that labels are of.
     pub fn present(&self) -> Vec<ClassId> {
         (0..self.labels.len()).filter(|&j| self.labels[j] > 0.0).collect()
     }

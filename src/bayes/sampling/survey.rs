@@ -14,7 +14,7 @@ use crate::bayes::normal::{cdf, quantile};
 use crate::bayes::ranking::{RANKED_AT, RankingsOverTau};
 use crate::error::Result;
 use crate::events::Events;
-use crate::oracle::posterior::Prior;
+use crate::oracle::world::LabelLaw;
 use crate::provenance::Badge;
 use crate::units::Tau;
 
@@ -28,8 +28,9 @@ const BEND: f64 = 2.0;
 /// What draws say of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
-    /// The class prior π it belongs to.
-    pub prior: Prior,
+    /// The class prior π and the label noise it belongs to.
+    #[serde(flatten)]
+    pub law: LabelLaw,
     /// The Bayes error over τ, ascending.
     pub curve: Vec<CurvePoint>,
     /// Classes and pairs at the τ that was asked for; none before its first draws.
@@ -89,7 +90,7 @@ impl Survey {
 
     /// The points as Bayes errors with all that is known of them.
     pub fn estimates(&self) -> impl Iterator<Item = (f64, Estimate)> {
-        let most = self.prior.guessing_error();
+        let most = self.law.guessing_error();
         self.curve.iter().map(move |point| (point.tau.get(), of_point(point, most)))
     }
 
@@ -132,7 +133,7 @@ pub fn survey(
     limits.check()?;
     let (taus, wanted) = temperatures(tau)?;
     let none = RankingsOverTau::default();
-    let mut found = Survey { prior: pool.prior.clone(), curve: Vec::new(), hardness: None, rankings: none };
+    let mut found = Survey { law: pool.law(), curve: Vec::new(), hardness: None, rankings: none };
     let mut n = ROUND.min(limits.start());
     pool.plan(n * taus.len(), None);
     loop {
@@ -185,6 +186,7 @@ fn temperatures(tau: Tau) -> Result<(Vec<Tau>, Tau)> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::oracle::posterior::Prior;
 
     /// E(τ) = Φ(−1.5/τ), as of two Gaussian classes, from n draws.
     pub fn survey_of(n: usize) -> Survey {
@@ -197,7 +199,7 @@ pub(super) mod tests {
             samples: n,
         };
         Survey {
-            prior: Prior::uniform(2),
+            law: Prior::uniform(2).into(),
             curve: TAUS.into_iter().map(point).collect(),
             hardness: None,
             rankings: RankingsOverTau::default(),

@@ -20,8 +20,11 @@ use crate::bayes::inverse::TauEstimate;
 use crate::bayes::normal::{density, quantile};
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::oracle::label_noise::LabelNoise;
 use crate::units::Tau;
 
+/// A target this near to the floor of label noise is the floor, rounded.
+pub(in crate::bayes) const ROUNDED: f64 = 1.0 + 1e-9;
 /// Range of temperatures searched.
 const RANGE: (f64, f64) = (0.02, 50.0);
 /// Draws of the search.
@@ -100,17 +103,32 @@ pub fn tau_by_sampling(
 
 /// Refuses an error that no posterior can have.
 fn reachable(pool: &Pool<'_>, target: f64) -> Result<()> {
-    let most = pool.largest_error();
-    if target > 0.0 && target < most {
+    let (least, most) = (pool.least_error(), pool.largest_error());
+    if target > least * ROUNDED && target < most {
         return Ok(());
+    }
+    if let Some(noise) = pool.noise.as_ref().filter(|_| target > 0.0 && target <= least * ROUNDED) {
+        return Err(below_noise(target, noise, least));
     }
     let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
     Err(Error::input(format!(
-        "no τ gives a Bayes error of {}: with these {} classes it lies strictly between 0 and {}{meant}",
+        "no τ gives a Bayes error of {}: with these {} classes it lies strictly between {} and {}{meant}",
         percent(target),
         pool.prior.classes(),
+        if least > 0.0 { percent(least) } else { "0".into() },
         percent(most)
     )))
+}
+
+/// That label noise alone makes more errors.
+pub(in crate::bayes) fn below_noise(target: f64, noise: &LabelNoise, floor: f64) -> Error {
+    Error::input(format!(
+        "no τ gives a Bayes error of {}: the label noise {} alone makes one of {} where images tell their class; ask for \
+         more, or for less noise",
+        percent(target),
+        noise.describe(),
+        percent(floor)
+    ))
 }
 
 fn percent(x: f64) -> String {

@@ -4,7 +4,9 @@ use clap::{Args, ValueEnum};
 
 use super::super::output::Output;
 use super::SamplingArgs;
+use super::common::label_noise;
 use crate::bayes::Method;
+use crate::oracle::label_noise::LabelNoise;
 use crate::units::Tau;
 
 /// Which class problem, at which precision.
@@ -16,6 +18,10 @@ pub struct ProblemArgs {
     /// Class prior π, one weight per class, normalised; the problem's own (an oracle's: uniform) if not given.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
     pub prior: Option<Vec<f64>>,
+    /// Label noise: all figures are those of labels drawn by a matrix, row y for class y. symmetric:0.2 (any other label), pair:0.2
+    /// (that of the next class), by-class:0.1,0.2,…, or a file of K rows of K numbers, .csv or .json.
+    #[arg(long, value_name = "NOISE", value_parser = label_noise)]
+    pub label_noise: Option<LabelNoise>,
     /// Half width of the 95 % interval, relative, at which to stop; if not given 1e-4, and 0.03 where the world is sampled.
     #[arg(long)]
     pub tolerance: Option<f64>,

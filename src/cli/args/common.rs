@@ -6,6 +6,7 @@ use super::super::output::Output;
 use crate::device::{DeviceChoice, Devices};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
@@ -78,6 +79,15 @@ pub struct WorldArgs {
     /// Class prior π, one weight per class, normalised; uniform if not given.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
     pub prior: Option<Vec<f64>>,
+    /// Label noise: labels drawn by a matrix, row y for class y, with exact posteriors of the noisy label. symmetric:0.2 (any
+    /// other label), pair:0.2 (that of the next class), by-class:0.1,0.2,…, or a file of K rows of K numbers, .csv or .json.
+    #[arg(long, value_name = "NOISE", value_parser = label_noise)]
+    pub label_noise: Option<LabelNoise>,
+}
+
+/// What `--label-noise` says; a file is read.
+pub(super) fn label_noise(text: &str) -> std::result::Result<LabelNoise, String> {
+    LabelNoise::parse(text).map_err(|error| error.to_string())
 }
 
 impl WorldArgs {
@@ -87,7 +97,9 @@ impl WorldArgs {
     /// When a number cannot be used.
     pub fn settings(&self, classes: usize) -> Result<Settings> {
         let prior = prior(self.prior.as_deref(), classes)?;
-        Ok(Settings { tau: Tau::new(self.tau)?, smoothing: Smoothing::new(self.smoothing)?, prior })
+        let label_noise = self.label_noise.clone();
+        label_noise.as_ref().map_or(Ok(()), |noise| noise.check(classes))?;
+        Ok(Settings { tau: Tau::new(self.tau)?, smoothing: Smoothing::new(self.smoothing)?, prior, label_noise })
     }
 }
 

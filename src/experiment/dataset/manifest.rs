@@ -8,6 +8,7 @@ use serde::Deserialize;
 use crate::data::{DATASET, Split, read_bytes, sha256_of_file};
 use crate::error::Result;
 use crate::events::silent;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 
@@ -26,6 +27,8 @@ pub struct Manifest {
     smoothing: Option<f64>,
     /// Weights of the class prior π, likewise; uniform where empty.
     prior: Option<Vec<f64>>,
+    /// What its labels were drawn by.
+    label_noise: Option<LabelNoise>,
     /// Names of its classes.
     pub class_names: Vec<String>,
     /// SHA-256 of the files beside it, by name.
@@ -69,9 +72,9 @@ impl Manifest {
         Ok(*hash == sha256_of_file(&self.archive, &mut silent())?)
     }
 
-    /// Whether labels were drawn with the π and T of `settings`, as far as it says.
+    /// Whether labels were drawn with the π, T and label noise of `settings`, as far as it says.
     pub fn has_labels_of(&self, settings: &Settings) -> bool {
-        let Settings { smoothing, prior, .. } = settings;
+        let Settings { smoothing, prior, label_noise, .. } = settings;
         let same = |weights: &Vec<f64>| {
             let own = if weights.is_empty() { Ok(Prior::uniform(prior.classes())) } else { Prior::new(weights) };
             own.is_ok_and(|own| {
@@ -79,7 +82,8 @@ impl Manifest {
                 own.classes() == prior.classes() && pairs.all(|(a, b)| (a - b).abs() <= SAME)
             })
         };
-        self.smoothing.is_none_or(|own| own == smoothing.get()) && self.prior.as_ref().is_none_or(same)
+        let same_noise = self.label_noise == *label_noise;
+        same_noise && self.smoothing.is_none_or(|own| own == smoothing.get()) && self.prior.as_ref().is_none_or(same)
     }
 
     /// What to say of posteriors by `settings` for samples of the same flow that were drawn
@@ -92,6 +96,7 @@ impl Manifest {
             knobs.extend(
                 self.prior.as_ref().filter(|prior| !prior.is_empty()).map(|prior| format!("class prior {prior:?}")),
             );
+            knobs.extend(self.label_noise.as_ref().map(|noise| format!("label noise {}", noise.describe())));
             format!(
                 "{} are samples of this world at {}; these posteriors are of {}",
                 self.archive.display(),

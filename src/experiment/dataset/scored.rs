@@ -26,13 +26,12 @@ impl Part {
         let posteriors: Vec<Posterior> = match &self.logp {
             Some(logp) => {
                 let of = |&i: &usize| logp[i * self.classes..(i + 1) * self.classes].to_vec();
-                indices.iter().map(|i| Posterior::new(of(i), &settings.prior, settings.smoothing)).collect()
+                indices.iter().map(|i| settings.posterior(of(i))).collect()
             }
             None => {
                 let draws = self.draws(world, settings, indices, &images.x, events)?;
                 let of = |i: usize| log_means(&draws.iter().map(|draw| draw[i].clone()).collect::<Vec<_>>());
-                let posterior = |i| Posterior::new(of(i), &settings.prior, settings.smoothing);
-                (0..indices.len()).map(posterior).collect()
+                (0..indices.len()).map(|i| settings.posterior(of(i))).collect()
             }
         };
         let samples = images.x.chunks_exact(self.shape.dims()).zip(&images.labels).zip(indices).zip(posteriors);

@@ -34,9 +34,10 @@ pub fn run(
 ) -> Result<CellResult> {
     let Cell { train_size: n, condition, seed, .. } = job.cell;
     let setting = spec.settings.get(condition).ok_or_else(|| Error::input("this run has no such shift"))?;
-    let (world_prior, seed) = (&place.settings.prior, Seed(seed).split("shift"));
-    let joint_kl = setting.joint_kl(world_prior)?;
-    let counts = counts(&setting.prior(world_prior)?, n, seed);
+    // Of the labels, by which images are chosen: under label noise that of the noisy ones.
+    let (world_prior, seed) = (place.settings.labels()?, Seed(seed).split("shift"));
+    let joint_kl = setting.joint_kl(&world_prior)?;
+    let counts = counts(&setting.prior(&world_prior)?, n, seed);
     let chosen = choose(&labels(job.train, spec.pool)?, &counts, seed).map_err(|e| setting.wrong(&e.to_string()))?;
     let make = Make { setting, place, job, chosen: &chosen, seed };
     let images = make.images(events)?;
@@ -122,7 +123,9 @@ impl Make<'_> {
     /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired; 1.96 standard
     /// errors. See [`Shifted`].
     fn log_likelihood_drop(&self, images: &ShiftedImages, most: usize) -> Result<Option<Estimate>> {
-        if self.setting.base.is_some() {
+        // Noisy labels do not tell under which class an image's density is to be taken.
+        let noisy = self.place.settings.label_noise.is_some() && self.setting.noise > 0.0;
+        if self.setting.base.is_some() || noisy {
             return Ok(None);
         }
         if self.setting.noise == 0.0 {

@@ -171,7 +171,7 @@ impl ShiftEffects {
     pub fn of(spec: &ExperimentSpec, own: &ShiftSpec, cells: &[CellResult]) -> Self {
         let lengths = own.settings.iter().map(|setting| setting.prior.len()).filter(|n| *n > 0);
         let classes = cells.first().map(|result| result.measured.classes).or(lengths.max());
-        let world = classes.and_then(|classes| Some(spec.world.settings(classes).ok()?.prior));
+        let world = classes.and_then(|classes| spec.world.settings(classes).ok()?.labels().ok());
         let group = |((architecture, train_size, labels), cells): (_, Vec<&CellResult>)| {
             let effect = |condition: usize| ShiftEffect::of(own, condition, world.as_ref(), &cells);
             let effects: Vec<ShiftEffect> = (0..own.settings.len()).filter_map(effect).collect();

@@ -115,6 +115,10 @@ impl Kind for ShiftSpec {
                 spec.world.smoothing == Smoothing::ONE,
                 "world.smoothing must be 1: with another one the exact KL of a shift has no closed form",
             ),
+            (
+                spec.world.label_noise.is_none() || self.settings.iter().all(|setting| setting.base.is_none()),
+                "a base shift and world.label_noise: with noisy labels the exact KL of a base shift has no closed form",
+            ),
         ];
         match checks.iter().find(|(fine, _)| !fine) {
             Some((_, complaint)) => Err(Error::input(*complaint)),

@@ -81,7 +81,8 @@ pub struct Shifted {
 }
 
 impl ShiftSetting {
-    /// The class prior π′ of the training images, in a world of class prior `world`.
+    /// The class prior π′ of the training images, in a world of class prior `world` (under label noise both are laws of the
+    /// noisy labels).
     ///
     /// # Errors
     /// Names the setting whose prior is none or does not fit the world.

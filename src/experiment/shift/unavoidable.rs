@@ -30,11 +30,12 @@ pub(super) fn unavoidable_loss(
     test: &Images,
     seed: Seed,
 ) -> Result<Option<Estimate>> {
-    let (world, prior) = (&place.settings.prior, setting.prior(&place.settings.prior)?);
+    let world = place.settings.labels()?;
+    let prior = setting.prior(&world)?;
     if setting.noise > 0.0 {
         return Ok(None);
     }
-    if setting.base.is_none() && prior == *world {
+    if setting.base.is_none() && prior == world {
         return Ok(Some(Estimate { value: 0.0, interval: Interval { low: 0.0, high: 0.0 } }));
     }
     let ratios = match setting.base {
@@ -48,7 +49,7 @@ pub(super) fn unavoidable_loss(
     let losses: Vec<f64> = (0..n)
         .map(|i| {
             let p = &test.all.posterior[i * test.classes..(i + 1) * test.classes];
-            loss(p, [world, &prior], ratios.as_ref().map(|ratios| ratios[i].as_slice()))
+            loss(p, [&world, &prior], ratios.as_ref().map(|ratios| ratios[i].as_slice()))
         })
         .collect();
     let (value, half) = mean(&losses);

@@ -8,6 +8,7 @@ use super::super::session::Session;
 use crate::export::ExportSpec;
 use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::judge::Candidate;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::run::JudgeModels;
@@ -85,7 +86,12 @@ fn world(settings: &Settings) -> String {
     if settings.smoothing != Smoothing::ONE {
         text += &format!(" --smoothing {}", settings.smoothing.get());
     }
-    text + &prior_of(&settings.prior)
+    text + &prior_of(&settings.prior) + &noise_of(settings.label_noise.as_ref())
+}
+
+/// The option of label noise; nothing where there is none.
+fn noise_of(noise: Option<&LabelNoise>) -> String {
+    noise.map_or_else(String::new, |noise| format!(" --label-noise {}", quote(&noise.describe())))
 }
 
 /// The option of a class prior; nothing for the uniform one.
@@ -168,7 +174,7 @@ fn prior(prefs: &Prefs) -> String {
         let prior: Vec<String> = prefs.prior.iter().map(|p| format!("{p:.6}")).collect();
         text += &format!(" --prior {}", prior.join(","));
     }
-    text
+    text + &noise_of(prefs.label_noise.as_ref())
 }
 
 /// For a POSIX shell.
@@ -190,7 +196,8 @@ mod tests {
         let text = sample_command(&session, &prefs, 0);
         assert_eq!(text, r"bayescope sample 'my oracles/it'\''s' --n 400 --seed 4 --tau 0.75 --out samples.npz");
         prefs.prior = vec![0.9, 0.1];
-        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.900000,0.100000"));
+        prefs.label_noise = Some(LabelNoise::symmetric(0.2).unwrap());
+        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.900000,0.100000 --label-noise symmetric:0.2"));
     }
 
     #[test]

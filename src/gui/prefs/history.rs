@@ -72,6 +72,7 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
         one("τ", a.tau != b.tau),
         one("T", a.smoothing != b.smoothing),
         one("class prior", a.prior != b.prior),
+        one("label noise", a.label_noise != b.label_noise),
         one("seed", a.seed != b.seed),
         one("number of samples", a.n != b.n),
         one("order of the gallery", (a.sort, a.descending) != (b.sort, b.descending)),

@@ -4,7 +4,7 @@
 use super::newest::Newest;
 use crate::bayes::sampling::{SampledHardness, Survey};
 use crate::bayes::{ClassHardness, Estimate, Figure, Information, Method, RankingsOverTau, TauEstimate};
-use crate::oracle::posterior::Prior;
+use crate::oracle::world::LabelLaw;
 use crate::worker::bayes::protocol::{Answer, Figure1Point, Study, WorldProblem};
 
 /// A Bayes error at one temperature.
@@ -22,8 +22,8 @@ pub struct Readout {
 pub struct Target {
     /// The Bayes error, a fraction.
     pub error: f64,
-    /// The class prior π it was asked for.
-    pub prior: Prior,
+    /// The class prior π and label noise it was asked for.
+    pub law: LabelLaw,
     /// Its τ, or why there is none; `None` while it is computed.
     pub outcome: Option<Result<TauEstimate, String>>,
 }
@@ -34,8 +34,8 @@ pub struct Curve {
     pub taus: Vec<f64>,
     /// What is there, by place.
     pub points: Vec<Option<Estimate>>,
-    /// The class prior π it belongs to; none before the first.
-    pub prior: Option<Prior>,
+    /// The class prior π and label noise it belongs to; none before the first.
+    pub law: Option<LabelLaw>,
 }
 
 impl Curve {
@@ -89,8 +89,8 @@ impl Hardness {
 pub struct Comparison {
     /// Base temperature τ.
     pub tau: f64,
-    /// Class prior π; none before the first.
-    pub prior: Option<Prior>,
+    /// Class prior π and label noise; none before the first.
+    pub law: Option<LabelLaw>,
     /// What each found, or why it does not apply.
     pub rows: Vec<(Method, Result<Estimate, String>)>,
 }
@@ -164,9 +164,9 @@ pub struct BayesFigures {
 
 impl BayesFigures {
     /// A τ was asked for.
-    pub fn expect_target(&mut self, generation: u64, error: f64, prior: Prior) {
+    pub fn expect_target(&mut self, generation: u64, error: f64, law: LabelLaw) {
         self.target_generation = generation;
-        self.target = Some(Target { error, prior, outcome: None });
+        self.target = Some(Target { error, law, outcome: None });
     }
 
     /// The τ that was found cannot be set.
@@ -189,15 +189,15 @@ impl BayesFigures {
     /// Takes a survey in: the panel shows it as it shows what needs no draws.
     pub fn take_survey(&mut self, survey: &Survey) {
         let (taus, points) = survey.estimates().map(|(tau, estimate)| (tau, Some(estimate))).unzip();
-        self.curve.value = Curve { taus, points, prior: Some(survey.prior.clone()) };
+        self.curve.value = Curve { taus, points, law: Some(survey.law.clone()) };
         self.hardness.value = survey.hardness.as_ref().map(Hardness::of_draws).unwrap_or_default();
         self.rankings.value.clone_from(&survey.rankings);
         self.survey = Some(survey.clone());
     }
 
-    /// The Bayes error at τ and π from the survey of this prior, with its band.
-    pub fn surveyed(&self, tau: f64, prior: &Prior) -> Option<Figure> {
-        self.survey.as_ref().filter(|survey| survey.prior == *prior)?.error_at(tau)
+    /// The Bayes error at τ from the survey of this prior and label noise, with its band.
+    pub fn surveyed(&self, tau: f64, law: &LabelLaw) -> Option<Figure> {
+        self.survey.as_ref().filter(|survey| survey.law == *law)?.error_at(tau)
     }
 
     pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
@@ -273,7 +273,7 @@ impl BayesFigures {
             }
             // What was found since is newer.
             Answer::Kept { generation, survey } => {
-                let known = self.survey.as_ref().is_some_and(|known| known.prior == survey.prior);
+                let known = self.survey.as_ref().is_some_and(|known| known.law == survey.law);
                 if generation == self.survey_generation && !known {
                     self.take_survey(&survey);
                 }

@@ -176,6 +176,11 @@ fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
     if settings.tau.get() == 0.0 {
         return Err(Error::input("at τ = 0 no image between two class means has a density: choose a τ above 0"));
     }
+    if settings.label_noise.is_some() {
+        return Err(Error::input(
+            "a walk follows the posterior of the class, which label noise mixes: leave the label noise out",
+        ));
+    }
     world.check(settings)
 }
 

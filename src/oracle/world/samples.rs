@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, WorldBatch};
 use crate::device::MatmulPrecision;
+use crate::error::Result;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
@@ -17,17 +19,81 @@ pub struct Settings {
     pub smoothing: Smoothing,
     /// Class prior π.
     pub prior: Prior,
+    /// What the labels are drawn by; of none they are the classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_noise: Option<LabelNoise>,
+}
+
+/// What the labels of a world depend on besides its images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LabelLaw {
+    /// Class prior π.
+    pub prior: Prior,
+    /// What the labels are drawn by; of none they are the classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_noise: Option<LabelNoise>,
+}
+
+impl LabelLaw {
+    /// Law of the labels at T = 1: π, and π~ = Cᵀπ under label noise.
+    ///
+    /// # Errors
+    /// When the label noise does not fit the prior.
+    pub fn labels(&self) -> Result<Prior> {
+        let Some(noise) = &self.label_noise else { return Ok(self.prior.clone()) };
+        noise.check(self.prior.classes())?;
+        Prior::new(&noise.prior(&self.prior))
+    }
+
+    /// 1 − max π~: the Bayes error where images tell nothing.
+    pub fn guessing_error(&self) -> f64 {
+        self.labels().as_ref().unwrap_or(&self.prior).guessing_error()
+    }
+}
+
+impl From<Prior> for LabelLaw {
+    fn from(prior: Prior) -> Self {
+        Self { prior, label_noise: None }
+    }
 }
 
 impl Settings {
     /// τ = 1, T = 1, uniform prior.
     pub fn default_for(classes: usize) -> Self {
-        Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes) }
+        Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes), label_noise: None }
     }
 
     /// In words.
     pub fn describe(&self) -> String {
-        format!("τ = {}, T = {}, class prior {}", self.tau.get(), self.smoothing.get(), self.prior.describe())
+        let noise = self.label_noise.as_ref().map_or_else(String::new, |c| format!(", label noise {}", c.describe()));
+        format!("τ = {}, T = {}, class prior {}{noise}", self.tau.get(), self.smoothing.get(), self.prior.describe())
+    }
+
+    /// The posterior of an image from its log p(x|y): of the label, where there is label noise.
+    pub fn posterior(&self, log_likelihood: Vec<f64>) -> Posterior {
+        let of_class = self.of_class(log_likelihood);
+        match &self.label_noise {
+            Some(noise) => noise.posterior(of_class),
+            None => of_class,
+        }
+    }
+
+    /// The same of the class, before any label noise.
+    pub fn of_class(&self, log_likelihood: Vec<f64>) -> Posterior {
+        Posterior::new(log_likelihood, &self.prior, self.smoothing)
+    }
+
+    /// Prior and label noise.
+    pub fn label_law(&self) -> LabelLaw {
+        LabelLaw { prior: self.prior.clone(), label_noise: self.label_noise.clone() }
+    }
+
+    /// As [`LabelLaw::labels`].
+    ///
+    /// # Errors
+    /// When the label noise does not fit the prior.
+    pub fn labels(&self) -> Result<Prior> {
+        self.label_law().labels()
     }
 }
 
@@ -61,7 +127,7 @@ pub struct Sample {
     /// The class y₀ whose density x was drawn from.
     pub source: ClassId,
     /// The label y: y₀ at T = 1; drawn from p_T(·|x) otherwise, so that (x, y) follow the joint
-    /// world. y₀ always where one class was asked for.
+    /// world. y₀ always where one class was asked for. Under label noise what C draws for that.
     pub label: ClassId,
     /// World-space image, CHW, rounded to 32 bits.
     pub x: Vec<f32>,

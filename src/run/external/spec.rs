@@ -9,6 +9,7 @@ use super::super::files::SPEC;
 use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, write_atomically};
 use crate::error::{Error, Result, check_name, check_words};
 use crate::judge::Kind;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::rounding::Rounding;
 use crate::units::{ClassId, Seed, Smoothing, Tau};
@@ -67,6 +68,9 @@ pub struct WorldRecord {
     pub smoothing: Smoothing,
     /// Class prior π.
     pub prior: Prior,
+    /// What the labels are drawn by; posteriors are then those of the noisy label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label_noise: Option<LabelNoise>,
 }
 
 /// The test images of an external run.
@@ -138,6 +142,9 @@ impl ExternalSpec {
         if world.prior.classes() != classes {
             let given = world.prior.classes();
             return Err(format!("world.prior has {given} entries, test.classes {classes}"));
+        }
+        if let Some(noise) = &world.label_noise {
+            noise.check(classes).map_err(|error| format!("world.label_noise: {error}"))?;
         }
         Ok(())
     }

@@ -97,13 +97,13 @@ impl StartExternal {
     }
 
     fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
-        let Settings { tau, smoothing, prior } = self.settings.clone();
+        let Settings { tau, smoothing, prior, label_noise } = self.settings.clone();
         let made_by = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
         let (oracle, weights_sha256) = (self.oracle.clone(), weights_sha256.to_owned());
         ExternalSpec {
             name: self.name.clone(),
             external: Contract { format: FORMAT, predictions: self.predictions, made_by },
-            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior },
+            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise },
             test: TestRecord {
                 images: self.images,
                 seed: self.seed,
@@ -169,7 +169,8 @@ impl ExternalSpec {
     /// World, knobs and test images by name: what stands under its figures.
     pub(super) fn chain(&self) -> Vec<(String, String)> {
         let Self { name, external, world, test } = self;
-        [
+        let noise = world.label_noise.as_ref().map(|noise| ("label noise", noise.describe()));
+        let chain = [
             ("run", name.clone()),
             ("predictions", format!("{}, logged by another program", external.predictions.describe())),
             ("oracle", world.oracle.clone()),
@@ -179,9 +180,8 @@ impl ExternalSpec {
             ("class prior π", world.prior.describe()),
             ("test images", test.images.to_string()),
             ("test seed", test.seed.0.to_string()),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into()
+        ];
+        chain.into_iter().chain(noise).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// The folder as a line of the exactness ledger.

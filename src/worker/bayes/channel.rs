@@ -12,7 +12,7 @@ use super::protocol::{Answer, WorldProblem};
 use super::request_slots::{Opened, RequestSlots};
 use crate::bayes::{Estimate, GaussianClasses, Spec, bayes_error, limit_at_zero};
 use crate::error::{Error, Result};
-use crate::oracle::posterior::Prior;
+use crate::oracle::world::LabelLaw;
 use crate::units::Tau;
 use crate::worker::protocol::Event;
 use crate::worker::shared::Shared;
@@ -57,10 +57,10 @@ impl Channel {
         self.slots().opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The classes of the open oracle under a prior.
-    pub fn classes(&self, prior: &Prior) -> Result<GaussianClasses> {
+    /// The classes of the open oracle under a prior, with label noise.
+    pub fn classes(&self, law: &LabelLaw) -> Result<GaussianClasses> {
         let opened = self.opened().ok_or_else(|| Error::input("no oracle is open"))?;
-        self.pool.install(|| opened.reduced()?.with_priors(prior.probabilities()))
+        self.pool.install(|| opened.reduced()?.with_law(law))
     }
 
     /// What is known of the open oracle's problem.

@@ -3,7 +3,7 @@
 
 use crate::bayes::sampling::{DrawKey, Survey};
 use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
-use crate::oracle::posterior::Prior;
+use crate::oracle::world::LabelLaw;
 use crate::units::Tau;
 
 /// A question about the open oracle at one temperature and prior.
@@ -13,8 +13,8 @@ pub struct At {
     pub generation: u64,
     /// Base temperature τ.
     pub tau: Tau,
-    /// Class prior π.
-    pub prior: Prior,
+    /// Class prior π and label noise.
+    pub law: LabelLaw,
 }
 
 /// Which τ has this Bayes error?
@@ -24,8 +24,8 @@ pub struct TargetQuestion {
     pub generation: u64,
     /// The Bayes error wanted, a fraction.
     pub error: f64,
-    /// Class prior π.
-    pub prior: Prior,
+    /// Class prior π and label noise.
+    pub law: LabelLaw,
 }
 
 /// The Bayes error at these temperatures.
@@ -35,8 +35,8 @@ pub struct CurveQuestion {
     pub generation: u64,
     /// Base temperatures τ, ascending.
     pub taus: Vec<Tau>,
-    /// Class prior π.
-    pub prior: Prior,
+    /// Class prior π and label noise.
+    pub law: LabelLaw,
 }
 
 /// How do the classes rank at several temperatures?
@@ -44,8 +44,8 @@ pub struct CurveQuestion {
 pub struct RankingQuestion {
     /// Running number.
     pub generation: u64,
-    /// Class prior π.
-    pub prior: Prior,
+    /// Class prior π and label noise.
+    pub law: LabelLaw,
 }
 
 /// A question. One that is not begun, or under way, is replaced by a newer one of its kind.

@@ -61,7 +61,7 @@ fn tell(channel: &Channel, at: &At, tolerance: f64, outcome: Result<Estimate, St
 /// A first answer. What a newer question interrupts has been refined once at least, so that even a
 /// slow problem is answered while the slider moves.
 fn first(channel: &Channel, at: At) -> Option<At> {
-    let classes = match channel.classes(&at.prior) {
+    let classes = match channel.classes(&at.law) {
         Ok(classes) => classes,
         Err(error) => {
             tell(channel, &at, COARSE, Err(error.to_string()));
@@ -99,7 +99,7 @@ fn first(channel: &Channel, at: At) -> Option<At> {
 
 /// The same to more digits. Every refinement better than the first answer is sent.
 fn refine(channel: &Channel, at: &At) {
-    let Ok(classes) = channel.classes(&at.prior) else { return };
+    let Ok(classes) = channel.classes(&at.law) else { return };
     let spec = Spec { tolerance: FINE, ..Spec::default() };
     let epoch = channel.epoch();
     let outcome = channel.error(&classes, at.tau, &spec, |estimate| {
@@ -117,7 +117,7 @@ fn refine(channel: &Channel, at: &At) {
 }
 
 fn target(channel: &Channel, question: &TargetQuestion) {
-    let &TargetQuestion { generation, error, ref prior } = question;
+    let &TargetQuestion { generation, error, ref law } = question;
     let spec = Spec { tolerance: TARGET, ..Spec::default() };
     let newer = |_: Estimate| {
         if channel.slots().target.is_full() || channel.stopping() {
@@ -128,7 +128,7 @@ fn target(channel: &Channel, question: &TargetQuestion) {
     };
     let mut newer = newer;
     let found = channel
-        .classes(prior)
+        .classes(law)
         .and_then(|classes| channel.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer)));
     match found {
         Err(Error::Cancelled) => {}

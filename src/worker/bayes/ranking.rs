@@ -24,7 +24,7 @@ impl Rankings {
     /// # Errors
     /// When the open oracle has no class problem under this prior.
     pub fn new(channel: &Channel, question: &RankingQuestion) -> Result<Self> {
-        let classes = channel.classes(&question.prior)?;
+        let classes = channel.classes(&question.law)?;
         let waiting = RANKED_AT.into_iter().map(Tau::new).collect::<Result<_>>()?;
         Ok(Self { generation: question.generation, classes, waiting, found: RankingsOverTau::default() })
     }

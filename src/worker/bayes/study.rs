@@ -73,7 +73,7 @@ impl Studies {
         let slots = channel.slots();
         if let Some(question) = slots.curve.take() {
             let generation = question.generation;
-            let found = channel.classes(&question.prior).map(|classes| {
+            let found = channel.classes(&question.law).map(|classes| {
                 let waiting = coarse_to_fine(question.taus.len());
                 self.curve = Some(Curve { question, classes, waiting });
             });
@@ -95,7 +95,7 @@ impl Studies {
         }
         if let Some(at) = slots.compare.take() {
             let generation = at.generation;
-            match channel.classes(&at.prior) {
+            match channel.classes(&at.law) {
                 Ok(classes) => self.compare = Some(Comparison::new(at, classes)),
                 Err(error) => end(channel, generation, Study::Compare, Some(error.to_string())),
             }
@@ -185,7 +185,7 @@ fn hardness(channel: &Channel, at: At) -> Option<At> {
         if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut tell = tell;
-    let found = channel.classes(&at.prior).and_then(|classes| {
+    let found = channel.classes(&at.law).and_then(|classes| {
         channel.send(Answer::Pairs { generation, errors: pairwise(&classes, at.tau)? });
         channel.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
     });
@@ -205,7 +205,7 @@ fn inform(channel: &Channel, at: &At) {
     };
     let compute = |classes| channel.pool.install(|| information(&classes, at.tau, &spec, &mut told));
     // Why there is none, the readout has said; a newer question is answered in its turn.
-    if let Ok(information) = channel.classes(&at.prior).and_then(compute) {
+    if let Ok(information) = channel.classes(&at.law).and_then(compute) {
         channel.send(Answer::Information { generation: at.generation, tau: at.tau.get(), information });
     }
 }

@@ -147,7 +147,9 @@ fn make(cx: &PieceContext<'_>, request: &InspectRequest, spec: &SampleSpec, inde
             now
         });
         let few = scores.classes < settings.prior.classes();
-        if few && began.elapsed() > RUNNING_AFTER {
+        // Open classes may add to the probability of any noisy label: nothing bounds it yet.
+        let bounded = settings.label_noise.is_none();
+        if few && bounded && began.elapsed() > RUNNING_AFTER {
             let running = Running::new(&scores.log_likelihoods(0, settings.tau), &settings.prior, settings.smoothing);
             let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
             let pixels = world.flow().pixels().picture(x);

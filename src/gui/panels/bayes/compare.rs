@@ -31,8 +31,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     if let Some(why) = &comparison.trouble {
         ui.colored_label(theme.error(), why);
     }
-    if comparison.value.prior.as_ref().is_some_and(|prior| *prior != cx.prefs.settings().prior) {
-        complain(ui, "Of another class prior: π has moved since. Run again.");
+    if comparison.value.law.as_ref().is_some_and(|law| *law != cx.prefs.settings().label_law()) {
+        complain(ui, "Of another class prior or label noise, which have moved since. Run again.");
     }
     if comparison.value.rows.is_empty() {
         return;

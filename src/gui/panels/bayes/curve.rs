@@ -97,9 +97,9 @@ fn draw(ui: &Ui, cx: &Cx) -> Drawing {
         _ => figures.readout.get().and_then(|readout| Some(place(y, readout.outcome.as_ref().ok()?))),
     };
     let now = now.filter(|place| place.is_finite());
-    // Where nothing is sampled yet, the prior of the knobs: guessing needs no draws.
-    let prior = curve.prior.clone().unwrap_or_else(|| cx.prefs.settings().prior);
-    let guess = 100.0 * prior.guessing_error();
+    // Where nothing is sampled yet, those of the knobs: guessing needs no draws.
+    let law = curve.law.clone().unwrap_or_else(|| cx.prefs.settings().label_law());
+    let guess = 100.0 * law.guessing_error();
     let [first, last] = cx.prefs.tau_range.map(|tau| x.place(tau));
     let (bottom, top) = match y {
         Scale::Linear => (-0.03 * guess.max(1e-3), 1.08 * guess.max(1e-3)),

@@ -19,7 +19,9 @@ const LEGEND: f32 = 76.0;
 
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let sampled = cx.session.bayes.must_be_sampled() == Some(true);
+    let noisy = cx.prefs.label_noise.is_some();
     let (mark, why) = match sampled {
+        false if noisy => (Badge::Estimated, "Two noisy labels alone, π~ in proportion: from draws of the classes."),
         true => (
             Badge::Estimated,
             "Two classes alone, their priors in proportion: from the draws of the curve; intervals under the pointer.",

@@ -37,8 +37,9 @@ fn provenance(plot: &str, runs: &[&RunView]) -> String {
         let (tau, smoothing, seed) = (world.tau.get(), world.smoothing.get(), world.seed);
         let _ = writeln!(
             text,
-            "# world: {} ({hash}), tau {tau}, posterior smoothing {smoothing}, class prior {prior}, seed {seed}",
-            world.oracle
+            "# world: {} ({hash}), tau {tau}, posterior smoothing {smoothing}, class prior {prior}, seed {seed}{}",
+            world.oracle,
+            world.label_noise.as_ref().map_or_else(String::new, |noise| format!(", label noise {}", noise.describe()))
         );
     }
     text

@@ -290,18 +290,21 @@ fn world(ui: &mut Ui, cx: &Cx, spec: &mut ExperimentSpec) {
             spec.world.tau = tau;
         }
         let here = ui.add_enabled(cx.session.oracle.is_some(), egui::Button::new("As in the window"));
-        let about = "Takes oracle, τ, T and the class prior from the world card";
+        let about = "Takes oracle, τ, T, the class prior and label noise from the world card";
         if here.on_hover_text(about).on_disabled_hover_text("No oracle is open.").clicked() {
             let settings = cx.prefs.settings();
             spec.world.oracle.clone_from(&cx.session.oracle_name);
             (spec.world.tau, spec.world.smoothing) = (settings.tau, settings.smoothing);
             spec.world.prior = if cx.prefs.prior_is_uniform() { Vec::new() } else { cx.prefs.prior.clone() };
+            spec.world.label_noise = settings.label_noise;
         }
     });
     let world = &spec.world;
-    if !world.prior.is_empty() || world.smoothing.get() != 1.0 {
+    if !world.prior.is_empty() || world.smoothing.get() != 1.0 || world.label_noise.is_some() {
         let prior = if world.prior.is_empty() { "" } else { ", a class prior that is not uniform" };
-        hint(ui, format!("Also: T = {}{prior}.", format::sig4(world.smoothing.get())));
+        let noise =
+            world.label_noise.as_ref().map_or_else(String::new, |noise| format!(", label noise {}", noise.describe()));
+        hint(ui, format!("Also: T = {}{prior}{noise}.", format::sig4(world.smoothing.get())));
     }
 }
 

@@ -1,0 +1,313 @@
+//! Figures of what is predicted, the label: the class itself, or drawn by a matrix C (label noise, theory §3). These are the
+//! functions that other rooms call; the methods beside know classes alone.
+//!
+//! Where C is symmetric, max_y p~ = η/(K − 1) + a·max_y p with a = 1 − ηK/(K − 1) ≥ 0, so that E~ = η + a·E by the closed
+//! forms and integrals of the classes. Beyond η = (K − 1)/K the least probable class has the likeliest label: of two
+//! classes that is the other one, and E~ = (1 − η) + (2η − 1)·E; of more there is no such form. Entropies, and Bayes
+//! errors of any other C, whose decisions have other boundaries than those between classes, come from draws of the classes.
+
+use std::f64::consts::LN_2;
+
+use super::classes::{GaussianClasses, Merge};
+use super::compute::{self, Spec};
+use super::estimate::{Estimate, Figure, Method};
+use super::hardness::{self, ClassHardness};
+use super::information::{self as entropies, Information};
+use super::inverse::{self, TauEstimate};
+use super::ranking::{self, ClassRanking};
+use super::sampling::{
+    GaussianDraws, Limits, Pool, ROUNDED, Standing, WorldFigures, below_noise, figures_at, hardness_at, tau_by_sampling,
+};
+use super::slope;
+use crate::error::{Error, Result};
+use crate::events::{Events, silent};
+use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::posterior::Prior;
+use crate::provenance::Badge;
+use crate::units::{Smoothing, Tau};
+
+/// Log-likelihoods of draws that are held at once: at ten classes an interval of about 0.3 % of E.
+const NUMBERS: usize = 1 << 21;
+/// Draws at least, however many classes.
+const LEAST: usize = 4096;
+
+/// E~ = offset + scale·E with 0 ≤ scale.
+#[derive(Debug, Clone, Copy)]
+struct Affine {
+    offset: f64,
+    scale: f64,
+}
+
+impl Affine {
+    /// Of label noise on K classes that has such a form.
+    fn of(noise: &LabelNoise, classes: usize) -> Option<Self> {
+        let rate = noise.symmetric_rate(classes)?;
+        let kept = 1.0 - rate * classes as f64 / (classes as f64 - 1.0);
+        match (classes, kept) {
+            // Labels that tell nothing, up to rounding.
+            (_, kept) if kept.abs() <= 4.0 * f64::EPSILON => Some(Self { offset: rate, scale: 0.0 }),
+            (_, kept) if kept > 0.0 => Some(Self { offset: rate, scale: kept }),
+            (2, kept) => Some(Self { offset: 1.0 - rate, scale: -kept }),
+            _ => None,
+        }
+    }
+
+    fn at(self, error: f64) -> f64 {
+        self.offset + self.scale * error
+    }
+
+    fn figure(self, Figure { value, std_error, interval: (low, high) }: Figure) -> Figure {
+        Figure { value: self.at(value), std_error: self.scale * std_error, interval: (self.at(low), self.at(high)) }
+    }
+
+    fn estimate(self, clean: Estimate) -> Estimate {
+        let figure = self.figure(clean.figure);
+        let (low, high) = clean.bounds;
+        let why = format!(
+            "symmetric label noise, {} + {}·E of the classes by {}: {}",
+            self.offset,
+            self.scale,
+            clean.method.name(),
+            clean.why
+        );
+        let (log_value, bounds) = (figure.value.ln(), (self.at(low), self.at(high)));
+        Estimate { figure, log_value, bounds, why, ..clean }
+    }
+}
+
+/// The Bayes error of the label at base temperature τ. Reports every refinement.
+///
+/// # Errors
+/// When τ, the tolerance or the method cannot be used, or the caller stops. Label noise that is not symmetric has no
+/// method but draws.
+pub fn bayes_error(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<Estimate> {
+    let Some(noise) = classes.label_noise() else { return compute::bayes_error(classes, tau, spec, events) };
+    if let Some(affine) = Affine::of(noise, classes.classes()) {
+        let mut noisy = |clean: Estimate| events.emit(affine.estimate(clean));
+        return Ok(affine.estimate(compute::bayes_error(classes, tau, spec, &mut noisy)?));
+    }
+    if let Some(method) = spec.method.filter(|method| !matches!(method, Method::Mc | Method::Sampling)) {
+        return Err(Error::input(format!(
+            "{} integrates between the boundaries of classes, which label noise that is not symmetric moves: leave the method \
+             out, or choose mc, and the classes are drawn from",
+            method.name()
+        )));
+    }
+    let mut last = None;
+    let mut tell = |standing: Standing| match standing.figure.filter(|figure| last != Some(*figure)) {
+        Some(figure) => {
+            last = Some(figure);
+            events.emit(so_far(figure, standing.progress.done))
+        }
+        None => std::ops::ControlFlow::Continue(()),
+    };
+    let found = figures(classes, tau, false, spec, &mut tell)?.estimate;
+    events.report(found.clone())?;
+    Ok(found)
+}
+
+/// What draws have said so far.
+fn so_far(figure: Figure, draws: usize) -> Estimate {
+    Estimate {
+        figure,
+        log_value: figure.value.ln(),
+        bounds: (0.0, 1.0),
+        badge: Badge::Estimated,
+        method: Method::Sampling,
+        why: "draws of the classes".into(),
+        samples: draws as u64,
+        draws: 0,
+        seconds: 0.0,
+    }
+}
+
+/// What `ask` finds by draws of the classes, their labels drawn by the noise.
+fn by_draws<T>(
+    classes: &GaussianClasses,
+    spec: &Spec,
+    ask: impl FnOnce(&mut Pool<'_>, &Limits) -> Result<T>,
+) -> Result<T> {
+    spec.check()?;
+    let samples = (NUMBERS / classes.classes()).max(LEAST);
+    let limits = Limits { tolerance: Some(spec.tolerance), samples: Some(samples), seconds: None };
+    let mut source = GaussianDraws::new(classes, spec.seed);
+    let pool = Pool::new(&mut source, Prior::new(classes.priors())?, Smoothing::ONE, spec.seed)?;
+    ask(&mut pool.with_label_noise(classes.label_noise())?, &limits)
+}
+
+fn figures(
+    classes: &GaussianClasses,
+    tau: Tau,
+    with_slope: bool,
+    spec: &Spec,
+    events: &mut dyn Events<Standing>,
+) -> Result<WorldFigures> {
+    by_draws(classes, spec, |pool, limits| figures_at(pool, tau, with_slope, limits, events))
+}
+
+/// dE/dlog τ of the label with its 95 % interval: exact where E is, else to the tolerance of `spec`.
+///
+/// # Errors
+/// When τ or the tolerance cannot be used.
+pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
+    let Some(noise) = classes.label_noise() else { return slope::derivative(classes, tau, spec) };
+    if let Some(affine) = Affine::of(noise, classes.classes()) {
+        let scaled = Affine { offset: 0.0, ..affine };
+        return Ok(scaled.figure(slope::derivative(classes, tau, spec)?));
+    }
+    let slope = figures(classes, tau, true, spec, &mut silent())?.slope;
+    slope.ok_or_else(|| Error::Numeric("no slope came of the draws".into()))
+}
+
+/// Aleatoric uncertainty and mutual information of the label at τ.
+///
+/// # Errors
+/// When τ or the tolerance cannot be used, or the caller stops.
+pub fn information(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Information>,
+) -> Result<Information> {
+    if classes.label_noise().is_none() {
+        return entropies::information(classes, tau, spec, events);
+    }
+    let found = figures(classes, tau, false, spec, &mut silent())?.information;
+    events.report(found)?;
+    Ok(found)
+}
+
+/// The limit τ → 0: every class is a point, and only coincident classes, and labels, are taken for each other.
+pub fn limit_at_zero(classes: &GaussianClasses) -> Estimate {
+    let clean = compute::limit_at_zero(classes);
+    let Some(noise) = classes.label_noise() else { return clean };
+    let error = at_zero(classes, noise, |p| 1.0 - p.iter().copied().fold(0.0, f64::max));
+    let why = format!("{}; label noise", clean.why);
+    Estimate { figure: Figure::new(error, 0.0, error), log_value: error.ln(), bounds: (error, error), why, ..clean }
+}
+
+/// The same of the entropies.
+pub fn information_at_zero(classes: &GaussianClasses) -> Information {
+    let clean = entropies::information_at_zero(classes);
+    let Some(noise) = classes.label_noise() else { return clean };
+    let entropy = |p: &[f64]| p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum::<f64>();
+    let (aleatoric, label) = (at_zero(classes, noise, entropy), entropy(&noise.labels(classes.priors())));
+    let mutual = (label - aleatoric).max(0.0);
+    Information {
+        aleatoric_nats: Figure::new(aleatoric, 0.0, label),
+        label_entropy_nats: label,
+        mutual_information_bits: Figure::new(mutual / LN_2, 0.0, label / LN_2),
+        normalised: Figure::new(if label > 0.0 { mutual / label } else { 0.0 }, 0.0, 1.0),
+        ..clean
+    }
+}
+
+/// The mean of a function of p~ where images tell all but which of coincident classes it is.
+fn at_zero(classes: &GaussianClasses, noise: &LabelNoise, of: impl Fn(&[f64]) -> f64) -> f64 {
+    let groups = classes.scene(Tau::ONE, Merge::Sum).members;
+    let part = |group: &Vec<usize>| {
+        let weight: f64 = group.iter().map(|&k| classes.priors()[k]).sum();
+        let mut p = vec![0.0; classes.classes()];
+        group.iter().for_each(|&k| p[k] = classes.priors()[k] / weight);
+        weight * of(&noise.labels(&p))
+    };
+    groups.iter().map(part).sum()
+}
+
+/// The open interval of Bayes errors of the label that some τ > 0 gives.
+pub fn reachable(classes: &GaussianClasses) -> (f64, f64) {
+    let Some(noise) = classes.label_noise() else { return inverse::reachable(classes) };
+    let likeliest = noise.labels(classes.priors()).into_iter().fold(0.0, f64::max);
+    (limit_at_zero(classes).figure.value, 1.0 - likeliest)
+}
+
+/// The τ at which the Bayes error of the label is `target`; the tolerance of `spec` is meant for τ.
+///
+/// # Errors
+/// When no τ has this Bayes error (the message gives the reachable interval, or says that the label noise alone makes a
+/// larger one), the tolerance cannot be used, or the caller stops.
+pub fn tau_of_error(
+    classes: &GaussianClasses,
+    target: f64,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<TauEstimate> {
+    let Some(noise) = classes.label_noise() else { return inverse::tau_of_error(classes, target, spec, events) };
+    let (low, high) = reachable(classes);
+    if target > 0.0 && target <= low * ROUNDED {
+        return Err(below_noise(target, noise, low));
+    }
+    let affine = Affine::of(noise, classes.classes());
+    let Some(affine) = affine.filter(|affine| affine.scale > 0.0 && target > low && target < high) else {
+        // It also says which errors there are.
+        return by_draws(classes, spec, |pool, limits| Ok(tau_by_sampling(pool, target, limits, &mut silent())?.found));
+    };
+    let of_classes = (target - affine.offset) / affine.scale;
+    let mut noisy = |clean: Estimate| events.emit(affine.estimate(clean));
+    let found = inverse::tau_of_error(classes, of_classes, spec, &mut noisy)?;
+    let slope = Affine { offset: 0.0, ..affine }.figure(found.slope);
+    Ok(TauEstimate { target, achieved: affine.estimate(found.achieved), slope, ..found })
+}
+
+/// The one-vs-rest Bayes error of every label that occurs, in the order of classes: x is drawn under that label with
+/// probability ½, otherwise under the others in proportion to π~. Each is reported when known.
+///
+/// # Errors
+/// When τ or the tolerance cannot be used, with one or too many classes, or on a stop.
+pub fn one_vs_rest(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<ClassHardness>,
+) -> Result<Vec<ClassHardness>> {
+    if classes.label_noise().is_none() {
+        return hardness::one_vs_rest(classes, tau, spec, events);
+    }
+    let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
+    found.one_vs_rest.iter().try_for_each(|one| events.report(*one))?;
+    Ok(found.one_vs_rest)
+}
+
+/// The Bayes error of telling label i from label j alone, π~ in proportion, [K, K], symmetric; 0 on the diagonal, and NaN
+/// where neither label occurs. Exact of classes; of noisy labels from draws.
+///
+/// # Errors
+/// When τ is 0.
+pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<Vec<f64>> {
+    let Some(noise) = classes.label_noise() else { return hardness::pairwise(classes, tau) };
+    let labels = noise.labels(classes.priors());
+    let spec = Spec { tolerance: 1e-3, ..Spec::default() };
+    let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
+    let value = |i: usize, j: usize| match found.pairs[i][j] {
+        Some(figure) => figure.value,
+        None if i == j || labels[i] + labels[j] > 0.0 => 0.0,
+        None => f64::NAN,
+    };
+    Ok((0..labels.len()).flat_map(|i| (0..labels.len()).map(move |j| value(i, j))).collect())
+}
+
+/// Ranks the labels at one τ, hardest first; each is reported when known.
+///
+/// # Errors
+/// As [`one_vs_rest`].
+pub fn rank_classes(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<ClassHardness>,
+) -> Result<ClassRanking> {
+    if classes.label_noise().is_none() {
+        return ranking::rank_classes(classes, tau, spec, events);
+    }
+    let mut all = one_vs_rest(classes, tau, spec, events)?;
+    all.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
+    Ok(ClassRanking { tau: tau.get(), classes: all })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Figures of noisy labels against integrals over a line, and against those of the classes.
+
+use std::ops::ControlFlow;
+
+use super::*;
+use crate::units::Seed;
+
+const DISTANCE: f64 = 2.0;
+
+fn two(priors: [f64; 2]) -> GaussianClasses {
+    GaussianClasses::new(vec![vec![0.0], vec![DISTANCE]], priors.to_vec()).unwrap()
+}
+
+fn four() -> GaussianClasses {
+    let means = [[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [0.0, 1.8, 0.0], [0.0, 1.0, 2.4]];
+    GaussianClasses::new(means.iter().map(|mean| mean.to_vec()).collect(), vec![0.4, 0.3, 0.2, 0.1]).unwrap()
+}
+
+fn noisy(classes: &GaussianClasses, text: &str) -> GaussianClasses {
+    classes.with_label_noise(Some(&LabelNoise::parse(text).unwrap())).unwrap()
+}
+
+fn spec() -> Spec {
+    Spec { seed: Seed(3), tolerance: 3e-3, ..Spec::default() }
+}
+
+fn error_at(classes: &GaussianClasses, tau: f64) -> Estimate {
+    bayes_error(classes, Tau::new(tau).unwrap(), &spec(), &mut silent()).unwrap()
+}
+
+/// Bayes error and entropy of the label of two classes on a line at τ = 1, by the trapezoidal rule.
+fn integral(priors: [f64; 2], noise: &LabelNoise) -> (f64, f64) {
+    const STEP: f64 = 1e-3;
+    let normal = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let (mut error, mut entropy) = (0.0, 0.0);
+    for i in 0..20_000 {
+        let x = -9.0 + STEP * f64::from(i);
+        let joint = [priors[0] * normal(x), priors[1] * normal(x - DISTANCE)];
+        let all = joint[0] + joint[1];
+        let p = noise.labels(&joint.map(|joint| joint / all));
+        error += STEP * all * p[0].min(p[1]);
+        entropy -= STEP * all * p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
+    }
+    (error, entropy)
+}
+
+fn near(figure: &Figure, truth: f64) -> bool {
+    (figure.value - truth).abs() <= 4.0 * figure.std_error + 1e-9
+}
+
+#[test]
+fn two_classes_meet_their_integral_whatever_the_noise() {
+    // The second and the fifth turn the decision over: the other class has the likelier label.
+    for text in ["pair:0.2", "symmetric:0.7", "by-class:0.3,0.05", "by-class:0,0.4", "by-class:0.9,0.8"] {
+        for priors in [[0.5, 0.5], [0.8, 0.2]] {
+            let classes = noisy(&two(priors), text);
+            let (error, entropy) = integral(priors, classes.label_noise().unwrap());
+            let found = error_at(&classes, 1.0);
+            assert!(near(&found.figure, error), "{text}, {priors:?}: {found:?}, not {error}");
+            let information = information(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
+            assert!(near(&information.aleatoric_nats, entropy), "{text}, {priors:?}: {information:?}, not {entropy}");
+            assert!(found.figure.std_error < 0.01 * error && information.aleatoric_nats.std_error < 0.01 * entropy);
+            let h: f64 = classes.label_noise().unwrap().labels(&priors).iter().map(|p| -p * p.ln()).sum();
+            assert!((information.label_entropy_nats - h).abs() < 1e-14);
+            let mutual = (h - information.aleatoric_nats.value) / LN_2;
+            assert!((information.mutual_information_bits.value - mutual).abs() < 1e-9);
+        }
+    }
+}
+
+#[test]
+fn symmetric_noise_has_the_closed_form_of_the_classes_error() {
+    let clean = four();
+    for (rate, tau) in [(0.1, 0.8), (0.5, 1.0), (0.75, 1.3)] {
+        let found = error_at(&noisy(&clean, &format!("symmetric:{rate}")), tau);
+        let expected = rate + (1.0 - 4.0 * rate / 3.0) * error_at(&clean, tau).figure.value;
+        assert!((found.figure.value - expected).abs() < 1e-15 && found.method != Method::Sampling, "{found:?}");
+        assert!(found.bounds.0 <= expected + 1e-15 && expected <= found.bounds.1 + 1e-15);
+        // The same matrix written in another way, and nearly the same one, which is drawn from.
+        let written = noisy(&clean, &format!("by-class:{rate},{rate},{rate},{rate}"));
+        assert!((error_at(&written, tau).figure.value - expected).abs() < 1e-15);
+        let drawn = error_at(&noisy(&clean, &format!("by-class:{rate},{rate},{rate},{}", rate - 1e-9)), tau);
+        assert!(drawn.method == Method::Sampling && near(&drawn.figure, expected), "{drawn:?}, not {expected}");
+        let slope = |classes: &GaussianClasses| derivative(classes, Tau::new(tau).unwrap(), &spec()).unwrap().value;
+        let scaled = (1.0 - 4.0 * rate / 3.0) * slope(&clean);
+        assert!((slope(&noisy(&clean, &format!("symmetric:{rate}"))) - scaled).abs() < 1e-12);
+    }
+    // Beyond (K − 1)/K the least probable of more than two classes decides: no such form.
+    let beyond = error_at(&noisy(&clean, "symmetric:0.9"), 1.0);
+    assert!(beyond.method == Method::Sampling && beyond.figure.value < 0.75, "{beyond:?}");
+}
+
+#[test]
+fn noise_that_changes_nothing_leaves_every_bit() {
+    let clean = four();
+    for text in ["symmetric:0", "by-class:0,0,0,0"] {
+        let same = noisy(&clean, text);
+        let (a, b) = (error_at(&same, 1.1), error_at(&clean, 1.1));
+        assert_eq!(Estimate { seconds: 0.0, ..a }, Estimate { seconds: 0.0, ..b });
+        let of = |classes| information(classes, Tau::ONE, &spec(), &mut silent()).unwrap();
+        assert_eq!(of(&same), of(&clean));
+    }
+}
+
+#[test]
+fn the_tau_of_an_error_has_that_error_and_none_lies_below_the_noise() {
+    for text in ["symmetric:0.2", "pair:0.2"] {
+        let classes = noisy(&four(), text);
+        let found = tau_of_error(&classes, 0.35, &spec(), &mut silent()).unwrap();
+        let achieved = error_at(&classes, found.tau.value);
+        let open = found.achieved.figure.std_error + achieved.figure.std_error;
+        assert!((achieved.figure.value - 0.35).abs() < 4.0 * open + 1e-4, "{text}: {found:?}, {achieved:?}");
+        for target in [0.1, 0.2] {
+            let why = tau_of_error(&classes, target, &spec(), &mut silent()).unwrap_err().to_string();
+            assert!(why.contains("label noise") && why.contains(text) && why.contains("20.0000 %"), "{why}");
+        }
+        let why = tau_of_error(&classes, 0.8, &spec(), &mut silent()).unwrap_err().to_string();
+        assert!(why.contains("strictly between 20.0000 %"), "{why}");
+        assert!((reachable(&classes).0 - 0.2).abs() < 1e-15);
+    }
+}
+
+#[test]
+fn methods_of_clean_boundaries_refuse_other_noise() {
+    let (pair, symmetric) = (noisy(&four(), "pair:0.2"), noisy(&four(), "symmetric:0.2"));
+    for method in [Method::Closed, Method::Quadrature, Method::Sov, Method::Pair, Method::Hdr] {
+        let spec = Spec { method: Some(method), tolerance: 1e-2, ..spec() };
+        let why = bayes_error(&pair, Tau::ONE, &spec, &mut silent()).unwrap_err().to_string();
+        assert!(why.contains("not symmetric") && why.contains("mc"), "{why}");
+        bayes_error(&symmetric, Tau::ONE, &spec, &mut silent()).unwrap();
+    }
+    let mc = Spec { method: Some(Method::Mc), tolerance: 1e-2, ..spec() };
+    assert_eq!(bayes_error(&pair, Tau::ONE, &mc, &mut silent()).unwrap().method, Method::Sampling);
+}
+
+#[test]
+fn the_limit_at_zero_is_what_small_temperatures_near() {
+    // Classes 0 and 1 coincide.
+    let means = vec![vec![0.0, 0.0], vec![0.0, 0.0], vec![3.0, 1.0]];
+    let classes = noisy(&GaussianClasses::new(means, vec![0.3, 0.2, 0.5]).unwrap(), "by-class:0.1,0.3,0.2");
+    let (limit, near_it) = (limit_at_zero(&classes), error_at(&classes, 0.05));
+    assert!((limit.figure.value - near_it.figure.value).abs() < 1e-3, "{limit:?}, {near_it:?}");
+    let cold = information(&classes, Tau::new(0.05).unwrap(), &spec(), &mut silent()).unwrap();
+    let frozen = information_at_zero(&classes);
+    assert!((frozen.aleatoric_nats.value - cold.aleatoric_nats.value).abs() < 1e-3, "{frozen:?}, {cold:?}");
+}
+
+#[test]
+fn a_class_against_the_rest_and_pairs_are_those_of_labels() {
+    // Of two labels both are the Bayes error at even odds.
+    let classes = noisy(&two([0.5, 0.5]), "symmetric:0.2");
+    let error = error_at(&classes, 1.0).figure.value;
+    for one in one_vs_rest(&classes, Tau::ONE, &spec(), &mut silent()).unwrap() {
+        assert!(near(&one.one_vs_rest, error), "{one:?}, not {error}");
+    }
+    let pairs = pairwise(&classes, Tau::ONE).unwrap();
+    assert!(pairs[0] == 0.0 && pairs[1] == pairs[2] && (pairs[1] - error).abs() < 5e-3, "{pairs:?}, not {error}");
+}
+
+#[test]
+fn a_caller_stops_the_draws() {
+    let mut told = 0;
+    let mut stop = |_: Estimate| {
+        told += 1;
+        ControlFlow::Break(())
+    };
+    let stopped = bayes_error(&noisy(&four(), "pair:0.2"), Tau::ONE, &spec(), &mut stop);
+    assert!(matches!(stopped, Err(Error::Cancelled)) && told == 1);
+}
