@@ -11,13 +11,16 @@
 //! | `images`, `softmax` | the figures of each image; log-probabilities of logits |
 //! | `decomposition` | the figures of a test set, with intervals |
 //! | `reliability` | reliability diagram, expected and exact calibration error |
+//! | `calibrate`, `ece` | calibrators fitted on labels; estimators of the calibration error, and its exact value |
 //! | `fidelity` | how near the samples of an oracle are to real images: FID, KID, coverage, memorisation |
 //! | `grade` | estimators of the Bayes error from samples alone, to be held against worlds that know it |
 //! | `uncertainty` | scores of a classifier's uncertainty against the true aleatoric and epistemic parts |
 //! | `power_law` | a·N^(−α) and a·N^(−α) + c: fits, intervals, which of the two, how many images until KL ≤ d |
 
 mod bootstrap;
+mod calibrate;
 mod decomposition;
+mod ece;
 pub mod fidelity;
 pub mod grade;
 mod images;
@@ -28,7 +31,9 @@ mod softmax;
 pub mod uncertainty;
 
 pub use bootstrap::{Bootstrap, REPLICATES};
+pub use calibrate::{Calibration, Calibrator, Penalty, mixed};
 pub use decomposition::{ClassMeasured, Measured, measure};
+pub use ece::{EceEstimator, Norm, exact_calibration_error};
 pub use images::PerImage;
 pub use interval::{Estimate, Interval, Z95, clopper_pearson, mean, over_seeds, wilson};
 pub use power_law::{
