@@ -16,7 +16,7 @@ pub struct Treatment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turned: Option<Turn>,
     /// Whether it is the first frame of several.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_frame: bool,
     /// Bits of a value before they became 8; absent where they were 8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,11 +97,6 @@ pub enum Colour {
     ToGrey,
     /// Grey stands in all three channels.
     GreyInEach,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde wants a reference
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Turn {

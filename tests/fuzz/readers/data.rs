@@ -4,8 +4,8 @@ use std::io::Cursor;
 use std::path::Path;
 
 use bayescope::data::{
-    Fit, Ground, ImageShape, NpzImages, Split, fit_picture, open, open_split, open_test, read_array, read_fid_statistics,
-    read_logp, read_picture, write_npz,
+    Fit, Ground, ImageShape, NpzImages, Split, fit_picture, open, open_split, open_test, read_array,
+    read_fid_statistics, read_logp, read_picture, write_npz,
 };
 use bayescope::error::Result;
 use bayescope::measure::fidelity::Gaussian;
