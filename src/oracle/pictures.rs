@@ -16,7 +16,7 @@ use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::units::Seed;
 
 /// Samples whose borders say what this world's are like.
-const SAMPLES: usize = 8;
+const SAMPLES: usize = 4;
 /// Pictures of which a preview is kept.
 const PREVIEWS: usize = 64;
 
@@ -125,6 +125,9 @@ impl World {
     /// [`World::ground`].
     pub fn read_files(&self, paths: &[PathBuf], fits: &Fits) -> Result<Reading> {
         let [first, ..] = paths else { return Err(Error::input("no file given")) };
+        if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+            return Err(Error::file(missing, "there is no such file or folder"));
+        }
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             return refuse_fit(first, fits).and_then(|()| data::open(first)).map(Reading::from);
         };
