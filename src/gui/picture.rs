@@ -32,6 +32,8 @@ pub struct PictureSection {
     shown: Option<((u64, usize), TextureHandle)>,
     /// A fit on its way: it is carried out when the hand lets go.
     edited: Option<(usize, Fit)>,
+    /// Where the frame stood when the hand took it.
+    taken: Option<Frame>,
 }
 
 /// A picture that was pasted in this frame.
@@ -104,20 +106,25 @@ impl PictureSection {
             let image = ColorImage::from_rgb([preview.width, preview.height], &preview.rgb);
             self.shown = Some((key, ui.ctx().load_texture("picture from outside", image, TextureOptions::LINEAR)));
         }
-        let Some((_, texture)) = &self.shown else { return };
+        let Some(texture) = self.shown.as_ref().map(|(_, texture)| texture.id()) else { return };
         let [width, height] = picture.treatment.upright().map(|side| side.max(1) as f32);
         let scale = LARGEST.min(ui.available_width()) / width.max(height);
         let (rect, response) = ui.allocate_exact_size(vec2(width, height) * scale, Sense::drag());
         let response =
             response.on_hover_cursor(CursorIcon::Grab).on_hover_text("Drag to move the frame that is cut out");
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, "The whole picture with its frame"));
-        if response.dragged() {
-            let moved = |at: u32, by: f32, most: f32| (at as f32 + by / scale).clamp(0.0, most.max(0.0)).round() as u32;
-            let (delta, tall) = (response.drag_delta(), tall(frame.width, shape) as f32);
-            frame.x = moved(frame.x, delta.x, width - frame.width as f32);
-            frame.y = moved(frame.y, delta.y, height - tall);
+        if response.drag_started() {
+            self.taken = Some(*frame);
         }
-        ui.painter().image(texture.id(), rect, Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0)), UNTINTED);
+        // From where it was taken: steps of less than a pixel of the picture add up.
+        if let (true, Some(Frame { x, y, .. }), Some(way)) =
+            (response.dragged(), self.taken, response.total_drag_delta())
+        {
+            let moved = |at: u32, by: f32, most: f32| (at as f32 + by / scale).clamp(0.0, most.max(0.0)).round() as u32;
+            frame.x = moved(x, way.x, width - frame.width as f32);
+            frame.y = moved(y, way.y, height - tall(frame.width, shape) as f32);
+        }
+        ui.painter().image(texture, rect, Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0)), UNTINTED);
         let size = vec2(frame.width as f32, tall(frame.width, shape) as f32) * scale;
         let place = Rect::from_min_size(rect.min + vec2(frame.x as f32, frame.y as f32) * scale, size);
         let theme = Theme::of(ui);

@@ -92,7 +92,10 @@ pub fn summary(pictures: &[Picture]) -> Option<String> {
         ("inverted", count(|done| done.inverted)),
     ];
     let done: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
-    (!done.is_empty()).then(|| format!("of {} pictures {}", pictures.len(), done.join(", ")))
+    (!done.is_empty()).then(|| {
+        let plural = if pictures.len() == 1 { "" } else { "s" };
+        format!("of {} picture{plural} {}", pictures.len(), done.join(", "))
+    })
 }
 
 impl World {

@@ -10,6 +10,7 @@ use eframe::egui::{self, ColorImage, Pos2, Role, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
+use super::experiments::click;
 use super::fake::{self, Fake};
 use super::{full, shows};
 
@@ -73,7 +74,7 @@ fn what_was_done_is_shown_and_another_way_is_asked_for_once() {
     assert!(shows(&harness, "turned a quarter to the right") && shows(&harness, "cropped to 300×300 at 0,50"));
     assert!(!shows(&harness, "Invert it"), "nothing is offered where the border is the world's");
     let before = fake.jobs().len();
-    harness.get_by_label("pad").click();
+    click(&mut harness, "pad");
     harness.run_steps(4);
     assert_eq!((fake.jobs().len(), asked(&fake)), (before + 1, Fit { way: Way::Pad, ..Fit::default() }));
     // The knobs ask again for the picture as it is now.
@@ -92,7 +93,7 @@ fn inversion_is_offered_and_waits_for_a_hand() {
     let (mut harness, fake) = opened(240);
     assert!(shows(&harness, "its border is at level 240 of 255, this world's at 0"));
     assert!(!asked(&fake).invert);
-    harness.get_by_label("Invert it").click();
+    click(&mut harness, "Invert it");
     harness.run_steps(4);
     assert!(asked(&fake).invert);
     send(&mut harness, &fake, photograph(240, asked(&fake)));
@@ -103,6 +104,8 @@ fn inversion_is_offered_and_waits_for_a_hand() {
 fn the_frame_follows_the_hand_and_is_read_when_it_lets_go() {
     let (mut harness, fake) = opened(10);
     let before = fake.jobs().len();
+    harness.get_by_label("The whole picture with its frame").scroll_to_me();
+    harness.run_steps(6);
     let place = harness.get_by_label("The whole picture with its frame").rect();
     // 400 upright pixels are as high as the picture: an eighth of it down is 50 of them, to the lower end.
     let at = place.center();
@@ -145,7 +148,7 @@ fn a_pasted_picture_is_shown_to_the_world() {
     harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(1.5);
     harness.run_steps(4);
     assert!(matches!(fake.jobs().last(), Some((_, Job::ClassifyPasted { settings, .. })) if settings.tau.get() == 1.5));
-    harness.get_by_label("Copy as command").click();
+    click(&mut harness, "Copy as command");
     harness.run_steps(3);
     assert!(shows(&harness, "A pasted picture has no file"));
 }
