@@ -236,6 +236,40 @@ fn commands(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// ` (did you mean x?)` for the known word that is closest to one that is not known, in whatever
+/// case; empty where none is close: one sign in three may be missing, too many, wrong, or have
+/// changed places with the next.
+pub fn did_you_mean<S: AsRef<str>>(word: &str, known: impl IntoIterator<Item = S>) -> String {
+    let lower = |text: &str| text.to_lowercase().chars().take(NAME).collect::<Vec<char>>();
+    let word = lower(word);
+    let most = (word.len() / 3).max(1);
+    let far = |known: &S| distance(&word, &lower(known.as_ref()));
+    let closest = known.into_iter().map(|known| (far(&known), known)).min_by_key(|(far, _)| *far);
+    match closest.filter(|(far, _)| *far <= most && *far < word.len()) {
+        Some((_, known)) => format!(" (did you mean {}?)", in_line(known.as_ref())),
+        None => String::new(),
+    }
+}
+
+/// How many signs must be added, taken away, changed or exchanged with the next.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let changed = above[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = changed.min(above[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(before[j - 2] + 1);
+            }
+            row.push(least);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
 /// The way out of the system errors users meet most.
 fn hint(source: &std::io::Error) -> &'static str {
     match source.kind() {
@@ -262,6 +296,33 @@ mod tests {
         for name in ["a\nb", "a\tb", "a\u{2028}b", "a\u{202e}b", "\u{1b}[2J", &"x".repeat(201)] {
             let why = check_name(name).unwrap_err();
             assert!(!why.chars().any(commands) && why.len() < 400, "{why}");
+        }
+    }
+
+    #[test]
+    fn a_word_is_found_by_its_mistakes_and_a_stranger_is_not() {
+        let known = ["sample", "posterior", "mnist", "scaling-quick", "monocyte"];
+        let found = |word: &str| did_you_mean(word, known);
+        for (word, meant) in [
+            ("sampel", "sample"),
+            ("MNIST", "mnist"),
+            ("mnits", "mnist"),
+            ("scaling-quik", "scaling-quick"),
+            ("posteriors", "posterior"),
+            ("monocytes", "monocyte"),
+        ] {
+            assert_eq!(found(word), format!(" (did you mean {meant}?)"));
+        }
+        for word in ["", "x", "cifar10", "atlantis", "nobody", "3"] {
+            assert_eq!(found(word), "", "{word}");
+        }
+        // The distance is a metric on what people type: symmetric, and 0 for the same word alone.
+        let signs = |word: &str| word.chars().collect::<Vec<char>>();
+        for a in known {
+            for b in known {
+                let (there, back) = (distance(&signs(a), &signs(b)), distance(&signs(b), &signs(a)));
+                assert!(there == back && (there == 0) == (a == b), "{a} {b}");
+            }
         }
     }
 

@@ -35,6 +35,8 @@ mod kinds;
 mod ledger;
 #[path = "gui/looking.rs"]
 mod looking;
+#[path = "gui/pictures.rs"]
+mod pictures;
 #[path = "gui/plots.rs"]
 mod plots;
 #[path = "gui/priors.rs"]

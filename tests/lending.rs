@@ -206,7 +206,9 @@ fn compute(lender: &Lender, until: Instant, expected: &[u8], out: &Path) -> usiz
 
 fn sample(lender: &Lender, out: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));
-    command.args(["sample", "mnist", "--n", "64", "--seed", "5", "--device", &lender.address, "--out"]).arg(out);
+    command
+        .args(["sample", "mnist", "--n", "64", "--seed", "5", "--device", &lender.address, "--force", "--out"])
+        .arg(out);
     let output = command.env("BAYESCOPE_TOKEN", TOKEN).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -120,7 +120,7 @@ impl Claims {
         if self.priors.is_empty() {
             return Err(Error::input("priors: needed to know H(Y)"));
         }
-        let mut found = Vec::new();
+        let mut found: Vec<String> = self.impossible_error().into_iter().collect();
         if let (Some((a, a_open)), Some((bits, bits_open))) = (self.aleatoric_nats, self.mutual_information_bits) {
             let off = a + bits * LN_2 - label;
             if off.abs() > a_open + bits_open * LN_2 + 1e-12 {
@@ -155,6 +155,22 @@ impl Claims {
         }
         Ok(found)
     }
+
+    /// Why no world with these priors has such a Bayes error: who always names the likeliest class
+    /// is wrong 1 − max π of the time, and the best classifier is never worse.
+    fn impossible_error(&self) -> Option<String> {
+        let (error, open) = self.bayes_error?;
+        let most = 1.0 - self.priors.iter().copied().fold(0.0, f64::max);
+        if error + open >= -1e-12 && error - open <= most + 1e-12 {
+            return None;
+        }
+        // Who means per cent writes 3.59 and not 0.0359.
+        let meant = match error > 1.0 && error / 100.0 <= most {
+            true => format!(" ({error} is {:.1} %: is {error}% meant?)", 100.0 * error),
+            false => String::new(),
+        };
+        Some(format!("a Bayes error of {error} lies outside [0, 1 − max π = {most:.4}]{meant}"))
+    }
 }
 
 /// The largest H(Y|X) of a Bayes error e, nats: h(e) + e ln(K − 1), ln K beyond e = 1 − 1/K.
@@ -184,6 +200,32 @@ mod tests {
         assert!(found[0].contains("A + I = H(Y)") && found[0].contains("1.5677"), "{found:?}");
         let consistent = Claims { mutual_information_bits: Some((1.5677, 0.0008)), ..claims };
         assert_eq!(consistent.contradictions().unwrap(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_error_alone_lies_between_0_and_that_of_who_names_the_likeliest_class() {
+        let found = |priors: &[f64], error: f64, open: f64| {
+            let claims = Claims {
+                priors: priors.to_vec(),
+                aleatoric_nats: None,
+                mutual_information_bits: None,
+                bayes_error: Some((error, open)),
+            };
+            claims.contradictions().unwrap()
+        };
+        for (priors, error) in
+            [(vec![0.1; 10], 0.95), (vec![0.1; 10], 3.59), (vec![0.5; 2], 0.6), (vec![0.5; 2], -0.03)]
+        {
+            let why = found(&priors, error, 0.005);
+            assert!(why.len() == 1 && why[0].contains("1 − max π"), "{error}: {why:?}");
+            assert_eq!(why[0].contains("is 3.59% meant?"), error == 3.59);
+        }
+        // The ends are possible, and what rounds to them.
+        for (priors, error) in
+            [(vec![0.1; 10], 0.9), (vec![0.2, 0.8], 0.2), (vec![1.0 / 3.0; 3], 0.67), (vec![0.5; 2], 0.0)]
+        {
+            assert!(found(&priors, error, 0.005).is_empty(), "{error}");
+        }
     }
 
     #[test]

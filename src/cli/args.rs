@@ -8,6 +8,8 @@ mod evidence;
 mod export;
 mod external;
 mod look;
+mod numbers;
+mod pictures;
 mod run;
 mod sampling;
 mod scale;
@@ -32,6 +34,8 @@ pub use evidence::EvidenceArgs;
 pub use export::ExportArgs;
 pub use external::{ExternalCommand, ExternalStartArgs};
 pub use look::LookArgs;
+pub use numbers::{count, number};
+pub use pictures::FitArgs;
 pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use sampling::{LimitArgs, SamplingArgs};
 pub use scale::{ScaleArgs, WalkArgs};
@@ -51,6 +55,9 @@ pub struct Cli {
     /// slower. For sample, posterior, walk and evidence; other devices are refused. The last bit of e^x and log is the C library's.
     #[arg(long, global = true)]
     pub reproducible: bool,
+    /// Write over files that are there: of sample, walk, evidence, and of the options --report, --figures and --png.
+    #[arg(long, global = true)]
+    pub force: bool,
     /// What to open the explorer on.
     #[command(flatten)]
     pub explore: Explore,
@@ -208,7 +215,7 @@ pub enum OracleCommand {
     /// Compare an oracle on a device with itself in 64 bits on the CPU: posterior, log-likelihood and Bayes decision.
     Precision {
         /// Samples to compare.
-        #[arg(long, default_value_t = crate::validate::IMAGES, value_name = "N")]
+        #[arg(long, default_value_t = crate::validate::IMAGES, value_name = "N", value_parser = count, allow_negative_numbers = true)]
         images: usize,
         #[command(flatten)]
         samples: SamplesArgs,
@@ -216,7 +223,7 @@ pub enum OracleCommand {
     /// Measure what pictures of 4 to 16 bits a value keep of the posteriors of a world's samples.
     Depth {
         /// Samples to compare.
-        #[arg(long = "samples", id = "samples", default_value_t = 1000, value_name = "N")]
+        #[arg(long = "samples", id = "samples", default_value_t = 1000, value_name = "N", value_parser = count, allow_negative_numbers = true)]
         n: usize,
         #[command(flatten)]
         samples: SamplesArgs,
@@ -257,7 +264,7 @@ pub struct SampleArgs {
     /// Bundled name, oracle folder, or checkpoint file.
     pub oracle: String,
     /// Number of images.
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, default_value_t = 64, value_parser = count, allow_negative_numbers = true)]
     pub n: usize,
     /// Instead of drawing: standard normal noise `x` [N, C, H, W] and classes `y` [N] of an npz file.
     #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed", "guidance", "denoise"])]
@@ -277,10 +284,13 @@ pub struct SampleArgs {
     pub products: MatmulPrecision,
     #[command(flatten)]
     pub look: LookArgs,
-    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (contact sheet) or a folder (PNG files by label). With a look
-    /// (--guidance, --denoise) pictures only.
+    /// `.npz` (x, y, posterior, logp, aleatoric), `.png` (a contact sheet, of --n 1 the image itself) or a folder (PNG files by label).
+    /// With a look (--guidance, --denoise) pictures only.
     #[arg(long, value_name = "FILE.npz|FILE.png|DIR")]
     pub out: PathBuf,
+    /// Also of one image a contact sheet, enlarged for the eye, which no command reads back as the image.
+    #[arg(long)]
+    pub sheet: bool,
     /// Print one JSON document about what was written.
     #[arg(long)]
     pub json: bool,
@@ -304,6 +314,8 @@ pub struct PosteriorArgs {
     pub oracle: String,
     #[arg(required = true, help = input_help())]
     pub input: Vec<PathBuf>,
+    #[command(flatten)]
+    pub pictures: FitArgs,
     #[command(flatten)]
     pub world: WorldArgs,
     #[command(flatten)]

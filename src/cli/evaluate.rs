@@ -2,6 +2,7 @@
 
 use super::args::EvaluateArgs;
 use super::output::{Output, print_text};
+use super::place::is_free;
 use super::task::run_task;
 use super::uncertainty;
 use crate::classifier::CheckpointOptions;
@@ -14,6 +15,7 @@ use crate::units::Seed;
 
 /// Judges models.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
+    args.report.as_deref().map_or(Ok(()), is_free)?;
     if let Some(path) = &args.uncertainty {
         return uncertainty::run(path, args);
     }

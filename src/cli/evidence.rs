@@ -6,13 +6,16 @@ use serde::Serialize;
 
 use super::args::EvidenceArgs;
 use super::open::{Opened, with_oracle};
+use super::pictures;
+use super::place::is_free;
 use super::task::run_task;
 use crate::data::{class_of, write_png};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
-use crate::oracle::classify::read_input;
+use crate::oracle::pictures::Picture;
+use crate::oracle::posterior::Prior;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::world::Settings;
 use crate::provenance::Badge;
@@ -39,6 +42,9 @@ struct Image {
     cells: Vec<Vec<f64>>,
     sum: f64,
     total: f64,
+    /// How it got the world's shape.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<Picture>,
 }
 
 /// Maps of the evidence for class `a` against class `b` in images of the open oracle's world.
@@ -48,6 +54,8 @@ struct MapEvidence {
     ids: Vec<String>,
     /// World-space images, NCHW.
     x: Vec<f32>,
+    /// What was done to pictures, by their names.
+    treated: Vec<(String, String)>,
     a: ClassId,
     b: ClassId,
     settings: Settings,
@@ -78,6 +86,7 @@ impl Task for MapEvidence {
         let names = world.class_names();
         let classes = format!("for {}, against {}", names[self.a], names[self.b]);
         let provenance = info.provenance(Badge::Exact, &self.settings).with("evidence", classes);
+        let provenance = self.treated.iter().fold(provenance, |chain, (id, done)| chain.with(id, done));
         let provenance = provenance.for_the_eye("colours scaled to the strongest cell of each");
         let machine = Machine::with(&cx.chosen.report.used);
         let made = write_provenance(path, "evidence maps", provenance, &machine, &mut silent())?;
@@ -92,6 +101,7 @@ pub fn run(args: &EvidenceArgs) -> Result<()> {
     {
         return Err(Error::input(format!("{}: maps are drawn into a .png", path.display())));
     }
+    args.out.as_deref().map_or(Ok(()), is_free)?;
     with_oracle(&args.oracle, &args.compute, |opened, chosen| explain(opened, chosen, args))
 }
 
@@ -103,18 +113,22 @@ fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<
     if a == b {
         return Err(Error::input(format!("--for and --against are both {}: evidence is between two classes", args.a)));
     }
-    let read = world.read(read_input(&args.input)?, args.dequantise.single("a map of evidence")?)?;
-    let task = MapEvidence { ids: read.ids, x: read.x, a, b, settings, out: args.out.clone() };
+    let read = world.read_files(&args.input, &args.pictures.fits()?)?;
+    let read = world.read(read, args.dequantise.single("a map of evidence")?)?;
+    let done = |(id, picture): (&String, &Picture)| (format!("picture {id}"), picture.treatment.describe());
+    let treated = read.ids.iter().zip(&read.pictures).map(done).collect();
+    let task = MapEvidence { ids: read.ids, x: read.x, treated, a, b, settings, out: args.out.clone() };
     let maps = run_task(&task, Some(opened), chosen, "explaining")?;
-    let image = |(map, id): (&Evidence, &String)| Image {
+    let image = |(i, (map, id)): (usize, (&Evidence, &String))| Image {
         id: id.clone(),
         rows: map.rows,
         columns: map.columns,
         cells: map.cells.chunks(map.columns).map(<[f64]>::to_vec).collect(),
         sum: map.sum(),
         total: map.total,
+        picture: read.pictures.get(i).cloned(),
     };
-    let images = maps.iter().zip(&task.ids).map(image).collect();
+    let images = maps.iter().zip(&task.ids).enumerate().map(image).collect();
     let report = Report { classes: names, a, against: b, tau: args.tau, images };
     args.output.print(&report, |report| print(report, args))
 }
@@ -131,6 +145,7 @@ fn print(report: &Report<'_>, args: &EvidenceArgs) -> Result<()> {
         let size = format!("{}×{}", image.rows, image.columns);
         println!("{:24} {:12.4} {:12.4} {size:>14}  {}", image.id, image.total, image.sum, place.unwrap_or_default());
     }
+    pictures::print(report.images.iter().filter_map(|image| Some((image.id.as_str(), image.picture.as_ref()?))));
     if let Some(path) = &args.out {
         println!(
             "maps are in {} (blue speaks for {b}, orange for {a}; each scaled to its strongest cell)",

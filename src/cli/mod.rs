@@ -22,6 +22,8 @@ mod laws;
 mod open;
 mod oracle;
 mod output;
+mod pictures;
+mod place;
 mod plan;
 mod posterior;
 mod progress;
@@ -39,6 +41,7 @@ mod verify;
 mod version;
 mod walk;
 mod watch;
+mod words;
 mod worst;
 
 use std::ffi::OsString;
@@ -55,6 +58,8 @@ use output::UNSAID;
 
 /// Exit code of what failed.
 const FAILED: u8 = 1;
+/// The exit code of words that cannot be meant, as clap has it.
+const USAGE: u8 = 2;
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
@@ -66,7 +71,15 @@ pub fn main() -> ExitCode {
 pub fn main_of(args: impl IntoIterator<Item = OsString>) -> u8 {
     crate::device::memory::keep_freed();
     crate::error::leave_caught_panics_untold();
-    let cli = Cli::parse_from(args);
+    let words = match words::arranged(args.into_iter().collect()) {
+        Ok(words) => words,
+        Err(error) => {
+            eprintln!("bayescope: {}", shown(&error.to_string()));
+            return USAGE;
+        }
+    };
+    let cli = Cli::parse_from(words);
+    place::FORCE.store(cli.force, Ordering::Relaxed);
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
@@ -161,6 +174,10 @@ fn explore(mut args: Explore) -> Result<()> {
         named = named.or(bundled.map(|bundled| bundled.name));
         bundled.is_none()
     });
+    use clap::CommandFactory;
+    let command = Cli::command();
+    let commands = || command.get_subcommands().map(clap::Command::get_name);
+    args.files.iter().try_for_each(|file| words::exists(file, commands()))?;
     crate::gui::run(crate::gui::Options {
         device: args.device.device,
         oracle: args.oracle.unwrap_or_else(|| named.unwrap_or_default().into()),

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
 use super::open::{Opened, with_oracle};
+use super::pictures;
 use super::progress::Bar;
 use super::scale;
 use crate::data::Split;
@@ -11,9 +12,10 @@ use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::experiment::Manifest;
 use crate::oracle::cells::CellEstimate;
-use crate::oracle::classify::{ExternalImages, read_input};
+use crate::oracle::classify::ExternalImages;
 use crate::oracle::evaluate::mean_and_error;
 use crate::oracle::folder;
+use crate::oracle::pictures::Picture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::{PrecisionReport, compare};
 use crate::oracle::world::Settings;
@@ -45,6 +47,9 @@ struct Image<'a> {
     cell: Option<CellEstimate>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<usize>,
+    /// How it got the world's shape.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    picture: Option<&'a Picture>,
 }
 
 /// The images together: means with their standard errors over images.
@@ -91,7 +96,8 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
 
 fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
-    let classified = opened.world.classify(read_input(&args.input)?, args.dequantise, &mut Bar::new("scoring"))?;
+    let read = opened.world.read_files(&args.input, &args.pictures.fits()?)?;
+    let classified = opened.world.classify(read, args.dequantise, &mut Bar::new("scoring"))?;
     let precision = match args.precision {
         PrecisionArg::F64 => None,
         PrecisionArg::F32 => Some(precision(opened, &classified, &settings)?),
@@ -107,6 +113,7 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
             posterior,
             cell,
             label: classified.labels.as_ref().map(|labels| labels[i]),
+            picture: classified.pictures.get(i),
         })
     };
     let images: Vec<Image<'_>> = (0..classified.ids.len()).map(image).collect::<Result<_>>()?;
@@ -149,6 +156,7 @@ fn print(report: &Report<'_>) -> Result<()> {
             println!("{:24} {:12} ±{error:8.6} ±{:12.4e} {warning}", "", "", cell.entropy_std_error);
         }
     }
+    pictures::print(report.images.iter().filter_map(|image| Some((image.id, image.picture?))));
     println!("posteriors at {}", report.settings);
     if let Some(how) = &report.dequantisation {
         println!("8-bit pixels dequantised by {how}");

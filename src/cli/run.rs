@@ -11,6 +11,7 @@ use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, Summar
 use super::laws::law_text;
 use super::open::{Opened, open_on, open_silently};
 use super::output::{Output, print_text, tell_written};
+use super::place::is_free;
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
 use super::task::run_task_for;
@@ -288,6 +289,7 @@ fn figures(result: &CellResult) -> String {
 
 /// `bayescope summary`.
 pub fn summary(args: &SummaryArgs) -> Result<()> {
+    [&args.figures, &args.png].into_iter().flatten().try_for_each(|place| is_free(place))?;
     let folder = match AnyRun::open(&args.run)? {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::summary(&folder, args),

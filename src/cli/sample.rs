@@ -7,11 +7,12 @@ use serde::Serialize;
 use super::args::SampleArgs;
 use super::open::{Opened, reproducible, with_oracle};
 use super::output::Output;
+use super::place::is_free;
 use super::progress::Bar;
 use super::task::run_task;
-use crate::data::{Input, check_disk_space, class_of, read_npz, size_notice};
+use crate::data::{Input, check_disk_space, check_folder_kind, class_of, read_npz, size_notice};
 use crate::device::OpenDevice;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::events::silent;
 use crate::flow::sampling::Guidance;
 use crate::oracle::export::{least_bytes, save_latents};
@@ -85,6 +86,10 @@ impl Task for SaveLatents {
 
 /// Draws and writes.
 pub fn run(args: &SampleArgs) -> Result<()> {
+    if args.out.is_dir() {
+        check_folder_kind(&args.out, None)?;
+    }
+    is_free(&args.out)?;
     with_oracle(&args.oracle, &args.compute, |opened, chosen| sample(args, opened, chosen))
 }
 
@@ -114,7 +119,8 @@ fn sample(args: &SampleArgs, opened: &Opened, chosen: &OpenDevice) -> Result<()>
             Saved::Samples(run_task(&task, Some(opened), chosen, "decoding")?)
         }
         _ => {
-            let task = SaveSamples { spec, indices: Vec::new(), settings: settings.clone(), look, path };
+            let task =
+                SaveSamples { spec, indices: Vec::new(), settings: settings.clone(), look, sheet: args.sheet, path };
             run_task(&task, Some(opened), chosen, "sampling")?
         }
     };

@@ -15,6 +15,7 @@ use crate::device::{DeviceChoice, OpenDevice, choose};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
+use crate::oracle::pictures::Fits;
 use crate::oracle::scale::{
     self, Computer, Estimate, Images, Opened as Found, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
 };
@@ -42,6 +43,7 @@ struct Report<'a> {
 struct ScorePosteriors {
     oracle: String,
     input: Vec<PathBuf>,
+    fits: Fits,
     dequantise: Dequantisation,
     precision: Precision,
     spec: ScaleSpec,
@@ -66,7 +68,7 @@ impl Task for ScorePosteriors {
             let OpenOracle { name, info, world } = cx.oracle()?;
             let device = cx.chosen.report.used.label();
             let computer = Computer { info, oracle: name, world, precision: self.precision, device: &device };
-            let images = Images::open(&self.input, self.dequantise, world)?;
+            let images = Images::open(&self.input, &self.fits, self.dequantise, world)?;
             scale::run(&computer, &images, spec, folder, &mut |event| tell(cx, event))?
         } else {
             let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&Computer<'_>, &Images) -> Result<()>| {
@@ -74,7 +76,7 @@ impl Task for ScorePosteriors {
                     open_silently(&self.oracle, chosen.clone(), self.precision)?;
                 let computer =
                     Computer { info: &info, oracle: &name, world: &world, precision: self.precision, device: &device };
-                work(&computer, &Images::open(&self.input, self.dequantise, &world)?)
+                work(&computer, &Images::open(&self.input, &self.fits, self.dequantise, &world)?)
             };
             let devices = self.devices.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
             scale::run_on(devices, &on, spec, folder, &mut |event| tell(cx, event))?
@@ -95,6 +97,7 @@ impl ScorePosteriors {
         Ok(Self {
             oracle: args.oracle.clone(),
             input: args.input.clone(),
+            fits: args.pictures.fits()?,
             dequantise: args.dequantise.single("a job of --out")?,
             precision: args.precision.into(),
             spec: ScaleSpec { settings, shard, shards, class_batch, image_batch, compare: !args.scale.no_compare },
@@ -169,6 +172,9 @@ fn print(report: &Report<'_>) -> Result<()> {
         result.mean_aleatoric_nats,
         result.exact_for
     );
+    if let Some(done) = &result.input.fitted {
+        println!("{done}");
+    }
     if let Some(precision) = &result.precision {
         println!("{precision}");
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::data::read_text;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::experiment::{ExperimentSpec, HARDNESS_PRESETS, HardnessSpec, PRESETS, Preset};
 
 /// What a spec asks for.
@@ -29,6 +29,14 @@ pub fn read_spec(spec: &Path) -> Result<Spec> {
     }
     if let Some(preset) = shipped(HARDNESS_PRESETS) {
         return Ok(Spec::Hardness(Box::new(preset.hardness()?.relative_to(Path::new(""))?)));
+    }
+    if !spec.exists() {
+        let names = PRESETS.iter().chain(HARDNESS_PRESETS).map(|preset| preset.name);
+        let meant = did_you_mean(&spec.to_string_lossy(), names);
+        let cause = format!(
+            "there is no such file, and no spec of that name comes with the program{meant}; `bayescope plan` lists them"
+        );
+        return Err(Error::file(spec, cause));
     }
     let text = read_text(spec).map_err(|e| Error::io(spec, e))?;
     Ok(match HardnessSpec::is(&text) {

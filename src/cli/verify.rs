@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::args::VerifyArgs;
 use super::output::Output;
+use super::place::is_free;
 use super::progress::Bar;
 use crate::device::{DeviceChoice, fault_injection};
 use crate::error::{Error, Result};
@@ -20,6 +21,7 @@ pub fn run(args: &VerifyArgs) -> Result<()> {
         };
         fault_injection::small_devices(true);
     }
+    args.report.as_deref().map_or(Ok(()), is_free)?;
     let bar = Bar::new("verifying");
     let mut sink = |event: VerifyEvent| {
         match event {

@@ -1,19 +1,21 @@
 //! `bayescope walk`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::args::WalkArgs;
 use super::open::{Opened, with_oracle};
+use super::pictures;
+use super::place::is_free;
 use super::progress::Bar;
 use super::task::{Watched, run_task, run_watched};
 use crate::data::{Input, class_of};
 use crate::device::OpenDevice;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::classify::read_input;
+use crate::oracle::pictures::{Fits, Picture, Reading};
 use crate::oracle::walk::{Walk, WalkPoint, Way};
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::units::Seed;
@@ -32,36 +34,43 @@ struct Report<'a> {
     #[serde(flatten)]
     walk: &'a Walk,
     file: Option<String>,
+    /// How those of its ends that are pictures got the world's shape.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pictures: Vec<End<'a>>,
+}
+
+/// An end of the walk that is a picture.
+#[derive(Serialize)]
+struct End<'a> {
+    end: &'a str,
+    #[serde(flatten)]
+    picture: Picture,
 }
 
 /// Walks, saves and prints.
 pub fn run(args: &WalkArgs) -> Result<()> {
+    args.out.as_deref().map_or(Ok(()), is_free)?;
     with_oracle(&args.oracle, &args.compute, |opened, chosen| walk_in(opened, chosen, args))
 }
 
 fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> {
     let names = opened.world.class_names();
     let settings = args.world.settings(names.len())?;
-    let mut images = Vec::new();
+    let mut ends = Ends { world: &opened.world, fits: args.pictures.fits()?, images: Vec::new(), pictures: Vec::new() };
     let to = match args.to.strip_prefix("class:") {
         Some(class) => Destination::Class(class_of("--to class:", class, names)?),
-        None => match end("--to", &args.to, &opened.world)? {
-            End::Sample(index) => Destination::Sample(index),
-            End::Image(x) => {
-                images.push(x);
-                Destination::External(0)
-            }
+        None => match ends.read("--to", &args.to)? {
+            Point::Sample(index) => Destination::Sample(index),
+            Point::Image(index) => Destination::External(index),
         },
     };
-    let from = end("--from", &args.from, &opened.world)?;
+    let from = ends.read("--from", &args.from)?;
+    let Ends { images, pictures, .. } = ends;
     let class = args.class.as_deref().map(|class| class_of("--class ", class, names)).transpose()?;
     let samples = SampleSpec { class, ..SampleSpec::new(0, Seed(args.seed)) };
     let from = match from {
-        End::Sample(index) => Subject::Sample { spec: samples, index },
-        End::Image(x) => {
-            images.push(x);
-            Subject::External(images.len() - 1)
-        }
+        Point::Sample(index) => Subject::Sample { spec: samples, index },
+        Point::Image(index) => Subject::External(index),
     };
     let task = WalkToBoundary { from, to, steps: args.steps, samples, settings: settings.clone() };
     let bar = Bar::new("walking");
@@ -81,50 +90,86 @@ fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> 
         classes: names,
         walk: &walked.walk,
         file: args.out.as_ref().map(|path| path.display().to_string()),
+        pictures,
     };
     args.output.print(&report, print)
 }
 
-/// One end of a walk.
-enum End {
+/// Where a walk begins or ends.
+enum Point {
     /// The sample of this running number.
     Sample(usize),
-    /// A world-space image, CHW.
-    Image(Vec<f32>),
+    /// An image that was read, by its place.
+    Image(usize),
 }
 
-/// `sample:3`, a file with one image, or `FILE#3`.
-fn end(option: &str, text: &str, world: &World) -> Result<End> {
-    if let Some(index) = text.strip_prefix("sample:") {
-        let index = index.parse().map_err(|_| Error::input(format!("{option} sample:{index}: no running number")))?;
-        return Ok(End::Sample(index));
+/// Reads the ends of a walk.
+struct Ends<'a> {
+    world: &'a World,
+    fits: Fits,
+    /// World-space images, CHW.
+    images: Vec<Vec<f32>>,
+    pictures: Vec<End<'a>>,
+}
+
+impl<'a> Ends<'a> {
+    /// `sample:3`, a file with one image, or `FILE#3`.
+    fn read(&mut self, option: &str, text: &'a str) -> Result<Point> {
+        if let Some(index) = text.strip_prefix("sample:") {
+            let index =
+                index.parse().map_err(|_| Error::input(format!("{option} sample:{index}: no running number")))?;
+            return Ok(Point::Sample(index));
+        }
+        let numbered = text.rsplit_once('#').and_then(|(file, i)| Some((file, i.parse::<usize>().ok()?)));
+        let (file, index) = match numbered {
+            Some((file, index)) if !Path::new(text).exists() => (file, Some(index)),
+            _ => (text, None),
+        };
+        if !Path::new(file).exists() {
+            return Err(nothing(option, text, self.world.class_names()));
+        }
+        let Reading { input, mut pictures } = self.world.read_files(&[PathBuf::from(file)], &self.fits)?;
+        let x = match input {
+            Input::Pixels(dataset) => self.world.map_in(dataset, Dequantisation::default())?,
+            Input::World(batch) => batch.x,
+        };
+        let dims = self.world.shape().dims();
+        if !x.len().is_multiple_of(dims) {
+            return Err(Error::input(format!("{option} {file}: no images of this world's {}", self.world.shape())));
+        }
+        let images = x.len() / dims;
+        let place = match index {
+            None if images > 1 => {
+                let cause = format!("{option} {file}: holds {images} images; say which: '{file}#0' is the first");
+                return Err(Error::input(cause));
+            }
+            Some(index) if index >= images => {
+                let cause = format!("{option} {file}#{index}: there are {images} images, counted from 0");
+                return Err(Error::input(cause));
+            }
+            index => index.unwrap_or(0),
+        };
+        if place < pictures.len() {
+            if self.fits.usual.frame.is_some() && !self.pictures.is_empty() {
+                return Err(Error::input("a frame is of one picture, and both ends of the walk are pictures"));
+            }
+            self.pictures.push(End { end: text, picture: pictures.swap_remove(place) });
+        }
+        self.images.push(x[place * dims..(place + 1) * dims].to_vec());
+        Ok(Point::Image(self.images.len() - 1))
     }
-    let numbered = text.rsplit_once('#').and_then(|(file, i)| Some((file, i.parse::<usize>().ok()?)));
-    let (file, index) = match numbered {
-        Some((file, index)) if !PathBuf::from(text).exists() => (file, Some(index)),
-        _ => (text, None),
+}
+
+/// What is said of an end that is no file.
+fn nothing(option: &str, text: &str, classes: &[String]) -> Error {
+    let class = match classes.iter().find(|class| *class == text) {
+        Some(class) => format!(" (is class:{class} meant?)"),
+        None => did_you_mean(text, classes.iter().map(|class| format!("class:{class}"))),
     };
-    let x = match read_input(&[PathBuf::from(file)])? {
-        Input::Pixels(dataset) => world.map_in(dataset, Dequantisation::default())?,
-        Input::World(batch) => batch.x,
-    };
-    let dims = world.shape().dims();
-    if !x.len().is_multiple_of(dims) {
-        return Err(Error::input(format!("{option} {file}: no images of this world's {}", world.shape())));
-    }
-    let images = x.len() / dims;
-    match index {
-        None if images > 1 => {
-            Err(Error::input(format!("{option} {file}: holds {images} images; say which: '{file}#0' is the first")))
-        }
-        Some(index) if index >= images => {
-            Err(Error::input(format!("{option} {file}#{index}: there are {images} images, counted from 0")))
-        }
-        index => {
-            let first = index.unwrap_or(0) * dims;
-            Ok(End::Image(x[first..first + dims].to_vec()))
-        }
-    }
+    let class = if option == "--to" { class } else { String::new() };
+    let also =
+        if option == "--to" { "class:NAME, sample:INDEX or an image file" } else { "sample:INDEX or an image file" };
+    Error::input(format!("{option} {text}: there is no such file; give {also}{class}"))
 }
 
 fn print(report: &Report<'_>) -> Result<()> {
@@ -153,6 +198,7 @@ fn print(report: &Report<'_>) -> Result<()> {
     if let Some(rounding) = walk.rounding {
         println!("rounding x to 32 bits moved no posterior by more than {rounding:.1e}");
     }
+    pictures::print(report.pictures.iter().map(|End { end, picture }| (*end, picture)));
     if let Some(file) = &report.file {
         println!("{file}: {} images, the last one that point", walk.points.len() + 1);
     }

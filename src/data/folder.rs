@@ -15,24 +15,17 @@
 use std::path::{Path, PathBuf};
 
 use image::imageops::FilterType;
-use image::{DynamicImage, ImageDecoder, ImageError, ImageReader, Limits};
 use rayon::prelude::*;
 
+use super::decode::{Decoded, decoded};
 use super::pad::repeat_grey;
 use super::reader::Reader;
 use super::source::{entries, file_name, open_file};
-use super::{Dataset, ImageShape, Input, Split, tiff};
+use super::{Dataset, ImageShape, Input, Split};
 use crate::error::{Error, Result};
 
 /// Extensions of image files, in lower case.
 const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
-/// Largest side of an image that is read, in pixels, and largest allocation of a decoder, in bytes.
-const MAX_SIDE: u32 = 16_384;
-const MAX_ALLOC: u64 = 512 << 20;
-/// Bytes of pixels that any file may claim, and a larger file for each of its bytes: an empty
-/// picture packs by a few hundred; a larger claim is a damaged header.
-const FREE: u64 = 12 << 20;
-const PACKED: u64 = 4096;
 /// Images decoded in parallel at a time; bounds the memory beside the dataset.
 const CHUNK: usize = 512;
 
@@ -94,6 +87,39 @@ impl Reader for Images {
 /// Names the entry: an empty folder, a class without images, a file that is no image, the first
 /// file of another size, a symbolic link that leads back to a folder around it.
 pub fn read_folder(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
+    let ImageFiles { name, files, ids, labels, class_names } = list_folder(root)?;
+    Ok(Dataset { name, labels, class_names, ids, ..read_image_files(&files, max_side)? })
+}
+
+/// Image files that are not read yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ImageFiles {
+    /// What to call them together.
+    pub name: String,
+    /// Where they lie.
+    pub files: Vec<PathBuf>,
+    /// A name for each.
+    pub ids: Vec<String>,
+    /// One class per file; `None` where there are no class folders.
+    pub labels: Option<Vec<usize>>,
+    /// Names of the class folders.
+    pub class_names: Vec<String>,
+}
+
+impl ImageFiles {
+    /// Files without classes, called as they are.
+    pub(super) fn of(files: &[PathBuf]) -> Self {
+        let ids: Vec<String> = files.iter().map(|file| file_name(file)).collect();
+        let name = ids.first().cloned().unwrap_or_default();
+        Self { name, files: files.to_vec(), ids, ..Self::default() }
+    }
+}
+
+/// The image files of a folder, with the classes of its subfolders.
+///
+/// # Errors
+/// As [`read_folder`], what is in the files aside.
+pub(super) fn list_folder(root: &Path) -> Result<ImageFiles> {
     let mut classes = Vec::new();
     let mut loose = Vec::new();
     for path in entries(root)? {
@@ -106,18 +132,14 @@ pub fn read_folder(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
     if classes.is_empty() && loose.is_empty() {
         return Err(Error::file(root, format!("holds no images (*.{})", EXTENSIONS.join(", *."))));
     }
-    let mut files = loose;
-    let mut labels = None;
-    if !classes.is_empty() {
-        (files, labels) = labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?;
-    }
-    let mut dataset = read_image_files(&files, max_side)?;
-    dataset.name = file_name(root);
-    dataset.labels = labels;
-    dataset.class_names = classes.iter().map(|class| file_name(class)).collect();
-    dataset.ids =
-        files.iter().map(|file| file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned()).collect();
-    Ok(dataset)
+    let (files, labels) = match classes.is_empty() {
+        true => (loose, None),
+        false => labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?,
+    };
+    let relative = |file: &PathBuf| file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned();
+    let ids = files.iter().map(relative).collect();
+    let class_names = classes.iter().map(|class| file_name(class)).collect();
+    Ok(ImageFiles { name: file_name(root), files, ids, labels, class_names })
 }
 
 /// The files of all classes in order, and their labels.
@@ -233,37 +255,10 @@ impl Stack {
     }
 }
 
-/// Decodes a file. Refuses a header that claims more pixels than fit into a file of that length.
-fn decoded(file: &Path) -> Result<DynamicImage> {
-    let mut source = open_file(file)?;
-    let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
-    if !tiff::fields_fit(&mut source, length).map_err(|e| Error::io(file, e))? {
-        return Err(Error::file(file, "damaged image: a field of its directory claims more than the file holds"));
-    }
-    let room = length.saturating_mul(PACKED).max(FREE);
-    let mut reader = ImageReader::new(source).with_guessed_format().map_err(|e| Error::io(file, e))?;
-    if reader.format().is_none() {
-        return Err(Error::file(file, "is not an image (its content is of no image format that can be read)"));
-    }
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    // For the pixels, and as much again.
-    limits.max_alloc = Some(room.saturating_mul(2).min(MAX_ALLOC));
-    reader.limits(limits.clone());
-    let bad = |e: ImageError| Error::file(file, format!("damaged or unsupported image: {e}"));
-    let mut decoder = reader.into_decoder().map_err(bad)?;
-    let (bytes, (width, height)) = (decoder.total_bytes(), decoder.dimensions());
-    if bytes > room {
-        let cause = format!("damaged image: its header claims {height}×{width} pixels, in a file of {length} bytes");
-        return Err(Error::file(file, cause));
-    }
-    limits.reserve(bytes).and_then(|()| decoder.set_limits(limits)).map_err(bad)?;
-    DynamicImage::from_decoder(decoder).map_err(bad)
-}
-
 fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
-    let image = decoded(file)?;
+    let source = open_file(file)?;
+    let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
+    let Decoded { image, .. } = decoded(file, source, length)?;
     let most = max_side.and_then(|most| u32::try_from(most).ok());
     let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),

@@ -11,6 +11,7 @@
 //! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader and what it reads |
 //! | `source`, `names` | safe opening of files; class names beside data |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
+//! | `decode`, `picture`, `treatment` | one image file decoded; any picture in the shape of a world's images; what was done to it |
 //! | `npy`, `npy_file`, `archive`, `npz`, `stream`, `table` | NumPy files: one array read and written; archives as a whole, read in pieces, written in blocks |
 //! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
 //! | `classes` | matching the classes of a dataset and a model |
@@ -25,6 +26,7 @@ mod archive;
 mod batches;
 mod cifar;
 mod classes;
+mod decode;
 pub mod fetch;
 mod fid_stats;
 mod folder;
@@ -42,6 +44,7 @@ mod npz;
 mod open;
 mod pad;
 pub(crate) mod pickle;
+mod picture;
 mod reader;
 mod source;
 mod space;
@@ -51,6 +54,7 @@ mod table;
 mod temp_files;
 mod ticket;
 mod tiff;
+mod treatment;
 mod world;
 mod write;
 
@@ -59,7 +63,7 @@ pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{as_numbers, class_of, listed, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
-pub use folder::{read_folder, read_image_files};
+pub use folder::{ImageFiles, read_folder, read_image_files};
 pub use folder_kind::{FolderKind, check_folder_kind};
 pub use hash::{sha256, sha256_of_file};
 pub use idx::read_idx;
@@ -71,7 +75,8 @@ pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
 pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{dataset_formats, open, open_dataset, open_split, open_test};
+pub use open::{dataset_formats, image_files, open, open_dataset, open_split, open_test};
+pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use reader::Input;
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
 pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
@@ -80,6 +85,7 @@ pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
 pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files};
 pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
+pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
 

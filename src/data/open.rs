@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::batches::Batches;
 use super::cifar::Cifar;
-use super::folder::{Images, read_folder};
+use super::folder::{ImageFiles, Images, list_folder, read_folder};
 use super::idx::Idx;
 use super::npz::Npz;
 use super::reader::Reader;
@@ -86,6 +86,30 @@ pub fn open_split(path: &Path, split: Split, max_side: Option<usize>) -> Result<
         Error::File { path: at, cause } if at == path => Error::file(path, format!("{cause}; {}", supported())),
         other => other,
     })
+}
+
+/// The image files that [`open`] would read: of a folder the training split. `None` where it would
+/// read a dataset of another format.
+///
+/// # Errors
+/// As [`open`], what is in the files aside.
+pub fn image_files(paths: &[PathBuf]) -> Result<Option<ImageFiles>> {
+    let [path] = paths else { return Ok(Some(ImageFiles::of(paths))) };
+    let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
+    if !meta.is_dir() {
+        let reader = reader_of(path)?;
+        return Ok(reader.filter(|reader| reader.label().is_none()).map(|_| ImageFiles::of(paths)));
+    }
+    match find_split(path, Split::Train)? {
+        Some((reader, files)) if reader.label().is_none() => match files.as_slice() {
+            [folder] => list_folder(folder).map(Some),
+            _ => Ok(None),
+        },
+        Some(_) => Ok(None),
+        // Another split, or nothing that is known: `open` says so.
+        None if find_split(path, Split::Test)?.is_some() => Ok(None),
+        None => Ok(list_folder(path).ok()),
+    }
 }
 
 /// Reads the test split beside a training split in a folder or archive, if there is one.

@@ -115,7 +115,7 @@ pub(super) fn repeat_grey(pixels: &[u8], plane: usize) -> Vec<u8> {
 }
 
 /// Luma of one CHW image: (19595 R + 38470 G + 7471 B + 2^15) >> 16.
-fn luma(image: &[u8]) -> impl Iterator<Item = u8> {
+pub(super) fn luma(image: &[u8]) -> impl Iterator<Item = u8> {
     let (r, gb) = image.split_at(image.len() / 3);
     let (g, b) = gb.split_at(gb.len() / 2);
     r.iter().zip(g).zip(b).map(|((&r, &g), &b)| {

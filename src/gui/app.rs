@@ -31,7 +31,7 @@ use super::start_page::StartPage;
 use super::theme;
 use super::tour::Tour;
 use super::view::View;
-use super::{command, jobs, top_bar, world_card};
+use super::{command, jobs, picture, top_bar, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
 use crate::task::Task;
@@ -257,6 +257,9 @@ impl App {
         let paths: Vec<PathBuf> =
             ctx.input(|input| input.raw.dropped_files.iter().map(|file| file.path().to_owned()).collect());
         self.open(paths);
+        if !self.asks() {
+            self.commands.extend(picture::pasted(ctx).map(command::Command::Paste));
+        }
     }
 
     fn appearance(&mut self, ctx: &egui::Context) {

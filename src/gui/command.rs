@@ -5,17 +5,19 @@ mod execute;
 mod keys;
 mod lines;
 mod menu;
+mod outside;
 mod run;
 
 use std::path::{Path, PathBuf};
 
+use crate::data::Fit;
 use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
 use crate::run::{AnyRun, SPEC};
 use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::WorstBy;
-use crate::worker::protocol::{Job, JobId};
+use crate::worker::protocol::{Job, JobId, Pasted};
 
 use super::background::Purpose;
 use super::prefs::ThemePreference;
@@ -49,6 +51,10 @@ pub enum Command {
     Open,
     /// Open oracles, classify images.
     OpenPaths(Vec<PathBuf>),
+    /// Map a picture from the clipboard into the world.
+    Paste(Pasted),
+    /// Bring an image from outside, by its place, into the world's shape in this way.
+    Fit(usize, Fit),
     OpenOracle(String),
     /// Ask where to save.
     Save,

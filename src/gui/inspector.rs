@@ -9,6 +9,7 @@ use super::format;
 use super::guidance;
 use super::landmarks::Landmark;
 use super::paint::Sheet;
+use super::picture::PictureSection;
 use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::selection::Source;
@@ -44,6 +45,7 @@ pub struct Inspector {
     large: Option<Large>,
     morph: Option<((u64, usize), Vec<Sheet>)>,
     evidence: EvidenceSection,
+    picture: PictureSection,
     running: RunningSection,
 }
 
@@ -126,6 +128,7 @@ impl Inspector {
                 }
             });
             self.summary(ui, cx, index, stamp, shape, tile);
+            self.picture.show(ui, cx, index, stamp);
             if let Some(verdict) = verdict::of(session, cx.view.source, index) {
                 verdict::show(ui, session, verdict);
             }

@@ -86,7 +86,7 @@ impl Prompt {
                 "Open".into(),
                 format!(
                     "An oracle folder or checkpoint (.safetensors, .pth, .pth.tar) is opened as the world, the folder of a \
-                     run in the panel Experiments. Images, a folder of images, {} files are mapped into the open world and \
+                     run in the panel Experiments. Pictures of any size, a folder of them, {} files are mapped into the open world and \
                      get their posteriors. Files can also be dropped on the window.",
                     dataset_formats()
                 ),

@@ -245,15 +245,14 @@ impl RequestTracker {
         let settings = prefs.settings();
         let Some(external) = &session.external else { return };
         let stale = external.settings.as_ref() != Some(&settings);
-        // What has no files cannot be had again once the engine has lost it.
-        let lost = session.external_paths.is_empty() && external.settings.is_none();
+        let again = session.read_outside_again(settings.clone());
+        // What came from neither files nor the clipboard cannot be had again once the engine has lost it.
+        let lost = again.is_none() && external.settings.is_none();
         if !stale || lost || self.outside.as_ref() == Some(&settings) {
             return;
         }
         self.outside = Some(settings.clone());
-        let paths = session.external_paths.clone();
-        let job = if paths.is_empty() { Job::RateAgain { settings } } else { Job::Classify { paths, settings } };
-        submit(engine, session, job);
+        submit(engine, session, again.unwrap_or(Job::RateAgain { settings }));
     }
 
     fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {

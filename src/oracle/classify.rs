@@ -1,14 +1,14 @@
 //! Images from outside in a world: read, mapped in, scored.
 
-use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::data::{self, Dataset, Input, WorldBatch};
+use crate::data::{Dataset, Input, WorldBatch};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Scores;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::cells::{CellEstimate, estimate};
+use crate::oracle::pictures::{Picture, Reading};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Settings, World};
 
@@ -26,6 +26,8 @@ pub struct ExternalImages {
     pub x: Vec<f32>,
     /// How pixels were dequantised; nothing where x was given.
     pub dequantisation: Option<Dequantisation>,
+    /// How each picture got the world's shape; empty where they are no single pictures.
+    pub pictures: Vec<Picture>,
     /// Posteriors that came with them, at the knobs they were drawn at.
     pub known: Option<(Settings, Vec<Posterior>)>,
     /// Their statistics, once computed.
@@ -37,7 +39,17 @@ pub struct ExternalImages {
 impl ExternalImages {
     /// Images of which nothing else is known.
     pub fn new(name: String, ids: Vec<String>, labels: Option<Vec<usize>>, x: Vec<f32>) -> Self {
-        Self { name, ids, labels, x, dequantisation: None, known: None, scores: OnceLock::new(), further: Vec::new() }
+        Self {
+            name,
+            ids,
+            labels,
+            x,
+            dequantisation: None,
+            pictures: Vec::new(),
+            known: None,
+            scores: OnceLock::new(),
+            further: Vec::new(),
+        }
     }
 
     /// World-space image `i`, CHW.
@@ -105,30 +117,17 @@ impl ExternalImages {
     }
 }
 
-/// Reads files or a folder. 8-bit images are not mapped yet; world-space tensors are taken as they
-/// are.
-///
-/// # Errors
-/// Names the file and the cause.
-pub fn read_input(paths: &[PathBuf]) -> Result<Input> {
-    match paths {
-        [] => Err(Error::input("no file given")),
-        [path] => data::open(path),
-        files => data::read_image_files(files, None).map(Input::Pixels),
-    }
-}
-
 impl World {
-    /// Maps `input` into this world.
+    /// Maps what was read into this world.
     ///
     /// # Errors
     /// When the images do not fit.
-    pub fn read(&self, input: Input, how: Dequantisation) -> Result<ExternalImages> {
+    pub fn read(&self, Reading { input, pictures }: Reading, how: Dequantisation) -> Result<ExternalImages> {
         match input {
             Input::Pixels(dataset) => {
                 let Dataset { name, ids, labels, .. } = dataset.clone();
                 let images = ExternalImages::new(name, ids, labels, self.map_in(dataset, how)?);
-                Ok(ExternalImages { dequantisation: Some(how), ..images })
+                Ok(ExternalImages { dequantisation: Some(how), pictures, ..images })
             }
             Input::World(batch) => {
                 self.fits(&batch)?;
@@ -140,22 +139,22 @@ impl World {
         }
     }
 
-    /// Maps `input` into this world and scores it, batch after batch; pixels as often as `how` has
+    /// Maps what was read into this world and scores it, batch after batch; pixels as often as `how` has
     /// draws.
     ///
     /// # Errors
     /// When the images do not fit, the device fails, or the caller stops.
     pub fn classify(
         &self,
-        input: Input,
+        reading: Reading,
         how: Dequantisation,
         events: &mut dyn Events<Progress>,
     ) -> Result<ExternalImages> {
-        let pixels = match &input {
+        let pixels = match &reading.input {
             Input::Pixels(dataset) if how.further().next().is_some() => Some(dataset.clone()),
             _ => None,
         };
-        let mut images = self.read(input, how)?;
+        let mut images = self.read(reading, how)?;
         images.scores(self, events)?;
         if let Some(pixels) = pixels {
             for draw in how.further() {

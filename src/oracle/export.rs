@@ -2,7 +2,7 @@
 //! folder of pictures.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::data::{
     ImageShape, WorldBatch, check_folder_kind, contact_sheet, least_png_size, write_npz_in_pieces, write_png,
@@ -16,22 +16,43 @@ use crate::units::ClassId;
 /// Pixels along a side of a contact sheet, at most, as [`contact_sheet`] has it.
 const MOST_SIDE: usize = 1 << 16;
 
+/// Where pictures and numbers go. A path alone is one without a contact sheet of a single picture.
+#[derive(Debug, Clone, Copy)]
+pub struct Target<'a> {
+    /// The file or folder.
+    pub path: &'a Path,
+    /// Whether a single picture, too, becomes a contact sheet.
+    pub sheet: bool,
+}
+
+impl<'a> From<&'a Path> for Target<'a> {
+    fn from(path: &'a Path) -> Self {
+        Self { path, sheet: false }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for Target<'a> {
+    fn from(path: &'a PathBuf) -> Self {
+        Self { path, sheet: false }
+    }
+}
+
 /// Writes the samples `indices` of `spec` (all of them where empty) to `path`: `.npz` holds
-/// world-space x, y, posterior, logp and aleatoric; `.png` is a contact sheet of pictures; anything
-/// else a folder of pictures by label.
+/// world-space x, y, posterior, logp and aleatoric; `.png` is a contact sheet of pictures, or the
+/// only one as it is; anything else a folder of pictures by label.
 ///
 /// # Errors
 /// Names the file; [`Error::Cancelled`]. A file that cannot be finished is not there at all.
-pub fn save_samples(
+pub fn save_samples<'a>(
     world: &World,
     spec: &SampleSpec,
     indices: &[usize],
     settings: &Settings,
-    path: &Path,
+    target: impl Into<Target<'a>>,
     events: &mut dyn Events<Progress>,
 ) -> Result<Rounding> {
     let mut saved = Rounding::default();
-    write_samples(world, spec, indices, settings, path, &mut |samples, progress| {
+    write_samples(world, spec, indices, settings, target.into(), &mut |samples, progress| {
         saved.add(&world.rounding(samples, settings)?);
         events.report(progress)
     })
@@ -116,10 +137,10 @@ fn write_samples(
     spec: &SampleSpec,
     indices: &[usize],
     settings: &Settings,
-    path: &Path,
+    target: Target<'_>,
     written: &mut dyn FnMut(&[Sample], Progress) -> Result<()>,
 ) -> Result<()> {
-    let total = asked(spec, indices);
+    let (total, path) = (asked(spec, indices), target.path);
     if total == 0 {
         return Err(Error::input("no samples to write: n is 0"));
     }
@@ -138,7 +159,7 @@ fn write_samples(
             path.display()
         ))),
         _ => {
-            let mut pictures = Pictures::open(world, path, total)?;
+            let mut pictures = Pictures::open(world, target, total)?;
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 samples.iter().try_for_each(|sample| {
                     pictures.add(sample.label, sample.index, world.flow().pixels().picture(&sample.x))
@@ -153,8 +174,17 @@ fn write_samples(
 pub(super) struct Pictures<'a> {
     world: &'a World,
     path: &'a Path,
-    /// Columns and pixels of the contact sheet.
-    sheet: Option<(usize, Vec<u8>)>,
+    /// Columns and pixels of the file.
+    file: Option<(Columns, Vec<u8>)>,
+}
+
+/// How pictures lie in one file.
+#[derive(Clone, Copy)]
+enum Columns {
+    /// There is one, as it is.
+    Single,
+    /// So many side by side, enlarged for the eye, with lines between.
+    Sheet(usize),
 }
 
 impl<'a> Pictures<'a> {
@@ -162,15 +192,16 @@ impl<'a> Pictures<'a> {
     ///
     /// # Errors
     /// When a contact sheet would be too large, or the folder holds something else.
-    pub fn open(world: &'a World, path: &'a Path, n: usize) -> Result<Self> {
-        let sheet = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
-            true => Some((columns(world.shape(), n)?, Vec::new())),
+    pub fn open(world: &'a World, Target { path, sheet }: Target<'a>, n: usize) -> Result<Self> {
+        let file = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+            true if n == 1 && !sheet => Some((Columns::Single, Vec::new())),
+            true => Some((Columns::Sheet(columns(world.shape(), n)?), Vec::new())),
             false => {
                 check_folder_kind(path, None)?;
                 None
             }
         };
-        Ok(Self { world, path, sheet })
+        Ok(Self { world, path, file })
     }
 
     /// Takes the 8-bit picture of sample `index` of a class.
@@ -178,7 +209,7 @@ impl<'a> Pictures<'a> {
     /// # Errors
     /// Names the file that cannot be written.
     pub fn add(&mut self, class: ClassId, index: usize, picture: Vec<u8>) -> Result<()> {
-        if let Some((_, pixels)) = &mut self.sheet {
+        if let Some((_, pixels)) = &mut self.file {
             pixels.extend(picture);
             return Ok(());
         }
@@ -187,15 +218,20 @@ impl<'a> Pictures<'a> {
         write_png(&folder.join(format!("{index:06}.png")), self.world.shape(), &picture)
     }
 
-    /// Writes the contact sheet, if it is one.
+    /// Writes the file, if it is one.
     ///
     /// # Errors
     /// Names the file that cannot be written.
     pub fn finish(self) -> Result<()> {
-        let Some((columns, pixels)) = self.sheet else { return Ok(()) };
+        let Some((columns, pixels)) = self.file else { return Ok(()) };
         let shape = self.world.shape();
-        let (shape, sheet) = contact_sheet(shape, &pixels, columns, scale(shape))?;
-        write_png(self.path, shape, &sheet)
+        match columns {
+            Columns::Single => write_png(self.path, shape, &pixels),
+            Columns::Sheet(columns) => {
+                let (shape, sheet) = contact_sheet(shape, &pixels, columns, scale(shape))?;
+                write_png(self.path, shape, &sheet)
+            }
+        }
     }
 }
 

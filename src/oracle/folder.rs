@@ -9,7 +9,7 @@ use burn::tensor::Device;
 use super::info::check_names;
 use crate::data::{read_bytes, sha256_of_file};
 use crate::device::largest_buffer;
-use crate::error::{Error, Result, in_line};
+use crate::error::{Error, Result, did_you_mean, in_line};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::tarflow::TarFlowOracle;
@@ -97,9 +97,9 @@ pub(crate) fn unknown(oracle: &str) -> Error {
     if let Some(where_now) = library::former(oracle) {
         return Error::input(format!("'{oracle}' is no bundled oracle: {where_now}"));
     }
-    let names = library::names().join(", ");
+    let (names, meant) = (library::names().join(", "), did_you_mean(oracle, library::names()));
     Error::input(format!(
-        "'{oracle}' is no oracle: give a bundled name ({names}), an oracle folder, a folder with {FLOWS}, or a checkpoint file (.safetensors, .pth, .pth.tar)"
+        "'{oracle}' is no oracle{meant}: give a bundled name ({names}), an oracle folder, a folder with {FLOWS}, or a checkpoint file (.safetensors, .pth, .pth.tar)"
     ))
 }
 

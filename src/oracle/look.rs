@@ -1,8 +1,6 @@
 //! Looks: pictures of a world's latents that need not be samples of the world (guided, denoised).
 //! They are for the eye only and have no posterior.
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -10,7 +8,7 @@ use crate::events::{Events, Progress};
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::sampling::SamplerOptions;
 use crate::flow::{Architecture, Decoding, GuidedFlow};
-use crate::oracle::export::{Pictures, asked, drawn_anew, passes};
+use crate::oracle::export::{Pictures, Target, asked, drawn_anew, passes};
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
 
@@ -101,15 +99,17 @@ impl World {
 ///
 /// # Errors
 /// For an `.npz`, naming the file; when the world cannot have the look; [`Error::Cancelled`].
-pub fn save_pictures_with(
+pub fn save_pictures_with<'a>(
     world: &World,
     spec: &SampleSpec,
     indices: &[usize],
     settings: &Settings,
     look: &SamplerOptions,
-    path: &Path,
+    target: impl Into<Target<'a>>,
     events: &mut dyn Events<Progress>,
 ) -> Result<usize> {
+    let target = target.into();
+    let path = target.path;
     let ending = path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase);
     if ending.as_deref() == Some("npz") {
         return Err(Error::file(
@@ -120,7 +120,7 @@ pub fn save_pictures_with(
     }
     let flow = world.can_look(look)?;
     let (dims, total, mut done) = (world.shape().dims(), asked(spec, indices), 0);
-    let mut pictures = Pictures::open(world, path, total)?;
+    let mut pictures = Pictures::open(world, target, total)?;
     for piece in passes(spec, indices, world.batch()) {
         let (classes, noise) = world.latents_of(spec, settings, &piece)?;
         let mut watch = |_: Decoding| events.emit(Progress { done, total });

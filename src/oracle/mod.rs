@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `world` | samples, densities and posteriors at given knobs |
 //! | `posterior`, `label_noise`, `running`, `rounding` | the exact posterior; that of labels drawn by a matrix; while classes are still missing; what rounding x to 32 bits does to it |
-//! | `evidence`, `walk`, `look`, `classify` | what is asked of single images: maps, walks to the boundary, pictures for the eye, images from outside |
+//! | `evidence`, `walk`, `look`, `classify`, `pictures` | what is asked of single images: maps, walks to the boundary, pictures for the eye, images from outside, and how pictures of any size become images of a world |
 //! | `info`, `folder`, `library`, `provenance` | what is known about an oracle, oracles on disk, those that come with the program, the record beside every file |
 //! | `cells` | densities averaged over the cells of 8-bit pixels |
 //! | `train`, `evaluate` | training a flow; how well it describes real images |
@@ -22,6 +22,7 @@ mod info;
 pub mod label_noise;
 pub mod library;
 pub mod look;
+pub mod pictures;
 pub mod posterior;
 pub mod precision;
 pub mod provenance;

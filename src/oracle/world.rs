@@ -3,12 +3,12 @@
 
 mod samples;
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use rand::distr::{Distribution, StandardUniform};
 use rayon::prelude::*;
 
-use crate::data::{Dataset, ImageShape};
+use crate::data::{Dataset, Ground, ImageShape};
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -28,6 +28,8 @@ pub struct World {
     batch: usize,
     /// What draws images with narrow products, once it was asked for.
     narrow: RefCell<Option<(MatmulPrecision, Box<dyn Flow>)>>,
+    /// What pictures are made to look like, once it was asked for.
+    ground: OnceCell<Ground>,
 }
 
 fn uniform(seed: Seed, index: usize) -> f64 {
@@ -62,7 +64,7 @@ impl World {
             let (names, classes) = (class_names.len(), flow.classes());
             return Err(Error::input(format!("{names} class names for {classes} classes")));
         }
-        Ok(Self { flow, class_names, batch: batch.max(1), narrow: RefCell::default() })
+        Ok(Self { flow, class_names, batch: batch.max(1), narrow: RefCell::default(), ground: OnceCell::new() })
     }
 
     /// Names of the classes.
@@ -78,6 +80,11 @@ impl World {
     /// The flow.
     pub fn flow(&self) -> &dyn Flow {
         self.flow.as_ref()
+    }
+
+    /// Where [`World::ground`] keeps what it found.
+    pub(super) fn known_ground(&self) -> &OnceCell<Ground> {
+        &self.ground
     }
 
     /// Images in one pass of the device.

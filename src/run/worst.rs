@@ -5,7 +5,7 @@ use super::cells::Run;
 use super::folder::{Planned, RunFolder};
 use super::picked::{CellPictures, PoolReader, SAME};
 use crate::data::read_json;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::experiment::{Files, WORST_FILE, Worst, test_pool};
 
 /// The worst images of a cell, in the order of [`Worst::images`].
@@ -18,7 +18,10 @@ impl RunFolder {
     /// When the plan has no such cell.
     pub fn planned(&self, id: &str) -> Result<&Planned> {
         let run = self.path.display();
-        let unknown = || Error::input(format!("{run} has no cell {id}: `bayescope plan {run}` lists its cells"));
+        let unknown = || {
+            let meant = did_you_mean(id, self.plan.iter().map(|planned| planned.id.as_str()));
+            Error::input(format!("{run} has no cell {id}{meant}: `bayescope plan {run}` lists its cells"))
+        };
         self.plan.iter().find(|planned| planned.id == id).ok_or_else(unknown)
     }
 

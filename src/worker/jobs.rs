@@ -1,6 +1,7 @@
 //! Jobs: the same functions the command line calls, with the worker's sink.
 
 mod context;
+mod pictures;
 mod task;
 mod walk;
 
@@ -10,12 +11,10 @@ use std::time::Instant;
 
 use super::channels::Channels;
 use super::device_thread::DeviceThread;
-use super::protocol::{Event, Job, JobId, Outcome};
+use super::protocol::{Event, Job, JobId, Outcome, Pasted};
 use crate::device::{choose, explain, retry_on_next_device};
 use crate::error::{Error, Result};
 use crate::events::Progress;
-use crate::flow::preprocess::Dequantisation;
-use crate::oracle::classify::read_input;
 use context::{JobContext, TELL_EVERY};
 
 /// Runs one job to its end and sends the outcome.
@@ -61,10 +60,11 @@ fn perform(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
             cx.thread.switch_device(cx.channels, choose(choice)?)?;
             Ok(format!("computing on {}", cx.thread.chosen.report.used.name))
         }
-        Job::Classify { paths, settings } => {
-            let world = &cx.opened()?.world;
-            let images = world.classify(read_input(&paths)?, Dequantisation::default(), &mut cx.sink())?;
-            cx.show(images, &settings)
+        Job::Classify { paths, fits, settings } => {
+            pictures::classify(cx, cx.opened()?.world.read_files(&paths, &fits)?, &settings)
+        }
+        Job::ClassifyPasted { picture: Pasted(bytes), fit, settings } => {
+            pictures::classify(cx, cx.opened()?.world.read_pasted(Pasted::NAME, &bytes, fit)?, &settings)
         }
         Job::Task(task) => task::run(cx, &task),
         Job::SendWalk { walked, settings } => walk::send(cx, &walked, &settings),

@@ -21,6 +21,7 @@ use crate::experiment::WorstImage;
 use crate::flow::Evidence;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::folder::OracleInfo;
+use crate::oracle::pictures::Picture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::running::Running;
@@ -29,7 +30,7 @@ use crate::provenance::Made;
 use crate::task::News;
 use crate::units::{ClassId, Tau};
 
-pub use job::{Job, Outcome};
+pub use job::{Job, Outcome, Pasted};
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older
 /// between two batches.
@@ -331,6 +332,8 @@ pub enum Event {
         own_knobs: bool,
         /// What a classifier says of each; empty where none was asked.
         verdicts: Vec<WorstImage>,
+        /// How each picture got the world's shape; empty where they are no single pictures.
+        pictures: Vec<Picture>,
     },
     /// The newest gallery, inspection or evidence map cannot be had.
     Unanswered {

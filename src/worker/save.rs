@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::data::check_disk_space;
 use crate::error::Result;
 use crate::flow::sampling::SamplerOptions;
-use crate::oracle::export::{asked, least_bytes, save_samples};
+use crate::oracle::export::{Target, asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::rounding::Rounding;
@@ -24,6 +24,8 @@ pub struct SaveSamples {
     pub settings: Settings,
     /// How the pictures of these latents are made, where they are not to be samples of the world.
     pub look: Option<SamplerOptions>,
+    /// Whether one picture, too, becomes a contact sheet, enlarged for the eye.
+    pub sheet: bool,
     /// Where to.
     pub path: PathBuf,
 }
@@ -48,12 +50,12 @@ impl Task for SaveSamples {
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Saved>> {
         let OpenOracle { info, world, .. } = cx.oracle()?;
-        let Self { spec, indices, settings, look, path } = self;
+        let Self { spec, indices, settings, look, sheet, path } = self;
         check_disk_space(path, least_bytes(world, asked(spec, indices), path))?;
         let machine = Machine::with(&cx.chosen.report.used);
         let (saved, made, sentence) = match look {
             None => {
-                let saved = save_samples(world, spec, indices, settings, path, cx)?;
+                let saved = save_samples(world, spec, indices, settings, Target { path, sheet: *sheet }, cx)?;
                 let provenance = info.of_samples(spec, indices, settings, &saved, path);
                 let carried = match saved.rounded {
                     0 => String::new(),
@@ -64,7 +66,7 @@ impl Task for SaveSamples {
                 (Saved::Samples(saved), made, sentence)
             }
             Some(look) => {
-                let n = save_pictures_with(world, spec, indices, settings, look, path, cx)?;
+                let n = save_pictures_with(world, spec, indices, settings, look, Target { path, sheet: *sheet }, cx)?;
                 let provenance = info.of_pictures(spec, indices, settings, look);
                 let made = write_provenance(path, "pictures with a look", provenance, &machine, cx)?;
                 let left = "illustrative: they have left the world";

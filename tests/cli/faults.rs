@@ -131,7 +131,7 @@ fn images_that_lose_their_posterior_to_rounding_are_counted_as_sample_counts_the
     for (name, seed, n) in [("test", spec.test_seed(), "60"), ("train-0", spec.train_seed(0), "20")] {
         let (seed, out) = (seed.0.to_string(), grid.path("x.npz"));
         let args = ["sample", "mnist", "--tau", "2", "--n", n, "--seed", &seed, "--out", text(&out), "--device", "cpu"];
-        let sampled = json(&[&args[..], &["--json"]].concat());
+        let sampled = json(&[&args[..], &["--force", "--json"]].concat());
         assert_eq!(found["rounding"][name], sampled["saved"], "{name}");
         assert!(sampled["saved"]["rounded"].as_u64().unwrap() > 0);
         // The posteriors are those that `sample` writes.

@@ -8,9 +8,9 @@ fn evidence_adds_up_and_is_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let tarflow = path("tarflow/config1.pth");
     for (oracle, a, b, side) in [("mnist", "3", "8", 32), (text(&tarflow), "2", "0", 4)] {
-        let x = folder.path().join("x.npz");
+        let x = folder.path().join(format!("x{side}.npz"));
         succeed(&["sample", oracle, "--n", "2", "--out", text(&x), "--device", "cpu"]);
-        let png = folder.path().join("map.png");
+        let png = folder.path().join(format!("map{side}.png"));
         let args = ["evidence", oracle, text(&x), "--for", a, "--against", b, "--device", "cpu", "--tau", "0.8"];
         let report = json(&[&args[..], &["--json", "--out", text(&png)]].concat());
         assert_eq!((report["for"].to_string(), report["against"].to_string()), (a.into(), b.into()));
@@ -47,7 +47,7 @@ fn looks_write_pictures_and_no_numbers() {
     assert!(succeed(&words(tarflow, &png, &look)).contains("illustrative"));
     let report = json(&[words(tarflow, &pictures, &look), vec!["--json"]].concat());
     assert_eq!((report["badge"].as_str(), report["guidance"]["what"].as_str()), (Some("illustrative"), Some("b")));
-    assert!(fail(1, &words("mnist", &png, &look)).contains("TarFlow"));
+    assert!(fail(1, &words("mnist", &folder.path().join("y.png"), &look)).contains("TarFlow"));
     assert!(fail(2, &["sample", "mnist", "--annealed", "--out", text(&png)]).contains("--guidance"));
 }
 

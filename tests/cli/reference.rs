@@ -109,7 +109,7 @@ fn samples_of_tarflows_agree() {
             write_x(&latents, &reference, &z, Some(classes));
             let args = ["sample", text(&file), "--latents", text(&latents), "--out", text(&out), "--device", "cpu"];
             for precision in ["f32", "f64"] {
-                succeed(&[&args[..], &["--precision", precision]].concat());
+                succeed(&[&args[..], &["--precision", precision, "--force"]].concat());
                 let Input::World(made) = read_npz(&out).unwrap() else { panic!("no world-space images") };
                 let ours: Vec<f64> = made.x.iter().map(|&v| f64::from(v)).collect();
                 assert!(max_abs(&ours, &case.x) < 3e-5, "{} {} {precision}", file.display(), case.name);

@@ -7,7 +7,7 @@ use crate::run::{bayescope, text};
 /// Samples of a world, and the instruction set that their record names.
 fn sampled(world: &str, folder: &Path, extra: &[&str], simd: Option<&str>) -> (Vec<u8>, String) {
     let file = folder.join("s.npz");
-    let args = ["sample", world, "--n", "3", "--seed", "1", "--device", "cpu", "--out", text(&file)];
+    let args = ["sample", world, "--n", "3", "--seed", "1", "--device", "cpu", "--force", "--out", text(&file)];
     let mut command = bayescope(&[&args[..], extra].concat());
     // Without measurements of earlier runs, which may choose another way of inverting.
     command.env("XDG_CACHE_HOME", folder).env_remove("BAYESCOPE_SIMD");

@@ -10,6 +10,7 @@ use bayescope::error::Error;
 use bayescope::flow::Precision;
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::oracle::folder::{self, OracleInfo};
+use bayescope::oracle::pictures::Fits;
 use bayescope::oracle::scale::{Computer, Images, Outcome, Running, ScaleEvent, ScaleSpec, run};
 use bayescope::oracle::world::{Settings, World};
 use burn::tensor::Device;
@@ -88,7 +89,8 @@ impl Bench {
         spec: &ScaleSpec,
         events: &mut dyn FnMut(ScaleEvent) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
-        let images = Images::open(std::slice::from_ref(&self.input), Dequantisation::default(), &self.world)?;
+        let images =
+            Images::open(std::slice::from_ref(&self.input), &Fits::default(), Dequantisation::default(), &self.world)?;
         let computer = Computer {
             info: &self.info,
             oracle: &self.oracle,

@@ -61,7 +61,7 @@ fn narrow_products_draw_where_they_exist_and_the_chain_names_them() {
     let out = folder.path().join("samples.npz");
     let tarflow = crate::common::reference::path("tarflow/afhq_model_2_64_2_2_0.07.pth");
     let of = |oracle, device, products| {
-        ["sample", oracle, "--n", "2", "--out", text(&out), "--device", device, "--products", products]
+        ["sample", oracle, "--n", "2", "--out", text(&out), "--force", "--device", device, "--products", products]
     };
     assert!(fail(2, &of("mnist", "cpu", "f8")).contains("none of f32, bf16, f16"));
     assert!(fail(1, &of("mnist", "cpu", "f16")).contains("together with their densities"));

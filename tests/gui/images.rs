@@ -46,5 +46,6 @@ pub fn external(n: usize) -> Event {
         settings: Settings::default_for(10),
         own_knobs: false,
         verdicts: Vec::new(),
+        pictures: Vec::new(),
     }
 }

@@ -41,6 +41,7 @@ fn worst_images(n: usize, tau: f64) -> Event {
         settings,
         own_knobs: true,
         verdicts,
+        pictures: Vec::new(),
     }
 }
 

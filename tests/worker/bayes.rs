@@ -46,7 +46,7 @@ fn a_readout_waits_neither_for_a_job_nor_for_a_gallery() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("many.npz");
     let (spec, indices, settings) = (spec(100_000), vec![], settings(1.0));
-    let job = bench.worker.submit(Job::task(SaveSamples { spec, indices, settings, look: None, path }));
+    let job = bench.worker.submit(Job::task(SaveSamples { spec, indices, settings, look: None, sheet: false, path }));
     bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
     bench.worker.show(request(1, 5_000, 1.0, Vec::new()));
     let mut values = Vec::new();

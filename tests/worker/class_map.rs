@@ -160,6 +160,7 @@ fn a_look_changes_the_picture_and_not_the_figures() {
             indices: vec![],
             settings: at(1.0, 3),
             look: Some(guided(3.0)),
+            sheet: false,
             path: folder.path().join(name),
         })
     };

@@ -109,7 +109,8 @@ fn worst_images_come_with_the_posteriors_of_the_pool_even_while_a_job_is_held() 
     let pool = read_pool(&run.pool("test").unwrap(), &knobs, 100, shape).unwrap();
     // An experiment may hold the worker for hours.
     let (spec, indices, settings, long) = (super::spec(100_000), vec![], knobs.clone(), path.join("a.npz"));
-    let held = bench.worker.submit(Job::task(SaveSamples { spec, indices, settings, look: None, path: long }));
+    let held =
+        bench.worker.submit(Job::task(SaveSamples { spec, indices, settings, look: None, sheet: false, path: long }));
     bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
     bench.worker.set_paused(held, true);
     let asked = bench.worker.open_cell_images(request.clone());

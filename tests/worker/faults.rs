@@ -19,6 +19,7 @@ use bayescope::flow::base::latents;
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::oracle::export::save_samples;
 use bayescope::oracle::folder;
+use bayescope::oracle::pictures::Fits;
 use bayescope::oracle::posterior::Posterior;
 use bayescope::oracle::scale::{self, Images, ScaleEvent, ScaleSpec};
 use bayescope::oracle::world::{SampleSpec, Settings, World};
@@ -104,7 +105,7 @@ fn posteriors(
 ) -> bayescope::error::Result<()> {
     let (info, weights) = folder::read(&oracle())?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
-    let images = Images::open(&[input.to_owned()], Dequantisation::default(), &world)?;
+    let images = Images::open(&[input.to_owned()], &Fits::default(), Dequantisation::default(), &world)?;
     let spec = ScaleSpec {
         settings: settings(),
         shard: 0,

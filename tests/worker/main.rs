@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bayescope::device::DeviceChoice;
+use bayescope::oracle::pictures::Fits;
 use bayescope::oracle::train::{TrainEvent, TrainSpec};
 use bayescope::oracle::world::{SampleSpec, Settings};
 use bayescope::run::TrainOracle;
@@ -213,7 +214,7 @@ fn a_bad_file_fails_by_name_and_nothing_else_does() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.png");
     std::fs::write(&bad, b"no picture").unwrap();
-    let job = bench.worker.submit(Job::Classify { paths: vec![bad], settings: settings(1.0) });
+    let job = bench.worker.submit(Job::Classify { paths: vec![bad], fits: Fits::default(), settings: settings(1.0) });
     let Outcome::Failed(message) = bench.outcome(job) else { panic!("a bad file was read") };
     assert!(message.contains("bad.png"), "{message}");
     let job = bench.worker.submit(Job::OpenOracle("/no/oracle/here".into()));
@@ -232,10 +233,11 @@ fn pictures_from_outside_get_posteriors() {
         indices: vec![1, 5],
         settings: settings(0.7),
         look: None,
+        sheet: false,
         path: path.clone(),
     }));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
-    let job = bench.worker.submit(Job::Classify { paths: vec![path], settings: settings(1.0) });
+    let job = bench.worker.submit(Job::Classify { paths: vec![path], fits: Fits::default(), settings: settings(1.0) });
     let tiles = bench.until(|event| match event {
         Event::External { tiles, labelled: true, .. } => Some(tiles.clone()),
         _ => None,
@@ -259,6 +261,7 @@ fn a_job_can_be_held_serves_the_window_meanwhile_and_can_be_cancelled() {
         indices: vec![],
         settings: settings(1.0),
         look: None,
+        sheet: false,
         path: path.clone(),
     }));
     bench.until(|event| matches!(event, Event::JobProgress { .. }).then_some(()));
@@ -289,6 +292,7 @@ fn a_job_cancelled_in_the_queue_never_starts() {
         indices: vec![],
         settings: settings(1.0),
         look: None,
+        sheet: false,
         path: folder.path().join("a.npz"),
     });
     let first = bench.worker.submit(long);

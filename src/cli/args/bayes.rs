@@ -3,8 +3,8 @@
 use clap::{Args, ValueEnum};
 
 use super::super::output::Output;
-use super::SamplingArgs;
 use super::common::label_noise;
+use super::{SamplingArgs, count, number};
 use crate::bayes::Method;
 use crate::oracle::label_noise::LabelNoise;
 use crate::units::Tau;
@@ -23,7 +23,7 @@ pub struct ProblemArgs {
     #[arg(long, value_name = "NOISE", value_parser = label_noise)]
     pub label_noise: Option<LabelNoise>,
     /// Half width of the 95 % interval, relative, at which to stop; if not given 1e-4, and 0.03 where the world is sampled.
-    #[arg(long)]
+    #[arg(long, value_parser = number, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Seed of the random points.
     #[arg(long, default_value_t = 0)]
@@ -72,7 +72,7 @@ pub struct BayesErrorArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
     /// Base temperature τ: the covariance is multiplied by τ².
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true, alias = "temperature")]
     pub tau: f64,
     /// How to compute it.
     #[arg(long, value_enum, default_value = "auto", conflicts_with_all = ["samples", "budget", "keep"])]
@@ -111,7 +111,7 @@ pub struct TauArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
     /// The Bayes error wanted: a fraction (0.05) or percents (5%).
-    #[arg(long, value_parser = fraction)]
+    #[arg(long, value_parser = fraction, allow_hyphen_values = true)]
     pub target: f64,
     #[command(flatten)]
     pub sampling: SamplingArgs,
@@ -123,7 +123,7 @@ pub struct HardnessArgs {
     #[command(flatten)]
     pub problem: ProblemArgs,
     /// Base temperature τ.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true, alias = "temperature")]
     pub tau: f64,
     #[command(flatten)]
     pub sampling: SamplingArgs,
@@ -133,19 +133,19 @@ pub struct HardnessArgs {
 #[derive(Debug, Args)]
 pub struct CheckArgs {
     /// Number of classes, equally likely.
-    #[arg(long, required_unless_present_any = ["prior", "papers"])]
+    #[arg(long, value_parser = count, allow_negative_numbers = true, required_unless_present_any = ["prior", "papers"])]
     pub classes: Option<usize>,
     /// Class prior π, one weight per class, normalised.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]
     pub prior: Option<Vec<f64>>,
     /// Aleatoric uncertainty H(Y|X), nats, with the digits it was published with.
-    #[arg(long, value_name = "NATS")]
+    #[arg(long, value_name = "NATS", allow_negative_numbers = true)]
     pub aleatoric: Option<String>,
     /// Mutual information I(X;Y), bits.
-    #[arg(long, value_name = "BITS")]
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true)]
     pub mutual_information: Option<String>,
     /// Bayes error, a fraction (0.03) or percents (3%).
-    #[arg(long, value_name = "E")]
+    #[arg(long, value_name = "E", allow_hyphen_values = true)]
     pub bayes_error: Option<String>,
     /// List what cannot be true of the figures of the two papers.
     #[arg(long, conflicts_with_all = ["classes", "prior", "aleatoric", "mutual_information", "bayes_error"])]

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::super::output::Output;
+use super::numbers::{count, number};
 use crate::device::{DeviceChoice, Devices};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
@@ -33,7 +34,7 @@ pub struct DevicesArg {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct Runs {
     /// Timed runs of each task.
-    #[arg(long, default_value_t = 15)]
+    #[arg(long, default_value_t = 15, value_parser = count, allow_negative_numbers = true)]
     pub runs: usize,
     #[command(flatten)]
     pub output: Output,
@@ -71,10 +72,10 @@ impl From<PrecisionArg> for Precision {
 #[derive(Debug, Args)]
 pub struct WorldArgs {
     /// Base temperature τ: the base covariance is multiplied by τ².
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true, alias = "temperature")]
     pub tau: f64,
     /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T).
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true)]
     pub smoothing: f64,
     /// Class prior π, one weight per class, normalised; uniform if not given.
     #[arg(long, value_delimiter = ',', value_name = "P,P,…")]

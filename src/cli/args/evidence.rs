@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::output::Output;
-use super::{Compute, input_help};
+use super::{Compute, FitArgs, input_help, number};
 use crate::flow::preprocess::Dequantisation;
 
 /// Arguments of `evidence`.
@@ -15,6 +15,8 @@ pub struct EvidenceArgs {
     pub oracle: String,
     #[arg(required = true, help = input_help())]
     pub input: Vec<PathBuf>,
+    #[command(flatten)]
+    pub pictures: FitArgs,
     /// The class a the evidence speaks for: its name or number.
     #[arg(long = "for", value_name = "CLASS")]
     pub a: String,
@@ -22,7 +24,7 @@ pub struct EvidenceArgs {
     #[arg(long = "against", value_name = "CLASS")]
     pub b: String,
     /// Base temperature τ: the base covariance is multiplied by τ².
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true, alias = "temperature")]
     pub tau: f64,
     #[command(flatten)]
     pub compute: Compute,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Compute, Output, WorldArgs};
+use super::{Compute, Output, WorldArgs, count};
 use crate::judge::Kind;
 
 /// What can be done with external runs.
@@ -23,7 +23,7 @@ pub struct ExternalStartArgs {
     #[arg(long, value_name = "RUN")]
     pub out: PathBuf,
     /// Test images.
-    #[arg(long, default_value_t = 2000, value_name = "N")]
+    #[arg(long, default_value_t = 2000, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub test: usize,
     /// Name of the run; that of its folder if not given.
     #[arg(long)]

@@ -4,17 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::DeviceArg;
+use super::{DeviceArg, count, number};
 use crate::bayes::sampling::Limits;
 
 /// When sampling stops.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct LimitArgs {
     /// Draw so many images of the world at each τ (at most so many with --tolerance), also of a world that has integrals.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub samples: Option<usize>,
     /// Seconds of sampling; 50 if no other limit is given. How far they reach depends on the machine.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = number, allow_negative_numbers = true)]
     pub budget: Option<f64>,
 }
 
@@ -24,7 +24,7 @@ pub struct SamplingArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
     /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T); where it is not 1 the world is sampled.
-    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true)]
     pub smoothing: f64,
     /// Folder that keeps the draws of a sampled world: a new one, or that of the same world, prior and seed, whose draws are then used.
     #[arg(long, value_name = "DIR")]

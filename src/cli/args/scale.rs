@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::output::Output;
-use super::{Compute, WorldArgs};
+use super::{Compute, FitArgs, WorldArgs, count};
 
 /// A job of many images or many classes.
 #[derive(Debug, Args)]
@@ -42,8 +42,10 @@ pub struct WalkArgs {
     /// Where to go: an image, a sample, or class:NAME.
     #[arg(long, value_name = "FILE[#I]|sample:I|class:NAME")]
     pub to: String,
+    #[command(flatten)]
+    pub pictures: FitArgs,
     /// Steps from the first point to the last; of a walk along the gradient, at most.
-    #[arg(long, default_value_t = 32)]
+    #[arg(long, default_value_t = 32, value_parser = count, allow_negative_numbers = true)]
     pub steps: usize,
     /// Samples are of this class: its name or number.
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::super::output::Output;
-use super::{Compute, WorldArgs};
+use super::{Compute, WorldArgs, count};
 
 /// Arguments of `oracle validate`.
 #[derive(Debug, Args)]
@@ -16,7 +16,7 @@ pub struct ValidateArgs {
     #[arg(long)]
     pub data: PathBuf,
     /// Images to draw and compare with the real ones: FID, coverage, memorisation and kin. Without, only likelihood and exactness.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub images: usize,
     /// Weights of the feature net: Inception-v3 of pytorch-fid or torchvision, or torchvision's ResNet-18 or -50. If not given, a
     /// ResNet-18 is trained on the training images on the spot, whose figures compare with no published ones.
@@ -36,7 +36,7 @@ pub struct ValidateArgs {
     #[arg(long, value_name = "FILE")]
     pub fid_stats: Option<PathBuf>,
     /// Training images at most, evenly spread over all.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub limit: Option<usize>,
     /// Distance of features below which an image counts as a copy of a training image; the first percentile of held-out images if not
     /// given (the paper has 10 for its own features).

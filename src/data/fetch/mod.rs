@@ -26,7 +26,7 @@ use wire::Network;
 pub use wire::Patience;
 
 use super::lock_file;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::events::Events;
 
 /// Folder of downloads, and the file in it by which two processes keep out of each other's way.
@@ -40,8 +40,9 @@ const LOCK: &str = ".lock";
 pub fn corpus(name: &str) -> Result<&'static Corpus> {
     catalogue().iter().find(|corpus| corpus.answers_to(name)).ok_or_else(|| {
         let names: Vec<&str> = catalogue().iter().map(|corpus| corpus.name).collect();
+        let meant = did_you_mean(name, &names);
         Error::input(format!(
-            "there is no corpus called {name:?} to fetch; there are: {}. AFHQ and ImageNet-64 are under terms that must be \
+            "there is no corpus called {name:?} to fetch{meant}; there are: {}. AFHQ and ImageNet-64 are under terms that must be \
              accepted first: open the folder or the batches that you have",
             names.join(", ")
         ))

@@ -130,6 +130,8 @@ impl App {
             }
             Command::OpenOracle(name) => self.open_oracle(name),
             Command::OpenPaths(paths) => self.open_paths(paths),
+            Command::Paste(picture) => self.classify_pasted(picture),
+            Command::Fit(index, fit) => self.fit_again(index, fit),
             Command::UseCheckpoint(run) => {
                 let id = self.engine.use_checkpoint(run.clone());
                 self.session.adopts(id, &run);
@@ -233,9 +235,7 @@ impl App {
             match opened {
                 Opened::Run(path) => self.commands.push(Command::Run(RunCommand::Open(path))),
                 Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
-                Opened::Images(paths) => {
-                    self.submit(Job::Classify { paths, settings: self.prefs.settings() });
-                }
+                Opened::Images(paths) => self.classify(paths),
             }
         }
     }
@@ -283,7 +283,7 @@ impl App {
         let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
         let indices = self.to_save();
         let look = guidance::options(&self.session, &self.prefs);
-        self.submit(Job::task(SaveSamples { spec, indices, settings, look, path }));
+        self.submit(Job::task(SaveSamples { spec, indices, settings, look, sheet: false, path }));
     }
 
     /// Writes the report of the last judgement.
@@ -356,8 +356,7 @@ impl App {
             return self.copy_line(ctx, text);
         }
         if self.view.source == Source::Outside && self.session.external_paths.is_empty() {
-            let why = "These images have no files of their own: the panel they came from copies its command.";
-            return self.session.notify(Level::Warning, why);
+            return self.session.notify(Level::Warning, self.why_no_command());
         }
         let text = match self.view.source {
             Source::World => sample_command(&self.session, &self.prefs, self.view.selection.len()),

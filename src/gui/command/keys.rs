@@ -53,7 +53,12 @@ pub fn bindings() -> Vec<Binding> {
         (CTRL, Key::A, Command::SelectAll, "Select all images on show"),
         (PLAIN, Key::Space, Command::NewSamples, "New samples: other classes, latents and labels"),
         (PLAIN, Key::Enter, Command::Inspect, "Show the inspector"),
-        (PLAIN, Key::Escape, Command::Escape, "Leave the start page or the tour, close what lies on top, select nothing"),
+        (
+            PLAIN,
+            Key::Escape,
+            Command::Escape,
+            "Leave the start page or the tour, close what lies on top, select nothing",
+        ),
     ];
     let binding = |reach| {
         move |(modifiers, key, command, about)| Binding {
@@ -103,7 +108,7 @@ pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
 }
 
 /// What mouse and keys do inside controls, for the list of shortcuts.
-pub const GESTURES: [(&str, &str); 10] = [
+pub const GESTURES: [(&str, &str); 12] = [
     ("Tab, Shift+Tab", "To the next or previous control"),
     ("Space or Enter", "Press the button that has the focus"),
     ("Arrow keys on a slider", "Move it; a number beside it can be typed after Enter"),
@@ -114,6 +119,8 @@ pub const GESTURES: [(&str, &str); 10] = [
     ("Drag in the curve E(τ)", "Move τ"),
     ("Click a point of a scaling law", "Show that classifier's worst images"),
     ("Drop files on the window", "Open them"),
+    ("Ctrl+V", "Show a picture from the clipboard to the world"),
+    ("Drag in the picture of the inspector", "Move the frame that is cut out of it"),
 ];
 
 #[cfg(test)]

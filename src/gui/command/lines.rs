@@ -5,6 +5,7 @@ use std::path::Path;
 use super::super::guidance;
 use super::super::prefs::Prefs;
 use super::super::session::Session;
+use crate::data::{Fit, Frame, Way};
 use crate::export::ExportSpec;
 use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::judge::Candidate;
@@ -147,7 +148,29 @@ pub fn evaluate_command(request: &JudgeModels) -> String {
 /// The posteriors of images from outside as a command line.
 pub fn posterior_command(session: &Session, prefs: &Prefs) -> String {
     let paths: Vec<String> = session.external_paths.iter().map(|path| quote(&path.display().to_string())).collect();
-    format!("bayescope posterior {} {}{} --json", quote(&session.oracle_name), paths.join(" "), knobs(prefs))
+    let (oracle, fits) = (quote(&session.oracle_name), &session.outside.fits);
+    let alone = session.external.as_ref().is_some_and(|external| external.pictures.len() == 1);
+    let fit = fit_arguments(&if alone { fits.of(0) } else { fits.usual });
+    let text = format!("bayescope posterior {oracle} {}{}{fit} --json", paths.join(" "), knobs(prefs));
+    match fits.own.len() {
+        0 => text,
+        _ if alone => text,
+        n => text + &format!("  # {n} of them were framed or inverted by hand in the window"),
+    }
+}
+
+/// The options of how a picture gets the world's shape; none for what is usual.
+fn fit_arguments(Fit { way, frame, invert }: &Fit) -> String {
+    let mut text = match way {
+        Way::Crop => String::new(),
+        Way::Pad => " --fit pad".into(),
+        Way::Stretch => " --fit stretch".into(),
+        Way::None => " --fit none".into(),
+    };
+    if let Some(Frame { x, y, width }) = frame.filter(|_| *way == Way::Crop) {
+        text += &format!(" --frame {x},{y},{width}");
+    }
+    text + if *invert { " --invert" } else { "" }
 }
 
 pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {

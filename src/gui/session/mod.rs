@@ -21,6 +21,7 @@ use std::time::Instant;
 use crate::bayes::sampling::Survey;
 use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
+use crate::oracle::pictures::Fits;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
@@ -36,7 +37,7 @@ use gallery::Gallery;
 use jobs::Jobs;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
-pub use outside::External;
+pub use outside::{External, OutsideInput};
 use runs::Runs;
 use tasks::Tasks;
 
@@ -57,6 +58,8 @@ pub struct Session {
     pub external: Option<External>,
     /// Paths of the last images from outside: for commands.
     pub external_paths: Vec<PathBuf>,
+    /// What else they were read from, and how.
+    pub outside: OutsideInput,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
     /// What the device compiles before the first picture, if it does.
@@ -149,9 +152,19 @@ impl Session {
                 self.switching = Some(id);
                 self.far.asks(id, *choice);
             }
-            Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
+            Job::Classify { paths, fits, .. } => {
+                self.external_paths.clone_from(paths);
+                self.outside = OutsideInput { fits: fits.clone(), pasted: None };
+            }
             // These images have no files.
-            Job::SendWalk { .. } => self.external_paths.clear(),
+            Job::ClassifyPasted { picture, fit, .. } => {
+                self.external_paths.clear();
+                self.outside = OutsideInput { fits: Fits::all(*fit), pasted: Some(picture.clone()) };
+            }
+            Job::SendWalk { .. } => {
+                self.external_paths.clear();
+                self.outside = OutsideInput::default();
+            }
             Job::Task(task) => {
                 // What was said of its images was of the judgement before.
                 self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());

@@ -4,8 +4,9 @@ use super::gallery::Gallery;
 use super::log::Level;
 use super::{Effect, Session};
 use crate::experiment::WorstImage;
+use crate::oracle::pictures::{Fits, Picture};
 use crate::oracle::world::Settings;
-use crate::worker::protocol::Event;
+use crate::worker::protocol::{Event, Job, Pasted};
 
 /// Images from outside.
 #[derive(Debug)]
@@ -21,12 +22,35 @@ pub struct External {
     pub verdicts: Vec<WorstImage>,
     /// The knobs their posteriors were computed at; unknown after the engine lost them.
     pub settings: Option<Settings>,
+    /// How each picture got the world's shape; empty where they are no single pictures.
+    pub pictures: Vec<Picture>,
+}
+
+/// What the last images from outside were read from beside files, and how.
+#[derive(Debug, Clone, Default)]
+pub struct OutsideInput {
+    /// How pictures got the world's shape.
+    pub fits: Fits,
+    /// The picture, if it came from the clipboard.
+    pub pasted: Option<Pasted>,
 }
 
 impl Session {
+    /// The job that reads the images from outside once more; none where they came from neither files
+    /// nor the clipboard.
+    pub fn read_outside_again(&self, settings: Settings) -> Option<Job> {
+        let OutsideInput { fits, pasted } = self.outside.clone();
+        match pasted {
+            Some(picture) => Some(Job::ClassifyPasted { picture, fit: fits.of(0), settings }),
+            None if self.external_paths.is_empty() => None,
+            None => Some(Job::Classify { paths: self.external_paths.clone(), fits, settings }),
+        }
+    }
+
     /// Images from outside take the place of those before.
     pub(super) fn take_outside(&mut self, event: Event) -> Effect {
-        let Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts } = event else {
+        let Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures } = event
+        else {
             return Effect::None;
         };
         self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
@@ -41,11 +65,12 @@ impl Session {
         if own_knobs {
             // They lie in a run folder, not in files of their own.
             self.external_paths.clear();
+            self.outside = OutsideInput::default();
             if let Some(images) = &mut self.runs.cell_images {
                 images.shown = Some(name.clone());
             }
         }
-        self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts });
+        self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts, pictures });
         Effect::Outside { same, knobs }
     }
 }

@@ -10,7 +10,7 @@ use super::job::InputRecord;
 use crate::data::{Dataset, Input, NpzImages};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::classify::read_input;
+use crate::oracle::pictures::{Fits, Reading, summary};
 use crate::oracle::world::World;
 
 /// Images read at a time where all of them are read.
@@ -22,6 +22,8 @@ const BLOCK: usize = 256;
 pub struct Images {
     name: String,
     source: Source,
+    /// What was done to pictures.
+    fitted: Option<String>,
     /// Their identity, computed on demand: reading them all takes long.
     record: OnceLock<InputRecord>,
 }
@@ -33,12 +35,12 @@ enum Source {
 }
 
 impl Images {
-    /// Opens files or a folder as images of `world`; pixels are dequantised with `how`, of several
-    /// draws the first.
+    /// Opens files or a folder as images of `world`; pictures are fitted, and pixels are dequantised
+    /// with `how`, of several draws the first.
     ///
     /// # Errors
     /// Names the file and the cause, or the shapes that do not fit.
-    pub fn open(paths: &[PathBuf], how: Dequantisation, world: &World) -> Result<Self> {
+    pub fn open(paths: &[PathBuf], fits: &Fits, how: Dequantisation, world: &World) -> Result<Self> {
         let name = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
         let npz = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if let [path] = paths
@@ -49,11 +51,13 @@ impl Images {
                 let (theirs, ours) = (images.shape(), world.shape());
                 return Err(Error::input(format!("{name}: the images are {theirs}, this world's are {ours}")));
             }
-            return Ok(Self { name, source: Source::World(images), record: OnceLock::new() });
+            return Ok(Self { name, source: Source::World(images), fitted: None, record: OnceLock::new() });
         }
-        match read_input(paths)? {
+        let Reading { input, pictures } = world.read_files(paths, fits)?;
+        match input {
             Input::Pixels(dataset) => {
-                Ok(Self { name, source: Source::Pixels(world.fit(dataset)?, how), record: OnceLock::new() })
+                let (source, fitted) = (Source::Pixels(world.fit(dataset)?, how), summary(&pictures));
+                Ok(Self { name, source, fitted, record: OnceLock::new() })
             }
             Input::World(_) => {
                 Err(Error::input(format!("{name}: give world-space images as one .npz file of that name")))
@@ -123,6 +127,7 @@ impl Images {
             kind: kind.into(),
             sha256: hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect(),
             dequantisation,
+            fitted: self.fitted.clone(),
         })
     }
 }

@@ -53,6 +53,9 @@ pub struct InputRecord {
     pub sha256: String,
     /// How pixels were dequantised; absent for world-space x.
     pub dequantisation: Option<Dequantisation>,
+    /// What was done to pictures of other sizes and kinds; absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fitted: Option<String>,
 }
 
 impl Job {

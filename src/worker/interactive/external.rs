@@ -36,6 +36,7 @@ impl Interactive {
             settings: settings.clone(),
             own_knobs: own,
             verdicts: verdicts.clone(),
+            pictures: images.pictures.clone(),
         });
         let sentence = format!("posteriors of {n} image{} from {}", if n == 1 { "" } else { "s" }, images.name);
         *self.external.borrow_mut() = Some(images);

@@ -4,9 +4,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::walk::Walked;
+use crate::data::Fit;
 use crate::device::DeviceChoice;
+use crate::oracle::pictures::Fits;
 use crate::oracle::world::Settings;
 use crate::task::{AnyTask, Task};
+
+/// A picture from the clipboard, as the bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pasted(pub Arc<[u8]>);
+
+impl Pasted {
+    /// What it is called.
+    pub const NAME: &str = "pasted picture";
+
+    /// Of the pixels of a clipboard, red, green, blue and alpha, row by row: as a portable arbitrary
+    /// map, which takes no time to write.
+    pub fn of_rgba([width, height]: [usize; 2], rgba: impl Iterator<Item = [u8; 4]>) -> Self {
+        let head = format!("P7\nWIDTH {width}\nHEIGHT {height}\nDEPTH 4\nMAXVAL 255\nTUPLTYPE RGB_ALPHA\nENDHDR\n");
+        Self(head.into_bytes().into_iter().chain(rgba.flatten()).collect())
+    }
+}
 
 /// Work that takes long enough to be watched.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +37,17 @@ pub enum Job {
     Classify {
         /// Image files, a folder, an IDX, CIFAR or npz file.
         paths: Vec<PathBuf>,
+        /// How pictures get the world's shape.
+        fits: Fits,
+        /// The world's knobs.
+        settings: Settings,
+    },
+    /// Map a picture from the clipboard into the world and compute its posterior.
+    ClassifyPasted {
+        /// The picture.
+        picture: Pasted,
+        /// How it gets the world's shape.
+        fit: Fit,
         /// The world's knobs.
         settings: Settings,
     },
@@ -61,6 +90,7 @@ impl Job {
                 [path] => format!("Posterior of {}", path.display()),
                 paths => format!("Posterior of {} files", paths.len()),
             },
+            Self::ClassifyPasted { .. } => format!("Posterior of the {}", Pasted::NAME),
             Self::Task(task) => task.title(),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),

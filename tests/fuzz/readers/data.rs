@@ -4,7 +4,8 @@ use std::io::Cursor;
 use std::path::Path;
 
 use bayescope::data::{
-    NpzImages, Split, open, open_split, open_test, read_array, read_fid_statistics, read_logp, write_npz,
+    Fit, Ground, ImageShape, NpzImages, Split, fit_picture, open, open_split, open_test, read_array,
+    read_fid_statistics, read_logp, read_picture, write_npz,
 };
 use bayescope::error::Result;
 use bayescope::measure::fidelity::Gaussian;
@@ -176,7 +177,12 @@ fn fuzz_pictures() {
             Whole::new("m.tiff", Form::Bytes, encoded(image::ImageFormat::Tiff)),
         ],
         few: 2000,
-        read: &|path| open(path).map(drop),
+        // As one of a dataset, and as a single picture that is fitted.
+        read: &|path| {
+            let ground = Ground { shape: ImageShape { channels: 1, height: 8, width: 8 }, border: [0; 3] };
+            let fitted = read_picture(path).and_then(|bytes| fit_picture(path, &bytes, &Fit::default(), &ground));
+            open(path).and(fitted).map(drop)
+        },
     }
     .run();
 }

@@ -1,0 +1,184 @@
+//! Pictures that a person shows to a world: files of any size, each brought into its shape, with a
+//! record of what was done.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::data::{
+    self, Dataset, Fit, Fitted, Frame, Ground, ImageFiles, Input, Preview, Treatment, Way, border, fit_picture,
+    read_picture,
+};
+use crate::error::{Error, Result};
+use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::units::Seed;
+
+/// Samples whose borders say what this world's are like.
+const SAMPLES: usize = 4;
+/// Pictures of which a preview is kept.
+const PREVIEWS: usize = 64;
+
+/// What is to be done to several pictures.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fits {
+    /// To all of them.
+    pub usual: Fit,
+    /// To some, by their place, in place of that.
+    pub own: BTreeMap<usize, Fit>,
+}
+
+impl Fits {
+    /// The same for all.
+    pub fn all(usual: Fit) -> Self {
+        Self { usual, own: BTreeMap::new() }
+    }
+
+    /// What is to be done to picture `i`.
+    pub fn of(&self, i: usize) -> Fit {
+        self.own.get(&i).copied().unwrap_or(self.usual)
+    }
+}
+
+/// How a picture came into a world.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Picture {
+    /// What was asked for.
+    pub fit: Fit,
+    /// What was done.
+    #[serde(flatten)]
+    pub treatment: Treatment,
+    /// The whole picture, small; of many pictures none.
+    #[serde(skip)]
+    pub preview: Option<Preview>,
+}
+
+impl Picture {
+    /// The frame that was cut out, as a later fit may have it; nothing where all of it was taken.
+    pub fn frame(&self) -> Option<Frame> {
+        self.treatment.cropped.map(|cut| Frame { x: cut.x, y: cut.y, width: cut.width })
+    }
+}
+
+/// What was read of files.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The images.
+    pub input: Input,
+    /// How each came into the world's shape; empty where a dataset was read, whose images all have
+    /// one size and are padded with zeros.
+    pub pictures: Vec<Picture>,
+}
+
+impl From<Input> for Reading {
+    fn from(input: Input) -> Self {
+        Self { input, pictures: Vec::new() }
+    }
+}
+
+/// What was done to pictures, in few words; nothing where each only got margins.
+pub fn summary(pictures: &[Picture]) -> Option<String> {
+    let count = |done: fn(&Treatment) -> bool| pictures.iter().filter(|picture| done(&picture.treatment)).count();
+    let counts = [
+        ("first frames", count(|done| done.first_frame)),
+        ("brought to 8 bits", count(|done| done.bits.is_some())),
+        ("on a background", count(|done| done.background.is_some())),
+        ("turned", count(|done| done.turned.is_some())),
+        ("cropped", count(|done| done.cropped.is_some())),
+        ("scaled", count(|done| done.scaled.is_some())),
+        ("turned to grey", count(|done| done.colour == data::Colour::ToGrey)),
+        ("given colours", count(|done| done.colour == data::Colour::GreyInEach)),
+        ("inverted", count(|done| done.inverted)),
+    ];
+    let done: Vec<String> = counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{n} {what}")).collect();
+    (!done.is_empty()).then(|| {
+        let plural = if pictures.len() == 1 { "" } else { "s" };
+        format!("of {} picture{plural} {}", pictures.len(), done.join(", "))
+    })
+}
+
+impl World {
+    /// What pictures are made to look like: the shape of this world's images and the usual colour
+    /// of their borders, found from a few samples once.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn ground(&self) -> Result<Ground> {
+        if let Some(ground) = self.known_ground().get() {
+            return Ok(*ground);
+        }
+        let settings = Settings::default_for(self.class_names().len());
+        let indices: Vec<usize> = (0..SAMPLES).collect();
+        let spec = SampleSpec::new(SAMPLES, Seed(0));
+        let pieces = indices.chunks(self.batch()).map(|piece| self.sample_indices(&spec, &settings, piece));
+        let mut pixels = Vec::new();
+        for samples in pieces {
+            samples?.iter().for_each(|sample| pixels.extend(self.flow().pixels().picture(&sample.x)));
+        }
+        let ground = Ground { shape: self.shape(), border: border(self.shape(), &pixels) };
+        Ok(*self.known_ground().get_or_init(|| ground))
+    }
+
+    /// Reads files or a folder. Pictures are brought into this world's shape one by one; 8-bit
+    /// images of datasets are not mapped yet, and world-space tensors are taken as they are.
+    ///
+    /// # Errors
+    /// Names the file and the cause; also when the device fails that draws the samples for
+    /// [`World::ground`].
+    pub fn read_files(&self, paths: &[PathBuf], fits: &Fits) -> Result<Reading> {
+        let [first, ..] = paths else { return Err(Error::input("no file given")) };
+        if let Some(missing) = paths.iter().find(|path| !path.exists()) {
+            return Err(Error::file(missing, "there is no such file or folder"));
+        }
+        let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
+            return refuse_fit(first, fits).and_then(|()| data::open(first)).map(Reading::from);
+        };
+        let alone = files.len() == 1;
+        if !alone && fits.usual.frame.is_some() {
+            return Err(Error::input(format!("a frame is of one picture, and there are {}", files.len())));
+        }
+        let ground = self.ground()?;
+        let fitted = |(i, file): (usize, &PathBuf)| {
+            let fit = fits.of(i);
+            let Fitted { pixels, treatment, preview } = fit_picture(file, &read_picture(file)?, &fit, &ground)?;
+            let preview = (files.len() <= PREVIEWS).then_some(preview);
+            Ok((pixels, Picture { fit, treatment, preview }))
+        };
+        // Collected before looking at errors, so that the first bad file is the one reported.
+        let fitted: Vec<Result<(Vec<u8>, Picture)>> = files.par_iter().enumerate().map(fitted).collect();
+        let (mut pixels, mut pictures) = (Vec::new(), Vec::new());
+        for one in fitted {
+            let (of_one, picture) = one?;
+            pixels.extend(of_one);
+            pictures.push(picture);
+        }
+        let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids };
+        Ok(Reading { input: Input::Pixels(dataset), pictures })
+    }
+
+    /// Brings one picture that has no file into this world's shape; `bytes` is what its file would
+    /// hold.
+    ///
+    /// # Errors
+    /// As [`World::read_files`].
+    pub fn read_pasted(&self, name: &str, bytes: &[u8], fit: Fit) -> Result<Reading> {
+        let ground = self.ground()?;
+        let Fitted { pixels, treatment, preview } = fit_picture(Path::new(name), bytes, &fit, &ground)?;
+        let (name, ids) = (name.to_owned(), vec![name.to_owned()]);
+        let dataset = Dataset { name, shape: ground.shape, pixels, labels: None, class_names: Vec::new(), ids };
+        let pictures = vec![Picture { fit, treatment, preview: Some(preview) }];
+        Ok(Reading { input: Input::Pixels(dataset), pictures })
+    }
+}
+
+/// Datasets are padded, whatever their images: another treatment is not carried out in silence.
+fn refuse_fit(path: &Path, fits: &Fits) -> Result<()> {
+    let asked = fits.usual;
+    if asked.invert || asked.frame.is_some() || matches!(asked.way, Way::Pad | Way::Stretch) {
+        let cause =
+            "is a dataset and no picture: its images are padded with zeros, neither scaled, cropped nor inverted";
+        return Err(Error::file(path, cause));
+    }
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! Pictures of any size and kind: what is done to them, and that it is told and kept.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use image::codecs::gif::GifEncoder;
+use image::codecs::jpeg::JpegEncoder;
+use image::{DynamicImage, Frame, ImageBuffer, Luma, Rgb, RgbImage, Rgba, RgbaImage};
+use serde_json::Value;
+
+use crate::run::{fail, json, succeed, text};
+
+const CPU: [&str; 2] = ["--device", "cpu"];
+
+/// A photograph held on its side: 400×300 as stored, upright 300×400 by its EXIF data.
+fn photograph(folder: &Path) -> PathBuf {
+    let image = RgbImage::from_fn(400, 300, |x, y| Rgb([(x / 2) as u8, (y / 2) as u8, 90]));
+    let mut plain = Vec::new();
+    JpegEncoder::new_with_quality(&mut plain, 90).encode_image(&image).unwrap();
+    let tags = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
+    let mut bytes = vec![0xff, 0xd8, 0xff, 0xe1];
+    bytes.extend(((tags.len() + 2) as u16).to_be_bytes());
+    bytes.extend(tags);
+    bytes.extend(&plain[2..]);
+    let path = folder.join("photograph.jpg");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// Pictures of four more kinds.
+fn others(folder: &Path) -> Vec<PathBuf> {
+    let save = |name: &str, image: DynamicImage| {
+        let path = folder.join(name);
+        image.save(&path).unwrap();
+        path
+    };
+    let ink = |x: u32, y: u32| if x.abs_diff(60) < 9 && y > 20 && y < 100 { 255 } else { 0 };
+    let drawing = RgbaImage::from_fn(120, 120, |x, y| Rgba([0, 0, 0, ink(x, y)]));
+    let deep = ImageBuffer::from_fn(200, 160, |x, y| Luma([(300 * x + y) as u16]));
+    let mut gif = Cursor::new(Vec::new());
+    let frames = [20, 230].map(|level| Frame::new(RgbaImage::from_pixel(70, 50, Rgba([level, level, level, 255]))));
+    GifEncoder::new(&mut gif).encode_frames(frames).unwrap();
+    let moving = folder.join("moving.gif");
+    std::fs::write(&moving, gif.into_inner()).unwrap();
+    let large = RgbImage::from_fn(2600, 1900, |x, _| Rgb([(x / 11) as u8, 60, 20]));
+    vec![
+        save("drawing.png", DynamicImage::ImageRgba8(drawing)),
+        save("deep.png", DynamicImage::ImageLuma16(deep)),
+        moving,
+        save("large.jpg", DynamicImage::ImageRgb8(large)),
+    ]
+}
+
+fn of<'a>(report: &'a Value, id: &str) -> &'a Value {
+    let found = report["images"].as_array().unwrap().iter().find(|image| image["id"] == id);
+    &found.unwrap_or_else(|| panic!("no {id} in {report}"))["picture"]
+}
+
+#[test]
+fn pictures_of_five_kinds_go_into_every_bundled_world() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![photograph(folder.path())];
+    files.extend(others(folder.path()));
+    let names: Vec<&str> = files.iter().map(|file| text(file)).collect();
+    for world in ["mnist", "cells"] {
+        let report = json(&[&["posterior", world][..], &names, &CPU, &["--json"]].concat());
+        assert_eq!(report["images"].as_array().unwrap().len(), 5);
+        let photograph = of(&report, "photograph.jpg");
+        assert_eq!((&photograph["turned"], &photograph["stored"][0]), (&"right".into(), &400.into()));
+        assert_eq!(photograph["cropped"], serde_json::json!({ "x": 0, "y": 50, "width": 300, "height": 300 }));
+        assert!(of(&report, "drawing.png")["background"].is_array(), "{report}");
+        assert_eq!(of(&report, "deep.png")["bits"], 16);
+        assert_eq!(of(&report, "moving.gif")["first_frame"], true);
+        assert_eq!(of(&report, "large.jpg")["cropped"]["width"], 1900);
+        // Never in silence.
+        let told = succeed(&[&["posterior", world][..], &names, &CPU].concat());
+        for words in
+            ["turned a quarter to the right", "cropped to 300×300 at 0,50", "16 bits", "first frame", "bilinear"]
+        {
+            assert!(told.contains(words), "no {words} in\n{told}");
+        }
+    }
+    // Dark strokes in a world of light ones: offered, and done when asked for.
+    let drawing = [&["posterior", "mnist", text(&files[1])][..], &CPU].concat();
+    assert!(succeed(&drawing).contains("--invert exchanges light and dark"));
+    let told = succeed(&[&drawing[..], &["--invert"]].concat());
+    assert!(told.contains("light and dark exchanged") && !told.contains("--invert"), "{told}");
+}
+
+#[test]
+fn each_fit_is_carried_out_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = photograph(folder.path());
+    let common = [&["posterior", "mnist", text(&file)][..], &CPU].concat();
+    let with = |more: &[&str]| -> Value {
+        let report = json(&[&common[..], &["--json"], more].concat());
+        report["images"][0]["picture"].clone()
+    };
+    assert_eq!(with(&[]), with(&["--fit", "crop"]));
+    assert_eq!(with(&["--fit", "pad"])["scaled"]["to"], serde_json::json!([24, 32]));
+    assert_eq!(with(&["--fit", "stretch"])["scaled"]["from"], serde_json::json!([300, 400]));
+    let framed = with(&["--frame", "10,150,200"]);
+    assert_eq!(framed["cropped"], serde_json::json!({ "x": 10, "y": 150, "width": 200, "height": 200 }));
+    let wrong = |code, more: &[&str]| fail(code, &[&common[..], more].concat());
+    let none = wrong(1, &["--fit", "none"]);
+    assert!(none.contains("photograph.jpg") && none.contains("crop, pad or stretch"), "{none}");
+    assert!(wrong(1, &["--frame", "10,250,200"]).contains("300×400"));
+    assert!(wrong(1, &["--fit", "pad", "--frame", "0,0,9"]).contains("--frame"));
+    assert!(wrong(2, &["--frame", "1,2"]).contains("X,Y,WIDTH"));
+    assert!(wrong(1, &[text(&file), "--frame", "0,0,9"]).contains("one picture"));
+}
+
+#[test]
+fn what_was_done_is_kept_beside_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = photograph(folder.path());
+    let map = folder.path().join("map.png");
+    let args = ["evidence", "mnist", text(&file), "--for", "3", "--against", "5", "--out", text(&map)];
+    assert!(succeed(&[&args[..], &CPU].concat()).contains("cropped to 300×300"));
+    let kept = std::fs::read_to_string(folder.path().join("map.png.provenance.json")).unwrap();
+    assert!(kept.contains("picture photograph.jpg") && kept.contains("cropped to 300×300 at 0,50"), "{kept}");
+    let job = folder.path().join("job");
+    let args = ["posterior", "mnist", text(&file), "--no-compare", "--out", text(&job)];
+    assert!(succeed(&[&args[..], &CPU].concat()).contains("1 cropped"));
+    let kept: Value = serde_json::from_slice(&std::fs::read(job.join("job.json")).unwrap()).unwrap();
+    assert!(kept["input"]["fitted"].as_str().unwrap().contains("1 turned"), "{kept}");
+    // Another frame is another job.
+    let other = fail(1, &[&args[..], &CPU, &["--fit", "pad"]].concat());
+    assert!(other.contains("job"), "{other}");
+    let walk = ["walk", "mnist", "--from", text(&file), "--to", "sample:1", "--steps", "3", "--json"];
+    let report = json(&[&walk[..], &CPU].concat());
+    assert_eq!(
+        (&report["pictures"][0]["end"], &report["pictures"][0]["turned"]),
+        (&text(&file).into(), &"right".into())
+    );
+}
+
+#[test]
+fn one_sample_is_written_as_itself_and_read_back_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, sheet] = ["one.png", "sheet.png"].map(|name| folder.path().join(name));
+    let sample = |out: &Path, more: &[&str]| {
+        succeed(&[&["sample", "mnist", "--n", "1", "--seed", "4", "--out", text(out)][..], &CPU, more].concat())
+    };
+    sample(&one, &[]);
+    sample(&sheet, &["--sheet"]);
+    let [small, large] = [&one, &sheet].map(|path| image::open(path).unwrap().to_luma8());
+    assert_eq!((small.dimensions(), large.dimensions()), ((32, 32), (64, 64)));
+    assert!((0..32).all(|at| small.get_pixel(at, 16) == large.get_pixel(2 * at, 33)));
+    let report = json(&[&["posterior", "mnist", text(&one), "--json"][..], &CPU].concat());
+    let picture = &report["images"][0]["picture"];
+    assert!(picture["scaled"].is_null() && picture["cropped"].is_null() && picture["colour"] == "kept", "{picture}");
+    let told = succeed(&[&["evidence", "mnist", text(&one), "--for", "3", "--against", "5"][..], &CPU].concat());
+    assert!(told.contains("one.png: 32×32 pixels"), "{told}");
+}
