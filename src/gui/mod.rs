@@ -11,7 +11,7 @@
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
-//! | `evidence`, `running`, `verdict`, `guidance` | parts of the inspector and of the world card |
+//! | `evidence`, `running`, `typicality`, `verdict`, `guidance` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `prompt`, `selection` | another machine, corpora, runs on disk, paths, selected images |
@@ -63,6 +63,7 @@ mod table_window;
 mod theme;
 mod top_bar;
 mod tour;
+mod typicality;
 mod verdict;
 mod verify;
 mod view;

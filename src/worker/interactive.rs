@@ -6,6 +6,7 @@ mod cache;
 mod external;
 mod gallery;
 mod inspect;
+mod reference;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -28,6 +29,7 @@ use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use cache::{Resident, SampleCache};
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
+use reference::Referring;
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request
 /// never waits longer.
@@ -47,11 +49,14 @@ pub struct Interactive {
     external: RefCell<Option<ExternalImages>>,
     /// What a classifier says of each of them; empty where none was asked.
     verdicts: RefCell<Vec<WorstImage>>,
+    referring: RefCell<Option<Referring>>,
     cache: RefCell<SampleCache>,
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
     /// Where it computes.
     device: Cell<DeviceChoice>,
+    /// What draws are kept under there.
+    label: RefCell<String>,
     piece: Cell<usize>,
     /// Images in a piece at most.
     largest: Cell<usize>,
@@ -92,18 +97,21 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world or device. The world of these weights is open now.
-    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
+    /// Forgets what belonged to another world or device. The world of these weights is open now, on a
+    /// device of this label.
+    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice, label: &str) {
         // What did not fit into the memory of a lost device does not fit into the next of its kind.
         if self.device.get() != device || *self.world.borrow() != weights_sha256 {
             self.largest.set(LARGEST_PIECE);
         }
         self.device.set(device);
         *self.world.borrow_mut() = weights_sha256.to_owned();
+        *self.label.borrow_mut() = label.to_owned();
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
         *self.external.borrow_mut() = None;
+        *self.referring.borrow_mut() = None;
         *self.cache.borrow_mut() = SampleCache::default();
         self.piece.set(FIRST_PIECE.min(self.largest.get()));
         self.cost.set(Duration::ZERO);
@@ -159,6 +167,7 @@ impl Interactive {
         let Some(world) = world else { return false };
         let cx = PieceContext { channels, world, urgent };
         if let Some(request) = channels.shared.inspect_request.take() {
+            self.refer_to(&request.settings);
             *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
         }
         if let Some(request) = channels.shared.evidence_request.take() {
@@ -323,11 +332,11 @@ mod tests {
     fn what_did_not_fit_is_remembered_where_the_world_is_opened_again() {
         let interactive = Interactive::default();
         let card = DeviceChoice::Wgpu(Some(0));
-        interactive.enter("weights", card);
+        interactive.enter("weights", card, "card");
         interactive.largest.set(4);
-        interactive.enter("weights", card);
+        interactive.enter("weights", card, "card");
         assert_eq!((interactive.largest.get(), interactive.piece.get()), (4, 4));
-        interactive.enter("weights", DeviceChoice::Cpu);
+        interactive.enter("weights", DeviceChoice::Cpu, "cpu");
         assert_eq!((interactive.largest.get(), interactive.piece.get()), (LARGEST_PIECE, FIRST_PIECE));
     }
 

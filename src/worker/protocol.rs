@@ -6,6 +6,7 @@
 //! slots of their own: only the newest runs.
 
 mod job;
+mod reference;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,7 @@ use crate::task::News;
 use crate::units::{ClassId, Tau};
 
 pub use job::{Job, Outcome};
+pub use reference::ReferenceNews;
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older
 /// between two batches.
@@ -341,6 +343,8 @@ pub enum Event {
     },
     /// Something that was not asked for went wrong.
     Failed(String),
+    /// Samples that images are held against have been drawn.
+    Reference(Box<ReferenceNews>),
     /// A sentence for the log.
     Note(String),
     /// The worker panicked; a new one took over, with the oracle opened again.

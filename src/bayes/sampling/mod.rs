@@ -19,6 +19,7 @@
 //! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
 //! | `survey` | all of them at once, coarse first |
 //! | `world` | a world as a source, whose draws may be kept in a folder |
+//! | `reference` | log p(x) of samples, which tells images of the world from others |
 //! | `cache` | draws and surveys in the program's cache folder |
 
 mod cache;
@@ -27,6 +28,7 @@ mod hardness;
 mod limits;
 mod local;
 mod pool;
+mod reference;
 mod snapshot;
 mod source;
 mod strata;
@@ -41,6 +43,7 @@ pub use figures::{CurvePoint, WorldFigures, curve, figures_at};
 pub use hardness::{SampledHardness, hardness_at};
 pub use limits::{Ended, Limits};
 pub use pool::Pool;
+pub use reference::{REFERENCE_PIECE, ReferenceDraws};
 pub use source::{Draw, Source, Standing};
 pub use survey::{Survey, survey};
 pub use target::{SampledTau, tau_by_sampling};

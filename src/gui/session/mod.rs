@@ -10,6 +10,7 @@ pub mod ledger;
 pub mod log;
 mod newest;
 mod outside;
+pub mod references;
 pub mod runs;
 pub mod tasks;
 
@@ -37,6 +38,7 @@ use jobs::Jobs;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::External;
+use references::References;
 use runs::Runs;
 use tasks::Tasks;
 
@@ -76,6 +78,8 @@ pub struct Session {
     pub bayes: BayesFigures,
     pub inspection: Option<Inspection>,
     pub evidence: Option<EvidenceMap>,
+    /// Samples that images are held against.
+    pub references: References,
     /// What is known of the posterior of the image being inspected.
     running: Option<RunningPosterior>,
     /// Why the newest of them could not be answered.
@@ -213,6 +217,7 @@ impl Session {
             Event::Glimpsed { world, outcome } => drop(self.glimpses.insert(world, outcome)),
             event @ Event::External { .. } => return self.take_outside(event),
             Event::Precision(report) => self.precision = Some(report),
+            Event::Reference(news) => self.references.take(*news),
             Event::Note(note) => self.log.add(Level::Info, note),
             Event::Failed(message) => {
                 if self.oracle.is_none() {
@@ -254,6 +259,7 @@ impl Session {
             self.inspection = None;
             self.evidence = None;
             self.running = None;
+            self.references = References::default();
             self.external = None;
             self.tasks.forget_world();
             self.bayes.forget_world();

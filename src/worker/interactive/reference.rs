@@ -1,0 +1,173 @@
+//! Samples that images are held against: drawn while nothing else is asked for, once at each τ and π.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use super::super::protocol::{Event, ReferenceNews};
+use super::{Interactive, unless};
+use crate::bayes::sampling::{Cache, REFERENCE_PIECE, ReferenceDraws};
+use crate::device::explain;
+use crate::error::{Error, Result};
+use crate::events::Progress;
+use crate::measure::typicality::{FEWEST, SAMPLES};
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::{Settings, World};
+use crate::units::Tau;
+use crate::worker::channels::Channels;
+use crate::worker::remote_device::is_lost;
+
+/// Knobs that moved less than this ago may be moving still.
+const SETTLED: Duration = Duration::from_millis(250);
+/// Where samples are dear, no more are drawn after so long.
+const ENOUGH: Duration = Duration::from_secs(60);
+
+/// A reference under way, or finished.
+pub struct Referring {
+    tau: Tau,
+    prior: Prior,
+    since: Instant,
+    /// log p(x) of the samples so far, nats.
+    have: Vec<f64>,
+    spent: Duration,
+    finished: bool,
+}
+
+impl Referring {
+    fn new(settings: &Settings) -> Self {
+        Self {
+            tau: settings.tau,
+            prior: settings.prior.clone(),
+            since: Instant::now(),
+            have: Vec::new(),
+            spent: Duration::ZERO,
+            finished: false,
+        }
+    }
+
+    /// The number of samples after the next piece.
+    fn next(&self) -> usize {
+        SAMPLES.min(self.have.len() + REFERENCE_PIECE)
+    }
+
+    fn is_enough(&self) -> bool {
+        self.have.len() >= SAMPLES || (self.spent > ENOUGH && self.have.len() >= FEWEST)
+    }
+
+    fn news(&self, outcome: Result<Vec<f64>, String>) -> Event {
+        let (tau, prior, complete) = (self.tau, self.prior.clone(), self.finished);
+        Event::Reference(Box::new(ReferenceNews { tau, prior, outcome, complete }))
+    }
+}
+
+impl Interactive {
+    /// Samples at these knobs are wanted.
+    pub(super) fn refer_to(&self, settings: &Settings) {
+        let mut slot = self.referring.borrow_mut();
+        let same = |now: &Referring| (now.tau, &now.prior) == (settings.tau, &settings.prior);
+        if !slot.as_ref().is_some_and(same) {
+            *slot = Some(Referring::new(settings)).filter(|_| settings.tau.get() > 0.0);
+        }
+    }
+
+    /// How long nothing needs to be drawn.
+    pub fn reference_due(&self) -> Duration {
+        let slot = self.referring.borrow();
+        let under_way = slot.as_ref().filter(|referring| !referring.finished);
+        under_way.map_or(Duration::MAX, |referring| SETTLED.saturating_sub(referring.since.elapsed()))
+    }
+
+    /// Draws what is missing of the reference, unless its knobs have just moved, and tells of every
+    /// piece; stops for any request, and for what is `urgent`. Returns whether more is to be drawn
+    /// now.
+    pub fn refer(&self, channels: &Channels, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+        let Some(world) = world.filter(|_| !self.lost() && self.reference_due().is_zero()) else { return false };
+        let mut slot = self.referring.borrow_mut();
+        let Some(referring) = slot.as_mut() else { return false };
+        let drawn = self.draw_reference(channels, world, urgent, referring);
+        let device = self.device.get();
+        match drawn {
+            Ok(()) => {}
+            Err(Error::Cancelled) => return true,
+            Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
+            Err(error) => {
+                let error = explain(error, Some(device));
+                if is_lost(device) {
+                    self.lose(error);
+                    return false;
+                }
+                referring.finished = true;
+                channels.send(referring.news(Err(error.to_string())));
+            }
+        }
+        false
+    }
+
+    fn draw_reference(
+        &self,
+        channels: &Channels,
+        world: &World,
+        urgent: &dyn Fn() -> bool,
+        referring: &mut Referring,
+    ) -> Result<()> {
+        let (weights, device) = (self.world.borrow(), self.label.borrow());
+        let mut draws = ReferenceDraws::new(world, &Cache::of_user(), &weights, &referring.prior, &device);
+        let mut undisturbed =
+            |_: Progress| -> ControlFlow<()> { unless(channels.stopping() || urgent() || channels.shared.asked()) };
+        while !referring.finished {
+            let (began, to) = (Instant::now(), referring.next());
+            let drawn = draws.extend(referring.tau, &mut referring.have, to, &mut undisturbed);
+            referring.spent += began.elapsed();
+            referring.finished = referring.is_enough();
+            if referring.have.len() >= FEWEST && (referring.finished || drawn.is_ok()) {
+                channels.send(referring.news(Ok(referring.have.clone())));
+            }
+            drawn?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knobs_that_move_begin_a_reference_anew_and_smoothing_does_not() {
+        let interactive = Interactive::default();
+        assert_eq!(interactive.reference_due(), Duration::MAX);
+        let settings = Settings::default_for(3);
+        let at = |tau: f64| Settings { tau: Tau::new(tau).unwrap(), ..settings.clone() };
+        interactive.refer_to(&at(1.0));
+        assert!(interactive.reference_due() <= SETTLED);
+        if let Some(referring) = interactive.referring.borrow_mut().as_mut() {
+            (referring.have, referring.finished) = (vec![0.0; SAMPLES], true);
+        }
+        let smoothed = Settings { smoothing: crate::units::Smoothing::new(4.0).unwrap(), ..at(1.0) };
+        interactive.refer_to(&smoothed);
+        assert_eq!(interactive.reference_due(), Duration::MAX, "it is there");
+        interactive.refer_to(&at(1.5));
+        assert!(interactive.referring.borrow().as_ref().is_some_and(|now| now.have.is_empty()));
+        interactive.refer_to(&at(0.0));
+        assert!(interactive.referring.borrow().is_none(), "there is no density at τ = 0");
+    }
+
+    #[test]
+    fn dear_samples_end_early_but_never_with_too_few() {
+        let mut referring = Referring::new(&Settings::default_for(2));
+        referring.spent = ENOUGH * 2;
+        referring.have = vec![0.0; FEWEST - 1];
+        assert!(!referring.is_enough());
+        referring.have = vec![0.0; FEWEST];
+        assert!(referring.is_enough());
+        referring.spent = Duration::ZERO;
+        assert!(!referring.is_enough());
+        let mut sizes = Vec::new();
+        referring.have.clear();
+        while !referring.is_enough() {
+            let next = referring.next();
+            sizes.push(next - referring.have.len());
+            referring.have.resize(next, 0.0);
+        }
+        assert!(sizes.iter().sum::<usize>() == SAMPLES && sizes[0] == REFERENCE_PIECE);
+    }
+}
