@@ -14,7 +14,7 @@
 //! | `evidence`, `running`, `typicality`, `verdict`, `guidance` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
-//! | `connect`, `fetch`, `runs`, `prompt`, `selection` | another machine, corpora, runs on disk, paths, selected images |
+//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection` | another machine, corpora, runs on disk, drawings, paths, selected images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
 
@@ -58,6 +58,7 @@ mod runs;
 mod sampled_error;
 mod selection;
 mod session;
+mod sketching;
 mod start_page;
 mod table_window;
 mod theme;

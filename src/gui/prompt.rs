@@ -25,6 +25,7 @@ impl Prompt {
             Purpose::Save { .. } => "samples.npz".into(),
             Purpose::SaveCurve => "bayes-error.csv".into(),
             Purpose::SaveWalk => "walk.npz".into(),
+            Purpose::SaveSketch => "drawing.png".into(),
             Purpose::SavePoints(name) => name.into(),
             _ => String::new(),
         };
@@ -129,6 +130,12 @@ impl Prompt {
             Purpose::SaveFigures => (
                 "Save all figures and tables".into(),
                 "Into this folder: every figure as SVG, PNG and CSV, every table as CSV, and figures.md, a page with all of them.".into(),
+                "Save",
+            ),
+            Purpose::SaveSketch => (
+                "Save the drawing".into(),
+                ".png holds its 8-bit levels. Opened again, a drawing on an empty image has the posterior it has now; of one on another \
+                 image the float values below the ink are not kept.".into(),
                 "Save",
             ),
             Purpose::SaveWalk => (

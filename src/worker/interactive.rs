@@ -1,4 +1,4 @@
-//! Slider-driven requests: the gallery, the inspector and its evidence map. They are served between
+//! Requests that follow sliders and the pen: the gallery, the inspector and its evidence map, a drawing. They are served between
 //! jobs and from within them, a piece at a time; the newest request wins. A slow piece stops at its
 //! next report when something newer waits, and starts again afterwards.
 
@@ -7,6 +7,7 @@ mod external;
 mod gallery;
 mod inspect;
 mod reference;
+mod sketch;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::channels::Channels;
-use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
+use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, SketchRequest, Subject, Tile};
 use super::remote_device::is_lost;
 use super::shared::Shared;
 use super::slot::Slot;
@@ -30,6 +31,7 @@ use cache::{Resident, SampleCache};
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
 use reference::Referring;
+use sketch::GroundImage;
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request
 /// never waits longer.
@@ -46,6 +48,9 @@ pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
+    sketching: RefCell<Option<SketchRequest>>,
+    /// What is drawn on.
+    ground: RefCell<Option<GroundImage>>,
     external: RefCell<Option<ExternalImages>>,
     /// What a classifier says of each of them; empty where none was asked.
     verdicts: RefCell<Vec<WorstImage>>,
@@ -86,8 +91,9 @@ impl PieceContext<'_> {
 
 impl Shared {
     /// Whether a request waits that is newer than everything under way.
-    fn asked(&self) -> bool {
-        self.gallery_request.is_full() || self.inspect_request.is_full() || self.evidence_request.is_full()
+    pub(super) fn asked(&self) -> bool {
+        let looks = self.inspect_request.is_full() || self.evidence_request.is_full();
+        self.gallery_request.is_full() || looks || self.sketch_request.is_full()
     }
 }
 
@@ -110,6 +116,8 @@ impl Interactive {
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
+        *self.sketching.borrow_mut() = None;
+        *self.ground.borrow_mut() = None;
         *self.external.borrow_mut() = None;
         *self.referring.borrow_mut() = None;
         *self.cache.borrow_mut() = SampleCache::default();
@@ -146,6 +154,9 @@ impl Interactive {
         if let Some(request) = self.explaining.take() {
             shared.evidence_request.offer(request);
         }
+        if let Some(request) = self.sketching.take() {
+            shared.sketch_request.offer(request);
+        }
     }
 
     /// Whether a gallery of this world has come to its end.
@@ -166,6 +177,10 @@ impl Interactive {
         self.take_loaded(channels, world);
         let Some(world) = world else { return false };
         let cx = PieceContext { channels, world, urgent };
+        if let Some(request) = channels.shared.sketch_request.take() {
+            self.refer_to(&request.settings);
+            *self.sketching.borrow_mut() = Some(request);
+        }
         if let Some(request) = channels.shared.inspect_request.take() {
             self.refer_to(&request.settings);
             *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
@@ -181,11 +196,12 @@ impl Interactive {
             }
             *self.gallery.borrow_mut() = Some(gallery);
         }
+        self.settle(channels, (Asked::Sketch, &self.sketching), self.sketch(&cx));
         self.settle(channels, (Asked::Inspection, &self.inspecting), self.inspect_piece(&cx));
         self.settle(channels, (Asked::Evidence, &self.explaining), self.explain(&cx));
         self.settle(channels, (Asked::Gallery, &self.gallery), self.gallery_piece(&cx));
-        let busy =
-            self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
+        let looks = self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
+        let busy = self.gallery.borrow().is_some() || looks || self.sketching.borrow().is_some();
         busy || channels.shared.asked()
     }
 

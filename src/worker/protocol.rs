@@ -1,12 +1,14 @@
 //! What the faces and the worker say to each other.
 //!
 //! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and
-//! pictures ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots.
-//! Slider-driven requests ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in
-//! slots of their own: only the newest runs.
+//! pictures ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`], [`SketchAnswer`]) through newest-wins
+//! slots.
+//! Requests that follow sliders and the pen ([`GalleryRequest`], [`InspectRequest`],
+//! [`EvidenceRequest`], [`SketchRequest`]) wait in slots of their own: only the newest runs.
 
 mod job;
 mod reference;
+mod sketch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +34,7 @@ use crate::units::{ClassId, Tau};
 
 pub use job::{Job, Outcome};
 pub use reference::ReferenceNews;
+pub use sketch::{Ground, Sketch, SketchAnswer, SketchRequest};
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older
 /// between two batches.
@@ -163,6 +166,8 @@ pub enum Asked {
     Inspection,
     /// [`EvidenceRequest`].
     Evidence,
+    /// [`SketchRequest`].
+    Sketch,
 }
 
 /// What is known of the posterior of an image whose classes are still being evaluated.

@@ -1,6 +1,7 @@
 //! The docked panels. A new panel is one file and one line here: tabs, palette and tests follow.
 
 pub mod bayes;
+pub mod draw;
 pub mod experiments;
 pub mod export;
 pub(super) mod fields;
@@ -34,6 +35,7 @@ fn docked<P: Panel + Default + 'static>(id: &'static str, title: &'static str) -
 pub fn registry() -> Vec<Docked> {
     vec![
         docked::<gallery::GalleryPanel>(gallery::ID, "Gallery"),
+        docked::<draw::DrawPanel>(draw::ID, "Draw"),
         docked::<bayes::BayesPanel>(bayes::ID, "Bayes error"),
         docked::<experiments::ExperimentsPanel>(experiments::ID, "Experiments"),
         docked::<hardness::HardnessPanel>(hardness::ID, "Hardness"),

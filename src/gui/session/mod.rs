@@ -27,7 +27,9 @@ use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::protocol::{Asked, Event, EvidenceMap, Glimpse, Inspection, Job, JobId, Outcome, RunningPosterior};
+use crate::worker::protocol::{
+    Asked, Event, EvidenceMap, Glimpse, Inspection, Job, JobId, Outcome, RunningPosterior, SketchAnswer,
+};
 use crate::worker::sampling::SurveyWorld;
 
 use bayes::BayesFigures;
@@ -78,6 +80,8 @@ pub struct Session {
     pub bayes: BayesFigures,
     pub inspection: Option<Inspection>,
     pub evidence: Option<EvidenceMap>,
+    /// What is known of the drawing.
+    pub sketch: Option<SketchAnswer>,
     /// Samples that images are held against.
     pub references: References,
     /// What is known of the posterior of the image being inspected.
@@ -155,7 +159,7 @@ impl Session {
             }
             Job::Classify { paths, .. } => self.external_paths.clone_from(paths),
             // These images have no files.
-            Job::SendWalk { .. } => self.external_paths.clear(),
+            Job::SendWalk { .. } | Job::SendSketch { .. } => self.external_paths.clear(),
             Job::Task(task) => {
                 // What was said of its images was of the judgement before.
                 self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());
@@ -258,6 +262,7 @@ impl Session {
             self.gallery.clear();
             self.inspection = None;
             self.evidence = None;
+            self.sketch = None;
             self.running = None;
             self.references = References::default();
             self.external = None;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::walk::Walked;
+use super::sketch::Sketch;
 use crate::device::DeviceChoice;
 use crate::oracle::world::Settings;
 use crate::task::{AnyTask, Task};
@@ -28,6 +29,13 @@ pub enum Job {
     SendWalk {
         /// The walk.
         walked: Arc<Walked>,
+        /// The world's knobs.
+        settings: Settings,
+    },
+    /// A drawing takes the place of the images from outside.
+    SendSketch {
+        /// The drawing.
+        sketch: Arc<Sketch>,
         /// The world's knobs.
         settings: Settings,
     },
@@ -63,6 +71,7 @@ impl Job {
             },
             Self::Task(task) => task.title(),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
+            Self::SendSketch { .. } => "Send the drawing to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
     }
