@@ -371,6 +371,9 @@ pub fn values(session: &Session, prefs: &Prefs, view: &View) -> Option<String> {
     let p = &tile.posterior;
     let mut text = format!("# {}\n", name(session, view.source, index));
     text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);
+    if let Some(line) = typicality::copied(session, prefs, view.source, p.log_px) {
+        text += &line;
+    }
     text += "class\tposterior\tlog_posterior_nats\tlog_likelihood_nats\n";
     for class in 0..p.probabilities.len() {
         let (probability, log, likelihood) =

@@ -12,8 +12,8 @@ use super::panels;
 use super::prompt::Prompt;
 use super::session::log::Level;
 use crate::data::write_png;
-use crate::oracle::provenance::{Machine, write_provenance};
 use crate::events::silent;
+use crate::oracle::provenance::{Machine, write_provenance};
 use crate::provenance::{Badge, Made, Provenance};
 use crate::worker::protocol::{Job, Sketch};
 

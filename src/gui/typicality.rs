@@ -4,6 +4,7 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::context::Cx;
 use super::format;
+use super::prefs::Prefs;
 use super::selection::Source;
 use super::session::Session;
 use super::session::references::Held;
@@ -19,10 +20,20 @@ const NAME: &str = "Typicality";
 
 /// The knobs that the figures of the inspected image are of.
 pub fn knobs(cx: &Cx) -> Option<Settings> {
-    match cx.view.source {
-        Source::World => Some(cx.prefs.settings()),
-        Source::Outside => cx.session.external.as_ref()?.settings.clone(),
+    knobs_of(cx.session, cx.prefs, cx.view.source)
+}
+
+fn knobs_of(session: &Session, prefs: &Prefs, source: Source) -> Option<Settings> {
+    match source {
+        Source::World => Some(prefs.settings()),
+        Source::Outside => session.external.as_ref()?.settings.clone(),
     }
+}
+
+/// The line of copied values about an image with this log p(x), nats, if samples are there.
+pub fn copied(session: &Session, prefs: &Prefs, source: Source, log_px: f64) -> Option<String> {
+    let place = place(session, &knobs_of(session, prefs, source)?, log_px)?;
+    Some(format!("# typicality: {} of {} samples ({})\n", summary(&place), place.samples, place.words()))
 }
 
 /// Where an image with this log p(x), nats, stands, if samples at these knobs are there.

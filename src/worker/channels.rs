@@ -26,7 +26,11 @@ impl Channels {
     /// Returns whether a request or a job waits, or the program ends.
     pub fn wanted(&self) -> bool {
         let shared = &self.shared;
-        shared.asked() || shared.checkpoint.is_full() || shared.loaded.is_full() || !self.queue.is_empty() || self.stopping()
+        shared.asked()
+            || shared.checkpoint.is_full()
+            || shared.loaded.is_full()
+            || !self.queue.is_empty()
+            || self.stopping()
     }
 
     /// Sends notes about faults of the device on this thread.

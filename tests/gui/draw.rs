@@ -74,7 +74,9 @@ fn every_stroke_is_asked_about_and_nothing_is_asked_twice() {
     fake.answer_sketch(7);
     harness.run_steps(3);
     assert_eq!(harness.state().session().sketch.as_ref().map(|answer| answer.posterior.decision), Some(7));
-    assert!(harness.state().frame_report().pens >= 2 && harness.state().frame_report().pen_to_posterior_ms_p50.is_some());
+    assert!(
+        harness.state().frame_report().pens >= 2 && harness.state().frame_report().pen_to_posterior_ms_p50.is_some()
+    );
 }
 
 #[test]

@@ -194,8 +194,7 @@ impl Fake {
         let tile = tile(index, 1.0);
         let ground = request.sketch.ground.as_ref().map(|_| Arc::new(bytes(&super::images::tile(3, 1.0))));
         let cells = (0..16).map(|cell| f64::from(cell) - 7.5).collect();
-        let evidence =
-            request.evidence.then_some(([1, 2], Evidence { rows: 4, columns: 4, cells, total: 0.0 }));
+        let evidence = request.evidence.then_some(([1, 2], Evidence { rows: 4, columns: 4, cells, total: 0.0 }));
         let (posterior, took) = ((*tile.posterior).clone(), std::time::Duration::from_millis(3));
         state.sketched = Some(SketchAnswer { request, shape: SHAPE, ground, posterior, evidence, took });
     }

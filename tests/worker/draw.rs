@@ -115,8 +115,7 @@ fn samples_are_typical_and_noise_is_not_of_this_world() {
     }
     bench.worker.show(super::request(3, 200, 1.0, Vec::new()));
     let updates = bench.gallery(3);
-    let samples: Vec<f64> =
-        updates.iter().flat_map(|update| &update.tiles).map(|tile| tile.posterior.log_px).collect();
+    let samples: Vec<f64> = updates.iter().flat_map(|update| &update.tiles).map(|tile| tile.posterior.log_px).collect();
     let census = reference.census(&samples);
     assert_eq!((census.images, census.far_outside), (200, 0));
     // 5 % of 200, with four standard deviations for both samples' luck.

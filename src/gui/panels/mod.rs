@@ -35,7 +35,6 @@ fn docked<P: Panel + Default + 'static>(id: &'static str, title: &'static str) -
 pub fn registry() -> Vec<Docked> {
     vec![
         docked::<gallery::GalleryPanel>(gallery::ID, "Gallery"),
-        docked::<draw::DrawPanel>(draw::ID, "Draw"),
         docked::<bayes::BayesPanel>(bayes::ID, "Bayes error"),
         docked::<experiments::ExperimentsPanel>(experiments::ID, "Experiments"),
         docked::<hardness::HardnessPanel>(hardness::ID, "Hardness"),
@@ -43,6 +42,7 @@ pub fn registry() -> Vec<Docked> {
         docked::<judge::JudgePanel>(judge::ID, "My classifier"),
         docked::<validate::ValidatePanel>(validate::ID, "Validation"),
         docked::<walk::WalkPanel>(walk::ID, "Walk"),
+        docked::<draw::DrawPanel>(draw::ID, "Draw"),
         docked::<training::TrainingPanel>(training::ID, "Oracle training"),
         docked::<log::LogPanel>("log", "Log"),
     ]

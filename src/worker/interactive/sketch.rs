@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::protocol::{Ground, Sketch, SketchAnswer, SketchRequest, Subject};
+use super::super::protocol::{Ground, Sketch, SketchAnswer, Subject};
 use super::{Interactive, PieceContext, gone, put};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
@@ -57,11 +57,7 @@ impl Interactive {
             None => None,
         };
         let (shape, ground, took) = (world.shape(), ground.map(|ground| ground.picture), began.elapsed());
-        put(
-            channels,
-            &channels.shared.sketch,
-            SketchAnswer { request, shape, ground, posterior, evidence, took },
-        );
+        put(channels, &channels.shared.sketch, SketchAnswer { request, shape, ground, posterior, evidence, took });
         *self.sketching.borrow_mut() = None;
         Ok(())
     }

@@ -261,7 +261,7 @@ mod tests {
         let mut ink = Ink::new(SIZE);
         let mut states = vec![ink.layer().clone()];
         for i in 0..12 {
-            let tool = if i % 3 == 2 { Tool::Eraser } else { Tool::Pen([40 * i, 200, 255 - 9 * i]) };
+            let tool = if i % 3 == 2 { Tool::Eraser } else { Tool::Pen([20 * i, 200, 255 - 9 * i]) };
             for _ in 0..4 {
                 let to = [rng.random_range(0.0..24.0), rng.random_range(0.0..20.0)];
                 ink.draw(tool, 1.5, to);
@@ -269,6 +269,9 @@ mod tests {
             ink.lift();
             states.push(ink.layer().clone());
         }
+        // What changed nothing is no stroke.
+        states.dedup();
+        assert!(states.len() > 8);
         ink.clear();
         assert!(ink.layer().is_empty());
         ink.undo();

@@ -68,6 +68,9 @@ fn pointer(ui: &Ui, ink: &mut Ink, (brush, place): (Brush, Place), response: &Re
         || response.clicked_by(PointerButton::Secondary)
         || response.drag_stopped();
     if !drawing {
+        if !ui.input(|input| input.key_down(Key::Space)) {
+            ink.lift();
+        }
         return;
     }
     if !response.has_focus() {

@@ -178,7 +178,8 @@ impl DrawPanel {
         ui.horizontal_wrapped(|ui| {
             let about = "Leaves ink. The right mouse button erases.";
             ui.selectable_value(&mut self.eraser, false, "Pen").on_hover_text(about);
-            ui.selectable_value(&mut self.eraser, true, "Eraser").on_hover_text("Takes ink away: the image under it shows again.");
+            ui.selectable_value(&mut self.eraser, true, "Eraser")
+                .on_hover_text("Takes ink away: the image under it shows again.");
             if shape.channels >= 3 {
                 let picker = ui.color_edit_button_srgb(&mut self.colour).on_hover_text("The colour of the ink");
                 picker.accessible_name("Colour of the pen");
