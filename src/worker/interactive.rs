@@ -3,10 +3,12 @@
 //! next report when something newer waits, and starts again afterwards.
 
 mod cache;
+mod drawing;
 mod external;
 mod gallery;
 mod inspect;
 mod reference;
+mod referring;
 mod sketch;
 
 use std::cell::{Cell, RefCell};
@@ -28,10 +30,10 @@ use crate::flow::sampling::SamplerOptions;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use cache::{Resident, SampleCache};
+use drawing::GroundImage;
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
-use reference::Referring;
-use sketch::GroundImage;
+use referring::Referring;
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request
 /// never waits longer.

@@ -9,6 +9,7 @@
 mod job;
 mod reference;
 mod sketch;
+mod subject;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +36,7 @@ use crate::units::{ClassId, Tau};
 pub use job::{Job, Outcome};
 pub use reference::ReferenceNews;
 pub use sketch::{Ground, Sketch, SketchAnswer, SketchRequest};
+pub use subject::Subject;
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older
 /// between two batches.
@@ -107,20 +109,6 @@ pub struct GalleryUpdate {
     pub failed: Vec<usize>,
     /// Tiles of this generation delivered so far, these included, of how many.
     pub progress: Progress,
-}
-
-/// What the inspector shows.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// A sample of the world.
-    Sample {
-        /// Which samples it is one of.
-        spec: SampleSpec,
-        /// Its running number.
-        index: usize,
-    },
-    /// An image from outside, by its running number in the last [`Event::External`].
-    External(usize),
 }
 
 /// Asks for everything about one image.

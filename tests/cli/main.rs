@@ -29,6 +29,7 @@ mod several;
 mod shift;
 mod slurm;
 mod training;
+mod typicality;
 mod uncertainty;
 mod validate;
 mod verify;

@@ -3,61 +3,20 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::super::protocol::{Event, ReferenceNews};
+use super::super::protocol::Event;
+use super::referring::Referring;
 use super::{Interactive, unless};
-use crate::bayes::sampling::{Cache, REFERENCE_PIECE, ReferenceDraws};
+use crate::bayes::sampling::{Cache, ReferenceDraws};
 use crate::device::explain;
 use crate::error::{Error, Result};
 use crate::events::Progress;
-use crate::measure::typicality::{FEWEST, SAMPLES};
-use crate::oracle::posterior::Prior;
+use crate::measure::typicality::FEWEST;
 use crate::oracle::world::{Settings, World};
-use crate::units::Tau;
 use crate::worker::channels::Channels;
 use crate::worker::remote_device::is_lost;
 
 /// Knobs that moved less than this ago may be moving still.
 const SETTLED: Duration = Duration::from_millis(250);
-/// Where samples are dear, no more are drawn after so long.
-const ENOUGH: Duration = Duration::from_secs(60);
-
-/// A reference under way, or finished.
-pub struct Referring {
-    tau: Tau,
-    prior: Prior,
-    since: Instant,
-    /// log p(x) of the samples so far, nats.
-    have: Vec<f64>,
-    spent: Duration,
-    finished: bool,
-}
-
-impl Referring {
-    fn new(settings: &Settings) -> Self {
-        Self {
-            tau: settings.tau,
-            prior: settings.prior.clone(),
-            since: Instant::now(),
-            have: Vec::new(),
-            spent: Duration::ZERO,
-            finished: false,
-        }
-    }
-
-    /// The number of samples after the next piece.
-    fn next(&self) -> usize {
-        SAMPLES.min(self.have.len() + REFERENCE_PIECE)
-    }
-
-    fn is_enough(&self) -> bool {
-        self.have.len() >= SAMPLES || (self.spent > ENOUGH && self.have.len() >= FEWEST)
-    }
-
-    fn news(&self, outcome: Result<Vec<f64>, String>) -> Event {
-        let (tau, prior, complete) = (self.tau, self.prior.clone(), self.finished);
-        Event::Reference(Box::new(ReferenceNews { tau, prior, outcome, complete }))
-    }
-}
 
 impl Interactive {
     /// Samples at these knobs are wanted.
@@ -96,7 +55,7 @@ impl Interactive {
                     return false;
                 }
                 referring.finished = true;
-                channels.send(referring.news(Err(error.to_string())));
+                channels.send(Event::Reference(Box::new(referring.news(Err(error.to_string())))));
             }
         }
         false
@@ -119,7 +78,7 @@ impl Interactive {
             referring.spent += began.elapsed();
             referring.finished = referring.is_enough();
             if referring.have.len() >= FEWEST && (referring.finished || drawn.is_ok()) {
-                channels.send(referring.news(Ok(referring.have.clone())));
+                channels.send(Event::Reference(Box::new(referring.news(Ok(referring.have.clone())))));
             }
             drawn?;
         }
@@ -130,6 +89,8 @@ impl Interactive {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::typicality::SAMPLES;
+    use crate::units::Tau;
 
     #[test]
     fn knobs_that_move_begin_a_reference_anew_and_smoothing_does_not() {
@@ -149,25 +110,5 @@ mod tests {
         assert!(interactive.referring.borrow().as_ref().is_some_and(|now| now.have.is_empty()));
         interactive.refer_to(&at(0.0));
         assert!(interactive.referring.borrow().is_none(), "there is no density at τ = 0");
-    }
-
-    #[test]
-    fn dear_samples_end_early_but_never_with_too_few() {
-        let mut referring = Referring::new(&Settings::default_for(2));
-        referring.spent = ENOUGH * 2;
-        referring.have = vec![0.0; FEWEST - 1];
-        assert!(!referring.is_enough());
-        referring.have = vec![0.0; FEWEST];
-        assert!(referring.is_enough());
-        referring.spent = Duration::ZERO;
-        assert!(!referring.is_enough());
-        let mut sizes = Vec::new();
-        referring.have.clear();
-        while !referring.is_enough() {
-            let next = referring.next();
-            sizes.push(next - referring.have.len());
-            referring.have.resize(next, 0.0);
-        }
-        assert!(sizes.iter().sum::<usize>() == SAMPLES && sizes[0] == REFERENCE_PIECE);
     }
 }

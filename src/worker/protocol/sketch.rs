@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Subject;
+use super::subject::Subject;
 use crate::data::ImageShape;
 use crate::flow::Evidence;
 use crate::oracle::posterior::Posterior;
