@@ -95,7 +95,7 @@ impl DeviceThread {
                 return Ok(true);
             }
             let world = self.opened.as_ref().map(|opened| &opened.world);
-            let more = self.interactive.refer(channels, world, &job_waits);
+            let more = self.interactive.refer(channels, world, (&job_waits, usize::MAX));
             self.interactive.take_loss().map_or(Ok(more), Err)
         });
         channels.tell_notes();

@@ -35,17 +35,22 @@ impl Interactive {
         under_way.map_or(Duration::MAX, |referring| SETTLED.saturating_sub(referring.since.elapsed()))
     }
 
-    /// Draws what is missing of the reference, unless its knobs have just moved, and tells of every
-    /// piece; stops for any request, and for what is `urgent`. Returns whether more is to be drawn
-    /// now.
-    pub fn refer(&self, channels: &Channels, world: Option<&World>, urgent: &dyn Fn() -> bool) -> bool {
+    /// Draws what is missing of the reference, at most so many pieces, unless its knobs have just
+    /// moved, and tells of every piece; stops for any request, and for what is `urgent`. Returns
+    /// whether more is to be drawn now.
+    pub fn refer(
+        &self,
+        channels: &Channels,
+        world: Option<&World>,
+        (urgent, pieces): (&dyn Fn() -> bool, usize),
+    ) -> bool {
         let Some(world) = world.filter(|_| !self.lost() && self.reference_due().is_zero()) else { return false };
         let mut slot = self.referring.borrow_mut();
         let Some(referring) = slot.as_mut() else { return false };
-        let drawn = self.draw_reference(channels, world, urgent, referring);
+        let drawn = self.draw_reference(channels, world, (urgent, pieces), referring);
         let device = self.device.get();
         match drawn {
-            Ok(()) => {}
+            Ok(()) => return !referring.finished,
             Err(Error::Cancelled) => return true,
             Err(loss @ Error::DeviceLost { .. }) => self.lose(loss),
             Err(error) => {
@@ -65,14 +70,17 @@ impl Interactive {
         &self,
         channels: &Channels,
         world: &World,
-        urgent: &dyn Fn() -> bool,
+        (urgent, pieces): (&dyn Fn() -> bool, usize),
         referring: &mut Referring,
     ) -> Result<()> {
         let (weights, device) = (self.world.borrow(), self.label.borrow());
         let mut draws = ReferenceDraws::new(world, &Cache::of_user(), &weights, &referring.prior, &device);
         let mut undisturbed =
             |_: Progress| -> ControlFlow<()> { unless(channels.stopping() || urgent() || channels.shared.asked()) };
-        while !referring.finished {
+        for _ in 0..pieces {
+            if referring.finished {
+                break;
+            }
             let (began, to) = (Instant::now(), referring.next());
             let drawn = draws.extend(referring.tau, &mut referring.have, to, &mut undisturbed);
             referring.spent += began.elapsed();
