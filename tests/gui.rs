@@ -7,6 +7,8 @@ mod access;
 mod bayes;
 #[path = "gui/device.rs"]
 mod device;
+#[path = "gui/draw.rs"]
+mod draw;
 #[path = "gui/experiments.rs"]
 mod experiments;
 #[path = "gui/export.rs"]

@@ -126,8 +126,9 @@ fn pictures_stay_where_they_are_made_and_only_figures_are_read_back() {
     until(|event| matches!(event, Event::Oracle(_)));
     let samples = |seed| SampleSpec::new(4, Seed(seed));
     ask(&worker, &bell, samples(3));
-    // Measured once, after the first gallery: from here on nobody else reads.
+    // Measured and drawn once, after the first gallery: from here on nobody else reads.
     until(|event| matches!(event, Event::Precision(_)));
+    until(|event| matches!(event, Event::Reference(news) if news.complete));
     let (tiles, inspected, read) = ask(&worker, &bell, samples(4));
     assert!(tiles.iter().all(|tile| matches!(tile.pixels, ImageSource::Device(_))));
     // The log-determinants of rows and of the couplings' positions, which are added up in f64; no pixel.

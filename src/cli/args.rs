@@ -26,6 +26,7 @@ use crate::data::dataset_formats;
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
+use crate::measure::typicality::SAMPLES;
 pub use bayes::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
 pub use bench::BenchTask;
 pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs, prior};
@@ -327,6 +328,10 @@ pub struct PosteriorArgs {
     /// density over R draws of that noise, an estimate for the pixels themselves.
     #[arg(long, value_name = "seed:N|midpoint|mean:R", default_value_t)]
     pub dequantise: Dequantisation,
+    /// Hold log p(x) against so many samples of the world, with a two-sided p-value (at least 39, 0: not at all): does this
+    /// world make such images? They are drawn once for a world, τ and prior, and kept. Not with --out.
+    #[arg(long, value_name = "N", default_value_t = SAMPLES)]
+    pub typicality: usize,
     #[command(flatten)]
     pub scale: ScaleArgs,
     #[command(flatten)]

@@ -68,6 +68,9 @@ fn text(report: &Report, args: &EvaluateArgs) -> String {
         text += &table.text();
         text.push('\n');
     }
+    if let Some(census) = report.typicality() {
+        text += &format!("{}\n", census.describe());
+    }
     for model in &report.models {
         for note in model.notes.iter().map(Note::to_string) {
             text += &format!("{}: {note}\n", model.name);

@@ -35,6 +35,7 @@ mod serve;
 mod slurm;
 mod spec;
 mod task;
+mod typicality;
 mod uncertainty;
 mod validate;
 mod verify;

@@ -7,10 +7,12 @@ use super::open::{Opened, with_oracle};
 use super::pictures;
 use super::progress::Bar;
 use super::scale;
+use super::typicality::{Against, reference};
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::experiment::Manifest;
+use crate::measure::typicality::Typicality;
 use crate::oracle::cells::CellEstimate;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::evaluate::mean_and_error;
@@ -33,6 +35,9 @@ struct Report<'a> {
     /// How 8-bit pixels became real numbers; absent where x was given.
     dequantisation: Option<String>,
     summary: Summary,
+    /// Samples of the world that the images are held against; absent where none were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    typicality: Option<Against>,
     images: Vec<Image<'a>>,
 }
 
@@ -42,6 +47,9 @@ struct Image<'a> {
     #[serde(flatten)]
     posterior: Posterior,
     bits_per_dim: f64,
+    /// log p(x) among those of samples.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    typicality: Option<Typicality>,
     /// Of several draws in the pixels' cells.
     #[serde(skip_serializing_if = "Option::is_none")]
     cell: Option<CellEstimate>,
@@ -102,7 +110,9 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         PrecisionArg::F64 => None,
         PrecisionArg::F32 => Some(precision(opened, &classified, &settings)?),
     };
+    let against = reference(opened, &settings, (args.typicality, args.precision))?;
     let dims = opened.world.shape().dims();
+    let log_px = |i: usize| classified.log_px(&opened.world, i, &settings);
     let image = |i: usize| {
         let id = &classified.ids[i];
         let (posterior, cell) = classified.posterior(&opened.world, i, &settings)?;
@@ -111,12 +121,23 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
             id,
             bits_per_dim: opened.world.flow().pixels().bits_per_dim(Nats(posterior.log_px), dims).0,
             posterior,
+            typicality: match &against {
+                Some(reference) => reference.place(log_px(i)?),
+                None => None,
+            },
             cell,
             label: classified.labels.as_ref().map(|labels| labels[i]),
             picture: classified.pictures.get(i),
         })
     };
     let images: Vec<Image<'_>> = (0..classified.ids.len()).map(image).collect::<Result<_>>()?;
+    let typicality = match &against {
+        Some(reference) => {
+            let all = (0..images.len()).map(log_px).collect::<Result<Vec<f64>>>()?;
+            Some(Against::of(reference, &all))
+        }
+        None => None,
+    };
     let report = Report {
         classes: opened.world.class_names(),
         tau: args.world.tau,
@@ -125,6 +146,7 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         precision,
         dequantisation: classified.dequantisation.map(|how| how.to_string()),
         summary: summary(&images),
+        typicality,
         images,
     };
     args.output.print(&report, print)?;
@@ -143,14 +165,27 @@ fn precision(opened: &Opened, images: &ExternalImages, settings: &Settings) -> R
 
 fn print(report: &Report<'_>) -> Result<()> {
     println!(
-        "{:24} {:12} {:>9} {:>13} {:>14} {:>9}",
-        "image", "decision", "p", "entropy/nats", "log p(x)/nats", "bits/dim"
+        "{:24} {:12} {:>9} {:>13} {:>14} {:>9}{}",
+        "image",
+        "decision",
+        "p",
+        "entropy/nats",
+        "log p(x)/nats",
+        "bits/dim",
+        if report.typicality.is_some() { "  of this world?" } else { "" }
     );
     for image in &report.images {
         let p = &image.posterior;
         let class = &report.classes[p.decision];
         let (probability, bits) = (p.probabilities[p.decision], image.bits_per_dim);
-        println!("{:24} {class:12} {probability:9.6} {:13.4e} {:14.2} {bits:9.4}", image.id, p.entropy_nats, p.log_px);
+        let place = image.typicality.map_or_else(String::new, |place| {
+            let bound = if place.is_beyond() { '≤' } else { '=' };
+            format!("  {} (p {bound} {:.3})", place.band.name(), place.p_value)
+        });
+        println!(
+            "{:24} {class:12} {probability:9.6} {:13.4e} {:14.2} {bits:9.4}{place}",
+            image.id, p.entropy_nats, p.log_px
+        );
         if let Some(cell) = &image.cell {
             let (error, warning) = (cell.posterior_std_error[p.decision], cell.warning.as_deref().unwrap_or_default());
             println!("{:24} {:12} ±{error:8.6} ±{:12.4e} {warning}", "", "", cell.entropy_std_error);
@@ -162,6 +197,9 @@ fn print(report: &Report<'_>) -> Result<()> {
         println!("8-bit pixels dequantised by {how}");
     }
     print_summary(&report.summary);
+    if let Some(against) = &report.typicality {
+        println!("{}", against.describe());
+    }
     if let Some(precision) = &report.precision {
         println!("{precision}");
     }

@@ -70,7 +70,8 @@ pub enum Split {
 }
 
 impl Split {
-    pub(super) fn other(self) -> Self {
+    /// The other one.
+    pub fn other(self) -> Self {
         match self {
             Self::Train => Self::Test,
             Self::Test => Self::Train,

@@ -189,6 +189,11 @@ impl App {
         self.prefs.tau = tau;
     }
 
+    /// Moves the pen of the panel Draw, shares of width and height, as a hand does.
+    pub fn pen(&mut self, at: [f32; 2]) {
+        self.view.pen = Some(at);
+    }
+
     /// Counts the frames that follow as painted while the engine is at rest, or while it samples.
     pub fn count_frames(&mut self, phase: Phase) {
         self.times.count(phase);
@@ -223,13 +228,13 @@ impl App {
     }
 
     fn keys(&mut self, ctx: &egui::Context) {
-        let editing = ctx.text_edit_focused();
+        let editing = ctx.text_edit_focused() || self.view.draws;
         let modal = self.asks();
         let focused = ctx.memory(|memory| memory.focused().is_some());
         let gallery = !(modal || focused || egui::Popup::is_any_open(ctx));
         for Binding { keys, command, reach, .. } in command::bindings() {
             let listens = match reach {
-                // Text fields have an undo of their own.
+                // Text fields and the canvas have an undo of their own.
                 Reach::Everywhere => !(editing && matches!(command, command::Command::Undo | command::Command::Redo)),
                 // The start page lies in its place.
                 Reach::Gallery => gallery && (!self.start.is_open() || command == command::Command::Escape),
@@ -276,6 +281,7 @@ impl App {
     fn paint(&mut self, ui: &mut Ui) {
         let names = self.panel_names();
         self.view.evidence_wanted = None;
+        (self.view.drawing, self.view.draws) = (None, false);
         self.view.landmarks.forget();
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, start, .. } =
             self;

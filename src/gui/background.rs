@@ -34,6 +34,7 @@ pub enum Purpose {
     /// The folder of all figures and tables of a run.
     SaveFigures,
     SaveWalk,
+    SaveSketch,
     Field(Field),
 }
 
@@ -153,6 +154,10 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> BackgroundTask<Chosen> {
             };
             let dialog = dialog.set_title(title).set_file_name(name);
             wait(ctx, purpose, dialog.add_filter("Comma-separated values", &["csv"]).save_file())
+        }
+        Purpose::SaveSketch => {
+            let dialog = dialog.set_title("Save the drawing").set_file_name("drawing.png");
+            wait(ctx, purpose, dialog.add_filter("Pictures", &["png"]).save_file())
         }
         Purpose::SaveFigure(format) => {
             let extension = format.extension();

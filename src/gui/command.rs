@@ -144,6 +144,10 @@ pub enum Command {
     SaveWalk,
     /// The images of the walk become those from outside.
     SendWalk,
+    /// Ask where to save the drawing.
+    SaveSketch,
+    /// The drawing becomes the image from outside.
+    SendSketch,
     Run(RunCommand),
     /// Write the report of the last judgement into a folder.
     WriteReport(PathBuf),

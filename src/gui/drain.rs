@@ -40,6 +40,10 @@ impl App {
         if let Some(map) = self.engine.take_evidence() {
             self.session.take_evidence(map);
         }
+        if let Some(answer) = self.engine.take_sketch() {
+            self.times.pen(answer.request.moved.elapsed());
+            self.session.take_sketch(answer);
+        }
     }
 
     fn react(&mut self, effect: Effect) {

@@ -8,7 +8,7 @@ use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::JudgedImagesRequest;
 use crate::worker::protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
-    RunningPosterior,
+    RunningPosterior, SketchAnswer, SketchRequest,
 };
 use crate::worker::runs::WatchRequest;
 
@@ -22,6 +22,8 @@ pub trait Engine {
     fn inspect(&self, request: InspectRequest);
     /// Asks for an evidence map. The newest request wins.
     fn explain(&self, request: EvidenceRequest);
+    /// Asks for the posterior of a drawing. The newest request wins.
+    fn sketch(&self, request: SketchRequest);
     /// Asks about the Bayes error of the open oracle. The newest question of a kind wins.
     fn ask(&self, question: Question);
     /// Opens the best epoch so far of the run in a folder, whatever else is under way.
@@ -50,6 +52,8 @@ pub trait Engine {
     fn take_running(&self) -> Option<RunningPosterior>;
     /// The newest evidence map, if one arrived since the last call.
     fn take_evidence(&self) -> Option<EvidenceMap>;
+    /// The newest answer about a drawing, if one arrived since the last call.
+    fn take_sketch(&self) -> Option<SketchAnswer>;
 }
 
 impl Engine for crate::worker::Worker {
@@ -67,6 +71,10 @@ impl Engine for crate::worker::Worker {
 
     fn explain(&self, request: EvidenceRequest) {
         Self::explain(self, request);
+    }
+
+    fn sketch(&self, request: SketchRequest) {
+        Self::sketch(self, request);
     }
 
     fn ask(&self, question: Question) {
@@ -123,5 +131,9 @@ impl Engine for crate::worker::Worker {
 
     fn take_evidence(&self) -> Option<EvidenceMap> {
         Self::take_evidence(self)
+    }
+
+    fn take_sketch(&self) -> Option<SketchAnswer> {
+        Self::take_sketch(self)
     }
 }

@@ -33,6 +33,7 @@ pub struct FrameTimes {
     counted: Option<Phase>,
     at_rest_ms: Vec<f32>,
     sampling_ms: Vec<f32>,
+    pen_ms: Vec<f32>,
     visible: bool,
 }
 
@@ -67,6 +68,13 @@ pub struct FrameReport {
     pub interval_at_rest_ms_p50: Option<f32>,
     /// The same while it sampled.
     pub interval_sampling_ms_p50: Option<f32>,
+    /// From a movement of the pen in the panel Draw until the posterior of that drawing is laid out, median,
+    /// milliseconds; absent if nothing was drawn.
+    pub pen_to_posterior_ms_p50: Option<f32>,
+    /// The same, 99th percentile.
+    pub pen_to_posterior_ms_p99: Option<f32>,
+    /// Drawings that were answered.
+    pub pens: usize,
 }
 
 impl FrameTimes {
@@ -78,6 +86,11 @@ impl FrameTimes {
     /// From now on frames belong to `phase`.
     pub fn count(&mut self, phase: Phase) {
         self.counted = Some(phase);
+    }
+
+    /// The posterior of a drawing has come so long after the pen had moved.
+    pub fn pen(&mut self, after: Duration) {
+        push(&mut self.pen_ms, after.as_secs_f32() * 1e3);
     }
 
     pub fn toggle(&mut self) {
@@ -127,6 +140,9 @@ impl FrameTimes {
             intervals: self.interval_ms.len(),
             interval_at_rest_ms_p50: median(&self.at_rest_ms),
             interval_sampling_ms_p50: median(&self.sampling_ms),
+            pen_to_posterior_ms_p50: median(&self.pen_ms),
+            pen_to_posterior_ms_p99: (!self.pen_ms.is_empty()).then(|| quantile(&self.pen_ms, 0.99)),
+            pens: self.pen_ms.len(),
         }
     }
 
@@ -142,6 +158,11 @@ impl FrameTimes {
                 let line = |ui: &mut egui::Ui, text: String| ui.label(RichText::new(text).monospace());
                 let three = |all: &[f32]| [0.5, 0.99, 1.0].map(|q| quantile(all, q));
                 for (what, [p50, p99, worst]) in [("UI work", three(&work)), ("frame interval", three(&interval))] {
+                    line(ui, format!("{what:14} p50 {p50:6.2}   p99 {p99:6.2}   worst {worst:6.2} ms"));
+                }
+                if !self.pen_ms.is_empty() {
+                    let [p50, p99, worst] = three(&tail(&self.pen_ms));
+                    let what = "pen, posterior";
                     line(ui, format!("{what:14} p50 {p50:6.2}   p99 {p99:6.2}   worst {worst:6.2} ms"));
                 }
                 line(ui, format!("last {} frames", work.len()));

@@ -126,6 +126,8 @@ enum Measurement {
     Rest(Instant),
     /// Frames while the engine samples, since then.
     Sampling(Instant),
+    /// The pen draws, since then.
+    Drawing(Instant),
 }
 
 /// The app, and what only a real window needs.
@@ -258,8 +260,18 @@ impl Running {
             }
             Measurement::Rest(_) => {}
             Measurement::Sampling(since) if since.elapsed() > MEASURED => {
+                self.app.slide(1.0);
+                self.app.show_panel(super::panels::draw::ID);
+                self.measurement = Measurement::Drawing(Instant::now());
+            }
+            Measurement::Drawing(since) if since.elapsed() > MEASURED => {
                 self.measurement = Measurement::No;
                 ctx.send_viewport_cmd(ViewportCommand::Close);
+            }
+            // A figure of eight, once a second: another picture in every frame.
+            Measurement::Drawing(since) => {
+                let turn = std::f32::consts::TAU * since.elapsed().as_secs_f32();
+                self.app.pen([0.5 + 0.35 * turn.sin(), 0.5 + 0.35 * (1.03 * 2.0 * turn).sin()]);
             }
             // A slow sweep: another τ in every frame.
             Measurement::Sampling(since) => self.app.slide(1.0 + 0.4 * since.elapsed().as_secs_f64().sin()),

@@ -17,6 +17,7 @@ use super::session::Session;
 use super::session::gallery::Slot;
 use super::table_window;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
+use super::typicality;
 use super::verdict;
 use super::view::View;
 use super::widgets::{badge, class_label, fact, facts, grid_head, heading, hint};
@@ -26,7 +27,7 @@ use crate::figure::Records;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
-use crate::units::{Nats, Tau};
+use crate::units::Tau;
 use crate::worker::protocol::{Asked, Inspection, Tile};
 
 /// Temperatures at which the same latent is shown.
@@ -182,7 +183,7 @@ impl Inspector {
                     }
                 }
             });
-            figures(ui, cx, shape, tile);
+            figures(ui, cx, tile);
         });
         let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
         if let Some(moved) = inspection.and_then(|one| one.rounding).filter(|moved| *moved > ROUNDING_TOLERANCE) {
@@ -262,7 +263,7 @@ pub fn name(session: &Session, source: Source, index: usize) -> String {
     }
 }
 
-fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
+fn figures(ui: &mut Ui, cx: &Cx, tile: &Tile) {
     let p = &tile.posterior;
     let class = |class: usize| cx.session.class_name(class).to_owned();
     facts(ui, "inspector facts", |ui| {
@@ -277,20 +278,14 @@ fn figures(ui: &mut Ui, cx: &Cx, shape: ImageShape, tile: &Tile) {
         fact(ui, "p(decision)", best, "Posterior probability of the decision.");
         fact(ui, "Entropy", format!("{} nats", format::sig4(p.entropy_nats)), "H(p(y|x)).");
         fact(ui, "Margin", format::sig4(p.margin), "Difference of the two largest probabilities.");
-        let meaning = "log Σ_y π_y p(x|y), total, in world space.";
-        fact(ui, "log p(x)", format!("{} nats", format::nats(p.log_px)), meaning);
-        let pixels = cx.session.oracle.as_ref().map(|info| info.pixels).unwrap_or_default();
-        let bits = pixels.bits_per_dim(Nats(p.log_px), shape.dims()).0;
-        if bits.is_finite() {
-            let meaning = "The same in the space of 8-bit pixels: -log p(x) / (D ln 2).";
-            fact(ui, "", format!("{} bits/dim", format::sig4(bits)), meaning);
-        }
+        typicality::rows(ui, cx.session, typicality::knobs(cx).as_ref(), p);
     });
 }
 
 fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let why = exactness(cx.session);
-    heading(ui, "Posterior p(y|x)", Some((Badge::Exact, &why)));
+    let place = typicality::knobs(cx).and_then(|settings| typicality::place(cx.session, &settings, p.log_px));
+    typicality::posterior_heading(ui, "Posterior p(y|x)", &why, place.as_ref());
     if cx.view.source == Source::World && guidance::options(cx.session, cx.prefs).is_some() {
         hint(
             ui,
@@ -379,6 +374,9 @@ pub fn values(session: &Session, prefs: &Prefs, view: &View) -> Option<String> {
     let p = &tile.posterior;
     let mut text = format!("# {}\n", name(session, view.source, index));
     text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);
+    if let Some(line) = typicality::copied(session, prefs, view.source, p.log_px) {
+        text += &line;
+    }
     text += "class\tposterior\tlog_posterior_nats\tlog_likelihood_nats\n";
     for class in 0..p.probabilities.len() {
         let (probability, log, likelihood) =

@@ -11,10 +11,10 @@
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
-//! | `evidence`, `picture`, `running`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
+//! | `evidence`, `picture`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
-//! | `connect`, `fetch`, `runs`, `prompt`, `selection` | another machine, corpora, runs on disk, paths, selected images |
+//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection` | another machine, corpora, runs on disk, drawings, paths, selected images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
 
@@ -60,11 +60,13 @@ mod runs;
 mod sampled_error;
 mod selection;
 mod session;
+mod sketching;
 mod start_page;
 mod table_window;
 mod theme;
 mod top_bar;
 mod tour;
+mod typicality;
 mod verdict;
 mod verify;
 mod view;

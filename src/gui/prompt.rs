@@ -25,6 +25,7 @@ impl Prompt {
             Purpose::Save { .. } => "samples.npz".into(),
             Purpose::SaveCurve => "bayes-error.csv".into(),
             Purpose::SaveWalk => "walk.npz".into(),
+            Purpose::SaveSketch => "drawing.png".into(),
             Purpose::SavePoints(name) => name.into(),
             _ => String::new(),
         };
@@ -115,6 +116,25 @@ impl Prompt {
                  and world.".into(),
                 "Save",
             ),
+            Purpose::SaveSketch => (
+                "Save the drawing".into(),
+                ".png holds its 8-bit levels. Opened again, a drawing on an empty image has the posterior it has now; of one on another \
+                 image the float values below the ink are not kept.".into(),
+                "Save",
+            ),
+            Purpose::SaveWalk => (
+                "Save the walk".into(),
+                ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
+                 eye. The 50/50 point comes last in both.".into(),
+                "Save",
+            ),
+            Purpose::SaveFigure(_) | Purpose::SaveFigures => self.words_of_figures(),
+        }
+    }
+
+    /// Of figures and tables.
+    fn words_of_figures(&self) -> (String, String, &'static str) {
+        match self.purpose {
             Purpose::SaveFigure(Format::Csv) => (
                 "Save the points of the figure".into(),
                 "Comma-separated, a line for every point with its interval; lines that begin with # are title, caption and where \
@@ -126,15 +146,9 @@ impl Prompt {
                 "With caption and where the numbers come from. SVG is a drawing for papers, PNG a picture of twice the size.".into(),
                 "Save",
             ),
-            Purpose::SaveFigures => (
+            _ => (
                 "Save all figures and tables".into(),
                 "Into this folder: every figure as SVG, PNG and CSV, every table as CSV, and figures.md, a page with all of them.".into(),
-                "Save",
-            ),
-            Purpose::SaveWalk => (
-                "Save the walk".into(),
-                ".npz holds world-space float images, positions and exact posteriors; .png is a contact sheet for the \
-                 eye. The 50/50 point comes last in both.".into(),
                 "Save",
             ),
         }

@@ -10,7 +10,7 @@ use crate::oracle::world::{LabelLaw, SampleSpec, Settings};
 use crate::task::Task;
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
-use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, Subject};
+use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, SketchRequest, Subject};
 use crate::worker::runs::WatchRequest;
 use crate::worker::sampling::{self, FindTau, SurveyWorld};
 
@@ -32,6 +32,7 @@ pub struct RequestTracker {
     gallery: Option<(SampleSpec, Settings, Option<SamplerOptions>, bool)>,
     inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
+    sketch: Option<(u64, Settings, bool)>,
     outside: Option<Settings>,
     readout: Option<(Tau, LabelLaw)>,
     curve: Option<([f64; 2], LabelLaw)>,
@@ -106,6 +107,7 @@ impl RequestTracker {
         }
         self.ask_for_inspection(engine, session, prefs, view);
         self.ask_for_evidence(engine, session, prefs, view);
+        self.ask_for_sketch(engine, session, prefs, view);
     }
 
     /// Run folders are looked at while their panel shows.
@@ -292,6 +294,24 @@ impl RequestTracker {
         session.unanswered.remove(&Asked::Evidence);
         let (generation, (a, b)) = (self.number(), classes);
         engine.explain(EvidenceRequest { generation, subject, settings, a, b });
+    }
+}
+
+/// The newest drawing, while its panel shows.
+impl RequestTracker {
+    fn ask_for_sketch(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
+        let Some(drawing) = view.drawing.as_ref().filter(|_| prefs.tau > 0.0) else { return };
+        let wanted = Some((drawing.sketch.revision, prefs.settings(), drawing.evidence));
+        if self.sketch == wanted {
+            return;
+        }
+        let drawn = self.sketch.as_ref().is_none_or(|(revision, ..)| *revision != drawing.sketch.revision);
+        self.sketch = wanted;
+        session.unanswered.remove(&Asked::Sketch);
+        // Where a knob has moved, the pen has not.
+        let moved = if drawn { drawing.moved } else { Instant::now() };
+        let (generation, sketch, evidence) = (self.number(), drawing.sketch.clone(), drawing.evidence);
+        engine.sketch(SketchRequest { generation, sketch, settings: prefs.settings(), evidence, moved });
     }
 }
 

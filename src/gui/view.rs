@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::background::Field;
 use super::data_table::DataTable;
@@ -13,10 +14,21 @@ use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
 use crate::units::ClassId;
-use crate::worker::protocol::Subject;
+use crate::worker::protocol::{Sketch, Subject};
 
 /// Least width at which both sides leave room for the panels, points.
 const BOTH_SIDES: f32 = 940.0;
+
+/// A drawing of the panel Draw.
+#[derive(Debug, Clone)]
+pub struct Drawing {
+    /// It.
+    pub sketch: Arc<Sketch>,
+    /// Whether its evidence map is wanted.
+    pub evidence: bool,
+    /// When the pen had moved.
+    pub moved: Instant,
+}
 
 /// What is looked at.
 #[derive(Debug, Default)]
@@ -52,6 +64,12 @@ pub struct View {
     pub evidence: Option<(ClassId, ClassId)>,
     /// The evidence map was painted in this frame: it is wanted for these classes.
     pub evidence_wanted: Option<(ClassId, ClassId)>,
+    /// The drawing that was painted in this frame.
+    pub drawing: Option<Drawing>,
+    /// The canvas has the focus: it has an undo of its own.
+    pub draws: bool,
+    /// Where a measurement moves the pen, shares of width and height.
+    pub pen: Option<[f32; 2]>,
     /// The run of an experiment that is shown.
     pub run: Option<PathBuf>,
     /// The cell of it that is shown; `None` for the newest.

@@ -12,6 +12,7 @@
 //! | `progress` | events |
 //! | `verdict` | the Bayes-gap figures of one model |
 //! | `alarms` | leaks, wrong orders: figures that no honest model has |
+//! | `typicality` | whether the judged images are such as the world makes |
 //! | `uncertainty` | ensembles, scores and sets of classes against the truth |
 //! | `report`, `figures`, `tables` | several models compared; the folder of a report |
 
@@ -21,6 +22,7 @@ use progress::Steps;
 
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::measure::typicality::Census;
 use crate::measure::{Bootstrap, Estimate};
 use crate::units::Seed;
 
@@ -35,6 +37,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 mod truth;
+mod typicality;
 mod uncertainty;
 mod verdict;
 
@@ -68,6 +71,13 @@ pub struct Report {
     pub models: Vec<Verdict>,
     /// Each two models, the earlier less the later.
     pub pairs: Vec<Pair>,
+}
+
+impl Report {
+    /// How the judged images stand to samples of the world, where those lie beside them.
+    pub fn typicality(&self) -> Option<Census> {
+        self.models.first()?.typicality
+    }
 }
 
 /// Two models on the same images: first less second, paired by image.

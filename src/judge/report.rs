@@ -74,6 +74,9 @@ fn document(report: &Report) -> Result<String> {
 /// Title, alarms and notes of each model.
 fn head(report: &Report) -> String {
     let mut page = "# Classifiers against the Bayes limit\n".to_owned();
+    if let Some(census) = report.typicality() {
+        page += &format!("\n{}.\n", census.describe());
+    }
     for model in &report.models {
         page += &format!("\n## {}\n\n", model.name);
         let (gap, bayes) = (model.measured.gap, model.bayes_error);

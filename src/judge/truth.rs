@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
+use super::typicality;
 use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
+use crate::measure::typicality::Census;
 use crate::oracle::label_noise::LabelNoise;
 use crate::units::ClassId;
 
@@ -77,6 +79,9 @@ pub struct Truth {
     pub ids: Vec<i64>,
     /// Ends of the range that pixels fill in x; [0, 1] where the manifest does not say.
     pub pixel_range: [f32; 2],
+    /// How the images stand to those of the other split, samples of the same world; none where that
+    /// is not there.
+    pub typicality: Option<Census>,
     /// World and file.
     pub origin: Origin,
 }
@@ -133,7 +138,8 @@ impl Truth {
             path: path.display().to_string(),
             split: split.to_string(),
         };
-        read(&archive, manifest, origin)
+        let other = path.is_dir().then(|| self::archive(path, &split.other().to_string()));
+        read(&archive, other.filter(|other| other.is_file()), manifest, origin)
     }
 
     /// The archive it was read from.
@@ -188,7 +194,7 @@ fn archive(path: &Path, split: &str) -> PathBuf {
     if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() }
 }
 
-fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
+fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin) -> Result<Truth> {
     let pixel_range = manifest.pixel_range.unwrap_or([0.0, 1.0]);
     let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
     let mut archive = Archive::open(path, Types::All)?;
@@ -205,6 +211,10 @@ fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
     };
     let stored = rows("posterior")?;
     let logp = rows("logp")?;
+    let typicality =
+        manifest.prior.as_ref().zip(logp.as_ref()).zip(other).and_then(|((prior, (logp, classes)), other)| {
+            typicality::census(&typicality::log_px(logp, *classes, prior)?, &other, *classes, prior)
+        });
     let ids = archive.read("id")?.map(integers).transpose().map_err(|e| bad("id", e))?;
     let (posterior, classes, source) = posteriors(&manifest, stored, logp).map_err(|cause| Error::file(path, cause))?;
     let ids = ids.unwrap_or_else(|| (0..y.len() as i64).collect());
@@ -226,7 +236,7 @@ fn read(path: &Path, manifest: Manifest, origin: Origin) -> Result<Truth> {
     }
     let class_names =
         if named == 0 { (0..classes).map(|k| k.to_string()).collect() } else { manifest.class_names.clone() };
-    Ok(Truth { classes, class_names, posterior, source, labels, ids, pixel_range, origin })
+    Ok(Truth { classes, class_names, posterior, source, labels, ids, pixel_range, typicality, origin })
 }
 
 type Matrix = Option<(Vec<f64>, usize)>;

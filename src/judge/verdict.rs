@@ -8,6 +8,7 @@ use super::alarms::{self, Alarm, Examined, LabelCheck, examine};
 use super::progress::Steps;
 use super::{Kind, Note, Predictions, Truth};
 use crate::error::Result;
+use crate::measure::typicality::Census;
 use crate::measure::{Bootstrap, Estimate, Measured, PerImage, argmax};
 use crate::units::{ClassId, Seed};
 
@@ -40,6 +41,9 @@ pub struct Verdict {
     pub worst_kl: Vec<WorstImage>,
     /// Images with the largest lost probability max p − p(argmax q).
     pub worst_gap: Vec<WorstImage>,
+    /// How the judged images stand to samples of the world, where those lie beside them.
+    #[serde(default)]
+    pub typicality: Option<Census>,
     /// Tests of leaks and orders, and the alarms they raised.
     pub examined: Examined,
     /// The figures of each image.
@@ -121,6 +125,9 @@ pub struct Evaluated {
     pub nll: f64,
     /// 95 % interval of each figure, by its name.
     pub intervals: BTreeMap<String, [f64; 2]>,
+    /// How the judged images stand to samples of the world; absent where none lie beside them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typicality: Option<Census>,
     /// What no honest model does.
     pub alarms: Vec<Alarm>,
     /// What was repaired or decided while reading, in sentences.
@@ -184,6 +191,7 @@ impl Verdict {
             per_class,
             worst_kl: images.worst(WORST).into_iter().map(worst).collect(),
             worst_gap: by_lost.into_iter().map(worst).collect(),
+            typicality: truth.typicality,
             examined,
             measured,
             images,
@@ -219,6 +227,7 @@ impl Verdict {
             bayes_label_error: of("bayes_label_error", self.bayes_label_error),
             nll: of("nll", m.nll),
             intervals,
+            typicality: self.typicality,
             alarms: self.examined.alarms.clone(),
             notes: self.notes.iter().map(ToString::to_string).collect(),
         }

@@ -14,6 +14,7 @@
 //! | `calibrate`, `ece` | calibrators fitted on labels; estimators of the calibration error, and its exact value |
 //! | `fidelity` | how near the samples of an oracle are to real images: FID, KID, coverage, memorisation |
 //! | `grade` | estimators of the Bayes error from samples alone, to be held against worlds that know it |
+//! | `typicality` | whether an image is one that a world makes: log p(x) among those of samples |
 //! | `uncertainty` | scores of a classifier's uncertainty against the true aleatoric and epistemic parts |
 //! | `power_law` | a·N^(−α) and a·N^(−α) + c: fits, intervals, which of the two, how many images until KL ≤ d |
 
@@ -28,6 +29,7 @@ mod interval;
 mod power_law;
 mod reliability;
 mod softmax;
+pub mod typicality;
 pub mod uncertainty;
 
 pub use bootstrap::{Bootstrap, REPLICATES};

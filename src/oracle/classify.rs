@@ -105,6 +105,18 @@ impl ExternalImages {
         Ok((posterior, Some(cell)))
     }
 
+    /// log p(x), nats, of image `i` itself: over several draws that of the first, which is a point as
+    /// samples are.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn log_px(&self, world: &World, i: usize, settings: &Settings) -> Result<f64> {
+        match self.scores.get().filter(|_| !self.further.is_empty()) {
+            Some(scores) => Ok(world.posterior(scores, i, settings).log_px),
+            None => self.posterior(world, i, settings).map(|(posterior, _)| posterior.log_px),
+        }
+    }
+
     /// How far the posterior that came with image `i` moves when it is computed again from its
     /// 32-bit x; none where it was computed from x.
     ///

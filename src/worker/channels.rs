@@ -26,9 +26,11 @@ impl Channels {
     /// Returns whether a request or a job waits, or the program ends.
     pub fn wanted(&self) -> bool {
         let shared = &self.shared;
-        let looks = shared.inspect_request.is_full() || shared.evidence_request.is_full();
-        let asked = shared.gallery_request.is_full() || looks;
-        asked || shared.checkpoint.is_full() || shared.loaded.is_full() || !self.queue.is_empty() || self.stopping()
+        shared.asked()
+            || shared.checkpoint.is_full()
+            || shared.loaded.is_full()
+            || !self.queue.is_empty()
+            || self.stopping()
     }
 
     /// Sends notes about faults of the device on this thread.

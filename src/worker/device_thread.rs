@@ -91,7 +91,12 @@ impl DeviceThread {
                 self.tell_precision(channels)?;
                 self.tune_sampling(channels)?;
             }
-            Ok(busy)
+            if busy {
+                return Ok(true);
+            }
+            let world = self.opened.as_ref().map(|opened| &opened.world);
+            let more = self.interactive.refer(channels, world, (&job_waits, usize::MAX));
+            self.interactive.take_loss().map_or(Ok(more), Err)
         });
         channels.tell_notes();
         served
@@ -155,7 +160,7 @@ fn build_world(
     channels.shared.bayes.open(world.flow().shared_base());
     channels.send(Event::Formats(world.flow().formats()));
     channels.send(Event::Oracle(Arc::new(info.clone())));
-    interactive.enter(&info.weights_sha256, chosen.report.used.choice);
+    interactive.enter(&info.weights_sha256, chosen.report.used.choice, &chosen.report.used.label());
     // What was measured before holds from the first picture on.
     strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
     Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })

@@ -1,11 +1,15 @@
-//! Slider-driven requests: the gallery, the inspector and its evidence map. They are served between
+//! Requests that follow sliders and the pen: the gallery, the inspector and its evidence map, a drawing. They are served between
 //! jobs and from within them, a piece at a time; the newest request wins. A slow piece stops at its
 //! next report when something newer waits, and starts again afterwards.
 
 mod cache;
+mod drawing;
 mod external;
 mod gallery;
 mod inspect;
+mod reference;
+mod referring;
+mod sketch;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -13,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::channels::Channels;
-use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, Subject, Tile};
+use super::protocol::{Asked, Event, EvidenceMap, EvidenceRequest, Looked, SketchRequest, Subject, Tile};
 use super::remote_device::is_lost;
 use super::shared::Shared;
 use super::slot::Slot;
@@ -26,8 +30,10 @@ use crate::flow::sampling::SamplerOptions;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use cache::{Resident, SampleCache};
+use drawing::GroundImage;
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
+use referring::Referring;
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request
 /// never waits longer.
@@ -44,14 +50,20 @@ pub struct Interactive {
     gallery: RefCell<Option<Gallery>>,
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
+    sketching: RefCell<Option<SketchRequest>>,
+    /// What is drawn on.
+    ground: RefCell<Option<GroundImage>>,
     external: RefCell<Option<ExternalImages>>,
     /// What a classifier says of each of them; empty where none was asked.
     verdicts: RefCell<Vec<WorstImage>>,
+    referring: RefCell<Option<Referring>>,
     cache: RefCell<SampleCache>,
     /// SHA-256 of the open oracle's weights.
     world: RefCell<String>,
     /// Where it computes.
     device: Cell<DeviceChoice>,
+    /// What draws are kept under there.
+    label: RefCell<String>,
     piece: Cell<usize>,
     /// Images in a piece at most.
     largest: Cell<usize>,
@@ -81,8 +93,9 @@ impl PieceContext<'_> {
 
 impl Shared {
     /// Whether a request waits that is newer than everything under way.
-    fn asked(&self) -> bool {
-        self.gallery_request.is_full() || self.inspect_request.is_full() || self.evidence_request.is_full()
+    pub(super) fn asked(&self) -> bool {
+        let looks = self.inspect_request.is_full() || self.evidence_request.is_full();
+        self.gallery_request.is_full() || looks || self.sketch_request.is_full()
     }
 }
 
@@ -92,18 +105,23 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world or device. The world of these weights is open now.
-    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice) {
+    /// Forgets what belonged to another world or device. The world of these weights is open now, on a
+    /// device of this label.
+    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice, label: &str) {
         // What did not fit into the memory of a lost device does not fit into the next of its kind.
         if self.device.get() != device || *self.world.borrow() != weights_sha256 {
             self.largest.set(LARGEST_PIECE);
         }
         self.device.set(device);
         *self.world.borrow_mut() = weights_sha256.to_owned();
+        *self.label.borrow_mut() = label.to_owned();
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
+        *self.sketching.borrow_mut() = None;
+        *self.ground.borrow_mut() = None;
         *self.external.borrow_mut() = None;
+        *self.referring.borrow_mut() = None;
         *self.cache.borrow_mut() = SampleCache::default();
         self.piece.set(FIRST_PIECE.min(self.largest.get()));
         self.cost.set(Duration::ZERO);
@@ -138,6 +156,9 @@ impl Interactive {
         if let Some(request) = self.explaining.take() {
             shared.evidence_request.offer(request);
         }
+        if let Some(request) = self.sketching.take() {
+            shared.sketch_request.offer(request);
+        }
     }
 
     /// Whether a gallery of this world has come to its end.
@@ -158,7 +179,12 @@ impl Interactive {
         self.take_loaded(channels, world);
         let Some(world) = world else { return false };
         let cx = PieceContext { channels, world, urgent };
+        if let Some(request) = channels.shared.sketch_request.take() {
+            self.refer_to(&request.settings);
+            *self.sketching.borrow_mut() = Some(request);
+        }
         if let Some(request) = channels.shared.inspect_request.take() {
+            self.refer_to(&request.settings);
             *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
         }
         if let Some(request) = channels.shared.evidence_request.take() {
@@ -172,11 +198,12 @@ impl Interactive {
             }
             *self.gallery.borrow_mut() = Some(gallery);
         }
+        self.settle(channels, (Asked::Sketch, &self.sketching), self.sketch(&cx));
         self.settle(channels, (Asked::Inspection, &self.inspecting), self.inspect_piece(&cx));
         self.settle(channels, (Asked::Evidence, &self.explaining), self.explain(&cx));
         self.settle(channels, (Asked::Gallery, &self.gallery), self.gallery_piece(&cx));
-        let busy =
-            self.gallery.borrow().is_some() || self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
+        let looks = self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
+        let busy = self.gallery.borrow().is_some() || looks || self.sketching.borrow().is_some();
         busy || channels.shared.asked()
     }
 
@@ -323,11 +350,11 @@ mod tests {
     fn what_did_not_fit_is_remembered_where_the_world_is_opened_again() {
         let interactive = Interactive::default();
         let card = DeviceChoice::Wgpu(Some(0));
-        interactive.enter("weights", card);
+        interactive.enter("weights", card, "card");
         interactive.largest.set(4);
-        interactive.enter("weights", card);
+        interactive.enter("weights", card, "card");
         assert_eq!((interactive.largest.get(), interactive.piece.get()), (4, 4));
-        interactive.enter("weights", DeviceChoice::Cpu);
+        interactive.enter("weights", DeviceChoice::Cpu, "cpu");
         assert_eq!((interactive.largest.get(), interactive.piece.get()), (LARGEST_PIECE, FIRST_PIECE));
     }
 

@@ -68,6 +68,10 @@ fn perform(cx: &mut JobContext<'_>, job: Job) -> Result<String> {
         }
         Job::Task(task) => task::run(cx, &task),
         Job::SendWalk { walked, settings } => walk::send(cx, &walked, &settings),
+        Job::SendSketch { sketch, settings } => {
+            let world = &cx.opened()?.world;
+            cx.thread.interactive.send_sketch(cx.channels, world, (&sketch, &settings))
+        }
         Job::RateAgain { settings } => walk::rate_again(cx, &settings),
     }
 }

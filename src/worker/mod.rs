@@ -57,7 +57,7 @@ use fetch::FetchRequest;
 use judged_images::JudgedImagesRequest;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
-    Outcome, RunningPosterior,
+    Outcome, RunningPosterior, SketchAnswer, SketchRequest,
 };
 use runs::WatchRequest;
 use shared::Shared;
@@ -174,6 +174,12 @@ impl Worker {
         self.shared.notify();
     }
 
+    /// Asks for the posterior of a drawing; replaces a request not begun.
+    pub fn sketch(&self, request: SketchRequest) {
+        self.shared.sketch_request.put(request);
+        self.shared.notify();
+    }
+
     /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs
     /// nor for galleries.
     pub fn ask(&self, question: Question) {
@@ -229,6 +235,11 @@ impl Worker {
     /// The newest evidence map, once.
     pub fn take_evidence(&self) -> Option<EvidenceMap> {
         self.shared.evidence.take()
+    }
+
+    /// The newest answer about a drawing, once.
+    pub fn take_sketch(&self) -> Option<SketchAnswer> {
+        self.shared.sketch.take()
     }
 }
 

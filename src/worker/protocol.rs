@@ -1,11 +1,15 @@
 //! What the faces and the worker say to each other.
 //!
 //! Two lanes lead out of the worker: small typed facts ([`Event`]) through a bounded channel, and
-//! pictures ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`]) through newest-wins slots.
-//! Slider-driven requests ([`GalleryRequest`], [`InspectRequest`], [`EvidenceRequest`]) wait in
-//! slots of their own: only the newest runs.
+//! pictures ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`], [`SketchAnswer`]) through newest-wins
+//! slots.
+//! Requests that follow sliders and the pen ([`GalleryRequest`], [`InspectRequest`],
+//! [`EvidenceRequest`], [`SketchRequest`]) wait in slots of their own: only the newest runs.
 
 mod job;
+mod reference;
+mod sketch;
+mod subject;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +35,9 @@ use crate::task::News;
 use crate::units::{ClassId, Tau};
 
 pub use job::{Job, Outcome, Pasted};
+pub use reference::ReferenceNews;
+pub use sketch::{Ground, Sketch, SketchAnswer, SketchRequest};
+pub use subject::Subject;
 
 /// Which gallery the user looks at. A newer one replaces an older one; the worker stops the older
 /// between two batches.
@@ -105,20 +112,6 @@ pub struct GalleryUpdate {
     pub progress: Progress,
 }
 
-/// What the inspector shows.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Subject {
-    /// A sample of the world.
-    Sample {
-        /// Which samples it is one of.
-        spec: SampleSpec,
-        /// Its running number.
-        index: usize,
-    },
-    /// An image from outside, by its running number in the last [`Event::External`].
-    External(usize),
-}
-
 /// Asks for everything about one image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InspectRequest {
@@ -162,6 +155,8 @@ pub enum Asked {
     Inspection,
     /// [`EvidenceRequest`].
     Evidence,
+    /// [`SketchRequest`].
+    Sketch,
 }
 
 /// What is known of the posterior of an image whose classes are still being evaluated.
@@ -344,6 +339,8 @@ pub enum Event {
     },
     /// Something that was not asked for went wrong.
     Failed(String),
+    /// Samples that images are held against have been drawn.
+    Reference(Box<ReferenceNews>),
     /// A sentence for the log.
     Note(String),
     /// The worker panicked; a new one took over, with the oracle opened again.

@@ -11,6 +11,7 @@ use super::bayes::RequestSlots;
 use super::loaded_images::LoadedImages;
 use super::protocol::{
     EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, JobId, RunningPosterior,
+    SketchAnswer, SketchRequest,
 };
 use super::runs::WatchRequest;
 use super::slot::Slot;
@@ -39,9 +40,11 @@ pub struct Shared {
     pub gallery_request: Slot<GalleryRequest>,
     pub inspect_request: Slot<InspectRequest>,
     pub evidence_request: Slot<EvidenceRequest>,
+    pub sketch_request: Slot<SketchRequest>,
     pub gallery: Slot<GalleryUpdate>,
     pub inspection: Slot<Inspection>,
     pub evidence: Slot<EvidenceMap>,
+    pub sketch: Slot<SketchAnswer>,
     pub running: Slot<RunningPosterior>,
     /// A job that does not wait in the queue: the run whose best epoch is wanted.
     pub checkpoint: Slot<(JobId, PathBuf)>,
@@ -62,9 +65,11 @@ impl Shared {
             gallery_request: Slot::default(),
             inspect_request: Slot::default(),
             evidence_request: Slot::default(),
+            sketch_request: Slot::default(),
             gallery: Slot::default(),
             inspection: Slot::default(),
             evidence: Slot::default(),
+            sketch: Slot::default(),
             running: Slot::default(),
             checkpoint: Slot::default(),
             loaded: Slot::default(),

@@ -54,7 +54,10 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
         let busy = thread.serve_or_switch(channels, &deferred);
         let wait = match busy || thread.is_cut_off() {
             true => Duration::ZERO,
-            false => heartbeat.tick(channels, thread.chosen.report.used.choice),
+            false => {
+                let due = thread.interactive.reference_due();
+                heartbeat.tick(channels, thread.chosen.report.used.choice).min(due)
+            }
         };
         let Ok(job) = deferred.next(channels, wait) else { return };
         if let Some((id, job)) = job {

@@ -31,6 +31,7 @@ mod several;
 mod shift;
 mod slurm;
 mod training;
+mod typicality;
 mod uncertainty;
 mod validate;
 mod verify;

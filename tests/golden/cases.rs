@@ -156,7 +156,7 @@ fn oracles() -> Vec<Case> {
             "oracle train oracle.toml --out small --device cpu --json",
             &["small", "small/oracle/oracle.json"],
         ),
-        case("oracle-trained", TRAINED, "posterior small/oracle pictures/top --device cpu --json", &[]),
+        case("oracle-trained", TRAINED, "posterior small/oracle pictures/top --typicality 0 --device cpu --json", &[]),
     ]
 }
 

@@ -24,7 +24,7 @@ use bayescope::worker::fetch::FetchRequest;
 use bayescope::worker::judged_images::JudgedImagesRequest;
 use bayescope::worker::protocol::{
     Draft, Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
-    RunningPosterior, Subject, Tile,
+    RunningPosterior, SketchAnswer, SketchRequest, Subject, Tile,
 };
 use bayescope::worker::runs::WatchRequest;
 use egui_kittest::Harness;
@@ -55,6 +55,9 @@ struct State {
     explain: Option<EvidenceRequest>,
     evidence: Option<EvidenceMap>,
     running: Option<RunningPosterior>,
+    sketch: Option<SketchRequest>,
+    sketches: usize,
+    sketched: Option<SketchAnswer>,
     watched: WatchRequest,
     glimpsed: Vec<&'static str>,
 }
@@ -184,6 +187,24 @@ impl Fake {
         state.running = Some(RunningPosterior { generation, subject, shape: SHAPE, pixels, running });
     }
 
+    /// Answers the waiting drawing by the posterior of a sample: class `index` is the decision.
+    pub fn answer_sketch(&self, index: usize) {
+        let mut state = self.state();
+        let Some(request) = state.sketch.take() else { return };
+        let tile = tile(index, 1.0);
+        let ground = request.sketch.ground.as_ref().map(|_| Arc::new(bytes(&super::images::tile(3, 1.0))));
+        let cells = (0..16).map(|cell| f64::from(cell) - 7.5).collect();
+        let evidence = request.evidence.then_some(([1, 2], Evidence { rows: 4, columns: 4, cells, total: 0.0 }));
+        let (posterior, took) = ((*tile.posterior).clone(), std::time::Duration::from_millis(3));
+        state.sketched = Some(SketchAnswer { request, shape: SHAPE, ground, posterior, evidence, took });
+    }
+
+    /// The drawing that was asked for last, and how many were.
+    pub fn asked_sketch(&self) -> (Option<SketchRequest>, usize) {
+        let state = self.state();
+        (state.sketch.clone(), state.sketches)
+    }
+
     /// The evidence map that was asked for last.
     pub fn asked_evidence(&self) -> Option<EvidenceRequest> {
         self.state().explain.clone()
@@ -299,6 +320,12 @@ impl Engine for Fake {
         self.state().explain = Some(request);
     }
 
+    fn sketch(&self, request: SketchRequest) {
+        let mut state = self.state();
+        state.sketches += 1;
+        state.sketch = Some(request);
+    }
+
     fn ask(&self, question: Question) {
         self.state().questions.push(question);
     }
@@ -364,5 +391,9 @@ impl Engine for Fake {
 
     fn take_evidence(&self) -> Option<EvidenceMap> {
         self.state().evidence.take()
+    }
+
+    fn take_sketch(&self) -> Option<SketchAnswer> {
+        self.state().sketched.take()
     }
 }

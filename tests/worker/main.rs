@@ -6,6 +6,7 @@ mod common;
 mod bayes;
 mod checkpoint;
 mod class_map;
+mod draw;
 mod experiment;
 #[cfg(feature = "remote")]
 mod far;

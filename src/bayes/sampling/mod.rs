@@ -20,6 +20,7 @@
 //! | `survey` | all of them at once, coarse first |
 //! | `gaussian` | Gaussian classes as a source |
 //! | `world` | a world as a source, whose draws may be kept in a folder |
+//! | `reference` | log p(x) of samples, which tells images of the world from others |
 //! | `cache` | draws and surveys in the program's cache folder |
 
 mod cache;
@@ -29,6 +30,7 @@ mod hardness;
 mod limits;
 mod local;
 mod pool;
+mod reference;
 mod snapshot;
 mod source;
 mod strata;
@@ -44,6 +46,7 @@ pub(super) use gaussian::GaussianDraws;
 pub use hardness::{SampledHardness, hardness_at};
 pub use limits::{Ended, Limits};
 pub use pool::Pool;
+pub use reference::{REFERENCE_PIECE, ReferenceDraws};
 pub use source::{Draw, Source, Standing};
 pub use survey::{Survey, survey};
 pub(super) use target::{ROUNDED, below_noise};

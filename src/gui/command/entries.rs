@@ -66,6 +66,8 @@ fn doing() -> Vec<(&'static str, Command)> {
         ("Redraw Figure 1 of EBO (self-test)", Command::Figure1),
         ("Save the walk…", Command::SaveWalk),
         ("Send the walk to the gallery", Command::SendWalk),
+        ("Save the drawing…", Command::SaveSketch),
+        ("Send the drawing to the gallery", Command::SendSketch),
         ("Copy values of the inspected image", Command::CopyValues),
         ("Compute on another machine…", Command::ShowConnect),
         ("Stop drawing samples", Command::Halt(true)),

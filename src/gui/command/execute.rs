@@ -149,6 +149,7 @@ impl App {
                     self.submit(Job::SendWalk { walked, settings: self.prefs.settings() });
                 }
             }
+            Command::SaveSketch | Command::SendSketch => self.give_sketch(&command),
             Command::Cancel(id) => cancel(self.engine.as_ref(), &mut self.session, |job| job.id == id),
             Command::CancelAll => cancel(self.engine.as_ref(), &mut self.session, |_| true),
             Command::Halt(halted) => self.view.halted = halted,
@@ -372,6 +373,7 @@ impl App {
             Purpose::Open | Purpose::OpenFolder => self.open_paths(paths),
             Purpose::Save { .. } => self.save_to(first),
             Purpose::SaveCurve => self.save_curve(ctx, first),
+            Purpose::SaveSketch => self.save_sketch(ctx, first),
             Purpose::SavePoints(_) => self.save_points(ctx, first),
             Purpose::SaveFigure(_) => self.save_figure(ctx, first),
             Purpose::SaveFigures => self.save_figures(ctx, first),

@@ -102,6 +102,7 @@ impl TaskPanel for JudgePanel {
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
         alarms(ui, &report.found);
+        typicality(ui, &report.found);
         worst(ui, cx, &report.found);
         ui.horizontal_wrapped(|ui| {
             path(ui, cx, "Folder of the report", &mut self.report, REPORT);
@@ -229,6 +230,16 @@ fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
     }
     if let Some((_, Some(why))) = images {
         said(ui, why, Theme::of(ui).warning());
+    }
+}
+
+/// Whether the judged images are such as the world makes.
+fn typicality(ui: &mut Ui, report: &Report) {
+    let Some(census) = report.typicality() else { return };
+    let text = format!("{}.", census.describe());
+    match census.far_outside {
+        0 => hint(ui, text),
+        _ => said(ui, text, Theme::of(ui).warning()),
     }
 }
 

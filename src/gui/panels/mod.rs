@@ -1,6 +1,7 @@
 //! The docked panels. A new panel is one file and one line here: tabs, palette and tests follow.
 
 pub mod bayes;
+pub mod draw;
 pub mod experiments;
 pub mod export;
 pub(super) mod fields;
@@ -41,6 +42,7 @@ pub fn registry() -> Vec<Docked> {
         docked::<judge::JudgePanel>(judge::ID, "My classifier"),
         docked::<validate::ValidatePanel>(validate::ID, "Validation"),
         docked::<walk::WalkPanel>(walk::ID, "Walk"),
+        docked::<draw::DrawPanel>(draw::ID, "Draw"),
         docked::<training::TrainingPanel>(training::ID, "Oracle training"),
         docked::<log::LogPanel>("log", "Log"),
     ]

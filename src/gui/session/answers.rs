@@ -3,7 +3,7 @@
 use super::Session;
 use super::log::Level;
 use crate::worker::protocol::{
-    Asked, EvidenceMap, EvidenceRequest, GalleryUpdate, Inspection, RunningPosterior, Subject,
+    Asked, EvidenceMap, EvidenceRequest, GalleryUpdate, Inspection, RunningPosterior, SketchAnswer, Subject,
 };
 
 impl Session {
@@ -12,7 +12,10 @@ impl Session {
         if asked == Asked::Inspection {
             self.running = None;
         }
-        self.notify(Level::Error, why.clone());
+        // Of a drawing it stands beside the canvas: every stroke would say it again.
+        if asked != Asked::Sketch {
+            self.notify(Level::Error, why.clone());
+        }
         self.unanswered.insert(asked, why);
     }
 
@@ -52,6 +55,13 @@ impl Session {
         if self.evidence.as_ref().is_none_or(newer) {
             self.unanswered.remove(&Asked::Evidence);
             self.evidence = Some(map);
+        }
+    }
+
+    pub fn take_sketch(&mut self, answer: SketchAnswer) {
+        if self.sketch.as_ref().is_none_or(|old| old.request.generation <= answer.request.generation) {
+            self.unanswered.remove(&Asked::Sketch);
+            self.sketch = Some(answer);
         }
     }
 

@@ -10,6 +10,7 @@ pub mod ledger;
 pub mod log;
 mod newest;
 mod outside;
+pub mod references;
 pub mod runs;
 pub mod tasks;
 
@@ -27,7 +28,9 @@ use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
-use crate::worker::protocol::{Asked, Event, EvidenceMap, Glimpse, Inspection, Job, JobId, Outcome, RunningPosterior};
+use crate::worker::protocol::{
+    Asked, Event, EvidenceMap, Glimpse, Inspection, Job, JobId, Outcome, RunningPosterior, SketchAnswer,
+};
 use crate::worker::sampling::SurveyWorld;
 
 use bayes::BayesFigures;
@@ -38,6 +41,7 @@ use jobs::Jobs;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::{External, OutsideInput};
+use references::References;
 use runs::Runs;
 use tasks::Tasks;
 
@@ -79,6 +83,10 @@ pub struct Session {
     pub bayes: BayesFigures,
     pub inspection: Option<Inspection>,
     pub evidence: Option<EvidenceMap>,
+    /// What is known of the drawing.
+    pub sketch: Option<SketchAnswer>,
+    /// Samples that images are held against.
+    pub references: References,
     /// What is known of the posterior of the image being inspected.
     running: Option<RunningPosterior>,
     /// Why the newest of them could not be answered.
@@ -161,7 +169,7 @@ impl Session {
                 self.external_paths.clear();
                 self.outside = OutsideInput { fits: Fits::all(*fit), pasted: Some(picture.clone()) };
             }
-            Job::SendWalk { .. } => {
+            Job::SendWalk { .. } | Job::SendSketch { .. } => {
                 self.external_paths.clear();
                 self.outside = OutsideInput::default();
             }
@@ -226,6 +234,7 @@ impl Session {
             Event::Glimpsed { world, outcome } => drop(self.glimpses.insert(world, outcome)),
             event @ Event::External { .. } => return self.take_outside(event),
             Event::Precision(report) => self.precision = Some(report),
+            Event::Reference(news) => self.references.take(*news),
             Event::Note(note) => self.log.add(Level::Info, note),
             Event::Failed(message) => {
                 if self.oracle.is_none() {
@@ -266,7 +275,9 @@ impl Session {
             self.gallery.clear();
             self.inspection = None;
             self.evidence = None;
+            self.sketch = None;
             self.running = None;
+            self.references = References::default();
             self.external = None;
             self.tasks.forget_world();
             self.bayes.forget_world();

@@ -95,7 +95,9 @@ impl Sink<'_> {
             }
             let world = self.opened.as_ref().map(|opened| &opened.world).or(self.world);
             let urgent = || cancelled() || (self.checkpoints_on.is_some() && self.channels.shared.checkpoint.is_full());
-            let more = self.interactive.serve(self.channels, world, &urgent);
+            let more = self.interactive.serve(self.channels, world, &urgent)
+                // The job goes on between two pieces.
+                || self.interactive.refer(self.channels, world, (&urgent, 1));
             self.channels.tell_notes();
             if self.channels.stopping() || cancelled() || self.interactive.lost() {
                 return ControlFlow::Break(());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::super::walk::Walked;
+use super::sketch::Sketch;
 use crate::data::Fit;
 use crate::device::DeviceChoice;
 use crate::oracle::pictures::Fits;
@@ -60,6 +61,13 @@ pub enum Job {
         /// The world's knobs.
         settings: Settings,
     },
+    /// A drawing takes the place of the images from outside.
+    SendSketch {
+        /// The drawing.
+        sketch: Arc<Sketch>,
+        /// The world's knobs.
+        settings: Settings,
+    },
     /// Posteriors of the images from outside once more; nothing is read again.
     RateAgain {
         /// The world's knobs.
@@ -93,6 +101,7 @@ impl Job {
             Self::ClassifyPasted { .. } => format!("Posterior of the {}", Pasted::NAME),
             Self::Task(task) => task.title(),
             Self::SendWalk { .. } => "Send the walk to the gallery".into(),
+            Self::SendSketch { .. } => "Send the drawing to the gallery".into(),
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
     }

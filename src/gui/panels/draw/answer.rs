@@ -1,0 +1,97 @@
+//! What the world says of the drawing.
+
+use eframe::egui::{Grid, Rect, RichText, ScrollArea, Ui, vec2};
+
+use super::canvas;
+use crate::gui::context::Cx;
+use crate::gui::format;
+use crate::gui::inspector::{bar, exactness};
+use crate::gui::paint::{HeatMap, Ramp, Sheet};
+use crate::gui::theme::{Theme, UNTINTED};
+use crate::gui::typicality;
+use crate::gui::widgets::{class_label, complain, fact, facts, grid_head, hint};
+use crate::worker::protocol::{Asked, SketchAnswer};
+
+/// Classes with a bar, the most probable ones, in the order of their names.
+const CLASSES: usize = 12;
+
+/// The evidence map on the canvas.
+#[derive(Default)]
+pub struct Heat {
+    drawn: Option<(u64, (Theme, f32), [usize; 2], Sheet)>,
+}
+
+impl Heat {
+    /// Paints the map of an answer over the canvas, where it has one.
+    pub fn paint(&mut self, ui: &Ui, answer: &SketchAnswer, place: Rect, strength: f32) {
+        let Some((_, map)) = &answer.evidence else { return };
+        let (theme, generation, size) = (Theme::of(ui), answer.request.generation, [map.columns, map.rows]);
+        let style = (theme, strength);
+        if self.drawn.as_ref().is_none_or(|(of, how, ..)| *of != generation || *how != style) {
+            let kept = self.drawn.take().filter(|(.., of, _)| *of == size).map(|(.., sheet)| sheet);
+            let mut sheet = kept.unwrap_or_else(|| Sheet::new(ui.ctx(), "evidence of the drawing", size));
+            let ramp = Ramp::new(|share| theme.veil(share, strength));
+            sheet.heat(&HeatMap { size, values: &map.cells, in_place: None, extent: map.extent(), ramp });
+            self.drawn = Some((generation, style, size, sheet));
+        }
+        if let Some((.., sheet)) = &self.drawn {
+            ui.painter().image(sheet.id(), place, canvas::whole(), UNTINTED);
+        }
+    }
+}
+
+/// Posterior, figures and typicality of the newest drawing that was answered.
+pub fn show(ui: &mut Ui, cx: &Cx) {
+    let session = cx.session;
+    if cx.prefs.tau == 0.0 {
+        return hint(ui, "At τ = 0 there is no density, and a drawing has no posterior: set τ above 0.");
+    }
+    if let Some(why) = session.unanswered.get(&Asked::Sketch) {
+        complain(ui, why);
+    }
+    let Some(answer) = &session.sketch else { return hint(ui, "Being computed…") };
+    let (p, settings) = (&answer.posterior, &answer.request.settings);
+    let place = typicality::place(session, settings, p.log_px);
+    typicality::posterior_heading(ui, "Posterior of the drawing", &exactness(session), place.as_ref());
+    facts(ui, "drawing facts", |ui| {
+        fact(ui, "Decision", session.class_name(p.decision), "The most probable class.");
+        let best = format::exp_sig4(p.log_probabilities[p.decision]);
+        fact(ui, "p(decision)", best, "Posterior probability of the decision.");
+        fact(ui, "Entropy", format!("{} nats", format::sig4(p.entropy_nats)), "H(p(y|x)).");
+        typicality::rows(ui, session, Some(settings), p);
+        if let Some(([a, b], map)) = &answer.evidence {
+            let [a, b] = [*a, *b].map(|class| session.class_name(class));
+            let about = "log p(x|a) - log p(x|b): the sum over the places of the map. Orange speaks for the first class, blue for the second.";
+            fact(ui, "Evidence", format!("{} nats for {a} against {b}", format::sig4(map.total)), about);
+        }
+    });
+    bars(ui, cx, answer);
+    hint(ui, format!("Computed in {}.", format::short_time(answer.took.as_secs_f64())));
+}
+
+fn bars(ui: &mut Ui, cx: &Cx, answer: &SketchAnswer) {
+    let p = &answer.posterior;
+    let classes = p.probabilities.len();
+    let mut shown: Vec<usize> = (0..classes).collect();
+    shown.sort_by(|a, b| p.log_probabilities[*b].total_cmp(&p.log_probabilities[*a]));
+    shown.truncate(CLASSES);
+    // Bars that change their places cannot be followed.
+    shown.sort_unstable();
+    let theme = Theme::of(ui);
+    let width = (ui.available_width() - 170.0).clamp(40.0, 240.0);
+    ScrollArea::vertical().max_height(320.0).id_salt("posterior of the drawing").show(ui, |ui| {
+        Grid::new("posterior of the drawing").num_columns(3).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
+            grid_head(ui, &["class", "", "p(y|x)"]);
+            for class in shown {
+                class_label(ui, cx.session, class);
+                bar(ui, width, p.probabilities[class].clamp(0.0, 1.0) as f32, theme, theme.class(class, classes));
+                let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
+                ui.label(if class == p.decision { number.strong() } else { number });
+                ui.end_row();
+            }
+        });
+    });
+    if classes > CLASSES {
+        hint(ui, format!("The {CLASSES} most probable of {classes} classes."));
+    }
+}
