@@ -55,10 +55,11 @@ impl Cell {
     pub fn id(&self, spec: &ExperimentSpec, files: &Files) -> Result<String> {
         let world = &spec.world;
         let training = spec.training_of(self.architecture, self.condition)?;
+        let pretrained = files.pretrained.get(&self.architecture);
         let mut content = serde_json::json!({
             "format": FORMAT,
             "weights": files.oracle,
-            "pretrained": files.pretrained.get(&self.architecture),
+            "pretrained": pretrained.filter(|_| !spec.experiment.from_scratch(self.condition)),
             "tau": spec.tau(self.condition),
             "smoothing": world.smoothing,
             "prior": world.prior,

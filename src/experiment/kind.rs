@@ -92,6 +92,12 @@ pub trait Kind: Value {
         Ok(training)
     }
 
+    /// Whether the cells of a condition start at random, also where the spec names weights to start
+    /// from.
+    fn from_scratch(&self, _condition: usize) -> bool {
+        false
+    }
+
     /// Numbers of training images of a cell's trainings, one after another.
     fn trained_on(&self, cell: &Cell) -> Vec<usize> {
         vec![cell.train_size]

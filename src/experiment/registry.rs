@@ -95,6 +95,7 @@ kinds! {
     Shift: shift ShiftSpec, [Shifted], [ShiftEffects];
     ActiveLearning: active ActiveSpec, [Bought], [StrategyComparison];
     Graders: graders GradersSpec, [Grading], [Grades];
+    Axes: axes AxesSpec, [Compute], [TrainingAxes];
 }
 
 #[cfg(test)]
