@@ -77,7 +77,7 @@ impl Cell {
             content["imagenet"] = serde_json::json!("of the world's range");
         }
         // Absent without a dataset: cells of the world's own images keep their names.
-        if let Some(DataRecord { train, test }) = &files.data {
+        if let Some(DataRecord { train, test, .. }) = &files.data {
             content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
         }
         // Likewise: cells that see no file keep their names.
@@ -135,7 +135,8 @@ mod tests {
             spec.cells()[0].id(&spec, &files).unwrap()
         };
         assert_eq!(id(None), PLAIN);
-        let data = |train: &str, test: Option<&str>| DataRecord { train: part(train), test: test.map(part) };
+        let data =
+            |train: &str, test: Option<&str>| DataRecord { train: part(train), test: test.map(part), both: false };
         let ids = [id(None), id(Some(data("a", None))), id(Some(data("b", None))), id(Some(data("a", Some("b"))))];
         assert!(ids.iter().enumerate().all(|(i, id)| !ids[..i].contains(id)), "{ids:?}");
         // Where the files lie does not matter.

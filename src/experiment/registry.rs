@@ -96,6 +96,7 @@ kinds! {
     ActiveLearning: active ActiveSpec, [Bought], [StrategyComparison];
     Graders: graders GradersSpec, [Grading], [Grades];
     Axes: axes AxesSpec, [Compute], [TrainingAxes];
+    Transfer: transfer TransferSpec, [OnReal], [FourCells];
 }
 
 #[cfg(test)]

@@ -175,11 +175,21 @@ impl ExperimentSpec {
             if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
-            spec.data = spec.data.map(|data| data.relative_to(folder)).transpose()?;
-            spec.experiment = spec.experiment.relative_to(folder)?.unwrap_or(spec.experiment);
+            spec = spec.relative_to(folder)?;
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
+    }
+
+    /// The same, the relative paths of its dataset and of its experiment taken from a folder: a run may
+    /// be resumed from anywhere.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told.
+    pub fn relative_to(self, folder: &Path) -> Result<Self> {
+        let data = self.data.map(|data| data.relative_to(folder)).transpose()?;
+        let experiment = self.experiment.relative_to(folder)?.unwrap_or(self.experiment);
+        Ok(Self { data, experiment, ..self })
     }
 
     /// Whether its names can stand in lines and tables.

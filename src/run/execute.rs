@@ -209,6 +209,7 @@ fn run_cell(
         train_seed: spec.train_seed(cell.seed),
         pool: (train_pool(spec, cell.condition, cell.seed), spec.largest()),
         features: &folder.features,
+        real: pools.real(),
     };
     let result = spec.experiment.run(&place, &job, &mut |said: CellEvent| log.note(said, events));
     if let Some(error) = log.error {
