@@ -93,10 +93,14 @@ mod tests {
     use crate::units::Seed;
     use burn::tensor::Device;
 
-    fn macs(architecture: Architecture, side: usize) -> Option<f64> {
+    fn classifier(architecture: Architecture, side: usize) -> Classifier {
         let shape = ImageShape { channels: 3, height: side, width: side };
         let config = ClassifierConfig { architecture, shape, classes: 10, resize: None };
-        Classifier::new(&config, Seed(0), &Device::flex(), Precision::F32).unwrap().macs_per_image()
+        Classifier::new(&config, Seed(0), &Device::flex(), Precision::F32).unwrap()
+    }
+
+    fn macs(architecture: Architecture, side: usize) -> Option<f64> {
+        classifier(architecture, side).macs_per_image()
     }
 
     #[test]
@@ -116,5 +120,17 @@ mod tests {
         let all = stem + first + later(128, 11, 10, 4) + later(256, 5, 4, 2) + later(512, 2, 1, 1) + 5120;
         assert_eq!(macs(Architecture::ResNet18, 32), Some(all as f64));
         assert_eq!(macs(Architecture::Linear, 32), None);
+    }
+
+    #[test]
+    fn small_networks_are_counted_without_being_run() {
+        let forward = |architecture| classifier(architecture, 32).forward_macs();
+        assert_eq!(forward(Architecture::Linear), Some(30_720.0));
+        assert_eq!(forward(Architecture::Mlp500), Some(1_541_000.0));
+        // Maps of 30² and 28², then 64 maps of 14².
+        let convnet = 900 * 27 * 32 + 784 * 288 * 64 + 64 * 196 * 128 + 1280;
+        assert_eq!(forward(Architecture::Convnet), Some(f64::from(convnet)));
+        assert_eq!(forward(Architecture::VitSmall), macs(Architecture::VitSmall, 32));
+        assert_eq!(forward(Architecture::MobileNet), None);
     }
 }

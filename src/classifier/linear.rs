@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Linear, Pass, flatten};
+use crate::data::ImageShape;
 
 /// Multinomial logistic regression.
 pub const LINEAR: Descriptor<LinearClassifier> = Descriptor {
@@ -38,5 +39,9 @@ impl Backbone for LinearClassifier {
 
     fn head(&self) -> &Linear {
         &self.fc
+    }
+
+    fn feature_macs(&self, _image: ImageShape) -> Option<usize> {
+        Some(0)
     }
 }

@@ -6,6 +6,7 @@ use burn::tensor::{Tensor, activation::relu};
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Linear, Pass, flatten};
+use crate::data::ImageShape;
 
 const HIDDEN: usize = 500;
 
@@ -42,5 +43,9 @@ impl Backbone for Mlp {
 
     fn head(&self) -> &Linear {
         &self.fc2
+    }
+
+    fn feature_macs(&self, image: ImageShape) -> Option<usize> {
+        Some(image.dims() * HIDDEN)
     }
 }

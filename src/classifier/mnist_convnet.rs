@@ -59,4 +59,12 @@ impl Backbone for ConvNet {
     fn head(&self) -> &Linear {
         &self.fc2
     }
+
+    /// Of the two convolutions, without padding, and of `fc1`.
+    fn feature_macs(&self, image: ImageShape) -> Option<usize> {
+        let [first, second] = WIDTHS;
+        let at = |border: usize| (image.height - border) * (image.width - border);
+        let flat = second * ((image.height - 4) / 2) * ((image.width - 4) / 2);
+        Some(at(2) * 9 * image.channels * first + at(4) * 9 * first * second + flat * HIDDEN)
+    }
 }

@@ -241,6 +241,15 @@ impl Classifier {
         Some(counter.macs as f64)
     }
 
+    /// [`Self::macs_per_image`], also of the small networks that are counted by hand.
+    pub fn forward_macs(&self) -> Option<f64> {
+        let by_hand = || {
+            let [out, inputs] = self.network.head().weight.dims();
+            Some((self.network.feature_macs(self.config.input())? + out * inputs) as f64)
+        };
+        self.macs_per_image().or_else(by_hand)
+    }
+
     /// Trained numbers; running statistics do not count.
     pub fn parameters(&self) -> usize {
         let statistics = |name: &str| name.ends_with(".running_mean") || name.ends_with(".running_var");

@@ -50,6 +50,11 @@ impl Scaled {
         Ok(self.classifier.features(&x, PASS)?.0)
     }
 
+    /// Multiply-accumulates for the answer to one image; `None` of networks that are not counted.
+    pub fn forward_macs(&self) -> Option<f64> {
+        self.classifier.forward_macs()
+    }
+
     /// Whether the classifier has features of its own.
     ///
     /// # Errors

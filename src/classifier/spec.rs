@@ -253,6 +253,13 @@ impl TrainingSpec {
         self.total_steps(images).div_ceil(self.epoch_steps(images).max(1))
     }
 
+    /// Images seen in a whole training on `images`, each as often as it is seen: an epoch that
+    /// `steps` cut short ends at the image that its last step ends at.
+    pub fn images_seen(&self, images: usize) -> usize {
+        let (total, each) = (self.total_steps(images), self.epoch_steps(images).max(1));
+        (total / each).saturating_mul(images).saturating_add(total % each * images / each)
+    }
+
     /// How long it trains, in words.
     pub fn length(&self) -> String {
         match self.steps {
@@ -297,6 +304,9 @@ mod tests {
         fixed.validate().unwrap();
         // 500 steps whatever N: 50 passes over 95 images, half a pass over 10,000.
         assert_eq!([95, 10_000].map(|n| (fixed.total_steps(n), fixed.passes(n))), [(500, 50), (500, 1)]);
+        // 10 steps an epoch over 95 images; 3 more end at image 28.
+        let cut = read("steps = 23\nbatch = 10").unwrap();
+        assert_eq!([cut.images_seen(95), read("epochs = 4").unwrap().images_seen(95)], [2 * 95 + 28, 4 * 95]);
         let usual = read("").unwrap();
         assert_eq!((usual, usual.total_steps(64)), (TrainingSpec::default(), 80));
         // What has no steps is written as ever: its cells keep their names.

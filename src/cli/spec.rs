@@ -25,7 +25,7 @@ pub fn read_spec(spec: &Path) -> Result<Spec> {
         presets.iter().find(|preset| Path::new(preset.name) == spec).filter(|_| !spec.is_file())
     };
     if let Some(preset) = shipped(&PRESETS) {
-        return Ok(Spec::Grid(Box::new(preset.spec()?)));
+        return Ok(Spec::Grid(Box::new(preset.spec()?.relative_to(Path::new(""))?)));
     }
     if let Some(preset) = shipped(HARDNESS_PRESETS) {
         return Ok(Spec::Hardness(Box::new(preset.hardness()?.relative_to(Path::new(""))?)));

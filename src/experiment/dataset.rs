@@ -33,6 +33,8 @@ pub struct Data {
     pub train: Part,
     /// To measure on; samples of the world where there are none.
     pub test: Option<Part>,
+    /// Whether cells are measured on samples of the world, and on `test` beside them.
+    pub both: bool,
 }
 
 /// Labelled images of a dataset, brought into a world when they are asked for.
@@ -63,6 +65,9 @@ pub struct DataRecord {
     /// Those to measure on; absent where they are samples of the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PartRecord>,
+    /// Whether cells are measured on samples of the world, and on `test` beside them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub both: bool,
 }
 
 /// What is written down about one part.
@@ -99,6 +104,16 @@ impl PartRecord {
 impl DataRecord {
     /// What has to be said beside figures of these images.
     pub fn sentences(&self) -> Vec<String> {
+        if let (true, Some(test)) = (self.both, &self.test) {
+            return vec![
+                format!("real training images: a random part of {}", self.train.describe()),
+                format!(
+                    "real test images: {}. They have labels and no exact posterior: accuracy, NLL and expected calibration error alone. \
+                     All other figures are of samples of the world",
+                    test.describe()
+                ),
+            ];
+        }
         let from = format!("training images: a random part of {}", self.train.describe());
         let test = match &self.test {
             None => "test images: samples of the world, so that the figures are exact for it; a classifier that is trained on \
@@ -140,18 +155,24 @@ impl Data {
         };
         let test = test.map(|(path, input)| Part::new(&place, path, Split::Test, input)).transpose()?;
         enough(&train, spec.largest(), "grid.train_sizes", "training")?;
-        if let Some(test) = &test {
-            enough(test, spec.test.images, "test.images", "test")?;
+        let both = spec.experiment.tests_on_both();
+        match &test {
+            Some(test) => enough(test, spec.test.images, "test.images", "test")?,
+            None if both => {
+                return Err(Error::file(&data.train, "has no test images beside it: name some under data.test"));
+            }
+            None => {}
         }
         if spec.world.label_noise.is_some() {
             [Some(&train), test.as_ref()].into_iter().flatten().try_for_each(Part::has_the_noise)?;
         }
-        Ok(Some(Self { train, test }))
+        Ok(Some(Self { train, test, both }))
     }
 
     /// What is written down about it.
     pub fn record(&self) -> DataRecord {
-        DataRecord { train: self.train.record.clone(), test: self.test.as_ref().map(|test| test.record.clone()) }
+        let (train, test) = (self.train.record.clone(), self.test.as_ref().map(|test| test.record.clone()));
+        DataRecord { train, test, both: self.both }
     }
 }
 

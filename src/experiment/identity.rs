@@ -55,10 +55,11 @@ impl Cell {
     pub fn id(&self, spec: &ExperimentSpec, files: &Files) -> Result<String> {
         let world = &spec.world;
         let training = spec.training_of(self.architecture, self.condition)?;
+        let pretrained = files.pretrained.get(&self.architecture);
         let mut content = serde_json::json!({
             "format": FORMAT,
             "weights": files.oracle,
-            "pretrained": files.pretrained.get(&self.architecture),
+            "pretrained": pretrained.filter(|_| !spec.experiment.from_scratch(self.condition)),
             "tau": spec.tau(self.condition),
             "smoothing": world.smoothing,
             "prior": world.prior,
@@ -80,7 +81,7 @@ impl Cell {
             content["imagenet"] = serde_json::json!("of the world's range");
         }
         // Absent without a dataset: cells of the world's own images keep their names.
-        if let Some(DataRecord { train, test }) = &files.data {
+        if let Some(DataRecord { train, test, .. }) = &files.data {
             content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
         }
         // Likewise: cells that see no file keep their names.
@@ -138,7 +139,8 @@ mod tests {
             spec.cells()[0].id(&spec, &files).unwrap()
         };
         assert_eq!(id(None), PLAIN);
-        let data = |train: &str, test: Option<&str>| DataRecord { train: part(train), test: test.map(part) };
+        let data =
+            |train: &str, test: Option<&str>| DataRecord { train: part(train), test: test.map(part), both: false };
         let ids = [id(None), id(Some(data("a", None))), id(Some(data("b", None))), id(Some(data("a", Some("b"))))];
         assert!(ids.iter().enumerate().all(|(i, id)| !ids[..i].contains(id)), "{ids:?}");
         // Where the files lie does not matter.

@@ -12,6 +12,7 @@ use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::feature_file::FeatureFile;
 use super::form::Field;
+use super::images::View;
 use super::output::{Analysis, Value};
 use super::presets::Preset;
 use super::spec::ExperimentSpec;
@@ -92,6 +93,12 @@ pub trait Kind: Value {
         Ok(training)
     }
 
+    /// Whether the cells of a condition start at random, also where the spec names weights to start
+    /// from.
+    fn from_scratch(&self, _condition: usize) -> bool {
+        false
+    }
+
     /// Numbers of training images of a cell's trainings, one after another.
     fn trained_on(&self, cell: &Cell) -> Vec<usize> {
         vec![cell.train_size]
@@ -109,6 +116,18 @@ pub trait Kind: Value {
 
     /// Whether images of a dataset can replace the world's own.
     fn takes_data(&self) -> bool {
+        false
+    }
+
+    /// Whether the cells of a condition are trained on samples of the world, also where the spec names
+    /// a dataset.
+    fn learns_the_world(&self, _condition: usize) -> bool {
+        false
+    }
+
+    /// Whether cells are measured on samples of the world, also where the spec names a dataset, whose
+    /// test images they get beside them ([`CellPlace::real`]).
+    fn tests_on_both(&self) -> bool {
         false
     }
 
@@ -229,4 +248,6 @@ pub struct CellPlace<'a> {
     pub pool: (String, usize),
     /// Features of these images from files, as the run was planned.
     pub features: &'a [FeatureFile],
+    /// Test images of the dataset, with their labels alone, where [`Kind::tests_on_both`].
+    pub real: Option<View<'a>>,
 }

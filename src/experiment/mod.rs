@@ -8,7 +8,7 @@
 //! | file | what |
 //! |---|---|
 //! | `kind`, `output`, `form`, `registry` | what an experiment adds to a grid; what it finds; its own fields in forms; the list of experiments |
-//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders` | the experiments, one a file or folder |
+//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `axes`, `transfer` | the experiments, one a file or folder |
 //! | `spec`, `presets` | the spec of a grid; the specs that come with the program |
 //! | `cell`, `identity`, `train`, `trained`, `checkpoint` | one cell: what it is, its name, its training, its answers, its state in a file |
 //! | `progress`, `watched`, `worst`, `tested` | trainings of one cell reported as one; figures while it trains; its worst images; its figures on each |
@@ -22,6 +22,7 @@
 //! | `hand_made` | results with known numbers, for tests |
 
 mod active;
+mod axes;
 mod bayes_gap;
 mod bayes_reference;
 mod bench;
@@ -57,10 +58,12 @@ mod temperature;
 mod tested;
 mod train;
 mod trained;
+mod transfer;
 mod watched;
 mod worst;
 
 pub use active::{ActiveSpec, Bought, Purchase, Round, Strategy, StrategyComparison};
+pub use axes::{AxesSpec, AxisPoint, Compute, Longer, NamedTraining, TrainingAxes};
 pub use bayes_gap::{BayesGap, Gap};
 pub use bayes_reference::{Facts, Truth};
 pub use bench::{TrainBench, TrainTask, bench_training};
@@ -89,5 +92,6 @@ pub use temperature::{Sweep, Swept, TemperatureSpec};
 pub use tested::{TESTED_FILE, Tested};
 pub use train::{CellEvent, CellJob, LAST, run_cell, train_cell};
 pub use trained::Trained;
+pub use transfer::{FourCell, FourCells, OnReal, Origin, OriginGain, TransferSpec};
 pub use watched::{HalfWidths, Watched};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

@@ -95,6 +95,8 @@ kinds! {
     Shift: shift ShiftSpec, [Shifted], [ShiftEffects];
     ActiveLearning: active ActiveSpec, [Bought], [StrategyComparison];
     Graders: graders GradersSpec, [Grading], [Grades];
+    Axes: axes AxesSpec, [Compute], [TrainingAxes];
+    Transfer: transfer TransferSpec, [OnReal], [FourCells];
 }
 
 #[cfg(test)]

@@ -294,7 +294,7 @@ mod tests {
             PartRecord { path, images: 20, sha256, dequantisation: None, classes, of_this_world }
         };
         for of_this_world in [true, false] {
-            let data = DataRecord { train: part(true), test: Some(part(of_this_world)) };
+            let data = DataRecord { train: part(true), test: Some(part(of_this_world)), both: false };
             let summary = Summary::of(&spec, &Default::default(), results(&spec), &[truth(1.0, 0.04)]).unwrap();
             let summary = summary.with_images(Some(data), BTreeMap::new());
             let found: &Nearness = summary.analysis.as_ref().unwrap().get().unwrap();

@@ -2,6 +2,8 @@
 
 mod data;
 mod world;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -125,12 +127,22 @@ impl ExperimentSpec {
             if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
                 spec.world.oracle = beside.display().to_string();
             }
-            spec.world.label_noise = spec.world.label_noise.map(|noise| noise.relative_to(folder)).transpose()?;
-            spec.data = spec.data.map(|data| data.relative_to(folder)).transpose()?;
-            spec.experiment = spec.experiment.relative_to(folder)?.unwrap_or(spec.experiment);
+            spec = spec.relative_to(folder)?;
         }
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
+    }
+
+    /// The same, the relative paths of its dataset, label noise and experiment taken from a folder: a run may
+    /// be resumed from anywhere.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told.
+    pub fn relative_to(self, folder: &Path) -> Result<Self> {
+        let data = self.data.map(|data| data.relative_to(folder)).transpose()?;
+        let experiment = self.experiment.relative_to(folder)?.unwrap_or(self.experiment);
+        let label_noise = self.world.label_noise.map(|noise| noise.relative_to(folder)).transpose()?;
+        Ok(Self { data, experiment, world: WorldSpec { label_noise, ..self.world }, ..self })
     }
 
     /// Whether its names can stand in lines and tables.
@@ -308,48 +320,4 @@ impl ExperimentSpec {
 
 fn distinct<T: PartialEq>(values: &[T]) -> bool {
     values.iter().enumerate().all(|(i, value)| !values[..i].contains(value))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TEXT: &str = "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'mlp-500']\n\
-                        train_sizes = [200, 100]\nseeds = [3, 4]\n[overrides.linear]\nlearning_rate = 0.5\n";
-
-    #[test]
-    fn a_grid_is_every_combination_small_ones_first() {
-        let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
-        spec.validate().unwrap();
-        let cells = spec.cells();
-        assert_eq!(cells.len(), 8);
-        assert!(cells.is_sorted_by_key(|cell| cell.train_size) && distinct(&cells));
-    }
-
-    #[test]
-    fn a_folder_of_the_same_name_does_not_hide_a_bundled_oracle() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.toml");
-        crate::data::write_atomically(&path, |file| file.write_all(TEXT.as_bytes())).unwrap();
-        std::fs::create_dir(folder.path().join("mnist")).unwrap();
-        assert_eq!(ExperimentSpec::read(&path).unwrap().world.oracle, "mnist");
-    }
-
-    #[test]
-    fn overrides_change_what_they_name_and_nothing_else() {
-        let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
-        let linear = spec.training_of(Architecture::Linear, 0).unwrap();
-        assert_eq!(linear, TrainingSpec { learning_rate: 0.5, ..spec.training });
-        assert_eq!(spec.training_of(Architecture::Mlp500, 0).unwrap(), spec.training);
-        let wrong = TEXT.replace("learning_rate", "learningrate");
-        let spec: ExperimentSpec = toml::from_str(&wrong).unwrap();
-        assert!(spec.validate().unwrap_err().to_string().contains("learningrate"));
-    }
-
-    #[test]
-    fn a_spec_is_the_same_after_writing() {
-        let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
-        let again: ExperimentSpec = toml::from_str(&toml::to_string(&spec).unwrap()).unwrap();
-        assert_eq!(spec, again);
-    }
 }

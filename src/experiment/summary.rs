@@ -122,7 +122,8 @@ impl Summary {
     /// error of the world are left out.
     #[must_use]
     pub fn with_images(mut self, data: Option<DataRecord>, rounding: BTreeMap<String, Rounding>) -> Self {
-        let foreign = data.as_ref().and_then(|data| data.test.as_ref()).is_some_and(|test| !test.of_this_world);
+        let tested = data.as_ref().filter(|data| !data.both).and_then(|data| data.test.as_ref());
+        let foreign = tested.is_some_and(|test| !test.of_this_world);
         if foreign && let Some(without) = self.analysis.as_ref().and_then(|found| found.without_gaps_to_the_world()) {
             self.analysis = Some(without);
         }

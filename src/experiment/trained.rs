@@ -35,6 +35,11 @@ impl Trained {
         self.scaled.log_q(x)
     }
 
+    /// Multiply-accumulates for the answer to one image; `None` of networks that are not counted.
+    pub(super) fn forward_macs(&self) -> Option<f64> {
+        self.scaled.forward_macs()
+    }
+
     /// Why the classifier has no features, if it has none: a linear one reads the pixels
     /// themselves.
     pub(super) fn lacks_features(&self) -> Option<String> {

@@ -187,7 +187,8 @@ fn run_cell(
     pools.prepare(&cell, streamed, events)?;
     let train = pools.train(&cell, streamed);
     let path = folder.cell(&planned.id);
-    let pretrained = spec.pretrained.get(&cell.architecture).map(|file| Weights::read(file)).transpose()?;
+    let pretrained = spec.pretrained.get(&cell.architecture).filter(|_| !spec.experiment.from_scratch(cell.condition));
+    let pretrained = pretrained.map(|file| Weights::read(file)).transpose()?;
     let job = CellJob {
         cell,
         id: &planned.id,
@@ -208,6 +209,7 @@ fn run_cell(
         train_seed: spec.train_seed(cell.seed),
         pool: (train_pool(spec, cell.condition, cell.seed), spec.largest()),
         features: &folder.features,
+        real: pools.real(),
     };
     let result = spec.experiment.run(&place, &job, &mut |said: CellEvent| log.note(said, events));
     if let Some(error) = log.error {

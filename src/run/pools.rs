@@ -71,7 +71,7 @@ impl<'a> Pools<'a> {
         let (spec, context) = (&self.folder.spec, self.context);
         self.hold_test(cell.condition, events)?;
         self.find_truth(cell.condition, events)?;
-        match &context.data {
+        match self.learned(cell) {
             Some(Data { train, .. }) if spec.needs_posteriors() && self.scored.is_none() => {
                 let orders = spec.grid.seeds.iter().map(|&seed| train.order(spec.train_seed(seed), spec.largest()));
                 let mut needed: Vec<usize> = orders.flatten().collect();
@@ -100,7 +100,7 @@ impl<'a> Pools<'a> {
     pub fn train(&self, cell: &Cell, streamed: bool) -> Box<dyn Source + '_> {
         let spec = &self.folder.spec;
         let seed = spec.train_seed(cell.seed);
-        if let Some(Data { train, .. }) = &self.context.data {
+        if let Some(Data { train, .. }) = self.learned(cell) {
             let order = train.order(seed, spec.largest());
             let Some((needed, images)) = &self.scored else { return Box::new(View { of: train, at: order }) };
             let place = |i: usize| needed.partition_point(|other| *other < i);
@@ -111,6 +111,19 @@ impl<'a> Pools<'a> {
             Some((_, images)) => Box::new(images),
             None => Box::new(WorldImages { world: self.context.world, settings: self.settings(cell.condition), seed }),
         }
+    }
+
+    /// The dataset that a cell learns, if it does not learn the world.
+    fn learned(&self, cell: &Cell) -> Option<&'a Data> {
+        let world = self.folder.spec.experiment.learns_the_world(cell.condition);
+        self.context.data.as_ref().filter(|_| !world)
+    }
+
+    /// The test images of the dataset, where cells are measured on samples of the world beside them.
+    pub fn real(&self) -> Option<View<'a>> {
+        let part = self.context.data.as_ref().filter(|data| data.both)?.test.as_ref()?;
+        let spec = &self.folder.spec;
+        Some(View { of: part, at: part.order(spec.test_seed(), spec.test.images) })
     }
 
     /// The knobs of the world under a condition.
@@ -126,7 +139,8 @@ impl<'a> Pools<'a> {
         }
         make_room(&mut self.tests);
         let (seed, n) = (spec.test_seed(), spec.test.images);
-        let images = match self.context.data.as_ref().and_then(|data| data.test.as_ref()) {
+        let data = self.context.data.as_ref().filter(|data| !data.both);
+        let images = match data.and_then(|data| data.test.as_ref()) {
             Some(part) => self.score(&name, part, &part.order(seed, n), events)?,
             None => self.draw(&name, condition, seed, n, events)?,
         };

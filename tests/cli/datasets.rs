@@ -4,6 +4,7 @@ use std::path::Path;
 
 use bayescope::data::{Input, WorldBatch, read_npz, write_npz};
 use bayescope::experiment::ExperimentSpec;
+use bayescope::units::Seed;
 use serde_json::{Value, json};
 
 use crate::experiments::{Grid, summary};
@@ -22,8 +23,13 @@ fn read(path: &Path) -> WorldBatch {
 
 /// Writes the training images that the world of a spec draws itself under the grid's first seed.
 fn sample(grid: &Grid, oracle: &str, n: usize, name: &str) -> WorldBatch {
+    drawn(grid, oracle, n, name, |spec| spec.train_seed(0))
+}
+
+/// Writes the images that the world of a spec draws under a seed.
+fn drawn(grid: &Grid, oracle: &str, n: usize, name: &str, seed: fn(&ExperimentSpec) -> Seed) -> WorldBatch {
     let spec = ExperimentSpec::read(&grid.spec).unwrap();
-    let (seed, out) = (spec.train_seed(0).0.to_string(), grid.path(name));
+    let (seed, out) = (seed(&spec).0.to_string(), grid.path(name));
     let (tau, n) = (spec.world.tau.get().to_string(), n.to_string());
     let args = ["sample", oracle, "--n", &n, "--seed", &seed, "--tau", &tau, "--out", text(&out), "--device", "cpu"];
     succeed(&args);
@@ -101,6 +107,44 @@ fn labels_alone_need_no_posteriors() {
         cells.filter(|cell| cell["cell"]["labels"] == "drawn").cloned().collect()
     };
     assert_eq!(drawn(&found), drawn(&both));
+}
+
+/// "Real" images that are the world's own: what is measured on them must be what is measured on the world.
+#[test]
+fn networks_that_learn_the_world_or_data_are_tested_on_both() {
+    let data = "[data]\ntrain = 'train.npz'\ntest = 'test.npz'\n[experiment]\nkind = 'transfer'\n";
+    let rest = REST.replace("[data]\ntrain = 'train.npz'\n", data).replace("labels = ['drawn', 'posterior']\n", "");
+    let grid = Grid::new(&rest);
+    let oracle = oracle(&grid);
+    sample(&grid, &oracle, 200, "train.npz");
+    drawn(&grid, &oracle, 100, "test.npz", ExperimentSpec::test_seed);
+    let found = grid.run(&grid.path("both"));
+    let cells = found["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 8);
+    for cell in cells {
+        let (world, real) = (&cell["measured"], &cell["found"]["transfer"]);
+        assert_eq!((&real["images"], &real["accuracy"]), (&json!(100), &world["accuracy"]));
+        for figure in ["nll", "ece"] {
+            let [a, b] = [world, real].map(|of| of[figure]["value"].as_f64().unwrap());
+            assert!((a - b).abs() < 1e-9 * a.abs().max(1.0), "{figure}: {a} and {b}");
+        }
+    }
+    let told = succeed(&["summary", text(&grid.path("both"))]);
+    assert!(told.contains("real test images") && told.contains("no exact posterior"), "{told}");
+    // A cell that learns the world is that of a run without data; one that learns data is another.
+    let condition = |cell: &Value| cell["cell"]["condition"].as_u64().unwrap_or(0);
+    let [world, real] = [0, 1].map(|number| {
+        let of = cells.iter().filter(|cell| condition(cell) == number).map(|cell| &cell["measured"]);
+        of.collect::<Vec<_>>()
+    });
+    grid.change("test = 'test.npz'\n", "");
+    let why = fail(1, &["run", text(&grid.spec), "--out", text(&grid.path("none")), "--device", "cpu"]);
+    assert!(why.contains("data.test"), "{why}");
+    grid.change("[data]\ntrain = 'train.npz'\n[experiment]\nkind = 'transfer'\n", "");
+    let own = grid.run(&grid.path("own"));
+    let own: Vec<&Value> = own["cells"].as_array().unwrap().iter().map(|cell| &cell["measured"]).collect();
+    assert_eq!(world, own);
+    assert!(real.iter().zip(&own).all(|(a, b)| a != b));
 }
 
 #[test]

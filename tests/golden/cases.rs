@@ -176,6 +176,7 @@ fn runs() -> Vec<Case> {
         case("run-shift", TRAINED, "run shift.toml --out run-shift --device cpu --json", &[]),
         case("run-active-learning", CHOSEN, "run active-learning.toml --out run-active --device cpu --json", &[]),
         case("run-graders", TRAINED, "run graders.toml --out run-graders --device cpu --json", &[]),
+        case("run-axes", TRAINED, "run axes.toml --out run-axes --device cpu --json", &[]),
         case("run-hardness", TRAINED, "run hardness.toml --out ranking --device cpu --json", &[]),
     ]
 }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use toml::{Table, Value};
 
-/// The specs that come with the program at a size for two cores, and train classifiers.
-pub const PRESETS: [&str; 7] =
-    ["scaling", "temperature", "self-validation", "soft-labels", "shift", "active-learning", "graders"];
+/// The specs that come with the program at a size for two cores, and train classifiers on samples of the world.
+pub const PRESETS: [&str; 8] =
+    ["scaling", "temperature", "self-validation", "soft-labels", "shift", "active-learning", "graders", "axes"];
 
 /// Problems, predictions, pictures and specs.
 pub fn inputs(folder: &Path) {

@@ -170,7 +170,7 @@ fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
         of_this_world: false,
     };
     let pixels = part("/data/digits/test", Some(Dequantisation::MidPoint));
-    let data = DataRecord { train: part("/data/digits/train", None), test: Some(pixels) };
+    let data = DataRecord { train: part("/data/digits/train", None), test: Some(pixels), both: false };
     std::fs::write(place.path().join("data.json"), serde_json::to_string(&data).unwrap()).unwrap();
     open(&mut harness, &fake, place.path());
     assert!(shows(&harness, "this world's opinion of them") && shows(&harness, "/data/digits/train (9000 world-space"));
