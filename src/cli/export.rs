@@ -66,7 +66,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             let cache = if args.compute.precision == PrecisionArg::F32 { cache() } else { Cache::none() };
             let mut source = WorldDraws::new(&opened.world, seed).remembered(&cache, weights, &settings.prior, device);
             let mut pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
-            tau_by_sampling(&mut pool, target, &limits, &mut bar)?.found
+            tau_by_sampling(&mut pool, target, None, &limits, &mut bar)?.found
         }
     };
     Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })

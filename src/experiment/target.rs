@@ -73,7 +73,7 @@ pub fn find(
             let mut pool = Pool::new(&mut source, prior.clone(), settings.smoothing, seed)?;
             let limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST), seconds: None };
             let mut going = |standing: Standing| events.emit(standing.progress);
-            tau_by_sampling(&mut pool, target, &limits, &mut going)?.found
+            tau_by_sampling(&mut pool, target, None, &limits, &mut going)?.found
         }
     };
     let (method, samples) = (found.achieved.method, found.achieved.samples);

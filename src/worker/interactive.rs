@@ -81,7 +81,7 @@ impl PieceContext<'_> {
 
 impl Shared {
     /// Whether a request waits that is newer than everything under way.
-    fn asked(&self) -> bool {
+    pub(super) fn asked(&self) -> bool {
         self.gallery_request.is_full() || self.inspect_request.is_full() || self.evidence_request.is_full()
     }
 }

@@ -16,11 +16,13 @@
 //! | `snapshot` | figures of one τ |
 //! | `local` | the Bayes error near one τ, and its slope |
 //! | `limits` | when to stop |
+//! | `band` | a curve between its points: E of τ, τ of E |
 //! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
 //! | `survey` | all of them at once, coarse first |
 //! | `world` | a world as a source, whose draws may be kept in a folder |
 //! | `cache` | draws and surveys in the program's cache folder |
 
+mod band;
 mod cache;
 mod figures;
 mod hardness;
