@@ -118,6 +118,12 @@ pub trait TaskHost {
     /// Returns whether to go on. May block while the task is paused.
     fn check(&mut self) -> ControlFlow<()>;
 
+    /// [`Self::check`] of a task that is looked at while it runs: what else the host shows meanwhile
+    /// gets as much time as the task, not all of it.
+    fn check_in_turns(&mut self) -> ControlFlow<()> {
+        self.check()
+    }
+
     /// An image from outside that the window shows, by its running number: world space, CHW, so
     /// many numbers.
     ///
@@ -175,6 +181,13 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     /// Whether to go on.
     pub fn check(&mut self) -> ControlFlow<()> {
         self.host.check()
+    }
+
+    /// Sends progress in images, and takes turns: [`TaskHost::check_in_turns`]. Returns whether to go
+    /// on.
+    pub fn images_in_turns(&mut self, progress: Progress) -> ControlFlow<()> {
+        self.host.images(progress);
+        self.host.check_in_turns()
     }
 
     /// [`TaskHost::external_image`].

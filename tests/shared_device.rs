@@ -41,7 +41,7 @@ fn tarflow() -> String {
 }
 
 /// One world on the window's device, made both ways.
-fn both_ways(oracle: &str, world: &World, tolerance_nats: f64) {
+fn both_ways(oracle: &str, world: &World, [nats_apart, posterior_apart]: [f64; 2]) {
     let classes = world.class_names().len();
     let (spec, settings) = (SampleSpec::new(4, Seed(3)), Settings::default_for(classes));
     let host = world.sample_indices(&spec, &settings, &[0, 1, 2, 3]).unwrap();
@@ -54,7 +54,7 @@ fn both_ways(oracle: &str, world: &World, tolerance_nats: f64) {
     for (i, sample) in host.iter().enumerate() {
         let figures = &made.figures[i];
         assert_eq!((figures.index, figures.source, figures.label), (sample.index, sample.source, sample.label));
-        assert!(figures.posterior.distance(&sample.posterior) < 1e-5, "{oracle}");
+        assert!(figures.posterior.distance(&sample.posterior) < posterior_apart, "{oracle}");
         nats = nats.max((figures.posterior.log_px - sample.posterior.log_px).abs());
         // The image itself, read back on demand, is the sample of the host's path bit for bit.
         assert_eq!(world.fetch(&made, i).unwrap().x, sample.x, "{oracle}");
@@ -68,7 +68,7 @@ fn both_ways(oracle: &str, world: &World, tolerance_nats: f64) {
         "{oracle}: log p(x) at most {nats:.1e} nats apart, {off} of {} pixels one level, {read} values read",
         4 * dims
     );
-    assert!(nats < tolerance_nats, "{oracle}: {nats} nats");
+    assert!(nats < nats_apart, "{oracle}: {nats} nats");
     assert!(off * 200 <= 4 * dims, "{oracle}: {off} pixels differ");
 }
 
@@ -104,9 +104,11 @@ fn pictures_stay_where_they_are_made_and_only_figures_are_read_back() {
     }
     let chosen = choose(DeviceChoice::Wgpu(None)).unwrap();
     assert!(paints(&chosen.device));
-    for (oracle, tolerance_nats) in [("mnist".to_owned(), 5e-3), (tarflow(), 1e-3)] {
+    // Of a shared map the device sums (z − μ)² itself, in 32 bits and for means far apart.
+    let worlds = [("mnist".to_owned(), [5e-3, 1e-5]), (tarflow(), [1e-3, 1e-5]), ("cells".to_owned(), [5e-3, 1e-4])];
+    for (oracle, apart) in worlds {
         let world = folder::open(&oracle, &chosen.device, Precision::F32, 16).unwrap().world;
-        both_ways(&oracle, &world, tolerance_nats);
+        both_ways(&oracle, &world, apart);
     }
     let (ring, bell) = bounded(1);
     let wake = Arc::new(move || {

@@ -67,7 +67,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             let mut source = WorldDraws::new(&opened.world, seed).remembered(&cache, weights, &settings.prior, device);
             let pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
             let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
-            tau_by_sampling(&mut pool, target, &limits, &mut bar)?.found
+            tau_by_sampling(&mut pool, target, None, &limits, &mut bar)?.found
         }
     };
     Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })

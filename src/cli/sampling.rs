@@ -207,7 +207,7 @@ struct TauReport {
 /// `tau`.
 pub fn tau(args: &TauArgs) -> Result<()> {
     let (sampled, about) = sample((&args.problem, &args.sampling), "tau", |pool, limits, bar| {
-        tau_by_sampling(pool, args.target, limits, bar)
+        tau_by_sampling(pool, args.target, None, limits, bar)
     })?;
     let found = sampled.found;
     let report = TauReport {

@@ -74,7 +74,7 @@ pub fn find(
             let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
             let limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST), seconds: None };
             let mut going = |standing: Standing| events.emit(standing.progress);
-            tau_by_sampling(&mut pool, target, &limits, &mut going)?.found
+            tau_by_sampling(&mut pool, target, None, &limits, &mut going)?.found
         }
     };
     let (method, samples) = (found.achieved.method, found.achieved.samples);

@@ -56,15 +56,20 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
         ui.colored_label(Theme::of(ui).error(), why);
         return;
     }
-    let figure = match &view.report {
+    let searched = match &view.report {
         Some(found) => Some(found.found.tau),
         None => view.live.and_then(|standing| standing.figure),
     };
+    // Before the search has come to anything the curve answers, if there is one.
+    let figure = searched.or_else(|| session.bayes.surveyed_tau(view.task.target, &view.task.prior));
     let error = format::digits(100.0 * view.task.target);
     match figure {
         Some(tau) => {
             let text = format!("E = {error} % at τ = {}{}", with_interval(&tau), narrowing(&view));
-            let about = "Where E(τ) meets the target, with the 95 % interval that the draws leave for τ.";
+            let about = match searched {
+                Some(_) => "Where E(τ) meets the target, with the 95 % interval that the draws leave for τ.",
+                None => "Where the curve of the panel Bayes error meets the target: every τ whose 95 % band holds it.",
+            };
             let text = RichText::new(text).color(Theme::of(ui).weak()).small();
             ui.add(egui::Label::new(text).wrap()).on_hover_text(about);
         }

@@ -42,13 +42,10 @@ pub fn tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let (config, pixels) = class_maps();
     let bounds = bounds::tarflow(subject.is_adapter(), config.shape.dims());
     let weights = small::tarflow_weights(&config, SEED);
-    let flow = random(subject, checks, &Architecture::TarFlow(config), weights, pixels, bounds)?;
-    let (noise, classes) = drawn(flow.exact.as_ref());
-    let expected = wide(&flow.exact.decode(&noise, &classes, Tau::ONE, &mut silent())?.x);
-    sampled(flow.here.as_ref(), checks, (&noise, &classes), &expected, bounds.x)
+    every_way(subject, checks, (config, weights, pixels), bounds)
 }
 
-/// A TarFlow of one map for all classes.
+/// A TarFlow of one map for all classes, and its ways of sampling.
 pub fn shared_tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
     let config = TarFlowConfig { shared_map: true, ..small::tarflow_config(1, 8, 2, 3) };
     let mut weights = small::tarflow_weights(&config, SEED);
@@ -56,7 +53,19 @@ pub fn shared_tarflow(subject: &Subject, checks: &mut Checks) -> Result<()> {
         means.values.iter_mut().for_each(|mean| *mean *= 8.0);
     }
     let bounds = bounds::tarflow(subject.is_adapter(), config.shape.dims());
-    random(subject, checks, &Architecture::TarFlow(config), weights, TARFLOW_PIXELS, bounds).map(drop)
+    every_way(subject, checks, (config, weights, TARFLOW_PIXELS), bounds)
+}
+
+fn every_way(
+    subject: &Subject,
+    checks: &mut Checks,
+    (config, weights, pixels): (TarFlowConfig, Weights, Preprocessing),
+    bounds: Bounds,
+) -> Result<()> {
+    let flow = random(subject, checks, &Architecture::TarFlow(config), weights, pixels, bounds)?;
+    let (noise, classes) = drawn(flow.exact.as_ref());
+    let expected = wide(&flow.exact.decode(&noise, &classes, Tau::ONE, &mut silent())?.x);
+    sampled(flow.here.as_ref(), checks, (&noise, &classes), &expected, bounds.x)
 }
 
 /// A flow on the device, and the same in 64 bits.

@@ -1,13 +1,15 @@
 //! Tasks about the Bayes error of a world that must be sampled: a survey over τ, and the τ of an error. Both
-//! tell what they know as soon as they know it, and more exactly as they go on.
+//! tell what they know as soon as they know it, and more exactly as they go on. They take turns with the
+//! pictures of the window, which would otherwise come first, all of them.
 
 use std::ops::ControlFlow;
 
+use crate::bayes::Figure;
 use crate::bayes::sampling::{
     Cache, DrawKey, Limits, Pool, SampledTau, Standing, Survey, WorldDraws, survey, tau_by_sampling,
 };
 use crate::error::Result;
-use crate::events::{Events, Progress};
+use crate::events::Progress;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::LabelLaw;
 use crate::task::{Done, OpenOracle, Task, TaskContext};
@@ -98,18 +100,24 @@ impl Task for FindTau {
 
     fn run(&self, cx: &mut TaskContext<'_, Standing>) -> Result<Done<SampledTau>> {
         let (oracle, cache) = (cx.oracle()?, Cache::of_user());
-        let mut source = source(&oracle, &cache, &key(&oracle, &self.law.prior), &cx.chosen.report.used.label());
+        let key = key(&oracle, &self.law.prior);
+        // What a survey knows is told at once, and is where the search begins. None is kept under label noise.
+        let kept = self.law.label_noise.is_none().then(|| cache.survey(&key)).flatten();
+        let mut narrowest = Narrowest { of_curve: kept.and_then(|found| found.tau_of(self.target)), told: None };
+        if let Some(figure) = narrowest.news(None) {
+            cx.event(Standing { progress: Progress { done: 0, total: 0 }, seconds_left: None, figure: Some(figure) });
+        }
+        let near = narrowest.of_curve.map(|figure| Tau::new(figure.value)).transpose()?;
+        let mut source = source(&oracle, &cache, &key, &cx.chosen.report.used.label());
         let mut pool = pool(&mut source, &self.law)?;
-        let mut last = None;
         let mut tell = |standing: Standing| {
             // The figure changes seldom, the count of images often.
-            if standing.figure.is_some() && standing.figure != last {
-                last = standing.figure;
-                cx.event(standing);
+            if let Some(figure) = narrowest.news(standing.figure) {
+                cx.event(Standing { figure: Some(figure), ..standing });
             }
             show(cx, &standing)
         };
-        let found = tau_by_sampling(&mut pool, self.target, &LIMITS, &mut tell)?;
+        let found = tau_by_sampling(&mut pool, self.target, near, &LIMITS, &mut tell)?;
         let (tau, percent) = (&found.found.tau, 100.0 * self.target);
         let (low, high) = tau.interval;
         let sentence = format!("a Bayes error of {percent} % is at τ = {:.4} [{low:.4}, {high:.4}]", tau.value);
@@ -133,6 +141,42 @@ fn pool<'a>(source: &'a mut WorldDraws<'_>, law: &LabelLaw) -> Result<Pool<'a>> 
 
 /// Shows how far the draws have come. Returns whether to go on.
 fn show<E: Send + Sync + 'static>(cx: &mut TaskContext<'_, E>, standing: &Standing) -> ControlFlow<()> {
-    let Standing { progress, .. } = *standing;
-    Events::<Progress>::emit(cx, progress)
+    cx.images_in_turns(standing.progress)
+}
+
+/// Of two answers that narrow the one to show: that of a curve, until the search's own is as narrow.
+struct Narrowest {
+    of_curve: Option<Figure>,
+    told: Option<Figure>,
+}
+
+impl Narrowest {
+    /// The answer to tell when the search has come to `found`; none where it was told already.
+    fn news(&mut self, found: Option<Figure>) -> Option<Figure> {
+        let width = |figure: &Figure| figure.interval.1 - figure.interval.0;
+        let best = match (self.of_curve, found) {
+            (Some(curve), Some(found)) if width(&found) <= width(&curve) => Some(found),
+            (curve, found) => curve.or(found),
+        };
+        let news = best.filter(|best| self.told.as_ref() != Some(best));
+        self.told = news.or(self.told);
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_answers_until_the_search_is_as_narrow_and_nothing_is_told_twice() {
+        let figure = |value: f64, half: f64| Figure::new(value, half, f64::INFINITY);
+        let (curve, wide, close) = (figure(1.0, 0.1), figure(1.1, 0.3), figure(0.98, 0.05));
+        let mut narrowest = Narrowest { of_curve: Some(curve), told: None };
+        assert_eq!(narrowest.news(None), Some(curve));
+        assert_eq!((narrowest.news(None), narrowest.news(Some(wide))), (None, None));
+        assert_eq!((narrowest.news(Some(close)), narrowest.news(Some(close))), (Some(close), None));
+        let mut alone = Narrowest { of_curve: None, told: None };
+        assert_eq!((alone.news(None), alone.news(Some(wide)), alone.news(Some(wide))), (None, Some(wide), None));
+    }
 }

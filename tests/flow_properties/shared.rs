@@ -1,11 +1,15 @@
 //! TarFlows with one map for all classes, and Glows without a logit map.
 
+use bayescope::device::to_host;
+use bayescope::events::silent;
+use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::preprocess::Preprocessing;
+use bayescope::flow::sampling::{Guess, Strategy};
 use bayescope::flow::tarflow::cpu::CpuTarFlow;
 use bayescope::flow::tarflow::engine::Engine;
 use bayescope::flow::tarflow::{MEANS, SharedTarFlow, TarFlowConfig};
-use bayescope::flow::{Flow, Precision, SharedMap};
+use bayescope::flow::{BlockInversion, Flow, Precision, Resident, ResidentFlow, SharedMap};
 use bayescope::units::{Seed, Tau};
 use burn::tensor::Device;
 use rand_distr::{Distribution, StandardNormal};
@@ -21,9 +25,17 @@ fn config(channels: usize, side: usize, patch: usize, classes: usize) -> TarFlow
 }
 
 fn flow(config: &TarFlowConfig, seed: u64, precision: Precision) -> SharedTarFlow {
+    flow_on(&Device::flex(), config, seed, precision)
+}
+
+fn flow_on(device: &Device, config: &TarFlowConfig, seed: u64, precision: Precision) -> SharedTarFlow {
     let mut weights = tiny::tarflow_weights(config, seed);
     weights.0.get_mut(MEANS).unwrap().values.iter_mut().for_each(|m| *m *= 8.0);
-    SharedTarFlow::new(config, weights, PIXELS, &Device::flex(), precision).unwrap()
+    SharedTarFlow::new(config, weights, PIXELS, device, precision).unwrap()
+}
+
+fn wide(x: &[f32]) -> Vec<f64> {
+    x.iter().map(|&v| f64::from(v)).collect()
 }
 
 #[test]
@@ -109,8 +121,113 @@ fn evidence_of_a_shared_map_adds_up_and_the_base_goes_both_ways() {
     let evidence = flow.evidence(&x, 0, 2, Tau::new(0.7).unwrap()).unwrap();
     assert_eq!((evidence.rows, evidence.columns), (2, 2));
     assert!((evidence.cells.iter().sum::<f64>() - evidence.total).abs() < 1e-9 * (1.0 + evidence.total.abs()));
-    let wide: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
-    let there = flow.encode_base(&wide).unwrap();
+    let there = flow.encode_base(&wide(&x)).unwrap();
     let back = flow.decode_base(there.images).unwrap();
-    assert!(max_abs(&back.images, &wide) < 1e-10 && max_abs(&back.log_det, &there.log_det) < 1e-9);
+    assert!(max_abs(&back.images, &wide(&x)) < 1e-10 && max_abs(&back.log_det, &there.log_det) < 1e-9);
+}
+
+/// As for a map that depends on the class (tarflow.rs): one x, whichever way every block is inverted.
+#[test]
+fn every_way_of_inverting_a_shared_map_ends_in_one_image() {
+    for config in [config(1, 4, 2, 3), TarFlowConfig { volume_preserving: true, ..config(3, 4, 1, 2) }] {
+        let flow = flow(&config, 86, Precision::F64);
+        let blocks = flow.block_inversion().unwrap();
+        assert_eq!(blocks.strategies(), vec![Strategy::Loop; config.blocks]);
+        let (noise, classes) = (latents(Seed(86), 0, 5, config.shape.dims()), [0, 1, 1, 0, 1]);
+        let decode = |strategy| {
+            blocks.set_strategies(vec![strategy; config.blocks]);
+            assert_eq!(blocks.strategies(), vec![strategy; config.blocks]);
+            wide(&flow.decode(&noise, &classes, Tau::ONE, &mut silent()).unwrap().x)
+        };
+        let cached = decode(Strategy::Loop);
+        let masked = Strategy::Jacobi { modules: 1, guess: Guess::Zero, tolerance: -1.0 };
+        assert!(max_abs(&decode(masked), &cached) < 1e-6);
+        for modules in [1, 2, config.tokens() - 1] {
+            for guess in [Guess::Z, Guess::Zero] {
+                let jacobi = Strategy::Jacobi { modules, guess, tolerance: 1e-6 };
+                assert!(max_abs(&decode(jacobi), &cached) < 1e-5, "{jacobi:?}");
+            }
+        }
+        // A round that stops at once is another image: the strategies are used, not only kept.
+        let stopped = Strategy::Jacobi { modules: 1, guess: Guess::Zero, tolerance: f64::INFINITY };
+        assert!(max_abs(&decode(stopped), &cached) > 1e-4);
+        // One way too few is ignored.
+        blocks.set_strategies(vec![Strategy::Loop; config.blocks - 1]);
+        assert_eq!(blocks.strategies(), vec![stopped; config.blocks]);
+    }
+}
+
+/// Every way that is chosen was measured on images of this world, and is as near to the loop's as it was asked to be.
+#[test]
+fn ways_of_a_shared_map_are_measured_on_samples_of_its_classes() {
+    const TOLERANCE: f64 = 1e-7;
+    let config = config(1, 4, 2, 3);
+    let flow = flow(&config, 87, Precision::F64);
+    let mut told = Vec::new();
+    let mut report = |done| {
+        told.push(done);
+        Ok(())
+    };
+    let plans = flow.measure_strategies(3, TOLERANCE, &mut report).unwrap();
+    assert_eq!((plans.len(), told), (config.blocks, (1..=config.blocks).collect()));
+    // Nothing was adopted.
+    assert_eq!(flow.strategies(), vec![Strategy::Loop; config.blocks]);
+    let (noise, classes) = (latents(Seed(87), 0, 3, 16), [0, 1, 2]);
+    let decode = || wide(&flow.decode(&noise, &classes, Tau::ONE, &mut silent()).unwrap().x);
+    let cached = decode();
+    let jacobis: Vec<Strategy> = plans.iter().filter_map(|plan| plan.jacobi).collect();
+    assert_eq!(jacobis.len(), config.blocks, "in 64 bits a Jacobi way reaches any tolerance");
+    flow.set_strategies(jacobis);
+    assert!(max_abs(&decode(), &cached) < 1e-4);
+    // Its first metric is that of z around the means of its classes: it depends on them.
+    let elsewhere = flow_of_other_means(&config);
+    let others = elsewhere.measure_strategies(3, TOLERANCE, &mut |_| Ok(())).unwrap();
+    let last = config.blocks - 1;
+    assert!((others[last].igm[1] / plans[last].igm[1] - 1.0).abs() > 0.1, "{:?} {:?}", others[last], plans[last]);
+}
+
+/// The same map, the means of whose classes lie thrice as far out.
+fn flow_of_other_means(config: &TarFlowConfig) -> SharedTarFlow {
+    let mut weights = tiny::tarflow_weights(config, 87);
+    weights.0.get_mut(MEANS).unwrap().values.iter_mut().for_each(|m| *m *= 24.0);
+    SharedTarFlow::new(config, weights, PIXELS, &Device::flex(), Precision::F64).unwrap()
+}
+
+/// What stays on a device is what is read back from it: image for image, class for class. The device is the host by another name,
+/// on which our own kernels do not compute; tests/shared_device.rs does the same on a graphics adapter.
+#[test]
+fn images_of_a_shared_map_that_stay_are_those_that_are_read_back() {
+    let device = Device::flex().autodiff();
+    for config in [config(1, 4, 2, 3), config(3, 4, 2, 4)] {
+        let flow = flow_on(&device, &config, 88, Precision::F32);
+        let dims = config.shape.dims();
+        let classes: Vec<usize> = (0..7).map(|i| i % config.classes).collect();
+        let (noise, tau) = (latents(Seed(88), 0, 7, dims), Tau::new(0.8).unwrap());
+        let resident = flow.resident().expect("tensors in 32 bits can stay");
+        let mut shown = 0;
+        let mut watch = |decoding: bayescope::flow::Decoding| {
+            shown += usize::from(decoding.x.is_some());
+            std::ops::ControlFlow::Continue(())
+        };
+        let Resident { images, levels, scores } = resident.decode_resident(&noise, &classes, tau, &mut watch).unwrap();
+        assert_eq!(shown, config.blocks, "the images are shown after every block");
+        let made = flow.decode(&noise, &classes, tau, &mut silent()).unwrap().x;
+        assert_eq!(resident.fetch(images).unwrap(), made);
+        let picture: Vec<f64> = PIXELS.picture(&made).into_iter().map(f64::from).collect();
+        assert!(max_abs(&to_host(levels).unwrap(), &picture) <= 1.0);
+        let expected = flow.score(&made).unwrap();
+        assert_eq!((scores.classes, scores.dims, scores.len()), (config.classes, dims, 7));
+        for i in 0..7 {
+            let (found, expected) = (scores.log_likelihoods(i, tau), expected.log_likelihoods(i, tau));
+            assert!(max_abs(&found, &expected) < 1e-3, "{found:?} {expected:?}");
+        }
+        let (evidence, cells) = resident.evidence_resident(&made[..dims], 2, 0, tau).unwrap();
+        assert_eq!(evidence, flow.evidence(&made[..dims], 2, 0, tau).unwrap());
+        assert_eq!(cells.dims(), [evidence.rows, evidence.columns]);
+        let size = evidence.cells.iter().fold(1.0, |most: f64, cell| most.max(cell.abs()));
+        assert!(max_abs(&to_host(cells).unwrap(), &evidence.cells) < 1e-4 * size, "{evidence:?}");
+    }
+    // On the host nothing stays, and in 64 bits neither.
+    assert!(flow(&config(1, 4, 2, 3), 88, Precision::F32).resident().is_none());
+    assert!(flow_on(&device, &config(1, 4, 2, 3), 88, Precision::F64).resident().is_none());
 }

@@ -17,7 +17,7 @@ use bayescope::worker::protocol::{Event, JobId, Outcome};
 use bayescope::worker::runs::look;
 use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::fake::Fake;
 use super::{full, shows, tasks};
@@ -104,6 +104,24 @@ pub fn panel() -> (Harness<'static, App>, Fake) {
     harness.get_by_role_and_label(Role::Button, "Experiments").click();
     harness.run_steps(4);
     (harness, fake)
+}
+
+#[test]
+fn an_experiment_is_started_with_the_bayes_error_that_was_typed() {
+    const TARGET: &str = "Target Bayes error of the experiment";
+    let (mut harness, fake) = panel();
+    rewrite(&mut harness, "Folder of the experiment", "/runs/mine");
+    rewrite(&mut harness, TARGET, "5");
+    assert!(shows(&harness, "Target Bayes error: Type a share"), "{:?}", super::labels(&harness));
+    rewrite(&mut harness, TARGET, "5 %");
+    assert!(shows(&harness, "τ is found when the run is planned"));
+    let tau = harness.get_by_role_and_label(Role::SpinButton, "Base temperature τ of the experiment");
+    assert!(tau.accesskit_node().is_disabled(), "a target and a τ are not both given");
+    click(&mut harness, "Start experiment");
+    let (_, RunExperiment { spec, .. }) = tasks::asked(&fake);
+    let world = spec.unwrap().world;
+    assert_eq!((world.target, world.tau, world.found), (Some(0.05), bayescope::units::Tau::ONE, None));
+    harness.check_accessibility();
 }
 
 #[test]

@@ -74,6 +74,15 @@ fn standing(tau: f64, half: f64) -> Standing {
     Standing { progress, seconds_left: Some(9.0), figure: Some(figure(tau, half)) }
 }
 
+/// Questions for what was found before.
+fn kept(fake: &Fake) -> Vec<(u64, Prior)> {
+    let of = |question| match question {
+        Question::Kept { generation, key } => Some((generation, key.prior)),
+        _ => None,
+    };
+    fake.questions().into_iter().filter_map(of).collect()
+}
+
 #[test]
 fn a_target_narrows_can_be_stopped_and_sets_tau_only_when_it_is_accepted() {
     let (mut harness, fake) = ready();
@@ -142,6 +151,42 @@ fn a_newer_target_takes_the_place_of_the_one_under_way_and_its_report_is_shown()
 }
 
 #[test]
+fn where_a_curve_is_known_the_target_is_answered_from_it_at_once() {
+    let (mut harness, fake) = ready();
+    let (generation, prior) = kept(&fake).remove(0);
+    let survey = Box::new(survey(prior, 512));
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey })));
+    harness.run_steps(3);
+    type_target(&mut harness, "Target Bayes error", "15 %");
+    let (id, task) = tasks::asked::<FindTau>(&fake);
+    assert_eq!(task.target, 0.15);
+    // The search waits for other jobs and has drawn nothing; the curve is E = 0.1 τ, and its band ± 1/512.
+    assert!(shows(&harness, "E = 15 % at τ = 1.5 (95 %: 1.4") && shows(&harness, "to 1.5"), "{:?}", labels(&harness));
+    assert!(shows(&harness, "narrowing") && !shows(&harness, "Looking for τ"));
+    assert_eq!(harness.state().prefs().tau, 1.0, "nothing is set that was not accepted");
+    press(&mut harness, "Use the τ of Target Bayes error");
+    assert!((harness.state().prefs().tau - 1.5).abs() < 1e-3, "{}", harness.state().prefs().tau);
+    // What the search says takes its place.
+    start(&fake, id);
+    fake.send(Event::Task { id, news: News::of_event::<FindTau>(standing(1.503, 0.004)) });
+    harness.run_steps(3);
+    assert!(shows(&harness, "τ = 1.503 (95 %: 1.499 to 1.507)"), "{:?}", labels(&harness));
+    harness.check_accessibility();
+}
+
+#[test]
+fn a_curve_that_does_not_come_to_the_target_leaves_it_to_the_search() {
+    let (mut harness, fake) = ready();
+    let (generation, prior) = kept(&fake).remove(0);
+    let survey = Box::new(survey(prior, 512));
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey })));
+    harness.run_steps(3);
+    type_target(&mut harness, "Target Bayes error", "40 %");
+    assert!(shows(&harness, "Looking for τ with E = 40 %"), "{:?}", labels(&harness));
+    assert!(harness.query_by_role_and_label(Role::Button, "Use the τ of Target Bayes error").is_none());
+}
+
+#[test]
 fn a_survey_fills_the_panel_and_the_readout_follows_the_slider_along_its_curve() {
     let (mut harness, fake) = panel();
     assert!(shows(&harness, "not sampled yet") && !shows(&harness, "hardest first"));
@@ -177,13 +222,6 @@ fn a_survey_fills_the_panel_and_the_readout_follows_the_slider_along_its_curve()
 #[test]
 fn what_was_kept_is_asked_for_once_a_prior_and_never_takes_the_place_of_what_was_found_since() {
     let (mut harness, fake) = ready();
-    let kept = |fake: &Fake| -> Vec<(u64, Prior)> {
-        let of = |question| match question {
-            Question::Kept { generation, key } => Some((generation, key.prior)),
-            _ => None,
-        };
-        fake.questions().into_iter().filter_map(of).collect()
-    };
     let asked = kept(&fake);
     let [(generation, prior)] = &asked[..] else { panic!("{asked:?}") };
     let answer = |generation: u64, samples| {

@@ -142,11 +142,17 @@ fn a_renamed_or_broken_file_is_refused_by_name() {
     assert!(refusal("x.safetensors", &bytes).contains("'blocks.1.proj_in.bias' is missing"));
 }
 
-/// Cached, masked and GS-Jacobi in a trained world with a map for each class: one image, within 1e-4 in f32; and the evidence of a sample
-/// adds up.
+/// Cached, masked and GS-Jacobi in a trained world with a map for each class, and in one with a map for all: one image, within 1e-4 in
+/// f32; and the evidence of a sample adds up.
 #[test]
 fn a_trained_tarflow_samples_alike_every_way() {
-    let oracle = folder::open("tests/worlds/animals", &Device::flex(), Precision::F32, 8).unwrap();
+    for world in ["tests/worlds/animals", "cells"] {
+        samples_alike_every_way(world);
+    }
+}
+
+fn samples_alike_every_way(world: &str) {
+    let oracle = folder::open(world, &Device::flex(), Precision::F32, 8).unwrap();
     let flow = oracle.world.flow().block_inversion().unwrap();
     let noise = latents(Seed(3), 0, 3, flow.shape().dims());
     let decode = |strategy| {
@@ -162,8 +168,8 @@ fn a_trained_tarflow_samples_alike_every_way() {
     for (name, strategy) in ways {
         let x = decode(strategy);
         let difference = x.iter().zip(&cached).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        println!("{name}: {difference:e}");
-        assert!(difference <= 1e-4, "{name}: {difference}");
+        println!("{world}, {name}: {difference:e}");
+        assert!(difference <= 1e-4, "{world}, {name}: {difference}");
     }
     let evidence = flow.evidence(&cached[..3072], 0, 2, Tau::ONE).unwrap();
     let sum: f64 = evidence.cells.iter().sum();

@@ -10,9 +10,9 @@ pub(super) const START: usize = 4 * ROUND;
 /// Largest factor by which the draws grow at once: a first estimate of the need is rough.
 const MOST_GROWTH: f64 = 3.0;
 /// Smallest one, so that stopping is not tested at every step.
-const LEAST_GROWTH: f64 = 1.25;
+const LEAST_GROWTH: f64 = 1.1;
 /// Draws beyond the estimated need: the next interval varies too.
-const MARGIN: f64 = 1.08;
+const MARGIN: f64 = 1.04;
 /// Part by which the draws must grow for a further step to be worth its time.
 const WORTH: f64 = 0.1;
 
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(tolerance.next(step(256, 0.01, 0.0)), Err(Ended::Tolerance));
         // Twice as wide as wanted: four times the draws, but thrice at once.
         assert_eq!(tolerance.next(step(256, 0.02, 0.0)), Ok(768));
-        assert_eq!(tolerance.next(step(640, 0.0101, 0.0)), Ok(832));
+        assert_eq!(tolerance.next(step(640, 0.0101, 0.0)), Ok(704));
         let capped = Limits { samples: Some(300), ..tolerance };
         assert_eq!(capped.next(step(256, 0.02, 0.0)), Ok(300));
         assert_eq!(capped.next(step(300, 0.02, 0.0)), Err(Ended::Samples));

@@ -4,7 +4,7 @@
 //! draws, so a part of the draws is enough for them.
 
 use super::limits::START;
-use super::pool::Pool;
+use super::pool::{Pool, ROUND};
 use super::snapshot::Snapshot;
 use super::source::Standing;
 use super::strata::Fit;
@@ -38,10 +38,10 @@ impl Share {
     /// How many draws the sides have for so many at the centre.
     pub fn draws(self, n: usize) -> usize {
         let part = match self {
-            Self::Quarter => n / 4,
-            Self::Eighth => n / 8,
+            Self::Quarter => (n / 4).max(START),
+            Self::Eighth => (n / 8).max(ROUND),
         };
-        part.max(START).min(n)
+        part.min(n)
     }
 
     /// Images of all three temperatures.

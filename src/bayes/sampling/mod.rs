@@ -16,6 +16,7 @@
 //! | `snapshot` | figures of one τ |
 //! | `local` | the Bayes error near one τ, and its slope |
 //! | `limits` | when to stop |
+//! | `band` | a curve between its points: E of τ, τ of E |
 //! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
 //! | `survey` | all of them at once, coarse first |
 //! | `gaussian` | Gaussian classes as a source |
@@ -23,6 +24,7 @@
 //! | `reference` | log p(x) of samples, which tells images of the world from others |
 //! | `cache` | draws and surveys in the program's cache folder |
 
+mod band;
 mod cache;
 mod figures;
 mod gaussian;

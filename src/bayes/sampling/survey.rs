@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::band::Band;
 use super::figures::{CurvePoint, relative};
 use super::hardness::SampledHardness;
 use super::limits::{Ended, Limits, Step};
@@ -10,7 +11,6 @@ use super::pool::{Pool, ROUND};
 use super::snapshot::Snapshot;
 use super::source::Standing;
 use crate::bayes::estimate::{Estimate, Figure, Method};
-use crate::bayes::normal::{cdf, quantile};
 use crate::bayes::ranking::{RANKED_AT, RankingsOverTau};
 use crate::error::Result;
 use crate::events::Events;
@@ -20,10 +20,6 @@ use crate::units::Tau;
 
 /// Temperatures of the curve, those of rankings among them: their draws serve both.
 const TAUS: [f64; 11] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0];
-
-/// How many of the second differences nearby a line is taken to miss: 1 if the curvature were the
-/// same everywhere, 2 since it is not. Nothing bounds the curvature of an arbitrary map.
-const BEND: f64 = 2.0;
 
 /// What draws say of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -46,46 +42,21 @@ impl Survey {
     }
 
     /// The Bayes error at τ with its band, between two points of the curve; none outside of it, and
-    /// none between points before there are three.
-    ///
-    /// Linear in Φ⁻¹(E) over 1/τ, which is exact for two Gaussian classes. For other worlds the band
-    /// also holds an estimate of what the line misses ([`BEND`]), beside the error of the draws.
+    /// none between points before there are three. The band holds the error of the draws and an estimate
+    /// of what a line between two points misses.
     pub fn error_at(&self, tau: f64) -> Option<Figure> {
-        let place = self.curve.partition_point(|point| point.tau.get() < tau);
-        let above = self.curve.get(place)?;
-        if above.tau.get() == tau {
-            return Some(above.bayes_error);
-        }
-        let below = self.curve.get(place.checked_sub(1)?)?;
-        let [from, at, to] = [below.tau.get(), tau, above.tau.get()].map(f64::recip);
-        let share = (at - from) / (to - from);
-        let on_line = |pick: fn(&Figure) -> f64| {
-            let (from, to) = (quantile(pick(&below.bayes_error)), quantile(pick(&above.bayes_error)));
-            from + share * (to - from)
-        };
-        let bend = BEND * self.second_difference(place)? * ((at - from) * (at - to)).abs();
-        let [value, low, high] = [on_line(|f| f.value), on_line(|f| f.interval.0), on_line(|f| f.interval.1)];
-        let (value, (low, high)) = match (value + bend).is_finite() {
-            true => (cdf(value), (cdf(low - bend), cdf(high + bend))),
-            // An error of 0 has no place on that axis: all between the two points.
-            false => {
-                let (a, b) = (&below.bayes_error, &above.bayes_error);
-                let all = (a.interval.0.min(b.interval.0), a.interval.1.max(b.interval.1));
-                (a.value + share * (b.value - a.value), all)
-            }
-        };
-        Some(Figure { value, std_error: 0.5 * (high - low) / crate::bayes::estimate::Z95, interval: (low, high) })
+        self.band().error_at(tau)
     }
 
-    /// The largest second divided difference of Φ⁻¹(E) over 1/τ near the gap below point `place`, in
-    /// absolute value; infinite where one has no value, none of fewer than three points.
-    fn second_difference(&self, place: usize) -> Option<f64> {
-        let near = &self.curve[place.saturating_sub(3)..(place + 3).min(self.curve.len())];
-        let at = |i: usize| (near[i].tau.get().recip(), quantile(near[i].bayes_error.value));
-        let slope = |i: usize| (at(i + 1).1 - at(i).1) / (at(i + 1).0 - at(i).0);
-        let second = (0..near.len().checked_sub(2)?).map(|i| (slope(i + 1) - slope(i)) / (at(i + 2).0 - at(i).0));
-        let second = second.map(|value| if value.is_nan() { f64::INFINITY } else { value.abs() });
-        second.reduce(f64::max)
+    /// The τ at which the Bayes error is `error`, with an interval that holds every τ whose band does;
+    /// none where the curve does not come to this error. It goes to 0.02 or 50 where an end of the curve
+    /// does not exclude it.
+    pub fn tau_of(&self, error: f64) -> Option<Figure> {
+        self.band().tau_of(error)
+    }
+
+    fn band(&self) -> Band {
+        Band::new(self.curve.iter().map(|point| (point.tau.get(), point.bayes_error)))
     }
 
     /// The points as Bayes errors with all that is known of them.
@@ -186,6 +157,7 @@ fn temperatures(tau: Tau) -> Result<(Vec<Tau>, Tau)> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::bayes::normal::cdf;
     use crate::oracle::posterior::Prior;
 
     /// E(τ) = Φ(−1.5/τ), as of two Gaussian classes, from n draws.

@@ -2,8 +2,9 @@
 //! error leaves.
 //!
 //! A secant search in 1/τ and Φ⁻¹(E), a line for two Gaussian classes, finds the neighbourhood with
-//! few draws. Then draws go to one temperature and, an eighth as many, to two beside it. The
-//! interval holds every τ at which E = ε is not refused at 5 %: with y = Φ⁻¹(E) a line in x = 1/τ
+//! few draws. Then draws go to one temperature and, an eighth as many, to two beside it; at first few
+//! of them, then twice as many, so that a coarse answer comes soon, and a centre that was off costs
+//! little. The interval holds every τ at which E = ε is not refused at 5 %: with y = Φ⁻¹(E) a line in x = 1/τ
 //! near the root, Fieller's theorem gives it from the variances of y and of its slope, and their
 //! covariance.
 
@@ -26,9 +27,15 @@ use crate::units::Tau;
 /// A target this near to the floor of label noise is the floor, rounded.
 pub(in crate::bayes) const ROUNDED: f64 = 1.0 + 1e-9;
 /// Range of temperatures searched.
-const RANGE: (f64, f64) = (0.02, 50.0);
-/// Draws of the search.
-const COARSE: usize = 2 * ROUND;
+pub(super) const RANGE: (f64, f64) = (0.02, 50.0);
+/// Errors that the first draws are to hold, about; the rarer errors are, the more draws say nothing.
+const FIRST_ERRORS: f64 = 6.0;
+/// Standard errors of the search's draws within which it ends: their root is not that of the world.
+const NEAR: f64 = 2.0;
+/// How far from the centre the root may lie, in steps of the parabola, by the draws made so far: early a
+/// new centre costs little, and a root near it is more certain; later only one that the parabola does
+/// not reach is worth its draws.
+const REACH: [(usize, f64); 3] = [(START, 0.6), (4 * START, 1.0), (usize::MAX, 2.0)];
 /// Temperatures of the search, at most.
 const MOST_STEPS: usize = 24;
 /// Times the centre is moved, at most.
@@ -50,8 +57,8 @@ pub struct SampledTau {
     pub ended: Ended,
 }
 
-/// The τ at which the Bayes error is `target`; the tolerance is meant for τ, the limit of samples
-/// for the last temperature.
+/// The τ at which the Bayes error is `target`, looked for around τ = `near` where something is known
+/// of it; the tolerance is meant for τ, the limit of samples for the last temperature.
 ///
 /// # Errors
 /// When no τ between 0.02 and 50 is found to have this error, a limit cannot be used, the source
@@ -59,33 +66,37 @@ pub struct SampledTau {
 pub fn tau_by_sampling(
     pool: &mut Pool<'_>,
     target: f64,
+    near: Option<Tau>,
     limits: &Limits,
     events: &mut dyn Events<Standing>,
 ) -> Result<SampledTau> {
     limits.check()?;
     reachable(pool, target)?;
-    let mut n = limits.start();
-    pool.plan(4 * COARSE + Share::Eighth.images(n), None);
-    let (mut tau, mut evaluations) = neighbourhood(pool, target, COARSE.min(n), events)?;
+    let mut n = first_draws(target).min(limits.start());
+    pool.plan(3 * n + Share::Eighth.images(n), None);
+    let (mut tau, mut evaluations) = match near {
+        Some(near) => (within(near)?, 0),
+        None => neighbourhood(pool, target, n, events)?,
+    };
     let (mut moves, step) = (0, step_for(target));
     loop {
         let local = Local::measure(pool, (tau, step), (n, Share::Eighth), events)?;
         evaluations += 1;
         let delta = local.root(target);
-        // Early a new centre costs little; later only one that the parabola does not reach is worth
-        // its draws.
-        let reach = if n <= 4 * START { 1.0 } else { 2.0 };
+        let near = local.near(delta);
+        let figure = interval(beside(tau, delta)?.get(), target, &near);
+        let reach = REACH.iter().find(|(most, _)| n <= *most).map_or(f64::INFINITY, |(_, reach)| *reach);
         let images = |n: usize| Share::Eighth.images(n);
         if delta.abs() > reach * step && moves < MOST_MOVES {
             (tau, moves) = (within(beside(tau, delta)?)?, moves + 1);
             pool.plan(images(n), None);
             continue;
         }
-        let near = local.near(delta);
-        let figure = interval(beside(tau, delta)?.get(), target, &near);
         let per_draw = pool.per_image() * images(n) as f64 / n as f64;
         match limits.next(Step { draws: n, relative: relative(&figure), spent: pool.seconds(), per_draw }) {
             Ok(next) => {
+                // Doubled, not more: what is looked at narrows step by step.
+                let next = next.min(2 * n);
                 pool.plan(images(next) - images(n), Some(figure));
                 n = next;
             }
@@ -99,6 +110,11 @@ pub fn tau_by_sampling(
             }
         }
     }
+}
+
+/// Draws of the search, and of the first interval: one round where errors are frequent.
+fn first_draws(target: f64) -> usize {
+    ((FIRST_ERRORS / target / ROUND as f64).ceil() as usize).clamp(1, START / ROUND) * ROUND
 }
 
 /// Refuses an error that no posterior can have.
@@ -157,7 +173,7 @@ fn neighbourhood(
             Err(Error::Numeric(why)) => return Err(Error::Numeric(format!("{why}; {}", nowhere(target, &points)))),
             Err(other) => return Err(other),
         };
-        let noise = 0.7 * error.variance.sqrt();
+        let noise = NEAR * error.variance.sqrt();
         if (error.value - target).abs() <= noise.max(2e-3 * target) {
             return Ok((tau, step));
         }

@@ -18,6 +18,8 @@ const MEANS: [[f64; 3]; 4] = [[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [0.0, 1.8, 0.0],
 /// Two classes nearly alike, the others in no doubt.
 const APART: [[f64; 3]; 4] = [[0.0, 0.0, 0.0], [0.9, 0.0, 0.0], [0.0, 7.0, 0.0], [0.0, 0.0, 7.0]];
 const SEEDS: u64 = 200;
+/// Per cent of the images of a search that are draws at its last temperature, at least.
+const SHARE_AT_LAST: usize = 60;
 
 /// z = μ_y + τ ε.
 struct Gaussians {
@@ -158,15 +160,76 @@ fn intervals_of_a_temperature_hold_it_and_a_tolerance_is_met() {
     for seed in 0..SEEDS {
         let mut source = source(2000 + seed);
         let limits = Limits { tolerance: Some(0.06), ..Limits::default() };
-        let found = tau_by_sampling(&mut pool(&mut source, 1.0), target, &limits, &mut silent()).unwrap();
+        let found = tau_by_sampling(&mut pool(&mut source, 1.0), target, None, &limits, &mut silent()).unwrap();
         let figure = found.found.tau;
         assert!(figure.relative_half_width() <= 0.0601 && found.ended == Ended::Tolerance, "{found:?}");
         assert!((found.found.achieved.figure.value / target - 1.0).abs() < 1e-6);
         assert_eq!(found.images, source.made);
         coverage.add("τ", &figure);
         // So few that the slope is uncertain by a fifth and the interval is not symmetric.
-        let few = tau_by_sampling(&mut pool(&mut source, 1.0), target, &exactly(192), &mut silent()).unwrap();
+        let few = tau_by_sampling(&mut pool(&mut source, 1.0), target, None, &exactly(192), &mut silent()).unwrap();
         coverage.add("τ of few draws", &few.found.tau);
+    }
+    coverage.check();
+}
+
+#[test]
+fn the_first_answer_is_coarse_and_honest_and_a_start_nearby_saves_the_search() {
+    let target = 0.2;
+    let truth = tau_of_error(&classes(), target, &spec(1e-5), &mut silent()).unwrap().tau.value;
+    let near = Tau::new(0.93 * truth).unwrap();
+    let mut coverage = Coverage::of([("first τ".to_owned(), truth), ("first τ from near".to_owned(), truth)]);
+    let (mut searched, mut begun_near) = (0, 0);
+    for seed in 0..SEEDS {
+        for (name, near, images) in
+            [("first τ", None, &mut searched), ("first τ from near", Some(near), &mut begun_near)]
+        {
+            let mut source = source(6000 + seed);
+            let mut first = None;
+            let mut until_told = |standing: Standing| {
+                first = standing.figure.map(|figure| (figure, standing.progress.done));
+                if first.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let limits = Limits { tolerance: Some(0.01), ..Limits::default() };
+            let stopped = tau_by_sampling(&mut pool(&mut source, 1.0), target, near, &limits, &mut until_told);
+            assert!(matches!(stopped, Err(Error::Cancelled)));
+            let (figure, made) = first.unwrap();
+            coverage.add(name, &figure);
+            *images += made;
+        }
+    }
+    coverage.check();
+    let mean = |images: usize| images as f64 / SEEDS as f64;
+    println!("images before the first answer: {} and {}", mean(searched), mean(begun_near));
+    assert!(mean(begun_near) < mean(searched) && mean(searched) < 512.0);
+}
+
+#[test]
+fn draws_go_where_the_answer_comes_from() {
+    let limits = Limits { tolerance: Some(0.03), ..Limits::default() };
+    let (mut images, mut last) = (0, 0);
+    for seed in 0..40 {
+        let mut source = source(7000 + seed);
+        let found = tau_by_sampling(&mut pool(&mut source, 1.0), 0.2, None, &limits, &mut silent()).unwrap();
+        assert_eq!(found.ended, Ended::Tolerance);
+        images += found.images;
+        last += found.found.achieved.samples as usize;
+    }
+    println!("{} of {} images are draws at the last temperature", last / 40, images / 40);
+    assert!(last * 100 >= images * SHARE_AT_LAST);
+}
+
+#[test]
+fn intervals_of_a_temperature_from_a_curve_hold_it() {
+    let target = 0.2;
+    let truth = tau_of_error(&classes(), target, &spec(1e-5), &mut silent()).unwrap().tau.value;
+    let mut coverage = Coverage::of([("τ of the curve".to_owned(), truth)]);
+    for seed in 0..SEEDS {
+        let mut source = source(8000 + seed);
+        let found = survey(&mut pool(&mut source, 1.0), Tau::ONE, &exactly(256), &mut |_, _| Ok(()), &mut silent());
+        let figure = found.unwrap().tau_of(target).unwrap();
+        assert!(figure.relative_half_width() < 0.3, "{figure:?}");
+        coverage.add("τ of the curve", &figure);
     }
     coverage.check();
 }
@@ -304,7 +367,7 @@ fn errors_out_of_reach_are_refused_and_a_stop_is_obeyed() {
     let mut pool = pool(&mut source, 1.0);
     let tolerance = Limits { tolerance: Some(0.1), ..Limits::default() };
     let refused = |pool: &mut Pool<'_>, target: f64| {
-        tau_by_sampling(pool, target, &tolerance, &mut silent()).unwrap_err().to_string()
+        tau_by_sampling(pool, target, None, &tolerance, &mut silent()).unwrap_err().to_string()
     };
     assert!(refused(&mut pool, 0.7).contains("between 0 and 60.0000 %"));
     assert!(refused(&mut pool, 20.0).contains("20%?"));

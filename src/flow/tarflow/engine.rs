@@ -136,18 +136,35 @@ pub trait ResidentEngine {
         tick: Tick<'_>,
     ) -> Result<Solved>;
 
-    /// Σ_p z²/var and log-determinant of every token of tokens `x` [N, T, P] under one condition
-    /// per image, [N, T] each, as many at once as the device takes; `var` is that of the base
-    /// distribution, [T, P]. Of a token the device sums P terms; blocks are added in f64.
+    /// Σ_p (z − mean)²/var of every token of tokens `x` [N, T, P] for each mean of the base
+    /// distribution, [N, M, T], and the log-determinants, [N, T]; under one condition per image, as
+    /// many at once as the device takes. Of a token the device sums P terms; blocks are added in f64.
     ///
     /// # Errors
     /// When the device fails.
-    fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)>;
+    fn terms(&self, x: &Tensor<3>, conditions: &[Condition], base: BaseTokens<'_>) -> Result<(Vec<f64>, Vec<f64>)>;
 
-    /// [`Engine::encode`] of one image's tokens `x` [T, P], and where they were computed log det −
-    /// Σ_p weight·z² of every token, [T]; `weight` is [T, P].
+    /// [`Engine::encode`] of one image's tokens `x` [T, P], and the same where it was computed.
     ///
     /// # Errors
     /// When the device fails.
-    fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)>;
+    fn encode_kept(&self, x: &[f64], condition: Condition) -> Result<(Encoded, Kept)>;
+}
+
+/// The base distribution, token by token.
+#[derive(Debug, Clone, Copy)]
+pub struct BaseTokens<'a> {
+    /// Means, [M, T, P]; where empty, a single one at 0.
+    pub means: &'a [f64],
+    /// Variance at τ = 1, [T, P].
+    pub var: &'a [f64],
+}
+
+/// One image in base space, on the device that computed it.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// z, [1, T, P].
+    pub z: Tensor<3>,
+    /// Log-determinants, [T].
+    pub log_det: Tensor<1>,
 }

@@ -4,7 +4,7 @@
 use burn::tensor::Tensor;
 
 use super::TarFlowOracle;
-use super::engine::{Encoded, ResidentEngine};
+use super::engine::{Encoded, Kept, ResidentEngine};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::flow::{Evidence, Flow};
@@ -59,7 +59,11 @@ impl TarFlowOracle {
         // One base distribution for both classes: its norms cancel.
         let var = &self.map_of(classes.0).0.var;
         let weight: Vec<f64> = var.iter().map(|var| 0.5 / (tau.get() * tau.get() * var)).collect();
-        let encode = |tokens: &[f64], class| engine.encode_weighed(tokens, self.map_of(class).1, &weight);
+        let (weight, tokens) = (engine.tokens(&weight), self.config().tokens());
+        let encode = |x: &[f64], class| {
+            let (encoded, Kept { z, log_det }) = engine.encode_kept(x, self.map_of(class).1)?;
+            Ok((encoded, log_det - (z.square() * weight.clone()).sum_dim(2).reshape([tokens])))
+        };
         let (evidence, of_a, of_b) = self.evidence_of(x, classes, tau, encode)?;
         let cells = (of_a - of_b).reshape([evidence.rows, evidence.columns]);
         Ok((evidence, cells))

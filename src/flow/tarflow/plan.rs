@@ -68,12 +68,30 @@ impl BlockInversion for TarFlowOracle {
     ) -> Result<Vec<BlockPlan>> {
         let classes: Vec<ClassId> =
             (0..images).map(|i| if self.maps().len() > 1 { 0 } else { i % self.classes() }).collect();
-        let noise = latents(Seed(0).split("strategies"), 0, images, self.shape().dims());
-        let z = self.place(&noise, &classes, Tau::ONE);
+        let z = self.place(&calibration_noise(images, self.shape().dims()), &classes, Tau::ONE);
+        self.measure_at(&z, &classes, tolerance, report)
+    }
+}
+
+impl TarFlowOracle {
+    /// [`BlockInversion::measure_strategies`] at base-space tokens `z` [N, T, P], by the map of the
+    /// first class.
+    pub(super) fn measure_at(
+        &self,
+        z: &[f64],
+        classes: &[ClassId],
+        tolerance: f64,
+        report: &mut dyn FnMut(usize) -> Result<()>,
+    ) -> Result<Vec<BlockPlan>> {
         let (map, _) = self.map_of(0);
         let conditions: Vec<Condition> = classes.iter().map(|&class| self.map_of(class).1).collect();
-        measure(map.engine.as_ref(), self.config(), &map.output_norms, &z, &conditions, tolerance, report)
+        measure(map.engine.as_ref(), self.config(), &map.output_norms, z, &conditions, tolerance, report)
     }
+}
+
+/// Latents of the samples that ways are measured on, NCHW.
+pub(super) fn calibration_noise(images: usize, dims: usize) -> Vec<f32> {
+    latents(Seed(0).split("strategies"), 0, images, dims)
 }
 
 /// One block's input and output for the calibration samples, and how it is computed.

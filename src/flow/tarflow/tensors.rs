@@ -3,7 +3,7 @@
 use burn::module::{Module, ModuleMapper, Param};
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
-use super::engine::{Encoded, Engine, Inverted, ResidentEngine, Tick};
+use super::engine::{BaseTokens, Encoded, Engine, Inverted, Kept, ResidentEngine, Tick};
 use super::solve::{Mixing, Solved};
 use super::{Block, Condition, TarFlow, TarFlowConfig};
 use crate::data::ImageShape;
@@ -93,20 +93,37 @@ impl ModuleMapper for Lift {
 }
 
 impl TensorTarFlow {
-    fn terms_at_once(&self, x: Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    fn terms_at_once(
+        &self,
+        x: Tensor<3>,
+        conditions: &[Condition],
+        BaseTokens { means, var }: BaseTokens<'_>,
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
         let [n, t, p] = x.dims();
         let classes = self.classes(&self.device, conditions);
         let (z, log_dets) = self.flow.encode_by_blocks(x, classes.as_ref());
         let precision: Vec<f64> = var.iter().map(|var| var.recip()).collect();
-        let quad = (z.square() * tensor(&precision, [1, t, p], &self.device, self.dtype)).sum_dim(2).reshape([n, t]);
+        let precision = tensor(&precision, [1, t, p], &self.device, self.dtype);
+        let distance = |z: Tensor<3>| (z.square() * precision.clone()).sum_dim(2).reshape([n, t]);
+        let mut parts: Vec<Tensor<2>> = match means {
+            [] => vec![distance(z)],
+            means => {
+                let from = |mean: &[f64]| z.clone() - tensor(mean, [1, t, p], &self.device, self.dtype);
+                means.chunks(t * p).map(|mean| distance(from(mean))).collect()
+            }
+        };
+        let distances = parts.len() * t;
+        parts.extend(log_dets);
+        let row = parts.len() * t;
         // One transfer for all.
-        let all = to_host(Tensor::cat(std::iter::once(quad).chain(log_dets).collect(), 0))?;
-        let (quad, of_blocks) = all.split_at(n * t);
-        let mut log_det = vec![0.0; n * t];
-        for of_block in of_blocks.chunks_exact(n * t) {
-            log_det.iter_mut().zip(of_block).for_each(|(sum, value)| *sum += value);
+        let all = to_host(Tensor::cat(parts, 1))?;
+        let (mut quad, mut log_det) = (Vec::with_capacity(n * distances), Vec::with_capacity(n * t));
+        for image in all.chunks_exact(row) {
+            let (of_means, of_blocks) = image.split_at(distances);
+            quad.extend_from_slice(of_means);
+            log_det.extend((0..t).map(|token| of_blocks.iter().skip(token).step_by(t).sum::<f64>()));
         }
-        Ok((quad.to_vec(), log_det))
+        Ok((quad, log_det))
     }
 
     /// What a device that has no memory for it calls this work.
@@ -298,24 +315,23 @@ impl ResidentEngine for TensorTarFlow {
         self.block(block)?.invert(z, &mixing, self.config.flipped(block), strategy, guidance, tick)
     }
 
-    fn terms(&self, x: &Tensor<3>, conditions: &[Condition], var: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    fn terms(&self, x: &Tensor<3>, conditions: &[Condition], base: BaseTokens<'_>) -> Result<(Vec<f64>, Vec<f64>)> {
         self.check(conditions)?;
         let parts = in_batches(&self.device, &self.work("passes"), conditions.len(), |range| {
-            self.terms_at_once(x.clone().slice(range.clone()), &conditions[range], var)
+            self.terms_at_once(x.clone().slice(range.clone()), &conditions[range], base)
         })?;
         let (quad, log_det): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         Ok((quad.concat(), log_det.concat()))
     }
 
-    fn encode_weighed(&self, x: &[f64], condition: Condition, weight: &[f64]) -> Result<(Encoded, Tensor<1>)> {
+    fn encode_kept(&self, x: &[f64], condition: Condition) -> Result<(Encoded, Kept)> {
         self.check(&[condition])?;
-        let (t, p) = (self.config.tokens(), self.config.token_dims());
+        let t = self.config.tokens();
         guarded(&self.device, || {
             let (z, log_dets) = self.passed(x, &[condition]);
-            let weight: Tensor<3> = tensor(weight, [1, t, p], &self.device, self.dtype);
-            let distances: Tensor<1> = (z.clone().square() * weight).sum_dim(2).reshape([t]);
-            let log_det = log_dets.iter().fold(-distances, |sum, of_block| sum + of_block.clone().reshape([t]));
-            Ok((self.read(z, log_dets, 1)?, log_det))
+            let none = Tensor::zeros([t], (&self.device, self.dtype));
+            let log_det = log_dets.iter().fold(none, |sum, of_block| sum + of_block.clone().reshape([t]));
+            Ok((self.read(z.clone(), log_dets, 1)?, Kept { z, log_det }))
         })
     }
 }

@@ -200,6 +200,11 @@ impl BayesFigures {
         self.survey.as_ref().filter(|survey| survey.law == *law)?.error_at(tau)
     }
 
+    /// The τ of a Bayes error at π from the survey of this prior, with its interval.
+    pub fn surveyed_tau(&self, error: f64, prior: &Prior) -> Option<Figure> {
+        self.survey.as_ref().filter(|survey| survey.prior == *prior)?.tau_of(error)
+    }
+
     pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
         let enough = self.curve.value.enough();
         let old = std::mem::take(&mut self.curve.value);

@@ -49,6 +49,7 @@ impl JobContext<'_> {
             id: self.id,
             control: self.control,
             told: None,
+            turns: Turns::default(),
             checkpoints_on: None,
             opened: None,
         }
@@ -77,6 +78,7 @@ pub struct Sink<'a> {
     pub id: JobId,
     control: &'a Control,
     told: Option<Instant>,
+    turns: Turns,
     /// The device, if the best epoch of a run may be opened meanwhile.
     pub checkpoints_on: Option<&'a OpenDevice>,
     /// That oracle: it serves the window from then on.
@@ -112,6 +114,20 @@ impl Sink<'_> {
         }
     }
 
+    /// [`Self::check`] that leaves the job half of the time while the window has much to be served:
+    /// after a piece of it the job works as long as that took. What is newly asked for comes first.
+    pub fn check_in_turns(&mut self) -> ControlFlow<()> {
+        let stopped = self.control.cancelled.load(Ordering::Relaxed) || self.control.paused.load(Ordering::Relaxed);
+        let called = stopped || self.channels.stopping() || self.channels.shared.asked();
+        if !called && !self.turns.over(Instant::now()) {
+            return ControlFlow::Continue(());
+        }
+        let began = Instant::now();
+        let go_on = self.check();
+        self.turns.served(began, Instant::now());
+        go_on
+    }
+
     /// Sends progress if it is due. Returns whether it was.
     pub fn progress(&mut self, progress: Progress, note: String) -> bool {
         let due = self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) || progress.done == progress.total;
@@ -123,9 +139,46 @@ impl Sink<'_> {
     }
 }
 
+/// Whose turn it is, the job's or the window's.
+#[derive(Default)]
+struct Turns {
+    /// When the window was served last, and how long that took.
+    last: Option<(Instant, Duration)>,
+}
+
+impl Turns {
+    /// Whether the job's turn is over.
+    fn over(&self, now: Instant) -> bool {
+        self.last.is_none_or(|(ended, took)| now.saturating_duration_since(ended) >= took)
+    }
+
+    /// The window was served.
+    fn served(&mut self, began: Instant, ended: Instant) {
+        self.last = Some((ended, ended.saturating_duration_since(began)));
+    }
+}
+
 impl Events<Progress> for Sink<'_> {
     fn emit(&mut self, progress: Progress) -> ControlFlow<()> {
         self.progress(progress, format!("{} of {} images", progress.done, progress.total));
         self.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_works_as_long_as_it_was_held_up() {
+        let (begin, second) = (Instant::now(), Duration::from_secs(1));
+        let mut turns = Turns::default();
+        assert!(turns.over(begin), "nothing was served yet");
+        turns.served(begin, begin + second);
+        assert!(!turns.over(begin + second) && !turns.over(begin + 2 * second - Duration::from_millis(1)));
+        assert!(turns.over(begin + 2 * second));
+        // What cost nothing costs no turn.
+        turns.served(begin + 2 * second, begin + 2 * second);
+        assert!(turns.over(begin + 2 * second));
     }
 }

@@ -43,6 +43,10 @@ impl TaskHost for Sink<'_> {
         Sink::check(self)
     }
 
+    fn check_in_turns(&mut self) -> ControlFlow<()> {
+        Sink::check_in_turns(self)
+    }
+
     fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
         self.interactive.external_image(index, dims).ok_or_else(gone)
     }

@@ -3,10 +3,11 @@
 mod data;
 mod grid;
 mod kind;
+mod world;
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, DragValue, RichText, TextEdit, Ui};
+use eframe::egui::{self, RichText, TextEdit, Ui};
 
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::error::Result;
@@ -22,12 +23,11 @@ use crate::gui::runs::default_folder;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
-use crate::oracle::library;
 use crate::run::EstimateTime;
-use crate::units::Tau;
 use data::DataFields;
 use grid::numbers;
 use kind::{KindFields, kinds};
+use world::WorldFields;
 
 /// The spec file.
 const SPEC: Field = Field::new("experiment spec", Takes::Spec);
@@ -43,6 +43,7 @@ pub struct Form {
     file: String,
     sizes: String,
     seeds: String,
+    world: WorldFields,
     data: DataFields,
     kind: KindFields,
     /// The folder somebody typed; empty for the usual one.
@@ -88,6 +89,7 @@ impl Form {
             Ok(spec) => {
                 self.sizes = list(&spec.grid.train_sizes);
                 self.seeds = list(&spec.grid.seeds);
+                self.world = WorldFields::of(&spec.world);
                 self.data = DataFields::of(&spec);
                 self.kind = KindFields::of(&spec.experiment);
                 self.start = start.into();
@@ -115,7 +117,7 @@ impl Form {
         }
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
-            world(ui, cx, spec);
+            self.world.show(ui, cx, spec);
             if spec.experiment.takes_data() {
                 self.data.show(ui, cx, spec);
             }
@@ -176,6 +178,7 @@ impl Form {
         if spec.name.trim().is_empty() {
             return Err("Give the run a name.".into());
         }
+        spec.world = self.world.ready(&spec.world)?;
         spec.experiment = self.kind.ready(&spec.experiment)?;
         spec.data = spec.data.map(|_| self.data.ready()).transpose()?;
         spec.validate().map_err(|error| error.to_string())?;
@@ -266,52 +269,12 @@ fn estimate_rows(ui: &mut Ui, view: &TaskView<'_, EstimateTime>, spec: &Experime
     });
 }
 
-/// Which world.
-fn world(ui: &mut Ui, cx: &Cx, spec: &mut ExperimentSpec) {
-    ui.horizontal_wrapped(|ui| {
-        let label = ui.label("World").on_hover_text("A bundled oracle, an oracle folder or a checkpoint.");
-        let field = TextEdit::singleline(&mut spec.world.oracle).desired_width(150.0);
-        ui.add(field).labelled_by(label.id);
-        ui.menu_button("Bundled", |ui| {
-            for name in library::names() {
-                if ui.button(name).accessible_name(format!("Experiment on {name}")).clicked() {
-                    spec.world.oracle = name.into();
-                }
-            }
-        });
-        let meaning = "Base temperature τ of the images: the larger, the more the classes overlap.";
-        let label = ui.label("τ").on_hover_text(meaning);
-        let mut tau = spec.world.tau.get();
-        let field = DragValue::new(&mut tau).range(0.01..=10.0).speed(0.01).max_decimals(3).suffix(" × std");
-        let field = ui.add(field.update_while_editing(false)).labelled_by(label.id);
-        if field.on_hover_text(meaning).accessible_name("Base temperature τ of the experiment").changed()
-            && let Ok(tau) = Tau::new(tau)
-        {
-            spec.world.tau = tau;
-        }
-        let here = ui.add_enabled(cx.session.oracle.is_some(), egui::Button::new("As in the window"));
-        let about = "Takes oracle, τ, T, the class prior and label noise from the world card";
-        if here.on_hover_text(about).on_disabled_hover_text("No oracle is open.").clicked() {
-            let settings = cx.prefs.settings();
-            spec.world.oracle.clone_from(&cx.session.oracle_name);
-            (spec.world.tau, spec.world.smoothing) = (settings.tau, settings.smoothing);
-            spec.world.prior = if cx.prefs.prior_is_uniform() { Vec::new() } else { cx.prefs.prior.clone() };
-            spec.world.label_noise = settings.label_noise;
-        }
-    });
-    let world = &spec.world;
-    if !world.prior.is_empty() || world.smoothing.get() != 1.0 || world.label_noise.is_some() {
-        let prior = if world.prior.is_empty() { "" } else { ", a class prior that is not uniform" };
-        let noise =
-            world.label_noise.as_ref().map_or_else(String::new, |noise| format!(", label noise {}", noise.describe()));
-        hint(ui, format!("Also: T = {}{prior}{noise}.", format::sig4(world.smoothing.get())));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::DataSpec;
+    use crate::bayes::Method;
+    use crate::experiment::{DataSpec, FoundTau};
+    use crate::units::Tau;
 
     fn form() -> Form {
         let mut form = Form { usual: "/runs/quick".into(), ..Form::default() };
@@ -356,5 +319,42 @@ mod tests {
         assert_eq!(copy.ready().unwrap().0, spec);
         copy.data.train.clear();
         assert!(copy.ready().unwrap_err().contains("Name the dataset"));
+    }
+    #[test]
+    fn a_target_stands_in_place_of_tau_and_a_copy_of_a_run_looks_for_it_anew() {
+        let mut form = form();
+        form.spec.as_mut().unwrap().world.tau = Tau::new(0.7).unwrap();
+        assert_eq!(form.ready().unwrap().0.world.tau.get(), 0.7);
+        form.world.target = "5".into();
+        assert!(form.ready().unwrap_err().contains("5 %"), "a share or per cent is asked for");
+        form.world.target = " 5 % ".into();
+        let mut spec = form.ready().unwrap().0;
+        assert_eq!((spec.world.target, spec.world.tau, &spec.world.found), (Some(0.05), Tau::ONE, &None));
+        // A run has found its τ; a copy shows what was asked for, and may be of another world.
+        let found = FoundTau { interval: (1.0, 1.1), method: Method::Sampling, samples: 512 };
+        (spec.world.tau, spec.world.found) = (Tau::new(1.06).unwrap(), Some(found));
+        let mut copy = Form::default();
+        copy.duplicate(&spec, &Prefs::default());
+        assert_eq!(copy.world.target, "5 %");
+        let copied = copy.ready().unwrap().0.world;
+        assert_eq!((copied.target, copied.tau, copied.found), (Some(0.05), Tau::ONE, None));
+        copy.world.target.clear();
+        let plain = copy.ready().unwrap().0.world;
+        assert_eq!((plain.target, plain.tau.get()), (None, 1.06), "what was found stays as a τ that is given");
+        // An odd share comes back as it was.
+        let third = 1.0 / 3.0;
+        copy.world = WorldFields::of(&crate::experiment::WorldSpec { target: Some(third), ..plain });
+        assert_eq!(copy.ready().unwrap().0.world.target, Some(third));
+    }
+
+    #[test]
+    fn an_experiment_with_temperatures_of_its_own_takes_no_target() {
+        let of_its_own =
+            |preset: &&crate::experiment::Preset| preset.spec().is_ok_and(|spec| spec.experiment.tau(0).is_some());
+        let mut form = form();
+        form.take_preset(PRESETS.iter().find(of_its_own).unwrap().name);
+        assert!(form.ready().is_ok());
+        form.world.target = "5 %".into();
+        assert!(form.ready().unwrap_err().contains("taus of its own"));
     }
 }
