@@ -95,6 +95,8 @@ kinds! {
     Shift: shift ShiftSpec, [Shifted], [ShiftEffects];
     ActiveLearning: active ActiveSpec, [Bought], [StrategyComparison];
     Graders: graders GradersSpec, [Grading], [Grades];
+    Calibration: calibration CalibrationSpec, [Calibrated], [CalibrationGrades];
+    Stopping: stopping StoppingSpec, [Stopped], [StoppingRegrets];
 }
 
 #[cfg(test)]
