@@ -7,6 +7,7 @@ use std::path::Path;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 
+use super::validated::Validated;
 use super::watched::Watched;
 use crate::classifier::{Description, STATE, Saved};
 use crate::data::{WHOLE, read_bounded, write_atomically};
@@ -32,6 +33,9 @@ pub struct State {
     /// What was watched so far.
     #[serde(default)]
     pub course: Vec<Watched>,
+    /// What held-out labels said so far, where they are looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub validated: Vec<Validated>,
     /// What the weights are, so that the file can be judged alone; absent in files of older
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,6 +100,7 @@ pub fn read(path: &Path) -> Result<Option<(State, Saved)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::validated::Seen;
 
     #[test]
     fn a_checkpoint_comes_back_and_a_torn_one_is_named() {
@@ -115,7 +120,17 @@ mod tests {
             half_widths: None,
         };
         let (loss, last_loss) = (0.1 + 0.2, f64::MIN_POSITIVE);
-        let state = State { step: 7, loss, seen: 3, last_loss, seconds: 1.5, course: vec![watched], classifier: None };
+        let seen = vec![Seen { n: 5, loss: 0.1, accuracy: 0.6, ece: 1.0 / 7.0 }];
+        let state = State {
+            step: 7,
+            loss,
+            seen: 3,
+            last_loss,
+            seconds: 1.5,
+            course: vec![watched],
+            validated: vec![Validated { epoch: 1, epistemic: 0.3, seen }],
+            classifier: None,
+        };
         write(&path, &state, &Saved { weights: weights.clone(), optimizer: vec![1, 2, 255] }).unwrap();
         let (read_state, saved) = read(&path).unwrap().unwrap();
         assert_eq!((read_state, saved.weights, saved.optimizer), (state, weights, vec![1, 2, 255]));

@@ -8,11 +8,11 @@
 //! | file | what |
 //! |---|---|
 //! | `kind`, `output`, `form`, `registry` | what an experiment adds to a grid; what it finds; its own fields in forms; the list of experiments |
-//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `axes`, `transfer` | the experiments, one a file or folder |
+//! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `axes`, `transfer`, `calibration`, `stopping` | the experiments, one a file or folder |
 //! | `spec`, `presets` | the spec of a grid; the specs that come with the program |
 //! | `cell`, `identity`, `train`, `trained`, `checkpoint` | one cell: what it is, its name, its training, its answers, its state in a file |
-//! | `progress`, `watched`, `worst`, `tested` | trainings of one cell reported as one; figures while it trains; its worst images; its figures on each |
-//! | `images`, `pool`, `dataset`, `feature_file`, `bayes_reference` | samples with exact posteriors, in memory or on disk; images of a dataset; features from files; the Bayes error of the world |
+//! | `progress`, `watched`, `validated`, `worst`, `tested` | trainings of one cell reported as one; figures while it trains, and what held-out labels say; its worst images; its figures on each |
+//! | `images`, `held_out`, `pool`, `dataset`, `feature_file`, `bayes_reference` | samples with exact posteriors, in memory or on disk; those whose labels calibrate or stop; images of a dataset; features from files; the Bayes error of the world |
 //! | `summary`, `laws` | what the cells say together; power laws over N |
 //! | `bayes_gap`, `repeats`, `taus` | what experiments share: errors beside the Bayes error; means over seeds; temperatures as conditions |
 //! | `target` | a Bayes error asked for in place of τ |
@@ -26,6 +26,7 @@ mod axes;
 mod bayes_gap;
 mod bayes_reference;
 mod bench;
+mod calibration;
 mod cell;
 mod checkpoint;
 mod dataset;
@@ -35,6 +36,7 @@ mod graders;
 #[cfg(test)]
 mod hand_made;
 pub mod hardness;
+mod held_out;
 mod identity;
 mod images;
 mod kind;
@@ -51,6 +53,7 @@ mod self_validation;
 mod shift;
 mod soft_labels;
 mod spec;
+mod stopping;
 mod summary;
 mod target;
 mod taus;
@@ -59,6 +62,7 @@ mod tested;
 mod train;
 mod trained;
 mod transfer;
+mod validated;
 mod watched;
 mod worst;
 
@@ -67,6 +71,9 @@ pub use axes::{AxesSpec, AxisPoint, Compute, Longer, NamedTraining, TrainingAxes
 pub use bayes_gap::{BayesGap, Gap};
 pub use bayes_reference::{Facts, Truth};
 pub use bench::{TrainBench, TrainTask, bench_training};
+pub use calibration::{
+    Calibrated, CalibrationGrades, CalibrationSpec, EstimatedEce, GradedCalibrator, GradedEce, Recalibrated,
+};
 pub use cell::{Cell, CellResult};
 pub use dataset::{Data, DataRecord, Manifest, Mapped, Part, PartRecord};
 pub use feature_file::FeatureFile;
@@ -86,6 +93,7 @@ pub use self_validation::{Nearness, SelfValidationSpec};
 pub use shift::{BaseMap, BaseShift, ShiftEffects, ShiftSetting, ShiftSpec, Shifted};
 pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, LabelFigures, SoftLabelsSpec};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
+pub use stopping::{Chosen, KlCourse, Regret, Stopped, StoppingRegrets, StoppingRule, StoppingSpec};
 pub use summary::{Law, Summary};
 pub use target::{FoundTau, find as find_tau};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
@@ -93,5 +101,6 @@ pub use tested::{TESTED_FILE, Tested};
 pub use train::{CellEvent, CellJob, LAST, run_cell, train_cell};
 pub use trained::Trained;
 pub use transfer::{FourCell, FourCells, OnReal, Origin, OriginGain, TransferSpec};
+pub use validated::{Seen, Validated};
 pub use watched::{HalfWidths, Watched};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

@@ -97,6 +97,8 @@ kinds! {
     Graders: graders GradersSpec, [Grading], [Grades];
     Axes: axes AxesSpec, [Compute], [TrainingAxes];
     Transfer: transfer TransferSpec, [OnReal], [FourCells];
+    Calibration: calibration CalibrationSpec, [Calibrated], [CalibrationGrades];
+    Stopping: stopping StoppingSpec, [Stopped], [StoppingRegrets];
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::cell::{Cell, CellResult};
 use super::checkpoint::{self, State};
 use super::images::{Batch, Images, Source};
 use super::trained::{Trained, measure};
+use super::validated::{Validated, Validation};
 use super::watched::Watched;
 use crate::classifier::{ClassifierConfig, Description, InputScale, Scaled, Trainee, TrainingSpec};
 use crate::data::ImageShape;
@@ -99,8 +100,20 @@ pub fn run_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result
 /// # Errors
 /// As [`run_cell`].
 pub fn train_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<(CellResult, Trained)> {
+    validate_cell(job, None, events).map(|(result, trained, _)| (result, trained))
+}
+
+/// [`train_cell`], and what held-out labels said meanwhile, all sittings together.
+///
+/// # Errors
+/// As [`run_cell`].
+pub(super) fn validate_cell(
+    job: &CellJob<'_>,
+    validation: Option<Validation<'_>>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<(CellResult, Trained, Vec<Validated>)> {
     std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
-    let mut run = Run::open(job)?;
+    let mut run = Run::open(job, validation)?;
     let total = run.total;
     let parameters = run.trainee.classifier().parameters();
     events.report(CellEvent::Started { parameters, steps: total, resumed_at: run.state.step })?;
@@ -119,11 +132,13 @@ pub fn train_cell(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Resu
     let measured = measure(job, &trained)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
     let train_loss = run.state.last_loss;
-    Ok((CellResult { id, cell, parameters, steps, train_loss, measured, output: None }, trained))
+    let result = CellResult { id, cell, parameters, steps, train_loss, measured, output: None };
+    Ok((result, trained, run.state.validated))
 }
 
 struct Run<'a> {
     job: &'a CellJob<'a>,
+    validation: Option<Validation<'a>>,
     seed: Seed,
     scale: InputScale,
     trainee: Trainee,
@@ -138,7 +153,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn open(job: &'a CellJob<'a>) -> Result<Self> {
+    fn open(job: &'a CellJob<'a>, validation: Option<Validation<'a>>) -> Result<Self> {
         let (cell, training) = (&job.cell, &job.training);
         let seed = Seed(cell.seed).split("classifier");
         let config = ClassifierConfig {
@@ -171,7 +186,7 @@ impl<'a> Run<'a> {
         let (total, now) = (training.total_steps(cell.train_size), Instant::now());
         let description = Description { name: cell.label(), network: config, scale: scale.clone(), steps: total };
         let undescribed = state.classifier.replace(description).is_none() && state.step > 0;
-        Ok(Self { job, seed, scale, trainee, state, undescribed, steps, total, since: now, written: now })
+        Ok(Self { job, validation, seed, scale, trainee, state, undescribed, steps, total, since: now, written: now })
     }
 
     /// Whether the last epoch is over and looked at.
@@ -205,7 +220,9 @@ impl<'a> Run<'a> {
         let done = epoch + 1;
         if is_watched(done, self.total.div_ceil(self.steps)) {
             let watched = self.watch(done)?;
+            let validated = self.validation.map(|validation| self.validate(done, validation)).transpose()?;
             self.state.course.push(watched);
+            self.state.validated.extend(validated);
             events.report(CellEvent::Watched(watched))?;
         }
         if self.written.elapsed() >= self.job.every || self.state.step == self.total {
@@ -244,6 +261,12 @@ impl<'a> Run<'a> {
     fn watch(&self, epoch: usize) -> Result<Watched> {
         let images = self.trained().per_image(self.job.test, self.job.watched)?;
         Ok(Watched::of(&images, self.state.step, epoch, self.state.last_loss))
+    }
+
+    fn validate(&self, epoch: usize, validation: Validation<'_>) -> Result<Validated> {
+        let (trained, Validation { images, labels }, test) = (self.trained(), validation, self.job.test);
+        let figures = |images: &Images| trained.per_image(images, images.len());
+        Validated::of(epoch, &figures(images)?, labels, &figures(test)?)
     }
 
     /// The classifier as it is now.

@@ -177,6 +177,8 @@ fn runs() -> Vec<Case> {
         case("run-active-learning", CHOSEN, "run active-learning.toml --out run-active --device cpu --json", &[]),
         case("run-graders", TRAINED, "run graders.toml --out run-graders --device cpu --json", &[]),
         case("run-axes", TRAINED, "run axes.toml --out run-axes --device cpu --json", &[]),
+        case("run-calibration", TRAINED, "run calibration.toml --out run-calibration --device cpu --json", &[]),
+        case("run-stopping", TRAINED, "run stopping.toml --out run-stopping --device cpu --json", &[]),
         case("run-hardness", TRAINED, "run hardness.toml --out ranking --device cpu --json", &[]),
     ]
 }

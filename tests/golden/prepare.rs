@@ -5,8 +5,18 @@ use std::path::Path;
 use toml::{Table, Value};
 
 /// The specs that come with the program at a size for two cores, and train classifiers on samples of the world.
-pub const PRESETS: [&str; 8] =
-    ["scaling", "temperature", "self-validation", "soft-labels", "shift", "active-learning", "graders", "axes"];
+pub const PRESETS: [&str; 10] = [
+    "scaling",
+    "temperature",
+    "self-validation",
+    "soft-labels",
+    "shift",
+    "active-learning",
+    "graders",
+    "axes",
+    "calibration",
+    "stopping",
+];
 
 /// Problems, predictions, pictures and specs.
 pub fn inputs(folder: &Path) {
@@ -61,7 +71,7 @@ fn smaller(text: &str) -> String {
     let mut spec: Table = toml::from_str(text).unwrap();
     let list = |values: &[i64]| Value::Array(values.iter().map(|&v| v.into()).collect());
     let active = text.contains("kind = \"active-learning\"");
-    let sizes: [(&str, &str, Value); 12] = [
+    let sizes: [(&str, &str, Value); 14] = [
         ("grid", "train_sizes", list(if active { &[40] } else { &[40, 80] })),
         ("grid", "seeds", list(&[0, 1])),
         ("grid", "architectures", Value::Array(vec!["linear".into()])),
@@ -74,6 +84,8 @@ fn smaller(text: &str) -> String {
         ("experiment", "members", 2.into()),
         ("experiment", "annotators", 3.into()),
         ("experiment", "likelihood", 8.into()),
+        ("experiment", "labels", list(&[20, 60])),
+        ("experiment", "draws", 10.into()),
     ];
     for (section, key, value) in sizes {
         // A key that a spec does not have stays away: this experiment does not know it.

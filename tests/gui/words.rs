@@ -128,9 +128,8 @@ fn what_a_form_shows_only_at_times_is_explained_too() {
     silent(&mut harness, "TarFlow", &mut faults);
     harness.state_mut().show_panel("experiments");
     harness.run_steps(4);
-    for kind in
-        ["Temperature", "Soft labels", "Distribution shift", "Active learning", "Grade the graders", "Training axes"]
-    {
+    let kinds = ["Temperature", "Soft labels", "Distribution shift", "Active learning", "Grade the graders"];
+    for kind in kinds.into_iter().chain(["Training axes", "Calibration", "When to stop"]) {
         click(&mut harness, &format!("New experiment: {kind}"));
         silent(&mut harness, kind, &mut faults);
     }

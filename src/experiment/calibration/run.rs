@@ -1,0 +1,157 @@
+//! One cell: a classifier is trained, calibrated by every method on n labels, and its calibration
+//! error estimated from n labels, again and again.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::CalibrationSpec;
+use crate::error::Result;
+use crate::events::Events;
+use crate::experiment::cell::CellResult;
+use crate::experiment::held_out::held_out;
+use crate::experiment::images::Images;
+use crate::experiment::kind::CellPlace;
+use crate::experiment::output::CellOutput;
+use crate::experiment::train::{CellEvent, CellJob, train_cell};
+use crate::experiment::trained::measuring;
+use crate::measure::{Calibration, EceEstimator, Estimate, Norm, PerImage, exact_calibration_error, mixed};
+use crate::units::Seed;
+
+/// What a cell finds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibrated {
+    /// The classifier as it is, then by every method at every n.
+    pub methods: Vec<Recalibrated>,
+    /// Estimates of its calibration error as it is.
+    pub estimates: Vec<EstimatedEce>,
+}
+
+/// A classifier after calibration, on the test images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recalibrated {
+    /// How.
+    pub method: Calibration,
+    /// Labels it was fitted on; 0 where it was not.
+    pub n: usize,
+    /// mean KL(p‖q), nats.
+    pub epistemic: Estimate,
+    /// Exact calibration error in 15 bins of equal width.
+    pub exact_calibration_error: Estimate,
+    /// mean p(argmax q).
+    pub expected_accuracy: Estimate,
+    /// Mean exact probability of the classes that the fitted map calls impossible. Each then gets
+    /// 1/(n + 1) · 1/K, and the others as much less: KL would be infinite.
+    pub impossible: f64,
+}
+
+/// Estimates of a classifier's calibration error from n labels, beside the exact value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EstimatedEce {
+    /// By whom.
+    pub estimator: EceEstimator,
+    /// Test images, drawn anew each time with their labels.
+    pub n: usize,
+    /// Exact value in the estimator's norm, from all test images.
+    pub exact: f64,
+    /// What the estimator says of all test images with exact probabilities in place of hits: what
+    /// is off here its bins or its kernel hide, not the labels; absent where it takes fewer images.
+    pub noiseless: Option<f64>,
+    /// Mean over draws.
+    pub mean: f64,
+    /// Standard deviation over draws.
+    pub deviation: f64,
+}
+
+/// Trains, calibrates, estimates.
+///
+/// # Errors
+/// As [`train_cell`], and when a log-probability is not finite.
+pub(super) fn run(
+    spec: &CalibrationSpec,
+    place: &CellPlace<'_>,
+    job: &CellJob<'_>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<CellResult> {
+    let labelled = held_out("calibration", spec.most(), place, job, events)?;
+    let (result, trained) = train_cell(job, events)?;
+    let log_q = trained.log_q(job.test.all.x.clone())?;
+    let fitted_on = trained.log_q(labelled.all.x)?;
+    let k = job.test.classes;
+    let mut methods = vec![scored(Calibration::None, 0, log_q.clone(), job.test)?];
+    for &n in &spec.labels {
+        for method in Calibration::ALL.into_iter().filter(|method| *method != Calibration::None) {
+            let fitted = method.fit(&fitted_on[..n * k], &labelled.all.labels[..n], k, spec.penalty())?;
+            methods.push(scored(method, n, fitted.apply(&log_q, k), job.test)?);
+        }
+    }
+    let mut images = PerImage::new(k)?;
+    images.extend(&job.test.all.posterior, &log_q, &job.test.all.labels)?;
+    let estimates = estimates(spec, &images, Seed(job.cell.seed).split("calibration error"))?;
+    Ok(CellResult { output: Some(CellOutput::new(Calibrated { methods, estimates })), ..result })
+}
+
+/// A calibrated classifier on the test images.
+fn scored(method: Calibration, n: usize, log_q: Vec<f64>, test: &Images) -> Result<Recalibrated> {
+    let (k, p) = (test.classes, &test.all.posterior);
+    let excluded = log_q.iter().zip(p).filter(|(log_q, _)| **log_q == f64::NEG_INFINITY);
+    let impossible = excluded.map(|(_, p)| p).sum::<f64>() / test.len().max(1) as f64;
+    let log_q = if method.can_exclude() { mixed(&log_q, k, 1.0 / (n + 1) as f64) } else { log_q };
+    let mut images = PerImage::new(k)?;
+    images.extend(p, &log_q, &test.all.labels)?;
+    let measured = images.measured(&measuring())?;
+    Ok(Recalibrated {
+        method,
+        n,
+        epistemic: measured.epistemic,
+        exact_calibration_error: measured.exact_calibration_error,
+        expected_accuracy: measured.expected_accuracy,
+        impossible,
+    })
+}
+
+/// Every estimator at every n that it takes.
+fn estimates(spec: &CalibrationSpec, images: &PerImage, seed: Seed) -> Result<Vec<EstimatedEce>> {
+    // Rounding of a sum may leave a confidence a little above 1.
+    let confidence: Vec<f64> = images.confidence.iter().map(|c| c.min(1.0)).collect();
+    let right = &images.expected;
+    let exact = |norm| exact_calibration_error(&confidence, right, norm);
+    let (absolute, square) = (exact(Norm::Absolute)?, exact(Norm::Square)?);
+    let mut all = Vec::new();
+    for &n in &spec.labels {
+        let draw = |draw: usize| -> Result<Vec<Option<f64>>> {
+            let (confidence, hits) = drawn(&confidence, right, n, &seed, draw);
+            let one = |one: EceEstimator| one.takes(n).then(|| one.estimate(&confidence, &hits)).transpose();
+            EceEstimator::ALL.into_iter().map(one).collect()
+        };
+        let draws: Vec<Vec<Option<f64>>> = (0..spec.draws).into_par_iter().map(draw).collect::<Result<_>>()?;
+        for (at, estimator) in EceEstimator::ALL.into_iter().enumerate() {
+            let values: Vec<f64> = draws.iter().filter_map(|draw| draw[at]).collect();
+            if values.is_empty() {
+                continue;
+            }
+            let noiseless =
+                estimator.takes(confidence.len()).then(|| estimator.estimate(&confidence, right)).transpose()?;
+            let exact = if estimator.norm() == Norm::Absolute { absolute } else { square };
+            let (mean, deviation) = moments(&values);
+            all.push(EstimatedEce { estimator, n, exact, noiseless, mean, deviation });
+        }
+    }
+    Ok(all)
+}
+
+/// Confidences of `n` different images, and hits drawn by the exact probability of each.
+fn drawn(confidence: &[f64], right: &[f64], n: usize, seed: &Seed, draw: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut rng = seed.split(&n.to_string()).rng(draw as u64);
+    let mut order: Vec<usize> = (0..confidence.len()).collect();
+    let (chosen, _) = order.partial_shuffle(&mut rng, n);
+    chosen.iter().map(|&i| (confidence[i], f64::from(u8::from(rng.random::<f64>() < right[i])))).unzip()
+}
+
+/// Mean and standard deviation of at least two values.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (mean, (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+}
