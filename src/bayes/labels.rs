@@ -26,8 +26,8 @@ use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
 use crate::units::{Smoothing, Tau};
 
-/// Log-likelihoods of draws that are held at once: at ten classes an interval of about 0.3 % of E.
-const NUMBERS: usize = 1 << 21;
+/// Log-likelihoods of draws that are held at once: at ten classes an interval of about half a per cent of E.
+const NUMBERS: usize = 1 << 20;
 /// Draws at least, however many classes.
 const LEAST: usize = 4096;
 

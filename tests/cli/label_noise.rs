@@ -101,7 +101,8 @@ fn an_export_has_noisy_labels_and_is_judged_by_their_posteriors() {
     .unwrap();
     let found =
         json(&["evaluate", text(&noisy), "--predictions", text(&predictions), "--kind", "probabilities", "--json"]);
-    assert!(number(&found, "epistemic").abs() < 1e-5 && found["alarms"].as_array().unwrap().is_empty(), "{found}");
+    // The judge knows the same posteriors: it says that nobody learns them to so many digits.
+    assert!(number(&found, "epistemic").abs() < 1e-5 && !found["alarms"].as_array().unwrap().is_empty(), "{found}");
     // An experiment in that world takes the noisy images, and refuses those whose labels are clean.
     let spec = place.path().join("spec.toml");
     let run = |data: &Path| {
