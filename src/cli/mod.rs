@@ -44,6 +44,7 @@ mod watch;
 mod words;
 mod worst;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -55,18 +56,26 @@ use args::{BenchTask, Cli, Command, Explore};
 use open::REPRODUCIBLE;
 use output::UNSAID;
 
-/// The exit code of words that cannot be meant, as clap has it.
+/// Exit code of what failed.
+const FAILED: u8 = 1;
+/// Exit code of words that cannot be meant, as clap has it.
 const USAGE: u8 = 2;
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
+    ExitCode::from(main_of(std::env::args_os()))
+}
+
+/// [`main`] of given arguments, the name of the program first; returns its exit code. Ends the process where
+/// they cannot be used, or ask for help.
+pub fn main_of(args: impl IntoIterator<Item = OsString>) -> u8 {
     crate::device::memory::keep_freed();
     crate::error::leave_caught_panics_untold();
-    let words = match words::arranged(std::env::args_os().collect()) {
+    let words = match words::arranged(args.into_iter().collect()) {
         Ok(words) => words,
         Err(error) => {
             eprintln!("bayescope: {}", shown(&error.to_string()));
-            return ExitCode::from(USAGE);
+            return USAGE;
         }
     };
     let cli = Cli::parse_from(words);
@@ -77,21 +86,24 @@ pub fn main() -> ExitCode {
     crate::verify::recall();
     let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
-        Ok(()) if UNSAID.load(Ordering::Relaxed) => ExitCode::FAILURE,
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) if UNSAID.load(Ordering::Relaxed) => FAILED,
+        Ok(()) => 0,
         Err(error) => {
             let error = explain(error, None);
             eprintln!("bayescope: {}", shown(&error.to_string()));
             match error {
-                Error::Stopped(_) => ExitCode::from(crate::run::slurm::STOPPED),
-                _ => ExitCode::FAILURE,
+                Error::Stopped(_) => crate::run::slurm::STOPPED,
+                _ => FAILED,
             }
         }
     }
 }
 
-/// Unknown instruction sets are refused: the figures would be those of another.
-fn settle_instructions(reproducible: bool) -> Result<()> {
+/// Settles what the kernels of the host compute with, before anything computes.
+///
+/// # Errors
+/// When BAYESCOPE_SIMD asks for an unknown instruction set: the figures would be those of another.
+pub fn settle_instructions(reproducible: bool) -> Result<()> {
     if let Some(asked) = crate::kernels::unknown_request() {
         return Err(Error::input(format!("BAYESCOPE_SIMD={asked} is not known; give avx2, portable or nothing")));
     }

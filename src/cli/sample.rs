@@ -10,9 +10,9 @@ use super::output::Output;
 use super::place::is_free;
 use super::progress::Bar;
 use super::task::run_task;
-use crate::data::{Input, check_disk_space, check_folder_kind, read_npz, size_notice};
+use crate::data::{Input, check_disk_space, check_folder_kind, class_of, read_npz, size_notice};
 use crate::device::OpenDevice;
-use crate::error::{Error, Result, did_you_mean};
+use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::sampling::Guidance;
 use crate::oracle::export::{least_bytes, save_latents};
@@ -21,7 +21,7 @@ use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
-use crate::units::{ClassId, Seed, Smoothing};
+use crate::units::{Seed, Smoothing};
 use crate::worker::save::{SaveSamples, Saved};
 
 /// From so many samples of a class-map world on, measuring how its blocks are best inverted pays.
@@ -170,14 +170,4 @@ fn take_room(args: &SampleArgs, opened: &Opened) -> Result<()> {
         eprintln!("{size}");
     }
     Ok(())
-}
-
-/// A class by name or by number; names win. `option` is where it was given.
-pub(super) fn class_of(option: &str, class: &str, names: &[String]) -> Result<ClassId> {
-    let by_name = names.iter().position(|name| name == class);
-    let by_number = || class.parse().ok().filter(|&c: &usize| c < names.len());
-    by_name.or_else(by_number).ok_or_else(|| {
-        let (classes, meant) = (names.join(", "), did_you_mean(class, names));
-        Error::input(format!("{option}{class}: this world's classes are {classes}{meant}"))
-    })
 }

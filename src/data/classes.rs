@@ -1,6 +1,8 @@
 //! Which class of a list each class of a dataset is: by its name, or by the number it is called.
 
 use super::Dataset;
+use crate::error::{Error, Result, did_you_mean};
+use crate::units::ClassId;
 
 /// Names that a message lists.
 const LISTED: usize = 12;
@@ -23,6 +25,19 @@ pub fn listed(names: &[String]) -> String {
     let n = names.len();
     let more = if n > LISTED { format!(", … ({n} in all)") } else { String::new() };
     names[..n.min(LISTED)].join(", ") + &more
+}
+
+/// A class by name or by number; names win. `option` is where it was given.
+///
+/// # Errors
+/// Names the classes there are.
+pub fn class_of(option: &str, class: &str, names: &[String]) -> Result<ClassId> {
+    let by_name = names.iter().position(|name| name == class);
+    let by_number = || class.parse().ok().filter(|&c: &usize| c < names.len());
+    by_name.or_else(by_number).ok_or_else(|| {
+        let (classes, meant) = (names.join(", "), did_you_mean(class, names));
+        Error::input(format!("{option}{class}: this world's classes are {classes}{meant}"))
+    })
 }
 
 impl Dataset {

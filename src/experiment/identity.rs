@@ -54,6 +54,7 @@ impl Cell {
     /// When the spec's overrides are wrong.
     pub fn id(&self, spec: &ExperimentSpec, files: &Files) -> Result<String> {
         let world = &spec.world;
+        let training = spec.training_of(self.architecture, self.condition)?;
         let mut content = serde_json::json!({
             "format": FORMAT,
             "weights": files.oracle,
@@ -65,13 +66,13 @@ impl Cell {
             // A condition counts by its content, not by its place in the list.
             "cell": Self { condition: 0, ..*self },
             "test": spec.test,
-            "training": spec.training_of(self.architecture)?,
+            "training": training,
         });
         if let Some(condition) = spec.experiment.content(self.condition) {
             content["experiment"] = condition;
         }
         // Older versions took every world's pixels to lie between 0 and 1.
-        if spec.training_of(self.architecture)?.input == Normalisation::Imagenet {
+        if training.input == Normalisation::Imagenet {
             content["imagenet"] = serde_json::json!("of the world's range");
         }
         // Absent without a dataset: cells of the world's own images keep their names.

@@ -16,6 +16,7 @@ use super::output::{Analysis, Value};
 use super::presets::Preset;
 use super::spec::ExperimentSpec;
 use super::train::{CellEvent, CellJob, run_cell};
+use crate::classifier::TrainingSpec;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::oracle::world::{Settings, World};
@@ -80,6 +81,15 @@ pub trait Kind: Value {
     /// When the present folder is not known.
     fn relative_to(&self, _folder: &Path) -> Result<Option<Experiment>> {
         Ok(None)
+    }
+
+    /// How a cell of a condition is trained, where a condition may change the training: `training` is
+    /// what the spec says for the cell's architecture.
+    ///
+    /// # Errors
+    /// When the condition and the spec contradict each other.
+    fn training(&self, _condition: usize, training: TrainingSpec) -> Result<TrainingSpec> {
+        Ok(training)
     }
 
     /// Numbers of training images of a cell's trainings, one after another.

@@ -248,8 +248,10 @@ impl ExperimentSpec {
         let trainings = self.experiment.trainings(largest);
         let mut steps = 0;
         for architecture in architectures {
-            let training = self.training_of(*architecture)?;
-            steps = steps.max(training.total_steps(largest));
+            for condition in self.experiment.condition_numbers() {
+                let training = self.training_of(*architecture, condition)?;
+                steps = steps.max(training.total_steps(largest));
+            }
         }
         let trainings = cells.saturating_mul(trainings);
         let steps = steps.saturating_mul(trainings);
@@ -275,14 +277,17 @@ impl ExperimentSpec {
         }
     }
 
-    /// How an architecture is trained.
+    /// How an architecture is trained under a condition.
     ///
     /// # Errors
     /// Names the override that is wrong.
-    pub fn training_of(&self, architecture: Architecture) -> Result<TrainingSpec> {
-        let Some(changes) = self.overrides.get(&architecture) else { return Ok(self.training) };
-        let wrong = |e: String| Error::input(format!("overrides for {}: {e}", architecture.label()));
-        self.training.changed(changes).map_err(|e| wrong(e.to_string()))
+    pub fn training_of(&self, architecture: Architecture, condition: usize) -> Result<TrainingSpec> {
+        let wrong = |e: Error| Error::input(format!("overrides for {}: {e}", architecture.label()));
+        let training = match self.overrides.get(&architecture) {
+            None => self.training,
+            Some(changes) => self.training.changed(changes).map_err(wrong)?,
+        };
+        self.experiment.training(condition, training)
     }
 
     /// All cells, those of few images first.
@@ -309,7 +314,7 @@ impl ExperimentSpec {
     /// # Errors
     /// Names the override that is wrong.
     pub fn steps(&self, cell: &Cell) -> Result<usize> {
-        let training = self.training_of(cell.architecture)?;
+        let training = self.training_of(cell.architecture, cell.condition)?;
         Ok(self.experiment.trained_on(cell).into_iter().map(|images| training.total_steps(images)).sum())
     }
 
@@ -380,9 +385,9 @@ mod tests {
     #[test]
     fn overrides_change_what_they_name_and_nothing_else() {
         let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
-        let linear = spec.training_of(Architecture::Linear).unwrap();
+        let linear = spec.training_of(Architecture::Linear, 0).unwrap();
         assert_eq!(linear, TrainingSpec { learning_rate: 0.5, ..spec.training });
-        assert_eq!(spec.training_of(Architecture::Mlp500).unwrap(), spec.training);
+        assert_eq!(spec.training_of(Architecture::Mlp500, 0).unwrap(), spec.training);
         let wrong = TEXT.replace("learning_rate", "learningrate");
         let spec: ExperimentSpec = toml::from_str(&wrong).unwrap();
         assert!(spec.validate().unwrap_err().to_string().contains("learningrate"));

@@ -98,7 +98,7 @@ impl Summary {
             for &labels in &spec.grid.labels {
                 let of = |cell: &Cell| cell.architecture == architecture && cell.labels == labels;
                 let cells: Vec<&CellResult> = cells.iter().filter(|result| of(&result.cell)).collect();
-                let training = spec.training_of(architecture).ok().map(|training| training.length());
+                let training = spec.training_of(architecture, 0).ok().map(|training| training.length());
                 laws.push(Law { training, ..Law::of(architecture, labels, &cells, tested, spec.distance) });
             }
         }

@@ -27,6 +27,9 @@ pub struct Manifest {
     pub oracle: String,
     /// SHA-256 of its weights: the world.
     pub weights_sha256: String,
+    /// What whoever uses the images is to be told of those the world was trained on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
     /// Base temperature τ.
     pub tau: Tau,
     /// Posterior smoothing T.
@@ -88,7 +91,8 @@ impl Manifest {
             format: 1,
             made_by: format!("bayescope {}", env!("CARGO_PKG_VERSION")),
             oracle,
-            weights_sha256: work.weights_sha256.to_owned(),
+            weights_sha256: work.info.weights_sha256.clone(),
+            notice: work.info.notice().map(str::to_owned),
             tau: settings.tau,
             smoothing: settings.smoothing,
             prior: settings.prior,
@@ -190,8 +194,9 @@ impl Manifest {
             format!("{:.4} [{:.4}, {:.4}]", scale * e.value, scale * e.interval.low, scale * e.interval.high)
         };
         let (error, entropy) = (&world.truth.bayes_error, &world.aleatoric_nats);
+        let notice = self.notice.as_ref().map_or(String::new(), |notice| format!("{notice}\n\n"));
         let mut text = format!(
-            "# Samples of the world `{oracle}` at τ = {}, T = {}\n\nMade by {}. World: weights {weights_sha256}. {} classes, images {shape}.\n\n\
+            "# Samples of the world `{oracle}` at τ = {}, T = {}\n\nMade by {}. World: weights {weights_sha256}. {} classes, images {shape}.\n\n{notice}\
              | of the world | value | 95 % interval |\n|---|---|---|\n\
              | Bayes error | {:.4} % | {:.4} to {:.4} |\n| aleatoric uncertainty, E[H(p(y\\|x))] | {:.5} nats | {:.5} to {:.5} |\n",
             tau.get(),

@@ -34,6 +34,7 @@ use crate::data::{FolderKind, Levels, Store, StoreKind, Ticket, check_disk_space
 use crate::error::Result;
 use crate::events::Events;
 use crate::experiment::Facts;
+use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
 pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
@@ -55,13 +56,13 @@ const EXPORT: StoreKind =
 /// fails, or the caller stops. Finished pieces are kept.
 pub fn export(
     world: &World,
-    weights_sha256: &str,
+    info: &OracleInfo,
     spec: &ExportSpec,
     folder: &Path,
     events: &mut dyn Events<ExportEvent>,
 ) -> Result<Manifest> {
     spec.validate()?;
-    let work = Work { world, weights_sha256, spec, folder };
+    let work = Work { world, info, spec, folder };
     let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
         Some(manifest) => manifest,
@@ -79,7 +80,7 @@ impl Work<'_> {
             // Refused before the folder is taken, so that it is free for a smaller one.
             self.check_space()?;
         }
-        let ticket = Ticket { weights_sha256: self.weights_sha256.to_owned(), spec: self.spec.clone() };
+        let ticket = Ticket { weights_sha256: self.info.weights_sha256.clone(), spec: self.spec.clone() };
         Store::begin(self.folder, &EXPORT, &ticket)
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Split, least_png_size};
 use crate::error::{Error, Result};
 use crate::events::Progress;
+use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
 
@@ -178,7 +179,7 @@ impl Stage {
 /// An export under way.
 pub(super) struct Work<'a> {
     pub world: &'a World,
-    pub weights_sha256: &'a str,
+    pub info: &'a OracleInfo,
     pub spec: &'a ExportSpec,
     pub folder: &'a Path,
 }

@@ -34,7 +34,7 @@ impl Task for ExportDataset {
             return Err(Error::input(format!("{} is open, the dataset is to be one of {}", open.name, spec.oracle)));
         }
         let mut forward = |ExportEvent { stage, progress }: ExportEvent| cx.stage(progress, &stage.label());
-        let manifest = export(open.world, &open.info.weights_sha256, spec, folder, &mut forward)?;
+        let manifest = export(open.world, open.info, spec, folder, &mut forward)?;
         let images: usize = manifest.splits.values().map(|split| split.images).sum();
         let made = manifest.made(folder);
         let sentence = format!("{images} images are in {}", folder.display());

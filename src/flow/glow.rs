@@ -29,9 +29,11 @@ use nalgebra::DMatrix;
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
+use crate::device::to_host;
 use crate::error::{Error, Result};
 use step::{Affine, halves};
 
+pub use cpu::TrainedGlow;
 pub use frozen::GlowFlow;
 pub use step::Step;
 
@@ -213,6 +215,14 @@ impl LinearHead {
     /// Logits [N, K] of z [N, C, H, W].
     pub fn forward(&self, z: Tensor<4>) -> Tensor<2> {
         z.flatten::<2>(1, 3).matmul(self.weight.val().transpose()) + self.bias.val().unsqueeze()
+    }
+
+    /// Weight [K, D] and bias [K] on the host.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn numbers(&self) -> Result<[Vec<f64>; 2]> {
+        Ok([to_host(self.weight.val())?, to_host(self.bias.val())?])
     }
 }
 

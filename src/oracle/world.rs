@@ -89,7 +89,7 @@ impl World {
     ///
     /// # Errors
     /// Says how many entries it has.
-    pub(super) fn check(&self, settings: &Settings) -> Result<()> {
+    pub fn check(&self, settings: &Settings) -> Result<()> {
         let (given, needed) = (settings.prior.classes(), self.flow.classes());
         if given == needed {
             return Ok(());

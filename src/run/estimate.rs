@@ -79,11 +79,10 @@ fn time(
     context: &RunContext<'_>,
     told: &mut dyn FnMut(usize) -> Result<()>,
 ) -> Result<(usize, f64)> {
-    let training = spec.training_of(architecture)?;
+    let (training, n) = largest_step(spec, architecture, cells)?;
     let (shape, classes) = (context.world.shape(), context.world.class_names().len());
     let config = ClassifierConfig { architecture, shape, classes, resize: training.resize };
     let mut trainee = Trainee::new(&config, &training, Seed(0), context.device)?;
-    let n = images_of_a_step(spec, &training, cells);
     let (images, targets) = (vec![0.0; n * shape.dims()], vec![1.0 / classes as f32; n * classes]);
     let mut timed = Duration::ZERO;
     for step in 0..WARM + TIMED {
@@ -97,11 +96,19 @@ fn time(
     Ok((trainee.classifier().parameters(), timed.as_secs_f64() / TIMED as f64))
 }
 
-/// Images of a step of the largest training of some cells: an epoch is cut into equal steps, none
-/// above the batch.
-fn images_of_a_step(spec: &ExperimentSpec, training: &TrainingSpec, cells: &[&Cell]) -> usize {
-    let largest = cells.iter().flat_map(|cell| spec.experiment.trained_on(cell)).max().unwrap_or(1);
-    largest.div_ceil(training.epoch_steps(largest))
+/// The training with the most images in a step among some cells, and these images: an epoch is cut
+/// into equal steps, none above the batch.
+fn largest_step(spec: &ExperimentSpec, architecture: Architecture, cells: &[&Cell]) -> Result<(TrainingSpec, usize)> {
+    let mut found = (spec.training_of(architecture, 0)?, 1);
+    for cell in cells {
+        let training = spec.training_of(architecture, cell.condition)?;
+        let largest = spec.experiment.trained_on(cell).into_iter().max().unwrap_or(1);
+        let images = largest.div_ceil(training.epoch_steps(largest));
+        if images > found.1 {
+            found = (training, images);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -117,7 +124,7 @@ mod tests {
             let spec: ExperimentSpec = toml::from_str(&text).unwrap();
             spec.validate().unwrap();
             let cells = spec.cells();
-            images_of_a_step(&spec, &spec.training, &cells.iter().collect::<Vec<_>>())
+            largest_step(&spec, Architecture::Linear, &cells.iter().collect::<Vec<_>>()).unwrap().1
         };
         assert_eq!(of("[training]\nbatch = 32\n"), 25, "4 steps an epoch");
         assert_eq!(of("[training]\nbatch = 4096\n"), 100);

@@ -180,7 +180,7 @@ fn run_cell(
 ) -> Result<CellResult> {
     let spec = &folder.spec;
     let cell = planned.cell;
-    let training = spec.training_of(cell.architecture)?;
+    let training = spec.training_of(cell.architecture, cell.condition)?;
     // What is seen once is drawn when needed; what is seen again is held, and so is a pool to
     // choose from.
     let streamed = training.passes(cell.train_size) == 1 && !spec.experiment.needs_posteriors();

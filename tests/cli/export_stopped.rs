@@ -92,7 +92,7 @@ fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
             told.push(event);
             if told.len() > stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        bayescope::export::export(&opened.world, "weights", &spec, &place.path().join(folder), &mut sink)
+        bayescope::export::export(&opened.world, &opened.info, &spec, &place.path().join(folder), &mut sink)
     };
     let mut told = Vec::new();
     let manifest = run(Path::new("whole"), usize::MAX, &mut told).unwrap();

@@ -16,6 +16,13 @@ const MARGIN: f64 = 1.08;
 /// Part by which the draws must grow for a further step to be worth its time.
 const WORTH: f64 = 0.1;
 
+/// Relative half width of intervals where none is given.
+const TOLERANCE: f64 = 0.03;
+/// Seconds of sampling where no limit is given.
+const SECONDS: f64 = 50.0;
+/// Samples at which a search for τ ends that must not depend on the speed of the machine.
+const MOST: usize = 20_000;
+
 /// What ends an estimate; whichever comes first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -65,6 +72,16 @@ pub(super) struct Step {
 }
 
 impl Limits {
+    /// What was asked for; by default a tolerance, and a time unless `repeatable`.
+    pub fn asked(tolerance: Option<f64>, samples: Option<usize>, seconds: Option<f64>, repeatable: bool) -> Self {
+        let free = samples.is_none() && tolerance.is_none() && seconds.is_none();
+        Self {
+            tolerance: tolerance.or(samples.is_none().then_some(TOLERANCE)),
+            samples: samples.or((free && repeatable).then_some(MOST)),
+            seconds: seconds.or((free && !repeatable).then_some(SECONDS)),
+        }
+    }
+
     /// Checks the numbers.
     ///
     /// # Errors

@@ -7,13 +7,6 @@ use clap::Args;
 use super::{DeviceArg, count, number};
 use crate::bayes::sampling::Limits;
 
-/// Relative half width of intervals where none is given.
-const TOLERANCE: f64 = 0.03;
-/// Seconds of sampling where no limit is given.
-const BUDGET: f64 = 50.0;
-/// Samples at which a search for τ ends that must not depend on the speed of the machine.
-const MOST: usize = 20_000;
-
 /// When sampling stops.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct LimitArgs {
@@ -50,12 +43,6 @@ impl SamplingArgs {
 impl LimitArgs {
     /// What was asked for; by default a tolerance, and a time unless `repeatable`.
     pub fn limits(self, tolerance: Option<f64>, repeatable: bool) -> Limits {
-        let Self { samples, budget } = self;
-        let free = samples.is_none() && tolerance.is_none() && budget.is_none();
-        Limits {
-            tolerance: tolerance.or(samples.is_none().then_some(TOLERANCE)),
-            samples: samples.or((free && repeatable).then_some(MOST)),
-            seconds: budget.or((free && !repeatable).then_some(BUDGET)),
-        }
+        Limits::asked(tolerance, self.samples, self.budget, repeatable)
     }
 }

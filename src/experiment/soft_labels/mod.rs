@@ -147,7 +147,7 @@ impl Gains {
         let groups = repeats(cells);
         let mut provenance = provenance(spec, cells.len());
         if spec.grid.labels.contains(&Labels::Smoothed) {
-            let of = |architecture: &Architecture| spec.training_of(*architecture).ok();
+            let of = |architecture: &Architecture| spec.training_of(*architecture, 0).ok();
             let found = spec.grid.architectures.iter().filter_map(of).map(|training| training.label_smoothing);
             let each: Vec<String> = distinct(found).iter().map(f64::to_string).collect();
             provenance.push(("ε of smoothed labels".into(), each.join(", ")));

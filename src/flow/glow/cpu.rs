@@ -5,7 +5,9 @@
 //! second cache. Every number is a sum in one fixed order, so an image's result has the same bits
 //! in whatever batch and on however many threads.
 
+mod backward;
 mod coupling;
+mod gradients;
 mod squeeze;
 #[cfg(test)]
 mod tests;
@@ -14,12 +16,13 @@ use burn::tensor::Tensor;
 use rayon::prelude::*;
 
 use super::GlowConfig;
-use super::step::{Affine, Step};
+use super::step::{ARRAYS, Affine, Step};
 use crate::data::ImageShape;
 use crate::error::Result;
 use crate::flow::parameters::to_host;
 use crate::kernels::{Buffer, Panels, Pool, Real};
 use coupling::{Coupling, Scratch};
+pub use gradients::TrainedGlow;
 use squeeze::{Grid, squeeze_rows, to_planes, to_rows, unsqueeze_rows};
 
 /// Positions that pass a coupling together.
@@ -62,6 +65,11 @@ fn panels<T: Real>(map: &Affine) -> Result<Panels<T>> {
     Ok(Panels::new(&numbers(&map.weight)?, &numbers(&map.bias)?))
 }
 
+/// The mixing map of a step's arrays.
+fn mixing<T: Real>(arrays: &[&[T]; ARRAYS]) -> Panels<T> {
+    Panels::new(arrays[0], arrays[1])
+}
+
 /// Memory of one pass over a group of images.
 #[derive(Debug)]
 struct Room<T> {
@@ -96,7 +104,9 @@ impl<T: Real> CpuGlow<T> {
     /// From steps ready to run, and the inverses of their mixing maps.
     pub(super) fn new(config: &GlowConfig, levels: &[Vec<Step>], unmix: &[Vec<Affine>]) -> Result<Self> {
         let step = |(step, unmix): (&Step, &Affine)| -> Result<CpuStep<T>> {
-            Ok(CpuStep { mix: panels(&step.mix)?, unmix: panels(unmix)?, coupling: Coupling::new(step)? })
+            let arrays = step.arrays().iter().map(numbers).collect::<Result<Vec<Vec<T>>>>()?;
+            let arrays: [&[T]; ARRAYS] = std::array::from_fn(|i| arrays[i].as_slice());
+            Ok(CpuStep { mix: mixing(&arrays), unmix: panels(unmix)?, coupling: Coupling::new(&arrays) })
         };
         let level = |(steps, unmix): (&Vec<Step>, &Vec<Affine>)| steps.iter().zip(unmix).map(step).collect();
         let levels = levels.iter().zip(unmix).map(level).collect::<Result<_>>()?;

@@ -144,7 +144,33 @@ impl FlowStep {
     }
 }
 
+/// Arrays of a step: see [`Step::arrays`].
+pub(super) const ARRAYS: usize = 11;
+
 impl Step {
+    /// All numbers, flat: W and b of the mixing map; a and c of the normalisation; W and b of the
+    /// three maps of the coupling network, in its order; the bounds of |s|.
+    pub fn arrays(&self) -> [Tensor<1>; ARRAYS] {
+        fn flat<const D: usize>(tensor: &Tensor<D>) -> Tensor<1> {
+            let len = tensor.shape().num_elements();
+            tensor.clone().reshape([len])
+        }
+        let Self { mix, in_norm: (a, c), input, middle, output, scale } = self;
+        [
+            flat(&mix.weight),
+            flat(&mix.bias),
+            flat(a),
+            flat(c),
+            flat(&input.weight),
+            flat(&input.bias),
+            flat(&middle.weight),
+            flat(&middle.bias),
+            flat(&output.weight),
+            flat(&output.bias),
+            flat(scale),
+        ]
+    }
+
     /// The same step on a device.
     pub(super) fn moved(self, device: &Device) -> Self {
         let (a, c) = self.in_norm;

@@ -1,25 +1,25 @@
 //! The Glow in training (EBO §4.1): NLL plus λ times a classification loss.
 
+mod gradients;
+
 use std::borrow::Cow;
 
 use burn::module::Module;
-use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::batch::{Draw, behind_the_front};
-use super::gaussians::{cross_entropies, distances, targets};
 use super::learner::Learner;
-use super::spec::{Classification, TrainSpec};
+use super::spec::TrainSpec;
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
-use crate::device::to_host;
 use crate::error::Result;
-use crate::flow::glow::{Glow, GlowConfig, GlowFlow, encode};
+use crate::flow::glow::{Glow, GlowConfig, GlowFlow};
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
-use crate::gradients::{Cut, clip, gradients_of, in_pieces};
+use crate::gradients::{Cut, clip, in_pieces};
 use crate::units::Nats;
+use gradients::{Loss, cpu_gradients, gradients};
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -101,13 +101,22 @@ impl Learner for GlowLearner {
         let piece = n.div_ceil((t.shards * t.accumulate).clamp(1, n.max(1))).max(1);
         let cut = Cut { what: &what, images: n, piece, shards: t.shards };
         let module = &self.trainee.module;
-        let (measured, grads, grad_norm) = cut.fit(&module.means.val().device(), |cut| {
-            let pieces: Vec<(&[f32], &[usize])> = y.chunks(cut.piece * dims).zip(classes.chunks(cut.piece)).collect();
-            let mut sums = in_pieces(module, pieces, cut.shards, |glow, (y, classes)| {
-                piece_gradients(spec, config, &glow, y, classes, classes.len() as f64 / n as f64)
-            })?;
-            let norm = clip(module, &mut sums.grads, t.max_grad_norm)?;
-            Ok((sums.measured, sums.grads, norm))
+        let loss = Loss { optim: spec.training, config, images: n };
+        let device = module.means.val().device();
+        let (measured, grads, grad_norm) = cut.fit(&device, |cut| {
+            let (measured, mut grads) = if device.clone().inner() == Device::flex() {
+                cpu_gradients(loss, module, &y, &classes, cut.shards)?
+            } else {
+                let pieces: Vec<(&[f32], &[usize])> =
+                    y.chunks(cut.piece * dims).zip(classes.chunks(cut.piece)).collect();
+                let work = |glow: Glow, (y, classes): (&[f32], &[usize])| {
+                    gradients(loss, &glow, y, classes).map(|(measured, grads)| (measured, grads, ()))
+                };
+                let sums = in_pieces(module, pieces, cut.shards, work)?;
+                (sums.measured, sums.grads)
+            };
+            let norm = clip(module, &mut grads, t.max_grad_norm)?;
+            Ok((measured, grads, norm))
         })?;
         let [nll, cross_entropy] = [measured[0], measured[1]];
         let nll = pixels.nll_of_pixels(Nats(mean_log_det - nll), dims).0;
@@ -129,53 +138,4 @@ impl Learner for GlowLearner {
     fn average(&self) -> Result<Weights> {
         self.trainee.average.to_weights()
     }
-}
-
-/// Share of the batch's NLL and classification loss that a piece of it has, and the gradient of the
-/// loss per dimension.
-fn piece_gradients(
-    spec: &TrainSpec,
-    config: &GlowConfig,
-    glow: &Glow,
-    y: &[f32],
-    classes: &[usize],
-    share: f64,
-) -> Result<(Vec<f64>, GradientsParams, ())> {
-    let device = glow.means.val().device();
-    let (nll, cross_entropy) = losses(spec, config, glow, upload(config, y.to_vec(), &device), classes)?;
-    let loss = (nll.clone() + cross_entropy.clone() * spec.training.lambda) * (share / config.shape.dims() as f64);
-    let measured = to_host(Tensor::cat(vec![nll, cross_entropy], 0))?;
-    let grads = gradients_of(loss, glow);
-    Ok((measured.into_iter().map(|v| share * v).collect(), grads, ()))
-}
-
-/// Mean NLL of z and the couplings (without preprocessing), and mean classification loss, [1] each.
-fn losses(
-    spec: &TrainSpec,
-    config: &GlowConfig,
-    glow: &Glow,
-    y: Tensor<4>,
-    classes: &[usize],
-) -> Result<(Tensor<1>, Tensor<1>)> {
-    let (n, dims) = (classes.len(), config.shape.dims());
-    let device = y.device();
-    let (z, partial) = encode(&glow.fold(), y);
-    let mut log_det = partial.sum_dim(1).mean();
-    let mut mixes = glow.mixing_matrices()?.into_iter();
-    for (l, level) in glow.levels.iter().enumerate() {
-        let positions = (config.shape.height >> (l + 1)) * (config.shape.width >> (l + 1));
-        for (step, w) in level.steps.iter().zip(mixes.by_ref()) {
-            log_det = log_det + step.log_det_per_position(&w)? * positions as f64;
-        }
-    }
-    let var = glow.cov_diag.val().abs().reshape([1, dims]);
-    let quad = distances(&z.clone().reshape([n, dims]), &glow.means.val().reshape([config.classes, dims]), &var);
-    let targets = targets(classes, &device);
-    let log_norm = (var * (2.0 * std::f64::consts::PI)).log().sum() * 0.5;
-    let nll = quad.clone().gather(1, targets.clone()).mean() * 0.5 + log_norm - log_det;
-    let logits = match spec.training.classification {
-        Classification::Posterior => quad * -0.5,
-        Classification::LinearHead => glow.linproj.forward(z),
-    };
-    Ok((nll, cross_entropies(logits, targets).mean()))
 }

@@ -2,11 +2,10 @@
 //! = NN(second half).
 
 use super::super::GlowConfig;
-use super::super::step::Step;
+use super::super::step::ARRAYS;
+use super::ROWS;
 use super::squeeze::Grid;
-use super::{ROWS, numbers, panels};
 use crate::data::ImageShape;
-use crate::error::Result;
 use crate::kernels::{Buffer, Panels, Real, kernel};
 
 /// Numbers of a hidden layer that are made together: the part that stays in the second cache.
@@ -16,17 +15,26 @@ const HIDDEN_NUMBERS: usize = 1 << 14;
 #[derive(Debug)]
 pub(super) struct Coupling<T> {
     /// in_norm as x·a + c, [C/2] each.
-    norm: [Vec<T>; 2],
+    pub norm: [Vec<T>; 2],
     /// 3×3 convolution as a map of neighbourhoods [9·C/2] to h channels.
-    input: Panels<T>,
+    pub input: Panels<T>,
     /// h to h channels.
-    middle: Panels<T>,
+    pub middle: Panels<T>,
     /// 3×3 convolution as a map to what a position contributes to its neighbourhood, [9·C].
-    output: Panels<T>,
+    pub output: Panels<T>,
     /// [C], all s, then all t.
     bias: Vec<T>,
     /// [C/2], the bounds of |s|.
-    scale: Vec<T>,
+    pub scale: Vec<T>,
+}
+
+/// What a pass leaves for its reverse: the hidden layers [rows, h] after their relus, tanh and e^s
+/// [rows, C/2].
+#[derive(Debug)]
+pub(super) struct Kept<'a, T> {
+    pub hidden: [&'a mut [T]; 2],
+    pub squashed: &'a mut [T],
+    pub factor: &'a mut [T],
 }
 
 /// Memory of a coupling's pass over one block of images.
@@ -66,27 +74,44 @@ impl<T: Real> Scratch<T> {
 }
 
 /// Positions whose hidden layers are made together: a multiple of the rows of a product's tile.
-fn chunk(hidden: usize) -> usize {
+pub(super) fn chunk(hidden: usize) -> usize {
     (HIDDEN_NUMBERS / hidden / 8 * 8).clamp(16, ROWS)
 }
 
 impl<T: Real> Coupling<T> {
-    pub fn new(step: &Step) -> Result<Self> {
-        let (a, c) = &step.in_norm;
-        let no_bias = vec![T::ZERO; step.output.weight.dims()[0]];
-        Ok(Self {
-            norm: [numbers(a)?, numbers(c)?],
-            input: panels(&step.input)?,
-            middle: panels(&step.middle)?,
-            output: Panels::new(&numbers(&step.output.weight)?, &no_bias),
-            bias: numbers(&step.output.bias)?,
-            scale: numbers(&step.scale)?,
-        })
+    /// From all arrays of a step.
+    pub fn new(arrays: &[&[T]; ARRAYS]) -> Self {
+        let [_, _, a, c, input, input_bias, middle, middle_bias, output, bias, scale] = arrays;
+        Self {
+            norm: [a.to_vec(), c.to_vec()],
+            input: Panels::new(input, input_bias),
+            middle: Panels::new(middle, middle_bias),
+            output: Panels::new(output, &vec![T::ZERO; 9 * bias.len()]),
+            bias: bias.to_vec(),
+            scale: scale.to_vec(),
+        }
     }
 
     /// Changes the first half of the channels of `rows`, which are whole images of `grid`, and adds
     /// Σ s of each image to `sums`.
     pub fn run(&self, grid: Grid, rows: &mut [T], inverse: bool, scratch: &mut Scratch<T>, sums: &mut [f64]) {
+        self.pass(grid, rows, inverse, scratch, sums, None);
+    }
+
+    /// [`Self::run`] forward, which leaves what its reverse needs.
+    pub fn keep(&self, grid: Grid, rows: &mut [T], scratch: &mut Scratch<T>, sums: &mut [f64], kept: Kept<'_, T>) {
+        self.pass(grid, rows, false, scratch, sums, Some(kept));
+    }
+
+    fn pass(
+        &self,
+        grid: Grid,
+        rows: &mut [T],
+        inverse: bool,
+        scratch: &mut Scratch<T>,
+        sums: &mut [f64],
+        mut kept: Option<Kept<'_, T>>,
+    ) {
         let Scratch { padded, near, hidden: [first, second], taps, outputs, s, factor } = scratch;
         let (count, half, hidden) = (rows.len() / grid.channels, grid.channels / 2, self.middle.outputs);
         condition(grid, rows, &self.norm, padded);
@@ -95,7 +120,13 @@ impl<T: Real> Coupling<T> {
             let rows = start..(start + chunk).min(count);
             let near = &mut near[..rows.len() * 9 * half];
             neighbours(grid, rows.clone(), padded, near);
-            let (first, second) = (&mut first[..rows.len() * hidden], &mut second[..rows.len() * hidden]);
+            let (first, second) = match &mut kept {
+                None => (&mut first[..rows.len() * hidden], &mut second[..rows.len() * hidden]),
+                Some(Kept { hidden: [first, second], .. }) => {
+                    let part = rows.start * hidden..rows.end * hidden;
+                    (&mut first[part.clone()], &mut second[part])
+                }
+            };
             self.input.apply(near, first);
             relu(first);
             self.middle.apply(first, second);
@@ -105,7 +136,14 @@ impl<T: Real> Coupling<T> {
         let outputs = &mut outputs[..rows.len()];
         gather(grid, taps, &self.bias, outputs);
         let (s, factor) = (&mut s[..count * half], &mut factor[..count * half]);
+        squash(outputs, half, s);
+        if let Some(Kept { squashed, .. }) = &mut kept {
+            squashed.copy_from_slice(s);
+        }
         couple(rows, outputs, &self.scale, inverse, s, factor);
+        if let Some(kept) = kept {
+            kept.factor.copy_from_slice(factor);
+        }
         for (sum, s) in sums.iter_mut().zip(s.chunks_exact(grid.positions() * half)) {
             *sum += s.iter().map(|s| s.wide()).sum::<f64>();
         }
@@ -113,7 +151,7 @@ impl<T: Real> Coupling<T> {
 }
 
 /// The neighbourhoods [9·C/2] of some positions, kernel positions outermost.
-fn neighbours<T: Real>(grid: Grid, rows: std::ops::Range<usize>, padded: &[T], near: &mut [T]) {
+pub(super) fn neighbours<T: Real>(grid: Grid, rows: std::ops::Range<usize>, padded: &[T], near: &mut [T]) {
     let (half, wide) = (grid.channels / 2, grid.width + 2);
     for (row, near) in rows.zip(near.chunks_exact_mut(9 * half)) {
         let (image, position) = (row / grid.positions(), row % grid.positions());
@@ -127,7 +165,7 @@ fn neighbours<T: Real>(grid: Grid, rows: std::ops::Range<usize>, padded: &[T], n
 
 kernel! {
     /// relu(x·a + c) of the second half of the channels, with a border of zeros around each image.
-    condition<T, S>(grid: Grid, rows: &'a [T], norm: &'a [Vec<T>; 2], padded: &'a mut [T]) {
+    pub condition<T, S>(grid: Grid, rows: &'a [T], norm: &'a [Vec<T>; 2], padded: &'a mut [T]) {
         let Grid { height, width, channels } = grid;
         let [a, c] = norm;
         let (half, wide) = (channels / 2, width + 2);
@@ -187,17 +225,22 @@ kernel! {
 }
 
 kernel! {
-    /// s = scale·tanh(first half of the outputs), t the second half; a ← (a + t)e^s, or back a ←
-    /// a·e^−s − t.
-    couple<T, S>(rows: &'a mut [T], outputs: &'a [T], scale: &'a [T], inverse: bool, s: &'a mut [T], factor: &'a mut [T]) {
-        let (half, channels) = (scale.len(), 2 * scale.len());
-        for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(channels)) {
+    /// s = tanh(first half of the outputs).
+    squash<T, S>(outputs: &'a [T], half: usize, s: &'a mut [T]) {
+        for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(2 * half)) {
             s.copy_from_slice(&outputs[..half]);
         }
         let two = T::ONE + T::ONE;
         for s in s.iter_mut() {
             *s = T::ONE - two / (T::ONE + T::exponential::<S>(two * *s));
         }
+    }
+}
+
+kernel! {
+    /// s ← scale·s, t = second half of the outputs; a ← (a + t)e^s, or back a ← a·e^−s − t.
+    couple<T, S>(rows: &'a mut [T], outputs: &'a [T], scale: &'a [T], inverse: bool, s: &'a mut [T], factor: &'a mut [T]) {
+        let (half, channels) = (scale.len(), 2 * scale.len());
         for s in s.chunks_exact_mut(half) {
             s.iter_mut().zip(scale).for_each(|(s, scale)| *s = *s * *scale);
         }

@@ -1,0 +1,7 @@
+"""`python -m bayescope`: the command line."""
+
+import sys
+
+from ._main import main
+
+sys.exit(main())

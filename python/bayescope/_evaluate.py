@@ -1,0 +1,63 @@
+"""Judging predictions on an exported dataset."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import _engine
+
+
+def evaluate(
+    predictions: Any,
+    dataset: str | os.PathLike[str],
+    *,
+    split: str = "test",
+    kind: str | None = None,
+    name: str = "predictions",
+    seed: int = 0,
+    report: str | os.PathLike[str] | None = None,
+) -> Any:
+    """What predictions are worth against the Bayes limit: the figures of `bayescope evaluate --json`.
+
+    Parameters
+    ----------
+    predictions : array [N, K], path, or mapping of names to either
+        Rows in the order of the images, columns in that of the classes; files as the command reads them.
+    dataset : path
+        Folder of `bayescope export`.
+    split : str
+        `"test"` or `"train"`.
+    kind : str, optional
+        `"logits"`, `"probs"` or `"log_probs"`; detected by default.
+    name : str
+        What to call a model that is an array.
+    seed : int
+        Seed of the bootstrap intervals.
+    report : path, optional
+        Folder that gets figures and tables.
+
+    Returns a dict of one model, a list of dicts of a mapping: losses in nats, shares between 0 and 1, intervals 95 %.
+    """
+    several = isinstance(predictions, Mapping)
+    models = dict(predictions) if several else {name: predictions}
+    with tempfile.TemporaryDirectory(prefix="bayescope-") as folder:
+        paths, names = [], []
+        for i, (called, model) in enumerate(models.items()):
+            is_path = isinstance(model, (str, os.PathLike))
+            path = os.fspath(model) if is_path else os.path.join(folder, f"{i}.npy")
+            if not is_path:
+                np.save(path, np.asarray(model))
+            paths.append(path)
+            # A file has a name of its own, unless it is given one.
+            names.append(None if is_path and not several else called)
+        place = None if report is None else os.fspath(report)
+        found = _engine.evaluate(paths, os.fspath(dataset), split, kind, names, operator.index(seed), place)
+    found = json.loads(found)
+    return found if several else found[0]

@@ -1,0 +1,126 @@
+"""External runs: a training by any program, followed against the Bayes limit."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import os
+import time
+from typing import Any
+
+import numpy as np
+
+from . import _engine
+from ._world import World
+
+_KINDS = {"logits": "logits", "log_probs": "log-probabilities", "probs": "probabilities"}
+
+
+def _finite(value: Any) -> float | None:
+    """A number for a record; none where it is not finite: JSON has no NaN."""
+    if value is None:
+        return None
+    value = float(value)
+    return value if math.isfinite(value) else None
+
+
+def _predictions(values: Any) -> np.ndarray:
+    # Tensors of torch that need gradients or lie on a card are no arrays yet.
+    for move in ("detach", "cpu"):
+        values = getattr(values, move, lambda same=values: same)()
+    if str(getattr(values, "dtype", "")) == "torch.bfloat16":
+        values = values.float()
+    return np.ascontiguousarray(values, dtype=np.float32)
+
+
+class Run:
+    """The run of a network that is trained here, which `bayescope watch FOLDER` and the window follow.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is not there; the same run in it goes on (see `last_step`), another one is refused.
+    world : World
+        The world that the network is trained on.
+    name : str, optional
+        Name of the run; that of the folder by default.
+    test : int
+        Number of test images: those of `bayescope export --seed`, apart from every stream and sample.
+    seed : int
+        Seed of the test images.
+    predictions : str
+        What is logged: `"logits"` (log-probabilities are logits too), `"log_probs"` or `"probs"`.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        world: World,
+        name: str | None = None,
+        *,
+        test: int = 2000,
+        seed: int = 0,
+        predictions: str = "logits",
+    ) -> None:
+        if predictions not in _KINDS:
+            raise ValueError(f"predictions={predictions!r} is none of {', '.join(_KINDS)}")
+        self.folder = os.fspath(folder)
+        name = os.path.basename(os.path.abspath(self.folder)) if name is None else name
+        world._engine().start_run(self.folder, name, operator.index(test), operator.index(seed), predictions)
+        self.name, self.predictions = name, predictions
+        self._core = _engine.Run(self.folder)
+        self._begun = time.monotonic()
+        self._test: np.ndarray | None = None
+
+    @property
+    def test_images(self) -> np.ndarray:
+        """The test images, float32 [N, C, H, W] in world space. Their labels and posteriors lie beside them in `test/`."""
+        if self._test is None:
+            self._test = np.load(os.path.join(self.folder, "test", "x.npy"))
+            self._test.flags.writeable = False
+        return self._test
+
+    @property
+    def last_step(self) -> int | None:
+        """The last step that was logged, by an earlier process too; none at the beginning."""
+        return self._core.last_step
+
+    def log(
+        self,
+        step: int,
+        logits: Any = None,
+        *,
+        log_probs: Any = None,
+        probs: Any = None,
+        epoch: float | None = None,
+        images: int | None = None,
+        seconds: float | None = None,
+        train_loss: float | None = None,
+    ) -> None:
+        """Writes what the network says of `test_images` after `step` steps: one array [N, K], columns as `World.classes`.
+
+        Arrays and tensors of any framework are taken, and kept as float32. `epoch` counts epochs, `images` the training images
+        seen, `seconds` those since the training began (since this run was opened by default), `train_loss` is in nats. A step
+        that is logged again replaces itself.
+        """
+        given = {"logits": logits, "log_probs": log_probs, "probs": probs}
+        given = {kind: values for kind, values in given.items() if values is not None}
+        if len(given) != 1:
+            raise ValueError("give one of logits, log_probs and probs")
+        [(kind, values)] = given.items()
+        # log q is an array whose softmax is q.
+        if kind != self.predictions and (kind, self.predictions) != ("log_probs", "logits"):
+            raise ValueError(f"this run holds {self.predictions}, not {kind}: Run(…, predictions={kind!r}) in another folder")
+        seconds = time.monotonic() - self._begun if seconds is None else seconds
+        images = None if images is None else operator.index(images)
+        facts = (_finite(epoch), images, _finite(seconds), _finite(train_loss))
+        self._core.log(operator.index(step), _predictions(values), *facts)
+
+    def finish(self) -> None:
+        """Says that nothing more comes: `bayescope watch` ends."""
+        self._core.finish()
+
+    def summary(self) -> dict[str, Any]:
+        """The figures of every step, as `bayescope summary --json`: each computed from the logged predictions."""
+        return json.loads(self._core.summary())

@@ -1,0 +1,285 @@
+"""Worlds: what is drawn from them, and what they are asked."""
+
+from __future__ import annotations
+
+import json
+import operator
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import _engine
+
+
+class Batch(NamedTuple):
+    """Images of a world with everything known about them.
+
+    The posterior is that of the image before it was rounded to 32 bits where all classes share a map (`docs/theory.md`), and of
+    `x` itself where they do not.
+    """
+
+    x: np.ndarray
+    """Images in world space, float32 [n, C, H, W]."""
+    y: np.ndarray
+    """Drawn labels, int64 [n]: places in `World.classes`."""
+    posterior: np.ndarray
+    """Exact p(y|x), float64 [n, K]; rows sum to 1."""
+    logp: np.ndarray
+    """log p(x|y), float64 [n, K], nats."""
+    aleatoric: np.ndarray
+    """H(p(y|x)), float64 [n], nats."""
+
+
+class Scores(NamedTuple):
+    """What a world says of given images."""
+
+    posterior: np.ndarray
+    """Exact p(y|x), float64 [n, K]; rows sum to 1."""
+    logp: np.ndarray
+    """log p(x|y), float64 [n, K], nats."""
+    aleatoric: np.ndarray
+    """H(p(y|x)), float64 [n], nats."""
+    log_px: np.ndarray
+    """log p(x), float64 [n], nats."""
+
+
+def _images(x: Any) -> np.ndarray:
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        raise ValueError(f"images in world space are floats, not {x.dtype}")
+    if x.ndim != 4:
+        raise ValueError(f"images have the shape [n, C, H, W], not {list(x.shape)}")
+    return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def _target(target: str | float) -> str:
+    return target if isinstance(target, str) else repr(float(target))
+
+
+class World:
+    """A world: a frozen flow at its knobs τ, T and π.
+
+    Parameters
+    ----------
+    name : str or path
+        A bundled world (`"mnist"`), an oracle folder, or a checkpoint file.
+    tau : float, optional
+        Base temperature τ: 1 by default. Larger is harder.
+    target : str or float, optional
+        In place of `tau`: the Bayes error that the world is to have, `"5%"` or `0.05`. τ is what `bayescope tau` finds.
+    prior : sequence of K floats, optional
+        Class prior π: weights ≥ 0, normalised. Uniform by default.
+    smoothing : float
+        Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T).
+    device : str
+        `"auto"`, `"wgpu"`, `"wgpu:N"`, `"cuda:N"`, `"cpu"` or `"ws://host:port/N"`: see `bayescope doctor`.
+    precision : str
+        `"f32"`, or `"f64"` on `device="cpu"`.
+
+    The device is driven by a thread of the engine: one world may be used from several Python threads. Ctrl+C ends what is computed.
+    A world does not survive `os.fork`.
+    """
+
+    def __init__(
+        self,
+        name: str | os.PathLike[str],
+        *,
+        tau: float | None = None,
+        target: str | float | None = None,
+        prior: Any = None,
+        smoothing: float = 1.0,
+        device: str = "auto",
+        precision: str = "f32",
+    ) -> None:
+        if tau is not None and target is not None:
+            raise ValueError("tau and target: give one of them")
+        core = _engine.World(os.fspath(name), device, precision)
+        weights = None if prior is None else [float(weight) for weight in prior]
+        self.name = os.fspath(name)
+        self._core = core.at(1.0 if tau is None else float(tau), float(smoothing), weights)
+        self._process = os.getpid()
+        if target is not None:
+            self._core = core.at(self.tau_of(target)["value"], float(smoothing), weights)
+
+    def __repr__(self) -> str:
+        c, h, w = self.shape
+        return f"World({self.name!r}, tau={self.tau!r}, smoothing={self.smoothing!r}): {len(self.classes)} classes, {c}×{h}×{w}, {self.device}"
+
+    def _engine(self) -> Any:
+        if os.getpid() != self._process:
+            raise RuntimeError("this world was opened before the process was forked, and its engine did not follow: open it in this process")
+        return self._core
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the K classes, in the order of all columns."""
+        return self._core.classes
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of an image."""
+        return self._core.shape
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What is known about the oracle: architecture, training, SHA-256 of its weights (`oracle.json`)."""
+        return json.loads(self._core.info)
+
+    @property
+    def device(self) -> str:
+        """What computes, in words."""
+        return self._core.device
+
+    @property
+    def tau_value(self) -> float:
+        """Base temperature τ: the same as `tau`."""
+        return self._core.tau
+
+    @property
+    def smoothing(self) -> float:
+        """Posterior smoothing T."""
+        return self._core.smoothing
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Class prior π, float64 [K]."""
+        return np.array(self._core.prior)
+
+    def sample(self, n: int, seed: int = 0, classes: Any = None) -> Batch:
+        """Draws images 0…n−1 of a seed: those of `bayescope sample --seed`, bit for bit on the same device.
+
+        `classes` is the name or number of one class, or n of them, image by image; the prior decides by default.
+        """
+        n, seed, one, each = operator.index(n), operator.index(seed), None, None
+        if isinstance(classes, str) or hasattr(classes, "__index__") and np.ndim(classes) == 0:
+            one = classes if isinstance(classes, str) else str(operator.index(classes))
+        elif classes is not None:
+            names = self.classes
+            each = [names.index(c) if isinstance(c, str) and c in names else operator.index(c) for c in classes]
+        return Batch(*self._engine().sample(n, seed, one, each))
+
+    def scores(self, x: Any) -> Scores:
+        """Everything the world says of images `x`, floats [n, C, H, W] in world space; used as float32."""
+        return Scores(*self._engine().score(_images(x)))
+
+    def posterior(self, x: Any) -> np.ndarray:
+        """Exact p(y|x) of images `x`, floats [n, C, H, W]: float64 [n, K], as `bayescope posterior` computes it."""
+        return self.scores(x).posterior
+
+    def log_prob(self, x: Any, y: Any = None) -> np.ndarray:
+        """log p(x|y) in nats, float64 [n], of images `x` [n, C, H, W] under classes `y` (integers [n]); without `y` log p(x)."""
+        scores = self.scores(x)
+        if y is None:
+            return scores.log_px
+        y = np.asarray(y)
+        if y.shape != scores.log_px.shape or y.dtype.kind not in "iu":
+            raise ValueError(f"y holds {len(scores.log_px)} integers, not {y.dtype} {list(y.shape)}")
+        if y.size and (y.min() < 0 or y.max() >= len(self.classes)):
+            raise ValueError(f"y holds classes 0 to {len(self.classes) - 1}, not {y.min()} to {y.max()}")
+        return np.take_along_axis(scores.logp, y[:, None].astype(np.int64), axis=1)[:, 0]
+
+    def bayes_error(
+        self, *, tolerance: float | None = None, seed: int = 0, samples: int | None = None, budget: float | None = None
+    ) -> dict[str, Any]:
+        """The Bayes error at these knobs, as `bayescope bayes-error --json`: `value`, `interval` (95 %), `method`, `why`, ….
+
+        `tolerance` is the half width of the interval over the value. A world that is sampled (its map depends on the class, or
+        T ≠ 1) is sampled for 50 s at most unless `samples` (images) or `budget` (seconds) say otherwise.
+        """
+        return json.loads(self._engine().bayes_error(tolerance, operator.index(seed), samples, budget))
+
+    def tau_of(
+        self,
+        target: str | float,
+        *,
+        tolerance: float | None = None,
+        seed: int = 0,
+        samples: int | None = None,
+        budget: float | None = None,
+    ) -> dict[str, Any]:
+        """The τ of a Bayes error (`"5%"` or `0.05`), as `bayescope tau --json`: `value`, `interval` (95 %), `achieved`, ….
+
+        Prior and smoothing are those of this world; its own τ does not count.
+        """
+        return json.loads(self._engine().tau_of(_target(target), tolerance, operator.index(seed), samples, budget))
+
+    @property
+    def tau(self) -> Tau:
+        """Base temperature τ. Called with a target it is `tau_of`: `world.tau("5%")["value"]`."""
+        return Tau(self)
+
+    def stream(self, batch_size: int, seed: int = 0, *, batch: int = 0) -> Stream:
+        """Endless batches of a seed, from number `batch` on; drawn ahead by the engine's thread.
+
+        Batch b holds the images b·batch_size … (b + 1)·batch_size − 1 of the seed, those that `sample` draws.
+        """
+        return Stream(self, batch_size, seed, batch)
+
+
+class Tau(float):
+    """τ as a number, which is called for another world's."""
+
+    _world: World
+
+    def __new__(cls, world: World) -> Tau:
+        tau = super().__new__(cls, world.tau_value)
+        tau._world = world
+        return tau
+
+    def __call__(self, target: str | float, **limits: Any) -> dict[str, Any]:
+        """`World.tau_of`."""
+        return self._world.tau_of(target, **limits)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return float, (float(self),)
+
+
+class Stream:
+    """Endless, reproducible batches of a world: an iterator of `Batch`.
+
+    `position` is the number of the batch that comes next. Keep `state_dict()` with the network's checkpoint, and give it to
+    `load_state_dict` of a new stream: it goes on with the same bits.
+    """
+
+    def __init__(self, world: World, batch_size: int, seed: int = 0, batch: int = 0) -> None:
+        self.world, self.batch_size, self.seed = world, operator.index(batch_size), operator.index(seed)
+        self._core = world._engine().stream(self.batch_size, self.seed, operator.index(batch))
+
+    def __iter__(self) -> Stream:
+        return self
+
+    def __next__(self) -> Batch:
+        self.world._engine()
+        return Batch(*next(self._core))
+
+    @property
+    def position(self) -> int:
+        """Number of the batch that comes next, from 0."""
+        return self._core.position
+
+    @position.setter
+    def position(self, batch: int) -> None:
+        self._core.position = operator.index(batch)
+
+    def _identity(self) -> dict[str, Any]:
+        world = self.world
+        return {
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+            "weights_sha256": world.info["weights_sha256"],
+            "tau": world.tau_value,
+            "smoothing": world.smoothing,
+            "prior": world.prior.tolist(),
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, and what the stream is: numbers, text and lists alone."""
+        return {**self._identity(), "position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where another stream of the same world, seed and batch size was; refuses that of another."""
+        differs = [name for name, value in self._identity().items() if state.get(name) != value]
+        if differs:
+            raise ValueError(f"the state is that of another stream: it differs in {', '.join(differs)}")
+        self.position = state["position"]

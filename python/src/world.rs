@@ -1,0 +1,336 @@
+//! A world at its knobs, and what it is asked.
+
+use bayescope::bayes::sampling::{Cache, Limits, Pool, WorldDraws, figures_at, tau_by_sampling};
+use bayescope::bayes::{GaussianClasses, Spec, TauEstimate, bayes_error, tau_of_error};
+use bayescope::data::{Input, WorldBatch};
+use bayescope::device::DeviceChoice;
+use bayescope::error::{Error, Result};
+use bayescope::flow::Precision;
+use bayescope::flow::preprocess::Dequantisation;
+use bayescope::judge::Kind;
+use bayescope::oracle::posterior::Prior;
+use bayescope::oracle::world::{Settings, World as OpenWorld};
+use bayescope::run::external::StartExternal;
+use bayescope::units::{Seed, Smoothing, Tau, parse_fraction};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray4};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::draw::{Arrays, Classes, sample};
+use crate::engine::{Engine, Open, Stop};
+use crate::errors::raised;
+use crate::json;
+use crate::stream::Stream;
+
+/// Posterior [n, K], log p(x|y) [n, K], H(p) [n], log p(x) [n].
+type Scored<'py> =
+    (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// An open world at its knobs.
+#[pyclass(frozen, module = "bayescope._engine")]
+pub struct World {
+    engine: Engine,
+    settings: Settings,
+    info: String,
+    classes: Vec<String>,
+    shape: [usize; 3],
+    device: String,
+    batch: usize,
+}
+
+/// How far an estimate goes, as the options of the commands.
+#[derive(Clone, Copy)]
+struct Asked {
+    tolerance: Option<f64>,
+    seed: Seed,
+    samples: Option<usize>,
+    budget: Option<f64>,
+}
+
+impl Asked {
+    fn spec(&self) -> Result<Spec> {
+        let tolerance = self.tolerance.unwrap_or(Spec::default().tolerance);
+        let spec = Spec { tolerance, seed: self.seed, ..Spec::default() };
+        spec.check().map(|()| spec)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::asked(self.tolerance, self.samples, self.budget, false)
+    }
+
+    /// The Gaussian classes of a world that is not to be sampled: by the rule of `bayescope bayes-error`.
+    fn classes(&self, world: &OpenWorld, settings: &Settings) -> Result<Option<GaussianClasses>> {
+        let sampled = self.samples.is_some() || self.budget.is_some() || settings.smoothing != Smoothing::ONE;
+        let Some(base) = world.flow().shared_base().filter(|_| !sampled) else { return Ok(None) };
+        let uniform = Prior::uniform(world.class_names().len());
+        GaussianClasses::of_base(base, &uniform)?.with_priors(settings.prior.probabilities()).map(Some)
+    }
+
+    /// What `ask` finds in a pool of draws, remembered as the commands do.
+    fn sampled<T>(
+        &self,
+        open: &Open,
+        settings: &Settings,
+        ask: impl FnOnce(&mut Pool<'_>, &Limits) -> Result<T>,
+    ) -> Result<T> {
+        let (prior, sha256) = (&settings.prior, &open.info.weights_sha256);
+        let draws = WorldDraws::new(&open.world, self.seed);
+        let mut source = draws.remembered(&Cache::of_user(), sha256, prior, &open.device);
+        let mut pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
+        ask(&mut pool, &self.limits())
+    }
+
+    fn error(&self, open: &Open, stop: &Stop, settings: &Settings) -> Result<String> {
+        let tau = settings.tau;
+        match self.classes(&open.world, settings)? {
+            Some(classes) => json(&bayes_error(&classes, tau, &self.spec()?, &mut stop.sink())?),
+            None => self.sampled(open, settings, |pool, limits| {
+                json(&figures_at(pool, tau, false, limits, &mut stop.sink())?.estimate)
+            }),
+        }
+    }
+
+    fn tau(&self, open: &Open, stop: &Stop, settings: &Settings, target: f64) -> Result<String> {
+        let found: TauEstimate = match self.classes(&open.world, settings)? {
+            Some(classes) => tau_of_error(&classes, target, &self.spec()?, &mut stop.sink())?,
+            None => self.sampled(open, settings, |pool, limits| {
+                Ok(tau_by_sampling(pool, target, limits, &mut stop.sink())?.found)
+            })?,
+        };
+        json(&serde_json::json!({
+            "value": found.tau.value,
+            "interval": found.tau.interval,
+            "target": found.target,
+            "achieved": found.achieved,
+            "slope": found.slope,
+            "evaluations": found.evaluations,
+            "seconds": found.seconds,
+        }))
+    }
+}
+
+#[pymethods]
+impl World {
+    /// Opens a world at τ = 1, T = 1 and the uniform prior.
+    #[new]
+    fn new(py: Python<'_>, name: String, device: &str, precision: &str) -> PyResult<Self> {
+        let device: DeviceChoice = device.parse().map_err(raised)?;
+        let precision = match precision {
+            "f32" => Precision::F32,
+            "f64" if device == DeviceChoice::Cpu => Precision::F64,
+            "f64" => return Err(PyValueError::new_err("precision \"f64\" needs device \"cpu\"")),
+            other => return Err(PyValueError::new_err(format!("precision {other:?} is neither \"f32\" nor \"f64\""))),
+        };
+        let (engine, opened) = Engine::open(py, name, device, precision)?;
+        let classes = opened.info.class_names.clone();
+        Ok(Self {
+            engine,
+            settings: Settings::default_for(classes.len()),
+            info: json(&opened.info).map_err(raised)?,
+            classes,
+            shape: opened.shape,
+            device: opened.device,
+            batch: opened.batch,
+        })
+    }
+
+    /// The same world at other knobs; it is not opened again.
+    #[pyo3(signature = (tau, smoothing, prior))]
+    fn at(&self, tau: f64, smoothing: f64, prior: Option<Vec<f64>>) -> PyResult<Self> {
+        let classes = self.classes.len();
+        let settings = || -> Result<Settings> {
+            let prior = match prior {
+                None => Prior::uniform(classes),
+                Some(weights) if weights.len() == classes => Prior::new(&weights)?,
+                Some(weights) => {
+                    let given = weights.len();
+                    return Err(Error::input(format!(
+                        "the class prior has {given} entries, this world {classes} classes"
+                    )));
+                }
+            };
+            Ok(Settings { tau: Tau::new(tau)?, smoothing: Smoothing::new(smoothing)?, prior })
+        };
+        Ok(Self {
+            engine: self.engine.clone(),
+            settings: settings().map_err(raised)?,
+            info: self.info.clone(),
+            classes: self.classes.clone(),
+            shape: self.shape,
+            device: self.device.clone(),
+            batch: self.batch,
+        })
+    }
+
+    /// x, y, posterior, logp and aleatoric of images 0…n−1 of a seed.
+    #[pyo3(signature = (n, seed, class_name=None, each=None))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        seed: u64,
+        class_name: Option<String>,
+        each: Option<Vec<usize>>,
+    ) -> PyResult<Arrays<'py>> {
+        let classes = match (class_name, each) {
+            (Some(name), _) => Classes::One(name),
+            (None, Some(each)) => Classes::Each(each),
+            (None, None) => Classes::Prior,
+        };
+        let settings = self.settings.clone();
+        let work = move |open: &Open, stop: &Stop| sample(open, stop, &settings, (n, Seed(seed)), &classes);
+        self.engine.ask(work).wait(py)?.arrays(py, self.shape, self.classes.len())
+    }
+
+    /// Posterior, log p(x|y), H(p) and log p(x) of world-space images.
+    fn score<'py>(&self, py: Python<'py>, x: PyReadonlyArray4<'py, f32>) -> PyResult<Scored<'py>> {
+        let (array, [c, h, w]) = (x.as_array(), self.shape);
+        let given = array.shape();
+        if given[1..] != self.shape {
+            let [a, b, d] = [given[1], given[2], given[3]];
+            return Err(PyValueError::new_err(format!(
+                "the images are {a}×{b}×{d}, this world's are {c}×{h}×{w} (channels, height, width)"
+            )));
+        }
+        let x: Vec<f32> = array.iter().copied().collect();
+        let (settings, n, k) = (self.settings.clone(), given[0], self.classes.len());
+        let work = move |open: &Open, stop: &Stop| score(open, stop, &settings, x);
+        let [posterior, logp, entropy, log_px] = self.engine.ask(work).wait(py)?;
+        Ok((
+            posterior.into_pyarray(py).reshape([n, k])?,
+            logp.into_pyarray(py).reshape([n, k])?,
+            entropy.into_pyarray(py),
+            log_px.into_pyarray(py),
+        ))
+    }
+
+    /// The Bayes error as JSON.
+    #[pyo3(signature = (tolerance, seed, samples, budget))]
+    fn bayes_error(
+        &self,
+        py: Python<'_>,
+        tolerance: Option<f64>,
+        seed: u64,
+        samples: Option<usize>,
+        budget: Option<f64>,
+    ) -> PyResult<String> {
+        let asked = Asked { tolerance, seed: Seed(seed), samples, budget };
+        let settings = self.settings.clone();
+        self.engine.ask(move |open, stop| asked.error(open, stop, &settings)).wait(py)
+    }
+
+    /// The τ of a Bayes error as JSON.
+    #[pyo3(signature = (target, tolerance, seed, samples, budget))]
+    fn tau_of(
+        &self,
+        py: Python<'_>,
+        target: &str,
+        tolerance: Option<f64>,
+        seed: u64,
+        samples: Option<usize>,
+        budget: Option<f64>,
+    ) -> PyResult<String> {
+        let target = parse_fraction(target).map_err(raised)?;
+        let asked = Asked { tolerance, seed: Seed(seed), samples, budget };
+        let settings = self.settings.clone();
+        self.engine.ask(move |open, stop| asked.tau(open, stop, &settings, target)).wait(py)
+    }
+
+    /// Batches of a seed from number `batch` on.
+    fn stream(&self, size: usize, seed: u64, batch: usize) -> PyResult<Stream> {
+        if size == 0 {
+            return Err(PyValueError::new_err("batch_size must be at least 1"));
+        }
+        if self.settings.tau.get() == 0.0 {
+            return Err(PyValueError::new_err("at τ = 0 every image of a class is the same: choose a τ above 0"));
+        }
+        let (engine, settings) = (self.engine.clone(), self.settings.clone());
+        let place = (size, batch, self.batch);
+        Ok(Stream::new(engine, settings, Seed(seed), place, (self.shape, self.classes.len())))
+    }
+
+    /// Makes the folder of an external run, or finds the same one.
+    fn start_run(
+        &self,
+        py: Python<'_>,
+        folder: std::path::PathBuf,
+        name: String,
+        images: usize,
+        seed: u64,
+        predictions: &str,
+    ) -> PyResult<()> {
+        let (settings, predictions) = (self.settings.clone(), predictions.parse::<Kind>().map_err(raised)?);
+        let work = move |open: &Open, stop: &Stop| {
+            let oracle = open.name.clone();
+            let start = StartExternal { folder, name, oracle, settings, images, seed: Seed(seed), predictions };
+            start.make(&open.world, &open.info.weights_sha256, &mut stop.sink()).map(drop)
+        };
+        self.engine.ask(work).wait(py)
+    }
+
+    /// Names of the classes.
+    #[getter]
+    fn classes(&self) -> Vec<String> {
+        self.classes.clone()
+    }
+
+    /// What is known about the oracle, as JSON.
+    #[getter]
+    fn info(&self) -> &str {
+        &self.info
+    }
+
+    /// Channels, height and width.
+    #[getter]
+    fn shape(&self) -> (usize, usize, usize) {
+        self.shape.into()
+    }
+
+    /// What computes.
+    #[getter]
+    fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// τ.
+    #[getter]
+    fn tau(&self) -> f64 {
+        self.settings.tau.get()
+    }
+
+    /// T.
+    #[getter]
+    fn smoothing(&self) -> f64 {
+        self.settings.smoothing.get()
+    }
+
+    /// π.
+    #[getter]
+    fn prior(&self) -> Vec<f64> {
+        self.settings.prior.probabilities().to_vec()
+    }
+}
+
+/// Posteriors, log-likelihoods, entropies and log p(x), as `bayescope posterior` computes them.
+fn score(open: &Open, stop: &Stop, settings: &Settings, x: Vec<f32>) -> Result<[Vec<f64>; 4]> {
+    let world = &open.world;
+    let batch = WorldBatch {
+        shape: world.shape(),
+        x,
+        classes: world.class_names().len(),
+        y: None,
+        posterior: None,
+        logp: None,
+        aleatoric: None,
+    };
+    let images = world.classify(Input::World(batch), Dequantisation::default(), &mut stop.sink())?;
+    let mut found: [Vec<f64>; 4] = Default::default();
+    for (i, id) in images.ids.iter().enumerate() {
+        let posterior = images.posterior(world, i, settings)?.0.defined(id)?;
+        found[0].extend(&posterior.probabilities);
+        found[1].extend(&posterior.log_likelihood);
+        found[2].push(posterior.entropy_nats);
+        found[3].push(posterior.log_px);
+    }
+    Ok(found)
+}

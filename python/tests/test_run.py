@@ -1,0 +1,38 @@
+"""External runs from Python: NumPy recomputes their figures from what was logged."""
+
+import numpy as np
+import pytest
+
+import bayescope
+
+
+@pytest.fixture(scope="module")
+def world():
+    return bayescope.World("mnist", tau=1.15, device="cpu")
+
+
+def test_figures_follow_from_the_logged_numbers(world, tmp_path):
+    run = bayescope.Run(tmp_path / "run", world, test=40)
+    logits = np.random.default_rng(0).normal(size=(40, len(world.classes))).astype(np.float32)
+    run.log(10, logits, epoch=0.5, train_loss=float("nan"))
+    p = np.load(tmp_path / "run/test/posterior.npy")
+    log_q = logits.astype(np.float64)
+    log_q -= np.log(np.exp(log_q - log_q.max(1, keepdims=True)).sum(1, keepdims=True)) + log_q.max(1, keepdims=True)
+    [step] = run.summary()["steps"]
+    assert step["cross_entropy"]["value"] == pytest.approx(-(p * log_q).sum(1).mean(), abs=1e-9)
+    assert step["bayes_error"]["value"] == pytest.approx(1 - p.max(1).mean(), abs=1e-9)
+    assert step["train_loss"] is None and step["epoch"] == 0.5
+
+
+def test_a_run_goes_on_and_another_is_refused(world, tmp_path):
+    folder = tmp_path / "run"
+    first = bayescope.Run(folder, world, test=10)
+    assert first.last_step is None and first.test_images.shape == (10, *world.shape)
+    first.log(3, np.zeros((10, len(world.classes))))
+    assert bayescope.Run(folder, world, test=10).last_step == 3
+    with pytest.raises(ValueError, match="test images"):
+        bayescope.Run(folder, world, test=11)
+    with pytest.raises(ValueError, match="holds logits, not probs"):
+        first.log(4, probs=np.full((10, len(world.classes)), 1 / len(world.classes)))
+    with pytest.raises(ValueError, match="those of the test images are"):
+        first.log(4, np.zeros((9, len(world.classes))))
