@@ -59,7 +59,7 @@ use output::UNSAID;
 
 /// Exit code of what failed.
 const FAILED: u8 = 1;
-/// The exit code of words that cannot be meant, as clap has it.
+/// Exit code of words that cannot be meant, as clap has it.
 const USAGE: u8 = 2;
 
 /// Parses the arguments and does what they say.

@@ -12,7 +12,7 @@ use super::progress::Bar;
 use super::task::run_task;
 use crate::data::{Input, check_disk_space, check_folder_kind, class_of, read_npz, size_notice};
 use crate::device::OpenDevice;
-use crate::error::{Error, Result, did_you_mean};
+use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::sampling::Guidance;
 use crate::oracle::export::{least_bytes, save_latents};

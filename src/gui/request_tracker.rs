@@ -246,11 +246,12 @@ impl RequestTracker {
     fn refresh_outside(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
         let settings = prefs.settings();
         let Some(external) = &session.external else { return };
-        let stale = external.settings.as_ref() != Some(&settings);
+        if external.settings.as_ref() == Some(&settings) || self.outside.as_ref() == Some(&settings) {
+            return;
+        }
         let again = session.read_outside_again(settings.clone());
         // What came from neither files nor the clipboard cannot be had again once the engine has lost it.
-        let lost = again.is_none() && external.settings.is_none();
-        if !stale || lost || self.outside.as_ref() == Some(&settings) {
+        if again.is_none() && external.settings.is_none() {
             return;
         }
         self.outside = Some(settings.clone());

@@ -134,7 +134,8 @@ impl World {
     ///
     /// # Errors
     /// When the images do not fit.
-    pub fn read(&self, Reading { input, pictures }: Reading, how: Dequantisation) -> Result<ExternalImages> {
+    pub fn read(&self, reading: impl Into<Reading>, how: Dequantisation) -> Result<ExternalImages> {
+        let Reading { input, pictures } = reading.into();
         match input {
             Input::Pixels(dataset) => {
                 let Dataset { name, ids, labels, .. } = dataset.clone();
@@ -158,10 +159,11 @@ impl World {
     /// When the images do not fit, the device fails, or the caller stops.
     pub fn classify(
         &self,
-        reading: Reading,
+        reading: impl Into<Reading>,
         how: Dequantisation,
         events: &mut dyn Events<Progress>,
     ) -> Result<ExternalImages> {
+        let reading = reading.into();
         let pixels = match &reading.input {
             Input::Pixels(dataset) if how.further().next().is_some() => Some(dataset.clone()),
             _ => None,
