@@ -119,8 +119,9 @@ impl Quantity {
 }
 
 impl LawGrades {
-    /// From the finished cells of a grid that varies nothing but networks, labels, N and seeds.
-    pub fn of(spec: &ExperimentSpec, cells: &[CellResult]) -> Self {
+    /// From the finished cells of a grid that varies nothing but networks, labels, N and seeds; `None`
+    /// where there are too few N for any law.
+    pub fn of(spec: &ExperimentSpec, cells: &[CellResult]) -> Option<Self> {
         let mut found = Self::default();
         for quantity in Quantity::ALL {
             let mut forecasts: Vec<(usize, GradedForecast)> = Vec::new();
@@ -134,7 +135,7 @@ impl LawGrades {
             }
             found.ways.extend(WayGrade::all(quantity, &forecasts));
         }
-        found
+        (found != Self::default()).then_some(found)
     }
 
     /// The E of each loss curve beside the exact A.
@@ -303,7 +304,7 @@ mod tests {
             "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'convnet']\ntrain_sizes = [100, 200, 400, 800, 1600, 3200]\n\
              seeds = [0, 1]\n",
         );
-        let found = LawGrades::of(&spec, &cells(&spec));
+        let found = LawGrades::of(&spec, &cells(&spec)).unwrap();
         assert_eq!(found.laws.len(), 2 * 5);
         for law in &found.laws {
             let floor = law.floor.unwrap();
@@ -322,6 +323,6 @@ mod tests {
             assert!(short || one.worst < 0.01, "{one:?}");
         }
         assert_eq!((found.figures().len(), found.tables().len()), (1, 2));
-        assert_eq!(LawGrades::of(&spec, &[]), LawGrades::default());
+        assert_eq!(LawGrades::of(&spec, &[]), None);
     }
 }

@@ -49,7 +49,8 @@ pub struct Summary {
     /// How the epistemic part falls with N, for every architecture and kind of labels.
     pub laws: Vec<Law>,
     /// Laws of every curve, and which way of fitting them forecasts best; absent where cells
-    /// differ in more than these vary, and in summaries of older versions.
+    /// differ in more than network, labels, N and seed, where too few N are finished, and in summaries of
+    /// older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curves: Option<LawGrades>,
     /// What the kind of experiment makes of its cells; absent where the laws say it.
@@ -117,7 +118,7 @@ impl Summary {
             data: None,
             rounding: BTreeMap::new(),
             identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
-            curves: spec.experiment.has_laws().then(|| LawGrades::of(spec, &cells)),
+            curves: spec.experiment.has_laws().then(|| LawGrades::of(spec, &cells)).flatten(),
             laws,
             analysis: spec.experiment.analyse(spec, &cells, truths),
             cells,
