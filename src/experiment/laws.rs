@@ -12,12 +12,13 @@ use crate::measure::{Estimate, HoldOut, ImageError, Measured, PowerLaw};
 /// Points at which a law is drawn.
 pub const CURVE: usize = 48;
 
-/// Loss against N, and accuracy against N.
+/// Loss against N, accuracy against N, and what the loss curve alone would say.
 pub fn figures(summary: &Summary) -> Vec<Figure> {
     if summary.cells.is_empty() {
         return Vec::new();
     }
-    vec![loss(summary), accuracy(summary)]
+    let curves = summary.curves.iter().flat_map(|curves| curves.figures());
+    [loss(summary), accuracy(summary)].into_iter().chain(curves).collect()
 }
 
 fn loss(summary: &Summary) -> Figure {
@@ -110,7 +111,8 @@ fn how_images_count(summary: &Summary) -> String {
 
 /// The exponents (BLC figure 2d), and how the laws stand the test of the largest N.
 pub fn tables(summary: &Summary) -> Vec<Table> {
-    exponents(summary).into_iter().chain(held_out(summary)).collect()
+    let curves = summary.curves.iter().flat_map(|curves| curves.tables());
+    exponents(summary).into_iter().chain(held_out(summary)).chain(curves).collect()
 }
 
 /// What the laws without the largest N forecast for it, beside what came.

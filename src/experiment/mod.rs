@@ -13,7 +13,7 @@
 //! | `cell`, `identity`, `train`, `trained`, `checkpoint` | one cell: what it is, its name, its training, its answers, its state in a file |
 //! | `progress`, `watched`, `validated`, `worst`, `tested` | trainings of one cell reported as one; figures while it trains, and what held-out labels say; its worst images; its figures on each |
 //! | `images`, `held_out`, `pool`, `dataset`, `feature_file`, `bayes_reference` | samples with exact posteriors, in memory or on disk; those whose labels calibrate or stop; images of a dataset; features from files; the Bayes error of the world |
-//! | `summary`, `laws` | what the cells say together; power laws over N |
+//! | `summary`, `laws`, `law_grades` | what the cells say together; power laws over N; laws of every curve, and ways of fitting them graded |
 //! | `bayes_gap`, `repeats`, `taus` | what experiments share: errors beside the Bayes error; means over seeds; temperatures as conditions |
 //! | `target` | a Bayes error asked for in place of τ |
 //! | `hardness` | the ranking of corpora |
@@ -40,6 +40,7 @@ mod held_out;
 mod identity;
 mod images;
 mod kind;
+mod law_grades;
 mod laws;
 mod output;
 pub mod papers;
@@ -82,6 +83,7 @@ pub use hardness::{HardnessSpec, PRESETS as HARDNESS_PRESETS};
 pub use identity::Files;
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kind::{About, CellPlace, Experiment, Kind};
+pub use law_grades::{LawGrades, Quantity, QuantityLaw, WayGrade};
 pub use laws::{CURVE, law_course};
 pub use output::{Analysis, CellOutput, Findings, Value};
 pub use pool::{Pool, read_pool, test_pool, train_pool};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bayes_reference::Truth;
 use super::cell::{Cell, CellResult};
 use super::dataset::DataRecord;
+use super::law_grades::LawGrades;
 use super::laws;
 use super::output::Analysis;
 use super::spec::ExperimentSpec;
@@ -47,6 +48,11 @@ pub struct Summary {
     pub identity_error: f64,
     /// How the epistemic part falls with N, for every architecture and kind of labels.
     pub laws: Vec<Law>,
+    /// Laws of every curve, and which way of fitting them forecasts best; absent where cells
+    /// differ in more than network, labels, N and seed, where too few N are finished, and in summaries of
+    /// older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curves: Option<LawGrades>,
     /// What the kind of experiment makes of its cells; absent where the laws say it.
     #[serde(default, rename = "finding", skip_serializing_if = "Option::is_none")]
     pub analysis: Option<Analysis>,
@@ -112,6 +118,7 @@ impl Summary {
             data: None,
             rounding: BTreeMap::new(),
             identity_error: cells.iter().map(|result| result.measured.identity_error).fold(0.0, f64::max),
+            curves: spec.experiment.has_laws().then(|| LawGrades::of(spec, &cells)).flatten(),
             laws,
             analysis: spec.experiment.analyse(spec, &cells, truths),
             cells,

@@ -47,7 +47,7 @@ impl Validated {
     /// When there is no held-out image, or n is 0.
     pub(super) fn of(epoch: usize, held: &PerImage, labels: &[usize], test: &PerImage) -> Result<Self> {
         let hits: Vec<f64> = (0..held.len()).map(|i| f64::from(u8::from(held.hit(i)))).collect();
-        let seen = |&n: &usize| {
+        let seen = |&n: &usize| -> Result<Seen> {
             let first = |values: &[f64]| values[..n.min(values.len())].to_vec();
             let (confidence, hits) = (first(&held.confidence), first(&hits));
             let ece = EceEstimator::Width(15).estimate(&confidence, &hits)?;

@@ -39,8 +39,8 @@ pub use ece::{EceEstimator, Norm, exact_calibration_error};
 pub use images::PerImage;
 pub use interval::{Estimate, Interval, Z95, clopper_pearson, mean, over_seeds, wilson};
 pub use power_law::{
-    Comparison, Curve, Forecast, HoldOut, ImageError, Point, PowerLaw, Resampling, TestImages, Variant, Verdict,
-    compare, fit, fit_on, hold_out, more_data,
+    Comparison, Curve, FitRange, FitWay, Forecast, GradedForecast, HoldOut, ImageError, Point, PowerLaw, Resampling,
+    TestImages, Variant, Verdict, Weighting, compare, fit, fit_on, graded_forecasts, hold_out, more_data,
 };
 pub use reliability::{BINS, Bin, Reliability};
 pub use softmax::{argmax, log_softmax, log_sum_exp};

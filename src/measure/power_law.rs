@@ -25,6 +25,7 @@
 //! | `images` | how the test images move the points |
 //! | `verdict` | which of the two laws, and what it means |
 //! | `forecast` | how many images until KL ≤ d |
+//! | `forecasts` | which form, weighting and range forecasts best |
 //! | `hold_out` | the law fitted without the largest N, beside what came there |
 //! | `test_images` | test: coverage where all runs share their test images |
 
@@ -37,6 +38,7 @@ use crate::units::Seed;
 
 mod curve;
 mod forecast;
+mod forecasts;
 mod hold_out;
 mod images;
 mod points;
@@ -45,6 +47,7 @@ mod verdict;
 
 pub use curve::Curve;
 pub use forecast::{Forecast, more_data};
+pub use forecasts::{FitRange, FitWay, GradedForecast, Weighting, graded_forecasts};
 pub use hold_out::{HoldOut, hold_out};
 pub use images::TestImages;
 pub use points::{ImageError, Point, Variant};

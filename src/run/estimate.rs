@@ -96,16 +96,16 @@ fn time(
     Ok((trainee.classifier().parameters(), timed.as_secs_f64() / TIMED as f64))
 }
 
-/// The training with the most images in a step among some cells, and these images: an epoch is cut
-/// into equal steps, none above the batch.
+/// The largest training of some cells, and the images of its step: an epoch is cut into equal steps,
+/// none above the batch. Of trainings on equally many images that with the larger step.
 fn largest_step(spec: &ExperimentSpec, architecture: Architecture, cells: &[&Cell]) -> Result<(TrainingSpec, usize)> {
-    let mut found = (spec.training_of(architecture, 0)?, 1);
+    let (mut found, mut most) = ((spec.training_of(architecture, 0)?, 1), (0, 0));
     for cell in cells {
         let training = spec.training_of(architecture, cell.condition)?;
         let largest = spec.experiment.trained_on(cell).into_iter().max().unwrap_or(1);
         let images = largest.div_ceil(training.epoch_steps(largest));
-        if images > found.1 {
-            found = (training, images);
+        if (largest, images) > most {
+            (found, most) = ((training, images), (largest, images));
         }
     }
     Ok(found)

@@ -13,6 +13,7 @@ mod export_stopped;
 mod external;
 mod extremes;
 mod faults;
+mod graded;
 mod graders;
 #[allow(dead_code)]
 #[path = "../onnx_reference/graph.rs"]

@@ -32,7 +32,7 @@ impl StoppingRegrets {
                 let of = here().filter(|one| one.who() == who && one.rule == rule);
                 let points = of.flat_map(|one| {
                     let at = if one.n == 0 { sizes.clone() } else { vec![one.n as f64] };
-                    at.into_iter().map(|n| one.regret.point(n, 1.0))
+                    at.into_iter().map(move |n| one.regret.point(n, 1.0))
                 });
                 let name = format!("{}, {}", who.name(), rule.label());
                 let dashed = rule == StoppingRule::Last;

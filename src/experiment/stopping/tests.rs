@@ -1,8 +1,18 @@
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::Duration;
+
+use burn::tensor::Device;
+
 use super::*;
-use crate::experiment::Cell;
+use crate::classifier::{Architecture, Labels, TrainingSpec};
+use crate::data::ImageShape;
+use crate::error::Error;
+use crate::events::silent;
 use crate::experiment::hand_made::{measured, near, result, spec, whole};
 use crate::experiment::output::Findings;
 use crate::experiment::validated::Seen;
+use crate::experiment::{Batch, Cell, Images};
 
 const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'convnet']\ntrain_sizes = [100]\nseeds = [0, 1]\n\
                     [experiment]\nkind = 'stopping'\ntaus = [1.0, 1.3]\nlabels = [200, 50]\n";
@@ -61,4 +71,53 @@ fn what_is_missing_is_left_out() {
     for finished in 0..=all.len() {
         whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
     }
+}
+
+/// Two classes on a line, at −1 and 1: p(1|x) = 1/(1 + e^(−2x)).
+fn images(n: usize, step: f32) -> Images {
+    let at = |i: usize| (if i % 2 == 0 { -1.0 } else { 1.0 }) + 1.5 * (step * i as f32).sin();
+    let right = |i: usize| 1.0 / (1.0 + (-2.0 * f64::from(at(i))).exp());
+    let all = Batch {
+        x: (0..n).map(at).collect(),
+        labels: (0..n).map(|i| i % 2).collect(),
+        posterior: (0..n).flat_map(|i| [1.0 - right(i), right(i)]).collect(),
+    };
+    Images { shape: ImageShape { channels: 1, height: 1, width: 1 }, classes: 2, all }
+}
+
+#[test]
+fn a_training_that_was_stopped_goes_on_with_what_labels_said_before() {
+    let (train, test, held, device) = (images(40, 0.7), images(60, 1.1), images(30, 1.9), Device::flex());
+    let run = |folder: &Path, events: &mut dyn Events<CellEvent>| {
+        let cell =
+            Cell { architecture: Architecture::Linear, train_size: 40, labels: Labels::Drawn, seed: 3, condition: 0 };
+        let job = CellJob {
+            cell,
+            id: "cell",
+            training: TrainingSpec { epochs: 5, batch: 8, learning_rate: 0.05, ..Default::default() },
+            pretrained: None,
+            train: &train,
+            test: &test,
+            watched: 20,
+            range: [0.0, 1.0],
+            folder,
+            every: Duration::MAX,
+            device: &device,
+        };
+        let validation = Validation { images: &held, labels: &[10, 30] };
+        validate_cell(&job, Some(validation), events).map(|(result, _, epochs)| (result, epochs))
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (result, epochs) = run(&folder.path().join("whole"), &mut silent()).unwrap();
+    assert!(epochs.iter().map(|one| one.epoch).eq(1..=5));
+    let last = &epochs[4];
+    assert!(near(last.epistemic, result.measured.epistemic.value) && last.seen.iter().map(|seen| seen.n).eq([10, 30]));
+    assert!(epochs[0].seen[1].loss > last.seen[1].loss);
+    let broken = folder.path().join("broken");
+    let stopped = run(&broken, &mut |event: CellEvent| match event {
+        CellEvent::Watched(watched) if watched.epoch == 3 => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert!(matches!(stopped, Err(Error::Cancelled)));
+    assert_eq!(run(&broken, &mut silent()).unwrap(), (result, epochs));
 }

@@ -119,9 +119,10 @@ impl Problem<'_> {
         match self.layout {
             Layout::Scalar => gradient[0] += rest.iter().zip(x).map(|(r, x)| r * x).sum::<f64>(),
             Layout::Diagonal => {
-                for y in 0..k {
-                    gradient[y] += rest[y] * x[y];
-                    gradient[k + y] += rest[y];
+                let (weights, offsets) = gradient.split_at_mut(k);
+                for ((weight, offset), (r, x)) in weights.iter_mut().zip(offsets).zip(rest.iter().zip(x)) {
+                    *weight += r * x;
+                    *offset += r;
                 }
             }
             Layout::Full => {
