@@ -61,7 +61,7 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
         None => view.live.and_then(|standing| standing.figure),
     };
     // Before the search has come to anything the curve answers, if there is one.
-    let figure = searched.or_else(|| session.bayes.surveyed_tau(view.task.target, &view.task.prior));
+    let figure = searched.or_else(|| session.bayes.surveyed_tau(view.task.target, &view.task.law));
     let error = format::digits(100.0 * view.task.target);
     match figure {
         Some(tau) => {

@@ -68,7 +68,7 @@ impl<'a> Pools<'a> {
     /// # Errors
     /// When the disk or the device fails, or the caller stops.
     pub fn prepare(&mut self, cell: &Cell, streamed: bool, events: &mut dyn Events<RunEvent>) -> Result<()> {
-        let (spec, context) = (&self.folder.spec, self.context);
+        let spec = &self.folder.spec;
         self.hold_test(cell.condition, events)?;
         self.find_truth(cell.condition, events)?;
         match self.learned(cell) {

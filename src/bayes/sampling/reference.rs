@@ -49,7 +49,7 @@ impl<'a> ReferenceDraws<'a> {
         if tau.get() == 0.0 {
             return Err(Error::input("at τ = 0 there is no density, and no sample to compare with"));
         }
-        let settings = Settings { tau, smoothing: Smoothing::ONE, prior: self.prior.clone() };
+        let settings = Settings { tau, smoothing: Smoothing::ONE, prior: self.prior.clone(), label_noise: None };
         while have.len() < to {
             let indices: Vec<usize> = (have.len()..to.min(have.len() + REFERENCE_PIECE)).collect();
             let (classes, _) = self.world.latents_of(&SampleSpec::new(to, seed()), &settings, &indices)?;

@@ -201,8 +201,8 @@ impl BayesFigures {
     }
 
     /// The τ of a Bayes error at π from the survey of this prior, with its interval.
-    pub fn surveyed_tau(&self, error: f64, prior: &Prior) -> Option<Figure> {
-        self.survey.as_ref().filter(|survey| survey.prior == *prior)?.tau_of(error)
+    pub fn surveyed_tau(&self, error: f64, law: &LabelLaw) -> Option<Figure> {
+        self.survey.as_ref().filter(|survey| survey.law == *law)?.tau_of(error)
     }
 
     pub fn expect_curve(&mut self, generation: u64, curve: Curve) {
