@@ -35,7 +35,9 @@ fn noise_gets_the_words_and_samples_can_be_left_out() {
     let noise = place.path().join("noise.png");
     let pixels: Vec<u8> = (0..1024u32).map(|i| i.wrapping_mul(2_654_435_761).to_be_bytes()[0]).collect();
     write_png(&noise, ImageShape { channels: 1, height: 32, width: 32 }, &pixels).unwrap();
-    let ask = |more: &[&str]| [&["posterior", "mnist", text(&noise), "--device", "cpu"], more].concat();
+    let ask = |more: &[&'static str]| -> Vec<&str> {
+        [&["posterior", "mnist", text(&noise), "--device", "cpu"], more].concat()
+    };
     let found = json(&ask(&["--json"]));
     let place = &found["images"][0]["typicality"];
     assert_eq!((place["band"].as_str(), place["p_value"].as_f64()), (Some("far-outside"), Some(0.005)));
