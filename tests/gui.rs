@@ -354,7 +354,7 @@ fn a_restarted_engine_is_asked_again() {
     fake.send(Event::Restarted { reason: "out of memory".into() });
     harness.run_steps(3);
     assert_eq!(fake.shown(), before + 1);
-    harness.get_by_label("Log").click();
+    harness.state_mut().show_panel("log");
     harness.run_steps(3);
     assert!(shows(&harness, "out of memory"));
 }

@@ -245,7 +245,9 @@ pub fn tau_of_error(
     let affine = Affine::of(noise, classes.classes());
     let Some(affine) = affine.filter(|affine| affine.scale > 0.0 && target > low && target < high) else {
         // It also says which errors there are.
-        return by_draws(classes, spec, |pool, limits| Ok(tau_by_sampling(pool, target, None, limits, &mut silent())?.found));
+        return by_draws(classes, spec, |pool, limits| {
+            Ok(tau_by_sampling(pool, target, None, limits, &mut silent())?.found)
+        });
     };
     let of_classes = (target - affine.offset) / affine.scale;
     let mut noisy = |clean: Estimate| events.emit(affine.estimate(clean));

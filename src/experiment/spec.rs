@@ -1,9 +1,9 @@
 //! What an experiment is told: one TOML file, the first thing in its run folder.
 
 mod data;
-mod world;
 #[cfg(test)]
 mod tests;
+mod world;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use crate::oracle::label_noise::LabelNoise;
 
 const ABOUT: &str = "Labels are drawn by a matrix C, row y for class y, whatever the image: symmetric:0.2 (with probability 0.2 any other \
                      label), pair:0.2 (that of the next class), by-class:0.1,0.2,…, or a file of K rows of K numbers (.csv, .json). Then \
-                     Enter. Posteriors become Cᵀp, exactly; images stay. Empty: labels are the classes.";
+                     Enter. Posteriors become those of the drawn label, exactly; images stay. Empty: labels are the classes.";
 
 /// The field, and what it says at present.
 pub fn section(ui: &mut Ui, cx: &mut Cx) {

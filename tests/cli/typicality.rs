@@ -60,7 +60,9 @@ fn a_judgement_holds_its_images_against_the_other_split() {
     let file = place.path().join("even.npz");
     let column = [Column { name: "logits", stored: Stored::F64, shape: vec![2] }];
     write_table(&file, 200, &column, &mut |_, rows| Ok(vec![0.0; 2 * rows.len()])).unwrap();
-    let judge = |data: &Path| -> Value { json(&["evaluate", text(data), "--predictions", text(&file), "--json"]) };
+    let judge = |data: &Path| -> Value {
+        json(&["evaluate", text(data), "--predictions", text(&file), "--kind", "logits", "--json"])
+    };
     let found = judge(&data);
     let census = &found["typicality"];
     let count = |key: &str| census[key].as_u64().unwrap();

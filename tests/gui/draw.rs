@@ -180,6 +180,8 @@ fn a_drawing_is_saved_as_the_picture_that_was_asked_about() {
 fn without_a_drawing_the_commands_say_where_to_draw() {
     let (mut harness, fake) = full();
     by_palette(&mut harness, "Send the drawing");
+    harness.state_mut().show_panel("log");
+    harness.run_steps(3);
     assert!(shows(&harness, "use the panel Draw first"));
     assert!(fake.jobs().is_empty());
 }

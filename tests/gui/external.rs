@@ -48,7 +48,8 @@ fn an_external_run_is_followed_and_left_to_its_own_program() {
     let path = place.path().join("mine");
     make(&path);
     open(&mut harness, &fake, &path);
-    for words in ["theirs in mine", "0 records", "planned", "curves appear with the first"] {
+    let name = format!("Show run {}", path.display());
+    for words in [name.as_str(), "0 records", "planned", "curves appear with the first"] {
         assert!(shows(&harness, words), "{words}: {:?}", labels(&harness));
     }
     log(&path, 10, r#"{"train_loss": 0.5}"#, &[0.75, 0.25, 0.5, 0.5, 0.1, 0.9]);

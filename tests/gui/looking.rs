@@ -142,7 +142,7 @@ fn a_glow_has_no_looks_and_a_checkpoint_tells_what_was_inferred() {
     assert!(!shows(&harness, "Look (leaves the world)"));
     assert!(!shows(&harness, "Inferred from the file"));
     let (mut harness, _) = tarflow();
-    harness.get_by_label("Log").click();
+    harness.state_mut().show_panel("log");
     harness.run_steps(3);
     assert!(shows(&harness, "4 blocks of 2 layers: counted in the names"), "the log tells it");
     harness.get_by_label("Inferred from the file").click();

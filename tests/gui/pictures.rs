@@ -149,6 +149,7 @@ fn a_pasted_picture_is_shown_to_the_world() {
     harness.run_steps(4);
     assert!(matches!(fake.jobs().last(), Some((_, Job::ClassifyPasted { settings, .. })) if settings.tau.get() == 1.5));
     click(&mut harness, "Copy as command");
+    harness.state_mut().show_panel("log");
     harness.run_steps(3);
     assert!(shows(&harness, "A pasted picture has no file"));
 }

@@ -5,7 +5,7 @@ mod gradients;
 use std::borrow::Cow;
 
 use burn::module::Module;
-use burn::tensor::{Device, Tensor, TensorData};
+use burn::tensor::Device;
 
 use super::batch::{Draw, behind_the_front};
 use super::learner::Learner;
@@ -19,7 +19,7 @@ use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision};
 use crate::gradients::{Cut, clip, in_pieces};
 use crate::units::Nats;
-use gradients::{Loss, cpu_gradients, gradients};
+use gradients::{Loss, cpu_gradients, gradients, upload};
 
 /// Images in the batch that initialises the normalisations.
 const INIT_IMAGES: usize = 256;
@@ -73,13 +73,6 @@ fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Devi
     let (y, _) = behind_the_front(spec.model.pixels, train.shape.dims(), &first, as_is, noise);
     glow.initialise(&upload(config, y, &plain));
     Glow::from_weights(config, glow.to_weights()?, device, Precision::F32)
-}
-
-/// The batch as a tensor [N, C, H, W].
-fn upload(config: &GlowConfig, y: Vec<f32>, device: &Device) -> Tensor<4> {
-    let shape = config.shape;
-    let n = y.len() / shape.dims();
-    Tensor::from_data(TensorData::new(y, [n, shape.channels, shape.height, shape.width]), device)
 }
 
 impl Learner for GlowLearner {

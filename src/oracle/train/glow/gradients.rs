@@ -4,9 +4,8 @@
 //! −log p(x|y) + λ·(classification loss), in nats per image, divided by D.
 
 use burn::optim::GradientsParams;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 
-use super::upload;
 use crate::device::to_host;
 use crate::error::Result;
 use crate::flow::base::{BaseLoss, GaussianBase};
@@ -118,6 +117,13 @@ pub fn cpu_gradients(
     Ok((measured, grads))
 }
 
+/// The batch as a tensor [N, C, H, W].
+pub fn upload(config: &GlowConfig, y: Vec<f32>, device: &Device) -> Tensor<4> {
+    let shape = config.shape;
+    let n = y.len() / shape.dims();
+    Tensor::from_data(TensorData::new(y, [n, shape.channels, shape.height, shape.width]), device)
+}
+
 /// EBO's linear classifier on the host.
 struct Head {
     /// [K, D]
@@ -151,7 +157,6 @@ impl Head {
 #[cfg(test)]
 mod tests {
     use burn::module::{Module, ModuleVisitor, Param};
-    use burn::tensor::Device;
     use rand::RngExt;
 
     use super::*;

@@ -189,7 +189,9 @@ fn input(ui: &mut Ui, of: &str, Cell { name, meaning, word, input, .. }: &mut Ce
             let shown = combo.show_ui(ui, |ui| {
                 all.iter().enumerate().for_each(|(i, word)| drop(ui.selectable_value(chosen, i, *word)));
             });
-            explain(shown.response, word).accessible_name(name);
+            let meaning = about("");
+            let shown = if meaning.is_empty() { shown.response } else { shown.response.on_hover_text(meaning) };
+            shown.accessible_name(name);
         }
     }
 }
