@@ -59,7 +59,7 @@ impl Cell {
         let mut content = serde_json::json!({
             "format": FORMAT,
             "weights": files.oracle,
-            "pretrained": pretrained.filter(|_| !spec.experiment.from_scratch(self.condition)),
+            "pretrained": pretrained.filter(|_| !spec.experiment.starts_from_scratch(self.condition)),
             "tau": spec.tau(self.condition),
             "smoothing": world.smoothing,
             "prior": world.prior,

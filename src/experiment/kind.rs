@@ -95,7 +95,7 @@ pub trait Kind: Value {
 
     /// Whether the cells of a condition start at random, also where the spec names weights to start
     /// from.
-    fn from_scratch(&self, _condition: usize) -> bool {
+    fn starts_from_scratch(&self, _condition: usize) -> bool {
         false
     }
 

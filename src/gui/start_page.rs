@@ -208,7 +208,7 @@ fn error(ui: &mut Ui, glimpse: &Glimpse) {
 fn things_to_try(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Three things to try", None);
     let open = cx.session.oracle.is_some();
-    let named = open.then(|| cx.session.oracle_name.as_str()).map_or_else(|| "the world".to_owned(), short);
+    let named = open.then_some(cx.session.oracle_name.as_str()).map_or_else(|| "the world".to_owned(), short);
     let gallery = || Command::ShowPanel(panels::gallery::ID);
     let percent = 100.0 * TARGET;
     let rows = [

@@ -187,7 +187,8 @@ fn run_cell(
     pools.prepare(&cell, streamed, events)?;
     let train = pools.train(&cell, streamed);
     let path = folder.cell(&planned.id);
-    let pretrained = spec.pretrained.get(&cell.architecture).filter(|_| !spec.experiment.from_scratch(cell.condition));
+    let pretrained =
+        spec.pretrained.get(&cell.architecture).filter(|_| !spec.experiment.starts_from_scratch(cell.condition));
     let pretrained = pretrained.map(|file| Weights::read(file)).transpose()?;
     let job = CellJob {
         cell,

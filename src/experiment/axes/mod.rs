@@ -52,7 +52,7 @@ impl Kind for AxesSpec {
         training.changed(&named.change).map_err(|e| Error::input(format!("the training {}: {e}", named.name)))
     }
 
-    fn from_scratch(&self, condition: usize) -> bool {
+    fn starts_from_scratch(&self, condition: usize) -> bool {
         self.trainings.get(condition).is_some_and(|named| named.from_scratch)
     }
 

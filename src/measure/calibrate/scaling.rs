@@ -142,7 +142,7 @@ impl Problem<'_> {
             Layout::Scalar => (HOLD, 1.0),
             Layout::Diagonal => (HOLD, f64::from(u8::from(i < k))),
             Layout::Full if i >= k * k => (intercept / k as f64 + HOLD, 0.0),
-            Layout::Full if i % (k + 1) == 0 => (HOLD, 1.0),
+            Layout::Full if i.is_multiple_of(k + 1) => (HOLD, 1.0),
             Layout::Full => (off_diagonal / pairs + HOLD, 0.0),
         };
         let each = free.iter().zip(gradient).enumerate().map(|(i, (x, g))| {

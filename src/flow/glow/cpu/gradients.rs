@@ -144,7 +144,7 @@ impl<T: Real> TrainedGlow<T> {
         let images = y.len() / dims;
         let (mut z, mut sums) = (vec![0.0; y.len()], vec![0.0; images]);
         let size = images.div_ceil(shards.max(1)).max(1);
-        let by_sums = vec![T::of(-weight); IMAGES];
+        let by_sums = [T::of(-weight); IMAGES];
         let shards = y.par_chunks(size * dims).zip(z.par_chunks_mut(size * dims)).zip(sums.par_chunks_mut(size));
         let found: Vec<Vec<T>> = shards
             .enumerate()

@@ -15,10 +15,13 @@ use crate::worker::protocol::{Asked, SketchAnswer};
 /// Classes with a bar, the most probable ones, in the order of their names.
 const CLASSES: usize = 12;
 
+/// What is painted: number of the answer, theme and strength, columns and rows, the picture.
+type Drawn = (u64, (Theme, f32), [usize; 2], Sheet);
+
 /// The evidence map on the canvas.
 #[derive(Default)]
 pub struct Heat {
-    drawn: Option<(u64, (Theme, f32), [usize; 2], Sheet)>,
+    drawn: Option<Drawn>,
 }
 
 impl Heat {
