@@ -75,7 +75,7 @@ fn what_is_missing_is_left_out() {
 
 /// Two classes on a line, at −1 and 1: p(1|x) = 1/(1 + e^(−2x)).
 fn images(n: usize, step: f32) -> Images {
-    let at = |i: usize| (if i % 2 == 0 { -1.0 } else { 1.0 }) + 1.5 * (step * i as f32).sin();
+    let at = |i: usize| (if i.is_multiple_of(2) { -1.0 } else { 1.0 }) + 1.5 * (step * i as f32).sin();
     let right = |i: usize| 1.0 / (1.0 + (-2.0 * f64::from(at(i))).exp());
     let all = Batch {
         x: (0..n).map(at).collect(),
