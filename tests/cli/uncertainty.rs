@@ -58,6 +58,7 @@ fn spearman(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "one export is judged in several ways")]
 fn members_scores_and_sets_are_held_against_the_truth() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
