@@ -348,18 +348,6 @@ fn without_an_oracle_the_window_says_why() {
 }
 
 #[test]
-fn a_restarted_engine_is_asked_again() {
-    let (mut harness, fake) = full();
-    let before = fake.shown();
-    fake.send(Event::Restarted { reason: "out of memory".into() });
-    harness.run_steps(3);
-    assert_eq!(fake.shown(), before + 1);
-    harness.state_mut().show_panel("log");
-    harness.run_steps(3);
-    assert!(shows(&harness, "out of memory"));
-}
-
-#[test]
 fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
     for look in [ThemePreference::Light, ThemePreference::Dark] {
         for size in [[1000.0, 600.0], [1920.0, 1080.0]] {

@@ -74,6 +74,7 @@ impl Field {
 }
 
 /// An answer on its way from a thread.
+#[derive(Debug)]
 pub struct BackgroundTask<T>(Option<Receiver<T>>);
 
 impl<T> Default for BackgroundTask<T> {

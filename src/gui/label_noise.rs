@@ -1,11 +1,15 @@
 //! Label noise on the world card: a field that takes it in words.
 
+use std::path::Path;
+
 use eframe::egui::{self, Key, TextEdit, Ui};
 
+use super::background::BackgroundTask;
 use super::context::Cx;
 use super::format;
 use super::theme::Theme;
 use super::widgets::hint;
+use crate::error::Result;
 use crate::oracle::label_noise::LabelNoise;
 
 const ABOUT: &str = "Labels are drawn by a matrix C, row y for class y, whatever the image: symmetric:0.2 (with probability 0.2 any other \
@@ -14,6 +18,9 @@ const ABOUT: &str = "Labels are drawn by a matrix C, row y for class y, whatever
 
 /// The field, and what it says at present.
 pub fn section(ui: &mut Ui, cx: &mut Cx) {
+    if let Some(read) = cx.view.label_noise_file.poll() {
+        accept(cx, read);
+    }
     let title = if cx.prefs.label_noise.is_some() { "Label noise C (on)" } else { "Label noise C (none)" };
     egui::CollapsingHeader::new(title).id_salt("label noise").show(ui, |ui| {
         ui.horizontal(|ui| {
@@ -23,12 +30,15 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
                 cx.view.label_noise_complaint = None;
             }
             if (field.lost_focus() || field.has_focus()) && ui.input(|input| input.key_pressed(Key::Enter)) {
-                take(cx);
+                take(ui.ctx(), cx);
             }
             if cx.prefs.label_noise.is_some() && ui.button("None").on_hover_text("Labels are the classes").clicked() {
                 cx.prefs.label_noise = None;
             }
         });
+        if cx.view.label_noise_file.waiting() {
+            hint(ui, "Reading the file…");
+        }
         if let Some(why) = &cx.view.label_noise_complaint {
             ui.colored_label(Theme::of(ui).error(), why);
         }
@@ -43,15 +53,28 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
     });
 }
 
-/// Takes over what is in the field.
-fn take(cx: &mut Cx) {
+/// Takes over what is in the field; a file that it names is read on a thread.
+fn take(ctx: &egui::Context, cx: &mut Cx) {
     let text = cx.view.label_noise.trim();
-    let found = match text.is_empty() {
-        true => Ok(None),
-        false => LabelNoise::parse(text).and_then(|noise| noise.check(cx.prefs.prior.len()).map(|()| Some(noise))),
-    };
-    match found {
-        Ok(noise) => cx.prefs.label_noise = noise.filter(|noise| !noise.is_none()),
+    // An answer that is still on its way is not wanted any more.
+    cx.view.label_noise_file = BackgroundTask::default();
+    if text.is_empty() {
+        cx.prefs.label_noise = None;
+        return;
+    }
+    match LabelNoise::unread(text) {
+        Ok(file) if file.is_unread() => {
+            let read = move || file.relative_to(Path::new(""));
+            cx.view.label_noise_file = BackgroundTask::start(ctx, "label noise", read);
+        }
+        found => accept(cx, found),
+    }
+}
+
+/// Takes over a matrix that fits the world; says what is wrong with another.
+fn accept(cx: &mut Cx, found: Result<LabelNoise>) {
+    match found.and_then(|noise| noise.check(cx.prefs.prior.len()).map(|()| noise)) {
+        Ok(noise) => cx.prefs.label_noise = Some(noise).filter(|noise| !noise.is_none()),
         Err(error) => cx.view.label_noise_complaint = Some(error.to_string()),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::background::Field;
+use super::background::{BackgroundTask, Field};
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
 use super::prefs::Prefs;
@@ -13,6 +13,8 @@ use super::primary_action::PrimaryAction;
 use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
+use crate::error::Result;
+use crate::oracle::label_noise::LabelNoise;
 use crate::units::ClassId;
 use crate::worker::protocol::{Sketch, Subject};
 
@@ -60,6 +62,8 @@ pub struct View {
     pub label_noise: String,
     /// What is wrong with it.
     pub label_noise_complaint: Option<String>,
+    /// The file that it names, while it is read.
+    pub label_noise_file: BackgroundTask<Result<LabelNoise>>,
     /// Classes a and b of the evidence map; `None` for the two most probable ones.
     pub evidence: Option<(ClassId, ClassId)>,
     /// The evidence map was painted in this frame: it is wanted for these classes.

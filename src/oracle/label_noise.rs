@@ -102,7 +102,12 @@ impl LabelNoise {
     /// # Errors
     /// When they say nothing, or a file cannot be read or holds no such matrix.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::of_words(text)?.relative_to(Path::new(""))
+        Self::unread(text)?.relative_to(Path::new(""))
+    }
+
+    /// Whether it is the name of a file that is still to be read.
+    pub fn is_unread(&self) -> bool {
+        matches!(self.0, Form::File(_))
     }
 
     /// The same, a file's matrix read from the file, whose name starts at `folder`.

@@ -57,8 +57,58 @@ fn spearman(a: &[f64], b: &[f64]) -> f64 {
     1.0 - 6.0 * squares / (n * (n * n - 1.0))
 }
 
+fn average(v: &[f64]) -> f64 {
+    v.iter().sum::<f64>() / v.len() as f64
+}
+
+fn entropy(q: &[f64]) -> f64 {
+    -q.iter().map(|q| q * q.ln()).sum::<f64>()
+}
+
+/// Of rows of two logits.
+fn softmaxes(logits: &[f64]) -> Vec<f64> {
+    let row = |l: &[f64]| {
+        let e = [l[0].exp(), l[1].exp()];
+        [e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1])]
+    };
+    logits.chunks(K).flat_map(row).collect()
+}
+
+/// Entropy of the mean of members q [M, N, K] less their mean entropy, image by image.
+fn mutual_information(q: &[f64], mean: &[f64]) -> Vec<f64> {
+    let of = |m: usize, i: usize| entropy(&q[(m * N + i) * K..(m * N + i + 1) * K]);
+    let one = |i: usize| entropy(&mean[i * K..(i + 1) * K]) - (0..M).map(|m| of(m, i)).sum::<f64>() / M as f64;
+    (0..N).map(one).collect()
+}
+
+/// The risk over coverage of a score, from p, the mean of the members and the score.
+fn check_risk(mine: &Value, [p, mean, doubt]: [&[f64]; 3]) {
+    let risk: Vec<f64> = (0..N).map(|i| 1.0 - p[i * K + usize::from(mean[i * K + 1] > mean[i * K])]).collect();
+    let curve = |by: &[f64]| -> Vec<f64> {
+        let mut order: Vec<usize> = (0..N).collect();
+        order.sort_by(|&a, &b| by[a].total_cmp(&by[b]));
+        (1..=N).map(|kept| order[..kept].iter().map(|&i| risk[i]).sum::<f64>() / kept as f64).collect()
+    };
+    assert_near("AURC", value(&mine["risk"]["area"]), average(&curve(doubt)));
+    assert_near("least AURC", value(&mine["risk"]["exact_area"]), average(&curve(&risk)));
+    for (point, risk) in mine["risk"]["risk"].as_array().unwrap().iter().enumerate() {
+        assert_near("risk", risk.as_f64().unwrap(), curve(doubt)[3 * (point + 1) - 1]);
+    }
+}
+
+fn check_sets(of_sets: &Value, p: &[f64], labels: &[i64], sets: &[i64]) {
+    let covers: Vec<f64> = (0..N).map(|i| if i % 3 == 0 { 1.0 } else { p[i * K] }).collect();
+    assert_near("exact coverage", value(&of_sets["exact"]), average(&covers));
+    let held: Vec<f64> = (0..N).map(|i| if i % 3 == 0 || labels[i] == 0 { 1.0 } else { 0.0 }).collect();
+    assert_near("drawn coverage", value(&of_sets["drawn"]), average(&held));
+    assert_near(
+        "size",
+        value(&of_sets["size"]),
+        average(&sets.chunks(K).map(|set| (set[0] + set[1]) as f64).collect::<Vec<_>>()),
+    );
+}
+
 #[test]
-#[allow(clippy::too_many_lines, reason = "one export is judged in several ways")]
 fn members_scores_and_sets_are_held_against_the_truth() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
@@ -85,25 +135,12 @@ fn members_scores_and_sets_are_held_against_the_truth() {
     let found = json(&["evaluate", text(&data), "--uncertainty", text(&file), "--json"]);
     assert_eq!((&found["members"], &found["ignored"][0]), (&M.into(), &"other".into()));
 
-    let q: Vec<f64> = logits
-        .chunks(K)
-        .flat_map(|l| {
-            let e = [l[0].exp(), l[1].exp()];
-            [e[0] / (e[0] + e[1]), e[1] / (e[0] + e[1])]
-        })
-        .collect();
+    let q = softmaxes(&logits);
     let mean: Vec<f64> = (0..N * K).map(|at| (0..M).map(|m| q[m * N * K + at]).sum::<f64>() / M as f64).collect();
-    let entropy = |q: &[f64]| -q.iter().map(|q| q * q.ln()).sum::<f64>();
     let kl: Vec<f64> =
         p.chunks(K).zip(mean.chunks(K)).map(|(p, q)| (0..K).map(|k| p[k] * (p[k] / q[k]).ln()).sum()).collect();
     let h: Vec<f64> = p.chunks(K).map(entropy).collect();
-    let information: Vec<f64> = (0..N)
-        .map(|i| {
-            let of = |m: usize| entropy(&q[(m * N + i) * K..(m * N + i + 1) * K]);
-            entropy(&mean[i * K..(i + 1) * K]) - (0..M).map(of).sum::<f64>() / M as f64
-        })
-        .collect();
-    let average = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+    let information = mutual_information(&q, &mean);
     assert_near("KL", value(&found["classifier"]["epistemic"]), average(&kl));
     let score = |name: &str| -> &Value {
         found["scores"].as_array().unwrap().iter().find(|score| score["name"] == *name).unwrap()
@@ -120,28 +157,8 @@ fn members_scores_and_sets_are_held_against_the_truth() {
     let wins: Vec<f64> = pairs.map(|(i, j)| if doubt[i] > doubt[j] { 1.0 } else { 0.0 }).collect();
     assert_near("AUROC", value(&mine["scored"]["auroc"]), average(&wins));
 
-    let risk: Vec<f64> = (0..N).map(|i| 1.0 - p[i * K + usize::from(mean[i * K + 1] > mean[i * K])]).collect();
-    let curve = |by: &[f64]| -> Vec<f64> {
-        let mut order: Vec<usize> = (0..N).collect();
-        order.sort_by(|&a, &b| by[a].total_cmp(&by[b]));
-        (1..=N).map(|kept| order[..kept].iter().map(|&i| risk[i]).sum::<f64>() / kept as f64).collect()
-    };
-    assert_near("AURC", value(&mine["risk"]["area"]), average(&curve(&doubt)));
-    assert_near("least AURC", value(&mine["risk"]["exact_area"]), average(&curve(&risk)));
-    for (point, risk) in mine["risk"]["risk"].as_array().unwrap().iter().enumerate() {
-        assert_near("risk", risk.as_f64().unwrap(), curve(&doubt)[3 * (point + 1) - 1]);
-    }
-
-    let covers: Vec<f64> = (0..N).map(|i| if i % 3 == 0 { 1.0 } else { p[i * K] }).collect();
-    let of_sets = &found["sets"][0]["found"];
-    assert_near("exact coverage", value(&of_sets["exact"]), average(&covers));
-    let held: Vec<f64> = (0..N).map(|i| if i % 3 == 0 || labels[i] == 0 { 1.0 } else { 0.0 }).collect();
-    assert_near("drawn coverage", value(&of_sets["drawn"]), average(&held));
-    assert_near(
-        "size",
-        value(&of_sets["size"]),
-        average(&sets.chunks(K).map(|set| (set[0] + set[1]) as f64).collect::<Vec<_>>()),
-    );
+    check_risk(mine, [&p, &mean, &doubt]);
+    check_sets(&found["sets"][0]["found"], &p, &labels, &sets);
     let told = succeed(&["evaluate", text(&data), "--uncertainty", text(&file)]);
     assert!(told.contains("sets conformal") && told.contains("mutual-information"), "{told}");
 

@@ -94,3 +94,15 @@ fn samples_are_drawn_in_another_format_only_where_there_is_one_and_only_if_asked
     assert_eq!(harness.state().prefs().products, MatmulPrecision::F32);
     assert!(!shows(&harness, "Draw in"));
 }
+
+#[test]
+fn a_restarted_engine_is_asked_again() {
+    let (mut harness, fake) = full();
+    let before = fake.shown();
+    fake.send(Event::Restarted { reason: "out of memory".into() });
+    harness.run_steps(3);
+    assert_eq!(fake.shown(), before + 1);
+    harness.state_mut().show_panel("log");
+    harness.run_steps(3);
+    assert!(shows(&harness, "out of memory"));
+}

@@ -127,4 +127,28 @@ fn label_noise_is_taken_from_its_field_and_asked_for_with_every_figure() {
     harness.get_by_role_and_label(Role::Button, "None").click();
     harness.run_steps(3);
     assert!(harness.state().prefs().label_noise.is_none());
+    // A file is read on a thread; one that is not there is named.
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("noise.csv");
+    let enter = |harness: &mut Harness<'_, App>| {
+        rewrite(harness, "Label noise", path.to_str().unwrap());
+        harness.key_press(Key::Enter);
+        for _ in 0..400 {
+            harness.step();
+            if harness.state().prefs().label_noise.is_some() || shows(harness, "noise.csv:") {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    };
+    enter(&mut harness);
+    assert!(shows(&harness, "noise.csv:") && harness.state().prefs().label_noise.is_none(), "{:?}", labels(&harness));
+    let classes = harness.state().prefs().prior.len();
+    let row = |y: usize| {
+        (0..classes).map(move |j| if j == y { "0.9".into() } else { format!("{}", 0.1 / (classes - 1) as f64) })
+    };
+    let rows = (0..classes).map(|y| row(y).collect::<Vec<String>>().join(","));
+    std::fs::write(&path, rows.collect::<Vec<_>>().join("\n")).unwrap();
+    enter(&mut harness);
+    assert!(harness.state().prefs().label_noise.is_some() && !shows(&harness, "noise.csv:"), "{:?}", labels(&harness));
 }

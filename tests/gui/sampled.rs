@@ -155,13 +155,16 @@ fn where_a_curve_is_known_the_target_is_answered_from_it_at_once() {
     let (mut harness, fake) = ready();
     let (generation, prior) = kept(&fake).remove(0);
     let survey = Box::new(survey(prior, 512));
+    let (low, high) = survey.tau_of(0.15).unwrap().interval;
+    assert!(1.0 < low && low < 1.5 && 1.5 < high && high < 1.6, "{low} to {high}");
     fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey })));
     harness.run_steps(3);
     type_target(&mut harness, "Target Bayes error", "15 %");
     let (id, task) = tasks::asked::<FindTau>(&fake);
     assert_eq!(task.target, 0.15);
     // The search waits for other jobs and has drawn nothing; the curve is E = 0.1 τ, and its band ± 1/512.
-    assert!(shows(&harness, "E = 15 % at τ = "), "{:?}", labels(&harness));
+    let told = format!("E = 15 % at τ = 1.500 (95 %: {low:.3} to {high:.3}); narrowing");
+    assert!(shows(&harness, &told), "{told}: {:?}", labels(&harness));
     assert!(shows(&harness, "narrowing") && !shows(&harness, "Looking for τ"));
     assert_eq!(harness.state().prefs().tau, 1.0, "nothing is set that was not accepted");
     press(&mut harness, "Use the τ of Target Bayes error");

@@ -16,7 +16,8 @@ const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear'
 /// KL falls with N and parameters; after training `steps` it is 0.02 and, under seed 1, 0.03 below that of `short`.
 fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
     let of = |cell: &Cell| {
-        let size = [0.3, 0.2, 0.1][Architecture::ALL.iter().position(|a| *a == cell.architecture).unwrap().min(2)];
+        // No two classifiers of equal compute have an equal KL.
+        let size = [0.3, 0.21, 0.1][Architecture::ALL.iter().position(|a| *a == cell.architecture).unwrap().min(2)];
         let own = [0.01, 0.03, 0.01 - 0.01 * cell.seed as f64, 0.02][cell.condition];
         let epistemic = around(size + own + 10.0 / cell.train_size as f64, 0.001);
         let macs = [Some(1e3), Some(1e5), None][(size * -10.0 + 3.0).round() as usize];
@@ -126,7 +127,7 @@ fn the_frontier_is_beaten_by_nobody_and_beats_all_others() {
     let compute = figures.iter().find(|figure| figure.id == "axes-compute").unwrap();
     assert!(compute.caption.contains(&format!("{} are not counted", Architecture::MobileNet.label())));
     let stairs = &compute.series.iter().find(|series| series.style == Style::Steps).unwrap().points;
-    assert!(!stairs.is_empty() && stairs.is_sorted_by(|a, b| a.x <= b.x && a.y >= b.y), "{stairs:?}");
+    assert!(stairs.len() > 1 && stairs.is_sorted_by(|a, b| a.x < b.x && a.y > b.y), "{stairs:?}");
 }
 
 #[test]

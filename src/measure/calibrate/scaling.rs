@@ -8,6 +8,10 @@ use crate::units::ClassId;
 /// 1)² on the diagonal, and of b² where nothing else holds b, gives one, and is not felt elsewhere.
 const HOLD: f64 = 1e-6;
 
+/// The least β of a temperature, 1/T: a classifier that is worse than chance would be turned upside
+/// down by a negative one, which is no temperature. At any β above 0 every decision stays.
+pub(super) const LEAST_BETA: f64 = 1e-3;
+
 /// What Dirichlet scaling pays for (Kull et al. 2019, ODIR), beside the mean −log q′(label), nats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Penalty {
@@ -20,7 +24,7 @@ pub struct Penalty {
 /// Which W.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
-    /// β·1, and b = 0.
+    /// β·1 with β ≥ [`LEAST_BETA`], and b = 0.
     Scalar,
     /// Diagonal.
     Diagonal,
@@ -40,7 +44,11 @@ pub struct Scaling {
 impl Scaling {
     pub(super) fn fit(layout: Layout, log_q: &[f64], labels: &[ClassId], classes: usize, penalty: Penalty) -> Self {
         let problem = Problem { layout, log_q, labels, k: classes, penalty };
-        let found = minimise(problem.start(), |free, gradient| problem.loss(free, gradient));
+        let mut found = minimise(problem.start(), |free, gradient| problem.loss(free, gradient));
+        if layout == Layout::Scalar {
+            // The loss is convex in β: bounded, its least is at the bound.
+            found[0] = found[0].max(LEAST_BETA);
+        }
         problem.scaling(&found)
     }
 

@@ -49,6 +49,19 @@ fn scalings_are_those_of_scipy_and_scikit_learn() {
     }
 }
 
+/// Labels of the least probable class: the best factor of log q would be negative, and turn every
+/// decision round.
+#[test]
+fn a_temperature_is_positive_and_keeps_every_decision_of_a_classifier_worse_than_chance() {
+    let (log_q, _) = made_up();
+    let least = |row: &[f64]| argmax(&row.iter().map(|x| -x).collect::<Vec<f64>>());
+    let labels: Vec<ClassId> = log_q.chunks(K).map(least).collect();
+    let fitted = Calibration::Temperature.fit(&log_q, &labels, K, FREE).unwrap();
+    let found = fitted.apply(&log_q, K);
+    assert!(found.chunks(K).zip(log_q.chunks(K)).all(|(a, b)| argmax(a) == argmax(b)));
+    assert!(nll(&found, &labels) < nll(&log_q, &labels) && nll(&found, &labels) >= (K as f64).ln());
+}
+
 #[test]
 fn isotonic_regression_is_scikit_learns() {
     let (log_q, labels) = made_up();

@@ -22,7 +22,7 @@ impl TryFrom<Written> for LabelNoise {
     type Error = Error;
     fn try_from(written: Written) -> Result<Self> {
         match written {
-            Written::Words(words) => Self::of_words(&words),
+            Written::Words(words) => Self::unread(&words),
             Written::Matrix(rows) => Self::matrix(rows),
         }
     }
@@ -44,8 +44,11 @@ impl From<LabelNoise> for Written {
 }
 
 impl LabelNoise {
-    /// What the words say; a file is not read yet.
-    pub(super) fn of_words(text: &str) -> Result<Self> {
+    /// What the words say; a file that they name is not read yet.
+    ///
+    /// # Errors
+    /// When they say nothing.
+    pub fn unread(text: &str) -> Result<Self> {
         let text = text.trim();
         let wrong = |why: String| {
             Error::input(format!(

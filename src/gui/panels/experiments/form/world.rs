@@ -70,7 +70,7 @@ impl WorldFields {
         let meaning = "The Bayes error that the images are to have, in place of τ: 5 % or 0.05. Empty: τ is given.";
         let refused = "This experiment has temperatures of its own.";
         let label = ui.label("Target Bayes error").on_hover_text(meaning);
-        let field = TextEdit::singleline(&mut self.target).desired_width(70.0).hint_text("5 % or 0.05");
+        let field = TextEdit::singleline(&mut self.target).desired_width(90.0).hint_text("5 % or 0.05");
         let field = ui.add_enabled(able, field).labelled_by(label.id);
         let field = field.on_hover_text(meaning).on_disabled_hover_text(refused);
         field.accessible_name("Target Bayes error of the experiment");
