@@ -116,6 +116,12 @@ fn gone() -> PyErr {
     )
 }
 
+/// A thread of this name.
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> PyResult<()> {
+    let begun = std::thread::Builder::new().name(name.into()).spawn(work);
+    begun.map(drop).map_err(|e| PyRuntimeError::new_err(format!("the system gave no thread: {e}")))
+}
+
 /// Does work that needs no open world on a thread of its own.
 ///
 /// # Errors
@@ -124,10 +130,10 @@ pub fn aside<T: Send + 'static>(py: Python<'_>, work: impl FnOnce(&Stop) -> Resu
     let (send, answer) = bounded(1);
     let stop = Stop::default();
     let asked = stop.clone();
-    std::thread::spawn(move || {
+    thread("work", move || {
         // Nobody may wait any more.
         drop(send.send(work(&asked)));
-    });
+    })?;
     Pending { answer, stop }.wait(py)
 }
 
@@ -141,7 +147,7 @@ impl Engine {
         let (send, answer) = bounded(1);
         let stop = Stop::default();
         let wanted = stop.clone();
-        std::thread::spawn(move || match choose(device) {
+        thread("world", move || match choose(device) {
             Err(error) => drop(send.send(Err(error))),
             Ok(chosen) => match guarded(&chosen.device, || open(name, &chosen, precision, &wanted)) {
                 Err(error) => drop(send.send(Err(error))),
@@ -153,7 +159,7 @@ impl Engine {
                     asked.iter().for_each(|job| job(&open));
                 }
             },
-        });
+        })?;
         let opened = Pending { answer, stop }.wait(py)?;
         Ok((Self { jobs }, opened))
     }

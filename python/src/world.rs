@@ -96,7 +96,7 @@ impl Asked {
         let found: TauEstimate = match self.classes(&open.world, settings)? {
             Some(classes) => tau_of_error(&classes, target, &self.spec()?, &mut stop.sink())?,
             None => self.sampled(open, settings, |pool, limits| {
-                Ok(tau_by_sampling(pool, target, limits, &mut stop.sink())?.found)
+                Ok(tau_by_sampling(pool, target, None, limits, &mut stop.sink())?.found)
             })?,
         };
         json(&serde_json::json!({
