@@ -9,7 +9,6 @@ use super::context::Cx;
 use super::format;
 use super::prefs::MAX_TAU;
 use super::session::Session;
-use super::session::jobs::State;
 use super::session::tasks::TaskView;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, complain, hint};
@@ -128,8 +127,8 @@ fn stop<T: Task>(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>, vi
     if button.clicked() {
         commands.push(Command::Cancel(view.job));
     }
-    if job.state == State::Queued {
-        hint(ui, "waits for the jobs before it");
+    if let Some(waiting) = session.jobs.waiting(job) {
+        hint(ui, waiting);
     }
 }
 

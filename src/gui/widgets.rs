@@ -5,7 +5,7 @@ use egui_plot::Plot;
 
 use super::glossary;
 use super::session::Session;
-use super::session::jobs::{JobView, State};
+use super::session::jobs::{JobView, Jobs};
 use super::session::tasks::TaskView;
 use super::theme::{Badge, SECTION_GAP, Theme};
 use crate::task::Task;
@@ -112,9 +112,9 @@ pub fn complain(ui: &mut Ui, text: &str) {
 }
 
 /// How a job goes whose result is not there yet, and what more is to be known of it.
-pub fn on_its_way(ui: &mut Ui, job: &JobView, more: &str) {
+pub fn on_its_way(ui: &mut Ui, jobs: &Jobs, job: &JobView, more: &str) {
     heading(ui, "On its way", None);
-    let note = if job.state == State::Queued { "waiting" } else { job.note.as_str() };
+    let note = jobs.waiting(job).unwrap_or_else(|| job.note.clone());
     ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(note));
     hint(ui, more);
 }
@@ -125,7 +125,7 @@ pub fn standing<T: Task>(ui: &mut Ui, session: &Session, view: &TaskView<'_, T>,
     match (view.trouble(), job) {
         (Some(why), _) => said(ui, why, Theme::of(ui).error()),
         (None, _) if view.report.is_some() => {}
-        (None, Some(job)) => on_its_way(ui, job, more),
+        (None, Some(job)) => on_its_way(ui, &session.jobs, job, more),
         (None, None) => hint(ui, stopped),
     }
 }
