@@ -50,6 +50,7 @@ impl App {
                     self.prefs.remember_machine(report.used.choice);
                 }
                 if self.session.oracle.is_some() {
+                    self.prefs.enter(&self.session.oracle_name);
                     self.prefs.remember_oracle(&self.session.oracle_name);
                 }
                 let classes = self.session.class_names().len();

@@ -69,7 +69,7 @@ fn row(ui: &mut Ui, (job, waiting): (&JobView, Option<String>), now: Instant, co
                 if let Some(left) = job.eta_secs(now) {
                     ui.label(RichText::new(format!("{} left", format::duration(left))).color(theme.weak()));
                 }
-                let note = waiting.unwrap_or_else(|| job.note.clone());
+                let note = waiting.filter(|_| job.behind.is_some()).unwrap_or_else(|| job.note.clone());
                 ui.add(egui::Label::new(RichText::new(note).color(theme.weak())).truncate());
             });
         }

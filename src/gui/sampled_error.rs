@@ -3,7 +3,7 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::bayes_error_view::half_width;
+use super::bayes_error_view::{half_width, widths_badge};
 use super::command::Command;
 use super::context::Cx;
 use super::format;
@@ -26,7 +26,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
         Some(figure) => {
             ui.label(RichText::new(format::percent_interval(figure.value, half_width(&figure))).strong())
                 .on_hover_text(ABOUT);
-            badge(ui, Badge::Estimated, ABOUT);
+            widths_badge(ui, Badge::Estimated, half_width(&figure), ABOUT);
         }
         None if cx.session.bayes.survey.is_some() => hint(ui, "not sampled at this τ and π"),
         None => hint(ui, "not sampled yet: press 'Sample' in the panel Bayes error"),

@@ -114,6 +114,11 @@ impl View {
         [shows(Side::WorldCard, prefs.world_card), shows(Side::Inspector, prefs.inspector)]
     }
 
+    /// Whether the window has no room for both sides.
+    pub fn narrow(&self) -> bool {
+        self.narrow
+    }
+
     /// Shows a side, or hides it where it shows.
     pub fn toggle(&mut self, prefs: &mut Prefs, side: Side) {
         let both = prefs.world_card && prefs.inspector;

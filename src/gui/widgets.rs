@@ -54,6 +54,16 @@ pub fn swatch(ui: &mut Ui, colour: egui::Color32) {
     ui.painter().line_segment([rect.left_center(), rect.right_center()], egui::Stroke::new(3.0, colour));
 }
 
+/// Shows what lies in a side of the window, cut off at its edge: the side is as wide as the user has
+/// it, whatever digits are in it.
+pub fn as_wide_as_it_is(ui: &mut Ui, show: impl FnOnce(&mut Ui)) {
+    let room = ui.available_rect_before_wrap();
+    let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(room));
+    inside.set_clip_rect(ui.clip_rect().intersect(room.expand2(egui::vec2(4.0, 0.0))));
+    show(&mut inside);
+    ui.advance_cursor_after_rect(room);
+}
+
 /// A line of a table of facts: a name, a value, and what it means.
 pub fn fact(ui: &mut Ui, name: &str, value: impl Into<String>, meaning: &str) {
     let weak = Theme::of(ui).weak();

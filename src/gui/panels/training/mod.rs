@@ -45,7 +45,8 @@ impl Panel for TrainingPanel {
                      here, epoch after epoch.",
                 );
             };
-            let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
+            // Folded from the start on: the curves are what is looked at then.
+            let header = egui::CollapsingHeader::new("New run").id_salt("training form");
             header.show(ui, |ui| self.form.show(ui, cx));
             heading(ui, "Run", None);
             controls(ui, cx, &view);
