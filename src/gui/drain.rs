@@ -62,13 +62,15 @@ impl App {
                 }
                 self.requests.forget();
                 if self.view.source == Source::Outside && self.session.external.is_none() {
-                    self.view.show(Source::World);
+                    self.show_source(Source::World);
                 }
                 self.open_cell_images_next();
             }
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
                 self.requests.look_again();
+                let prefs = &self.prefs;
+                self.view.order.get_or_insert((prefs.sort, prefs.descending, prefs.class_filter));
                 if let Some(knobs) = knobs {
                     self.take_knobs(&knobs);
                 }
@@ -98,6 +100,14 @@ impl App {
                 }
                 self.requests.accept(&self.prefs);
             }
+        }
+    }
+
+    /// Shows the world's samples in the order and with the filter they had, or images from outside.
+    pub(super) fn show_source(&mut self, source: Source) {
+        self.view.show(source);
+        if let Some((sort, descending, filter)) = self.view.order.take_if(|_| source == Source::World) {
+            (self.prefs.sort, self.prefs.descending, self.prefs.class_filter) = (sort, descending, filter);
         }
     }
 

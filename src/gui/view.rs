@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::background::Field;
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
-use super::prefs::Prefs;
+use super::prefs::{Prefs, Sort};
 use super::primary_action::PrimaryAction;
 use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
@@ -23,6 +23,8 @@ const BOTH_SIDES: f32 = 940.0;
 pub struct View {
     /// Which images.
     pub source: Source,
+    /// Order, direction and label filter of the world's samples, while images from outside are shown.
+    pub order: Option<(Sort, bool, Option<ClassId>)>,
     /// The image the inspector shows.
     pub cursor: Option<usize>,
     /// Samples that are not there yet are not to be made.
@@ -73,7 +75,7 @@ pub struct View {
 }
 
 /// What an arrangement depends on.
-type Key = (u64, Source, super::prefs::Sort, bool, Option<usize>);
+type Key = (u64, Source, Sort, bool, Option<usize>);
 
 impl View {
     /// The images on show.
