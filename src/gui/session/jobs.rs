@@ -124,7 +124,7 @@ impl Jobs {
     /// A job waits for another, or for none any more. That time counts as a pause.
     pub fn waits(&mut self, id: JobId, behind: Option<JobId>) {
         if let Some(job) = self.get_mut(id).filter(|job| !job.ended()) {
-            (job.behind, job.baseline) = (behind, None);
+            (job.behind, job.baseline, job.told) = (behind, None, None);
         }
     }
 
@@ -174,7 +174,7 @@ impl Jobs {
                 (false, true) => State::Running,
                 (false, false) => State::Queued,
             };
-            job.baseline = None;
+            (job.baseline, job.told) = (None, None);
         }
     }
 
