@@ -11,7 +11,7 @@ use super::prefs::MAX_TAU;
 use super::session::Session;
 use super::session::tasks::TaskView;
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, complain, hint};
+use super::widgets::{complain, hint};
 use crate::bayes::Figure;
 use crate::task::Task;
 use crate::worker::sampling::{FindTau, SurveyWorld};
