@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
 use crate::oracle::pictures::Picture;
-use crate::oracle::posterior::Prior;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::world::Settings;
 use crate::provenance::Badge;
