@@ -10,6 +10,7 @@ use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
@@ -39,9 +40,14 @@ pub trait Task: Debug + PartialEq + Send + Sync + 'static {
         false
     }
 
-    /// Whether another oracle may be opened while it is under way, as a training shows its best
-    /// epoch.
+    /// Whether it has nothing to do with the open oracle: it may begin in any world, and begins again
+    /// in any after its device was lost.
     fn lets_oracles_open(&self) -> bool {
+        false
+    }
+
+    /// Whether it takes a few seconds at most, so that it need not wait behind a long one.
+    fn is_short(&self) -> bool {
         false
     }
 
@@ -101,6 +107,10 @@ pub struct OpenOracle<'a> {
 pub trait TaskHost {
     /// Takes progress and a note about the present step. Returns whether it was shown.
     fn progress(&mut self, progress: Progress, note: String) -> bool;
+
+    /// Takes the time that is left of the whole task, where the task knows better than the pace of its
+    /// progress says; `None` while it cannot be known.
+    fn left(&mut self, _left: Option<Duration>) {}
 
     /// [`Self::progress`] of a step that has a name: "drawing images".
     fn stage(&mut self, progress: Progress, name: &str) -> bool {
@@ -171,6 +181,11 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     /// Sends progress and a note about the present step. Returns whether it was shown.
     pub fn progress(&mut self, progress: Progress, note: impl Into<String>) -> bool {
         self.host.progress(progress, note.into())
+    }
+
+    /// [`TaskHost::left`].
+    pub fn left(&mut self, left: Option<Duration>) {
+        self.host.left(left);
     }
 
     /// Sends an event.
@@ -296,6 +311,9 @@ pub trait DynTask: Debug + Send + Sync {
     /// [`Task::lets_oracles_open`].
     fn lets_oracles_open(&self) -> bool;
 
+    /// [`Task::is_short`].
+    fn is_short(&self) -> bool;
+
     /// A [`Task::Live`] to which no event was added yet.
     fn live(&self) -> Box<dyn Any + Send>;
 
@@ -328,6 +346,10 @@ impl<T: Task> DynTask for T {
 
     fn lets_oracles_open(&self) -> bool {
         Task::lets_oracles_open(self)
+    }
+
+    fn is_short(&self) -> bool {
+        Task::is_short(self)
     }
 
     fn live(&self) -> Box<dyn Any + Send> {

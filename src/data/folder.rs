@@ -30,7 +30,7 @@ const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm
 const CHUNK: usize = 512;
 
 /// Returns whether the name ends like an image's, in upper or lower case.
-fn is_image_name(path: &Path) -> bool {
+pub fn is_image_name(path: &Path) -> bool {
     path.extension().is_some_and(|ext| {
         let ext = ext.to_string_lossy().to_ascii_lowercase();
         EXTENSIONS.contains(&ext.as_str())

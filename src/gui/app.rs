@@ -31,7 +31,7 @@ use super::start_page::StartPage;
 use super::theme;
 use super::tour::Tour;
 use super::view::View;
-use super::{command, jobs, picture, top_bar, world_card};
+use super::{command, jobs, picture, top_bar, widgets, world_card};
 use crate::device::Candidate;
 use crate::flow::Architecture;
 use crate::task::Task;
@@ -297,13 +297,16 @@ impl App {
         }
         tour.dock(ui, cx);
         let [card, inspects] = cx.view.sides(cx.prefs, ui.ctx().content_rect().width());
+        if !card && cx.view.narrow() && cx.prefs.world_card && cx.session.oracle.is_some() {
+            Side::top("knob rail").show(ui, |ui| world_card::rail(ui, cx));
+        }
         if card {
             let side = Side::left("world card").default_size(296.0).size_range(260.0..=420.0);
-            side.show(ui, |ui| world_card::show(ui, cx));
+            side.show(ui, |ui| widgets::as_wide_as_it_is(ui, |ui| world_card::show(ui, cx)));
         }
         if inspects {
             let side = Side::right("inspector").default_size(352.0).size_range(310.0..=560.0);
-            side.show(ui, |ui| inspector.show(ui, cx));
+            side.show(ui, |ui| widgets::as_wide_as_it_is(ui, |ui| inspector.show(ui, cx)));
         }
         let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));

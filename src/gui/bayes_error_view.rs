@@ -23,13 +23,13 @@ pub fn half_width(figure: &Figure) -> f64 {
     Z95 * figure.std_error
 }
 
-/// A Bayes error in per cent with its 95 % interval, also below the smallest floating-point number.
+/// A Bayes error in per cent, with its 95 % interval where that is not next to nothing; also below the smallest floating-point number.
 pub fn percent(estimate: &Estimate) -> String {
     let figure = &estimate.figure;
     if figure.value < 1e-290 && estimate.log_value.is_finite() {
         return format!("{} %", format::exp_sig4(estimate.log_value + 100f64.ln()));
     }
-    format::percent_interval(figure.value, half_width(figure))
+    format!("{} %", format::brief(100.0 * figure.value, 100.0 * half_width(figure)))
 }
 
 /// Returns the provenance of an estimate in words.
@@ -79,16 +79,28 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
     let theme = Theme::of(ui);
     match readout.get() {
         Some(Readout { outcome: Ok(estimate), .. }) => {
-            let about = format!("{FORMULA}\n\n{}", provenance(estimate));
+            let figure = &estimate.figure;
+            let full = format::percent_interval(figure.value, half_width(figure));
+            let about = format!("{FORMULA}\n\nE = {full}. {}", provenance(estimate));
             let text = RichText::new(percent(estimate)).strong();
             let text = if readout.stale(Instant::now()) { text.color(theme.weak()) } else { text };
             ui.label(text).on_hover_text(&about);
-            badge(ui, estimate.badge, &about);
+            widths_badge(ui, estimate.badge, half_width(figure), &about);
         }
         Some(Readout { outcome: Err(why), .. }) => {
             ui.colored_label(theme.error(), why);
         }
         None => hint(ui, "computing…"),
+    }
+}
+
+/// A badge that says how wide the 95 % interval of a share is: estimated to 1e-8 is not estimated to
+/// a point.
+pub fn widths_badge(ui: &mut Ui, kind: Badge, half_width: f64, about: &str) {
+    badge(ui, kind, about);
+    let estimated = matches!(kind, Badge::Estimated);
+    if let Some(width) = format::width(100.0 * half_width).filter(|_| estimated) {
+        ui.label(RichText::new(format!("{width} pp")).small().color(Theme::of(ui).weak())).on_hover_text(about);
     }
 }
 
@@ -102,14 +114,17 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
         if stale {
             ui.visuals_mut().override_text_color = Some(weak);
         }
-        let a = format!("{} nats", format::interval(a.value, half_width(a)));
-        let about = "Aleatoric uncertainty A = E_x[H(p(y|x))] with its 95 % interval, T = 1, by pair importance sampling or \
-                     quadrature.";
-        fact(ui, "Aleatoric A", a, about);
-        let share = format!("{:.1} % of H(Y)", 100.0 * normalised.value);
-        let i = format!("{} bits\n{share}", format::interval(i.value, half_width(i)));
+        let full = format::interval(a.value, half_width(a));
         let about = format!(
-            "Mutual information I(X;Y) = H(Y) - A with its 95 % interval; H(Y) = {} bits.",
+            "Aleatoric uncertainty A = E_x[H(p(y|x))] over the whole world, T = 1, by pair importance sampling or quadrature: \
+             {full} nats (95 %)."
+        );
+        fact(ui, "Aleatoric A", format!("{} nats", format::brief(a.value, half_width(a))), &about);
+        let share = format!("{:.1} % of H(Y)", 100.0 * normalised.value);
+        let full = format::interval(i.value, half_width(i));
+        let i = format!("{} bits\n{share}", format::brief(i.value, half_width(i)));
+        let about = format!(
+            "Mutual information I(X;Y) = H(Y) - A: {full} bits (95 %); H(Y) = {} bits.",
             format::sig4(label_entropy_nats / std::f64::consts::LN_2)
         );
         fact(ui, "I(X;Y)", i, &about);

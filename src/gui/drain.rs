@@ -54,6 +54,7 @@ impl App {
                     self.prefs.remember_machine(report.used.choice);
                 }
                 if self.session.oracle.is_some() {
+                    self.prefs.enter(&self.session.oracle_name);
                     self.prefs.remember_oracle(&self.session.oracle_name);
                 }
                 let classes = self.session.class_names().len();
@@ -65,13 +66,15 @@ impl App {
                 }
                 self.requests.forget();
                 if self.view.source == Source::Outside && self.session.external.is_none() {
-                    self.view.show(Source::World);
+                    self.show_source(Source::World);
                 }
                 self.open_cell_images_next();
             }
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
                 self.requests.look_again();
+                let prefs = &self.prefs;
+                self.view.order.get_or_insert((prefs.sort, prefs.descending, prefs.class_filter));
                 if let Some(knobs) = knobs {
                     self.take_knobs(&knobs);
                 }
@@ -101,6 +104,14 @@ impl App {
                 }
                 self.requests.accept(&self.prefs);
             }
+        }
+    }
+
+    /// Shows the world's samples in the order and with the filter they had, or images from outside.
+    pub(super) fn show_source(&mut self, source: Source) {
+        self.view.show(source);
+        if let Some((sort, descending, filter)) = self.view.order.take_if(|_| source == Source::World) {
+            (self.prefs.sort, self.prefs.descending, self.prefs.class_filter) = (sort, descending, filter);
         }
     }
 

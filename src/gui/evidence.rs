@@ -199,7 +199,7 @@ fn choose(ui: &mut Ui, cx: &mut Cx, classes: usize, (a, b): (ClassId, ClassId)) 
             cx.view.evidence = Some((b, a));
         }
         let follows = cx.view.evidence.is_none();
-        let button = ui.add_enabled(!follows, egui::Button::new("Leaders"));
+        let button = ui.add_enabled(!follows, egui::Button::new("Top two classes"));
         if button.on_hover_text("The decision against the runner-up, for every image its own").clicked() {
             cx.view.evidence = None;
         }

@@ -82,6 +82,26 @@ pub fn percent_interval(share: f64, half_width: f64) -> String {
     format!("{} %", interval(100.0 * share, 100.0 * half_width))
 }
 
+/// [`interval`], with five digits and no interval where that is narrower than the last of them: the
+/// rest is shown on pointing at it.
+pub fn brief(value: f64, half_width: f64) -> String {
+    let plain = value.is_finite() && (1e-3..1e6).contains(&value.abs());
+    if !(plain && half_width.is_finite() && half_width < 5e-5 * value.abs()) {
+        return interval(value, half_width);
+    }
+    let decimals = (4.0 - value.abs().log10().floor()).max(0.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// How wide a 95 % interval is, as one number with its power of ten where it is small: what tells a
+/// figure that is known to 1e-8 from one that is known to a point.
+pub fn width(half_width: f64) -> Option<String> {
+    (half_width.is_finite() && half_width > 0.0).then(|| match half_width < 1e-3 {
+        true => format!("± {half_width:.0e}"),
+        false => format!("± {half_width:.1}").replace("± 0.0", "± <0.1"),
+    })
+}
+
 /// Up to eight significant digits, without zeros at the end.
 pub fn digits(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
@@ -184,6 +204,20 @@ mod tests {
         }
         assert_eq!(["3.5924431", "90", "1e-7"], [3.592_443_09, 90.0, 1e-7].map(digits));
         assert_eq!(["12 µs", "3.4 ms", "1.50 s"], [1.2e-5, 3.4e-3, 1.5].map(short_time));
+    }
+
+    #[test]
+    fn what_is_sure_is_brief_and_its_width_tells_degrees_apart() {
+        let texts =
+            [(3.592443, 0.0000028, "3.5924"), (25.7, 1.7, "25.7 ± 1.7"), (50.0, 0.0, "50.000"), (0.0, 0.0, "0")];
+        for (value, half_width, text) in texts {
+            assert_eq!(brief(value, half_width), text);
+        }
+        assert_eq!(brief(2.5328e-23, 1e-38), interval(2.5328e-23, 1e-38));
+        assert_eq!(
+            [2.8e-6, 1.72, 0.03, 0.0].map(width),
+            [Some("± 3e-6"), Some("± 1.7"), Some("± <0.1"), None].map(|text| text.map(str::to_owned))
+        );
     }
 
     #[test]

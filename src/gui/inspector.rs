@@ -271,7 +271,7 @@ fn figures(ui: &mut Ui, cx: &Cx, tile: &Tile) {
             fact(ui, "Label y", class(tile.label), "Drawn with the image; at T ≠ 1 from p_T(y|x).");
         }
         if cx.view.source == Source::World {
-            fact(ui, "Source y₀", class(tile.source), "The class whose density the image was drawn from.");
+            fact(ui, "Drawn from y₀", class(tile.source), "The class whose density the image was drawn from.");
         }
         fact(ui, "Decision", class(p.decision), "The most probable class.");
         let best = format::exp_sig4(p.log_probabilities[p.decision]);

@@ -24,13 +24,13 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         for job in cx.session.jobs.iter() {
             ui.scope(|ui| {
                 ui.set_opacity(job.presence(now));
-                row(ui, job, now, cx.commands);
+                row(ui, (job, cx.session.jobs.waiting(job)), now, cx.commands);
             });
         }
     });
 }
 
-fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
+fn row(ui: &mut Ui, (job, waiting): (&JobView, Option<String>), now: Instant, commands: &mut Vec<Command>) {
     let theme = Theme::of(ui);
     match &job.state {
         State::Ended(outcome) => {
@@ -60,7 +60,7 @@ fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
                 }
                 let width = (ui.available_width() * 0.35).clamp(80.0, 260.0);
                 let bar = ProgressBar::new(job.fraction().unwrap_or(0.0)).desired_width(width);
-                let progress = progress_text(job);
+                let progress = progress_text(job, waiting.is_some());
                 ui.add(bar.text(progress.as_str())).widget_info(|| {
                     let name = format!("{}: {progress}", job.title);
                     egui::WidgetInfo::labeled(egui::Role::ProgressIndicator, true, name)
@@ -69,16 +69,17 @@ fn row(ui: &mut Ui, job: &JobView, now: Instant, commands: &mut Vec<Command>) {
                 if let Some(left) = job.eta_secs(now) {
                     ui.label(RichText::new(format!("{} left", format::duration(left))).color(theme.weak()));
                 }
-                ui.add(egui::Label::new(RichText::new(&job.note).color(theme.weak())).truncate());
+                let note = waiting.filter(|_| job.behind.is_some()).unwrap_or_else(|| job.note.clone());
+                ui.add(egui::Label::new(RichText::new(note).color(theme.weak())).truncate());
             });
         }
     }
 }
 
-fn progress_text(job: &JobView) -> String {
+fn progress_text(job: &JobView, waiting: bool) -> String {
     match (&job.state, job.progress) {
         _ if job.stopping => "stopping".into(),
-        (State::Queued, _) => "waiting".into(),
+        _ if waiting => "waiting".into(),
         (State::Paused, _) => "paused".into(),
         (_, Some(p)) if p.total > 0 => {
             format!(

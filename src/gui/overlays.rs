@@ -69,7 +69,7 @@ impl App {
             let (sign, colour, secs) = match notice.level {
                 Level::Info => ("i", theme.accent(), 5),
                 Level::Warning => ("!", theme.warning(), 8),
-                Level::Error => ("!", theme.error(), 12),
+                Level::Error => ("!", theme.error(), 9),
             };
             let text = widgets::break_lines(&notice.text, 64);
             let toast = self.toasts.custom(text, sign.into(), colour);

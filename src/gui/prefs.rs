@@ -2,6 +2,7 @@
 
 mod history;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,8 @@ pub const SCALE_STEP: u16 = 10;
 const MACHINES: usize = 5;
 /// Oracles from files that are remembered.
 const ORACLES: usize = 5;
+/// Oracles whose τ is remembered.
+const WORLDS: usize = 64;
 
 /// What the gallery is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -116,6 +119,10 @@ impl GuidancePrefs {
 pub struct Prefs {
     /// Base temperature τ.
     pub tau: f64,
+    /// The oracle that τ is of; empty before one was open.
+    pub world: String,
+    /// τ of the other oracles, as it was left.
+    pub taus: BTreeMap<String, f64>,
     /// Posterior smoothing T.
     pub smoothing: f64,
     /// Class prior π of the open oracle; sums to 1.
@@ -182,6 +189,8 @@ impl Default for Prefs {
     fn default() -> Self {
         Self {
             tau: 1.0,
+            world: String::new(),
+            taus: BTreeMap::new(),
             smoothing: 1.0,
             prior: Vec::new(),
             label_noise: None,
@@ -237,6 +246,23 @@ impl Prefs {
         self.scale = self.scale.clamp(*SCALES.start(), *SCALES.end());
         let temperature = &mut self.guidance.attention_temperature;
         *temperature = if temperature.is_finite() && *temperature > 0.0 { *temperature } else { 1.0 };
+    }
+
+    /// This oracle is open: τ is what it was when the oracle was open last, and 1 the first time.
+    pub fn enter(&mut self, oracle: &str) {
+        if self.world == oracle {
+            return;
+        }
+        let before = std::mem::replace(&mut self.world, oracle.to_owned());
+        // Preferences of earlier versions do not say whose τ they have.
+        if before.is_empty() {
+            return;
+        }
+        self.taus.insert(before, self.tau);
+        while self.taus.len() > WORLDS {
+            self.taus.pop_first();
+        }
+        self.tau = self.taus.remove(oracle).unwrap_or(1.0);
     }
 
     /// The world's knobs. Call [`Self::fit`] when the oracle changes.
@@ -328,6 +354,21 @@ mod tests {
         assert_eq!(prefs.oracles, ["/a", "/c", "/b"]);
         (0..9).for_each(|i| prefs.remember_oracle(&format!("/{i}")));
         assert_eq!((prefs.oracles.len(), prefs.oracles[0].as_str()), (ORACLES, "/8"));
+    }
+
+    #[test]
+    fn every_world_has_its_own_tau_and_begins_at_1() {
+        let mut prefs = Prefs { tau: 1.4, ..Prefs::default() };
+        prefs.enter("mnist");
+        assert_eq!(prefs.tau, 1.4, "what was saved before is kept");
+        prefs.enter("animals");
+        assert_eq!(prefs.tau, 1.0);
+        prefs.tau = 0.5;
+        prefs.enter("mnist");
+        assert_eq!(prefs.tau, 1.4);
+        prefs.enter("animals");
+        prefs.enter("animals");
+        assert_eq!(prefs.tau, 0.5);
     }
 
     #[test]

@@ -3,16 +3,15 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::bayes_error_view::half_width;
+use super::bayes_error_view::{half_width, widths_badge};
 use super::command::Command;
 use super::context::Cx;
 use super::format;
 use super::prefs::MAX_TAU;
 use super::session::Session;
-use super::session::jobs::State;
 use super::session::tasks::TaskView;
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, complain, hint};
+use super::widgets::{complain, hint};
 use crate::bayes::Figure;
 use crate::task::Task;
 use crate::worker::sampling::{FindTau, SurveyWorld};
@@ -27,7 +26,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
         Some(figure) => {
             ui.label(RichText::new(format::percent_interval(figure.value, half_width(&figure))).strong())
                 .on_hover_text(ABOUT);
-            badge(ui, Badge::Estimated, ABOUT);
+            widths_badge(ui, Badge::Estimated, half_width(&figure), ABOUT);
         }
         None if cx.session.bayes.survey.is_some() => hint(ui, "not sampled at this τ and π"),
         None => hint(ui, "not sampled yet: press 'Sample' in the panel Bayes error"),
@@ -133,8 +132,8 @@ fn stop<T: Task>(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>, vi
     if button.clicked() {
         commands.push(Command::Cancel(view.job));
     }
-    if job.state == State::Queued {
-        hint(ui, "waits for the jobs before it");
+    if let Some(waiting) = session.jobs.waiting(job) {
+        hint(ui, waiting);
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::background::{BackgroundTask, Field};
 use super::data_table::DataTable;
 use super::landmarks::Landmarks;
-use super::prefs::Prefs;
+use super::prefs::{Prefs, Sort};
 use super::primary_action::PrimaryAction;
 use super::selection::{Click, Side, Source, Step};
 use super::session::Session;
@@ -37,6 +37,8 @@ pub struct Drawing {
 pub struct View {
     /// Which images.
     pub source: Source,
+    /// Order, direction and label filter of the world's samples, while images from outside are shown.
+    pub order: Option<(Sort, bool, Option<ClassId>)>,
     /// The image the inspector shows.
     pub cursor: Option<usize>,
     /// Samples that are not there yet are not to be made.
@@ -99,7 +101,7 @@ pub struct View {
 }
 
 /// What an arrangement depends on.
-type Key = (u64, Source, super::prefs::Sort, bool, Option<usize>);
+type Key = (u64, Source, Sort, bool, Option<usize>);
 
 impl View {
     /// The images on show.
@@ -138,6 +140,11 @@ impl View {
         let alone = self.narrow && prefs.world_card && prefs.inspector;
         let shows = |side, wanted: bool| wanted && (!alone || self.front == side);
         [shows(Side::WorldCard, prefs.world_card), shows(Side::Inspector, prefs.inspector)]
+    }
+
+    /// Whether the window has no room for both sides.
+    pub fn narrow(&self) -> bool {
+        self.narrow
     }
 
     /// Shows a side, or hides it where it shows.

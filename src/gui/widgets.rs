@@ -5,7 +5,7 @@ use egui_plot::Plot;
 
 use super::glossary;
 use super::session::Session;
-use super::session::jobs::{JobView, State};
+use super::session::jobs::{JobView, Jobs};
 use super::session::tasks::TaskView;
 use super::theme::{Badge, SECTION_GAP, Theme};
 use crate::task::Task;
@@ -52,6 +52,16 @@ pub fn heading_with(ui: &mut Ui, text: &str, more: impl FnOnce(&mut Ui)) {
 pub fn swatch(ui: &mut Ui, colour: egui::Color32) {
     let (rect, _) = ui.allocate_exact_size(egui::vec2(16.0, 12.0), egui::Sense::hover());
     ui.painter().line_segment([rect.left_center(), rect.right_center()], egui::Stroke::new(3.0, colour));
+}
+
+/// Shows what lies in a side of the window, cut off at its edge: the side is as wide as the user has
+/// it, whatever digits are in it.
+pub fn as_wide_as_it_is(ui: &mut Ui, show: impl FnOnce(&mut Ui)) {
+    let room = ui.available_rect_before_wrap();
+    let mut inside = ui.new_child(egui::UiBuilder::new().max_rect(room));
+    inside.set_clip_rect(ui.clip_rect().intersect(room.expand2(egui::vec2(4.0, 0.0))));
+    show(&mut inside);
+    ui.advance_cursor_after_rect(room);
 }
 
 /// A line of a table of facts: a name, a value, and what it means.
@@ -112,9 +122,9 @@ pub fn complain(ui: &mut Ui, text: &str) {
 }
 
 /// How a job goes whose result is not there yet, and what more is to be known of it.
-pub fn on_its_way(ui: &mut Ui, job: &JobView, more: &str) {
+pub fn on_its_way(ui: &mut Ui, jobs: &Jobs, job: &JobView, more: &str) {
     heading(ui, "On its way", None);
-    let note = if job.state == State::Queued { "waiting" } else { job.note.as_str() };
+    let note = jobs.waiting(job).unwrap_or_else(|| job.note.clone());
     ui.add(egui::ProgressBar::new(job.fraction().unwrap_or(0.0)).text(note));
     hint(ui, more);
 }
@@ -125,7 +135,7 @@ pub fn standing<T: Task>(ui: &mut Ui, session: &Session, view: &TaskView<'_, T>,
     match (view.trouble(), job) {
         (Some(why), _) => said(ui, why, Theme::of(ui).error()),
         (None, _) if view.report.is_some() => {}
-        (None, Some(job)) => on_its_way(ui, job, more),
+        (None, Some(job)) => on_its_way(ui, &session.jobs, job, more),
         (None, None) => hint(ui, stopped),
     }
 }

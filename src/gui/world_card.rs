@@ -13,6 +13,7 @@ use super::inspector::exactness;
 use super::label_noise;
 use super::landmarks::Landmark;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
+use super::selection::Side;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
@@ -159,6 +160,21 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
     if ui.button("Reset τ, T and π").on_hover_text("τ = 1, T = 1, uniform prior, no label noise").clicked() {
         cx.commands.push(Command::ResetKnobs);
     }
+}
+
+/// τ and the Bayes error in one line, while there is no room for the card beside the inspector.
+pub fn rail(ui: &mut Ui, cx: &mut Cx) {
+    ui.horizontal_wrapped(|ui| {
+        let about = "Base temperature τ, a factor of the base distribution's standard deviation";
+        let label = ui.label("τ").on_hover_text(about);
+        let tau = DragValue::new(&mut cx.prefs.tau).range(0.0..=MAX_TAU).speed(0.01).max_decimals(3);
+        ui.add(tau.suffix(" × std").update_while_editing(false)).labelled_by(label.id).on_hover_text(about);
+        ui.label("Bayes error");
+        bayes_error_view::value(ui, cx);
+        if ui.button("Show the world card").on_hover_text("In place of the inspector").clicked() {
+            cx.view.toggle(cx.prefs, Side::WorldCard);
+        }
+    });
 }
 
 fn prior(ui: &mut Ui, cx: &mut Cx) {

@@ -175,7 +175,7 @@ fn caveat(design: &Design, variant: Variant, alpha: Estimate, floor: Estimate) -
     }
     match variant {
         Variant::Pure if alpha.interval.contains(0.0) => {
-            Some("The interval of the exponent holds 0: the values do not measurably change with N.".into())
+            Some("The interval of the exponent holds 0: these runs do not say how fast the value falls with N.".into())
         }
         Variant::Floor if alpha.interval.high >= curve::STEEPEST || alpha.interval.low <= 0.0 => Some(
             "Floor and exponent cannot be told apart: curves that level off at once and curves that hardly fall fit alike."

@@ -33,6 +33,15 @@ impl Task for JudgeModels {
         format!("Judge {} model(s)", self.candidates.len())
     }
 
+    fn lets_oracles_open(&self) -> bool {
+        true
+    }
+
+    /// Predictions are only read; a network is asked for its own.
+    fn is_short(&self) -> bool {
+        self.candidates.iter().all(|candidate| matches!(candidate, Candidate::Predictions { .. }))
+    }
+
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
         let candidates = self.candidates.iter().map(unfolded).collect::<Result<Vec<_>>>()?.concat();
         let device = &cx.chosen.device;

@@ -37,6 +37,7 @@
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
 //! | `figures` | figures and tables with their provenance |
+//! | `pace` | how much time is left of a grid under way |
 //! | `task`, `train`, `judge` | tasks: experiments and their time; an oracle trained; classifiers judged, those of runs among them |
 //! | `slurm` | job arrays |
 
@@ -52,6 +53,7 @@ mod folder;
 pub mod hardness;
 mod judge;
 mod metrics;
+mod pace;
 mod picked;
 mod pools;
 pub mod slurm;

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::execute::CHECKPOINT_EVERY;
+use super::pace::Pace;
 use super::target::with_tau;
 use super::{Estimate, Planned, Run, RunContext, RunEvent, RunFolder, Share, estimate, execute};
 use crate::device::OpenDevice;
@@ -111,6 +112,14 @@ impl Task for EstimateTime {
         format!("Estimate {}", self.spec.name)
     }
 
+    fn lets_oracles_open(&self) -> bool {
+        true
+    }
+
+    fn is_short(&self) -> bool {
+        true
+    }
+
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Vec<Estimate>>> {
         let spec = &self.spec;
         spec.validate()?;
@@ -185,6 +194,9 @@ struct Reporter<'a, 'b> {
     /// Cells finished, of how many.
     cells: Progress,
     told: Option<Instant>,
+    pace: Pace,
+    /// When the run went on after its last word: pauses do not count.
+    since: Instant,
 }
 
 impl<'a, 'b> Reporter<'a, 'b> {
@@ -197,7 +209,8 @@ impl<'a, 'b> Reporter<'a, 'b> {
             steps.insert(id.clone(), of_cell);
         }
         let total = steps.values().sum();
-        Ok(Self { cx, steps, total, before, cells: Progress { done: 0, total: 0 }, told: None })
+        let cells = Progress { done: 0, total: 0 };
+        Ok(Self { cx, steps, total, before, cells, told: None, pace: Pace::default(), since: Instant::now() })
     }
 
     /// Reports progress, `step` steps into the present cell. Returns whether it was time to.
@@ -206,12 +219,40 @@ impl<'a, 'b> Reporter<'a, 'b> {
         let note = format!("{done} of {total} cells · {note}");
         // The last cell's last step is not the end: it is yet to be measured.
         let done = (self.before + step).min(self.total.saturating_sub(1));
-        self.cx.progress(Progress { done, total: self.total }, note)
+        let shown = self.cx.progress(Progress { done, total: self.total }, note);
+        if shown {
+            let left =
+                self.pace.left(self.total.saturating_sub(self.before + step), total - self.cells.done.min(total));
+            self.cx.left(left);
+        }
+        shown
+    }
+
+    /// Takes the time that an event ended.
+    fn time(&mut self, event: &RunEvent) {
+        let took = self.since.elapsed();
+        match event {
+            RunEvent::Cell { said: CellEvent::Step { step, .. }, .. } => self.pace.stepped(*step, took),
+            RunEvent::Cell { said: CellEvent::Watched(_) | CellEvent::Checkpoint { .. }, .. } => {
+                self.pace.measured(took);
+            }
+            RunEvent::Finished(_) => {
+                self.pace.measured(took);
+                self.pace.cell_ended();
+            }
+            RunEvent::Failed { .. } => self.pace.cell_ended(),
+            RunEvent::Cell { .. }
+            | RunEvent::Planned { .. }
+            | RunEvent::Drawing { .. }
+            | RunEvent::Scoring { .. }
+            | RunEvent::Summary(_) => {}
+        }
     }
 }
 
 impl Events<RunEvent> for Reporter<'_, '_> {
     fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
+        self.time(&event);
         match &event {
             RunEvent::Planned { cells, finished } => {
                 self.cells = Progress { done: *finished, total: *cells };
@@ -241,6 +282,8 @@ impl Events<RunEvent> for Reporter<'_, '_> {
             }
             RunEvent::Cell { .. } | RunEvent::Summary(_) => self.cx.event(event),
         }
-        self.cx.check()
+        let going = self.cx.check();
+        self.since = Instant::now();
+        going
     }
 }

@@ -49,8 +49,14 @@ impl Task for TrainOracle {
 fn tell(cx: &mut TaskContext<'_, TrainEvent>, event: TrainEvent) -> ControlFlow<()> {
     let wanted = match &event {
         TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-            let progress = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
+            // The last step is not the end: the oracle is yet to be measured and written.
+            let total = epochs * steps;
+            let progress = Progress { done: ((epoch - 1) * steps + step).min(total.saturating_sub(1)), total };
             cx.progress(progress, format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll))
+        }
+        TrainEvent::Epoch { epoch, epochs, .. } if epoch == epochs => {
+            cx.progress(Progress { done: *epochs, total: epochs + 1 }, "measuring the oracle on the test images");
+            true
         }
         _ => true,
     };

@@ -53,9 +53,11 @@ pub struct CellImagesRequest {
 impl CellImagesRequest {
     /// A short name for the list of jobs.
     pub fn title(&self) -> String {
+        // The first digits tell cells of one run apart.
+        let cell = self.cell.get(..8).unwrap_or(&self.cell);
         match self.which {
-            CellImages::Worst => format!("Worst images of cell {}", self.cell),
-            CellImages::Bought => format!("Images bought by cell {}", self.cell),
+            CellImages::Worst => format!("Worst images of cell {cell}…"),
+            CellImages::Bought => format!("Images bought by cell {cell}…"),
         }
     }
 }

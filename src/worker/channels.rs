@@ -3,15 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crossbeam_channel::{Receiver, Sender};
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, RecvError, Sender, select};
 
 use super::protocol::{Event, Job, JobId};
+use super::queue::{Entry, Queue};
 use super::shared::Shared;
 
 /// The worker's ends of all channels.
 pub struct Channels {
     pub shared: Arc<Shared>,
+    /// Jobs on their way from the handle.
     pub queue: Receiver<(JobId, Job)>,
+    /// Jobs that have come.
+    pub jobs: Queue,
     pub notified: Receiver<()>,
     pub events: Sender<Event>,
 }
@@ -31,6 +37,47 @@ impl Channels {
             || shared.loaded.is_full()
             || !self.queue.is_empty()
             || self.stopping()
+    }
+
+    /// Takes in the jobs that have been submitted.
+    fn take_in(&self) {
+        while let Ok(submitted) = self.queue.try_recv() {
+            self.hold(submitted);
+        }
+    }
+
+    fn hold(&self, (id, job): (JobId, Job)) {
+        self.jobs.hold(Entry::new(id, job, self.shared.control(id)));
+    }
+
+    /// Takes the next job that may begin now, if there is one.
+    pub fn next_job(&self) -> Option<Entry> {
+        self.take_in();
+        self.jobs.next()
+    }
+
+    /// Whether a job waits that may begin now.
+    pub fn job_waits(&self) -> bool {
+        self.take_in();
+        self.jobs.is_ready()
+    }
+
+    /// Waits until a job or a notification comes, at most so long.
+    ///
+    /// # Errors
+    /// When no job will come any more.
+    pub fn wait(&self, most: Duration) -> Result<(), RecvError> {
+        select! {
+            recv(self.queue) -> job => self.hold(job?),
+            recv(self.notified) -> _ => {}
+            default(most) => {}
+        }
+        Ok(())
+    }
+
+    /// Tells which jobs wait for which, where that has changed.
+    pub fn tell_waits(&self) {
+        self.jobs.news().into_iter().for_each(|(id, behind)| self.send(Event::JobWaits { id, behind }));
     }
 
     /// Sends notes about faults of the device on this thread.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::channels::Channels;
 use super::interactive::{FIRST_PIECE, Interactive};
 use super::protocol::{Event, Outcome};
-use super::remote_device::DeferredJobs;
 use crate::device::{DeviceFailures, OpenDevice, Replacement, explain, guarded};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -72,7 +71,7 @@ impl DeviceThread {
     }
 
     /// Does a piece of a request, or of the work for idle times. Returns whether more waits.
-    fn serve(&mut self, channels: &Channels, deferred: &DeferredJobs) -> Result<bool> {
+    fn serve(&mut self, channels: &Channels) -> Result<bool> {
         // What is asked for of a device that is cut off waits for the next one.
         if self.is_cut_off() {
             return Ok(false);
@@ -80,8 +79,7 @@ impl DeviceThread {
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
             self.prepare(channels)?;
-            let job_waits =
-                || !channels.queue.is_empty() || !deferred.is_empty() || channels.shared.checkpoint.is_full();
+            let job_waits = || channels.job_waits() || channels.shared.checkpoint.is_full();
             let world = self.opened.as_ref().map(|opened| &opened.world);
             let busy = self.interactive.serve(channels, world, &job_waits);
             if let Some(loss) = self.interactive.take_loss() {
@@ -103,8 +101,8 @@ impl DeviceThread {
     }
 
     /// [`Self::serve`]; switches to another device where this one was lost.
-    pub fn serve_or_switch(&mut self, channels: &Channels, deferred: &DeferredJobs) -> bool {
-        match self.serve(channels, deferred) {
+    pub fn serve_or_switch(&mut self, channels: &Channels) -> bool {
+        match self.serve(channels) {
             Ok(busy) => {
                 // A piece that succeeds proves nothing: the next may lose the device again.
                 if !busy {
@@ -149,7 +147,7 @@ impl DeviceThread {
 }
 
 /// Builds a world and reports that it is open.
-fn build_world(
+pub fn build_world(
     channels: &Channels,
     chosen: &OpenDevice,
     interactive: &Interactive,

@@ -368,7 +368,7 @@ mod tests {
             super::super::bayes::RequestSlots::new().0,
             Arc::new(|| {}),
         ));
-        let channels = Channels { shared, queue, notified, events };
+        let channels = Channels { shared, queue, jobs: super::super::queue::Queue::default(), notified, events };
         let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
         interactive.settle(&channels, (Asked::Gallery, &slot), Err(Error::Cancelled));
         assert!(!interactive.lost());

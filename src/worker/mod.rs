@@ -10,7 +10,8 @@
 //! | `protocol`, `slot` | what faces and worker say to each other; a place for the newest value |
 //! | `shared`, `channels` | what the handle and all threads hold; the worker's ends of all channels |
 //! | `thread`, `device_thread` | the thread: its loop; what it owns |
-//! | `jobs`, `interactive` | jobs in a queue; what follows the sliders, between jobs and within them |
+//! | `queue` | the jobs that wait, and those under way one above the other |
+//! | `jobs`, `interactive` | jobs, carried out; what follows the sliders, between jobs and within them |
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
 //! | `loaded_images` | images from files on their way to the device thread |
@@ -32,6 +33,7 @@ pub mod judged_images;
 mod loaded_images;
 pub mod priority;
 pub mod protocol;
+mod queue;
 mod remote_device;
 pub mod runs;
 pub mod sampling;
@@ -59,12 +61,15 @@ use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     Outcome, RunningPosterior, SketchAnswer, SketchRequest,
 };
+use queue::Queue;
 use runs::WatchRequest;
 use shared::Shared;
 pub use shared::Wake;
 
 /// Jobs that may wait at once.
 const QUEUE: usize = 64;
+/// Bytes of the worker's stack: jobs are carried out above each other.
+const STACK: usize = 16 << 20;
 /// Events that may wait to be read before the worker waits for the reader.
 const EVENTS: usize = 1024;
 
@@ -95,9 +100,10 @@ impl Worker {
         runs::watcher::start(&shared, watch_notified, &sender);
         cell_images::start(&shared, asked, &sender);
         fetch::start(&shared, wanted, &sender);
-        let channels = Channels { shared: shared.clone(), queue, notified, events: sender.clone() };
-        let spawned =
-            std::thread::Builder::new().name("worker".into()).spawn(move || thread::work(&channels, device, oracle));
+        let channels =
+            Channels { shared: shared.clone(), queue, jobs: Queue::default(), notified, events: sender.clone() };
+        let builder = std::thread::Builder::new().name("worker".into()).stack_size(STACK);
+        let spawned = builder.spawn(move || thread::work(&channels, device, oracle));
         if let Err(error) = spawned {
             let _ = sender.try_send(Event::Failed(format!("the system gave no thread to compute on: {error}")));
         }

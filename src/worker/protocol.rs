@@ -262,6 +262,13 @@ pub enum Event {
         /// Which.
         id: JobId,
     },
+    /// A job that waits, whether or not it has begun, waits for another.
+    JobWaits {
+        /// Which.
+        id: JobId,
+        /// For which; for none any more.
+        behind: Option<JobId>,
+    },
     /// Progress of a job.
     JobProgress {
         /// Which.
@@ -270,6 +277,13 @@ pub enum Event {
         progress: Progress,
         /// A word about the present step.
         note: String,
+    },
+    /// How long a job will take, in place of what its progress says.
+    JobLeft {
+        /// Which.
+        id: JobId,
+        /// How long; `None` where that cannot be known yet.
+        left: Option<Duration>,
     },
     /// A job ended.
     JobEnded {

@@ -3,15 +3,12 @@
 //! waits; without an answer the CPU of this machine takes over, with the same oracle. Jobs under
 //! way fail with a message; results stay in the window and on disk.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{RecvError, select};
-
 use super::channels::Channels;
-use super::protocol::{Event, Job, JobId, RemoteNews};
+use super::protocol::{Event, RemoteNews};
 use super::shared::Shared;
 use crate::device::remote::{self, Answer, Ping};
 use crate::device::{Address, DeviceChoice, Latency, OpenDevice, choose};
@@ -90,45 +87,6 @@ impl Heartbeat {
     }
 }
 
-/// Jobs that came while a device was looked for: they are next.
-#[derive(Default)]
-pub struct DeferredJobs(VecDeque<(JobId, Job)>);
-
-impl DeferredJobs {
-    /// Whether none is held.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Queues a job. A choice of device goes first: the others would fail before it.
-    fn hold(&mut self, (id, job): (JobId, Job)) {
-        match job {
-            Job::UseDevice(_) => self.0.push_front((id, job)),
-            job => self.0.push_back((id, job)),
-        }
-    }
-
-    /// Whether the user has chosen another device.
-    fn switches(&self) -> bool {
-        matches!(self.0.front(), Some((_, Job::UseDevice(_))))
-    }
-
-    /// The next job, if one comes within `wait` before a notification.
-    ///
-    /// # Errors
-    /// When none will come any more.
-    pub fn next(&mut self, channels: &Channels, wait: Duration) -> Result<Option<(JobId, Job)>, RecvError> {
-        if let Some(job) = self.0.pop_front() {
-            return Ok(Some(job));
-        }
-        select! {
-            recv(channels.queue) -> job => job.map(Some),
-            recv(channels.notified) -> _ => Ok(None),
-            default(wait) => Ok(None),
-        }
-    }
-}
-
 /// Whether the connection of a lent device is known to be gone.
 pub fn is_lost(used: DeviceChoice) -> bool {
     matches!(used, DeviceChoice::Remote(address) if remote::lost(address).is_some())
@@ -139,13 +97,8 @@ pub fn is_lost(used: DeviceChoice) -> bool {
 ///
 /// # Errors
 /// When the CPU cannot be used either.
-pub fn reconnect_or_cpu(
-    channels: &Channels,
-    asked: DeviceChoice,
-    error: Error,
-    deferred: &mut DeferredJobs,
-) -> Result<OpenDevice, Error> {
-    let again = if is_lost(asked) { reconnect(channels, asked, deferred) } else { None };
+pub fn reconnect_or_cpu(channels: &Channels, asked: DeviceChoice, error: Error) -> Result<OpenDevice, Error> {
+    let again = if is_lost(asked) { reconnect(channels, asked) } else { None };
     match again {
         Some(chosen) => Ok(chosen),
         None => Ok(cpu_instead(channels, choose(DeviceChoice::Cpu)?, asked, &error.to_string())),
@@ -154,9 +107,9 @@ pub fn reconnect_or_cpu(
 
 /// The lent device again, or the CPU with the reason; `None` where the user has chosen otherwise
 /// meanwhile, or the program ends.
-pub fn reconnect(channels: &Channels, asked: DeviceChoice, deferred: &mut DeferredJobs) -> Option<OpenDevice> {
+pub fn reconnect(channels: &Channels, asked: DeviceChoice) -> Option<OpenDevice> {
     let DeviceChoice::Remote(address) = asked else { return None };
-    if deferred.switches() {
+    if channels.jobs.switches() {
         return None;
     }
     let mut reason = format!("{asked}: {}", remote::lost(address)?);
@@ -164,7 +117,7 @@ pub fn reconnect(channels: &Channels, asked: DeviceChoice, deferred: &mut Deferr
     for (i, wait) in WAITS.into_iter().enumerate() {
         let (attempt, of) = (i + 1, WAITS.len());
         channels.send(Event::Remote(RemoteNews::Trying { address: asked, reason: reason.clone(), attempt, of, wait }));
-        if !pause(channels, wait, deferred) {
+        if !pause(channels, wait) {
             return None;
         }
         match choose(asked) {
@@ -187,21 +140,19 @@ fn cpu_instead(channels: &Channels, mut cpu: OpenDevice, asked: DeviceChoice, re
     cpu
 }
 
-/// Waits. Returns whether to go on. Jobs are deferred; a choice of device ends the wait.
-fn pause(channels: &Channels, wait: Duration, deferred: &mut DeferredJobs) -> bool {
+/// Waits. Returns whether to go on. Jobs are taken in; a choice of device ends the wait.
+fn pause(channels: &Channels, wait: Duration) -> bool {
     let end = Instant::now() + wait;
     loop {
         let left = end.saturating_duration_since(Instant::now());
-        if channels.stopping() || deferred.switches() {
+        if channels.stopping() || channels.jobs.switches() {
             return false;
         }
         if left.is_zero() {
             return true;
         }
-        select! {
-            recv(channels.queue) -> job => match job { Ok(job) => deferred.hold(job), Err(_) => return false },
-            recv(channels.notified) -> _ => {}
-            default(left) => {}
+        if channels.wait(left).is_err() {
+            return false;
         }
     }
 }

@@ -30,6 +30,9 @@ pub struct SaveSamples {
     pub path: PathBuf,
 }
 
+/// So many samples at most are saved soon.
+const FEW: usize = 64;
+
 /// What was saved.
 #[derive(Debug, Clone)]
 pub enum Saved {
@@ -46,6 +49,10 @@ impl Task for SaveSamples {
 
     fn title(&self) -> String {
         format!("Save {}", self.path.display())
+    }
+
+    fn is_short(&self) -> bool {
+        asked(&self.spec, &self.indices) <= FEW
     }
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Saved>> {

@@ -25,6 +25,8 @@ pub struct Control {
     pub cancelled: AtomicBool,
     pub paused: AtomicBool,
     pub taken: AtomicBool,
+    /// It stopped at its last report, to begin again later.
+    pub gave_way: AtomicBool,
 }
 
 impl Control {

@@ -7,8 +7,8 @@ use super::channels::Channels;
 use super::device_thread::DeviceThread;
 use super::jobs;
 use super::priority::lower_priority;
-use super::protocol::{Event, JobId, Outcome};
-use super::remote_device::{DeferredJobs, Heartbeat, reconnect_or_cpu};
+use super::protocol::{Event, Outcome};
+use super::remote_device::{Heartbeat, reconnect_or_cpu};
 use crate::device::{DeviceChoice, OpenDevice, choose, explain};
 use crate::error::{Error, panic_message};
 use crate::events::silent;
@@ -17,17 +17,17 @@ use crate::events::silent;
 pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
     lower_priority();
     let mut again = (device, oracle);
-    restart_on_panic(channels, |running| run(channels, &mut again, running));
+    restart_on_panic(channels, || run(channels, &mut again));
 }
 
-/// Calls `run` until it returns, again after every panic, which fails the running job.
-fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)) {
+/// Calls `run` until it returns, again after every panic, which fails the job that computed; those
+/// it was carried out above begin again.
+fn restart_on_panic(channels: &Channels, mut run: impl FnMut()) {
     loop {
-        let mut running: Option<JobId> = None;
-        let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut running))) else { return };
+        let Err(panic) = catch_unwind(AssertUnwindSafe(&mut run)) else { return };
         let reason = panic_message(panic.as_ref());
         tracing::error!("the worker panicked: {reason}");
-        if let Some(id) = running {
+        if let Some(id) = channels.jobs.fell() {
             let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
             channels.shared.forget(id);
             channels.send(Event::JobEnded { id, outcome });
@@ -41,17 +41,17 @@ fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut Option<JobId>)
 
 /// The loop of the thread. `again` holds the device and the oracle in use, for the run after a
 /// panic.
-fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Option<JobId>) {
-    let (mut heartbeat, mut deferred) = (Heartbeat::default(), DeferredJobs::default());
-    let Some(chosen) = choose_or_cpu(channels, again, &mut deferred) else { return };
+fn run(channels: &Channels, again: &mut (DeviceChoice, String)) {
+    let mut heartbeat = Heartbeat::default();
+    let Some(chosen) = choose_or_cpu(channels, again) else { return };
     let mut thread = DeviceThread::new(chosen);
     if let Err(error) = thread.open(channels, &again.1, &mut silent()) {
         channels.send(Event::Failed(explain(error, Some(thread.chosen.report.used.choice)).to_string()));
     }
     while !channels.stopping() {
-        thread.reconnect(channels, &again.1, &mut deferred);
+        thread.reconnect(channels, &again.1);
         thread.open_checkpoint_if_asked(channels);
-        let busy = thread.serve_or_switch(channels, &deferred);
+        let busy = thread.serve_or_switch(channels);
         let wait = match busy || thread.is_cut_off() {
             true => Duration::ZERO,
             false => {
@@ -59,12 +59,14 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
                 heartbeat.tick(channels, thread.chosen.report.used.choice).min(due)
             }
         };
-        let Ok(job) = deferred.next(channels, wait) else { return };
-        if let Some((id, job)) = job {
+        let waiting = channels.next_job();
+        channels.tell_waits();
+        if waiting.is_none() && channels.wait(wait).is_err() {
+            return;
+        }
+        if let Some(job) = waiting.or_else(|| channels.next_job()) {
             heartbeat.pass();
-            *running = Some(id);
-            jobs::run(channels, &mut thread, id, job);
-            *running = None;
+            jobs::run(channels, &mut thread, job);
         }
         if let Some(opened) = &thread.opened {
             *again = (thread.chosen.report.asked, opened.name.clone());
@@ -73,14 +75,10 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), running: &mut Op
 }
 
 /// The device asked for, or the CPU with the reason.
-fn choose_or_cpu(
-    channels: &Channels,
-    again: &mut (DeviceChoice, String),
-    deferred: &mut DeferredJobs,
-) -> Option<OpenDevice> {
+fn choose_or_cpu(channels: &Channels, again: &mut (DeviceChoice, String)) -> Option<OpenDevice> {
     let chosen = choose(again.0).or_else(|error: Error| {
         if matches!(again.0, DeviceChoice::Remote(_)) {
-            return reconnect_or_cpu(channels, again.0, error, deferred);
+            return reconnect_or_cpu(channels, again.0, error);
         }
         channels.send(Event::Failed(format!("{error}. Computing on the CPU reconnect_or_cpu")));
         again.0 = DeviceChoice::Cpu;
@@ -107,6 +105,8 @@ mod tests {
 
     use super::*;
     use crate::worker::bayes::RequestSlots;
+    use crate::worker::protocol::Job;
+    use crate::worker::queue::{Entry, Queue};
     use crate::worker::shared::Shared;
 
     #[test]
@@ -124,12 +124,14 @@ mod tests {
             queue,
             notified,
             events,
+            jobs: Queue::default(),
         };
         let mut runs = 0;
-        restart_on_panic(&channels, |running| {
+        restart_on_panic(&channels, || {
             runs += 1;
             if runs == 1 {
-                *running = Some(7);
+                let job = Job::OpenOracle("mnist".into());
+                channels.jobs.begin(Entry::new(7, job, channels.shared.control(7)));
                 panic!("the device was lost");
             }
         });

@@ -120,6 +120,10 @@ impl Task for WalkToBoundary {
         "Walk to the boundary".into()
     }
 
+    fn is_short(&self) -> bool {
+        true
+    }
+
     fn is_of_open_oracle(&self) -> bool {
         true
     }
@@ -184,6 +188,10 @@ impl Task for SaveWalk {
 
     fn title(&self) -> String {
         format!("Save the walk to {}", self.path.display())
+    }
+
+    fn is_short(&self) -> bool {
+        true
     }
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<()>> {

@@ -161,6 +161,7 @@ fn where_there_is_no_room_for_both_sides_the_one_in_use_shows() {
     harness.get_by_label_contains("Sample 3,").click();
     harness.run_steps(4);
     assert_eq!(sides(&harness), [false, true]);
+    assert!(shows(&harness, "Show the world card") && shows(&harness, "Bayes error"), "τ stays within reach");
     press(&mut harness, "View");
     press(&mut harness, "World card");
     assert_eq!(sides(&harness), [true, false]);

@@ -64,7 +64,7 @@ fn a_model_is_judged_shown_and_reported() {
     assert_eq!(request.split, Split::Test);
     tasks::done::<JudgeModels>(&fake, id, tasks::carry_out(&request, None));
     harness.run_steps(6);
-    for text in ["The Bayes gap", "Bayes error", "epistemic"] {
+    for text in ["The Bayes gap", "% Bayes error", "pp to win", "% unavoidable", "aleatoric (unavoidable)"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
     harness.check_accessibility();

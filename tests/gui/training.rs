@@ -47,8 +47,6 @@ fn a_run_can_be_held_looked_back_at_and_used() {
     harness.run_steps(2);
     fake.train(&mut harness);
     assert!(shows(&harness, "Samples after epoch 3"));
-    harness.get_by_label("New run").click();
-    harness.run_steps(8);
     let slider = harness.get_by_role_and_label(Role::Slider, "Sheet");
     slider.scroll_to_me();
     harness.run_steps(8);

@@ -155,8 +155,8 @@ fn a_field_without_an_explanation_is_found() {
     let found = fields(&harness);
     assert!(found.len() > 15, "{:?}", found.iter().map(|field| &field.name).collect::<Vec<_>>());
     let place = |name: &str| found.iter().find(|field| field.name == name).expect(name).places[0].center();
-    let (lambda, name) = (place("Lambda"), place("Folder of images"));
+    let (lambda, name) = (place("Class loss λ"), place("Folder of images"));
     assert!(explained(&mut harness, lambda));
     assert!(!explained(&mut harness, name), "it has no tooltip: it counts as plain by its name alone");
-    assert!(!plain("Lambda") && !plain("Levels") && plain("Folder of images") && plain("Model 2"));
+    assert!(!plain("Class loss λ") && !plain("Levels") && plain("Folder of images") && plain("Model 2"));
 }

@@ -14,6 +14,7 @@ mod faults;
 mod fetch;
 mod hardness;
 mod judge;
+mod queue;
 #[allow(dead_code)]
 #[path = "../fetch/server.rs"]
 mod server;
@@ -288,16 +289,17 @@ fn a_job_can_be_held_serves_the_window_meanwhile_and_can_be_cancelled() {
 fn a_job_cancelled_in_the_queue_never_starts() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
-    let long = Job::task(SaveSamples {
-        spec: spec(100_000),
-        indices: vec![],
-        settings: settings(1.0),
-        look: None,
-        sheet: false,
-        path: folder.path().join("a.npz"),
-    });
-    let first = bench.worker.submit(long);
-    let second = bench.worker.submit(Job::OpenOracle("mnist".into()));
+    let long = |name: &str| {
+        Job::task(SaveSamples {
+            spec: spec(100_000),
+            indices: vec![],
+            settings: settings(1.0),
+            look: None,
+            sheet: false,
+            path: folder.path().join(name),
+        })
+    };
+    let [first, second] = ["a.npz", "b.npz"].map(|name| bench.worker.submit(long(name)));
     bench.worker.cancel(second);
     // It does not wait for its turn to be told.
     assert_eq!(bench.outcome(second), Outcome::Cancelled);

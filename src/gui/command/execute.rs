@@ -62,7 +62,7 @@ impl App {
             Command::Inspect => (self.prefs.inspector, self.view.front) = (true, Side::Inspector),
             Command::Start => self.view.primary.ask(ctx),
             Command::ShowPanel(id) => self.bring(id),
-            Command::ShowSource(source) => self.view.show(source),
+            Command::ShowSource(source) => self.show_source(source),
             Command::ResetLayout => {
                 self.layout = panels::default_layout(&self.panels);
                 (self.prefs.world_card, self.prefs.inspector) = (true, true);

@@ -39,6 +39,7 @@ impl Panel for GalleryPanel {
         controls(ui, cx);
         let arrangement = cx.view.arrangement(cx.session, cx.prefs);
         second_line(ui, cx, &arrangement);
+        legend(ui, cx);
         ui.separator();
         cx.view.in_view.clear();
         cx.view.landmarks.mark(ui, Landmark::Gallery, ui.available_rect_before_wrap());
@@ -105,6 +106,23 @@ fn second_line(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
         let slider = Slider::new(&mut cx.prefs.thumbnail, THUMBNAILS).show_value(false);
         ui.add(slider).labelled_by(label.id);
     });
+}
+
+/// Classes up to which their colours can be told apart.
+const COLOURS: usize = 12;
+
+/// The classes in their colours, as the tiles have them.
+fn legend(ui: &mut Ui, cx: &Cx) {
+    let (theme, names) = (Theme::of(ui), cx.session.class_names());
+    if names.is_empty() || names.len() > COLOURS {
+        return;
+    }
+    let mut text = egui::text::LayoutJob::default();
+    let font = egui::TextStyle::Small.resolve(ui.style());
+    let mut add = |words: &str, colour| text.append(words, 6.0, egui::TextFormat::simple(font.clone(), colour));
+    add("Colours of the labels:", theme.weak());
+    names.iter().enumerate().for_each(|(class, name)| add(&format!("■ {name}"), theme.class(class, names.len())));
+    ui.add(egui::Label::new(text).truncate());
 }
 
 fn class_filter(ui: &mut Ui, cx: &mut Cx) {

@@ -1,5 +1,7 @@
 //! The panel *My classifier*: predictions or networks against the Bayes limit of a dataset.
 
+mod headline;
+
 use std::path::{Path, PathBuf};
 
 use eframe::egui::{Button, ComboBox, Label, RichText, TextEdit, Ui};
@@ -102,6 +104,7 @@ impl TaskPanel for JudgePanel {
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
         alarms(ui, &report.found);
+        report.found.models.iter().for_each(|model| headline::show(ui, model));
         typicality(ui, &report.found);
         worst(ui, cx, &report.found);
         ui.horizontal_wrapped(|ui| {
@@ -113,8 +116,8 @@ impl TaskPanel for JudgePanel {
                 cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
             }
         });
-        report.tables.iter().for_each(|table| grid(ui, table));
         all(ui, cx, &report.figures, &mut self.drawings);
+        report.tables.iter().for_each(|table| grid(ui, table));
     }
 }
 

@@ -92,6 +92,12 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
+    state.taus.clone_from(&now.taus);
+    if state.world != now.world {
+        // τ was another world's.
+        state.world.clone_from(&now.world);
+        state.tau = now.tau;
+    }
     (state.device, state.device_apart, state.products) = (now.device, now.device_apart, now.products);
     state.machines.clone_from(&now.machines);
     state.oracles.clone_from(&now.oracles);

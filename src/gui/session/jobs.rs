@@ -30,8 +30,12 @@ pub struct JobView {
     pub note: String,
     /// Whether it is to stop.
     pub stopping: bool,
+    /// The job that it waits for.
+    pub behind: Option<JobId>,
     /// Progress at a moment since which it ran without a pause.
     baseline: Option<(Instant, usize)>,
+    /// What the job itself says is left of it, and when it said so.
+    told: Option<(Instant, Option<Duration>)>,
     begun: bool,
     ended: Option<Instant>,
 }
@@ -43,10 +47,13 @@ impl JobView {
         (total > 0).then(|| done as f32 / total as f32)
     }
 
-    /// Seconds left at the pace since the last pause.
+    /// Seconds left: what the job says itself, else at the pace since the last pause.
     pub fn eta_secs(&self, now: Instant) -> Option<f64> {
-        if self.state != State::Running {
+        if self.state != State::Running || self.behind.is_some() {
             return None;
+        }
+        if let Some((at, left)) = self.told {
+            return left.map(|left| left.saturating_sub(now.duration_since(at)).as_secs_f64());
         }
         let Progress { done, total } = self.progress?;
         let (since, before) = self.baseline?;
@@ -108,9 +115,36 @@ impl Jobs {
 
     pub fn started(&mut self, id: JobId) {
         let Some(job) = self.get_mut(id) else { return };
-        job.begun = true;
+        (job.begun, job.behind) = (true, None);
         if job.state == State::Queued {
             job.state = State::Running;
+        }
+    }
+
+    /// A job waits for another, or for none any more. That time counts as a pause.
+    pub fn waits(&mut self, id: JobId, behind: Option<JobId>) {
+        if let Some(job) = self.get_mut(id).filter(|job| !job.ended()) {
+            (job.behind, job.baseline, job.told) = (behind, None, None);
+        }
+    }
+
+    /// What a job waits for, in words; `None` where it does not wait.
+    pub fn waiting(&self, job: &JobView) -> Option<String> {
+        let before = job.behind.and_then(|id| self.get(id)).filter(|before| !before.ended());
+        match (&job.state, before) {
+            (State::Queued | State::Running, Some(before)) => {
+                let held = if before.state == State::Paused { ", which is paused" } else { "" };
+                Some(format!("waiting for {}{held}", before.title))
+            }
+            (State::Queued, None) => Some("waiting".into()),
+            _ => None,
+        }
+    }
+
+    /// A job says how long it will take.
+    pub fn left(&mut self, id: JobId, left: Option<Duration>, now: Instant) {
+        if let Some(job) = self.get_mut(id) {
+            job.told = Some((now, left));
         }
     }
 
@@ -140,7 +174,7 @@ impl Jobs {
                 (false, true) => State::Running,
                 (false, false) => State::Queued,
             };
-            job.baseline = None;
+            (job.baseline, job.told) = (None, None);
         }
     }
 
@@ -161,6 +195,36 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_waits_says_for_whom_and_that_time_does_not_count() {
+        let mut jobs = Jobs::default();
+        jobs.add(1, "Experiment scaling-quick".into());
+        jobs.add(2, "Judge 1 model(s)".into());
+        let waiting = |jobs: &Jobs, id| jobs.waiting(jobs.get(id).unwrap());
+        assert_eq!(waiting(&jobs, 2).as_deref(), Some("waiting"));
+        jobs.started(1);
+        jobs.waits(2, Some(1));
+        let said = [None, Some("waiting for Experiment scaling-quick".to_owned())];
+        assert_eq!([1, 2].map(|id| waiting(&jobs, id)), said);
+        jobs.set_paused(1, true);
+        assert!(waiting(&jobs, 2).unwrap().ends_with(", which is paused"));
+        jobs.set_paused(1, false);
+        let start = Instant::now();
+        let at = |secs| start + Duration::from_secs(secs);
+        jobs.progressed(1, Progress { done: 10, total: 100 }, String::new(), at(0));
+        // It is carried out above the first one, which waits meanwhile.
+        jobs.waits(1, Some(2));
+        jobs.started(2);
+        let said = [Some("waiting for Judge 1 model(s)".to_owned()), None];
+        assert_eq!([1, 2].map(|id| waiting(&jobs, id)), said);
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(500)), None);
+        jobs.ended(2, Outcome::Done(String::new()), at(900));
+        jobs.waits(1, None);
+        jobs.progressed(1, Progress { done: 10, total: 100 }, String::new(), at(1000));
+        jobs.progressed(1, Progress { done: 20, total: 100 }, String::new(), at(1010));
+        assert_eq!((waiting(&jobs, 1), jobs.get(1).unwrap().eta_secs(at(1010))), (None, Some(80.0)));
+    }
+
+    #[test]
     fn time_left_ignores_pauses_and_failures_stay() {
         let mut jobs = Jobs::default();
         jobs.add(1, "a".into());
@@ -176,6 +240,11 @@ mod tests {
         jobs.progressed(1, Progress { done: 20, total: 100 }, String::new(), at(1000));
         jobs.progressed(1, Progress { done: 60, total: 100 }, String::new(), at(1020));
         assert_eq!(jobs.get(1).unwrap().eta_secs(at(1020)), Some(20.0));
+        // What the job says itself counts for more, and passes.
+        jobs.left(1, Some(Duration::from_secs(90)), at(1020));
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(1050)), Some(60.0));
+        jobs.left(1, None, at(1050));
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(1050)), None);
         jobs.ended(1, Outcome::Done("fine".into()), at(1030));
         jobs.add(2, "b".into());
         jobs.ended(2, Outcome::Failed("x.png: broken".into()), at(1030));

@@ -215,6 +215,8 @@ impl Session {
                 }
             }
             Event::JobStarted { id } => self.jobs.started(id),
+            Event::JobWaits { id, behind } => self.jobs.waits(id, behind),
+            Event::JobLeft { id, left } => self.jobs.left(id, left, now),
             Event::JobProgress { id, progress, note } => self.jobs.progressed(id, progress, note, now),
             Event::JobEnded { id, outcome } => return self.ended(id, outcome, now),
             Event::Made(made) => self.ledger.add(*made),

@@ -247,6 +247,7 @@ impl RunView {
         if let Some(job) = self.job.and_then(|job| jobs.get(job)) {
             match job.state {
                 JobState::Queued => return Standing::Waiting,
+                JobState::Running if jobs.waiting(job).is_some() => return Standing::Waiting,
                 JobState::Running => return Standing::Running,
                 JobState::Paused => return Standing::Paused,
                 JobState::Ended(_) => {}

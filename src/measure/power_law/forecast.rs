@@ -58,7 +58,7 @@ pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
     let log_n = fit.curve.log_n_at(distance.ln());
     let Some(log_n) = log_n.filter(|_| fit.variant == Variant::Floor || alpha.low > 0.0) else {
         let sentence = format!(
-            "The values do not measurably fall with N (exponent 95 %: {:.3} to {:.3}): no number of images can be given.",
+            "These runs do not fix the exponent (95 %: {:.3} to {:.3}): no number of images can be given.",
             alpha.low, alpha.high
         );
         return Ok(Forecast::NotIdentifiable { sentence });

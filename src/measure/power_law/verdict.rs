@@ -136,8 +136,11 @@ fn conclude(comparison: &Comparison, flat: bool, doubtful: bool) -> (Verdict, St
     let (low, high) = (alpha.interval.low, alpha.interval.high);
     let exponent = format!("the exponent is {:.3} (95 %: {low:.3} to {high:.3})", alpha.value);
     if low <= 0.0 {
+        let smallest = law.smallest();
+        let [first, last] = [smallest, largest].map(|n| plain(law.value(n)));
         let sentence = format!(
-            "The values do not measurably fall up to N = {largest}: {exponent}. A floor and slow learning cannot be told apart."
+            "The fitted value goes from {first} at N = {smallest} to {last} at N = {largest}. These runs do not fix a law: {exponent}, \
+             and a floor and slow learning cannot be told apart. Add numbers of images, or seeds."
         );
         return (Verdict::NotIdentifiable, sentence);
     }

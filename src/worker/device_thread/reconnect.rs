@@ -5,7 +5,7 @@ use crate::device::explain;
 use crate::events::silent;
 use crate::worker::channels::Channels;
 use crate::worker::protocol::Event;
-use crate::worker::remote_device::{DeferredJobs, is_lost, reconnect};
+use crate::worker::remote_device::{is_lost, reconnect};
 
 impl DeviceThread {
     /// Whether the connection of the device in use is gone.
@@ -16,11 +16,11 @@ impl DeviceThread {
     /// If the device in use is cut off: connects again, or falls back to the CPU, and opens
     /// `oracle` there. Not where the user has chosen another device meanwhile: that job is next,
     /// and nothing has changed.
-    pub fn reconnect(&mut self, channels: &Channels, oracle: &str, deferred: &mut DeferredJobs) {
+    pub fn reconnect(&mut self, channels: &Channels, oracle: &str) {
         if !self.is_cut_off() {
             return;
         }
-        let Some(chosen) = reconnect(channels, self.chosen.report.asked, deferred) else { return };
+        let Some(chosen) = reconnect(channels, self.chosen.report.asked) else { return };
         channels.send(Event::Device(chosen.report.clone()));
         self.chosen = chosen;
         self.opened = None;

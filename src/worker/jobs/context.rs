@@ -4,16 +4,17 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::run_above;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::ExternalImages;
-use crate::oracle::world::{Settings, World};
+use crate::oracle::world::Settings;
 use crate::worker::channels::Channels;
-use crate::worker::device_thread::{DeviceThread, Opened, open_checkpoint};
+use crate::worker::device_thread::{Opened, open_checkpoint};
 use crate::worker::interactive::Interactive;
-use crate::worker::protocol::{Event, JobId};
-use crate::worker::shared::Control;
+use crate::worker::protocol::Event;
+use crate::worker::queue::Entry;
 
 /// Progress is sent at most this often.
 pub const TELL_EVERY: Duration = Duration::from_millis(50);
@@ -21,37 +22,41 @@ pub const TELL_EVERY: Duration = Duration::from_millis(50);
 /// What a job is given.
 pub struct JobContext<'a> {
     pub channels: &'a Channels,
-    pub thread: &'a mut DeviceThread,
-    pub id: JobId,
-    pub control: &'a Control,
+    pub chosen: &'a OpenDevice,
+    pub interactive: &'a Interactive,
+    /// The oracle that was open when it began, if any.
+    pub opened: Option<&'a Opened>,
+    pub entry: &'a Entry,
+    /// The oracle that was opened by it or above it: it serves the window from then on.
+    pub replaced: Option<Opened>,
 }
 
-impl JobContext<'_> {
+impl<'a> JobContext<'a> {
     /// Whether the user stops the job or ends the program.
     pub fn is_stopped(&self) -> bool {
-        self.control.cancelled.load(Ordering::Relaxed) || self.channels.stopping()
+        self.entry.is_cancelled() || self.channels.stopping()
     }
 
     /// The open oracle.
     ///
     /// # Errors
     /// When none is open.
-    pub fn opened(&self) -> Result<&Opened> {
-        self.thread.opened.as_ref().ok_or_else(|| Error::input("no oracle is open; open one first"))
+    pub fn opened(&self) -> Result<&'a Opened> {
+        self.opened.ok_or_else(|| Error::input("no oracle is open; open one first"))
     }
 
     /// Where the job's progress goes.
-    pub fn sink(&self) -> Sink<'_> {
+    pub fn sink(&self) -> Sink<'a> {
         Sink {
             channels: self.channels,
-            interactive: &self.thread.interactive,
-            world: self.thread.opened.as_ref().map(|opened| &opened.world),
-            id: self.id,
-            control: self.control,
+            chosen: self.chosen,
+            interactive: self.interactive,
+            before: self.opened,
+            entry: self.entry,
             told: None,
             turns: Turns::default(),
-            checkpoints_on: None,
-            opened: None,
+            lets_oracles_open: self.channels.jobs.lets_oracles_open(),
+            replaced: None,
         }
     }
 
@@ -60,72 +65,91 @@ impl JobContext<'_> {
     /// # Errors
     /// As [`Interactive::show_external`].
     pub fn show(&self, images: ExternalImages, settings: &Settings) -> Result<String> {
-        self.thread.interactive.show_external(
-            self.channels,
-            &self.opened()?.world,
-            (images, Vec::new()),
-            settings,
-            false,
-        )
+        let world = &self.opened()?.world;
+        self.interactive.show_external(self.channels, world, (images, Vec::new()), settings, false)
     }
 }
 
 /// A job's line to the window: progress out; cancel, pause and interactive requests in.
 pub struct Sink<'a> {
     pub channels: &'a Channels,
+    pub chosen: &'a OpenDevice,
     pub interactive: &'a Interactive,
-    world: Option<&'a World>,
-    pub id: JobId,
-    control: &'a Control,
+    /// The oracle that was open when the job began.
+    before: Option<&'a Opened>,
+    pub entry: &'a Entry,
     told: Option<Instant>,
     turns: Turns,
-    /// The device, if the best epoch of a run may be opened meanwhile.
-    pub checkpoints_on: Option<&'a OpenDevice>,
+    /// Whether another oracle may be opened meanwhile.
+    lets_oracles_open: bool,
     /// That oracle: it serves the window from then on.
-    pub opened: Option<Opened>,
+    pub replaced: Option<Opened>,
 }
 
 impl Sink<'_> {
-    /// Serves the window and blocks while paused. Returns whether to go on.
+    /// The oracle that serves the window.
+    pub fn opened(&self) -> Option<&Opened> {
+        self.replaced.as_ref().or(self.before)
+    }
+
+    /// Serves the window, carries out what may be done above this job, and blocks while it is
+    /// paused. Returns whether to go on.
     pub fn check(&mut self) -> ControlFlow<()> {
+        let (channels, entry) = (self.channels, self.entry);
         loop {
-            let cancelled = || self.control.cancelled.load(Ordering::Relaxed);
-            if let Some(chosen) = self.checkpoints_on
-                && let Some(opened) = open_checkpoint(self.channels, chosen, self.interactive)
+            if self.lets_oracles_open
+                && let Some(opened) = open_checkpoint(channels, self.chosen, self.interactive)
             {
-                self.opened = Some(opened);
+                self.replaced = Some(opened);
             }
-            let world = self.opened.as_ref().map(|opened| &opened.world).or(self.world);
-            let urgent = || cancelled() || (self.checkpoints_on.is_some() && self.channels.shared.checkpoint.is_full());
-            let more = self.interactive.serve(self.channels, world, &urgent)
+            let urgent = || entry.is_cancelled() || self.checkpoint_waits() || channels.job_waits();
+            let (world, began) = (self.opened().map(|opened| &opened.world), Instant::now());
+            let more = self.interactive.serve(channels, world, &urgent)
                 // The job goes on between two pieces.
-                || self.interactive.refer(self.channels, world, (&urgent, 1));
-            self.channels.tell_notes();
-            if self.channels.stopping() || cancelled() || self.interactive.lost() {
+                || self.interactive.refer(channels, world, (&urgent, 1));
+            // Neither a pause nor what is done above this job is time of the window.
+            self.turns.served(began, Instant::now());
+            channels.tell_notes();
+            if channels.stopping() || entry.is_cancelled() || self.interactive.lost() {
                 return ControlFlow::Break(());
             }
-            if !self.control.paused.load(Ordering::Relaxed) {
+            if let Some(next) = channels.next_job() {
+                if let Some(opened) = run_above(self, next) {
+                    self.replaced = Some(opened);
+                }
+                continue;
+            }
+            channels.tell_waits();
+            if !entry.is_held() {
                 return ControlFlow::Continue(());
             }
+            if channels.jobs.gives_way() {
+                entry.control.gave_way.store(true, Ordering::Relaxed);
+                return ControlFlow::Break(());
+            }
             if !more {
-                // Woken by any request, cancel or resume.
-                let _ = self.channels.notified.recv_timeout(Duration::from_millis(200));
+                // Woken by any job, request, cancel or resume.
+                let _ = channels.wait(Duration::from_millis(200));
             }
         }
     }
 
+    /// Whether another oracle is to be opened, and may be.
+    fn checkpoint_waits(&self) -> bool {
+        self.lets_oracles_open && self.channels.shared.checkpoint.is_full()
+    }
+
     /// [`Self::check`] that leaves the job half of the time while the window has much to be served:
-    /// after a piece of it the job works as long as that took. What is newly asked for comes first.
+    /// after a piece of it the job works as long as that took. What is newly asked for comes first, and
+    /// so does a job that may begin above this one.
     pub fn check_in_turns(&mut self) -> ControlFlow<()> {
-        let stopped = self.control.cancelled.load(Ordering::Relaxed) || self.control.paused.load(Ordering::Relaxed);
-        let called = stopped || self.channels.stopping() || self.channels.shared.asked();
+        let (channels, entry) = (self.channels, self.entry);
+        let held = entry.is_cancelled() || entry.is_held() || channels.stopping();
+        let called = held || channels.shared.asked() || self.checkpoint_waits() || channels.job_waits();
         if !called && !self.turns.over(Instant::now()) {
             return ControlFlow::Continue(());
         }
-        let began = Instant::now();
-        let go_on = self.check();
-        self.turns.served(began, Instant::now());
-        go_on
+        self.check()
     }
 
     /// Sends progress if it is due. Returns whether it was.
@@ -133,7 +157,7 @@ impl Sink<'_> {
         let due = self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) || progress.done == progress.total;
         if due {
             self.told = Some(Instant::now());
-            self.channels.send(Event::JobProgress { id: self.id, progress, note });
+            self.channels.send(Event::JobProgress { id: self.entry.id, progress, note });
         }
         due
     }

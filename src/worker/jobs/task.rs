@@ -1,9 +1,10 @@
 //! Tasks of any type, run while the window is served.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use super::context::{JobContext, Sink};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::task::{AnyTask, Done, News, OpenOracle, TaskHost};
 use crate::worker::device_thread::Opened;
@@ -13,14 +14,15 @@ use crate::worker::protocol::Event;
 /// Runs a task and sends its report.
 pub fn run(cx: &mut JobContext<'_>, task: &AnyTask) -> Result<String> {
     let mut sink = cx.sink();
-    sink.checkpoints_on = task.lets_oracles_open().then_some(&cx.thread.chosen);
-    let done = task.run(cx.thread.opened.as_ref().map(Opened::for_task), &cx.thread.chosen, &mut sink);
-    if let Some(opened) = sink.opened {
-        cx.thread.opened = Some(opened);
+    let done = task.run(cx.opened.map(Opened::for_task), cx.chosen, &mut sink);
+    // On the next device it begins again in the world that it was asked for in.
+    let lost = cx.interactive.lost() || matches!(done, Err(Error::DeviceLost { .. }));
+    if !lost || task.lets_oracles_open() {
+        cx.replaced = sink.replaced;
     }
     let Done { report, sentence, made, trouble } = done?;
     made.into_iter().for_each(|made| cx.channels.send(Event::Made(Box::new(made))));
-    cx.channels.send(Event::Task { id: cx.id, news: report });
+    cx.channels.send(Event::Task { id: cx.entry.id, news: report });
     trouble.map_or(Ok(sentence), Err)
 }
 
@@ -35,8 +37,12 @@ impl TaskHost for Sink<'_> {
         Sink::progress(self, progress, note)
     }
 
+    fn left(&mut self, left: Option<Duration>) {
+        self.channels.send(Event::JobLeft { id: self.entry.id, left });
+    }
+
     fn event(&mut self, event: News) {
-        self.channels.send(Event::Task { id: self.id, news: event });
+        self.channels.send(Event::Task { id: self.entry.id, news: event });
     }
 
     fn check(&mut self) -> ControlFlow<()> {

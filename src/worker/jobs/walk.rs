@@ -29,7 +29,7 @@ pub fn send(cx: &JobContext<'_>, walked: &Walked, settings: &Settings) -> Result
 
 /// Posteriors of the images from outside once more, from the statistics that are kept.
 pub fn rate_again(cx: &JobContext<'_>, settings: &Settings) -> Result<String> {
-    let (world, interactive) = (&cx.opened()?.world, &cx.thread.interactive);
+    let (world, interactive) = (&cx.opened()?.world, cx.interactive);
     let (images, verdicts) = interactive.external().ok_or_else(gone)?;
     images.prepare(world, settings, &mut cx.sink())?;
     // Others may have come while these were scored.

@@ -1,11 +1,11 @@
 //! Jobs, as the faces ask for them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::walk::Walked;
 use super::sketch::Sketch;
-use crate::data::Fit;
+use crate::data::{Fit, is_image_name};
 use crate::device::DeviceChoice;
 use crate::oracle::pictures::Fits;
 use crate::oracle::world::Settings;
@@ -26,6 +26,11 @@ impl Pasted {
         Self(head.into_bytes().into_iter().chain(rgba.flatten()).collect())
     }
 }
+
+/// So many pictures at most are few.
+const FEW_FILES: usize = 16;
+/// Bytes of an archive of a few dozen images.
+const SMALL: u64 = 256 << 10;
 
 /// Work that takes long enough to be watched.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,6 +94,32 @@ impl Job {
         }
     }
 
+    /// Whether it takes a few seconds at most, so that it is carried out above a long job.
+    pub fn is_short(&self) -> bool {
+        match self {
+            Self::Classify { paths, .. } => paths.len() <= FEW_FILES && paths.iter().all(|path| is_read_soon(path)),
+            Self::Task(task) => task.is_short(),
+            // One picture.
+            Self::ClassifyPasted { .. } | Self::SendSketch { .. } => true,
+            Self::OpenOracle(_) | Self::UseDevice(_) | Self::SendWalk { .. } | Self::RateAgain { .. } => true,
+        }
+    }
+
+    /// Whether it is meant for the oracle that is open when it is submitted.
+    pub fn needs_open_oracle(&self) -> bool {
+        match self {
+            Self::OpenOracle(_) | Self::UseDevice(_) => false,
+            Self::Task(task) => !task.lets_oracles_open(),
+            Self::Classify { .. } | Self::ClassifyPasted { .. } => true,
+            Self::SendWalk { .. } | Self::SendSketch { .. } | Self::RateAgain { .. } => true,
+        }
+    }
+
+    /// Whether another oracle may be opened while it is under way.
+    pub fn lets_oracles_open(&self) -> bool {
+        matches!(self, Self::Task(task) if !task.is_of_open_oracle())
+    }
+
     /// A short name for the list of jobs.
     pub fn title(&self) -> String {
         match self {
@@ -105,6 +136,11 @@ impl Job {
             Self::RateAgain { .. } => "Posteriors of the images from outside".into(),
         }
     }
+}
+
+/// Whether a file is one picture, a small archive, or not there at all.
+fn is_read_soon(path: &Path) -> bool {
+    is_image_name(path) || std::fs::metadata(path).map_or(true, |file| file.is_file() && file.len() <= SMALL)
 }
 
 /// How a job ended.

@@ -95,13 +95,14 @@ impl Course {
         });
         let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
         let of_run = of_run.map(|Estimate { value, interval }| (value, Some([interval.low, interval.high])));
-        let floor = course.watched.last().map(Watched::aleatoric).or(of_run);
+        let of_watched = course.watched.last().map(Watched::aleatoric).map(|figure| (figure, "watched"));
+        let floor = of_watched.or(of_run.map(|figure| (figure, "test")));
         plot(ui, kept, floor, Scale::new(log));
         self.log = log;
     }
 }
 
-fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<Figure>, y: Scale) {
+fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<(Figure, &str)>, y: Scale) {
     let theme = Theme::of(ui);
     let label = move |at: &HoverPosition<'_>| match at {
         HoverPosition::NearDataPoint { plot_name, position, .. } => {
@@ -141,7 +142,7 @@ fn plot(ui: &mut Ui, Kept { course, train, .. }: &Kept, floor: Option<Figure>, y
         for (curve, colour) in curves.into_iter().zip([theme.curve(1), theme.curve(2)]) {
             curve.draw(plot, colour);
         }
-        if let Some(floor) = floor.filter(|(value, _)| *value > 0.0) {
+        if let Some(floor) = floor.filter(|((value, _), _)| *value > 0.0) {
             floor_line(plot, floor, y, theme);
         }
     });
@@ -190,8 +191,9 @@ impl Curve {
     }
 }
 
-/// What no loss on the test images can fall below, with its name on it.
-fn floor_line(plot: &mut PlotUi<'_>, (floor, interval): Figure, y: Scale, theme: Theme) {
+/// What no loss on these images can fall below, with its name on it. It is a mean over them: over
+/// others it is a little different.
+fn floor_line(plot: &mut PlotUi<'_>, ((floor, interval), images): (Figure, &str), y: Scale, theme: Theme) {
     let (at, colour) = (y.place(floor), theme.mismatch());
     let line = HLine::new("aleatoric floor", at).color(colour).width(1.5);
     plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
@@ -199,7 +201,11 @@ fn floor_line(plot: &mut PlotUi<'_>, (floor, interval): Figure, y: Scale, theme:
         let [low, high] = ends.map(format::sig4);
         format!(" [{low}, {high}]")
     });
-    let text = egui::RichText::new(format!("aleatoric floor A = {}{interval} nats", format::sig4(floor))).small();
+    let text = egui::RichText::new(format!(
+        "aleatoric floor A = {}{interval} nats, mean over the {images} images",
+        format::sig4(floor)
+    ))
+    .small();
     // At the left: training begins high above.
     let text = Text::new("aleatoric floor", PlotPoint::new(0.0, at), text).color(colour);
     plot.text(text.anchor(Align2::LEFT_TOP).allow_hover(false));

@@ -88,7 +88,7 @@ pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui
         table_window::button(ui, cx.view, &figure.title, "figure.csv", || csv(figure));
         let said =
             figure.provenance.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n");
-        ui.label(RichText::new("where from").small().color(Theme::of(ui).weak())).on_hover_text(said);
+        ui.label(RichText::new("provenance").small().color(Theme::of(ui).weak())).on_hover_text(said);
     });
 }
 

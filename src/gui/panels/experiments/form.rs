@@ -20,6 +20,7 @@ use crate::gui::format;
 use crate::gui::prefs::Prefs;
 use crate::gui::primary_action::primary_button;
 use crate::gui::runs::default_folder;
+use crate::gui::session::jobs::Jobs;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
@@ -223,7 +224,7 @@ impl Form {
             Ok((spec, _)) => size(ui, spec),
         }
         if let (Some(view), Ok((spec, _))) = (&estimated, &ready) {
-            estimate_rows(ui, view, spec);
+            estimate_rows(ui, &cx.session.jobs, view, spec);
         }
         started
     }
@@ -236,13 +237,14 @@ fn size(ui: &mut Ui, spec: &ExperimentSpec) {
     hint(ui, format!("{} cells, {} optimisation steps in all.", format::count(cells.len()), format::count(steps)));
 }
 
-fn estimate_rows(ui: &mut Ui, view: &TaskView<'_, EstimateTime>, spec: &ExperimentSpec) {
+fn estimate_rows(ui: &mut Ui, jobs: &Jobs, view: &TaskView<'_, EstimateTime>, spec: &ExperimentSpec) {
     if let Some(why) = view.trouble() {
         ui.colored_label(Theme::of(ui).error(), why);
     }
     let Some(rows) = &view.report else {
         if view.under_way() {
-            hint(ui, "Timing a few steps of every architecture…");
+            let waiting = jobs.get(view.job).and_then(|job| jobs.waiting(job));
+            hint(ui, waiting.unwrap_or_else(|| "Timing a few steps of every architecture…".into()));
         }
         return;
     };

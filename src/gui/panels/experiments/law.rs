@@ -14,7 +14,7 @@ use crate::gui::session::runs::RunView;
 use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, swatch};
-use crate::measure::{Estimate, Forecast, PowerLaw};
+use crate::measure::{Estimate, Forecast, PowerLaw, Verdict};
 use crate::worker::cell_images::CellImages;
 
 /// The plot and the sentences, of the run that is shown and those compared with it.
@@ -126,18 +126,15 @@ fn sentences(ui: &mut Ui, one: &Series<'_>) {
         ui.vertical(|ui| {
             let trained = training.as_ref().map_or(String::new(), |length| format!(" Trained for {length}."));
             ui.add(egui::Label::new(format!("{}: {}{trained}", one.name, fits.sentence)).wrap());
-            if let Some(
-                Forecast::Reachable { sentence, .. }
-                | Forecast::Unreachable { sentence, .. }
-                | Forecast::NotIdentifiable { sentence },
-            ) = forecast
-            {
+            // Where no law is fixed, the sentence above says so; once is enough.
+            let fixed = fits.verdict != Verdict::NotIdentifiable;
+            if let Some(Forecast::Reachable { sentence, .. } | Forecast::Unreachable { sentence, .. }) = forecast {
                 ui.add(egui::Label::new(format!("To KL ≤ {distance} nats: {sentence}")).wrap());
             }
             if let Some(held) = hold_out {
                 ui.add(egui::Label::new(&held.sentence).wrap());
             }
-            if let Some(caveat) = &fits.law().caveat {
+            if let Some(caveat) = fits.law().caveat.as_ref().filter(|_| fixed) {
                 ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
             }
         });

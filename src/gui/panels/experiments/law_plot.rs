@@ -298,7 +298,7 @@ fn aleatoric(plot: &mut PlotUi<'_>, floors: &[(String, Estimate)], bounds: &Plot
         let at = floor.value.log10();
         let line = HLine::new(format!("aleatoric{of}"), at).color(colour).width(1.5);
         plot.hline(line.style(LineStyle::dashed_loose()).allow_hover(false));
-        let text = format!("aleatoric A{of} = {} nats", bracketed(*floor));
+        let text = format!("aleatoric A{of} = {} nats, mean over the test images", bracketed(*floor));
         // Names of floors close together would lie on each other.
         let (x, anchor) = match i % 2 {
             0 => (bounds.max()[0], Align2::RIGHT_BOTTOM),

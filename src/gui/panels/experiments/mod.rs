@@ -93,7 +93,9 @@ impl ExperimentsPanel {
             return external::show(ui, cx, (run, found), &mut self.figures);
         }
         let Some(found) = run.found() else {
-            hint(ui, "Looking into the folder…");
+            let jobs = &cx.session.jobs;
+            let waiting = run.job.and_then(|id| jobs.get(id)).and_then(|job| jobs.waiting(job));
+            hint(ui, waiting.unwrap_or_else(|| "Looking into the folder…".into()));
             return;
         };
         cells::show(ui, cx, (run, found), &mut self.followed);

@@ -27,6 +27,9 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
             let (done, total) = (format::count(progress.done), format::count(progress.total));
             // Everything there is shown unless a label was chosen: the rest to come says more.
             let showing = if filtered { showing } else { String::new() };
+            // Images of the knobs before are still among those counted.
+            let renewed = arrangement.total <= progress.done;
+            let differ = if renewed { differ } else { "the others are of the knobs before".into() };
             text = format!("{done} of {total} computed{stopped} · {showing}{differ}");
         }
         (Source::Outside, Some(external)) => {

@@ -211,12 +211,12 @@ fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
         number(ui, "Levels", &mut model.levels, " levels", 0.1, "The image side is a multiple of 2^levels (EBO: 3).");
         ui.end_row();
         number(ui, "Flow steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
-        number(ui, "Lambda", &mut t.lambda, " nats/nat", 0.1, "Weight of the classification loss (EBO: 0.01 to 10).");
+        number(ui, "Class loss λ", &mut t.lambda, "", 0.1, "Weight of the classification loss (EBO: 0.01 to 10).");
         ui.end_row();
         number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images of each corpus.");
         number(ui, "Batch", &mut t.batch, " images", 1.0, "Images in one step.");
         ui.end_row();
-        number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; warm-up, then a cosine.");
+        number(ui, "Learning rate", &mut t.learning_rate, "", 1e-5, "Peak; warm-up, then a cosine.");
         number(ui, "Held out", &mut images.held_out, " images", 10.0, "Set apart to choose the best epoch by.");
         ui.end_row();
         number(ui, "Image side", &mut images.pad_to, " px", 1.0, "Images are padded to this with zeros (EBO: 32).");

@@ -25,6 +25,13 @@ fn csv(train: &TrainHistory) -> String {
     "# plot: negative log-likelihood, space of 8-bit pixels\n".to_owned() + &lines.text()
 }
 
+/// Steps between the lines of the axis of NLL: several lines, however little of the axis is in view.
+fn dense(input: egui_plot::GridInput) -> [f64; 3] {
+    let (low, high) = input.bounds;
+    let step = 10f64.powf(((high - low) / 4.0).max(f64::MIN_POSITIVE).log10().floor());
+    [step, 5.0 * step, 10.0 * step]
+}
+
 /// NLL against epochs, in nats an image or in bits a dimension.
 pub fn show(ui: &mut Ui, view: &mut View, train: &TrainHistory, bits: &mut bool) {
     heading(ui, "Negative log-likelihood", None);
@@ -53,7 +60,11 @@ pub fn show(ui: &mut Ui, view: &mut View, train: &TrainHistory, bits: &mut bool)
         HoverPosition::Elsewhere { .. } => None,
     };
     // Each unit keeps its own view.
-    let plot = Plot::new(("training curves", unit)).height(260.0).legend(Legend::default()).allow_scroll(false);
+    let plot = Plot::new(("training curves", unit))
+        .height(260.0)
+        .y_grid_spacer(egui_plot::uniform_grid_spacer(dense))
+        .legend(Legend::default())
+        .allow_scroll(false);
     let plot = plot.grid_color(theme.grid()).x_axis_label("epoch").y_axis_label(format!("NLL ({unit}, 8-bit pixels)"));
     plot.label_formatter(label).show(ui, |plot| {
         let line = |name: &str, points: Vec<[f64; 2]>| Line::new(format!("{name} ({unit})"), PlotPoints::from(points));

@@ -190,7 +190,7 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
         number(ui, "Epochs", &mut t.epochs, " epochs", 0.2, "Passes over the training images.");
         number(ui, "Batch", &mut t.batch, " images", 1.0, "Images in one step.");
         ui.end_row();
-        number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; warm-up, then a cosine.");
+        number(ui, "Learning rate", &mut t.learning_rate, "", 1e-5, "Peak; warm-up, then a cosine.");
         number(ui, "Warm-up", &mut t.warm_up_images, " images", 100.0, "Over which the rate rises.");
         ui.end_row();
         number(ui, "Image side", &mut data.pad_to, " px", 1.0, "Images are padded to this with zeros.");
@@ -236,7 +236,7 @@ fn glow_numbers(ui: &mut Ui, model: &mut ModelSpec, lambda: &mut f64) {
     ui.end_row();
     number(ui, "Flow steps", &mut model.steps, " per level", 0.1, "Steps of each level (EBO: 16).");
     let meaning = "Weight of the classification loss beside the NLL (EBO: 0.01 to 10).";
-    number(ui, "Lambda", lambda, " nats/nat", 0.1, meaning);
+    number(ui, "Class loss λ", lambda, "", 0.1, meaning);
     ui.end_row();
 }
 

@@ -45,7 +45,8 @@ impl Panel for TrainingPanel {
                      here, epoch after epoch.",
                 );
             };
-            let header = egui::CollapsingHeader::new("New run").id_salt("training form").default_open(true);
+            // Folded from the start on: the curves are what is looked at then.
+            let header = egui::CollapsingHeader::new("New run").id_salt("training form");
             header.show(ui, |ui| self.form.show(ui, cx));
             heading(ui, "Run", None);
             controls(ui, cx, &view);
@@ -65,7 +66,8 @@ fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
     let place = format!("In {}", folder.display());
     hint(ui, if train.headline.is_empty() { place } else { format!("{}. {place}", train.headline) });
     let job = cx.session.jobs.get(view.job).filter(|job| !job.ended());
-    standing(ui, view, job);
+    let waiting = job.and_then(|job| cx.session.jobs.waiting(job));
+    standing(ui, view, job, waiting.as_deref());
     ui.horizontal_wrapped(|ui| {
         if let Some(job) = job {
             let paused = job.state == State::Paused;
@@ -92,7 +94,7 @@ fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
 }
 
 /// Where the run stands, in a sentence.
-fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>) {
+fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>, waiting: Option<&str>) {
     let theme = Theme::of(ui);
     let (text, colour) = match (view.outcome, job) {
         (Some(Outcome::Failed(why)), _) => (why.as_str(), theme.error()),
@@ -101,8 +103,7 @@ fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>
         }
         (Some(Outcome::Cancelled), _) => ("Stopped before its first epoch was over: start it again.", theme.warning()),
         (Some(Outcome::Done(text)), _) => (text.as_str(), theme.good()),
-        (None, Some(job)) if job.state == State::Queued => ("waiting", theme.weak()),
-        (None, Some(job)) => (job.note.as_str(), theme.weak()),
+        (None, Some(job)) => (waiting.unwrap_or(job.note.as_str()), theme.weak()),
         (None, None) => return,
     };
     if !text.is_empty() {

@@ -38,7 +38,7 @@ impl DepthSection {
         self.buttons(ui, cx, job.is_some());
         let Some(view) = view else { return };
         match (job, view.trouble()) {
-            (Some(job), _) => on_its_way(ui, job, "Pause and cancel below, in the list of jobs."),
+            (Some(job), _) => on_its_way(ui, &session.jobs, job, "Pause and cancel below, in the list of jobs."),
             (None, Some(why)) => said(ui, why, Theme::of(ui).error()),
             _ => {}
         }

@@ -9,6 +9,7 @@ use crate::gui::primary_action::primary_button;
 use crate::gui::selection::Source;
 use crate::gui::session::Session;
 use crate::gui::session::gallery::Slot;
+use crate::gui::session::jobs::JobView;
 use crate::gui::widgets::{complain, hint};
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -190,7 +191,9 @@ fn progress(ui: &mut Ui, cx: &mut Cx, job: JobId) {
     if ui.button("Stop walking").clicked() {
         cx.commands.push(Command::Cancel(job));
     }
-    let note = cx.session.jobs.get(job).map(|job| job.note.clone()).filter(|note| !note.is_empty());
+    let jobs = &cx.session.jobs;
+    let said = |job: &JobView| jobs.waiting(job).unwrap_or_else(|| job.note.clone());
+    let note = jobs.get(job).map(said).filter(|note| !note.is_empty());
     hint(ui, note.unwrap_or_else(|| "waiting for the engine".into()));
 }
 

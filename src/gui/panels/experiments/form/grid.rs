@@ -28,7 +28,7 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
     let chosen = &spec.grid.architectures;
     spec.overrides.retain(|architecture, _| chosen.contains(architecture));
     ui.horizontal_wrapped(|ui| {
-        ui.label("Labels told").on_hover_text("What the classifiers are told about the class of an image.");
+        ui.label("Training labels").on_hover_text("What the classifiers are told about the class of an image.");
         choices(ui, "Tell", &LABELS, &mut spec.grid.labels, Labels::label);
     });
     ui.horizontal_wrapped(|ui| {
@@ -51,15 +51,22 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
         length(ui, t);
         number(ui, "Batch", &mut t.batch, " images", 0.5, "Images in one step.");
         ui.end_row();
-        number(ui, "Learning rate", &mut t.learning_rate, " per step", 1e-5, "Peak; then a cosine down to its end.");
-        number(ui, "Weight decay", &mut t.weight_decay, " per rate", 1e-3, "Decoupled in AdamW (BLC: 0.01).");
+        number(ui, "Learning rate", &mut t.learning_rate, "", 1e-5, "Peak; then a cosine down to its end.");
+        number(
+            ui,
+            "Weight decay",
+            &mut t.weight_decay,
+            "",
+            1e-3,
+            "Times the learning rate, a step; decoupled in AdamW (BLC: 0.01).",
+        );
         ui.end_row();
         number(ui, "Test images", &mut spec.test.images, " images", 10.0, "Every finished cell is measured on them.");
         let meaning = "How many of the test images are looked at while training goes on.";
-        number(ui, "Watched", &mut spec.test.watched, " images", 5.0, meaning);
+        number(ui, "Watched in training", &mut spec.test.watched, " images", 5.0, meaning);
         ui.end_row();
         let meaning = "Epistemic KL that is near enough to Bayes: the forecast says how many images get there.";
-        number(ui, "Near Bayes", &mut spec.distance, " nats", 1e-3, meaning);
+        number(ui, "KL that is near Bayes", &mut spec.distance, " nats", 1e-3, meaning);
         let meaning = "Of the world's images: other seeds draw others.";
         number(ui, "World seed", &mut spec.world.seed, "", 0.1, meaning);
         ui.end_row();
