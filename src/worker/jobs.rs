@@ -41,7 +41,8 @@ fn run_above(sink: &Sink<'_>, entry: Entry) -> Option<Opened> {
     if !begin(channels, &entry) {
         return None;
     }
-    let mut cx = JobContext { channels, chosen, interactive, opened: sink.opened(), entry: &entry, replaced: None };
+    let mut cx =
+        JobContext { channels, chosen, interactive, opened: sink.opened(), entry: &entry, replaced: None, run_above };
     let done = guarded(&chosen.device, || perform(&mut cx));
     let (replaced, stopped) = (cx.replaced.take(), cx.is_stopped());
     match done {
@@ -103,7 +104,8 @@ fn attempt(channels: &Channels, thread: &mut DeviceThread, entry: &Entry) -> Res
         return Ok(format!("computing on {}", thread.chosen.report.used.name));
     }
     let DeviceThread { chosen, opened, interactive, .. } = &mut *thread;
-    let mut cx = JobContext { channels, chosen, interactive, opened: opened.as_ref(), entry, replaced: None };
+    let mut cx =
+        JobContext { channels, chosen, interactive, opened: opened.as_ref(), entry, replaced: None, run_above };
     let done = perform(&mut cx);
     let (replaced, stopped) = (cx.replaced.take(), cx.is_stopped());
     if let Some(replaced) = replaced {

@@ -40,7 +40,7 @@ fn check(device: &Device, label: &str, precision: Precision) {
     let (log_p_limit, p_limit, x_limit) = match precision {
         // Images leave in f32.
         Precision::F64 => (Tolerance::Relative(1e-11), Tolerance::Absolute(1e-12), Tolerance::Absolute(5e-7)),
-        Precision::F32 => (Tolerance::Absolute(5e-4), Tolerance::Absolute(1e-4), Tolerance::Absolute(3e-5)),
+        Precision::F32 => (Tolerance::Absolute(2e-4), Tolerance::Absolute(5e-6), Tolerance::Absolute(3e-5)),
     };
 
     let mut table = Table::new(format!("shared {precision:?} {label}"));
