@@ -128,7 +128,8 @@ fn perform(cx: &mut JobContext<'_>) -> Result<String> {
         Job::Task(task) => task::run(cx, task),
         Job::SendWalk { walked, settings } => walk::send(cx, walked, settings),
         Job::SendSketch { sketch, settings } => {
-            cx.interactive.send_sketch(cx.channels, &cx.opened()?.world, (sketch, settings))
+            let job = (cx.channels, cx.entry.id);
+            cx.interactive.send_sketch(job, &cx.opened()?.world, (sketch, settings))
         }
         Job::RateAgain { settings } => walk::rate_again(cx, settings),
     }

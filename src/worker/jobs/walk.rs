@@ -36,5 +36,5 @@ pub fn rate_again(cx: &JobContext<'_>, settings: &Settings) -> Result<String> {
     if !interactive.holds(&images) {
         return Ok("other images were opened meanwhile".into());
     }
-    interactive.show_external(cx.channels, world, (images, verdicts), settings, false)
+    interactive.show_external((cx.channels, cx.entry.id), world, (images, verdicts), settings, false)
 }
