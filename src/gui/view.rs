@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::oracle::label_noise::LabelNoise;
 use crate::units::ClassId;
 use crate::worker::protocol::{Sketch, Subject};
+use crate::worker::what_if::Pin;
 
 /// Least width at which both sides leave room for the panels, points.
 const BOTH_SIDES: f32 = 940.0;
@@ -96,6 +97,8 @@ pub struct View {
     narrow: bool,
     /// The plot whose numbers are shown as a table.
     pub table: Option<DataTable>,
+    /// Pinned images, and SHA-256 of the weights of their world.
+    pins: (String, Vec<Pin>),
     arrangement: Arc<Arrangement>,
     arranged: Option<Key>,
 }
@@ -123,6 +126,17 @@ impl View {
             self.arranged = Some(key);
         }
         self.arrangement.clone()
+    }
+
+    /// Pinned images of the open world; those of the one before are forgotten.
+    pub fn pins(&mut self, session: &Session) -> &mut Vec<Pin> {
+        let here = session.oracle.as_ref().map_or("", |oracle| oracle.weights_sha256.as_str());
+        let (of, pins) = &mut self.pins;
+        if of.as_str() != here {
+            here.clone_into(of);
+            pins.clear();
+        }
+        pins
     }
 
     /// Shows images from elsewhere.

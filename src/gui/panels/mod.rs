@@ -14,6 +14,7 @@ mod task_panel;
 pub mod training;
 pub mod validate;
 mod walk;
+mod what_if;
 
 use eframe::egui::{self, Id, Response, Ui, WidgetText};
 use egui_tiles::{TabState, Tile, TileId, Tiles, Tree, UiResponse};
@@ -43,6 +44,7 @@ pub fn registry() -> Vec<Docked> {
         docked::<judge::JudgePanel>(judge::ID, "My classifier"),
         docked::<validate::ValidatePanel>(validate::ID, "Validation"),
         docked::<walk::WalkPanel>(walk::ID, "Walk"),
+        docked::<what_if::WhatIfPanel>(what_if::ID, "What if"),
         docked::<draw::DrawPanel>(draw::ID, "Draw"),
         docked::<training::TrainingPanel>(training::ID, "Oracle training"),
         docked::<log::LogPanel>("log", "Log"),
