@@ -53,10 +53,17 @@ impl Panel for GalleryPanel {
 
 fn controls(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
-        let outside = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
+        let external = cx.session.external.as_ref();
+        let outside = external.map_or(0, |external| external.ids.len());
+        // What a classifier says something of are images of the world's own.
+        let judged = external.is_some_and(|external| !external.verdicts.is_empty());
+        let (outside, about) = match judged {
+            true => (format!("Test images ({outside})"), "Test images with what a classifier says of them"),
+            false => (format!("From outside ({outside})"), "Images from files, as the world sees them"),
+        };
         for (source, text, about) in [
             (Source::World, "World samples".into(), "Images that were drawn from the world, with their labels"),
-            (Source::Outside, format!("From outside ({outside})"), "Images from files, as the world sees them"),
+            (Source::Outside, outside, about),
         ] {
             if ui.selectable_label(cx.view.source == source, text).on_hover_text(about).clicked() {
                 cx.commands.push(Command::ShowSource(source));
