@@ -97,8 +97,10 @@ pub struct View {
     narrow: bool,
     /// The plot whose numbers are shown as a table.
     pub table: Option<DataTable>,
-    /// Pinned images, and SHA-256 of the weights of their world.
-    pins: (String, Vec<Pin>),
+    /// Pinned images.
+    pins: Vec<Pin>,
+    /// SHA-256 of the weights of the world that was looked at last.
+    world: String,
     arrangement: Arc<Arrangement>,
     arranged: Option<Key>,
 }
@@ -128,15 +130,21 @@ impl View {
         self.arrangement.clone()
     }
 
-    /// Pinned images of the open world; those of the one before are forgotten.
+    /// Pinned images of the open world.
     pub fn pins(&mut self, session: &Session) -> &mut Vec<Pin> {
+        self.enter(session);
+        &mut self.pins
+    }
+
+    /// Forgets what was pinned and typed in another world.
+    pub fn enter(&mut self, session: &Session) {
         let here = session.oracle.as_ref().map_or("", |oracle| oracle.weights_sha256.as_str());
-        let (of, pins) = &mut self.pins;
-        if of.as_str() != here {
-            here.clone_into(of);
-            pins.clear();
+        if self.world != here {
+            here.clone_into(&mut self.world);
+            self.pins.clear();
+            self.target.clear();
+            self.target_complaint = None;
         }
-        pins
     }
 
     /// Shows images from elsewhere.
