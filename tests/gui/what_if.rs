@@ -95,6 +95,23 @@ fn pinned_images_lie_side_by_side_and_stay_what_they_were() {
 }
 
 #[test]
+fn a_right_click_in_the_gallery_pins_and_leads_on() {
+    let (mut harness, fake) = full();
+    harness.get_by_label_contains("Sample 5,").click_secondary();
+    harness.run_steps(4);
+    assert_eq!(harness.state().view().cursor, Some(5));
+    harness.get_by_label("Pin this image").click();
+    harness.run_steps(4);
+    let (_, task) = tasks::asked::<CompareImages>(&fake);
+    assert_eq!(names(&task), ["Sample 5"]);
+    harness.get_by_label_contains("Sample 6,").click_secondary();
+    harness.run_steps(4);
+    harness.get_by_label("Walk from here").click();
+    harness.run_steps(4);
+    assert!(shows(&harness, "No walk yet") && shows(&harness, "sample 6 (seed 0)"));
+}
+
+#[test]
 fn no_more_are_pinned_than_have_room() {
     let oracle = oracle();
     let (mut harness, fake) = full();

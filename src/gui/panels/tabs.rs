@@ -4,7 +4,7 @@ use eframe::egui::{
     FontId, Id, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind, TextStyle, TextWrapMode, Ui, WidgetInfo,
     WidgetText, pos2, vec2,
 };
-use egui_tiles::{Behavior, Container, TabState, Tile, TileId, Tiles, Tree};
+use egui_tiles::{Behavior, Container, TabState, TileId, Tiles, Tree};
 
 use super::{Dock, Pane};
 
