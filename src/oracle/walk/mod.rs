@@ -1,6 +1,6 @@
 //! A walk to the boundary: from an image towards another or towards a class, with the exact
 //! posterior at every point and the image at which two classes are equally probable; and the grid
-//! between two or four images ([`grid`]).
+//! between two or four images (`grid`).
 //!
 //! Shared-map worlds: a straight line in the latent space, where the log-odds of two classes are
 //! linear. Towards a class t from an image decided as a the line runs along μ_t − μ_a: at its
@@ -12,7 +12,7 @@
 mod ascent;
 mod boundary;
 mod course;
-mod grid;
+pub mod grid;
 mod save;
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,6 @@ pub use ascent::posterior_gradient;
 pub use boundary::Boundary;
 pub use course::Way;
 use course::{Course, Stretch, wide};
-pub use grid::{Grid, GridSpec, MOST_ACROSS, grid};
 pub use save::save;
 
 use boundary::odds;
