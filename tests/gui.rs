@@ -63,6 +63,8 @@ mod validate;
 mod verify;
 #[path = "gui/walk.rs"]
 mod walk;
+#[path = "gui/what_if.rs"]
+mod what_if;
 #[path = "gui/words.rs"]
 mod words;
 #[path = "gui/worst.rs"]

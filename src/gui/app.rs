@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, Ui, accesskit};
-use egui_notify::Toasts;
+use egui_notify::{Anchor, Toasts};
 use egui_tiles::Tree;
 
 use super::background::{self, BackgroundTask, Chosen, Saved};
@@ -110,7 +110,8 @@ impl App {
             inspector: Inspector::default(),
             devices: Vec::new(),
             listing: BackgroundTask::default(),
-            toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
+            // Above the status line: at the top they lay over tabs and the inspector's heading.
+            toasts: Toasts::default().with_anchor(Anchor::BottomRight).with_margin(egui::vec2(8.0, 36.0)),
             first_selected: false,
             focused: None,
         }

@@ -57,6 +57,7 @@ impl App {
                     self.prefs.enter(&self.session.oracle_name);
                     self.prefs.remember_oracle(&self.session.oracle_name);
                 }
+                self.view.enter(&self.session);
                 let classes = self.session.class_names().len();
                 if classes > 0 {
                     self.prefs.fit(classes);

@@ -10,6 +10,7 @@ use super::guidance;
 use super::landmarks::Landmark;
 use super::paint::Sheet;
 use super::picture::PictureSection;
+use super::pins;
 use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::selection::Source;
@@ -144,6 +145,7 @@ impl Inspector {
                 if ui.button("Copy values").on_hover_text("As tab-separated text").clicked() {
                     cx.commands.push(Command::CopyValues);
                 }
+                pins::button(ui, cx, "Pin image");
                 if ui.button("Copy as command").on_hover_text("The same on the command line").clicked() {
                     cx.commands.push(Command::CopyCommandLine);
                 }

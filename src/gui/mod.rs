@@ -14,7 +14,7 @@
 //! | `evidence`, `picture`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
-//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection` | another machine, corpora, runs on disk, drawings, paths, selected images |
+//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection`, `pins` | another machine, corpora, runs on disk, drawings, paths, selected and pinned images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
 
@@ -49,6 +49,7 @@ mod paint;
 mod palette;
 mod panels;
 mod picture;
+mod pins;
 mod precision;
 mod prefs;
 mod primary_action;

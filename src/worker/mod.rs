@@ -19,7 +19,7 @@
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
-//! | `save`, `walk`, `sampling` | tasks that only the window has a use for: samples saved, walks to the boundary, Bayes errors that narrow |
+//! | `save`, `walk`, `what_if`, `sampling` | tasks that only the window has a use for: samples saved, walks to the boundary, grids and pinned images, Bayes errors that narrow |
 
 pub mod bayes;
 pub mod cell_images;
@@ -43,6 +43,7 @@ mod side_jobs;
 mod slot;
 mod thread;
 pub mod walk;
+pub mod what_if;
 
 use std::path::PathBuf;
 use std::sync::Arc;

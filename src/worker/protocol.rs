@@ -325,6 +325,8 @@ pub enum Event {
     },
     /// Images from outside and their posteriors replace those of before.
     External {
+        /// The job that brought them.
+        job: JobId,
         /// Where they came from.
         name: String,
         /// Shape of the pictures.

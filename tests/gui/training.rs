@@ -9,6 +9,7 @@ use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
 use egui_kittest::kittest::Queryable;
 
+use super::experiments::click;
 use super::{full, shows, tasks};
 
 #[test]
@@ -20,6 +21,10 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     harness.get_by_role_and_label(Role::SpinButton, "Epochs").scroll_to_me();
     harness.run_steps(8);
     harness.get_by_label("TarFlow").click();
+    harness.run_steps(3);
+    click(&mut harness, "A part of the images");
+    harness.get_by_role_and_label(Role::SpinButton, "Images taken").set_value_accesskit(700.0);
+    harness.get_by_role_and_label(Role::SpinButton, "Seed of the training").set_value_accesskit(5.0);
     harness.run_steps(3);
     harness.get_by_role_and_label(Role::TextInput, "Folder of images").focus();
     harness.run_steps(2);
@@ -35,6 +40,7 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     harness.run_steps(3);
     let (_, TrainOracle { spec, folder }) = tasks::asked(&fake);
     assert!(spec.tarflow.is_some());
+    assert_eq!((spec.data.limit, spec.training.seed.0), (Some(700), 5));
     assert!(harness.query_by_label("waiting").is_some(), "{:?}", super::labels(&harness));
     assert_eq!((spec.data.path.as_path(), folder.as_path()), (Path::new("/data/mine"), Path::new("/runs/mine")));
 }

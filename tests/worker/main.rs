@@ -20,6 +20,7 @@ mod queue;
 mod server;
 mod task;
 mod walk;
+mod what_if;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

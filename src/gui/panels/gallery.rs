@@ -7,6 +7,7 @@ use std::sync::Arc;
 use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
 
 use super::fields::together;
+use super::walk;
 use crate::events::Progress;
 use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
@@ -15,6 +16,7 @@ use crate::gui::format;
 use crate::gui::guidance;
 use crate::gui::inspector;
 use crate::gui::landmarks::Landmark;
+use crate::gui::pins;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::selection::{Click, Source};
 use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
@@ -53,10 +55,17 @@ impl Panel for GalleryPanel {
 
 fn controls(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
-        let outside = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
+        let external = cx.session.external.as_ref();
+        let outside = external.map_or(0, |external| external.ids.len());
+        // What a classifier says something of are images of the world's own.
+        let judged = external.is_some_and(|external| !external.verdicts.is_empty());
+        let (outside, about) = match judged {
+            true => (format!("Test images ({outside})"), "Test images with what a classifier says of them"),
+            false => (format!("From outside ({outside})"), "Images from files, as the world sees them"),
+        };
         for (source, text, about) in [
             (Source::World, "World samples".into(), "Images that were drawn from the world, with their labels"),
-            (Source::Outside, format!("From outside ({outside})"), "Images from files, as the world sees them"),
+            (Source::Outside, outside, about),
         ] {
             if ui.selectable_label(cx.view.source == source, text).on_hover_text(about).clicked() {
                 cx.commands.push(Command::ShowSource(source));
@@ -287,7 +296,33 @@ fn paint(
                 cx.commands.push(Command::Inspect);
             }
         }
+        menu(&response, cx, index);
     }
+}
+
+/// What can be done with an image, by a right click.
+fn menu(response: &Response, cx: &mut Cx, index: usize) {
+    if response.secondary_clicked() {
+        cx.view.choose(index, Click::Only);
+    }
+    // Of hundreds of images one at most has its menu open.
+    if cx.view.cursor != Some(index) {
+        return;
+    }
+    response.context_menu(|ui| {
+        pins::button(ui, cx, "Pin this image");
+        for (text, command) in [
+            ("Inspect", Command::Inspect),
+            ("Copy values", Command::CopyValues),
+            ("Copy as command", Command::CopyCommandLine),
+            ("Walk from here", Command::ShowPanel(walk::ID)),
+        ] {
+            if ui.button(text).clicked() {
+                cx.commands.push(command);
+                ui.close();
+            }
+        }
+    });
 }
 
 /// The marks of an image that is still being made: veiled, its blocks counted.

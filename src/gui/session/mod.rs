@@ -22,7 +22,6 @@ use std::time::Instant;
 use crate::bayes::sampling::Survey;
 use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
-use crate::oracle::pictures::Fits;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
@@ -64,6 +63,8 @@ pub struct Session {
     pub external_paths: Vec<PathBuf>,
     /// What else they were read from, and how.
     pub outside: OutsideInput,
+    /// The same of images that are on their way, by their job.
+    coming: BTreeMap<JobId, (Vec<PathBuf>, OutsideInput)>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
     /// What the device compiles before the first picture, if it does.
@@ -160,19 +161,6 @@ impl Session {
                 self.switching = Some(id);
                 self.far.asks(id, *choice);
             }
-            Job::Classify { paths, fits, .. } => {
-                self.external_paths.clone_from(paths);
-                self.outside = OutsideInput { fits: fits.clone(), pasted: None };
-            }
-            // These images have no files.
-            Job::ClassifyPasted { picture, fit, .. } => {
-                self.external_paths.clear();
-                self.outside = OutsideInput { fits: Fits::all(*fit), pasted: Some(picture.clone()) };
-            }
-            Job::SendWalk { .. } | Job::SendSketch { .. } => {
-                self.external_paths.clear();
-                self.outside = OutsideInput::default();
-            }
             Job::Task(task) => {
                 // What was said of its images was of the judgement before.
                 self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());
@@ -181,7 +169,7 @@ impl Session {
                 }
                 self.tasks.begin(id, task.clone());
             }
-            _ => {}
+            _ => self.asks_outside(id, job),
         }
         self.log.add(Level::Info, job.title());
     }
@@ -304,6 +292,7 @@ impl Session {
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
+        self.coming.retain(|coming, _| done || *coming != id);
         self.far.ended(id, &outcome);
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),

@@ -72,7 +72,7 @@ impl<'a> JobContext<'a> {
     /// As [`Interactive::show_external`].
     pub fn show(&self, images: ExternalImages, settings: &Settings) -> Result<String> {
         let world = &self.opened()?.world;
-        self.interactive.show_external(self.channels, world, (images, Vec::new()), settings, false)
+        self.interactive.show_external((self.channels, self.entry.id), world, (images, Vec::new()), settings, false)
     }
 }
 
