@@ -183,6 +183,7 @@ impl Offer<'_> {
             epistemic: answered.then(|| mean(|known| known.figures[1])),
             entropy: answered.then(|| mean(|known| known.figures[2])),
             noise: mean(|known| f64::from(u8::from(known.noisy))),
+            tried: Vec::new(),
         }
     }
 }

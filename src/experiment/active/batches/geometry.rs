@@ -34,7 +34,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Something of each row, in order; the same on any number of threads.
-    pub fn each<T: Send>(self, of: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
+    pub fn each<T: Send>(self, of: impl Fn(&[f32]) -> T + Sync + Send) -> Vec<T> {
         self.values.par_chunks_exact(self.dim).map(of).collect()
     }
 }
