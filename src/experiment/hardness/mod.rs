@@ -8,8 +8,12 @@
 mod figures;
 mod published;
 mod ranking;
+mod repeat;
 mod spec;
+mod worlds;
 
 pub use published::{EBO_TABLE_1, Published, published};
 pub use ranking::{CorpusResult, Evaluated, Ranking, Trouble};
+pub use repeat::{LAMBDAS, RepeatSpec, Variant};
 pub use spec::{Common, Corpus, HardnessSpec, ImagesSpec, Kind, PRESETS};
+pub use worlds::{Tried, Worlds};
