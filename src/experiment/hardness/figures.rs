@@ -2,7 +2,7 @@
 
 use super::published::{EBO_TABLE_1, Published, published};
 use super::ranking::{CorpusResult, Ranking};
-use super::worlds;
+use super::{class_order, worlds};
 use crate::bayes;
 use crate::figure::{Axis, Figure, Point, Series, Style, Table, Value};
 use crate::oracle::train::ModelSpec;
@@ -47,6 +47,7 @@ impl Ranking {
         if self.tried.iter().any(|one| one.lambda.is_some()) {
             tables.push(worlds::lambdas(&self.tried));
         }
+        tables.extend(class_order::table(&self.corpora));
         tables
     }
 

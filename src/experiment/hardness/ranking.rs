@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::class_order::ClassOrder;
 use super::published::{Published, published};
 use super::repeat::Variant;
 use super::spec::HardnessSpec;
@@ -59,6 +60,9 @@ pub struct CorpusResult {
     /// The same where π are the frequencies of the classes in the training part; absent where these are even.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_frequencies: Option<Truth>,
+    /// Its classes in order of hardness at several τ; absent of two classes and of very many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_order: Option<ClassOrder>,
     /// SHA-256 of the trained weights.
     pub weights_sha256: String,
     /// SHA-256 of the pixels of the training part, as padded.
@@ -99,6 +103,7 @@ impl CorpusResult {
             held_out,
             truth,
             at_frequencies,
+            class_order: None,
             weights_sha256: oracle.weights_sha256,
             pixels_sha256,
         })
@@ -256,6 +261,7 @@ pub(super) mod tests {
                 how: "separation of variables: 10 classes".into(),
             },
             at_frequencies: None,
+            class_order: None,
             weights_sha256: "ab".repeat(32),
             pixels_sha256: "cd".repeat(32),
         }

@@ -17,12 +17,8 @@ use crate::units::Seed;
 const FORMAT: u32 = 1;
 
 /// The specs that come with the program; the quick ones take a few minutes on two cores.
-pub const PRESETS: &[Preset] = &[
-    preset!("hardness-quick"),
-    preset!("hardness"),
-    preset!("hardness-worlds-quick"),
-    preset!("hardness-worlds"),
-];
+pub const PRESETS: &[Preset] =
+    &[preset!("hardness-quick"), preset!("hardness"), preset!("hardness-worlds-quick"), preset!("hardness-worlds")];
 
 impl Preset {
     /// The spec, if it is one of [`PRESETS`]; its paths are relative.

@@ -15,7 +15,7 @@ use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::Truth;
-use crate::experiment::hardness::{CorpusResult, Ranking};
+use crate::experiment::hardness::{ClassOrder, CorpusResult, Ranking};
 use crate::flow::Precision;
 use crate::oracle::folder::open;
 use crate::oracle::posterior::Prior;
@@ -71,10 +71,14 @@ fn one(
     let seed = Seed(folder.spec.seed).split("bayes error");
     let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
     let truth = Truth::of(&oracle.world, &settings, seed, &mut refining)?;
+    let mut ranking = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
+    let class_order = ClassOrder::of(&oracle.world, &settings, seed, &mut ranking)?;
+    let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
     let own = frequencies(&counts)?.map(|prior| Settings { prior, ..settings });
     let own = own.map(|settings| Truth::of(&oracle.world, &settings, seed, &mut refining)).transpose()?;
     let shape = oracle.world.shape();
     let result = CorpusResult::of((id, corpus, *variant), oracle.info, shape, [Some(truth), own])?;
+    let result = CorpusResult { class_order, ..result };
     log.heartbeat.done()?;
     Ok(result)
 }
