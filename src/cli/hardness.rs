@@ -102,7 +102,7 @@ pub fn plan(folder: &HardnessFolder, args: &PlanArgs, written: bool) -> Result<(
         return print_json(&serde_json::json!({ "run": run, "spec": folder.spec, "corpora": corpora }));
     }
     let mut text = format!("{}: {} corpora\n", folder.spec.name, folder.plan.len());
-    for PlannedCorpus { id, name, train } in &folder.plan {
+    for PlannedCorpus { id, name, train, .. } in &folder.plan {
         let finished = if written && folder.finished(id) { " · finished" } else { "" };
         let there = if train.data.path.exists() { "" } else { " · not there" };
         let (epochs, path) = (train.training.epochs, train.data.path.display());
