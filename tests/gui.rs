@@ -23,6 +23,8 @@ mod far;
 mod fetch;
 #[path = "gui/first_sight.rs"]
 mod first_sight;
+#[path = "gui/glide.rs"]
+mod glide;
 #[path = "gui/hardness.rs"]
 mod hardness;
 #[path = "gui/help.rs"]

@@ -31,6 +31,9 @@ impl App {
             self.session.take_gallery(update);
             self.select_first_sample();
         }
+        if let Some(keys) = self.engine.take_keys() {
+            self.session.keys.take(keys);
+        }
         if let Some(inspection) = self.engine.take_inspection() {
             self.session.take_inspection(inspection);
         }

@@ -89,7 +89,8 @@ fn is_stale(cx: &Cx, index: usize) -> bool {
     let slow = matches!(cx.session.oracle.as_ref().map(|info| &info.architecture), Some(Architecture::TarFlow(_)));
     let gallery = &cx.session.gallery;
     let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
-    let answered = gallery.answers(&[index]) || inspection.is_some_and(|one| one.generation > gallery.generation());
+    let of_now = gallery.asks_for(cx.prefs.tau) && gallery.answers(&[index]);
+    let answered = of_now || inspection.is_some_and(|one| one.generation > gallery.generation());
     slow && cx.view.source == Source::World && !answered
 }
 

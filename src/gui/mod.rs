@@ -7,7 +7,7 @@
 //! | file | what |
 //! |---|---|
 //! | `launch`, `in_window`, `window_restart`, `engine` | opening the window; the app in it; the next window after a lost device; what the window asks of the worker |
-//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker |
+//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker`, `gliding` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker, the gallery while τ moves |
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
@@ -33,6 +33,7 @@ mod fetch;
 mod figures;
 mod format;
 mod frame_times;
+mod gliding;
 mod glossary;
 mod guidance;
 mod guide;

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::background::{BackgroundTask, Field};
 use super::data_table::DataTable;
+use super::frame_times::ViewedGallery;
 use super::landmarks::Landmarks;
 use super::prefs::{Prefs, Sort};
 use super::primary_action::PrimaryAction;
@@ -55,6 +56,10 @@ pub struct View {
     pub page_rows: usize,
     /// Images in view as last painted.
     pub in_view: Vec<usize>,
+    /// How they were shown in the frame being painted, for the measurement.
+    pub viewed: Option<ViewedGallery>,
+    /// Drafts among them, as last painted.
+    pub drafts: usize,
     /// The gallery should bring the cursor into view.
     pub reveal: bool,
     /// The text of the field for a target Bayes error.

@@ -2,14 +2,20 @@
 
 use std::path::Path;
 
+use bayescope::gui::App;
 use bayescope::oracle::evaluate::Evaluation;
 use bayescope::oracle::folder::TrainingRecord;
+use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::run::TrainOracle;
+use bayescope::task::News;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
+use super::fake::{Fake, SHAPE, tile};
+use super::images::bytes;
 use super::{full, shows, tasks};
 
 #[test]
@@ -132,5 +138,34 @@ pub fn trained() -> TrainingRecord {
         held_out: evaluation(1052.0),
         test: Some(evaluation(1047.0)),
         storage_drift: None,
+    }
+}
+
+impl Fake {
+    /// A training run of three epochs.
+    pub fn train(&self, harness: &mut Harness<'_, App>) {
+        let started = TrainEvent::Started {
+            images: 59_500,
+            held_out: 500,
+            parameters: 1_200_000,
+            dims: 1024,
+            resumed_at: 0,
+            epochs: 30,
+        };
+        harness.state_mut().watch_task(900, training());
+        let say = |event| self.send(Event::Task { id: 900, news: News::of_event::<TrainOracle>(event) });
+        say(started);
+        for epoch in 1..=3 {
+            let nll = 900.0 + 400.0 / epoch as f64;
+            for step in 1..=20 {
+                let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: Some(0.2), grad_norm: 1.0 };
+                say(TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 });
+            }
+            let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
+            say(TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 });
+            let pixels = (0..20).flat_map(|i| bytes(&tile(i, 1.0))).collect();
+            say(TrainEvent::Samples { epoch, shape: SHAPE, pixels });
+        }
+        harness.run_steps(4);
     }
 }

@@ -14,6 +14,7 @@ mod faults;
 mod fetch;
 mod hardness;
 mod judge;
+mod keys;
 mod queue;
 #[allow(dead_code)]
 #[path = "../fetch/server.rs"]

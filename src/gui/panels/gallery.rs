@@ -1,6 +1,7 @@
 //! The gallery: every image of the world or from outside as a thumbnail.
 
 mod line;
+mod shown;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::verdict;
 use crate::gui::widgets::{badge, empty_state, hint, tooltip};
 use crate::worker::protocol::Asked;
+use shown::Shown;
 
 pub const ID: &str = "gallery";
 /// Tiles uploaded in one frame.
@@ -234,13 +236,20 @@ impl GalleryPanel {
                 Source::World => &mut self.world,
                 Source::Outside => &mut self.outside,
             };
-            if atlas.prepare(ui.ctx(), gallery, visible, UPLOADS) > 0 {
+            let shown = Shown::new(cx, gallery, visible);
+            let viewed = shown.viewed(cx.prefs.tau, visible, gallery);
+            (cx.view.drafts, cx.view.viewed) = (viewed.drafts, Some(viewed));
+            // Drafts come all at once: a part of them would be a mixture of two worlds.
+            let budget = UPLOADS.max(viewed.drafts);
+            let picture = |index| shown.picture(gallery, index);
+            let left = gallery.shape().map_or(0, |shape| atlas.prepare(ui.ctx(), shape, (visible, budget), picture));
+            if left > 0 {
                 ui.ctx().request_repaint();
             }
             paint(
                 ui,
                 cx,
-                gallery,
+                (gallery, &shown),
                 atlas,
                 visible.iter().enumerate().map(|(i, &index)| (index, raster.rect(origin, first + i))),
             );
@@ -251,7 +260,7 @@ impl GalleryPanel {
 fn paint(
     ui: &mut Ui,
     cx: &mut Cx,
-    gallery: &Gallery,
+    (gallery, shown): (&Gallery, &Shown),
     atlas: &Atlas,
     tiles: impl Iterator<Item = (usize, Rect)> + Clone,
 ) {
@@ -259,7 +268,8 @@ fn paint(
     let classes = cx.session.class_names().len();
     let mut meshes = Meshes::default();
     for (index, rect) in tiles.clone() {
-        if !atlas.add(&mut meshes, index, rect, UNTINTED) {
+        let tint = if shown.is_before(index) { theme.before() } else { UNTINTED };
+        if !atlas.add(&mut meshes, index, rect, tint) {
             ui.painter().rect_filled(rect, 0.0, theme.placeholder());
         }
     }
@@ -268,6 +278,11 @@ fn paint(
         let chosen = (cx.view.selection.contains(&index), cx.view.cursor == Some(index));
         let response = ui.interact(rect, ui.scope_id().with(("tile", index)), Sense::CLICK);
         let response = match (gallery.draft(index), gallery.get(index)) {
+            _ if shown.is_draft(index) => {
+                half_strip(ui, cx, rect, gallery.get(index));
+                outline(ui, theme, rect, false, chosen);
+                draft_words(response, index, cx.prefs.tau)
+            }
             (Some(draft), _) => {
                 unfinished(ui, theme, rect, draft);
                 outline(ui, theme, rect, false, chosen);
@@ -323,6 +338,24 @@ fn menu(response: &Response, cx: &mut Cx, index: usize) {
             }
         }
     });
+}
+
+/// The mark of a draft: half a strip, where moving τ cannot change the label.
+fn half_strip(ui: &Ui, cx: &Cx, rect: Rect, slot: Option<&Slot>) {
+    let fixed = cx.prefs.smoothing == 1.0 && cx.prefs.label_noise.is_none();
+    if let Some(slot) = slot.filter(|_| fixed) {
+        let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), pos2(rect.center().x, rect.max.y));
+        ui.painter().rect_filled(strip, 0.0, Theme::of(ui).class(slot.tile.label, cx.session.class_names().len()));
+    }
+}
+
+fn draft_words(response: Response, index: usize, tau: f64) -> Response {
+    let text = format!("Sample {index}, a draft for τ = {}", format::sig4(tau));
+    response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &text));
+    response.on_hover_text(format!(
+        "{text}: levels between those of two temperatures beside it, no image of the world. It is exact, with figures, \
+         when τ rests."
+    ))
 }
 
 /// The marks of an image that is still being made: veiled, its blocks counted.

@@ -6,6 +6,7 @@ pub mod exchange;
 pub mod far;
 pub mod gallery;
 pub mod jobs;
+pub mod keys;
 pub mod ledger;
 pub mod log;
 mod newest;
@@ -37,6 +38,7 @@ use exchange::Exchange;
 use far::Connection;
 use gallery::Gallery;
 use jobs::Jobs;
+use keys::Keys;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::{External, OutsideInput};
@@ -58,6 +60,8 @@ pub struct Session {
     pub oracle_name: String,
     /// Samples of the world.
     pub gallery: Gallery,
+    /// Pictures of them at a few temperatures.
+    pub keys: Keys,
     pub external: Option<External>,
     /// Paths of the last images from outside: for commands.
     pub external_paths: Vec<PathBuf>,

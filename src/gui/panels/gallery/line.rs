@@ -49,6 +49,9 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
         }
         _ => {}
     }
+    if cx.view.source == Source::World && cx.view.drafts > 0 {
+        text = format!("τ = {}: {} drafts in view, exact when τ rests", format::sig4(cx.prefs.tau), cx.view.drafts);
+    }
     let failed = cx.session.gallery.failed();
     if cx.view.source == Source::World && failed > 0 {
         text += &format!(" · {} left the finite numbers", format::count(failed));
