@@ -45,12 +45,8 @@ pub fn resume(folder: &HardnessFolder, options: &RunOptions<'_>) -> Result<()> {
         troubles => {
             let each: Vec<String> = troubles.iter().map(|t| format!("{}: {}", t.corpus, t.why)).collect();
             let again = format!("`bayescope resume {}` tries them again", folder.path.display());
-            Err(Error::Input(format!(
-                "{} of {} corpora failed ({again}): {}",
-                each.len(),
-                found.planned,
-                each.join("; ")
-            )))
+            let of = found.flows.map_or_else(|| format!("{} corpora", found.planned), |flows| format!("{flows} flows"));
+            Err(Error::Input(format!("{} of {of} failed ({again}): {}", each.len(), each.join("; "))))
         }
     }
 }

@@ -167,6 +167,9 @@ pub struct Ranking {
     pub model: ModelSpec,
     /// Corpora planned.
     pub planned: usize,
+    /// Flows planned, where a corpus has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<usize>,
     /// The finished ones, that of the least Bayes error first.
     pub corpora: Vec<CorpusResult>,
     /// Those that failed, in the order of the spec.
@@ -191,7 +194,8 @@ impl Ranking {
         corpora.sort_by(|a, b| a.truth.bayes_error.value.total_cmp(&b.truth.bayes_error.value));
         let tried = if repeat.is_once() { Vec::new() } else { tried };
         let (name, planned) = (name.clone(), spec.corpora.len());
-        Self { name, seed: *seed, model: *model, planned, corpora, troubles, tried, worlds }
+        let flows = (!repeat.is_once()).then(|| planned * repeat.variants().len());
+        Self { name, seed: *seed, model: *model, planned, flows, corpora, troubles, tried, worlds }
     }
 
     /// One line a corpus, easiest first.

@@ -8,6 +8,9 @@ use crate::oracle::train::TrainSpec;
 /// λ among which EBO §4.1 chooses by least NLL.
 pub const LAMBDAS: [f64; 4] = [0.01, 0.1, 1.0, 10.0];
 
+/// Worlds and λ of a corpus, at most: all are planned at once.
+const MOST: usize = 1000;
+
 /// The flows that are trained on every corpus: one for each λ and world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -55,8 +58,10 @@ impl RepeatSpec {
     /// Says what is wrong.
     pub fn validate(&self) -> Result<()> {
         let Self { lambdas, worlds, bootstrap } = self;
-        if *worlds == 0 {
-            return Err(Error::input("repeat.worlds must be at least 1"));
+        if !(1..=MOST).contains(worlds) || lambdas.len() > MOST {
+            return Err(Error::input(format!(
+                "repeat: worlds must lie between 1 and {MOST}, and as many lambdas at most"
+            )));
         }
         if *bootstrap && *worlds < 3 {
             return Err(Error::input(
@@ -130,7 +135,8 @@ mod tests {
         assert_ne!(all[2].data.bootstrap, all[4].data.bootstrap);
         assert_eq!(repeat.variants()[3].label(), ", λ = 10, world 2");
         for (wrong, why) in [
-            (RepeatSpec { worlds: 0, ..once.clone() }, "repeat.worlds"),
+            (RepeatSpec { worlds: 0, ..once.clone() }, "between 1 and 1000"),
+            (RepeatSpec { worlds: usize::MAX, ..once.clone() }, "between 1 and 1000"),
             (RepeatSpec { worlds: 2, bootstrap: true, ..once.clone() }, "at least 3"),
             (RepeatSpec { lambdas: vec![1.0, -1.0], ..once.clone() }, "no weight"),
             (RepeatSpec { lambdas: vec![1.0, 1.0], ..once }, "named twice"),

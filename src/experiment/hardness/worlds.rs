@@ -133,7 +133,7 @@ pub(super) fn table(worlds: &[Worlds]) -> Table {
             Some(Interval { low, high }) => Value::within(percent(one.mean), percent(low), percent(high)),
             None => Value::from(percent(one.mean)),
         })
-        .named("hardness-worlds", "World to world", caption)
+        .named("hardness-world-to-world", "World to world", caption)
 }
 
 /// Every λ, and which was chosen.
