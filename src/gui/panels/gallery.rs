@@ -6,20 +6,20 @@ mod tile;
 
 use std::sync::Arc;
 
-use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{self, ComboBox, Rect, Sense, Slider, Ui, pos2, vec2};
 
 use super::fields::together;
 use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
-use crate::gui::format;
+use crate::gui::guidance;
 use crate::gui::landmarks::Landmark;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::selection::{Click, Source};
 use crate::gui::session::gallery::{Arrangement, Gallery};
 use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::verdict;
-use crate::gui::widgets::{badge, empty_state, hint};
+use crate::gui::widgets::{badge, empty_state};
 use crate::worker::protocol::Asked;
 use shown::Shown;
 use tile::{describe, draft_words, half_strip, menu, outline, unfinished, unfinished_words};
