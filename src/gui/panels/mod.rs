@@ -16,6 +16,8 @@ pub mod validate;
 mod walk;
 mod what_if;
 
+use std::collections::HashMap;
+
 use eframe::egui::{self, Id, Response, Ui, WidgetText};
 use egui_tiles::{TabState, Tile, TileId, Tiles, Tree, UiResponse};
 use serde::{Deserialize, Serialize};
@@ -79,14 +81,16 @@ pub fn activate(tree: &mut Tree<Pane>, id: &str) {
 
 pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Docked], cx: &mut Cx) {
     cx.view.primary.begin();
-    let mut dock = Dock { panels, cx, rows: 1 };
-    dock.rows = dock.rows(ui, tree);
+    let mut dock = Dock { panels, cx, places: HashMap::new(), rows: 1 };
+    dock.arrange(ui, tree);
     tree.ui(&mut dock, ui);
 }
 
 struct Dock<'a, 'b> {
     panels: &'a mut [Docked],
     cx: &'a mut Cx<'b>,
+    /// Where each tab stands in its bar.
+    places: HashMap<TileId, tabs::Place>,
     /// Rows of tabs.
     rows: usize,
 }

@@ -4,7 +4,7 @@ use eframe::egui::{
     FontId, Id, Rect, Response, RichText, Role, Sense, Stroke, StrokeKind, TextStyle, TextWrapMode, Ui, WidgetInfo,
     WidgetText, pos2, vec2,
 };
-use egui_tiles::{Behavior, Container, TabState, TileId, Tiles, Tree};
+use egui_tiles::{Behavior, Container, TabState, Tile, TileId, Tiles, Tree};
 
 use super::{Dock, Pane};
 
@@ -34,45 +34,35 @@ fn placed(widths: impl IntoIterator<Item = f32>, room: f32) -> Vec<(usize, f32)>
     widths.into_iter().map(place).collect()
 }
 
+/// Where a tab stands in its bar: row, left edge and width, points.
+pub type Place = (usize, f32, f32);
+
 impl Dock<'_, '_> {
     fn width(&mut self, ui: &Ui, tiles: &Tiles<Pane>, tile: TileId) -> f32 {
         let title = self.tab_title_for_tile(tiles, tile);
         title.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, font(ui)).size().x + 2.0 * SPACING
     }
 
-    /// Where each tab of a bar stands.
-    fn places(&mut self, ui: &Ui, tiles: &Tiles<Pane>, bar: TileId, room: f32) -> Vec<(TileId, (usize, f32), f32)> {
-        let Some(Container::Tabs(tabs)) = tiles.get_container(bar) else { return Vec::new() };
-        let widths: Vec<f32> = tabs.children.iter().map(|tile| self.width(ui, tiles, *tile)).collect();
-        let places = placed(widths.iter().copied(), room);
-        tabs.children
-            .iter()
-            .copied()
-            .zip(places)
-            .zip(widths)
-            .map(|((tile, place), width)| (tile, place, width))
-            .collect()
-    }
-
-    /// Rows that the longest bar needs. All bars have as many.
-    pub fn rows(&mut self, ui: &Ui, tree: &Tree<Pane>) -> usize {
-        let bars: Vec<TileId> = tree.tiles.tile_ids().collect();
-        let rows = bars.into_iter().map(|bar| {
+    /// Finds where every tab of every bar stands. All bars have as many rows as the longest needs. To be
+    /// called before the tree is shown: while a bar is, the tree does not hold it.
+    pub fn arrange(&mut self, ui: &Ui, tree: &Tree<Pane>) {
+        for (bar, tile) in tree.tiles.iter() {
+            let Tile::Container(Container::Tabs(tabs)) = tile else { continue };
             // Of all but the root the width of the last frame is known.
-            let rect = tree.tiles.rect(bar).filter(|_| tree.root != Some(bar));
+            let rect = tree.tiles.rect(*bar).filter(|_| tree.root != Some(*bar));
             let room = rect.map_or(ui.available_width(), |rect| rect.width());
-            self.places(ui, &tree.tiles, bar, room).last().map_or(1, |(_, (row, _), _)| row + 1)
-        });
-        rows.max().unwrap_or(1)
+            let widths: Vec<f32> = tabs.children.iter().map(|tile| self.width(ui, &tree.tiles, *tile)).collect();
+            let places = placed(widths.iter().copied(), room);
+            for ((tile, (row, left)), width) in tabs.children.iter().zip(places).zip(widths) {
+                self.rows = self.rows.max(row + 1);
+                self.places.insert(*tile, (row, left, width));
+            }
+        }
     }
 
     /// Paints a tab in its row.
     pub fn tab(&mut self, tiles: &mut Tiles<Pane>, ui: &mut Ui, id: Id, tile: TileId, state: &TabState) -> Response {
-        let bar = tiles.parent_of(tile);
-        let room = bar.and_then(|bar| tiles.rect(bar)).map_or(ui.available_width(), |rect| rect.width());
-        let places = bar.map(|bar| self.places(ui, tiles, bar, room)).unwrap_or_default();
-        let place = places.iter().find(|(other, ..)| *other == tile);
-        let (_, (row, left), width) = place.copied().unwrap_or((tile, (0, 0.0), 0.0));
+        let (row, left, width) = self.places.get(&tile).copied().unwrap_or_default();
         let corner = ui.max_rect().left_top();
         let rect = Rect::from_min_size(pos2(corner.x + left, corner.y + row as f32 * ROW), vec2(width, ROW));
         let response = ui.interact(rect, id, Sense::click_and_drag()).on_hover_cursor(self.tab_hover_cursor_icon());

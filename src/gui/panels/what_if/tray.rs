@@ -225,7 +225,8 @@ fn column(
         ui.add(egui::Label::new(text).wrap()).on_hover_text("log p(x|a) - log p(x|b), the sum of the map");
     }
     if let (Some(map), Some(sheet)) = (&image.difference, &textures.difference) {
-        let text = format!("the first has {} nats more", signed(map.total));
+        let than = if map.total < 0.0 { "less" } else { "more" };
+        let text = format!("the first has {} nats {than}", format::sig4(map.total.abs()));
         picture(ui, sheet, format!("Evidence of the first less that of {name}: {text}"));
         ui.add(egui::Label::new(text).wrap()).on_hover_text("The first image's total less this one's");
     }
