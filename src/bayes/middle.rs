@@ -32,9 +32,6 @@ const UNSEEN: f64 = -60.0;
 
 /// Pairs of at least this part of all have points of their own; so there are at most as many as its inverse.
 const OWN_FROM: f64 = 1.0 / 256.0;
-/// Classes up to which a large pair has coordinates of its own: each keeps all means once more.
-const FACING_UP_TO: usize = 100;
-
 /// A pair, what of the others in its stratum lies up to it, and what its points count.
 struct Pair {
     one: usize,
@@ -46,7 +43,7 @@ struct Pair {
 /// Pairs that share points: one, or all the small ones.
 struct Stratum {
     pairs: Vec<Pair>,
-    /// In its own coordinates, where it is one pair of not too many classes.
+    /// In its own coordinates, where it is one pair.
     scorer: Option<Scorer>,
     total: f64,
     blocks: u64,
@@ -99,8 +96,8 @@ impl MiddleSum {
         let (own, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|pair| pair.until >= OWN_FROM * total);
         let scorer = Scorer::new(scene);
         let own = own.into_par_iter().map(|pair| {
-            let facing = (count <= FACING_UP_TO).then(|| scorer.facing(pair.one, pair.other));
-            Stratum::new(vec![pair], facing)
+            let facing = scorer.facing(pair.one, pair.other);
+            Stratum::new(vec![pair], Some(facing))
         });
         let own: Vec<Stratum> = own.collect();
         let small = Some(small).filter(|small| !small.is_empty()).map(|small| Stratum::new(small, None));

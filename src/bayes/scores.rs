@@ -1,14 +1,12 @@
 //! Log-joints ln w_i f_i of all classes at blocks of random points around a class or beyond a face.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use super::classes::{Scene, dot};
 use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
 use super::rqmc::REPLICATES;
 use super::simd::{Arithmetic, BLOCK, Block};
 use super::sobol::Scramble;
-use crate::kernels::Panels;
 
 /// Means and their products, ready for blocks of points.
 pub(super) struct Scorer {
@@ -17,11 +15,9 @@ pub(super) struct Scorer {
     /// [G, r].
     means: Vec<f64>,
     /// m_i·m_j, [G, G].
-    products: Arc<Vec<f64>>,
+    products: Vec<f64>,
     /// ln w_i − |m_i|²/2.
     offsets: Vec<f64>,
-    /// The means as the matrix products of the host want them, where there are many dimensions.
-    panels: Option<Panels<f64>>,
 }
 
 /// Where a point lies, from a standard normal e.
@@ -37,8 +33,6 @@ pub(super) enum Place {
 pub(super) struct Workspace {
     noise: Vec<Block>,
     along: Vec<Block>,
-    /// The noise point after point.
-    rows: Vec<f64>,
     /// Log-joints of the points so far, less |z|²/2 and constants: [BLOCK][G].
     pub joints: Vec<f64>,
 }
@@ -52,8 +46,7 @@ impl Scorer {
         let products: Vec<f64> =
             (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).map(|(i, j)| product(i, j)).collect();
         let offsets = (0..count).map(|i| scene.log_weights[i] - 0.5 * products[i * count + i]).collect();
-        let (means, panels) = (scene.means.clone(), panels(&scene.means, scene.rank, count));
-        Self { count, rank: scene.rank, means, products: Arc::new(products), offsets, panels }
+        Self { count, rank: scene.rank, means: scene.means.clone(), products, offsets }
     }
 
     /// ln w_i − |m_i|²/2, [G].
@@ -75,8 +68,7 @@ impl Scorer {
     pub fn workspace(&self) -> Workspace {
         Workspace {
             noise: vec![[0.0; BLOCK]; self.rank],
-            along: if self.panels.is_some() { Vec::new() } else { vec![[0.0; BLOCK]; self.count] },
-            rows: if self.panels.is_some() { vec![0.0; BLOCK * self.rank] } else { Vec::new() },
+            along: vec![[0.0; BLOCK]; self.count],
             joints: vec![0.0; BLOCK * self.count],
         }
     }
@@ -98,45 +90,29 @@ impl Scorer {
                 *x = quantile_with::<A>(*x);
             }
         }
-        self.along::<A>(workspace);
+        workspace.along.fill([0.0; BLOCK]);
+        for start in (0..self.rank).step_by(DIMS) {
+            let part = start..(start + DIMS).min(self.rank);
+            for (means, along) in self.means.chunks(2 * self.rank).zip(workspace.along.chunks_mut(2)) {
+                products::<A>(means, part.clone(), &workspace.noise, along);
+            }
+        }
         for (point, place) in places.iter().enumerate() {
-            let joints = &mut workspace.joints[point * self.count..(point + 1) * self.count];
             // How far from the first class to the second the point is moved, over their distance.
             let (g, h, share) = match *place {
                 Place::Beyond { class, rival, boundary, distance } if boundary > f64::NEG_INFINITY => {
-                    let normal = (joints[rival] - joints[class]) / distance;
+                    let normal = (workspace.along[rival][point] - workspace.along[class][point]) / distance;
                     (class, rival, (beyond::<A>(boundary, normal) - normal) / distance)
                 }
                 Place::Beyond { class, rival, .. } => (class, rival, 0.0),
                 Place::Between { one, other } => (one, other, 0.5),
             };
+            let joints = &mut workspace.joints[point * self.count..(point + 1) * self.count];
             let from = &self.products[g * self.count..(g + 1) * self.count];
             let to = &self.products[h * self.count..(h + 1) * self.count];
             for (i, joint) in joints.iter_mut().enumerate() {
-                *joint = A::mul_add(share, to[i] - from[i], self.offsets[i] + from[i] + *joint);
+                *joint = A::mul_add(share, to[i] - from[i], self.offsets[i] + from[i] + workspace.along[i][point]);
             }
-        }
-    }
-
-    /// Products of the block's noise and all means, into `workspace.joints`.
-    #[inline(always)]
-    fn along<A: Arithmetic>(&self, workspace: &mut Workspace) {
-        let Workspace { noise, along, rows, joints } = workspace;
-        if let Some(panels) = &self.panels {
-            for (dim, noise) in noise.iter().enumerate() {
-                rows.iter_mut().skip(dim).step_by(self.rank).zip(noise).for_each(|(to, from)| *to = *from);
-            }
-            return panels.apply(rows, joints);
-        }
-        along.fill([0.0; BLOCK]);
-        for start in (0..self.rank).step_by(DIMS) {
-            let part = start..(start + DIMS).min(self.rank);
-            for (means, along) in self.means.chunks(2 * self.rank).zip(along.chunks_mut(2)) {
-                products::<A>(means, part.clone(), noise, along);
-            }
-        }
-        for (i, along) in along.iter().enumerate() {
-            joints.iter_mut().skip(i).step_by(self.count).zip(along).for_each(|(to, from)| *to = *from);
         }
     }
 
@@ -157,10 +133,9 @@ impl Scorer {
             .chain(rivals.iter().map(|&rival| from(&middle, rival)))
             .chain((0..self.rank).map(axis));
         let basis = orthonormal(directions, self.rank);
-        let means: Vec<f64> = (0..self.count).flat_map(|g| basis.iter().map(move |axis| dot(mean(g), axis))).collect();
+        let means = (0..self.count).flat_map(|g| basis.iter().map(move |axis| dot(mean(g), axis))).collect();
         let (products, offsets) = (self.products.clone(), self.offsets.clone());
-        let panels = panels(&means, self.rank, self.count);
-        Self { count: self.count, rank: self.rank, means, products, offsets, panels }
+        Self { count: self.count, rank: self.rank, means, products, offsets }
     }
 
     /// Posteriors over the largest, unsorted, without those whose logarithm is further below the second
@@ -174,14 +149,6 @@ impl Scorer {
         out.clear();
         out.extend(joints.iter().filter(|joint| **joint - second > unseen).map(|joint| (joint - first).exp()));
     }
-}
-
-/// Dimensions from which packed matrix products are worth their bookkeeping.
-const PACKED_FROM: usize = 64;
-
-/// The means [count, rank] packed, where that is worth it.
-fn panels(means: &[f64], rank: usize, count: usize) -> Option<Panels<f64>> {
-    (rank >= PACKED_FROM).then(|| Panels::new(means, &vec![0.0; count]))
 }
 
 /// So many orthonormal axes in the order of these directions; those that lie in the ones before are left out.
@@ -267,81 +234,4 @@ pub(super) fn error_and_union(shares: &mut [f64]) -> (f64, f64) {
 pub(super) fn entropy(shares: &[f64], others: f64) -> f64 {
     let surprise = others.ln_1p();
     surprise + shares.iter().skip(1).map(|p| p * (surprise - p.ln())).sum::<f64>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::classes::{GaussianClasses, Merge};
-    use super::super::simd::{Kernel, vectorise};
-    use super::*;
-    use crate::units::{Seed, Tau};
-
-    struct Joints<'a>(&'a Scorer, [Place; BLOCK]);
-
-    impl Kernel for Joints<'_> {
-        type Output = Vec<f64>;
-
-        #[inline(always)]
-        fn run<A: Arithmetic>(self) -> Vec<f64> {
-            let scramble = Scramble::new(Seed(2), 1, self.0.rank + 1);
-            let mut workspace = self.0.workspace();
-            self.0.score::<A>(&scramble, (3, 1, 1), &self.1, &mut workspace);
-            workspace.joints
-        }
-    }
-
-    /// Classes in as many dimensions as they span, some of them far below the smallest normal number apart.
-    fn scorer(count: usize) -> Scorer {
-        let mean = |k: usize| (0..count).map(|i| if i == k { 3.0 + k as f64 * 0.01 } else { 1e-310 }).collect();
-        let classes = GaussianClasses::new((0..count).map(mean).collect(), vec![1.0 / count as f64; count]).unwrap();
-        Scorer::new(&classes.scene(Tau::ONE, Merge::Best))
-    }
-
-    fn places(count: usize) -> [Place; BLOCK] {
-        std::array::from_fn(|i| match i % 3 {
-            0 => Place::Between { one: i % count, other: (i + 1) % count },
-            1 => Place::Beyond { class: i % count, rival: (i + 1) % count, boundary: 2.0, distance: 4.3 },
-            _ => Place::Beyond { class: 0, rival: 1, boundary: f64::NEG_INFINITY, distance: 4.3 },
-        })
-    }
-
-    #[test]
-    fn packed_products_give_what_plain_ones_give() {
-        for count in [PACKED_FROM + 1, PACKED_FROM + 2, 97] {
-            let packed = scorer(count);
-            assert!(packed.panels.is_some(), "{count}");
-            let plain = Scorer { panels: None, ..scorer(count) };
-            let (one, other) = (vectorise(Joints(&packed, places(count))), vectorise(Joints(&plain, places(count))));
-            assert_eq!(one.len(), BLOCK * count);
-            assert!(one.iter().zip(&other).all(|(a, b)| (a - b).abs() < 1e-11 * (1.0 + b.abs())), "{count}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_number_stays_so_and_is_left_out_of_posteriors() {
-        let mut packed = scorer(PACKED_FROM + 1);
-        packed.offsets[1] = f64::NAN;
-        let joints = vectorise(Joints(&packed, places(PACKED_FROM + 1)));
-        let mut shares = Vec::new();
-        for joints in joints.chunks_exact(packed.count) {
-            assert!(joints[1].is_nan() && joints.iter().filter(|joint| joint.is_nan()).count() == 1);
-            packed.posteriors(joints, f64::NEG_INFINITY, &mut shares);
-            assert!(shares.len() == packed.count - 1 && shares.iter().all(|share| *share <= 1.0));
-        }
-    }
-
-    #[test]
-    fn other_coordinates_keep_every_product_and_lead_to_the_second_class_first() {
-        for count in [3, 9, PACKED_FROM + 1] {
-            let scorer = scorer(count);
-            let facing = scorer.facing(2, 0);
-            let mean = |of: &Scorer, g: usize| of.means[g * of.rank..(g + 1) * of.rank].to_vec();
-            for (g, h) in (0..count).flat_map(|g| (0..count).map(move |h| (g, h))) {
-                let both = [&scorer, &facing].map(|of| dot(&mean(of, g), &mean(of, h)));
-                assert!((both[0] - both[1]).abs() < 1e-11, "{g} {h}: {both:?}");
-            }
-            let way: Vec<f64> = mean(&facing, 0).iter().zip(mean(&facing, 2)).map(|(a, b)| a - b).collect();
-            assert!(way[0] > 1.0 && way[1..].iter().all(|x| x.abs() < 1e-11));
-        }
-    }
 }
