@@ -56,7 +56,7 @@ fn pixels_from_a_file_are_graded_as_pixels_and_rows_of_other_images_are_refused(
     let second = grid.run(&grid.path("second"));
     for (before, cell) in first["cells"].as_array().unwrap().iter().zip(second["cells"].as_array().unwrap()) {
         let pairs = pairs(cell);
-        assert_eq!(pairs.len(), 6, "{cell}");
+        assert_eq!(pairs.len(), 7, "{cell}");
         assert!(pairs.iter().all(|[file, pixels]| file == pixels), "{pairs:?}");
         assert!(pairs[0][0]["estimate"].is_f64(), "the nearest neighbour always says something: {pairs:?}");
         assert_eq!(cell["found"]["graders"]["files"][0]["sha256"].as_str().map(str::len), Some(64));

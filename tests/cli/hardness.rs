@@ -100,7 +100,14 @@ fn a_stopped_ranking_goes_on_to_the_same_summary() {
         let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         assert!(told.by_ref().any(|line| line.contains(moment)), "{moment}");
-        assert!(Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap().success());
+        // The shell's own: a clean Debian has no program of that name.
+        assert!(
+            Command::new("sh")
+                .args(["-c", "kill -s $0 $1", signal, &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         let told = told.last().unwrap_or_default();
         assert_eq!(child.wait().unwrap().code(), code, "{told}");
     }
