@@ -40,7 +40,8 @@ fn shifts_and_strategies_are_edited_in_place() {
     let (mut harness, fake) = panel();
     click(&mut harness, "New experiment: Active learning");
     assert!(shows(&harness, "Which labels are worth buying"));
-    for strategy in ["random", "max entropy", "max epistemic", "margin", "BALD", "max aleatoric"] {
+    let old = ["random", "max entropy", "max epistemic", "margin", "BALD", "max aleatoric"];
+    for strategy in old.into_iter().chain(["BatchBALD", "core-set", "BADGE", "TypiClust", "look-ahead"]) {
         click(&mut harness, &format!("Strategy {strategy}"));
     }
     assert!(shows(&harness, "experiment.strategies is empty"), "what is wrong is said at once");

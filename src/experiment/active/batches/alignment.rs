@@ -53,7 +53,7 @@ pub(in super::super) fn alignment(
     count: usize,
 ) -> Vec<usize> {
     let n = labels.len();
-    let classes = if n == 0 { 1 } else { open.log_q.len() / n };
+    let classes = open.log_q.len().checked_div(n).unwrap_or(1);
     let lengths = open.read.each(|read| dot(read, read));
     // With this rate a step moves the logits of the image itself by its error, in the mean.
     let rate = n as f64 / lengths.iter().sum::<f64>().max(f64::MIN_POSITIVE);
