@@ -102,7 +102,7 @@ fn frames_are_measured_at_rest_and_while_sampling() {
     let home = tempfile::tempdir().unwrap();
     let log = home.path().join("frames.json");
     let mut command = explorer(&display, home.path());
-    let output = command.arg("--measure-frames").arg("--frame-log").arg(&log).output().unwrap();
+    let output = command.args(["--oracle", "mnist", "--measure-frames", "--frame-log"]).arg(&log).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let frames: serde_json::Value = serde_json::from_slice(&std::fs::read(log).unwrap()).unwrap();
     println!("frames: {frames}");

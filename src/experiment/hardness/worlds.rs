@@ -189,8 +189,8 @@ mod tests {
         // With replacement the first world is no draw.
         let drawn = &Worlds::all(&tried, true)[0];
         assert!((drawn.mean - 0.06).abs() < 1e-12 && drawn.bayes_errors.len() == 3);
-        assert_eq!((table(&[worlds.clone()]).rows.len(), lambdas(&tried).rows.len()), (1, 7));
-        let figure = figure(&[worlds.clone()], Vec::new());
+        assert_eq!((table(std::slice::from_ref(worlds)).rows.len(), lambdas(&tried).rows.len()), (1, 7));
+        let figure = figure(std::slice::from_ref(worlds), Vec::new());
         assert_eq!((figure.series[0].points.len(), figure.series[1].points.len()), (3, 1));
     }
 }
