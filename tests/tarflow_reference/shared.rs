@@ -25,7 +25,7 @@ fn narrow(values: &[f64]) -> Vec<f32> {
 }
 
 /// The temperatures of the reference, with what stands under each.
-fn by_tau<'a>(table: &'a Value) -> impl Iterator<Item = (Tau, &'a Value)> {
+fn by_tau(table: &Value) -> impl Iterator<Item = (Tau, &Value)> {
     let tau = |key: &str| Tau::new(key.parse().unwrap()).unwrap();
     table.as_object().unwrap().iter().map(move |(key, value)| (tau(key), value))
 }
