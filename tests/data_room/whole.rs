@@ -95,7 +95,7 @@ fn data_folder_follows_torchvision() {
     fails(read_folder(&root, None), &odd, "not an image");
     fs::remove_file(&odd).unwrap();
     fs::create_dir(root.join("dog")).unwrap();
-    fails(read_folder(&root, None), &root.join("dog"), "without images");
+    fails(read_folder(&root, None), &root.join("dog"), "holds no images");
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("..", root.join("dog/loop")).unwrap();
