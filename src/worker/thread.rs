@@ -80,7 +80,7 @@ fn choose_or_cpu(channels: &Channels, again: &mut (DeviceChoice, String)) -> Opt
         if matches!(again.0, DeviceChoice::Remote(_)) {
             return reconnect_or_cpu(channels, again.0, error);
         }
-        channels.send(Event::Failed(format!("{error}. Computing on the CPU reconnect_or_cpu")));
+        channels.send(Event::Failed(format!("{error}. Computing on the CPU instead")));
         again.0 = DeviceChoice::Cpu;
         choose(DeviceChoice::Cpu)
     });

@@ -17,6 +17,8 @@ use crate::units::ClassId;
 
 /// Pinned images at most.
 pub const MOST_PINS: usize = 8;
+/// Images that are mapped in a few seconds: a job of more waits its turn.
+const SOON: usize = 64;
 
 /// An image that stays what it was when it was pinned, whatever becomes of the knobs and of images from
 /// outside.
@@ -146,7 +148,7 @@ impl Task for GridBetween {
     }
 
     fn is_short(&self) -> bool {
-        true
+        self.columns * self.rows <= SOON
     }
 
     fn is_of_open_oracle(&self) -> bool {
@@ -190,7 +192,7 @@ impl Task for UnderEveryClass {
     }
 
     fn is_short(&self) -> bool {
-        true
+        self.settings.prior.classes() <= SOON
     }
 
     fn is_of_open_oracle(&self) -> bool {

@@ -51,7 +51,7 @@ impl GridSpec {
             return Err(Error::input(format!("{} values are no image of this world of {shape}", x.len())));
         }
         let (sides, [columns, rows]) = (2..=MOST_ACROSS, self.size());
-        if !sides.contains(&columns) || (rows != 1 && !sides.contains(&rows)) {
+        if !sides.contains(&columns) || (self.corners.len() == 4 && !sides.contains(&rows)) {
             return Err(Error::input(format!("a grid has 2 to {MOST_ACROSS} columns and rows, not {columns}×{rows}")));
         }
         if settings.tau.get() == 0.0 {

@@ -132,8 +132,12 @@ fn usable(spec: &TrainSpec) -> Result<Vec<usize>> {
     if names.len() < 2 {
         return Err(Error::file(path, format!("has {} class; a Bayes error needs at least two", names.len())));
     }
-    let counts: Vec<usize> =
-        (0..names.len()).map(|class| labels.iter().filter(|label| **label == class).count()).collect();
+    let mut counts = vec![0usize; names.len()];
+    for label in labels {
+        if let Some(count) = counts.get_mut(*label) {
+            *count += 1;
+        }
+    }
     if let Some(empty) = counts.iter().position(|count| *count == 0) {
         let name = &names[empty];
         return Err(Error::file(path, format!("has no training image of class {name}; name the others under classes")));

@@ -73,6 +73,15 @@ impl Bench {
         run(&self.spec, &job, events)
     }
 
+    /// Runs a cell, and cancels it at this step of one of its trainings.
+    fn cancelled_at(&self, at: usize, cell: Cell, folder: &Path) {
+        let mut stop = |event: CellEvent| match event {
+            CellEvent::Step { step, .. } if step == at => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        assert!(matches!(self.run(cell, folder, &mut stop), Err(Error::Cancelled)));
+    }
+
     fn whole(&self, strategy: Strategy, budget: usize) -> CellResult {
         let folder = tempfile::tempdir().unwrap();
         self.run(Self::cell(strategy, budget), folder.path(), &mut silent()).unwrap()
@@ -185,11 +194,7 @@ fn a_look_ahead_cancelled_between_its_tries_goes_on_to_the_same_bits() {
     let (bench, folder) = (Bench::new(120), tempfile::tempdir().unwrap());
     let cell = Bench::cell(Strategy::LookAhead, 20);
     // Three members of 6 steps, then tries of 9.
-    let mut stop = |event: CellEvent| match event {
-        CellEvent::Step { step: 40, .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    };
-    assert!(matches!(bench.run(cell, folder.path(), &mut stop), Err(Error::Cancelled)));
+    bench.cancelled_at(40, cell, folder.path());
     assert!(folder.path().join("round-0/try-1").join(TRIED).exists());
     assert!(!folder.path().join("round-0").join(SETTLED).exists());
     let resumed = bench.run(cell, folder.path(), &mut silent()).unwrap();
@@ -319,11 +324,7 @@ fn a_cell_cancelled_in_the_middle_of_its_second_round_goes_on_to_the_same_bits()
     let (bench, folder) = (Bench::new(120), tempfile::tempdir().unwrap());
     let cell = Bench::cell(Strategy::MaxEpistemic, 30);
     // Rounds of 6, 9 and 12 steps.
-    let mut stop = |event: CellEvent| match event {
-        CellEvent::Step { step: 10, .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    };
-    assert!(matches!(bench.run(cell, folder.path(), &mut stop), Err(Error::Cancelled)));
+    bench.cancelled_at(10, cell, folder.path());
     assert!(folder.path().join("round-0").join(SETTLED).exists());
     assert!(folder.path().join("round-1/last.safetensors").exists());
     let resumed = bench.run(cell, folder.path(), &mut silent()).unwrap();
