@@ -12,7 +12,7 @@
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
 //! | `evidence`, `picture`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
-//! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
+//! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection` | another machine, corpora, runs on disk, drawings, paths, selected images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
@@ -30,7 +30,6 @@ mod drain;
 mod engine;
 mod evidence;
 mod fetch;
-mod figures;
 mod format;
 mod frame_times;
 mod glossary;
@@ -49,6 +48,7 @@ mod paint;
 mod palette;
 mod panels;
 mod picture;
+mod plot;
 mod precision;
 mod prefs;
 mod primary_action;
@@ -58,6 +58,7 @@ mod run_actions;
 mod running;
 mod runs;
 mod sampled_error;
+mod save_figure;
 mod selection;
 mod session;
 mod sketching;

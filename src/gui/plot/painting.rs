@@ -1,124 +1,98 @@
-//! Figures in the window, painted from the shapes that SVG and PNG are written from.
-
-use std::collections::BTreeMap;
+//! Figures in the window, painted from the shapes that SVG, PDF and PNG are written from.
 
 use eframe::egui::epaint::{Mesh, TextShape, Vertex, WHITE_UV};
-use eframe::egui::{self, Color32, FontId, Pos2, Rect, Sense, Shape, Stroke, Ui, Vec2, pos2, vec2};
+use eframe::egui::{self, Color32, FontId, Pos2, Rect, Shape, Stroke, Ui, Vec2, pos2, vec2};
 
-use super::theme::Theme;
+use crate::figure::scene;
 use crate::figure::scene::{Anchor, Ink, Path, Scene, Text};
-use crate::figure::{Figure, RenderOptions, scene};
+use crate::gui::theme;
 
-/// Height between the axes, points.
-const PLOT_HEIGHT: f64 = 300.0;
-/// Widest figure: beyond, lines get long and points get lost.
-const WIDEST: f32 = 900.0;
-/// A pointer this near to a mark is meant for it, points.
-const REACH: f32 = 12.0;
+/// From so many shapes on, marks go without the thin ring that sets them apart.
+const CROWDED: usize = 3000;
 
-/// Figures as shapes, kept from frame to frame.
-#[derive(Default)]
-pub struct Drawings {
-    /// By their place in the list.
-    kept: BTreeMap<usize, Kept>,
+/// A scene as shapes of the window.
+pub struct Painting {
+    /// Its size, points.
+    pub size: Vec2,
+    /// The plot between its axes, from the corner of the picture.
+    pub plot: Rect,
+    /// What is drawn, and whether it ends at the edge of the plot.
+    shapes: Vec<(bool, Shape)>,
+    /// Where the corner of the picture is.
+    corner: Pos2,
 }
 
-/// A figure laid out for a width and a theme.
-struct Kept {
-    figure: Figure,
-    width: f32,
-    dark: bool,
-    size: Vec2,
-    shapes: Vec<Shape>,
-    /// Where marks are, and what they say.
-    tips: Vec<(Pos2, String)>,
-}
-
-impl Drawings {
-    /// Shows the figure in place `at` of a list.
-    pub fn show(&mut self, ui: &mut Ui, at: usize, figure: &Figure) {
-        let (width, dark) = (ui.available_width().min(WIDEST).floor(), Theme::of(ui).is_dark());
-        let fits = |kept: &Kept| kept.width == width && kept.dark == dark && kept.figure == *figure;
-        if !self.kept.get(&at).is_some_and(fits) {
-            self.kept.insert(at, Kept::new(ui, figure, width, dark));
-        }
-        if let Some(kept) = self.kept.get(&at) {
-            kept.show(ui);
-        }
-    }
-}
-
-impl Kept {
-    fn new(ui: &Ui, figure: &Figure, width: f32, dark: bool) -> Self {
-        // Caption and provenance are text of the window, to be selected and copied.
-        let bare = Figure { title: String::new(), caption: String::new(), provenance: Vec::new(), ..figure.clone() };
-        let scene = scene(&bare, &RenderOptions { dark, width: f64::from(width), plot_height: PLOT_HEIGHT });
-        let mut kept = Self {
-            figure: figure.clone(),
-            width,
-            dark,
+impl Painting {
+    /// Lays a scene out with its corner at the origin.
+    pub fn new(ui: &Ui, scene: &Scene) -> Self {
+        let [left, top, right, bottom] = scene.plot.map(|side| side as f32);
+        let mut painting = Self {
             size: vec2(scene.size[0] as f32, scene.size[1] as f32),
+            plot: Rect::from_min_max(pos2(left, top), pos2(right, bottom)),
             shapes: Vec::new(),
-            tips: Vec::new(),
+            corner: Pos2::ZERO,
         };
-        let clip = clip(&scene);
+        let crowded = scene.shapes.len() > CROWDED;
         for shape in &scene.shapes {
             match shape {
-                scene::Shape::Path(path) => kept.path(path, clip),
-                scene::Shape::Text(text) => kept.shapes.push(line(ui, text)),
+                scene::Shape::Path(path) => {
+                    let ring = path.fill.is_some() && path.stroke.is_some_and(|stroke| stroke.ink == scene.ground);
+                    painting.path(path, !(crowded && ring));
+                }
+                scene::Shape::Text(text) => painting.shapes.push((false, line(ui, text))),
             }
         }
-        kept
+        painting
     }
 
-    fn path(&mut self, path: &Path, clip: Rect) {
+    fn path(&mut self, path: &Path, stroked: bool) {
         let points: Vec<Pos2> = path.points.iter().map(place).collect();
-        if let Some(tip) = &path.tip
-            && !points.is_empty()
-        {
-            let middle = points.iter().fold(Vec2::ZERO, |sum, at| sum + at.to_vec2()) / points.len() as f32;
-            self.tips.push((middle.to_pos2(), tip.clone()));
-        }
         if let Some(ink) = path.fill {
-            let clipped = |at: &Pos2| if path.clipped { clip.clamp(*at) } else { *at };
-            let corners: Vec<Pos2> = points.iter().map(clipped).collect();
-            // Markers and bars are star-shaped about their middle; bands are strips between two
-            // edges.
-            let whole = path.stroke.is_some() || corners.len() <= 4;
-            self.shapes.push(if whole { fan(&corners, colour(ink)) } else { strip(&corners, colour(ink)) });
+            // Markers and bars are star-shaped about their middle; bands are strips between two edges.
+            let whole = path.stroke.is_some() || points.len() <= 4;
+            let filled = if whole { fan(&points, colour(ink)) } else { strip(&points, colour(ink)) };
+            self.fill(path.clipped, filled);
         }
-        let Some(stroke) = path.stroke else { return };
+        let Some(stroke) = path.stroke.filter(|_| stroked) else { return };
         let line = Stroke::new(stroke.width as f32, colour(stroke.ink));
         let mut points = points;
         if path.closed {
             points.extend(points.first().copied());
         }
-        for part in if path.clipped && !path.closed { inside(&points, clip) } else { vec![points] } {
+        for part in if path.clipped && !path.closed { inside(&points, self.plot) } else { vec![points] } {
             match stroke.dash {
-                Some([dash, gap]) => self.shapes.extend(Shape::dashed_line(&part, line, dash as f32, gap as f32)),
-                None => self.shapes.push(Shape::line(part, line)),
+                Some([dash, gap]) => {
+                    let dashes = Shape::dashed_line(&part, line, dash as f32, gap as f32);
+                    self.shapes.extend(dashes.into_iter().map(|dash| (path.clipped, dash)));
+                }
+                None => self.shapes.push((path.clipped, Shape::line(part, line))),
             }
         }
     }
 
-    fn show(&self, ui: &mut Ui) {
-        let (rect, response) = ui.allocate_exact_size(self.size, Sense::hover());
-        let about = format!("{}: {}", self.figure.title, self.figure.caption);
-        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, &about));
-        if !ui.is_rect_visible(rect) {
-            return;
+    /// Areas that follow each other become one: thousands of marks are then one shape.
+    fn fill(&mut self, clipped: bool, area: Mesh) {
+        match self.shapes.last_mut() {
+            Some((same, Shape::Mesh(mesh))) if *same == clipped => std::sync::Arc::make_mut(mesh).append(area),
+            _ => self.shapes.push((clipped, Shape::mesh(area))),
         }
-        let moved = self.shapes.iter().cloned().map(|mut shape| {
-            shape.translate(rect.min.to_vec2());
-            shape
-        });
-        ui.painter().extend(moved);
-        let Some(pointer) = response.hover_pos() else { return };
-        let off = |(at, _): &&(Pos2, String)| (rect.min + at.to_vec2()).distance(pointer);
-        let near = self.tips.iter().filter(|tip| off(tip) <= REACH).min_by(|a, b| off(a).total_cmp(&off(b)));
-        if let Some((at, tip)) = near {
-            ui.painter().circle_stroke(rect.min + at.to_vec2(), 7.0, Stroke::new(1.0, Theme::of(ui).accent()));
-            response.show_tooltip_text(tip.as_str());
+    }
+
+    /// Paints it with its corner at `corner`.
+    pub fn paint(&mut self, ui: &Ui, corner: Pos2) {
+        let by = corner - self.corner;
+        if by != Vec2::ZERO {
+            self.shapes.iter_mut().for_each(|(_, shape)| shape.translate(by));
+            self.corner = corner;
+        }
+        let all = ui.painter();
+        let clipped = all.with_clip_rect(self.plot.translate(corner.to_vec2()).intersect(all.clip_rect()));
+        for (cut, shape) in &self.shapes {
+            if *cut {
+                clipped.add(shape.clone())
+            } else {
+                all.add(shape.clone())
+            };
         }
     }
 }
@@ -129,12 +103,7 @@ fn place([x, y]: &[f64; 2]) -> Pos2 {
 
 fn colour(ink: Ink) -> Color32 {
     let [r, g, b] = ink.rgb;
-    super::theme::pixel(r, g, b).gamma_multiply(ink.alpha as f32)
-}
-
-fn clip(scene: &Scene) -> Rect {
-    let [left, top, right, bottom] = scene.plot.map(|side| side as f32);
-    Rect::from_min_max(pos2(left, top), pos2(right, bottom))
+    theme::pixel(r, g, b).gamma_multiply(ink.alpha as f32)
 }
 
 /// A line of text set by egui at the place of the layout.
@@ -159,18 +128,18 @@ fn vertex(pos: Pos2, color: Color32) -> Vertex {
 }
 
 /// A shape that is seen from its middle as a whole.
-fn fan(points: &[Pos2], colour: Color32) -> Shape {
+fn fan(points: &[Pos2], colour: Color32) -> Mesh {
     let middle = points.iter().fold(Vec2::ZERO, |sum, at| sum + at.to_vec2()) / points.len().max(1) as f32;
     let mut mesh = Mesh::default();
     mesh.vertices.push(vertex(middle.to_pos2(), colour));
     mesh.vertices.extend(points.iter().map(|at| vertex(*at, colour)));
     let n = points.len() as u32;
     (0..n).for_each(|i| mesh.add_triangle(0, 1 + i, 1 + (i + 1) % n));
-    Shape::mesh(mesh)
+    mesh
 }
 
 /// A strip between two edges: one forth, the other back.
-fn strip(points: &[Pos2], colour: Color32) -> Shape {
+fn strip(points: &[Pos2], colour: Color32) -> Mesh {
     let mut mesh = Mesh::default();
     mesh.vertices.extend(points.iter().map(|at| vertex(*at, colour)));
     let n = points.len() as u32;
@@ -179,7 +148,7 @@ fn strip(points: &[Pos2], colour: Color32) -> Shape {
         mesh.add_triangle(here[0], here[1], there[0]);
         mesh.add_triangle(here[1], there[1], there[0]);
     }
-    Shape::mesh(mesh)
+    mesh
 }
 
 /// The parts of a line that lie in a rectangle.
@@ -235,8 +204,7 @@ mod tests {
     }
 
     /// Area of a mesh.
-    fn area(shape: Shape) -> f32 {
-        let Shape::Mesh(mesh) = shape else { panic!("no mesh") };
+    fn area(mesh: Mesh) -> f32 {
         let at = |i: u32| mesh.vertices[i as usize].pos;
         let triangle = |t: &[u32]| {
             let (ab, ac) = (at(t[1]) - at(t[0]), at(t[2]) - at(t[0]));
