@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use bayescope::gui::App;
 use eframe::egui::{
-    Event, Key, Modifiers, MouseWheelUnit, OutputCommand, PointerButton, Pos2, Rect, Role, TouchPhase, Vec2, vec2,
+    Event, Key, Modifiers, MouseWheelSource, MouseWheelUnit, OutputCommand, PointerButton, Pos2, Rect, Role,
+    TouchPhase, Vec2, vec2,
 };
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -44,8 +45,9 @@ fn double_click(harness: &mut Harness<'_, App>, at: Pos2) {
 }
 
 fn wheel(harness: &mut Harness<'_, App>, up: f32) {
-    let (unit, phase, modifiers) = (MouseWheelUnit::Point, TouchPhase::Move, Modifiers::NONE);
-    harness.event(Event::MouseWheel { unit, delta: vec2(0.0, up), phase, modifiers });
+    let (unit, phase, modifiers, source) =
+        (MouseWheelUnit::Point, TouchPhase::Move, Modifiers::NONE, MouseWheelSource::Wheel);
+    harness.event(Event::MouseWheel { unit, delta: vec2(0.0, up), phase, modifiers, source });
     harness.run_steps(30);
 }
 
@@ -101,9 +103,10 @@ fn a_turn_of_the_wheel_that_began_elsewhere_scrolls_on() {
     // Below the plot: the panel scrolls, and brings other things under the pointer.
     harness.hover_at(Pos2::new(area.center().x, area.bottom() + 150.0));
     harness.run_steps(20);
-    let (unit, phase, modifiers) = (MouseWheelUnit::Point, TouchPhase::Move, Modifiers::NONE);
+    let (unit, phase, modifiers, source) =
+        (MouseWheelUnit::Point, TouchPhase::Move, Modifiers::NONE, MouseWheelSource::Wheel);
     for _ in 0..4 {
-        harness.event(Event::MouseWheel { unit, delta: vec2(0.0, -40.0), phase, modifiers });
+        harness.event(Event::MouseWheel { unit, delta: vec2(0.0, -40.0), phase, modifiers, source });
         harness.run_steps(2);
     }
     // In the same turn the pointer comes over the plot.
@@ -111,7 +114,7 @@ fn a_turn_of_the_wheel_that_began_elsewhere_scrolls_on() {
     assert!(now.top() < area.top() - 20.0, "{area:?} {now:?}");
     harness.hover_at(Pos2::new(area.center().x, now.center().y));
     for _ in 0..4 {
-        harness.event(Event::MouseWheel { unit, delta: vec2(0.0, -20.0), phase, modifiers });
+        harness.event(Event::MouseWheel { unit, delta: vec2(0.0, -20.0), phase, modifiers, source });
         harness.run_steps(2);
     }
     assert!(!shows(&harness, ALL) && plot(&harness).top() < now.top());

@@ -45,8 +45,8 @@ fn series(strategy: Strategy, style: Style, points: Vec<Point>) -> Option<Series
         colour: strategy as usize,
         points,
         band: style == Style::LinePoints,
-        faint: false,
         dashed: control,
+        ..Series::default()
     })
 }
 

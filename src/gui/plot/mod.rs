@@ -39,6 +39,9 @@ use zoom::{Map, Part, is_whole};
 
 /// Height between the axes, points.
 const HEIGHT: f64 = 300.0;
+/// What a click in the legend does.
+const HIDE: &str = "Click: it goes away, and the axes hold the rest";
+const SHOW: &str = "Click: it comes back";
 /// Widest figure: beyond, lines get long and points get lost.
 const WIDEST: f32 = 900.0;
 /// Radius of the ring around a point under the pointer, and of that around a chosen one.
@@ -168,10 +171,8 @@ impl Board {
             kept.over(ui, &map, line, about);
             self.gesture.paint(ui, &map);
         }
-        if let Some(pointer) = over.filter(|_| !response.dragged() && touched.moved.is_none()) {
-            if response.hovered() {
-                ui.set_cursor_icon(self.gesture.cursor());
-            }
+        if let Some(pointer) = over.filter(|_| !response.dragged() && response.hovered()) {
+            ui.set_cursor_icon(self.gesture.cursor());
             kept.point_at(ui, &response, &map, pointer, about, &mut touched);
         }
         let (keys, whole) = (kept.keys.clone(), kept.whole);
@@ -196,9 +197,7 @@ impl Board {
             let response = ui.interact(area, plot.id.with(("key", key.entry)), Sense::click());
             let shown = !self.hidden.contains(name);
             response.widget_info(|| WidgetInfo::selected(egui::Role::CheckBox, true, shown, format!("Show {name}")));
-            if response.hovered() {
-                ui.set_cursor_icon(CursorIcon::PointingHand);
-            }
+            let response = response.on_hover_cursor(CursorIcon::PointingHand).on_hover_text(if shown { HIDE } else { SHOW });
             if response.has_focus() {
                 ui.painter().rect_stroke(area, 2.0, ui.visuals().selection.stroke, StrokeKind::Outside);
             }

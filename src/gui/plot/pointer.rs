@@ -137,11 +137,11 @@ mod tests {
         let slots = slots(&figure);
         let near = nearest(&figure, &slots, &map, pos2(320.0, 120.0));
         let found: Vec<(usize, usize)> = near.iter().map(|near| (near.series, near.point)).collect();
-        // b is at (3, 8), 120 points from the top; a at (3, 3); the mark is farther.
-        assert_eq!(found, [(1, 3), (0, 3), (2, 0)]);
+        // b is at (3, 8), 20 points away; the mark 22; a 54.
+        assert_eq!(found, [(1, 3), (2, 0), (0, 3)]);
         assert_eq!(mark(&figure, &slots, &map, pos2(320.0, 120.0)), None);
         let text = words(&figure, &near, None).unwrap();
-        assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 3", "b: 8 nats", "a: 3 nats", "marks: 9 nats (at 3.4)"]);
+        assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 3", "b: 8 nats", "marks: 9 nats (at 3.4)", "a: 3 nats"]);
         let hit = mark(&figure, &slots, &map, pos2(345.0, 115.0));
         assert_eq!(hit.map(|hit| (hit.series, hit.point)), Some((2, 0)));
         let text = words(&figure, &near, hit).unwrap();
