@@ -71,7 +71,7 @@ fn plot(ui: &mut Ui, cx: &mut Cx, points: &[Figure1Point], board: &mut Board) {
 fn figure(points: &[Figure1Point], log: bool) -> Figure {
     let of = |method: Option<Method>| {
         let of = points.iter().filter(move |point| point.method == method);
-        of.map(|Figure1Point { tau, estimate, .. }| {
+        of.map(move |Figure1Point { tau, estimate, .. }| {
             let (low, high) = estimate.figure.interval;
             let point = Point::new(*tau, 100.0 * estimate.figure.value);
             if method.is_none() { point } else { point.within(100.0 * low, 100.0 * high) }
