@@ -35,6 +35,8 @@ struct Kept {
     choice: Choice,
     tracks: Vec<Track>,
     fields: Vec<String>,
+    /// What is odd about them.
+    warnings: Vec<String>,
     figure: Arc<Figure>,
 }
 
@@ -64,7 +66,9 @@ impl Panel for MonitorPanel {
                 self.board.show_shared(ui, cx, &kept.figure, &about);
                 hint(ui, kept.figure.caption.clone());
             }
-            warn(ui, kept);
+            for text in &kept.warnings {
+                ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
+            }
             self.list(ui, cx.session);
             ui.add_space(12.0);
         });
@@ -74,26 +78,30 @@ impl Panel for MonitorPanel {
 impl MonitorPanel {
     /// Makes the figure again where a run or the choice has changed.
     fn refresh(&mut self, session: &Session) {
-        let shown = || session.runs.iter().filter(|run| !self.left_out.contains(&run.folder));
-        let runs: Vec<(PathBuf, u64)> = shown().map(|run| (run.folder.clone(), run.revision)).collect();
+        let shown: Vec<&RunView> = session.runs.iter().filter(|run| !self.left_out.contains(&run.folder)).collect();
+        let runs: Vec<(PathBuf, u64)> = shown.iter().map(|run| (run.folder.clone(), run.revision)).collect();
         if self.kept.as_ref().is_some_and(|kept| kept.runs == runs && kept.choice == self.choice) {
             return;
         }
         let tracks = match self.kept.take().filter(|kept| kept.runs == runs) {
             Some(kept) => kept.tracks,
-            None => shown().filter_map(track).collect(),
+            None => shown.into_iter().filter_map(track).collect(),
         };
         let (fields, choice) = (differing(&tracks), self.choice.clone());
+        let said = |track: &Track| -> Vec<String> {
+            alarms(track).iter().map(|alarm| format!("{}: {}", track.name, alarm.sentence())).collect()
+        };
+        let warnings = tracks.iter().filter(|track| track.matches(&choice.filter)).flat_map(said).collect();
         let figure = Arc::new(picture(&tracks, &choice));
-        self.kept = Some(Kept { runs, choice, tracks, fields, figure });
+        self.kept = Some(Kept { runs, choice, tracks, fields, warnings, figure });
     }
 
     fn controls(&mut self, ui: &mut Ui) {
         let fields = self.kept.as_ref().map_or(&[][..], |kept| &kept.fields);
         let choice = &mut self.choice;
         ui.horizontal_wrapped(|ui| {
-            let box_ = ComboBox::from_id_salt("quantity").selected_text(choice.quantity.name()).width(FIELD);
-            let shown = box_.show_ui(ui, |ui| {
+            let list = ComboBox::from_id_salt("quantity").selected_text(choice.quantity.name()).width(FIELD);
+            let shown = list.show_ui(ui, |ui| {
                 for quantity in Quantity::ALL {
                     ui.selectable_value(&mut choice.quantity, quantity, quantity.name());
                 }
@@ -104,8 +112,8 @@ impl MonitorPanel {
                 "What is drawn, beside its floor: A under losses, the Bayes error under errors",
             );
             ui.label("over");
-            let box_ = ComboBox::from_id_salt("over").selected_text(choice.over.name()).width(FIELD);
-            let shown = box_.show_ui(ui, |ui| {
+            let list = ComboBox::from_id_salt("over").selected_text(choice.over.name()).width(FIELD);
+            let shown = list.show_ui(ui, |ui| {
                 for over in Over::ALL {
                     ui.selectable_value(&mut choice.over, over, over.name());
                 }
@@ -123,7 +131,7 @@ impl MonitorPanel {
             let shown = ComboBox::from_id_salt("group").selected_text(chosen).width(FIELD).show_ui(ui, |ui| {
                 ui.selectable_value(&mut choice.group, None, "every run by itself");
                 for field in fields {
-                    ui.selectable_value(&mut choice.group, Some(field.clone()), field);
+                    ui.selectable_value(&mut choice.group, Some(field.clone()), field.as_str());
                 }
             });
             named(shown.response, "Group and colour by", "Runs with the same value of this field become one line: their mean with its 95 % interval over the runs, seeds for instance");
@@ -152,16 +160,6 @@ impl MonitorPanel {
 
 fn named(response: egui::Response, name: &str, about: &str) {
     drop(response.on_hover_text(about).accessible_name(name));
-}
-
-/// What is odd about the courses.
-fn warn(ui: &mut Ui, kept: &Kept) {
-    for track in kept.tracks.iter().filter(|track| track.matches(&kept.choice.filter)) {
-        for alarm in alarms(track) {
-            let text = format!("{}: {}", track.name, alarm.sentence());
-            ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
-        }
-    }
 }
 
 /// The course of a run: all steps of an external one, of a grid the cell that is shown or trained.

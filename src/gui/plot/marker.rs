@@ -16,7 +16,8 @@ pub fn line(ui: &Ui, plot: Id, map: &Map, x: f32) -> (Response, Option<f64>) {
     let number = |x: f32| map.numbers(pos2(x.clamp(map.plot.left(), map.plot.right()), map.plot.top()))[0];
     let area = Rect::from_x_y_ranges(x - GRIP..=x + GRIP, map.plot.y_range());
     let response = ui.interact(area, plot.with("line"), Sense::click_and_drag());
-    let response = response.on_hover_cursor(CursorIcon::ResizeHorizontal).on_hover_text("Drag it, or press the arrow keys");
+    let response =
+        response.on_hover_cursor(CursorIcon::ResizeHorizontal).on_hover_text("Drag it, or press the arrow keys");
     response.widget_info(|| WidgetInfo::slider(true, number(x), "Marker in the plot"));
     let by_hand = response.interact_pointer_pos().filter(|_| response.dragged()).map(|at| number(at.x));
     if !response.has_focus() {

@@ -31,7 +31,7 @@ use super::table_window;
 use super::theme::Theme;
 use super::widgets::hint;
 use crate::figure::scene::{Entry, Key};
-use crate::figure::{Axis, Figure, Frame, RenderOptions, Series, Slot, bounds, csv, scene_without, slots, thin};
+use crate::figure::{Axis, Figure, Frame, RenderOptions, Scale, Series, Slot, bounds, csv, scene_without, slots, thin};
 use gesture::Gesture;
 pub use origin::of_world;
 use painting::Painting;
@@ -89,6 +89,8 @@ pub struct Touched {
 #[derive(Default)]
 pub struct Board {
     part: Option<Part>,
+    /// The axes whose part that is: titles and scales.
+    axes: Option<[(String, Scale); 2]>,
     /// Names of series and lines that were clicked away.
     hidden: BTreeSet<String>,
     gesture: Gesture,
@@ -100,9 +102,10 @@ pub struct Board {
 pub struct Boards(BTreeMap<String, Board>);
 
 impl Boards {
-    /// The plot of a figure, by its ID.
+    /// The plot of a figure, by its ID and its run: what was in view of one run says nothing of another.
     pub fn of(&mut self, figure: &Figure) -> &mut Board {
-        self.0.entry(figure.id.clone()).or_default()
+        let run = figure.provenance.iter().find(|(name, _)| name == "run").map_or("", |(_, run)| run.as_str());
+        self.0.entry(format!("{} of {run}", figure.id)).or_default()
     }
 }
 
@@ -140,6 +143,11 @@ impl Board {
 
     /// The same for a figure that is kept elsewhere: a long one is not compared point by point.
     pub fn show_shared(&mut self, ui: &mut Ui, cx: &mut Cx, figure: &Arc<Figure>, about: &About) -> Touched {
+        let axes = [&figure.x, &figure.y].map(|axis| (axis.full_title(), axis.scale));
+        if self.axes.as_ref() != Some(&axes) {
+            // A part of steps is none of epochs.
+            (self.part, self.axes) = (None, Some(axes));
+        }
         let (response, touched) = self.picture(ui, figure, about);
         self.row(ui, cx, figure, about);
         let omitted = self.kept.as_ref().filter(|_| self.part.is_none()).map(|kept| kept.frame.omitted.to_string());
@@ -197,7 +205,8 @@ impl Board {
             let response = ui.interact(area, plot.id.with(("key", key.entry)), Sense::click());
             let shown = !self.hidden.contains(name);
             response.widget_info(|| WidgetInfo::selected(egui::Role::CheckBox, true, shown, format!("Show {name}")));
-            let response = response.on_hover_cursor(CursorIcon::PointingHand).on_hover_text(if shown { HIDE } else { SHOW });
+            let response =
+                response.on_hover_cursor(CursorIcon::PointingHand).on_hover_text(if shown { HIDE } else { SHOW });
             if response.has_focus() {
                 ui.painter().rect_stroke(area, 2.0, ui.visuals().selection.stroke, StrokeKind::Outside);
             }
