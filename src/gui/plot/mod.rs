@@ -325,7 +325,9 @@ impl Kept {
         let near = pointer::nearest(&self.shown, &self.slots, map, at);
         let mark = pointer::mark(&self.shown, &self.slots, map, at);
         let ring = Stroke::new(1.0, Theme::of(ui).accent());
-        near.iter().chain(mark.iter()).for_each(|near| drop(ui.painter().circle_stroke(near.at, RING, ring)));
+        for near in near.iter().chain(mark.iter()) {
+            ui.painter().circle_stroke(near.at, RING, ring);
+        }
         if let Some(words) = pointer::words(&self.shown, &near, mark) {
             response.show_tooltip_text(words);
         }
