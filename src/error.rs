@@ -277,6 +277,9 @@ fn hint(source: &std::io::Error) -> &'static str {
             " (free some space and start again: what was finished is kept)"
         }
         std::io::ErrorKind::ReadOnlyFilesystem => " (choose another folder)",
+        std::io::ErrorKind::NotFound => {
+            " (is the path spelled right? One without a leading / counts from the present folder)"
+        }
         _ => "",
     }
 }

@@ -25,6 +25,8 @@ mod fetch;
 mod figures;
 #[path = "gui/first_sight.rs"]
 mod first_sight;
+#[path = "gui/glide.rs"]
+mod glide;
 #[path = "gui/hardness.rs"]
 mod hardness;
 #[path = "gui/help.rs"]
@@ -65,6 +67,8 @@ mod validate;
 mod verify;
 #[path = "gui/walk.rs"]
 mod walk;
+#[path = "gui/what_if.rs"]
+mod what_if;
 #[path = "gui/words.rs"]
 mod words;
 #[path = "gui/worst.rs"]

@@ -106,7 +106,14 @@ fn frames_are_measured_at_rest_and_while_sampling() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let frames: serde_json::Value = serde_json::from_slice(&std::fs::read(log).unwrap()).unwrap();
     println!("frames: {frames}");
-    for field in ["interval_at_rest_ms_p50", "interval_sampling_ms_p50", "ui_work_ms_p99"] {
+    for field in [
+        "interval_at_rest_ms_p50",
+        "interval_sampling_ms_p50",
+        "ui_work_ms_p99",
+        "fresh_pictures_per_second",
+        "slider_to_paint_ms_p99",
+        "images_in_view",
+    ] {
         assert!(frames[field].as_f64().is_some_and(|ms| ms > 0.0), "{field} is missing: {frames}");
     }
 }

@@ -5,14 +5,18 @@ mod common;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use bayescope::device::MatmulPrecision;
 use bayescope::error::Error;
-use bayescope::events::Progress;
+use bayescope::events::{Progress, silent};
 use bayescope::flow::base::latents;
 use bayescope::flow::glow::GlowFlow;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::{Flow, Precision};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::train::PRESETS;
+use bayescope::oracle::walk::grid::{GridSpec, grid};
+use bayescope::oracle::walk::{Goal, Subject, TOLERANCE, WalkPoint, WalkSpec, Way, walk};
+use bayescope::oracle::what_if::UnderClass;
 use bayescope::oracle::world::{Sample, SampleSpec, Settings, World};
 use bayescope::oracle::{folder, library};
 use bayescope::units::{Seed, Smoothing, Tau};
@@ -323,4 +327,71 @@ fn a_world_that_was_bundled_once_is_said_to_be_elsewhere() {
     let (info, _) = folder::read("tests/worlds/animals").unwrap();
     assert!(info.name == "animals" && Path::new("assets/specs/oracle-animals.toml").is_file());
     assert!(refused("nobody").contains("mnist, cells"));
+}
+
+/// z of one image.
+fn latent(world: &World, x: &[f32]) -> Vec<f64> {
+    let x: Vec<f64> = x.iter().map(|v| f64::from(*v)).collect();
+    world.flow().latent_space().unwrap().encode_base(&x).unwrap().images
+}
+
+/// Largest |difference|.
+fn apart<T: Copy + Into<f64>>(a: &[T], b: &[T]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| ((*a).into() - (*b).into()).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn a_grid_is_bilinear_in_the_latent_space_of_a_shared_map_and_its_edges_are_walks() {
+    let (world, settings) = (world(8), settings(1.0, 1.0, &UNIFORM));
+    let corners: Vec<Vec<f32>> = samples(&world, spec(4, 5), &settings).into_iter().map(|sample| sample.x).collect();
+    let (columns, rows) = (6, 3);
+    let made = |corners: &[Vec<f32>]| {
+        let spec = GridSpec { corners: corners.to_vec(), columns, rows };
+        grid(&world, &spec, &settings, &mut silent()).unwrap()
+    };
+    let walked = |from: &[f32], to: &[f32]| -> Vec<WalkPoint> {
+        let (from, to) = (Subject::Image(from.to_vec()), Goal::Subject(Subject::Image(to.to_vec())));
+        let (seed, products, tolerance) = (Seed(0), MatmulPrecision::F32, TOLERANCE);
+        let spec = WalkSpec { from, to, steps: columns - 1, class: None, seed, products, tolerance };
+        walk(&world, &spec, &settings, &mut silent()).unwrap().points
+    };
+    let four = made(&corners);
+    assert_eq!((four.way, four.points.len()), (Way::Latent, columns * rows));
+    let ends = [0, columns - 1, columns * (rows - 1), columns * rows - 1];
+    assert!(ends.iter().zip(&corners).all(|(&i, corner)| four.points[i].x == *corner), "corners are the images");
+    let z: Vec<Vec<f64>> = corners.iter().map(|x| latent(&world, x)).collect();
+    for (i, point) in four.points.iter().enumerate() {
+        let (s, t) = ((i % columns) as f64 / (columns - 1) as f64, (i / columns) as f64 / (rows - 1) as f64);
+        let weights = [(1.0 - s) * (1.0 - t), s * (1.0 - t), (1.0 - s) * t, s * t];
+        let mixed: Vec<f64> = (0..z[0].len()).map(|d| (0..4).map(|c| weights[c] * z[c][d]).sum()).collect();
+        let off = apart(&latent(&world, &point.x), &mixed);
+        assert!(off < 1e-2, "image {i} lies {off} beside its place");
+    }
+    assert!(apart(&z[0], &z[1]) > 1.0, "the corners are far apart");
+    let (upper, lower) = (walked(&corners[0], &corners[1]), walked(&corners[2], &corners[3]));
+    for (edge, walk) in [(&four.points[..columns], upper), (&four.points[columns * (rows - 1)..], lower)] {
+        assert!(edge.iter().zip(&walk).all(|(a, b)| apart(&a.x, &b.x) < 1e-5));
+    }
+    assert_eq!(made(&corners[..2]).points, walked(&corners[0], &corners[1]), "a grid between two images is the walk");
+}
+
+#[test]
+fn under_every_class_of_a_shared_map_the_latent_moves_by_the_difference_of_the_means() {
+    let (world, settings) = (world(8), settings(0.8, 1.0, &UNIFORM));
+    let sample = samples(&world, spec(1, 5), &settings).swap_remove(0);
+    let mut all: Vec<UnderClass> = Vec::new();
+    let mut tell = |one: UnderClass| {
+        all.push(one);
+        ControlFlow::Continue(())
+    };
+    world.under_every_class(&sample.x, sample.source, &settings, &mut tell).unwrap();
+    assert!(all.iter().map(|one| one.class).eq(0..4) && all[sample.source].x == sample.x);
+    let (base, z) = (world.flow().shared_base().unwrap(), latent(&world, &sample.x));
+    for one in &all {
+        let means = base.mean(one.class).iter().zip(base.mean(sample.source));
+        let moved: Vec<f64> = z.iter().zip(means).map(|(z, (to, from))| z + to - from).collect();
+        let off = apart(&latent(&world, &one.x), &moved);
+        assert!(off < 1e-2, "class {}: {off}", one.class);
+    }
 }

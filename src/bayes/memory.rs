@@ -5,8 +5,8 @@ use crate::error::Result;
 
 /// Bytes a pair of classes in every method: distances at τ = 1 and at τ, union bound.
 const PLAIN: u64 = 24;
-/// More bytes a pair in pair importance sampling: pairs, logarithms, distances, products.
-const PAIRS: u64 = 72;
+/// More bytes a pair in pair importance sampling: pairs, logarithms, distances, products, packed means.
+const PAIRS: u64 = 80;
 /// The same where the pairs of one class alone are drawn from.
 const OF_ONE: u64 = 16;
 /// Bytes over K⁴ of the triangular factors of all terms, at most: K³/6 numbers a class.

@@ -50,6 +50,12 @@ impl Scaled {
         Ok(self.classifier.features(&x, PASS)?.0)
     }
 
+    /// Images `x` (NCHW, world space) as the network gets them, before it resizes them.
+    pub fn scaled(&self, mut x: Vec<f32>) -> Vec<f32> {
+        self.scale.apply(&mut x, self.config().shape);
+        x
+    }
+
     /// Multiply-accumulates for the answer to one image; `None` of networks that are not counted.
     pub fn forward_macs(&self) -> Option<f64> {
         self.classifier.forward_macs()

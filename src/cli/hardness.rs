@@ -45,12 +45,8 @@ pub fn resume(folder: &HardnessFolder, options: &RunOptions<'_>) -> Result<()> {
         troubles => {
             let each: Vec<String> = troubles.iter().map(|t| format!("{}: {}", t.corpus, t.why)).collect();
             let again = format!("`bayescope resume {}` tries them again", folder.path.display());
-            Err(Error::Input(format!(
-                "{} of {} corpora failed ({again}): {}",
-                each.len(),
-                found.planned,
-                each.join("; ")
-            )))
+            let of = found.flows.map_or_else(|| format!("{} corpora", found.planned), |flows| format!("{flows} flows"));
+            Err(Error::Input(format!("{} of {of} failed ({again}): {}", each.len(), each.join("; "))))
         }
     }
 }
@@ -102,7 +98,7 @@ pub fn plan(folder: &HardnessFolder, args: &PlanArgs, written: bool) -> Result<(
         return print_json(&serde_json::json!({ "run": run, "spec": folder.spec, "corpora": corpora }));
     }
     let mut text = format!("{}: {} corpora\n", folder.spec.name, folder.plan.len());
-    for PlannedCorpus { id, name, train } in &folder.plan {
+    for PlannedCorpus { id, name, train, .. } in &folder.plan {
         let finished = if written && folder.finished(id) { " · finished" } else { "" };
         let there = if train.data.path.exists() { "" } else { " · not there" };
         let (epochs, path) = (train.training.epochs, train.data.path.display());

@@ -60,12 +60,12 @@ struct Image<'a> {
     picture: Option<&'a Picture>,
 }
 
-/// The images together: means with their standard errors over images.
+/// The images together: means with their standard errors over images. One image has no such error.
 #[derive(Serialize)]
 struct Summary {
     images: usize,
     entropy_nats: f64,
-    entropy_std_error: f64,
+    entropy_std_error: Option<f64>,
     /// Absent where the images have no labels.
     accuracy: Option<f64>,
     accuracy_std_error: Option<f64>,
@@ -76,7 +76,8 @@ struct Summary {
 
 fn summary(images: &[Image<'_>]) -> Summary {
     let entropies: Vec<f64> = images.iter().map(|image| image.posterior.entropy_nats).collect();
-    let (entropy_nats, entropy_std_error) = mean_and_error(&entropies);
+    let (entropy_nats, error) = mean_and_error(&entropies);
+    let known = |error: f64| (images.len() > 1).then_some(error);
     let right = |image: &Image<'_>| Some(f64::from(image.label? == image.posterior.decision));
     let right: Option<Vec<f64>> = images.iter().map(right).collect();
     let accuracy = right.as_deref().map(mean_and_error);
@@ -84,9 +85,9 @@ fn summary(images: &[Image<'_>]) -> Summary {
     Summary {
         images: images.len(),
         entropy_nats,
-        entropy_std_error,
+        entropy_std_error: known(error),
         accuracy: accuracy.map(|(mean, _)| mean),
-        accuracy_std_error: accuracy.map(|(_, error)| error),
+        accuracy_std_error: accuracy.and_then(|(_, error)| known(error)),
         not_converged: cells.clone().next().map(|_| cells.filter(|cell| !cell.converges).count()),
     }
 }
@@ -207,12 +208,17 @@ fn print(report: &Report<'_>) -> Result<()> {
 }
 
 fn print_summary(found: &Summary) {
-    let Summary { images, entropy_nats, entropy_std_error, .. } = found;
-    let mut text = format!("mean entropy {entropy_nats:.4} ± {entropy_std_error:.4} nats over {images} images");
-    if let (Some(accuracy), Some(error)) = (found.accuracy, found.accuracy_std_error) {
-        text += &format!(", {:.2} ± {:.2} % right", 100.0 * accuracy, 100.0 * error);
+    let Summary { images, entropy_nats, .. } = found;
+    match found.entropy_std_error {
+        Some(error) => {
+            let mut text = format!("mean entropy {entropy_nats:.4} ± {error:.4} nats over {images} images");
+            if let (Some(accuracy), Some(error)) = (found.accuracy, found.accuracy_std_error) {
+                text += &format!(", {:.2} ± {:.2} % right", 100.0 * accuracy, 100.0 * error);
+            }
+            println!("{text} (± one standard error over images)");
+        }
+        None => println!("entropy {entropy_nats:.4} nats, of one image"),
     }
-    println!("{text} (± one standard error over images)");
     if let Some(n) = found.not_converged {
         println!("means over draws that do not converge: {n} of {images}");
     }

@@ -155,7 +155,10 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
             files.extend(images);
         }
         if files.len() == before {
-            return Err(Error::file(class, format!("class folder without images (*.{})", EXTENSIONS.join(", *."))));
+            return Err(Error::file(
+                class,
+                format!("holds no images (*.{}), and every folder of a dataset is a class", EXTENSIONS.join(", *.")),
+            ));
         }
         labels.resize(files.len(), label);
     }

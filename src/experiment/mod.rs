@@ -67,7 +67,7 @@ mod validated;
 mod watched;
 mod worst;
 
-pub use active::{ActiveSpec, Bought, Purchase, Round, Strategy, StrategyComparison};
+pub use active::{ActiveSpec, Bought, Purchase, Round, Strategy, StrategyComparison, Tried};
 pub use axes::{AxesSpec, AxisPoint, Compute, Longer, NamedTraining, TrainingAxes};
 pub use bayes_gap::{BayesGap, Gap};
 pub use bayes_reference::{Facts, Truth};

@@ -112,11 +112,33 @@ pub(super) fn validate_cell(
     validation: Option<Validation<'_>>,
     events: &mut dyn Events<CellEvent>,
 ) -> Result<(CellResult, Trained, Vec<Validated>)> {
+    let run = run_to_the_end(job, validation, events)?;
+    let trained = run.trained();
+    let measured = measure(job, &trained)?;
+    let (id, cell, steps) = (job.id.to_owned(), job.cell, run.total);
+    let (parameters, train_loss) = (run.trainee.classifier().parameters(), run.state.last_loss);
+    let result = CellResult { id, cell, parameters, steps, train_loss, measured, output: None };
+    Ok((result, trained, run.state.validated))
+}
+
+/// Trains a cell as [`run_cell`] does, and measures nothing.
+///
+/// # Errors
+/// As [`run_cell`].
+pub(super) fn train_only(job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<Trained> {
+    Ok(run_to_the_end(job, None, events)?.trained())
+}
+
+/// The training, from its last checkpoint if there is one.
+fn run_to_the_end<'a>(
+    job: &'a CellJob<'a>,
+    validation: Option<Validation<'a>>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<Run<'a>> {
     std::fs::create_dir_all(job.folder).map_err(|e| Error::io(job.folder, e))?;
     let mut run = Run::open(job, validation)?;
-    let total = run.total;
     let parameters = run.trainee.classifier().parameters();
-    events.report(CellEvent::Started { parameters, steps: total, resumed_at: run.state.step })?;
+    events.report(CellEvent::Started { parameters, steps: run.total, resumed_at: run.state.step })?;
     while !run.done() {
         if let Err(error) = run.epoch(events) {
             if matches!(error, Error::Cancelled) {
@@ -128,12 +150,7 @@ pub(super) fn validate_cell(
     if run.undescribed {
         run.checkpoint()?;
     }
-    let trained = run.trained();
-    let measured = measure(job, &trained)?;
-    let (id, cell, steps) = (job.id.to_owned(), job.cell, total);
-    let train_loss = run.state.last_loss;
-    let result = CellResult { id, cell, parameters, steps, train_loss, measured, output: None };
-    Ok((result, trained, run.state.validated))
+    Ok(run)
 }
 
 struct Run<'a> {

@@ -54,6 +54,18 @@ impl Trained {
         self.scaled.features(x)
     }
 
+    /// What the last linear map reads of images `x` (NCHW, world space), [N, d]; of a linear
+    /// classifier, that has no features of its own, the pixels, scaled as it reads them.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub(super) fn read_by_last_layer(&self, x: Vec<f32>) -> Result<Vec<f32>> {
+        match self.scaled.check_features() {
+            Ok(()) => self.features(x),
+            Err(_) => Ok(self.scaled.scaled(x)),
+        }
+    }
+
     /// The figures of the first `count` of some images.
     ///
     /// # Errors

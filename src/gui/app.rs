@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, Ui, accesskit};
-use egui_notify::Toasts;
+use egui_notify::{Anchor, Toasts};
 use egui_tiles::Tree;
 
 use super::background::{self, BackgroundTask, Chosen, Saved};
@@ -25,6 +25,7 @@ use super::prefs::{History, Prefs, SCALES};
 use super::prompt::Prompt;
 use super::request_tracker::RequestTracker;
 use super::runs::RunDialog;
+use super::selection::Source;
 use super::session::Session;
 use super::session::log::Level;
 use super::start_page::StartPage;
@@ -110,7 +111,8 @@ impl App {
             inspector: Inspector::default(),
             devices: Vec::new(),
             listing: BackgroundTask::default(),
-            toasts: Toasts::default().with_margin(egui::vec2(8.0, 36.0)),
+            // Above the status line: at the top they lay over tabs and the inspector's heading.
+            toasts: Toasts::default().with_anchor(Anchor::BottomRight).with_margin(egui::vec2(8.0, 36.0)),
             first_selected: false,
             focused: None,
         }
@@ -171,7 +173,8 @@ impl App {
         let slow =
             self.session.oracle.as_ref().is_some_and(|info| matches!(info.architecture, Architecture::TarFlow(_)));
         let full = gallery.complete() || slow || gallery.iter().count() > 1000;
-        full && gallery.answers(&self.view.in_view) && inspected
+        let of_now = self.view.source == Source::Outside || gallery.asks_for(self.prefs.tau);
+        full && of_now && gallery.answers(&self.view.in_view) && inspected
     }
 
     /// Brings a panel to the front.
@@ -187,11 +190,17 @@ impl App {
     /// Sets τ as the slider does.
     pub fn slide(&mut self, tau: f64) {
         self.prefs.tau = tau;
+        self.times.slid();
     }
 
     /// Moves the pen of the panel Draw, shares of width and height, as a hand does.
     pub fn pen(&mut self, at: [f32; 2]) {
         self.view.pen = Some(at);
+    }
+
+    /// Every image in view was exact so long after τ had moved last.
+    pub fn was_exact(&mut self, after: Duration) {
+        self.times.exact(after);
     }
 
     /// Counts the frames that follow as painted while the engine is at rest, or while it samples.
@@ -325,6 +334,9 @@ impl App {
         let quiet = !ctx.input(|input| input.pointer.any_down());
         let Self { requests, engine, session, prefs, view, .. } = self;
         requests.sync(engine.as_ref(), session, prefs, view, quiet);
+        if let Some(due) = requests.due() {
+            ctx.request_repaint_after(due);
+        }
     }
 }
 
@@ -365,6 +377,7 @@ impl eframe::App for App {
         self.ask(&ctx);
         Canvas::of(&ctx).fill(&ctx);
         self.times.painted(frame.info().cpu_usage);
+        self.times.viewed(self.view.viewed.take(), began);
         self.times.frame(began);
     }
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use eframe::egui::{self, Color32, Mesh, Rect, pos2, vec2};
 
 use super::paint::Sheet;
-use super::session::gallery::Gallery;
 use crate::data::ImageShape;
+use crate::device::ImageSource;
 
 /// Side of a page, pixels.
 const PAGE: usize = 1024;
@@ -36,14 +36,20 @@ impl Atlas {
         (page, [cell % columns * shape.width, cell / columns * shape.height])
     }
 
-    /// Uploads outdated tiles among `visible`, at most `budget`. Returns how many are left.
-    pub fn prepare(&mut self, ctx: &egui::Context, gallery: &Gallery, visible: &[usize], budget: usize) -> usize {
-        let Some(shape) = gallery.shape() else { return 0 };
+    /// Uploads outdated tiles among `visible`, at most `budget`. `picture` gives stamp and picture of an
+    /// image. Returns how many are left.
+    pub fn prepare<'a>(
+        &mut self,
+        ctx: &egui::Context,
+        shape: ImageShape,
+        (visible, budget): (&[usize], usize),
+        picture: impl Fn(usize) -> Option<(u64, &'a ImageSource)>,
+    ) -> usize {
         if self.shape != Some(shape) {
             *self = Self { shape: Some(shape), ..Self::default() };
         }
         let stale = visible.iter().filter_map(|&index| {
-            let (stamp, source) = gallery.picture(index)?;
+            let (stamp, source) = picture(index)?;
             (self.stamps.get(index) != Some(&stamp)).then_some((index, stamp, source))
         });
         let stale: Vec<_> = stale.collect();

@@ -31,6 +31,9 @@ impl App {
             self.session.take_gallery(update);
             self.select_first_sample();
         }
+        if let Some(keys) = self.engine.take_keys() {
+            self.session.keys.take(keys);
+        }
         if let Some(inspection) = self.engine.take_inspection() {
             self.session.take_inspection(inspection);
         }
@@ -57,6 +60,7 @@ impl App {
                     self.prefs.enter(&self.session.oracle_name);
                     self.prefs.remember_oracle(&self.session.oracle_name);
                 }
+                self.view.enter(&self.session);
                 let classes = self.session.class_names().len();
                 if classes > 0 {
                     self.prefs.fit(classes);

@@ -8,7 +8,7 @@ use crate::worker::fetch::FetchRequest;
 use crate::worker::judged_images::JudgedImagesRequest;
 use crate::worker::protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
-    RunningPosterior, SketchAnswer, SketchRequest,
+    KeyPictures, KeyRequest, RunningPosterior, SketchAnswer, SketchRequest,
 };
 use crate::worker::runs::WatchRequest;
 
@@ -24,6 +24,8 @@ pub trait Engine {
     fn explain(&self, request: EvidenceRequest);
     /// Asks for the posterior of a drawing. The newest request wins.
     fn sketch(&self, request: SketchRequest);
+    /// Asks for key pictures, between which samples are drawn while τ moves. The newest request wins.
+    fn draw_keys(&self, request: KeyRequest);
     /// Asks about the Bayes error of the open oracle. The newest question of a kind wins.
     fn ask(&self, question: Question);
     /// Opens the best epoch so far of the run in a folder, whatever else is under way.
@@ -54,6 +56,8 @@ pub trait Engine {
     fn take_evidence(&self) -> Option<EvidenceMap>;
     /// The newest answer about a drawing, if one arrived since the last call.
     fn take_sketch(&self) -> Option<SketchAnswer>;
+    /// The key pictures that arrived since the last call.
+    fn take_keys(&self) -> Option<KeyPictures>;
 }
 
 impl Engine for crate::worker::Worker {
@@ -75,6 +79,10 @@ impl Engine for crate::worker::Worker {
 
     fn sketch(&self, request: SketchRequest) {
         Self::sketch(self, request);
+    }
+
+    fn draw_keys(&self, request: KeyRequest) {
+        Self::draw_keys(self, request);
     }
 
     fn ask(&self, question: Question) {
@@ -135,5 +143,9 @@ impl Engine for crate::worker::Worker {
 
     fn take_sketch(&self) -> Option<SketchAnswer> {
         Self::take_sketch(self)
+    }
+
+    fn take_keys(&self) -> Option<KeyPictures> {
+        Self::take_keys(self)
     }
 }

@@ -59,7 +59,7 @@ impl EvidenceSection {
         cx.view.evidence = cx.view.evidence.filter(|(a, b)| *a < classes && *b < classes && a != b);
         let (a, b) = cx.view.evidence.unwrap_or(leading);
         heading(ui, "Evidence map", Some((Badge::Exact, &meaning(cx))));
-        choose(ui, cx, classes, (a, b));
+        choose(ui, cx, (a, b));
         if cx.prefs.tau == 0.0 {
             hint(ui, "At τ = 0 there is no density, and so no evidence map.");
             return;
@@ -177,23 +177,28 @@ fn meaning(cx: &Cx) -> String {
     format!("log p(x|a) - log p(x|b) as a sum over places: the cells add up to the total. {place}")
 }
 
-fn choose(ui: &mut Ui, cx: &mut Cx, classes: usize, (a, b): (ClassId, ClassId)) {
+/// Two different classes to choose. Returns them where they have changed; `of` tells these fields from others.
+pub fn class_pair(ui: &mut Ui, session: &Session, (a, b): (ClassId, ClassId), of: &str) -> Option<(ClassId, ClassId)> {
+    let (mut for_class, mut against) = (a, b);
+    for (text, name, chosen, other) in
+        [("for", "Evidence for class", &mut for_class, b), ("against", "Evidence against class", &mut against, a)]
+    {
+        ui.label(text);
+        let combo = ComboBox::from_id_salt(name).width(58.0).truncate();
+        let response = combo.selected_text(session.class_name(*chosen)).show_ui(ui, |ui| {
+            for class in (0..session.class_names().len()).filter(|class| *class != other) {
+                ui.selectable_value(chosen, class, session.class_name(class));
+            }
+        });
+        glossary::explain(response.response, name).accessible_name(format!("{name}{of}"));
+    }
+    ((for_class, against) != (a, b)).then_some((for_class, against))
+}
+
+fn choose(ui: &mut Ui, cx: &mut Cx, (a, b): (ClassId, ClassId)) {
     ui.horizontal_wrapped(|ui| {
-        let (mut for_class, mut against) = (a, b);
-        for (text, name, chosen, other) in
-            [("for", "Evidence for class", &mut for_class, b), ("against", "Evidence against class", &mut against, a)]
-        {
-            ui.label(text);
-            let combo = ComboBox::from_id_salt(name).width(58.0).truncate();
-            let response = combo.selected_text(cx.session.class_name(*chosen)).show_ui(ui, |ui| {
-                for class in (0..classes).filter(|class| *class != other) {
-                    ui.selectable_value(chosen, class, cx.session.class_name(class));
-                }
-            });
-            glossary::explain(response.response, name).accessible_name(name);
-        }
-        if (for_class, against) != (a, b) {
-            cx.view.evidence = Some((for_class, against));
+        if let Some(pair) = class_pair(ui, cx.session, (a, b), "") {
+            cx.view.evidence = Some(pair);
         }
         if ui.button("Swap").on_hover_text("Turn the question round").clicked() {
             cx.view.evidence = Some((b, a));
@@ -279,7 +284,7 @@ fn total(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, posterior: &Posterior) {
 }
 
 /// Four digits and the sign.
-fn signed(nats: f64) -> String {
+pub fn signed(nats: f64) -> String {
     let text = format::sig4(nats);
     if nats > 0.0 { format!("+{text}") } else { text }
 }

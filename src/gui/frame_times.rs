@@ -1,9 +1,15 @@
 //! Frame times: the window's work on a frame, and the intervals between frames.
 
+mod follow;
+
 use std::time::{Duration, Instant};
 
 use eframe::egui::{self, Align2, Id, RichText};
 use serde::Serialize;
+
+use follow::{FollowReport, FollowTimes};
+
+pub use follow::ViewedGallery;
 
 /// Frames further apart than this were not waiting for one another.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -16,8 +22,10 @@ const MOST: usize = 2_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
     Rest,
-    /// It samples.
+    /// It samples, and τ moves.
     Sampling,
+    /// τ rests, or something else moves.
+    After,
 }
 
 /// Times of the frames so far.
@@ -34,6 +42,7 @@ pub struct FrameTimes {
     at_rest_ms: Vec<f32>,
     sampling_ms: Vec<f32>,
     pen_ms: Vec<f32>,
+    follow: FollowTimes,
     visible: bool,
 }
 
@@ -75,6 +84,9 @@ pub struct FrameReport {
     pub pen_to_posterior_ms_p99: Option<f32>,
     /// Drawings that were answered.
     pub pens: usize,
+    /// How the gallery followed τ.
+    #[serde(flatten)]
+    pub follow: FollowReport,
 }
 
 impl FrameTimes {
@@ -93,6 +105,23 @@ impl FrameTimes {
         push(&mut self.pen_ms, after.as_secs_f32() * 1e3);
     }
 
+    /// The slider of τ has moved.
+    pub fn slid(&mut self) {
+        self.follow.moved(Instant::now());
+    }
+
+    /// The frame that began at `began` painted the gallery so.
+    pub fn viewed(&mut self, gallery: Option<ViewedGallery>, began: Instant) {
+        if let Some(gallery) = gallery.filter(|_| self.counted == Some(Phase::Sampling)) {
+            self.follow.viewed(gallery, began);
+        }
+    }
+
+    /// Every image in view was exact so long after τ had moved last.
+    pub fn exact(&mut self, after: Duration) {
+        self.follow.exact(after);
+    }
+
     pub fn toggle(&mut self) {
         self.visible = !self.visible;
     }
@@ -109,7 +138,7 @@ impl FrameTimes {
             match self.counted {
                 Some(Phase::Rest) => push(&mut self.at_rest_ms, gap.as_secs_f32() * 1e3),
                 Some(Phase::Sampling) => push(&mut self.sampling_ms, gap.as_secs_f32() * 1e3),
-                None => {}
+                Some(Phase::After) | None => {}
             }
         }
         self.last = Some(began);
@@ -118,6 +147,7 @@ impl FrameTimes {
 
     /// The frame before this one took the window's thread so many seconds in all.
     pub fn painted(&mut self, secs: Option<f32>) {
+        self.follow.painted(secs.and_then(|secs| Duration::try_from_secs_f32(secs).ok()));
         let Some(secs) = secs else { return };
         self.late += usize::from(secs > PAUSE.as_secs_f32());
         push(&mut self.whole_ms, secs * 1e3);
@@ -143,6 +173,7 @@ impl FrameTimes {
             pen_to_posterior_ms_p50: median(&self.pen_ms),
             pen_to_posterior_ms_p99: (!self.pen_ms.is_empty()).then(|| quantile(&self.pen_ms, 0.99)),
             pens: self.pen_ms.len(),
+            follow: self.follow.report(),
         }
     }
 

@@ -126,6 +126,8 @@ enum Measurement {
     Rest(Instant),
     /// Frames while the engine samples, since then.
     Sampling(Instant),
+    /// τ rests, since then, and exact images are waited for.
+    Settling(Instant),
     /// The pen draws, since then.
     Drawing(Instant),
 }
@@ -260,10 +262,18 @@ impl Running {
             }
             Measurement::Rest(_) => {}
             Measurement::Sampling(since) if since.elapsed() > MEASURED => {
+                self.app.count_frames(Phase::After);
+                self.measurement = Measurement::Settling(Instant::now());
+            }
+            Measurement::Settling(since) if self.app.settled() || since.elapsed() > MEASURED => {
+                if self.app.settled() {
+                    self.app.was_exact(since.elapsed());
+                }
                 self.app.slide(1.0);
                 self.app.show_panel(super::panels::draw::ID);
                 self.measurement = Measurement::Drawing(Instant::now());
             }
+            Measurement::Settling(_) => {}
             Measurement::Drawing(since) if since.elapsed() > MEASURED => {
                 self.measurement = Measurement::No;
                 ctx.send_viewport_cmd(ViewportCommand::Close);

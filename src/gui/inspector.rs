@@ -10,6 +10,7 @@ use super::guidance;
 use super::landmarks::Landmark;
 use super::paint::Sheet;
 use super::picture::PictureSection;
+use super::pins;
 use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::selection::Source;
@@ -88,7 +89,8 @@ fn is_stale(cx: &Cx, index: usize) -> bool {
     let slow = matches!(cx.session.oracle.as_ref().map(|info| &info.architecture), Some(Architecture::TarFlow(_)));
     let gallery = &cx.session.gallery;
     let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
-    let answered = gallery.answers(&[index]) || inspection.is_some_and(|one| one.generation > gallery.generation());
+    let of_now = gallery.asks_for(cx.prefs.tau) && gallery.answers(&[index]);
+    let answered = of_now || inspection.is_some_and(|one| one.generation > gallery.generation());
     slow && cx.view.source == Source::World && !answered
 }
 
@@ -144,6 +146,7 @@ impl Inspector {
                 if ui.button("Copy values").on_hover_text("As tab-separated text").clicked() {
                     cx.commands.push(Command::CopyValues);
                 }
+                pins::button(ui, cx, "Pin image");
                 if ui.button("Copy as command").on_hover_text("The same on the command line").clicked() {
                     cx.commands.push(Command::CopyCommandLine);
                 }

@@ -7,14 +7,14 @@
 //! | file | what |
 //! |---|---|
 //! | `launch`, `in_window`, `window_restart`, `engine` | opening the window; the app in it; the next window after a lost device; what the window asks of the worker |
-//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker |
+//! | `app`, `drain`, `run_actions`, `guide`, `request_tracker`, `gliding` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker, the gallery while τ moves |
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
 //! | `evidence`, `picture`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
-//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection` | another machine, corpora, runs on disk, drawings, paths, selected images |
+//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection`, `pins` | another machine, corpora, runs on disk, drawings, paths, selected and pinned images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets` | colours and distances; numbers as people read them; small widgets |
 
@@ -32,6 +32,7 @@ mod evidence;
 mod fetch;
 mod format;
 mod frame_times;
+mod gliding;
 mod glossary;
 mod guidance;
 mod guide;
@@ -48,6 +49,7 @@ mod paint;
 mod palette;
 mod panels;
 mod picture;
+mod pins;
 mod plot;
 mod precision;
 mod prefs;

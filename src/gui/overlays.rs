@@ -73,8 +73,8 @@ impl App {
             };
             let text = widgets::break_lines(&notice.text, 64);
             let toast = self.toasts.custom(text, sign.into(), colour);
-            // Its cross is a glyph the fonts lack.
-            toast.duration(Duration::from_secs(secs)).closable(false);
+            // Its cross is a glyph the fonts lack; its bar of time hangs out of the box.
+            toast.duration(Duration::from_secs(secs)).closable(false).show_progress_bar(false);
         }
         self.toasts.show(ctx);
     }

@@ -1,6 +1,6 @@
 //! Compares what the engine should compute with the last requests: every change is asked for once.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::bayes::RankingsOverTau;
 use crate::bayes::sampling::DrawKey;
@@ -10,11 +10,14 @@ use crate::oracle::world::{LabelLaw, SampleSpec, Settings};
 use crate::task::Task;
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
-use crate::worker::protocol::{Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, SketchRequest, Subject};
+use crate::worker::protocol::{
+    Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, KeyOrigin, SketchRequest, Subject,
+};
 use crate::worker::runs::WatchRequest;
 use crate::worker::sampling::{self, FindTau, SurveyWorld};
 
 use super::engine::Engine;
+use super::gliding::Glide;
 use super::guidance;
 use super::inspector::MORPH;
 use super::panels;
@@ -29,7 +32,7 @@ use super::view::View;
 #[derive(Default)]
 pub struct RequestTracker {
     generation: u64,
-    gallery: Option<(SampleSpec, Settings, Option<SamplerOptions>, bool)>,
+    gallery: Option<GalleryKnobs>,
     inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     sketch: Option<(u64, Settings, bool)>,
@@ -38,11 +41,21 @@ pub struct RequestTracker {
     curve: Option<([f64; 2], LabelLaw)>,
     hardness: Option<(Tau, LabelLaw)>,
     ranking: Option<LabelLaw>,
+    glide: Glide,
     kept: Option<LabelLaw>,
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
     device_apart: bool,
+}
+
+/// What a gallery depends on: samples, knobs, look, and whether no more are to be made.
+type GalleryKnobs = (SampleSpec, Settings, Option<SamplerOptions>, bool);
+
+/// What pictures of these samples depend on, beside τ.
+fn key_origin(session: &Session, spec: &SampleSpec, settings: &Settings) -> KeyOrigin {
+    let world = session.oracle.as_ref().map_or_else(String::new, |oracle| oracle.weights_sha256.clone());
+    KeyOrigin::new(world, spec, settings.prior.clone())
 }
 
 /// What the Bayes error depends on.
@@ -222,13 +235,14 @@ impl RequestTracker {
             view.halted = false;
         }
         let wanted = (spec, settings.clone(), look, view.halted);
-        if self.gallery.as_ref() == Some(&wanted) {
+        if self.stays(engine, session, view, &wanted) {
             return;
         }
         self.gallery = Some(wanted);
         session.unanswered.remove(&Asked::Gallery);
         self.generation += 1;
         session.gallery.expect(self.generation, spec.n);
+        session.gallery.expect_of(key_origin(session, &spec, &settings), settings.tau.get());
         session.gallery.show_only(look);
         let mut first: Vec<usize> = match view.source {
             Source::World => view.cursor.into_iter().chain(view.in_view.iter().copied()).collect(),
@@ -241,6 +255,39 @@ impl RequestTracker {
         }
         let (generation, halted) = (self.generation, view.halted);
         engine.show(GalleryRequest { generation, spec, settings, first, look, halted });
+    }
+
+    /// Whether the gallery is the one that was asked for last, or waits until τ rests while drafts follow it.
+    fn stays(&mut self, engine: &dyn Engine, session: &mut Session, view: &View, wanted: &GalleryKnobs) -> bool {
+        let (spec, settings, look, _) = wanted;
+        let origin = key_origin(session, spec, settings);
+        session.keys.expect(&origin);
+        let at = (origin, settings.tau);
+        let drafts = view.source == Source::World && look.is_none();
+        let asked = self.gallery.as_ref() == Some(wanted) && !self.glide.gave_up();
+        if asked {
+            self.glide.rest();
+            if drafts && session.gallery.complete() {
+                self.glide.ask(engine, session, view, at);
+            }
+            return true;
+        }
+        let at_another_tau = |(a, b, c, d): &GalleryKnobs| {
+            let settings = Settings { tau: settings.tau, ..b.clone() };
+            (a, &settings, c, d) == (spec, &wanted.1, look, &wanted.3)
+        };
+        let alone = self.gallery.as_ref().is_some_and(at_another_tau);
+        if drafts && alone && session.keys.follow(&at.0) && self.glide.moves(settings.tau, Instant::now()) {
+            self.glide.ask(engine, session, view, at);
+            return true;
+        }
+        self.glide.rest();
+        false
+    }
+
+    /// How soon something is to be asked for though nothing moves.
+    pub fn due(&self) -> Option<Duration> {
+        self.glide.rests_in()
     }
 
     /// Images from outside get their posteriors again when a knob has moved.

@@ -99,6 +99,11 @@ impl Theme {
         self.pick(0xeceef1, 0x23272d)
     }
 
+    /// The tint of an image of the knobs before.
+    pub fn before(self) -> Color32 {
+        UNTINTED.gamma_multiply(0.4)
+    }
+
     /// The veil over an image that is still being made, and text on it.
     pub fn unfinished(self) -> Color32 {
         self.pick(0xf7f8fa, 0x181b20).gamma_multiply(0.55)

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::background::{BackgroundTask, Field};
 use super::data_table::DataTable;
+use super::frame_times::ViewedGallery;
 use super::landmarks::Landmarks;
 use super::prefs::{Prefs, Sort};
 use super::primary_action::PrimaryAction;
@@ -17,6 +18,7 @@ use crate::error::Result;
 use crate::oracle::label_noise::LabelNoise;
 use crate::units::ClassId;
 use crate::worker::protocol::{Sketch, Subject};
+use crate::worker::what_if::Pin;
 
 /// Least width at which both sides leave room for the panels, points.
 const BOTH_SIDES: f32 = 940.0;
@@ -54,6 +56,10 @@ pub struct View {
     pub page_rows: usize,
     /// Images in view as last painted.
     pub in_view: Vec<usize>,
+    /// How they were shown in the frame being painted, for the measurement.
+    pub viewed: Option<ViewedGallery>,
+    /// Drafts among them, as last painted.
+    pub drafts: usize,
     /// The gallery should bring the cursor into view.
     pub reveal: bool,
     /// The text of the field for a target Bayes error.
@@ -96,6 +102,10 @@ pub struct View {
     narrow: bool,
     /// The plot whose numbers are shown as a table.
     pub table: Option<DataTable>,
+    /// Pinned images.
+    pins: Vec<Pin>,
+    /// SHA-256 of the weights of the world that was looked at last.
+    world: String,
     arrangement: Arc<Arrangement>,
     arranged: Option<Key>,
 }
@@ -123,6 +133,23 @@ impl View {
             self.arranged = Some(key);
         }
         self.arrangement.clone()
+    }
+
+    /// Pinned images of the open world.
+    pub fn pins(&mut self, session: &Session) -> &mut Vec<Pin> {
+        self.enter(session);
+        &mut self.pins
+    }
+
+    /// Forgets what was pinned and typed in another world.
+    pub fn enter(&mut self, session: &Session) {
+        let here = session.oracle.as_ref().map_or("", |oracle| oracle.weights_sha256.as_str());
+        if self.world != here {
+            here.clone_into(&mut self.world);
+            self.pins.clear();
+            self.target.clear();
+            self.target_complaint = None;
+        }
     }
 
     /// Shows images from elsewhere.

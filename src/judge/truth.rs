@@ -198,7 +198,8 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
     let pixel_range = manifest.pixel_range.unwrap_or([0.0, 1.0]);
     let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
     let mut archive = Archive::open(path, Types::All)?;
-    let y = archive.read("y")?.ok_or_else(|| bad("y", "missing; a judge needs the drawn labels".into()))?;
+    let missing = "missing; a judge needs the drawn labels. The dataset comes first, predictions after --predictions";
+    let y = archive.read("y")?.ok_or_else(|| bad("y", missing.into()))?;
     let y = integers(y).map_err(|cause| bad("y", cause))?;
     let mut rows = |name: &'static str| -> Result<Option<(Vec<f64>, usize)>> {
         let found = archive.read(name)?.map(matrix).transpose().map_err(|e| bad(name, e))?;

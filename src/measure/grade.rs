@@ -7,7 +7,8 @@
 //! | `nearest` | 1-NN and k-NN errors, leave-one-out, and their bounds | Cover & Hart 1967; Devijver 1985 |
 //! | `ghp` | bounds from the minimum spanning tree | Sekeh, Oselio & Hero 2020 |
 //! | `kde` | Gaussian kernel densities, leave-one-out | Fukunaga & Hummels 1987 |
-//! | `labels` | soft labels, counts of drawn labels, a classifier's own belief | Ishida et al. 2023 |
+//! | `labels` | soft labels, noisy and corrupted ones, counts of drawn labels, a classifier's own belief | Ishida et al. 2023; Ushio et al. 2025 |
+//! | `told` | none: what features permit, by neighbours that are told exact posteriors | |
 //! | `estimate` | what each of them says | |
 //! | `sample`, `geometry`, `distances` | distances, nearest neighbours and tree, computed once for all | |
 //!
@@ -29,32 +30,37 @@ mod nearest;
 mod sample;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use estimate::{Chosen, Estimator, Graded};
 pub use geometry::{Edge, Geometry, KEPT};
 pub use ghp::{dichotomous, ghp};
 pub use kde::kde;
-pub use labels::{label_counts, plug_in, soft_labels};
+pub use labels::{isotonic_soft, known_decision, label_counts, plug_in, sharpened_soft, soft_labels};
 pub use nearest::{DEVIJVER_K, KS, devijver, knn, one_nn};
 pub use sample::{MOST, Sample};
+pub use told::told;
 
-/// Every estimator that needs a sample alone, on one shared geometry. One that cannot be used on
-/// this sample leaves the cause in its place; the others go on.
+/// Every estimator that needs a sample alone, on one shared geometry; and, where exact posteriors `p` [N, K] of the
+/// sample are known, what its features permit ([`told`]). One that cannot be used on this sample leaves the
+/// cause in its place; the others go on.
 ///
 /// # Errors
 /// Those of [`Geometry::new`], without which there is nothing to estimate from.
-pub fn grade(sample: Sample<'_>) -> Result<Vec<(Estimator, Result<Graded, String>)>> {
+pub fn grade(sample: Sample<'_>, p: Option<&[f64]>) -> Result<Vec<(Estimator, Result<Graded, String>)>> {
     let geometry = Geometry::new(sample)?;
     let kept = geometry.kept;
     let ks: Vec<usize> = KS.into_iter().filter(|&k| k <= kept).collect();
     let densities = kde(&geometry).map_err(|cause| cause.to_string());
     let text = |graded: Result<Graded>| graded.map_err(|cause| cause.to_string());
-    Ok(vec![
+    let mut all = vec![
         (Estimator::OneNn, Ok(one_nn(&geometry))),
         (Estimator::Devijver, text(devijver(&geometry, DEVIJVER_K))),
         (Estimator::Knn, text(knn(&geometry, &ks))),
         (Estimator::Ghp, Ok(ghp(&geometry))),
         (Estimator::KdePlugIn, densities.clone().map(|[plug_in, _]| plug_in)),
         (Estimator::KdeError, densities.map(|[_, error]| error)),
-    ])
+    ];
+    all.extend(p.map(|p| (Estimator::Told, text(told(&geometry, p, &ks)))));
+    Ok(all)
 }

@@ -26,6 +26,13 @@ impl Evidence {
         self.cells.iter().fold(0.0, |most: f64, cell| most.max(cell.abs()))
     }
 
+    /// What this map has more than another of the same world and classes, place by place.
+    #[must_use]
+    pub fn less(&self, other: &Self) -> Self {
+        let cells = self.cells.iter().zip(&other.cells).map(|(here, there)| here - there).collect();
+        Self { cells, total: self.total - other.total, ..*self }
+    }
+
     /// Whether the cells add up to the total within rounding, 1e-6·(1 + |total|) nats.
     pub fn adds_up(&self) -> bool {
         (self.sum() - self.total).abs() <= 1e-6 * (1.0 + self.total.abs())

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `world` | samples, densities and posteriors at given knobs |
 //! | `posterior`, `label_noise`, `running`, `rounding` | the exact posterior; that of labels drawn by a matrix; while classes are still missing; what rounding x to 32 bits does to it |
-//! | `evidence`, `walk`, `look`, `classify`, `pictures` | what is asked of single images: maps, walks to the boundary, pictures for the eye, images from outside, and how pictures of any size become images of a world |
+//! | `evidence`, `walk`, `what_if`, `look`, `classify`, `pictures` | what is asked of single images: maps, walks to the boundary and grids between images, the same latent under every class, pictures for the eye, images from outside, and how pictures of any size become images of a world |
 //! | `info`, `folder`, `library`, `provenance` | what is known about an oracle, oracles on disk, those that come with the program, the record beside every file |
 //! | `cells` | densities averaged over the cells of 8-bit pixels |
 //! | `train`, `evaluate` | training a flow; how well it describes real images |
@@ -34,4 +34,5 @@ pub mod strategies;
 mod tests;
 pub mod train;
 pub mod walk;
+pub mod what_if;
 pub mod world;

@@ -6,7 +6,9 @@ use std::ops::{ControlFlow, Range};
 use super::label_noise::LabelNoise;
 use super::posterior::Prior;
 use super::running::CLASS_BATCH;
-use super::walk::{Goal, Subject, TOLERANCE, WalkPoint, WalkSpec, Way, walk};
+use super::walk::grid::{Grid, GridSpec, grid};
+use super::walk::{Goal, Subject, TOLERANCE, Walk, WalkPoint, WalkSpec, Way, walk};
+use super::what_if::UnderClass;
 use super::world::{Sample, SampleSpec, Settings, World};
 use super::{look, strategies};
 use crate::data::ImageShape;
@@ -226,4 +228,144 @@ fn knobs_without_label_noise_are_written_as_they_always_were() {
     assert!(text.contains(r#""label_noise":"pair:0.25""#), "{text}");
     assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), noisy);
     assert_eq!(noisy.labels().unwrap().probabilities(), [0.5, 0.5]);
+}
+
+/// An image near the mean of a class.
+fn near(class: ClassId, by: f32) -> Vec<f32> {
+    (0..DIMS).map(|d| mean(class, d) as f32 + by * (d as f32 - 1.25)).collect()
+}
+
+fn gridded(corners: &[Vec<f32>], [columns, rows]: [usize; 2]) -> Grid {
+    let (world, settings) = world();
+    let mut told = Vec::new();
+    let mut tell = |point: WalkPoint| {
+        told.push(point);
+        ControlFlow::Continue(())
+    };
+    let grid = grid(&world, &GridSpec { corners: corners.to_vec(), columns, rows }, &settings, &mut tell).unwrap();
+    assert_eq!((grid.columns, &told), (columns, &grid.points), "images are told in order");
+    grid
+}
+
+fn between(from: Subject, to: Subject, class: Option<ClassId>, steps: usize) -> Walk {
+    let (world, settings) = world();
+    let (to, seed, products, tolerance) = (Goal::Subject(to), Seed(3), MatmulPrecision::F32, TOLERANCE);
+    let spec = WalkSpec { from, to, steps, class, seed, products, tolerance };
+    walk(&world, &spec, &settings, &mut silent()).unwrap()
+}
+
+/// Largest |difference| of two images.
+fn apart(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn a_grid_has_the_images_in_its_corners_and_is_bilinear_between_them() {
+    let (world, settings) = world();
+    // Of several classes: pixel by pixel. Of one: in its latent space, where this flow is straight as well.
+    let several = [near(0, 0.1), near(3, -0.1), near(5, 0.05), near(1, 0.0)];
+    let one = [near(2, 0.1), near(2, -0.1), near(2, 0.15), near(2, -0.02)];
+    for (corners, way) in [(several, Way::Pixels), (one, Way::ClassLatent)] {
+        let (columns, rows) = (5, 4);
+        let grid = gridded(&corners, [columns, rows]);
+        assert_eq!((grid.way, grid.points.len(), grid.rounding), (way, columns * rows, None));
+        for (corner, at) in [(0, 0), (1, columns - 1), (2, columns * (rows - 1)), (3, columns * rows - 1)] {
+            assert_eq!(grid.points[at].x, corners[corner]);
+        }
+        for (i, point) in grid.points.iter().enumerate() {
+            let (s, t) = ((i % columns) as f32 / 4.0, (i / columns) as f32 / 3.0);
+            let weights = [(1.0 - s) * (1.0 - t), s * (1.0 - t), (1.0 - s) * t, s * t];
+            let mixed: Vec<f32> = (0..DIMS).map(|d| (0..4).map(|c| weights[c] * corners[c][d]).sum()).collect();
+            assert!(apart(&point.x, &mixed) < 1e-5, "{way:?} {i}");
+            let scores = world.score(&point.x, &mut silent()).unwrap();
+            assert_eq!(point.posterior, world.posterior(&scores, 0, &settings));
+        }
+    }
+}
+
+#[test]
+fn a_grid_between_two_images_is_the_walk_between_them() {
+    let (from, to) = (near(0, 0.1), near(3, -0.1));
+    let walked = between(Subject::Image(from.clone()), Subject::Image(to.clone()), None, 9);
+    // However many rows are asked for.
+    let grid = gridded(&[from, to], [10, 7]);
+    assert_eq!((grid.way, &grid.points), (walked.way, &walked.points));
+    // Between samples of one class, too, whose noise the walk knows and the grid finds.
+    let (world, settings) = world();
+    let spec = SampleSpec { class: Some(4), ..SampleSpec::new(20, Seed(3)) };
+    let samples = world.sample_indices(&spec, &settings, &(0..20).collect::<Vec<_>>()).unwrap();
+    let ends: Vec<&Sample> = samples.iter().filter(|sample| sample.posterior.decision == 4).take(2).collect();
+    let walked = between(Subject::Sample(ends[0].index), Subject::Sample(ends[1].index), Some(4), 9);
+    let grid = gridded(&[ends[0].x.clone(), ends[1].x.clone()], [10, 1]);
+    assert_eq!((grid.way, walked.way), (Way::ClassLatent, Way::ClassLatent));
+    assert!(grid.points.iter().zip(&walked.points).all(|(a, b)| apart(&a.x, &b.x) < 1e-5));
+    let refused = |corners: usize, columns| {
+        let spec = GridSpec { corners: vec![near(0, 0.0); corners], columns, rows: 4 };
+        grid_error(&world, &spec, &settings)
+    };
+    assert!(refused(3, 4).contains("between 2 or 4 images") && refused(4, 33).contains("33×4"));
+    assert!(refused(2, 1).contains("2 to 32"));
+    let frozen = Settings { tau: Tau::new(0.0).unwrap(), ..settings.clone() };
+    let spec = GridSpec { corners: vec![near(0, 0.0); 2], columns: 3, rows: 1 };
+    assert!(grid_error(&world, &spec, &frozen).contains("τ = 0"));
+}
+
+fn grid_error(world: &World, spec: &GridSpec, settings: &Settings) -> String {
+    grid(world, spec, settings, &mut silent()).unwrap_err().to_string()
+}
+
+#[test]
+fn under_every_class_the_noise_stays_and_the_way_back_leads_home() {
+    let (world, settings) = world();
+    let settings = Settings { tau: Tau::new(0.7).unwrap(), ..settings };
+    let strip = |x: &[f32], of| {
+        let mut all: Vec<UnderClass> = Vec::new();
+        let mut tell = |one: UnderClass| {
+            all.push(one);
+            ControlFlow::Continue(())
+        };
+        world.under_every_class(x, of, &settings, &mut tell).unwrap();
+        all
+    };
+    let x = near(2, 0.2);
+    let all = strip(&x, 2);
+    assert!(all.iter().map(|one| one.class).eq(0..CLASSES) && all[2].x == x);
+    let noise = |x: &[f32], class| world.flow().noise(x, &[class], settings.tau).unwrap();
+    for one in &all {
+        let (here, there) = (noise(&one.x, one.class), noise(&x, 2));
+        assert!(here.iter().zip(&there).all(|(a, b)| (a - b).abs() < 1e-5), "class {}", one.class);
+        let scores = world.score(&one.x, &mut silent()).unwrap();
+        assert!(one.posterior.distance(&world.posterior(&scores, 0, &settings)) < 1e-9);
+        assert!(apart(&strip(&one.x, one.class)[2].x, &x) < 1e-5, "back from class {}", one.class);
+    }
+    let frozen = Settings { tau: Tau::new(0.0).unwrap(), ..settings.clone() };
+    assert!(world.under_every_class(&x, 2, &frozen, &mut silent()).is_err());
+    assert!(world.under_every_class(&x, CLASSES, &settings, &mut silent()).is_err());
+}
+
+#[test]
+fn the_evidence_of_a_difference_adds_up_to_that_of_the_log_odds() {
+    let (world, settings) = world();
+    let images = [near(0, 0.1), near(0, -0.2), near(3, 0.1)];
+    let all: Vec<&[f32]> = images.iter().map(Vec::as_slice).collect();
+    let compare = |all: &[&[f32]], pair| world.compare(all, pair, &settings, &mut silent()).unwrap();
+    let found = compare(&all, None);
+    assert_eq!(found.pair, Some((0, 3)), "the decision of the first, and the next that differs");
+    let odds = |i: usize| {
+        let p = &found.images[i].posterior.log_probabilities;
+        p[0] - p[3]
+    };
+    assert!(found.images[0].difference.is_none());
+    for i in 1..3 {
+        let difference = found.images[i].difference.as_ref().unwrap();
+        assert!(difference.adds_up() && (difference.total - (odds(0) - odds(i))).abs() < 1e-9, "{i}");
+        // The other way round every cell speaks for the other.
+        let back = compare(&[all[i], all[0]], found.pair);
+        let back = back.images[1].difference.as_ref().unwrap();
+        assert!(back.cells.iter().zip(&difference.cells).all(|(a, b)| (a + b).abs() < 1e-12));
+    }
+    let same = compare(&[all[0], all[0]], None);
+    assert!(same.images[1].difference.as_ref().unwrap().cells.iter().all(|cell| *cell == 0.0));
+    assert_eq!(same.pair.map(|(a, _)| a), Some(0), "where all agree, against the runner-up");
+    assert!(world.compare(&[], None, &settings, &mut silent()).is_err());
 }

@@ -168,6 +168,22 @@ impl World {
         Ok(samples.collect())
     }
 
+    /// The pictures of samples without any figure of theirs, 8-bit levels, CHW.
+    ///
+    /// # Errors
+    /// As [`Self::sample_watched`].
+    pub fn pictures(
+        &self,
+        spec: &SampleSpec,
+        settings: &Settings,
+        indices: &[usize],
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Vec<Vec<u8>>> {
+        let (classes, noise) = self.latents_of(spec, settings, indices)?;
+        let x = self.decode_flow(&noise, &classes, settings.tau, spec.products, events)?.x;
+        Ok(x.chunks(self.shape().dims()).map(|x| self.flow.pixels().picture(x)).collect())
+    }
+
     /// [`Self::sample_watched`] that leaves the images on the device: only figures are read back.
     /// None where the flow cannot, or draws them with narrow products.
     ///
@@ -225,10 +241,7 @@ impl World {
         events: &mut dyn Events<Decoding>,
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<(Vec<f32>, Posterior)>> {
-        let Decoded { x, scores } = match products {
-            MatmulPrecision::F32 => self.flow.decode(noise, classes, settings.tau, events)?,
-            narrow => self.draw_narrow(narrow, noise, classes, settings.tau, events)?,
-        };
+        let Decoded { x, scores } = self.decode_flow(noise, classes, settings.tau, products, events)?;
         let scores = match scores {
             Some(scores) => scores,
             None => score_by_classes(self.flow(), &x, &mut |scores| {
@@ -239,6 +252,21 @@ impl World {
         };
         let images = x.chunks(self.shape().dims()).enumerate();
         Ok(images.map(|(i, x)| (x.to_vec(), self.posterior(&scores, i, settings))).collect())
+    }
+
+    /// Images by the flow, or by its narrow twin.
+    fn decode_flow(
+        &self,
+        noise: &[f32],
+        classes: &[ClassId],
+        tau: Tau,
+        products: MatmulPrecision,
+        events: &mut dyn Events<Decoding>,
+    ) -> Result<Decoded> {
+        match products {
+            MatmulPrecision::F32 => self.flow.decode(noise, classes, tau, events),
+            narrow => self.draw_narrow(narrow, noise, classes, tau, events),
+        }
     }
 
     /// Images by the flow's narrow twin; what they are scored by is the flow itself.

@@ -7,6 +7,8 @@ mod drawing;
 mod external;
 mod gallery;
 mod inspect;
+mod key_queue;
+mod keys;
 mod reference;
 mod referring;
 mod sketch;
@@ -33,6 +35,7 @@ use cache::{Resident, SampleCache};
 use drawing::GroundImage;
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
+use key_queue::KeyQueue;
 use referring::Referring;
 
 /// A piece of work that cannot be stopped should take about this long, so that a newer request
@@ -51,6 +54,7 @@ pub struct Interactive {
     inspecting: RefCell<Option<Inspecting>>,
     explaining: RefCell<Option<EvidenceRequest>>,
     sketching: RefCell<Option<SketchRequest>>,
+    keys: KeyQueue,
     /// What is drawn on.
     ground: RefCell<Option<GroundImage>>,
     external: RefCell<Option<ExternalImages>>,
@@ -95,7 +99,7 @@ impl Shared {
     /// Whether a request waits that is newer than everything under way.
     pub(super) fn asked(&self) -> bool {
         let looks = self.inspect_request.is_full() || self.evidence_request.is_full();
-        self.gallery_request.is_full() || looks || self.sketch_request.is_full()
+        self.gallery_request.is_full() || looks || self.sketch_request.is_full() || self.key_request.is_full()
     }
 }
 
@@ -119,6 +123,7 @@ impl Interactive {
         *self.inspecting.borrow_mut() = None;
         *self.explaining.borrow_mut() = None;
         *self.sketching.borrow_mut() = None;
+        self.keys.forget();
         *self.ground.borrow_mut() = None;
         *self.external.borrow_mut() = None;
         *self.referring.borrow_mut() = None;
@@ -159,6 +164,7 @@ impl Interactive {
         if let Some(request) = self.sketching.take() {
             shared.sketch_request.offer(request);
         }
+        self.keys.requeue(shared);
     }
 
     /// Whether a gallery of this world has come to its end.
@@ -190,7 +196,12 @@ impl Interactive {
         if let Some(request) = channels.shared.evidence_request.take() {
             *self.explaining.borrow_mut() = Some(request);
         }
+        if self.keys.take_in(&channels.shared) {
+            // A gallery of the τ before; the next is asked for when τ rests.
+            *self.gallery.borrow_mut() = None;
+        }
         if let Some(request) = channels.shared.gallery_request.take() {
+            self.keys.rest();
             let halted = request.halted;
             let mut gallery = Gallery::new(request);
             if halted {
@@ -201,9 +212,11 @@ impl Interactive {
         self.settle(channels, (Asked::Sketch, &self.sketching), self.sketch(&cx));
         self.settle(channels, (Asked::Inspection, &self.inspecting), self.inspect_piece(&cx));
         self.settle(channels, (Asked::Evidence, &self.explaining), self.explain(&cx));
+        self.keys_piece(&cx);
         self.settle(channels, (Asked::Gallery, &self.gallery), self.gallery_piece(&cx));
         let looks = self.inspecting.borrow().is_some() || self.explaining.borrow().is_some();
-        let busy = self.gallery.borrow().is_some() || looks || self.sketching.borrow().is_some();
+        let pictures = self.gallery.borrow().is_some() || self.keys.origin().is_some();
+        let busy = pictures || looks || self.sketching.borrow().is_some();
         busy || channels.shared.asked()
     }
 

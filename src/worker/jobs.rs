@@ -2,9 +2,8 @@
 //! nothing else is under way, or above one that gives it room.
 
 mod context;
-mod pictures;
+mod outside;
 mod task;
-mod walk;
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -41,7 +40,8 @@ fn run_above(sink: &Sink<'_>, entry: Entry) -> Option<Opened> {
     if !begin(channels, &entry) {
         return None;
     }
-    let mut cx = JobContext { channels, chosen, interactive, opened: sink.opened(), entry: &entry, replaced: None };
+    let mut cx =
+        JobContext { channels, chosen, interactive, opened: sink.opened(), entry: &entry, replaced: None, run_above };
     let done = guarded(&chosen.device, || perform(&mut cx));
     let (replaced, stopped) = (cx.replaced.take(), cx.is_stopped());
     match done {
@@ -103,7 +103,8 @@ fn attempt(channels: &Channels, thread: &mut DeviceThread, entry: &Entry) -> Res
         return Ok(format!("computing on {}", thread.chosen.report.used.name));
     }
     let DeviceThread { chosen, opened, interactive, .. } = &mut *thread;
-    let mut cx = JobContext { channels, chosen, interactive, opened: opened.as_ref(), entry, replaced: None };
+    let mut cx =
+        JobContext { channels, chosen, interactive, opened: opened.as_ref(), entry, replaced: None, run_above };
     let done = perform(&mut cx);
     let (replaced, stopped) = (cx.replaced.take(), cx.is_stopped());
     if let Some(replaced) = replaced {
@@ -120,17 +121,18 @@ fn perform(cx: &mut JobContext<'_>) -> Result<String> {
         Job::OpenOracle(name) => open_oracle(cx, name),
         Job::UseDevice(choice) => Err(Error::input(format!("{choice} cannot be taken while a job is under way"))),
         Job::Classify { paths, fits, settings } => {
-            pictures::classify(cx, cx.opened()?.world.read_files(paths, fits)?, settings)
+            outside::classify(cx, cx.opened()?.world.read_files(paths, fits)?, settings)
         }
         Job::ClassifyPasted { picture: Pasted(bytes), fit, settings } => {
-            pictures::classify(cx, cx.opened()?.world.read_pasted(Pasted::NAME, bytes, *fit)?, settings)
+            outside::classify(cx, cx.opened()?.world.read_pasted(Pasted::NAME, bytes, *fit)?, settings)
         }
         Job::Task(task) => task::run(cx, task),
-        Job::SendWalk { walked, settings } => walk::send(cx, walked, settings),
+        Job::SendWalk { walked, settings } => outside::send(cx, walked, settings),
         Job::SendSketch { sketch, settings } => {
-            cx.interactive.send_sketch(cx.channels, &cx.opened()?.world, (sketch, settings))
+            let job = (cx.channels, cx.entry.id);
+            cx.interactive.send_sketch(job, &cx.opened()?.world, (sketch, settings))
         }
-        Job::RateAgain { settings } => walk::rate_again(cx, settings),
+        Job::RateAgain { settings } => outside::rate_again(cx, settings),
     }
 }
 

@@ -19,7 +19,7 @@
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
 //! | `remote_device` | another machine's device: its latency, and its connection once that is gone |
-//! | `save`, `walk`, `sampling` | tasks that only the window has a use for: samples saved, walks to the boundary, Bayes errors that narrow |
+//! | `save`, `walk`, `what_if`, `sampling` | tasks that only the window has a use for: samples saved, walks to the boundary, grids and pinned images, Bayes errors that narrow |
 
 pub mod bayes;
 pub mod cell_images;
@@ -43,6 +43,7 @@ mod side_jobs;
 mod slot;
 mod thread;
 pub mod walk;
+pub mod what_if;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ use fetch::FetchRequest;
 use judged_images::JudgedImagesRequest;
 use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
-    Outcome, RunningPosterior, SketchAnswer, SketchRequest,
+    KeyPictures, KeyRequest, Outcome, RunningPosterior, SketchAnswer, SketchRequest,
 };
 use queue::Queue;
 use runs::WatchRequest;
@@ -186,6 +187,12 @@ impl Worker {
         self.shared.notify();
     }
 
+    /// Asks for key pictures; replaces a request not begun.
+    pub fn draw_keys(&self, request: KeyRequest) {
+        self.shared.key_request.put(request);
+        self.shared.notify();
+    }
+
     /// Asks about the Bayes error of the open oracle; answers are events. Waits neither for jobs
     /// nor for galleries.
     pub fn ask(&self, question: Question) {
@@ -241,6 +248,11 @@ impl Worker {
     /// The newest evidence map, once.
     pub fn take_evidence(&self) -> Option<EvidenceMap> {
         self.shared.evidence.take()
+    }
+
+    /// The key pictures that came since the last call.
+    pub fn take_keys(&self) -> Option<KeyPictures> {
+        self.shared.keys.take()
     }
 
     /// The newest answer about a drawing, once.

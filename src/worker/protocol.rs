@@ -4,9 +4,11 @@
 //! pictures ([`GalleryUpdate`], [`Inspection`], [`EvidenceMap`], [`SketchAnswer`]) through newest-wins
 //! slots.
 //! Requests that follow sliders and the pen ([`GalleryRequest`], [`InspectRequest`],
-//! [`EvidenceRequest`], [`SketchRequest`]) wait in slots of their own: only the newest runs.
+//! [`EvidenceRequest`], [`SketchRequest`], [`KeyRequest`]) wait in slots of their own: only the newest
+//! runs.
 
 mod job;
+mod keys;
 mod reference;
 mod sketch;
 mod subject;
@@ -35,6 +37,7 @@ use crate::task::News;
 use crate::units::{ClassId, Tau};
 
 pub use job::{Job, Outcome, Pasted};
+pub use keys::{KeyOrigin, KeyPictures, KeyRequest};
 pub use reference::ReferenceNews;
 pub use sketch::{Ground, Sketch, SketchAnswer, SketchRequest};
 pub use subject::Subject;
@@ -325,6 +328,8 @@ pub enum Event {
     },
     /// Images from outside and their posteriors replace those of before.
     External {
+        /// The job that brought them.
+        job: JobId,
         /// Where they came from.
         name: String,
         /// Shape of the pictures.

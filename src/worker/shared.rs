@@ -10,8 +10,8 @@ use crossbeam_channel::Sender;
 use super::bayes::RequestSlots;
 use super::loaded_images::LoadedImages;
 use super::protocol::{
-    EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, JobId, RunningPosterior,
-    SketchAnswer, SketchRequest,
+    EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, JobId, KeyPictures,
+    KeyRequest, RunningPosterior, SketchAnswer, SketchRequest,
 };
 use super::runs::WatchRequest;
 use super::slot::Slot;
@@ -43,11 +43,13 @@ pub struct Shared {
     pub inspect_request: Slot<InspectRequest>,
     pub evidence_request: Slot<EvidenceRequest>,
     pub sketch_request: Slot<SketchRequest>,
+    pub key_request: Slot<KeyRequest>,
     pub gallery: Slot<GalleryUpdate>,
     pub inspection: Slot<Inspection>,
     pub evidence: Slot<EvidenceMap>,
     pub sketch: Slot<SketchAnswer>,
     pub running: Slot<RunningPosterior>,
+    pub keys: Slot<KeyPictures>,
     /// A job that does not wait in the queue: the run whose best epoch is wanted.
     pub checkpoint: Slot<(JobId, PathBuf)>,
     /// Images that another thread has read, for the window.
@@ -68,11 +70,13 @@ impl Shared {
             inspect_request: Slot::default(),
             evidence_request: Slot::default(),
             sketch_request: Slot::default(),
+            key_request: Slot::default(),
             gallery: Slot::default(),
             inspection: Slot::default(),
             evidence: Slot::default(),
             sketch: Slot::default(),
             running: Slot::default(),
+            keys: Slot::default(),
             checkpoint: Slot::default(),
             loaded: Slot::default(),
             controls: Mutex::default(),

@@ -206,11 +206,15 @@ impl Task for SaveWalk {
     }
 }
 
-fn dot(world: &World, index: usize, position: f64, x: &[f32], posterior: Posterior) -> WalkDot {
+/// An image that is no sample as a tile: label and source are its decision.
+pub(super) fn tile(world: &World, index: usize, x: &[f32], posterior: Posterior) -> Tile {
     let decision = posterior.decision;
     let pixels = world.flow().pixels().picture(x).into();
-    let tile = Tile { index, source: decision, label: decision, pixels, posterior: Arc::new(posterior), look: None };
-    WalkDot { position, tile }
+    Tile { index, source: decision, label: decision, pixels, posterior: Arc::new(posterior), look: None }
+}
+
+fn dot(world: &World, index: usize, position: f64, x: &[f32], posterior: Posterior) -> WalkDot {
+    WalkDot { position, tile: tile(world, index, x, posterior) }
 }
 
 fn arrival(world: &World, walk: &Walk) -> Arrival {

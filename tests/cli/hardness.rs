@@ -155,3 +155,37 @@ fn other_commands_know_a_ranking_when_they_see_one() {
     std::fs::write(&spec, SPEC.replace("levels = 1", "lvels = 1")).unwrap();
     assert!(fail(1, &["plan", text(&spec)]).contains("lvels"));
 }
+
+#[test]
+fn several_flows_of_a_corpus_choose_their_weight_and_have_a_spread() {
+    let (folder, spec) = given();
+    let head = SPEC.split("[[corpora]]").next().unwrap().replace("epochs = 40", "epochs = 3");
+    let repeat = "[repeat]\nlambdas = [1.0, 10.0]\nworlds = 3\nbootstrap = true\n";
+    let wrong =
+        format!("{head}{}[[corpora]]\nname = 'apart'\ndata = 'easy'\n", repeat.replace("worlds = 3", "worlds = 2"));
+    std::fs::write(&spec, wrong).unwrap();
+    assert!(fail(1, &["plan", text(&spec)]).contains("repeat.worlds must be at least 3"));
+    std::fs::write(&spec, format!("{head}{repeat}[[corpora]]\nname = 'apart'\ndata = 'easy'\n")).unwrap();
+    let plan = succeed(&["plan", text(&spec)]);
+    assert!(plan.contains("apart, λ = 1:") && plan.contains("apart, λ = 10, world 3:"), "{plan}");
+
+    let out = folder.path().join("run");
+    let found = json(&["run", text(&spec), "--out", text(&out), "--device", "cpu", "--json"]);
+    let tried = found["tried"].as_array().unwrap();
+    assert_eq!((tried.len(), &found["flows"], names(&found)), (6, &6.into(), vec!["apart"]));
+    let nll = |one: &Value| one["held_out_nll"].as_f64().unwrap();
+    for world in 0..3 {
+        let here: Vec<&Value> = tried.iter().filter(|one| one["world"] == world).collect();
+        let chosen: Vec<&&Value> = here.iter().filter(|one| one["chosen"] == true).collect();
+        assert!(chosen.len() == 1 && here.iter().all(|one| nll(one) >= nll(chosen[0])), "{here:?}");
+    }
+    let worlds = found["worlds"][0]["bayes_errors"].as_array().unwrap();
+    // Other seeds and other images: no two worlds are the same.
+    assert!(worlds.len() == 3 && worlds[0] != worlds[1] && worlds[1] != worlds[2], "{worlds:?}");
+    assert_eq!(worlds[0], found["corpora"][0]["truth"]["bayes_error"]["value"]);
+    let figures = folder.path().join("figures");
+    succeed(&["summary", text(&out), "--figures", text(&figures)]);
+    for name in ["hardness-worlds.svg", "hardness-world-to-world.csv", "hardness-lambda.csv"] {
+        assert!(figures.join(name).is_file(), "{name}");
+    }
+}

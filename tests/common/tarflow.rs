@@ -13,7 +13,7 @@ use super::reference::{numbers, path};
 
 /// One reference TarFlow.
 pub struct TarFlowReference {
-    /// `config1`, `config2` or `config3`.
+    /// `config1`, `config2`, `config3` or `shared`.
     pub name: &'static str,
     pub json: Value,
     pub seed: u64,

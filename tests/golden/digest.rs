@@ -24,7 +24,7 @@ const PASSING: [&str; 12] = [
     "machine",
 ];
 /// Keys of what a rounding can flip: which bin an image falls into, which image is bought, which of two equal classes is decided for.
-const FLIPPING: [&str; 6] = ["bins", "bought", "halves", "bounded", "enclosed", "decision"];
+const FLIPPING: [&str; 7] = ["bins", "bought", "basket", "halves", "bounded", "enclosed", "decision"];
 /// Units of what differs from run to run or from machine to machine.
 const UNITS: [&str; 8] = ["s", "ms", "µs", "min", "h", "days", "core", "cores"];
 /// Instruction sets.

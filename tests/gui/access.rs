@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use bayescope::gui::App;
+use bayescope::gui::{App, Prefs};
 use eframe::egui::accesskit::{Action, NodeId};
-use eframe::egui::{Key, Role};
+use eframe::egui::{Key, Rect, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
-use super::{bayes, by_palette, full, shows};
+use super::{bayes, by_palette, full, shows, sized};
 
 /// What a person works with.
 const CONTROLS: [Role; 9] = [
@@ -154,4 +154,32 @@ fn what_has_the_focus_is_in_view() {
     let focused = nodes.filter(|node| node.accesskit_node().is_focused()).map(|node| node.rect()).next();
     let focused = focused.expect("something has the focus");
     assert!(window.contains_rect(focused), "{focused:?} is out of sight");
+}
+
+/// Every tab is in the window, beside the others, and brings its panel to the front, however narrow the window.
+#[test]
+fn no_tab_is_hidden_however_narrow_the_window() {
+    for size in [[1024.0, 700.0], [1280.0, 800.0], [2560.0, 1440.0]] {
+        let (mut harness, fake) = sized(Prefs { n: 12, ..Prefs::default() }, size);
+        fake.open_oracle();
+        harness.run_steps(6);
+        let titles: Vec<&str> = harness.state().panel_names().into_iter().map(|(_, title)| title).collect();
+        let rect = |title: &str| harness.get_by_role_and_label(Role::Button, title).rect();
+        let rects: Vec<Rect> = titles.iter().map(|title| rect(title)).collect();
+        let rows: BTreeSet<i32> = rects.iter().map(|rect| rect.top() as i32).collect();
+        assert_eq!(rows.len() == 1, size[0] > 2000.0, "{size:?}: {rows:?}");
+        for (i, (title, rect)) in titles.iter().zip(&rects).enumerate() {
+            let inside = rect.left() >= 0.0 && rect.right() <= size[0] && rect.height() > 10.0;
+            assert!(inside, "{size:?}: {title} at {rect:?}");
+            let apart = rects[..i].iter().all(|other| !other.shrink(0.5).intersects(rect.shrink(0.5)));
+            assert!(apart, "{size:?}: {title} at {rect:?}");
+        }
+        let words = [("Oracle training", "No training yet"), ("Log", "Warnings and errors"), ("Gallery", "Sort by")];
+        for (title, there) in words {
+            harness.get_by_role_and_label(Role::Button, title).click();
+            harness.run_steps(3);
+            let shown = words.iter().filter(|(_, words)| shows(&harness, words)).map(|(title, _)| *title);
+            assert_eq!(shown.collect::<Vec<_>>(), [title], "{size:?}: '{there}' is shown");
+        }
+    }
 }

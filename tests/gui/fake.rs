@@ -10,29 +10,25 @@ use bayescope::events::Progress;
 use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::tarflow::TarFlowConfig;
 use bayescope::flow::{Architecture, Evidence};
-use bayescope::gui::{App, Engine};
+use bayescope::gui::Engine;
 use bayescope::oracle::library;
 use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::running::Running;
-use bayescope::oracle::train::{StepLoss, TrainEvent};
-use bayescope::run::TrainOracle;
-use bayescope::task::News;
-use bayescope::units::Smoothing;
+use bayescope::units::{Smoothing, Tau};
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::cell_images::CellImagesRequest;
 use bayescope::worker::fetch::FetchRequest;
 use bayescope::worker::judged_images::JudgedImagesRequest;
 use bayescope::worker::protocol::{
     Draft, Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
-    RunningPosterior, SketchAnswer, SketchRequest, Subject, Tile,
+    KeyPictures, KeyRequest, RunningPosterior, SketchAnswer, SketchRequest, Subject, Tile,
 };
 use bayescope::worker::runs::WatchRequest;
-use egui_kittest::Harness;
 
 pub use super::images::{external, tile};
 
 use super::images::bytes;
-use super::training::{evaluation, trained, training};
+use super::training::trained;
 
 pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
 
@@ -58,6 +54,8 @@ struct State {
     sketch: Option<SketchRequest>,
     sketches: usize,
     sketched: Option<SketchAnswer>,
+    key_requests: Vec<KeyRequest>,
+    keys: Option<KeyPictures>,
     watched: WatchRequest,
     glimpsed: Vec<&'static str>,
 }
@@ -215,31 +213,16 @@ impl Fake {
         self.state().inspect.clone()
     }
 
-    /// A training run of three epochs.
-    pub fn train(&self, harness: &mut Harness<'_, App>) {
-        let started = TrainEvent::Started {
-            images: 59_500,
-            held_out: 500,
-            parameters: 1_200_000,
-            dims: 1024,
-            resumed_at: 0,
-            epochs: 30,
-        };
-        harness.state_mut().watch_task(900, training());
-        let say = |event| self.send(Event::Task { id: 900, news: News::of_event::<TrainOracle>(event) });
-        say(started);
-        for epoch in 1..=3 {
-            let nll = 900.0 + 400.0 / epoch as f64;
-            for step in 1..=20 {
-                let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: Some(0.2), grad_norm: 1.0 };
-                say(TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 });
-            }
-            let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
-            say(TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 });
-            let pixels = (0..20).flat_map(|i| bytes(&tile(i, 1.0))).collect();
-            say(TrainEvent::Samples { epoch, shape: SHAPE, pixels });
-        }
-        harness.run_steps(4);
+    /// Key pictures that were asked for since the last call.
+    pub fn key_requests(&self) -> Vec<KeyRequest> {
+        std::mem::take(&mut self.state().key_requests)
+    }
+
+    /// Answers a request for key pictures by the pictures of tiles.
+    pub fn answer_keys(&self, KeyRequest { origin, wanted, .. }: KeyRequest) {
+        let one = |tau: Tau, index: usize| (tau, index, Some(bytes(&tile(index, tau.get()))));
+        let pictures = wanted.iter().flat_map(|(tau, images)| images.iter().map(move |&index| one(*tau, index)));
+        self.state().keys = Some(KeyPictures { origin, shape: SHAPE, pictures: pictures.collect(), too_slow: None });
     }
 
     pub fn shown(&self) -> usize {
@@ -326,6 +309,10 @@ impl Engine for Fake {
         state.sketch = Some(request);
     }
 
+    fn draw_keys(&self, request: KeyRequest) {
+        self.state().key_requests.push(request);
+    }
+
     fn ask(&self, question: Question) {
         self.state().questions.push(question);
     }
@@ -395,5 +382,9 @@ impl Engine for Fake {
 
     fn take_sketch(&self) -> Option<SketchAnswer> {
         self.state().sketched.take()
+    }
+
+    fn take_keys(&self) -> Option<KeyPictures> {
+        self.state().keys.take()
     }
 }

@@ -45,7 +45,8 @@ fn send(harness: &mut Harness<'_, App>, fake: &Fake, picture: Picture) {
     let Event::External { shape, tiles, settings, .. } = fake::external(1) else { panic!("images from outside") };
     let (name, ids, pictures) = ("photograph.jpg".into(), vec!["photograph.jpg".into()], vec![picture]);
     let (labelled, own_knobs, verdicts) = (false, false, Vec::new());
-    fake.send(Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    let job = fake.jobs().last().map_or(1, |(id, _)| *id);
+    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
     harness.run_steps(3);
     fake.answer();
     harness.run_steps(3);

@@ -23,8 +23,8 @@ fn other_images_from_outside_are_inspected_anew() {
     assert!(fake.asked_inspection().is_none() && shows(&harness, &best(0, 1.0)));
     let Event::External { shape, settings, .. } = fake::external(1) else { panic!("images from outside") };
     let (name, ids, tiles) = ("other".into(), vec!["b.png".into()], vec![fake::tile(5, 1.0)]);
-    let (labelled, own_knobs, verdicts, pictures) = (false, false, Vec::new(), Vec::new());
-    fake.send(Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    let (job, labelled, own_knobs, verdicts, pictures) = (1, false, false, Vec::new(), Vec::new());
+    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
     harness.run_steps(3);
     assert_eq!(fake.asked_inspection().map(|request| request.subject), Some(Subject::External(0)));
     assert!(shows(&harness, "b.png") && shows(&harness, &best(5, 1.0)), "the figures are those of the image before");

@@ -10,15 +10,18 @@ use bayescope::worker::protocol::{Event, JobId, Outcome};
 
 use super::fake::Fake;
 
-/// Hears nothing and stops nothing.
-struct Deaf;
+/// Keeps what it hears of a task, and stops nothing.
+#[derive(Default)]
+struct Heard(Vec<News>);
 
-impl TaskHost for Deaf {
+impl TaskHost for Heard {
     fn progress(&mut self, _: Progress, _: String) -> bool {
         true
     }
 
-    fn event(&mut self, _: News) {}
+    fn event(&mut self, event: News) {
+        self.0.push(event);
+    }
 
     fn check(&mut self) -> ControlFlow<()> {
         ControlFlow::Continue(())
@@ -27,9 +30,16 @@ impl TaskHost for Deaf {
 
 /// What comes of a task where this oracle is open by this name.
 pub fn carry_out<T: Task>(task: &T, open: Option<(&str, &Oracle)>) -> Done<T::Report> {
+    told(task, open).1
+}
+
+/// What a task tells on its way, and what comes of it.
+pub fn told<T: Task>(task: &T, open: Option<(&str, &Oracle)>) -> (Vec<News>, Done<T::Report>) {
     let chosen = choose(DeviceChoice::Cpu).unwrap();
     let open = open.map(|(name, Oracle { info, world })| OpenOracle { name, info, world });
-    task.run(&mut TaskContext::new(open, &chosen, &mut Deaf)).unwrap()
+    let mut heard = Heard::default();
+    let done = task.run(&mut TaskContext::new(open, &chosen, &mut heard)).unwrap();
+    (heard.0, done)
 }
 
 /// The last job that was asked for, which is such a task.

@@ -2,13 +2,20 @@
 
 use std::path::Path;
 
+use bayescope::gui::App;
 use bayescope::oracle::evaluate::Evaluation;
 use bayescope::oracle::folder::TrainingRecord;
+use bayescope::oracle::train::{StepLoss, TrainEvent};
 use bayescope::run::TrainOracle;
+use bayescope::task::News;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use eframe::egui::Role;
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
+use super::experiments::click;
+use super::fake::{Fake, SHAPE, tile};
+use super::images::bytes;
 use super::{full, shows, tasks};
 
 #[test]
@@ -20,6 +27,10 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     harness.get_by_role_and_label(Role::SpinButton, "Epochs").scroll_to_me();
     harness.run_steps(8);
     harness.get_by_label("TarFlow").click();
+    harness.run_steps(3);
+    click(&mut harness, "A part of the images");
+    harness.get_by_role_and_label(Role::SpinButton, "Images taken").set_value_accesskit(700.0);
+    harness.get_by_role_and_label(Role::SpinButton, "Seed of the training").set_value_accesskit(5.0);
     harness.run_steps(3);
     harness.get_by_role_and_label(Role::TextInput, "Folder of images").focus();
     harness.run_steps(2);
@@ -35,6 +46,7 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     harness.run_steps(3);
     let (_, TrainOracle { spec, folder }) = tasks::asked(&fake);
     assert!(spec.tarflow.is_some());
+    assert_eq!((spec.data.limit, spec.training.seed.0), (Some(700), 5));
     assert!(harness.query_by_label("waiting").is_some(), "{:?}", super::labels(&harness));
     assert_eq!((spec.data.path.as_path(), folder.as_path()), (Path::new("/data/mine"), Path::new("/runs/mine")));
 }
@@ -126,5 +138,34 @@ pub fn trained() -> TrainingRecord {
         held_out: evaluation(1052.0),
         test: Some(evaluation(1047.0)),
         storage_drift: None,
+    }
+}
+
+impl Fake {
+    /// A training run of three epochs.
+    pub fn train(&self, harness: &mut Harness<'_, App>) {
+        let started = TrainEvent::Started {
+            images: 59_500,
+            held_out: 500,
+            parameters: 1_200_000,
+            dims: 1024,
+            resumed_at: 0,
+            epochs: 30,
+        };
+        harness.state_mut().watch_task(900, training());
+        let say = |event| self.send(Event::Task { id: 900, news: News::of_event::<TrainOracle>(event) });
+        say(started);
+        for epoch in 1..=3 {
+            let nll = 900.0 + 400.0 / epoch as f64;
+            for step in 1..=20 {
+                let loss = StepLoss { nll: nll + (step % 5) as f64 * 9.0, cross_entropy: Some(0.2), grad_norm: 1.0 };
+                say(TrainEvent::Step { epoch, epochs: 30, step, steps: 20, loss, learning_rate: 1e-3 });
+            }
+            let (held_out, train_nll) = (evaluation(nll + 15.0), nll);
+            say(TrainEvent::Epoch { epoch, epochs: 30, train_nll, held_out, best: true, seconds: 60.0 });
+            let pixels = (0..20).flat_map(|i| bytes(&tile(i, 1.0))).collect();
+            say(TrainEvent::Samples { epoch, shape: SHAPE, pixels });
+        }
+        harness.run_steps(4);
     }
 }

@@ -14,12 +14,14 @@ mod faults;
 mod fetch;
 mod hardness;
 mod judge;
+mod keys;
 mod queue;
 #[allow(dead_code)]
 #[path = "../fetch/server.rs"]
 mod server;
 mod task;
 mod walk;
+mod what_if;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -49,7 +49,7 @@ fn short_work_overtakes_a_long_job_whose_bytes_stay_the_same() {
     let image = bench.worker.submit(classify(few));
     done(&mut bench, image);
     // Another oracle serves the window from now on; the job stays in its own.
-    let other = bench.worker.submit(Job::OpenOracle("animals".into()));
+    let other = bench.worker.submit(Job::OpenOracle("cells".into()));
     done(&mut bench, other);
     assert!(!has_ended(&bench, long), "the long job was over before: nothing has overtaken it");
     let waited =

@@ -1,15 +1,20 @@
-//! What strategies want of a pool, and what they get. All scores in f64 from log q.
+//! What strategies get of a pool: the images are looked at once, and a strategy chooses among them.
 
+use super::batches::{Rows, badge, batch_bald, core_set, typiclust};
+use super::scores::{divergence, entropy};
 use super::{Purchase, Strategy};
 use crate::error::{Error, Result};
 use crate::experiment::images::{Source, largest};
-use crate::units::ClassId;
+use crate::units::{ClassId, Seed};
 
 /// Images about which classifiers are asked at once.
 const ASKED: usize = 256;
 
 /// log q(y|x) of images x (NCHW, world space), [N, K].
 pub(super) type Answers<'a> = dyn Fn(Vec<f32>) -> Result<Vec<f64>> + 'a;
+
+/// What the last layer reads of images x, [N, D].
+pub(super) type Reading<'a> = dyn Fn(Vec<f32>) -> Result<Vec<f32>> + 'a;
 
 /// Where labels are bought.
 pub(super) struct Offer<'a> {
@@ -19,70 +24,51 @@ pub(super) struct Offer<'a> {
     pub classes: usize,
     /// The measured classifier, then the other members of an ensemble. Empty before the start.
     pub classifiers: Vec<Box<Answers<'a>>>,
+    /// What the last layer of the measured classifier reads; absent before the start.
+    pub reading: Option<Box<Reading<'a>>>,
+    /// Images whose labels are bought.
+    pub owned: &'a [usize],
+    /// Of what is left to chance in this round.
+    pub seed: Seed,
 }
 
 /// What is known of an image when its label may be bought.
-struct Known {
+#[derive(Clone, Copy)]
+pub(super) struct Known {
     image: usize,
-    score: f64,
-    label: ClassId,
+    pub label: ClassId,
     /// H(p), KL(p‖q) and H(q), nats; the latter two 0 where no classifier is there.
     figures: [f64; 3],
+    /// p of the Bayes decision.
+    certainty: f64,
     noisy: bool,
 }
 
+/// Images whose labels may be bought.
+#[derive(Default)]
+pub(super) struct Looked {
+    /// Each of them.
+    pub known: Vec<Known>,
+    /// How much the strategy that looked wants each.
+    scores: Vec<f64>,
+    /// log q of each classifier, [M][N, K], where the strategy weighs batches.
+    pub log_q: Vec<Vec<f64>>,
+    /// What the last layer reads, [N, D], likewise.
+    pub read: Vec<f32>,
+}
+
 impl Strategy {
-    /// Returns how much an image's label is wanted, from its H(p), KL(p‖q) (nats) and the answers
-    /// `log_q`, [M][K]. In nats, but [`Self::Margin`] is a difference of probabilities;
-    /// [`Self::Random`] wants all alike.
-    pub(super) fn score(self, aleatoric: f64, epistemic: f64, log_q: &[&[f64]]) -> f64 {
+    /// Whether it needs all answers at once, or what the last layer reads.
+    fn needs(self) -> [bool; 2] {
         match self {
-            Self::Random => 0.0,
-            Self::MaxEntropy => log_q.first().map_or(0.0, |log_q| entropy(log_q)),
-            Self::MaxEpistemic => epistemic,
-            Self::Margin => log_q.first().map_or(0.0, |log_q| -margin(log_q)),
-            Self::Bald => disagreement(log_q),
-            Self::MaxAleatoric => aleatoric,
+            Self::BatchBald => [true, false],
+            Self::CoreSet | Self::TypiClust => [false, true],
+            Self::Badge | Self::LookAhead => [true, true],
+            Self::Random | Self::MaxEntropy | Self::MaxEpistemic | Self::Margin | Self::Bald | Self::MaxAleatoric => {
+                [false, false]
+            }
         }
     }
-}
-
-/// H(q), nats.
-fn entropy(log_q: &[f64]) -> f64 {
-    let term = |&log_q: &f64| if log_q == f64::NEG_INFINITY { 0.0 } else { -log_q.exp() * log_q };
-    log_q.iter().map(term).sum()
-}
-
-/// KL(p‖q) of log p and log q, nats; not below 0 by rounding.
-fn divergence(log_p: &[f64], log_q: &[f64]) -> f64 {
-    let term = |(&log_p, &log_q): (&f64, &f64)| match log_p == f64::NEG_INFINITY {
-        true => 0.0,
-        false => log_p.exp() * (log_p - log_q),
-    };
-    log_p.iter().zip(log_q).map(term).sum::<f64>().max(0.0)
-}
-
-/// q₁ − q₂ of the two most probable classes; of a single class its q.
-fn margin(log_q: &[f64]) -> f64 {
-    let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-    for &value in log_q {
-        if value > first {
-            (first, second) = (value, first);
-        } else if value > second {
-            second = value;
-        }
-    }
-    first.exp() - second.exp()
-}
-
-/// H(mean q) − mean H(q), nats: the mutual information of label and member (Houlsby et al. 2011,
-/// eq. 2).
-fn disagreement(log_q: &[&[f64]]) -> f64 {
-    let members = log_q.len().max(1) as f64;
-    let classes = log_q.first().map_or(0, |first| first.len());
-    let mean = |class: usize| log_q.iter().map(|log_q| log_q[class].exp()).sum::<f64>() / members;
-    let of_mean: Vec<f64> = (0..classes).map(|class| mean(class).ln()).collect();
-    entropy(&of_mean) - log_q.iter().map(|log_q| entropy(log_q)).sum::<f64>() / members
 }
 
 impl Offer<'_> {
@@ -97,53 +83,141 @@ impl Offer<'_> {
     ) -> Result<Purchase> {
         // Who wants all alike need not be asked about all.
         let asked = if strategy == Strategy::Random { &candidates[..count.min(candidates.len())] } else { candidates };
-        let mut known = Vec::with_capacity(asked.len());
-        for piece in asked.chunks(ASKED) {
-            known.extend(self.look(strategy, piece)?);
+        let looked = self.look(strategy, asked, tick)?;
+        let chosen = self.choose(strategy, &looked, count)?;
+        Ok(self.purchase(&looked, &chosen))
+    }
+
+    /// Looks at candidates as a strategy needs it.
+    pub(super) fn look(
+        &self,
+        strategy: Strategy,
+        candidates: &[usize],
+        tick: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Looked> {
+        let [keeps, reads] = strategy.needs();
+        let mut looked =
+            Looked { log_q: vec![Vec::new(); if keeps { self.classifiers.len() } else { 0 }], ..Looked::default() };
+        for piece in candidates.chunks(ASKED) {
+            let batch = self.pool.take(piece)?;
+            if let (true, Some(reading)) = (reads, &self.reading) {
+                looked.read.extend(reading(batch.x.clone())?);
+            }
+            let answers = self.classifiers.iter().map(|answer| answer(batch.x.clone())).collect::<Result<Vec<_>>>()?;
+            for (i, &image) in piece.iter().enumerate() {
+                let row = i * self.classes..(i + 1) * self.classes;
+                let log_q: Vec<&[f64]> = answers.iter().map(|log_q| &log_q[row.clone()]).collect();
+                let (known, score) = known(strategy, image, batch.labels[i], &batch.posterior[row], &log_q)?;
+                looked.known.push(known);
+                looked.scores.push(score);
+            }
+            looked.log_q.iter_mut().zip(answers).for_each(|(all, piece)| all.extend(piece));
             tick()?;
         }
-        known.sort_by(|a, b| b.score.total_cmp(&a.score));
-        known.truncate(count);
-        Ok(self.purchase(&known))
-    }
-
-    fn look(&self, strategy: Strategy, images: &[usize]) -> Result<Vec<Known>> {
-        let (batch, k) = (self.pool.take(images)?, self.classes);
-        let answers = self.classifiers.iter().map(|answer| answer(batch.x.clone())).collect::<Result<Vec<_>>>()?;
-        let known = |(i, &image): (usize, &usize)| {
-            let row = i * k..(i + 1) * k;
-            let p = &batch.posterior[row.clone()];
-            let log_q: Vec<&[f64]> = answers.iter().map(|log_q| &log_q[row.clone()]).collect();
-            let log_p: Vec<f64> = p.iter().map(|p| p.ln()).collect();
-            let aleatoric = entropy(&log_p);
-            let epistemic = log_q.first().map_or(0.0, |log_q| divergence(&log_p, log_q));
-            let of_first = log_q.first().map_or(0.0, |log_q| entropy(log_q));
-            let score = strategy.score(aleatoric, epistemic, &log_q);
-            let figures = [aleatoric, epistemic, of_first];
-            if !score.is_finite() || !figures.iter().all(|figure| figure.is_finite()) {
-                let why = format!(
-                    "image {image} of the pool: H(p), KL(p || q), H(q) are {figures:?} nats, its score {score}"
-                );
-                return Err(Error::Numeric(why));
+        match looked.read.iter().position(|value| !value.is_finite()) {
+            Some(at) => {
+                let image = candidates[at / (looked.read.len() / candidates.len())];
+                Err(Error::Numeric(format!("image {image} of the pool: what the last layer reads is no finite number")))
             }
-            Ok(Known { image, score, label: batch.labels[i], figures, noisy: largest(p) != batch.labels[i] })
-        };
-        images.iter().enumerate().map(known).collect()
+            None => Ok(looked),
+        }
     }
 
-    fn purchase(&self, bought: &[Known]) -> Purchase {
+    /// The places, among those looked at, of the `count` images that a strategy wants most.
+    ///
+    /// # Errors
+    /// When the labelled images cannot be read.
+    pub(super) fn choose(&self, strategy: Strategy, looked: &Looked, count: usize) -> Result<Vec<usize>> {
+        let n = looked.known.len();
+        let count = count.min(n);
+        let mut rng = self.seed.split(strategy.label()).rng(0);
+        let read = || Rows::new(&looked.read, looked.read.len() / n.max(1));
+        Ok(match strategy {
+            Strategy::BatchBald => {
+                let chosen = batch_bald(&looked.log_q, self.classes, count, &mut rng);
+                chosen.into_iter().map(|(place, _)| place).collect()
+            }
+            Strategy::CoreSet => {
+                let labelled = self.read_of(self.owned)?;
+                core_set(read(), Rows::new(&labelled, read().dim()), count)
+            }
+            Strategy::Badge => badge(&looked.log_q[0], self.classes, read(), count, &mut rng),
+            Strategy::TypiClust => {
+                let mut all = self.read_of(self.owned)?;
+                all.extend(&looked.read);
+                let labelled = self.owned.len();
+                let chosen = typiclust(Rows::new(&all, read().dim()), labelled, count, &mut rng);
+                chosen.into_iter().map(|row| row - labelled).collect()
+            }
+            _ => {
+                let scores = looked.scores_of(strategy, self.classes);
+                let mut order: Vec<usize> = (0..n).collect();
+                order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+                order.truncate(count);
+                order
+            }
+        })
+    }
+
+    /// What the last layer reads of some images, [N, D].
+    fn read_of(&self, images: &[usize]) -> Result<Vec<f32>> {
+        let Some(reading) = &self.reading else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
+        for piece in images.chunks(ASKED) {
+            all.extend(reading(self.pool.take(piece)?.x)?);
+        }
+        Ok(all)
+    }
+
+    /// Of the images at some places.
+    pub(super) fn purchase(&self, looked: &Looked, places: &[usize]) -> Purchase {
+        let bought: Vec<&Known> = places.iter().map(|&place| &looked.known[place]).collect();
         let n = bought.len().max(1) as f64;
-        let mean = |of: fn(&Known) -> f64| bought.iter().map(of).sum::<f64>() / n;
+        let mean = |of: fn(&Known) -> f64| bought.iter().map(|known| of(known)).sum::<f64>() / n;
         let answered = !self.classifiers.is_empty();
         Purchase {
             images: bought.iter().map(|known| known.image).collect(),
             drawn: bought.iter().map(|known| known.label).collect(),
+            certainty: bought.iter().map(|known| known.certainty).collect(),
             aleatoric: mean(|known| known.figures[0]),
             epistemic: answered.then(|| mean(|known| known.figures[1])),
             entropy: answered.then(|| mean(|known| known.figures[2])),
             noise: mean(|known| f64::from(u8::from(known.noisy))),
+            tried: Vec::new(),
         }
     }
+}
+
+impl Looked {
+    /// How much a strategy wants each: anew where the answers were kept, because another strategy looked.
+    fn scores_of(&self, strategy: Strategy, classes: usize) -> Vec<f64> {
+        if self.log_q.is_empty() {
+            return self.scores.clone();
+        }
+        let score = |(i, known): (usize, &Known)| {
+            let row = i * classes..(i + 1) * classes;
+            let log_q: Vec<&[f64]> = self.log_q.iter().map(|log_q| &log_q[row.clone()]).collect();
+            strategy.score(known.figures[0], known.figures[1], &log_q)
+        };
+        self.known.iter().enumerate().map(score).collect()
+    }
+}
+
+/// What is known of an image from its posterior p [K] and the answers log q, [M][K]; and how much a strategy wants it.
+fn known(strategy: Strategy, image: usize, label: ClassId, p: &[f64], log_q: &[&[f64]]) -> Result<(Known, f64)> {
+    let log_p: Vec<f64> = p.iter().map(|p| p.ln()).collect();
+    let aleatoric = entropy(&log_p);
+    let epistemic = log_q.first().map_or(0.0, |log_q| divergence(&log_p, log_q));
+    let of_first = log_q.first().map_or(0.0, |log_q| entropy(log_q));
+    let score = strategy.score(aleatoric, epistemic, log_q);
+    let figures = [aleatoric, epistemic, of_first];
+    let answered = log_q.iter().all(|log_q| log_q.iter().all(|log_q| !log_q.is_nan()));
+    if !score.is_finite() || !answered || !figures.iter().all(|figure| figure.is_finite()) {
+        let why = format!("image {image} of the pool: H(p), KL(p || q), H(q) are {figures:?} nats, its score {score}");
+        return Err(Error::Numeric(why));
+    }
+    let decision = largest(p);
+    Ok((Known { image, label, figures, certainty: p[decision], noisy: decision != label }, score))
 }
 
 #[cfg(test)]
@@ -153,40 +227,8 @@ mod tests {
     use crate::experiment::{Batch, Images};
     use crate::measure::log_softmax;
 
-    fn logs(q: &[f64]) -> Vec<f64> {
-        q.iter().map(|q| q.ln()).collect()
-    }
-
     fn near(a: f64, b: f64) -> bool {
         (a - b).abs() < 1e-12
-    }
-
-    #[test]
-    fn scores_by_hand() {
-        let (even, sure, split) = (logs(&[0.5, 0.5, 0.0]), logs(&[1.0, 0.0, 0.0]), logs(&[0.25, 0.5, 0.25]));
-        let score = |strategy: Strategy, log_q: &[&[f64]]| strategy.score(0.25, 0.75, log_q);
-        let ln2 = 2f64.ln();
-        assert!(near(score(Strategy::MaxEntropy, &[&even]), ln2) && score(Strategy::MaxEntropy, &[&sure]) == 0.0);
-        assert!(near(score(Strategy::MaxEntropy, &[&split]), 1.5 * ln2));
-        assert!(near(score(Strategy::Margin, &[&split]), -0.25) && near(score(Strategy::Margin, &[&even]), 0.0));
-        assert!(near(score(Strategy::Margin, &[&sure]), -1.0));
-        assert_eq!(score(Strategy::MaxEpistemic, &[&even]), 0.75);
-        assert_eq!(score(Strategy::MaxAleatoric, &[&even]), 0.25);
-        assert_eq!(score(Strategy::Random, &[&even]), 0.0);
-        // Two members sure of different classes: all entropy of their mean is disagreement. If they
-        // agree: none.
-        let other = logs(&[0.0, 1.0, 0.0]);
-        assert!(near(score(Strategy::Bald, &[&sure, &other]), ln2));
-        assert!(near(score(Strategy::Bald, &[&even, &even]), 0.0));
-        // (1/2, 1/2) and (1, 0): the mean is (3/4, 1/4); H = 2 ln 2 − ¾ ln 3, less half of ln 2.
-        assert!(near(score(Strategy::Bald, &[&even, &sure]), 1.5 * ln2 - 0.75 * 3f64.ln()));
-    }
-
-    #[test]
-    fn a_divergence_by_hand() {
-        let (p, q) = (logs(&[0.75, 0.25]), logs(&[0.5, 0.5]));
-        assert!(near(divergence(&p, &q), 0.75 * 3f64.ln() - 2f64.ln()));
-        assert!(near(divergence(&logs(&[1.0, 0.0]), &q), 2f64.ln()) && divergence(&q, &q) == 0.0);
     }
 
     /// Two-class images of one pixel x with given posteriors; the classifier's log-odds for class 0
@@ -207,7 +249,9 @@ mod tests {
     /// The second classifier says the opposite of the first.
     fn bought(images: &Images, strategy: Strategy, candidates: &[usize], count: usize) -> Purchase {
         let opposite = |x: Vec<f32>| log_odds(x.into_iter().map(|x| -x).collect());
-        let offer = Offer { pool: images, classes: 2, classifiers: vec![Box::new(log_odds), Box::new(opposite)] };
+        let reading: Option<Box<Reading<'_>>> = Some(Box::new(Ok));
+        let classifiers: Vec<Box<Answers<'_>>> = vec![Box::new(log_odds), Box::new(opposite)];
+        let offer = Offer { pool: images, classes: 2, classifiers, reading, owned: &[], seed: Seed(0) };
         offer.buy(strategy, candidates, count, &mut || Ok(())).unwrap()
     }
 
@@ -225,6 +269,12 @@ mod tests {
         assert_eq!(bought(&images, Strategy::Random, &[3, 0, 4], 2).images, [3, 0]);
         // Two that are sure of the opposite; of equals the first.
         assert_eq!(bought(&images, Strategy::Bald, &all, 3).images, [0, 1, 4]);
+        // The farthest pixels from what is labelled: nothing is, so the first, then the far end.
+        assert_eq!(bought(&images, Strategy::CoreSet, &all, 2).images, [0, 4]);
+        // The longest gradient of the loss at the own decision is (1 − q)·|x|·√2.
+        assert_eq!(bought(&images, Strategy::Badge, &all, 1).images, [4]);
+        assert_eq!(bought(&images, Strategy::BatchBald, &all, 1).images, [0]);
+        assert_eq!(bought(&images, Strategy::TypiClust, &all, 5).images.len(), 5);
         // No more than there is, and only what is offered.
         assert_eq!(bought(&images, Strategy::MaxEpistemic, &[0, 2], 5).images, [2, 0]);
     }
@@ -250,12 +300,15 @@ mod tests {
         assert!(near(purchase.noise, mean(&|i| f64::from(u8::from(decision(i) != images.all.labels[i])))));
         assert_eq!(purchase.drawn, order[..300].iter().map(|&i| images.all.labels[i]).collect::<Vec<_>>());
         assert_eq!(purchase.counts(2).iter().sum::<usize>(), 300);
+        let certain = |&i: &usize| images.all.posterior[2 * i].max(images.all.posterior[2 * i + 1]);
+        assert_eq!(purchase.certainty, order[..300].iter().map(certain).collect::<Vec<_>>());
     }
 
     #[test]
     fn before_the_start_nobody_answers_and_an_answer_that_is_no_number_is_named() {
         let images = pool(&[(1.0, 0.5, 0), (f32::NAN, 1.0, 0)]);
-        let offer = Offer { pool: &images, classes: 2, classifiers: Vec::new() };
+        let (classifiers, owned) = (Vec::new(), [].as_slice());
+        let offer = Offer { pool: &images, classes: 2, classifiers, reading: None, owned, seed: Seed(0) };
         let start = offer.buy(Strategy::Random, &[1, 0], 2, &mut || Ok(())).unwrap();
         assert_eq!((start.images, start.epistemic, start.entropy), (vec![1, 0], None, None));
         assert!(near(start.aleatoric, 2f64.ln() / 2.0));

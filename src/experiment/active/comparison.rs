@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::basket::Basket;
 use super::curves::{Saving, Spread, Stated};
+use super::one_step::OneStep;
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::cell::CellResult;
@@ -26,7 +28,7 @@ pub struct StrategyComparison {
     pub initial: usize,
     /// Labels bought in a round.
     pub batch: usize,
-    /// Classifiers that BALD asks.
+    /// Classifiers that BALD and BatchBALD ask.
     pub members: usize,
     /// Test images.
     pub test_images: usize,
@@ -52,6 +54,9 @@ pub struct Group {
     /// Max epistemic beside each of the others.
     #[serde(rename = "duels")]
     pub pairs: Vec<Pair>,
+    /// What a single step gains, where the look-ahead is among the strategies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub one_step: Vec<OneStep>,
 }
 
 /// A strategy's course, mean over its finished seeds.
@@ -71,6 +76,9 @@ pub struct Curve {
     pub reduction_share: Option<Spread>,
     /// Share of all labels bought after the start that are not the Bayes decision.
     pub noise: Option<Spread>,
+    /// What was bought after the start, by class and ambiguity.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basket: Option<Basket>,
 }
 
 /// A strategy after a round.
@@ -167,7 +175,8 @@ impl Group {
         let best = runs(Strategy::MaxEpistemic);
         let others = own.strategies.iter().filter(|strategy| **strategy != Strategy::MaxEpistemic);
         let pairs = others.filter_map(|&other| Pair::of(other, &best, &runs(other))).collect();
-        Some(Self { architecture, budget, labels, bayes_accuracy, curves, pairs })
+        let ahead: Vec<&[Round]> = runs(Strategy::LookAhead).into_iter().map(|(_, rounds)| rounds).collect();
+        Some(Self { architecture, budget, labels, bayes_accuracy, curves, pairs, one_step: OneStep::of(&ahead) })
     }
 }
 
@@ -224,6 +233,7 @@ impl Curve {
                 (epistemic(first) > 0.0).then(|| 1.0 - epistemic(last) / epistemic(first))
             }),
             noise: noise.and_then(|noise| Spread::of(&noise)),
+            basket: Basket::of(runs.iter().map(|(_, rounds)| *rounds), runs.first()?.1.first()?.measured.classes),
         })
     }
 }

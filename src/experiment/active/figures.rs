@@ -4,52 +4,17 @@
 //! What it prints (1.6× and 47.8 % on ImageNet-64, §4.4; 97–98 % at the end on AFHQ, figure 8) is
 //! of other worlds and stands in the captions of the tables.
 
-use super::Strategy;
+use super::basket::{Basket, ClassBought, KINDS};
 use super::comparison::{Curve, Group, Stage, StrategyComparison};
-use super::curves::{Spread, Stated};
+use super::curves::Spread;
+use super::drawing::{OVER_SEEDS, point, series, stated, value};
+use super::one_step::OneStep;
 use crate::classifier::Labels;
 use crate::experiment::output::Findings;
-use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
+use crate::figure::{Axis, Figure, Rule, Series, Style, Table, Way};
 use crate::measure::Estimate;
 
 const PERCENT: f64 = 100.0;
-/// What bands and error bars are.
-const OVER_SEEDS: &str = "Student's 95 % interval over seeds; where a single seed is finished there is none";
-
-fn point(x: f64, spread: Spread, label: Option<String>) -> Point {
-    let (low, high) = (spread.interval.map(|interval| interval.low), spread.interval.map(|interval| interval.high));
-    Point { x, y: spread.value, low, high, label }
-}
-
-fn value(spread: Spread) -> Value {
-    match spread.interval {
-        Some(interval) => Value::within(spread.value, interval.low, interval.high),
-        None => Value::from(spread.value),
-    }
-}
-
-fn stated(stated: &Stated, factor: f64) -> Value {
-    match (stated.number, &stated.why_not) {
-        (Some(number), _) => value(number.scaled(factor)),
-        (None, Some(why)) => Value::from(why.clone()),
-        (None, None) => Value::Nothing,
-    }
-}
-
-/// A series of a strategy: the same colour in every figure; controls are dashed.
-fn series(strategy: Strategy, style: Style, points: Vec<Point>) -> Option<Series> {
-    let control = matches!(strategy, Strategy::Random | Strategy::MaxAleatoric);
-    (!points.is_empty()).then(|| Series {
-        name: strategy.label().to_owned(),
-        style,
-        colour: strategy as usize,
-        points,
-        band: style == Style::LinePoints,
-        dashed: control,
-        ..Series::default()
-    })
-}
-
 /// Curves over labels, of what a stage may have.
 fn over_labels(curves: &[Curve], of: impl Fn(&Stage) -> Option<Spread>) -> Vec<Series> {
     let one = |curve: &Curve| {
@@ -65,7 +30,7 @@ impl Findings for StrategyComparison {
     }
 
     fn tables(&self) -> Vec<Table> {
-        self.groups.iter().flat_map(|group| [group.strategies(), group.pairs()]).collect()
+        self.groups.iter().flat_map(Group::tables).collect()
     }
 }
 
@@ -82,7 +47,26 @@ impl Group {
     }
 
     fn figures(&self, run: &StrategyComparison) -> Vec<Figure> {
-        vec![self.accuracy(run), self.epistemic(run), self.lead(run), self.purchases(run), self.noise(run)]
+        let mut figures =
+            vec![self.accuracy(run), self.epistemic(run), self.lead(run), self.purchases(run), self.noise(run)];
+        if self.curves.iter().any(|curve| curve.basket.is_some()) {
+            figures.extend([self.classes(run), self.ambiguity(run)]);
+        }
+        if !self.one_step.is_empty() {
+            figures.push(self.falls(run));
+        }
+        figures
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut tables = vec![self.strategies(), self.pairs()];
+        if self.curves.iter().any(|curve| curve.basket.is_some()) {
+            tables.extend([self.baskets(), self.by_class()]);
+        }
+        if !self.one_step.is_empty() {
+            tables.push(self.steps());
+        }
+        tables
     }
 
     fn figure(&self, run: &StrategyComparison, (id, title, caption): (&str, &str, String), axes: [Axis; 2]) -> Figure {
@@ -200,6 +184,111 @@ impl Group {
             rules: vec![self.bayes("Bayes error", |accuracy| 1.0 - accuracy)],
             ..self.figure(run, ("noise", "Label noise bought", caption), axes)
         }
+    }
+
+    /// A series for each strategy with a basket, of numbers at 0, 1, …
+    fn of_baskets(&self, of: impl Fn(&Basket) -> Vec<Spread>) -> Vec<Series> {
+        let one = |curve: &Curve| {
+            let numbers = of(curve.basket.as_ref()?).into_iter().enumerate();
+            let points = numbers.map(|(at, spread)| point(at as f64, spread.scaled(PERCENT), None));
+            series(curve.strategy, Style::Points, points.collect())
+        };
+        self.curves.iter().filter_map(one).collect()
+    }
+
+    fn classes(&self, run: &StrategyComparison) -> Figure {
+        let caption = format!(
+            "Share of the labels bought after the start that are of each class. Random choice buys as the world draws. Means over \
+             finished seeds; bars: {OVER_SEEDS}."
+        );
+        let classes = self.curves.iter().filter_map(|curve| curve.basket.as_ref()).map(|basket| basket.classes.len());
+        let names = (0..classes.max().unwrap_or(0)).map(|class| class.to_string());
+        let axes = [Axis::named("class", names), Axis::linear("share of labels bought").in_unit("%")];
+        Figure {
+            series: self.of_baskets(|basket| basket.classes.iter().map(|class| class.share).collect()),
+            ..self.figure(run, ("classes", "Classes bought", caption), axes)
+        }
+    }
+
+    fn ambiguity(&self, run: &StrategyComparison) -> Figure {
+        let caption = format!(
+            "Share of the labels bought after the start by how ambiguous their images are: the image's own Bayes error, 1 − max p(y|x). \
+             Random choice buys as the world draws. Means over finished seeds; bars: {OVER_SEEDS}."
+        );
+        let axes =
+            [Axis::named("the image's own Bayes error", KINDS), Axis::linear("share of labels bought").in_unit("%")];
+        Figure {
+            series: self.of_baskets(|basket| basket.ambiguity.to_vec()),
+            ..self.figure(run, ("ambiguity", "Ambiguity bought", caption), axes)
+        }
+    }
+
+    fn falls(&self, run: &StrategyComparison) -> Figure {
+        let caption = format!(
+            "How much the exact KL(p || q) of the test images falls by one purchase, had the strategy bought in the place of the look-ahead: \
+             the same labels and classifier before, the same training after. The look-ahead buys the best of all batches it tried, so \
+             none of these gains more; it is chosen by the test images themselves. Means over purchases and finished seeds; bars: {OVER_SEEDS}."
+        );
+        let names = self.one_step.iter().map(|one| one.strategy.label());
+        let axes = [Axis::named("strategy", names), Axis::linear("fall of KL(p || q) by a purchase").in_unit("nats")];
+        let one = |(at, step): (usize, &OneStep)| {
+            series(step.strategy, Style::Points, vec![point(at as f64, step.fall, None)])
+        };
+        Figure {
+            series: self.one_step.iter().enumerate().filter_map(one).collect(),
+            ..self.figure(run, ("one-step", "What one step gains", caption), axes)
+        }
+    }
+
+    /// What every strategy bought.
+    fn baskets(&self) -> Table {
+        let caption = format!(
+            "Labels bought after the start. Balance: entropy of the classes' shares by ln K, 1 where all are bought as often. Own Bayes \
+             error of an image: 1 − max p(y|x). In brackets: {OVER_SEEDS}."
+        );
+        let percent = |spread: Spread| value(spread.scaled(PERCENT));
+        let rows = self.curves.iter().filter_map(|curve| Some((curve.strategy, curve.basket.as_ref()?)));
+        let mut table = Table::of(rows)
+            .words("strategy", |(strategy, _)| strategy.label())
+            .column("balance of classes", "", 3, |(_, basket)| value(basket.balance))
+            .column("own Bayes error, mean", "%", 2, |(_, basket)| percent(basket.own_error));
+        for (i, kind) in KINDS.into_iter().enumerate() {
+            table = table.column(kind, "%", 1, move |(_, basket): (_, &Basket)| percent(basket.ambiguity[i]));
+        }
+        table.named(self.id("baskets"), self.title("What was bought"), caption)
+    }
+
+    /// The same by class.
+    fn by_class(&self) -> Table {
+        let caption = format!(
+            "Labels bought after the start, by class: share in all labels, and mean own Bayes error 1 − max p(y|x) of their images. In \
+             brackets: {OVER_SEEDS}."
+        );
+        let rows = self.curves.iter().filter_map(|curve| Some((curve.strategy, &curve.basket.as_ref()?.classes)));
+        let rows = rows.flat_map(|(strategy, classes)| {
+            classes.iter().enumerate().map(move |(class, bought): (usize, &ClassBought)| (strategy, class, bought))
+        });
+        let percent = |spread: Spread| value(spread.scaled(PERCENT));
+        Table::of(rows)
+            .words("strategy", |(strategy, ..)| strategy.label())
+            .words("class", |(_, class, _)| class)
+            .column("share of labels", "%", 1, |(.., bought)| percent(bought.share))
+            .column("own Bayes error, mean", "%", 2, |(.., bought)| bought.own_error.map(percent))
+            .named(self.id("by-class"), self.title("Classes bought"), caption)
+    }
+
+    /// What one step gains.
+    fn steps(&self) -> Table {
+        let caption = format!(
+            "Mean fall of the exact KL(p || q) of the test images by one purchase, all strategies tried in the place of the look-ahead: same \
+             labels and classifier before, same training after. Share: of what the look-ahead gains, with Fieller's interval paired by \
+             seed. The look-ahead buys the best of the batches tried, judged by the test images themselves. In brackets: {OVER_SEEDS}."
+        );
+        Table::of(&self.one_step)
+            .words("strategy", |step| step.strategy.label())
+            .column("fall of KL", "nats", 4, |step| value(step.fall))
+            .column("share of the look-ahead's", "%", 1, |step| stated(&step.share, PERCENT))
+            .named(self.id("falls"), self.title("What one step gains"), caption)
     }
 
     /// What every strategy came to.

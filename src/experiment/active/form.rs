@@ -8,6 +8,7 @@ const POOL: &str = "Pool";
 const INITIAL: &str = "At the start";
 const BATCH: &str = "A round";
 const MEMBERS: &str = "Members";
+const TRIES: &str = "Tries";
 
 /// The fields of a spec.
 pub(super) fn fields(spec: &ActiveSpec) -> Vec<Field> {
@@ -23,7 +24,8 @@ pub(super) fn fields(spec: &ActiveSpec) -> Vec<Field> {
         Field::count(POOL, "Images of the world whose labels can be bought.", " images", 10.0, spec.pool),
         Field::count(INITIAL, start, " labels", 1.0, spec.initial),
         Field::count(BATCH, "Bought before the classifier is trained anew.", " labels", 1.0, spec.batch),
-        Field::count(MEMBERS, "Of the ensemble that BALD asks.", " classifiers", 0.1, spec.members),
+        Field::count(MEMBERS, "Of the ensemble that BALD and BatchBALD ask.", " classifiers", 0.1, spec.members),
+        Field::count(TRIES, "Batches on which the look-ahead trains before it buys one.", " batches", 0.1, spec.tries),
         Field::Hint("Training images N is the budget: how many labels are bought in all."),
     ]
 }
@@ -36,5 +38,6 @@ pub(super) fn read(spec: &ActiveSpec, fields: &[Field]) -> ActiveSpec {
         batch: count(fields, BATCH),
         strategies: chosen(fields, STRATEGIES, &Strategy::ALL, &spec.strategies),
         members: count(fields, MEMBERS),
+        tries: count(fields, TRIES),
     }
 }

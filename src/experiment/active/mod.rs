@@ -7,18 +7,27 @@
 //! | file | what |
 //! |---|---|
 //! | `spec`, `form` | what an experiment is told and what a cell finds; its form |
-//! | `acquire` | what strategies want, and what they get |
+//! | `scores`, `batches` | how much a single image is wanted; strategies that weigh a whole batch |
+//! | `acquire` | what strategies get of a pool |
+//! | `look_ahead` | the best of many batches, each tried: what a step can gain |
 //! | `rounds` | a cell: train, measure, buy, and so on up to the budget |
 //! | `curves` | what learning curves are compared by |
+//! | `basket`, `one_step` | what was bought, by class and ambiguity; what a single step gains |
 //! | `comparison` | the finding of a run |
-//! | `figures` | its figures and tables |
+//! | `drawing`, `figures` | its figures and tables |
 
 mod acquire;
+mod basket;
+mod batches;
 mod comparison;
 mod curves;
+mod drawing;
 mod figures;
 mod form;
+mod look_ahead;
+mod one_step;
 mod rounds;
+mod scores;
 mod spec;
 
 use super::bayes_reference::Truth;
@@ -33,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 
 pub use comparison::StrategyComparison;
-pub use spec::{ActiveSpec, Bought, Purchase, Round, Strategy};
+pub use spec::{ActiveSpec, Bought, Purchase, Round, Strategy, Tried};
 
 pub(super) const ABOUT: About = About {
     name: "active-learning",
@@ -52,11 +61,14 @@ impl Kind for ActiveSpec {
     }
 
     fn content(&self, condition: usize) -> Option<serde_json::Value> {
-        let Self { pool, initial, batch, strategies, members } = self;
+        let Self { pool, initial, batch, strategies, members, tries } = self;
         let strategy = strategies.get(condition);
-        // The ensemble counts only where there is one.
-        let members = matches!(strategy, Some(Strategy::Bald)).then_some(members);
-        let content = serde_json::json!({ "pool": pool, "initial": initial, "batch": batch, "strategy": strategy, "members": members });
+        // The ensemble counts only where there is one, and tries where some are made.
+        let members = strategy.is_some_and(|strategy| strategy.asks_an_ensemble()).then_some(members);
+        let mut content = serde_json::json!({ "pool": pool, "initial": initial, "batch": batch, "strategy": strategy, "members": members });
+        if strategy == Some(&Strategy::LookAhead) {
+            content["tries"] = serde_json::json!(tries);
+        }
         Some(content)
     }
 
@@ -67,7 +79,8 @@ impl Kind for ActiveSpec {
     /// Never fewer than [`Kind::trained_on`] lists.
     fn trainings(&self, budget: usize) -> usize {
         let rounds = budget / self.batch.max(1) + 2;
-        rounds.saturating_mul(self.members.max(1))
+        let tries = if self.strategies.contains(&Strategy::LookAhead) { self.tries } else { 0 };
+        rounds.saturating_mul(self.members.max(1).saturating_add(tries))
     }
 
     fn pool(&self, largest: usize) -> usize {
@@ -86,8 +99,15 @@ impl Kind for ActiveSpec {
             (self.batch >= 1, "experiment.batch must be at least 1".to_owned()),
             (!self.strategies.is_empty(), "experiment.strategies is empty".to_owned()),
             (
-                self.members >= 2 || !self.strategies.contains(&Strategy::Bald),
+                self.members >= 2 || !self.strategies.iter().any(|strategy| strategy.asks_an_ensemble()),
                 "experiment.members must be at least 2: BALD asks where classifiers disagree".to_owned(),
+            ),
+            (
+                self.tries >= Strategy::ALL.len() || !self.strategies.contains(&Strategy::LookAhead),
+                format!(
+                    "experiment.tries must be at least {}: the look-ahead tries what every other strategy would buy, and a batch of its own",
+                    Strategy::ALL.len()
+                ),
             ),
             (
                 least.is_some_and(|least| least > self.initial),
@@ -150,6 +170,8 @@ mod tests {
             ("['random', 'bald']", "[]", "strategies is empty"),
             ("['random', 'bald']", "['bald', 'bald']", "BALD is named twice"),
             ("['random', 'bald']", "['bald']\nmembers = 1", "experiment.members"),
+            ("['random', 'bald']", "['batch-bald']\nmembers = 1", "experiment.members"),
+            ("['random', 'bald']", "['look-ahead']\ntries = 10", "experiment.tries must be at least 11"),
         ] {
             assert!(told(&fine.replace(from, to), "[60]").contains(why), "{to}");
         }
@@ -168,6 +190,11 @@ mod tests {
         assert_eq!(own.trained_on(&cells[0]), [10, 17, 24, 30]);
         assert_eq!(own.trained_on(&cells[3]), [10, 10, 10, 17, 17, 17, 24, 24, 24, 30]);
         assert_eq!(cells[3].condition, 1);
+        let own = ActiveSpec { strategies: vec![Strategy::LookAhead], tries: 2, ..own.clone() };
+        let trained: Vec<usize> =
+            [10, 17, 24].into_iter().zip([17, 24, 30]).flat_map(|(now, next)| [now, now, now, next, next]).collect();
+        assert_eq!(own.trained_on(&cells[0]), [trained, vec![30]].concat());
+        assert!(own.trainings(30) >= own.trained_on(&cells[0]).len());
     }
 
     #[test]

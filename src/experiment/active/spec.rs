@@ -24,6 +24,20 @@ pub enum Strategy {
     Bald,
     /// Where the truth itself is undecided: largest H(p). A control: such labels teach least.
     MaxAleatoric,
+    /// Whose labels together tell most about which member of an ensemble is right (Kirsch et al.
+    /// 2019).
+    BatchBald,
+    /// What lies farthest from all that is labelled, as the last layer reads it (Sener & Savarese
+    /// 2018).
+    CoreSet,
+    /// Whose gradients of the last layer are large and differ (Ash et al. 2020).
+    Badge,
+    /// The most typical of the largest clusters without a label (Hacohen et al. 2022).
+    #[serde(rename = "typiclust")]
+    TypiClust,
+    /// The batch after which the exact KL of the test images is smallest, of those tried: what a
+    /// step can gain.
+    LookAhead,
 }
 
 /// How labels are bought.
@@ -38,13 +52,21 @@ pub struct ActiveSpec {
     pub batch: usize,
     /// Who chooses.
     pub strategies: Vec<Strategy>,
-    /// Classifiers in the ensemble of [`Strategy::Bald`].
+    /// Classifiers in the ensemble of [`Strategy::Bald`], [`Strategy::BatchBald`] and
+    /// [`Strategy::LookAhead`], which tries what both would buy.
     #[serde(default = "five")]
     pub members: usize,
+    /// Batches on which [`Strategy::LookAhead`] trains before it buys one.
+    #[serde(default = "sixteen")]
+    pub tries: usize,
 }
 
 fn five() -> usize {
     5
+}
+
+fn sixteen() -> usize {
+    16
 }
 
 /// What a strategy bought and what came of it.
@@ -80,6 +102,23 @@ pub struct Purchase {
     pub entropy: Option<f64>,
     /// Share of them whose drawn label is not the Bayes decision argmax p: the label noise bought.
     pub noise: f64,
+    /// The largest p(y|x) of each, in the same order: 1 less it is the image's own Bayes error.
+    /// Empty in files of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certainty: Vec<f64>,
+    /// What the look-ahead tried for this purchase, in order; of others nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+}
+
+/// A batch on which the look-ahead trained.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Who would have bought it; absent where it is a proposal of the look-ahead's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+    /// Mean KL(p‖q) on the test images after training with its labels, nats.
+    pub epistemic: f64,
 }
 
 impl Purchase {
@@ -112,24 +151,52 @@ impl ActiveSpec {
 
     /// Classifiers that a strategy asks before it buys.
     pub(super) fn asked(&self, strategy: Strategy) -> usize {
-        if strategy == Strategy::Bald { self.members } else { 1 }
+        if strategy.asks_an_ensemble() { self.members } else { 1 }
     }
 
-    /// Numbers of training images of a cell's trainings, in order. The last round asks no ensemble:
-    /// nothing is bought after it.
+    /// Batches that a strategy trains on before it buys one of them.
+    pub(super) fn tried(&self, strategy: Strategy) -> usize {
+        if strategy == Strategy::LookAhead { self.tries } else { 0 }
+    }
+
+    /// Numbers of training images of a cell's trainings, in order. The last round asks no ensemble
+    /// and tries nothing: nothing is bought after it.
     pub(super) fn trainings_of(&self, cell: &Cell) -> Vec<usize> {
-        let members = self.strategies.get(cell.condition).map_or(1, |&strategy| self.asked(strategy));
+        let strategy = self.strategies.get(cell.condition).copied().unwrap_or(Strategy::Random);
         let rounds = self.rounds(cell.train_size);
-        let (last, before) = (rounds.len() - 1, &rounds[..rounds.len() - 1]);
-        let asked = before.iter().flat_map(|&labels| std::iter::repeat_n(labels, members));
-        asked.chain([rounds[last]]).collect()
+        let before = rounds.windows(2).flat_map(|pair| {
+            let asked = std::iter::repeat_n(pair[0], self.asked(strategy));
+            asked.chain(std::iter::repeat_n(pair[1], self.tried(strategy)))
+        });
+        before.chain(rounds.last().copied()).collect()
     }
 }
 
 impl Strategy {
     /// All of them: their places here are their colours in every figure.
-    pub const ALL: [Self; 6] =
-        [Self::Random, Self::MaxEntropy, Self::MaxEpistemic, Self::Margin, Self::Bald, Self::MaxAleatoric];
+    pub const ALL: [Self; 11] = [
+        Self::Random,
+        Self::MaxEntropy,
+        Self::MaxEpistemic,
+        Self::Margin,
+        Self::Bald,
+        Self::MaxAleatoric,
+        Self::BatchBald,
+        Self::CoreSet,
+        Self::Badge,
+        Self::TypiClust,
+        Self::LookAhead,
+    ];
+
+    /// Those whose batches the look-ahead tries.
+    pub(super) fn others() -> Vec<Self> {
+        Self::ALL.into_iter().filter(|one| *one != Self::LookAhead).collect()
+    }
+
+    /// Whether it asks an ensemble.
+    pub(super) fn asks_an_ensemble(self) -> bool {
+        matches!(self, Self::Bald | Self::BatchBald | Self::LookAhead)
+    }
 
     /// In words.
     pub fn label(self) -> &'static str {
@@ -140,6 +207,11 @@ impl Strategy {
             Self::Margin => "margin",
             Self::Bald => "BALD",
             Self::MaxAleatoric => "max aleatoric",
+            Self::BatchBald => "BatchBALD",
+            Self::CoreSet => "core-set",
+            Self::Badge => "BADGE",
+            Self::TypiClust => "TypiClust",
+            Self::LookAhead => "look-ahead",
         }
     }
 }

@@ -68,6 +68,11 @@ impl Features {
 /// The parts that are left out in turn for the interval of an estimate.
 const PARTS: usize = 10;
 
+/// What is left of so many images without each part in turn.
+pub(super) fn without(images: usize) -> impl Iterator<Item = Vec<usize>> {
+    (0..PARTS).map(move |part| (0..images).filter(|i| i % PARTS != part).collect())
+}
+
 /// Estimates from the features of the test images and their drawn labels.
 ///
 /// # Errors
@@ -80,23 +85,25 @@ pub(super) fn of_features(trained: &Trained, test: &Images) -> Result<Vec<Estima
         return Ok(none(&why));
     }
     let features = trained.features(test.all.x[..count * test.shape.dims()].to_vec())?;
-    match graded(&features, &test.all.labels[..count], test.classes) {
+    let (labels, p) = (&test.all.labels[..count], &test.all.posterior[..count * test.classes]);
+    match graded(&features, labels, p, test.classes) {
         Ok(all) => Ok(all),
         Err(why) => Ok(none(&why.to_string())),
     }
 }
 
-/// Estimates from features [M, d], each with a jackknife interval over tenths of the images. Every
-/// seed sees the same test images, so the spread over seeds does not hold their error.
-fn graded(features: &[f32], labels: &[ClassId], classes: usize) -> Result<Vec<Estimated>> {
+/// Estimates from features [M, d], each with a jackknife interval over tenths of the images; `p` are
+/// their exact posteriors, [M, K]. Every seed sees the same test images, so the spread over seeds
+/// does not hold their error.
+fn graded(features: &[f32], labels: &[ClassId], p: &[f64], classes: usize) -> Result<Vec<Estimated>> {
     let dim = features.len() / labels.len();
-    let all = grade::grade(Sample::new(features, dim, labels, classes)?)?;
+    let all = grade::grade(Sample::new(features, dim, labels, classes)?, Some(p))?;
     let mut left_out: Vec<Vec<f64>> = vec![Vec::with_capacity(PARTS); all.len()];
-    for part in 0..PARTS {
-        let keep: Vec<usize> = (0..labels.len()).filter(|i| i % PARTS != part).collect();
+    for keep in without(labels.len()) {
         let x: Vec<f32> = keep.iter().flat_map(|&i| &features[i * dim..(i + 1) * dim]).copied().collect();
+        let p: Vec<f64> = keep.iter().flat_map(|&i| &p[i * classes..(i + 1) * classes]).copied().collect();
         let y: Vec<ClassId> = keep.iter().map(|&i| labels[i]).collect();
-        let graded = grade::grade(Sample::new(&x, dim, &y, classes)?)?;
+        let graded = grade::grade(Sample::new(&x, dim, &y, classes)?, Some(&p))?;
         for (values, (_, graded)) in left_out.iter_mut().zip(graded) {
             values.extend(graded.ok().map(|graded| graded.estimate));
         }
@@ -112,7 +119,7 @@ fn graded(features: &[f32], labels: &[ClassId], classes: usize) -> Result<Vec<Es
 /// The 95 % interval of an estimate from its values with one part of [`PARTS`] left out: the mean
 /// of pseudo-values g θ − (g − 1) θ_i, with Student's t of g − 1 degrees (Tukey 1958; Efron & Stein
 /// 1981). `None` where a value is missing.
-fn jackknife(estimate: f64, values: &[f64]) -> Option<Interval> {
+pub(super) fn jackknife(estimate: f64, values: &[f64]) -> Option<Interval> {
     if values.len() < PARTS {
         return None;
     }
@@ -147,7 +154,9 @@ mod tests {
         let (seeds, n) = (40, 250);
         let of = |seed: u64| {
             let (x, y) = draw(seed, n);
-            graded(&x, &y, 2).unwrap()
+            let one = |x: &f32| if *x < 0.5 { 0.2 } else { 0.8 };
+            let p: Vec<f64> = x.iter().flat_map(|x| [1.0 - one(x), one(x)]).collect();
+            graded(&x, &y, &p, 2).unwrap()
         };
         let all: Vec<Vec<Estimated>> = (0..seeds).map(of).collect();
         for estimator in [Estimator::OneNn, Estimator::Knn] {

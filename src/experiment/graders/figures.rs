@@ -102,8 +102,8 @@ fn beside_truth(largest: &[&Marked], most: usize, said: &str) -> Figure {
             "Every point is an estimator at one temperature, the mean over seeds; on the dashed line it would be right. Those of neighbours, \
              trees and kernels see pixels and drawn labels of the training images, as of a real dataset; 'on features', what a network trained on \
              these makes of the test images; 'on' a file, what it says of the training images. Features can have a larger Bayes error than the \
-             world. Soft labels, counts of labels and a classifier's \
-             belief are formed on the test images. {said}"
+             world: at most what k-NN says that is told exact posteriors. Soft labels, counts of labels and a classifier's \
+             belief are formed on the test images; the learning curve is the floor of a network's test error over all N. {said}"
         ),
         x: Axis::linear("Bayes error of the world").in_unit("%"),
         y: Axis::linear("estimate").in_unit("%"),
@@ -263,8 +263,9 @@ fn error(m: &Marked) -> Value {
 fn estimator_table(grades: &Grades) -> Table {
     let cited = Estimator::ALL.map(|one| format!("{}: {}", one.label(), one.cite())).join("; ");
     let caption = format!(
-        "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. {} Those of \
-         the bounds are over seeds alone. After: {cited}.",
+        "Means over seeds beside the Bayes error of the world; 'encloses' counts the draws whose bounds hold the truth. The Bayes error of \
+         what an estimator saw, pixels or features, is at least that of the world and 'at most' the error of neighbours that are told exact \
+         posteriors, but for chance. {} Those of the bounds are over seeds alone; of a learning curve over seeds, sizes and test images. After: {cited}.",
         one_seed(grades)
     );
     let percent = |number: SeedGain| number.cell(100.0);
@@ -279,6 +280,7 @@ fn estimator_table(grades: &Grades) -> Table {
         .column("truth", "%", 3, truth)
         .column("estimate", "%", 2, |m| m.estimate.cell(100.0))
         .column("error", "pp", 2, error)
+        .column("of what it saw, at most", "%", 2, |m| grades.at_most(m).map(|most| most.cell(100.0)))
         .column("lower bound", "%", 2, |m| m.lower.map(percent))
         .column("upper bound", "%", 2, |m| m.upper.map(percent))
         .words("encloses", |m| (m.bounded > 0).then(|| format!("{} of {}", m.enclosed, m.bounded)))

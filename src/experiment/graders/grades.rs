@@ -10,12 +10,13 @@ use crate::experiment::bayes_reference::Truth;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::feature_file::FeatureFile;
 use crate::experiment::output::Findings;
-use crate::experiment::repeats::{SHARE, SeedGain, SeedMean};
+use crate::experiment::repeats::{SHARE, SeedGain, SeedMean, distinct};
 use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
 use crate::measure::grade::{Estimator, Graded};
 use crate::measure::uncertainty::{Score, Scored};
-use crate::measure::{Estimate, Interval};
+use crate::measure::{Estimate, Interval, Point, compare};
+use crate::units::Seed;
 
 /// Which classifiers of a grid are asked: those of one network that are told the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -142,11 +143,28 @@ impl Grades {
                     scores.extend(rated(place, &found));
                 }
             }
+            for &asked in &all {
+                let here = cells.iter().filter(|result| result.cell.condition == condition && asked.is(&result.cell));
+                let place = Place { asked: (all.len() > 1).then_some(asked), tau, n: 0 };
+                estimators.extend(Marked::of_curve(place, truth, here));
+            }
         }
         estimators.sort_by(|a, b| a.tau.total_cmp(&b.tau).then(a.n.cmp(&b.n)));
         scores.sort_by(|a, b| a.tau.total_cmp(&b.tau).then(a.n.cmp(&b.n)));
         let files = cells.iter().find_map(grading).map_or_else(Vec::new, |grading| grading.files.clone());
         Self { estimators, scores, files }
+    }
+}
+
+impl Grades {
+    /// The most that the Bayes error of what an estimator saw can be, by neighbours that are told exact
+    /// posteriors; the least is that of the world.
+    pub(super) fn at_most(&self, marked: &Marked) -> Option<SeedMean> {
+        let place = |one: &Marked| (one.tau.to_bits(), one.n, one.asked);
+        let told = |one: &&Marked| one.estimator == Estimator::Told && one.features == marked.features;
+        let mut told = self.estimators.iter().filter(told);
+        let found = told.find(|one| place(one) == place(marked))?;
+        FROM_SAMPLES.contains(&marked.estimator).then_some(found.estimate)
     }
 }
 
@@ -194,6 +212,17 @@ impl Marked {
         (&self.features, self.asked)
     }
 
+    /// The floor of a learning curve; its interval is over seeds, sizes and the test images.
+    fn of_curve<'a>(place: Place, truth: BayesError, cells: impl Iterator<Item = &'a CellResult>) -> Option<Self> {
+        let (floor, seeds, n) = floor(cells)?;
+        let Estimate { value, interval: over_images } = floor;
+        let interval = Some(over_images);
+        let estimate = SeedMean { value, seeds, over_images, over_seeds: None, interval };
+        let (features, Place { asked, tau, .. }) = (Features::Pixels, place);
+        let (estimator, lower, upper, bounded, enclosed) = (Estimator::LearningCurve, None, None, 0, 0);
+        Some(Self { estimator, features, asked, tau, n, truth, estimate, lower, upper, bounded, enclosed })
+    }
+
     fn of(
         estimator: Estimator,
         features: &Features,
@@ -224,6 +253,21 @@ impl Marked {
     }
 }
 
+/// The floor of the test error of a network's cells over N, E of E + a·N^(−α): the estimate of who sees drawn labels
+/// and learning curves alone. `None` below four different N, and where there is no law.
+fn floor<'a>(cells: impl Iterator<Item = &'a CellResult>) -> Option<(Estimate, usize, usize)> {
+    let point = |result: &CellResult| {
+        let Estimate { value, interval } = result.measured.error;
+        Point { n: result.cell.train_size as f64, seed: result.cell.seed, value, error: interval.log_error(value) }
+    };
+    let cells: Vec<&CellResult> = cells.collect();
+    let points: Vec<Point> = cells.iter().map(|result| point(result)).collect();
+    let fits = compare(&points, None, Seed(0).split("learning curves")).ok()?;
+    let seeds = distinct(cells.iter().map(|result| result.cell.seed)).len();
+    let most = cells.iter().map(|result| result.cell.train_size).max()?;
+    Some((fits.floor?.floor?, seeds, most))
+}
+
 /// Every score, in the order in which cells have them: those of one classifier first.
 fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
     let Some(first) = found.first() else { return Vec::new() };
@@ -248,134 +292,4 @@ fn rated(Place { asked, tau, n }: Place, found: &[&Grading]) -> Vec<Rated> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bayes::Badge;
-    use crate::experiment::Cell;
-    use crate::experiment::hand_made::{preset, result, whole};
-    use crate::experiment::output::{Analysis, CellOutput};
-    use crate::measure::uncertainty::Agreement;
-    use crate::measure::{Bootstrap, measure};
-    use crate::units::Seed;
-
-    fn cell(spec: &ExperimentSpec, seed: u64, condition: usize, estimate: f64) -> CellResult {
-        let cell = Cell { seed, condition, ..spec.cells()[0] };
-        let measured = measure(&[0.7, 0.3, 0.4, 0.6], &[0.5f64.ln(); 4], &[0, 1], 2, &Bootstrap::new(Seed(0))).unwrap();
-        let one = estimated(Estimator::OneNn, estimate, cell);
-        let found = Grading { estimates: vec![one], scores: Vec::new(), files: Vec::new(), ensemble: measured.clone() };
-        let output = Some(CellOutput::new(found));
-        CellResult { output, ..result(cell, measured) }
-    }
-
-    fn estimated(estimator: Estimator, estimate: f64, cell: Cell) -> super::super::spec::Estimated {
-        let bounded = estimator != BELIEF;
-        let graded = Graded {
-            estimator,
-            estimate,
-            interval: None,
-            lower: bounded.then_some(estimate / 2.0),
-            upper: bounded.then_some(estimate),
-            n: cell.train_size,
-            chosen: None,
-        };
-        super::super::spec::Estimated { estimator, features: Features::Pixels, graded: Some(graded), why_not: None }
-    }
-
-    #[test]
-    fn networks_and_kinds_of_labels_are_no_repeats() {
-        let mut spec = preset("graders-quick");
-        spec.grid.architectures = vec![Architecture::Linear, Architecture::Mlp500];
-        spec.grid.labels = vec![Labels::Drawn, Labels::Posterior];
-        let own: &GradersSpec = spec.experiment.get().unwrap();
-        let n = spec.grid.train_sizes[0];
-        let place = |cell: &Cell| cell.condition == 0 && cell.train_size == n && cell.seed < 2;
-        // Estimators on images say 0.2 and 0.3 under seeds 0 and 1; beliefs differ by 0.01, by 0.1
-        // between seeds.
-        let belief = |cell: &Cell| {
-            let at = Asked::of(&spec).iter().position(|asked| asked.is(cell)).unwrap();
-            0.01 * at as f64 + 0.1 * cell.seed as f64
-        };
-        let result = |at: Cell| {
-            let result = cell(&spec, at.seed, 0, 0.0);
-            let estimates = [(Estimator::OneNn, 0.2 + 0.1 * at.seed as f64), (BELIEF, belief(&at))];
-            let estimates = estimates.map(|(estimator, value)| estimated(estimator, value, at)).into();
-            let scores = vec![scored(belief(&at))];
-            let grading = Grading { estimates, scores, ..grading(&result).unwrap().clone() };
-            CellResult { cell: at, output: Some(CellOutput::new(grading)), ..result }
-        };
-        let cells: Vec<CellResult> = spec.cells().into_iter().filter(place).map(result).collect();
-        assert_eq!(cells.len(), 8);
-        let bayes_error = BayesError::new(0.25, 0.0, 1.0);
-        let truth = Truth { tau: own.taus[0], bayes_error, badge: Badge::Exact, how: "known".into() };
-        let grades = Grades::of(&spec, own, &cells, &[Some(truth)]);
-        let [neighbours, beliefs @ ..] = &grades.estimators[..] else { panic!("{grades:?}") };
-        assert_eq!(
-            (neighbours.estimate.seeds, neighbours.bounded, neighbours.enclosed, neighbours.asked),
-            (2, 2, 1, None)
-        );
-        assert!((neighbours.estimate.value - 0.25).abs() < 1e-15);
-        // Of two values 0.1 apart: t of one degree times half of that.
-        let half = neighbours.estimate.over_seeds.unwrap().high - 0.25;
-        assert!((half - 12.706_204_736 * 0.05).abs() < 1e-6, "{half}");
-        let asked = Asked::of(&spec);
-        assert_eq!(beliefs.iter().map(|one| one.asked.unwrap()).collect::<Vec<_>>(), asked);
-        for (i, (belief, score)) in beliefs.iter().zip(&grades.scores).enumerate() {
-            let mean = 0.05 + 0.01 * i as f64;
-            assert!((belief.estimate.value - mean).abs() < 1e-15 && belief.estimate.seeds == 2, "{belief:?}");
-            let found = score.auroc.unwrap();
-            assert!(
-                (found.value - mean).abs() < 1e-15 && found.seeds == 2 && score.asked == Some(asked[i]),
-                "{score:?}"
-            );
-            // The test images are the same under every seed: their uncertainty stays beside that of
-            // the seeds.
-            assert!((found.over_images.high - mean - 0.02).abs() < 1e-12, "{score:?}");
-            let (both, seeds) = (found.interval.unwrap().high - mean, found.over_seeds.unwrap().high - mean);
-            assert!((both - seeds.hypot(0.02)).abs() < 1e-12, "{score:?}");
-        }
-        assert_eq!((beliefs.len(), grades.scores.len()), (4, 4));
-        let truth = grades.figures().into_iter().find(|figure| figure.id == "graders-truth").unwrap();
-        let names: Vec<&str> = truth.series.iter().map(|series| series.name.as_str()).collect();
-        assert!(names.contains(&"Classifier's belief (MLP-500, exact posteriors)") && names.len() == 6, "{names:?}");
-    }
-
-    fn scored(auroc: f64) -> Scored {
-        let at = Interval { low: auroc - 0.02, high: auroc + 0.02 };
-        let none = Agreement { spearman: None, kendall: None };
-        Scored {
-            score: Score::SoftmaxEntropy,
-            n: 2,
-            aleatoric: none,
-            epistemic: none,
-            auroc: Some(Estimate { value: auroc, interval: at }),
-            signed_error: None,
-        }
-    }
-
-    #[test]
-    fn estimates_are_held_against_the_truth_of_their_own_world() {
-        let spec = preset("graders-quick");
-        let own: &GradersSpec = spec.experiment.get().unwrap();
-        let truth = |condition: usize, value: f64| {
-            let bayes_error = BayesError::new(value, 0.0, 1.0);
-            Some(Truth { tau: own.taus[condition], bayes_error, badge: Badge::Exact, how: "known".into() })
-        };
-        let mut truths = vec![None; own.taus.len()];
-        (truths[0], truths[1]) = (truth(0, 0.10), truth(1, 0.30));
-        // In the first world both brackets hold the truth; in the second the bracket of 0.2 does
-        // not.
-        let cells = [cell(&spec, 0, 0, 0.12), cell(&spec, 1, 0, 0.16), cell(&spec, 0, 1, 0.2)];
-        let grades = Grades::of(&spec, own, &cells, &truths);
-        let [easy, hard] = &grades.estimators[..] else { panic!("{:?}", grades.estimators) };
-        assert!((easy.estimate.value - 0.14).abs() < 1e-15 && easy.estimate.interval.is_some());
-        assert_eq!((easy.bounded, easy.enclosed, hard.bounded, hard.enclosed), (2, 2, 1, 0));
-        assert_eq!((hard.truth.value, hard.estimate.interval), (0.30, None));
-        let figures = grades.figures();
-        assert!(figures.iter().any(|figure| figure.id == "graders-bounds"));
-        whole(Analysis::new(grades));
-        // Nothing is finished, or the truth is not known: nothing is said, and nothing fails.
-        let nothing = Grades::of(&spec, own, &[], &truths);
-        assert!(nothing.figures().is_empty() && nothing.estimators.is_empty());
-        assert!(Grades::of(&spec, own, &cells, &[]).estimators.is_empty());
-    }
-}
+mod tests;

@@ -31,7 +31,7 @@ use super::train::{CellEvent, CellJob};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::units::Tau;
-use spec::only_pixels;
+use spec::{is_two, only_pixels};
 
 pub use features::Features;
 pub use grades::Grades;
@@ -73,11 +73,19 @@ impl Kind for GradersSpec {
         if !only_pixels(&own) {
             content["features"] = serde_json::json!(own);
         }
+        if !is_two(&self.sharpening) {
+            content["sharpening"] = serde_json::json!(self.sharpening);
+        }
         Some(content)
     }
 
     fn files(&self) -> Vec<&Path> {
         self.feature_files().collect()
+    }
+
+    /// What features permit is measured by them.
+    fn needs_posteriors(&self) -> bool {
+        true
     }
 
     fn relative_to(&self, folder: &Path) -> Result<Option<Experiment>> {
@@ -117,6 +125,12 @@ impl Kind for GradersSpec {
             return Err(Error::input(
                 "experiment.members must be at least 2: one classifier has nobody to disagree with",
             ));
+        }
+        if !(self.sharpening.is_finite() && self.sharpening > 0.0) {
+            return Err(Error::input(format!(
+                "experiment.sharpening must be above 0, not {}: soft labels are raised to this power",
+                self.sharpening
+            )));
         }
         if !(1..=MOST_ANNOTATORS).contains(&self.annotators) {
             return Err(Error::input(format!(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rand::RngExt;
 
-use super::features::{Features, of_features};
+use super::features::{Features, jackknife, of_features, without};
 use super::spec::{Estimated, GradersSpec, Grading};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -15,11 +15,11 @@ use crate::experiment::output::CellOutput;
 use crate::experiment::progress::{Trainings, member_seed};
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::{Trained, measuring};
-use crate::measure::PerImage;
 use crate::measure::grade::{self, Estimator, Sample};
 use crate::measure::uncertainty::{EnsembleScores, Score, Scored, SingleScores, Truth, grade_score};
+use crate::measure::{PerImage, log_softmax};
 use crate::oracle::posterior::draw;
-use crate::units::Seed;
+use crate::units::{ClassId, Seed};
 
 /// Trains an ensemble, and asks every estimator.
 ///
@@ -54,6 +54,12 @@ pub(super) fn run(
         asked(Estimator::SoftLabels, grade::soft_labels(&test.all.posterior, k)),
         asked(Estimator::LabelCounts, grade::label_counts(&counts, k)),
         asked(Estimator::PlugIn, grade::plug_in(&together.log_mean, k)),
+        asked(Estimator::KnownDecision, grade::known_decision(&counts, &test.all.posterior, k)),
+    ]);
+    let log_u = sharpened(&test.all.posterior, spec.sharpening, k);
+    estimates.extend([
+        asked(Estimator::SharpenedSoft, grade::sharpened_soft(&log_u, k)),
+        asked(Estimator::IsotonicSoft, calibrated(&log_u, &test.all.labels, k)),
     ]);
     let files = place.features.to_vec();
     let grading = Grading { estimates, scores, files, ensemble: of_all.measured(&measuring())? };
@@ -86,7 +92,7 @@ fn estimates(spec: &GradersSpec, place: &CellPlace<'_>, job: &CellJob<'_>) -> Re
             None => (Cow::Borrowed(&images.x[..]), job.test.shape.dims()),
         };
         let sample = Sample::new(&x, dim, &images.labels, job.test.classes);
-        match sample.and_then(grade::grade) {
+        match sample.and_then(|sample| grade::grade(sample, Some(&images.posterior))) {
             Ok(graded) => all.extend(graded.into_iter().map(|(one, graded)| Estimated::of(one, features, graded))),
             Err(error) => all.extend(Estimated::none(features, &error.to_string())),
         }
@@ -124,6 +130,24 @@ fn ensemble(
     Ok((first, log_q, featured))
 }
 
+/// log u of u ∝ p^s, [N, K].
+fn sharpened(p: &[f64], power: f64, classes: usize) -> Vec<f64> {
+    log_softmax(&p.iter().map(|p| power * p.ln()).collect::<Vec<f64>>(), classes)
+}
+
+/// The estimate from calibrated soft labels, with a jackknife interval over tenths of the images: they share
+/// the calibration.
+fn calibrated(log_u: &[f64], labels: &[ClassId], classes: usize) -> Result<grade::Graded> {
+    let all = grade::isotonic_soft(log_u, labels, classes)?;
+    let left_out = |keep: Vec<usize>| -> Result<f64> {
+        let log_u: Vec<f64> = keep.iter().flat_map(|&i| &log_u[i * classes..(i + 1) * classes]).copied().collect();
+        let labels: Vec<ClassId> = keep.iter().map(|&i| labels[i]).collect();
+        Ok(grade::isotonic_soft(&log_u, &labels, classes)?.estimate)
+    };
+    let values = without(labels.len()).map(left_out).collect::<Result<Vec<f64>>>()?;
+    Ok(grade::Graded { interval: jackknife(all.estimate, &values), ..all })
+}
+
 fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {
     trained.log_q(test.all.x.clone())
 }
@@ -144,4 +168,24 @@ fn annotate(test: &Images, annotators: usize, seed: Seed) -> Vec<u32> {
         (0..annotators).for_each(|_| counts[draw(p, rng.random())] += 1);
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sharpening_keeps_the_decision_and_impossible_classes() {
+        let log_u = sharpened(&[0.6, 0.3, 0.1, 1.0, 0.0, 0.0], 2.0, 3);
+        let u: Vec<f64> = log_u.iter().map(|u| u.exp()).collect();
+        for (found, expected) in u.iter().zip([36.0 / 46.0, 9.0 / 46.0, 1.0 / 46.0, 1.0, 0.0, 0.0]) {
+            assert!((found - expected).abs() < 1e-12, "{u:?}");
+        }
+        let exact = sharpened(&[0.6, 0.3, 0.1], 1.0, 3);
+        assert!((exact[1].exp() - 0.3).abs() < 1e-12);
+        // Impossible classes and few images of a class do not stop the calibration.
+        let (log_u, labels) = (sharpened(&[1.0, 0.0, 0.0, 1.0].repeat(20), 2.0, 2), [0, 1].repeat(20));
+        let graded = calibrated(&log_u, &labels, 2).unwrap();
+        assert!(graded.estimate == 0.0 && graded.interval.is_some(), "{graded:?}");
+    }
 }

@@ -23,6 +23,10 @@ pub struct GradersSpec {
     /// Labels drawn for each test image from its exact posterior, as by annotators; 1 to 10,000.
     #[serde(default = "ten")]
     pub annotators: usize,
+    /// The power s to which soft labels u ∝ p^s are raised for the estimators that get corrupted ones: above
+    /// 1 they are too sure of themselves, 1 leaves them exact.
+    #[serde(default = "two", skip_serializing_if = "is_two")]
+    pub sharpening: f64,
     /// What the estimators see, in turn: pixels, features of the trained network, features from
     /// files.
     #[serde(default = "pixels", skip_serializing_if = "only_pixels")]
@@ -35,6 +39,14 @@ fn five() -> usize {
 
 fn ten() -> usize {
     10
+}
+
+fn two() -> f64 {
+    2.0
+}
+
+pub(super) fn is_two(sharpening: &f64) -> bool {
+    *sharpening == two()
 }
 
 fn pixels() -> Vec<Features> {
@@ -105,6 +117,13 @@ impl Estimated {
     }
 }
 
-/// Those that need a labelled sample alone, in the order of [`grade::grade`].
-pub(super) const FROM_SAMPLES: [Estimator; 6] =
-    [Estimator::OneNn, Estimator::Devijver, Estimator::Knn, Estimator::Ghp, Estimator::KdePlugIn, Estimator::KdeError];
+/// Those that need a labelled sample alone, in the order of [`grade::grade`]; the last is told its posteriors.
+pub(super) const FROM_SAMPLES: [Estimator; 7] = [
+    Estimator::OneNn,
+    Estimator::Devijver,
+    Estimator::Knn,
+    Estimator::Ghp,
+    Estimator::KdePlugIn,
+    Estimator::KdeError,
+    Estimator::Told,
+];

@@ -2,6 +2,8 @@
 
 use super::published::{EBO_TABLE_1, Published, published};
 use super::ranking::{CorpusResult, Ranking};
+use super::{class_order, worlds};
+use crate::bayes;
 use crate::figure::{Axis, Figure, Point, Series, Style, Table, Value};
 use crate::oracle::train::ModelSpec;
 
@@ -29,12 +31,24 @@ const CAVEAT: &str = "A Bayes error is that of the trained flow's world, and say
 impl Ranking {
     /// Its figures, those first that answer the question.
     pub fn figures(&self) -> Vec<Figure> {
-        vec![self.errors(), self.errors_by_nll()]
+        let mut figures = vec![self.errors(), self.errors_by_nll()];
+        if !self.worlds.is_empty() {
+            figures.push(worlds::figure(&self.worlds, self.provenance()));
+        }
+        figures
     }
 
     /// Its tables.
     pub fn tables(&self) -> Vec<Table> {
-        vec![self.table()]
+        let mut tables = vec![self.table()];
+        if !self.worlds.is_empty() {
+            tables.push(worlds::table(&self.worlds));
+        }
+        if self.tried.iter().any(|one| one.lambda.is_some()) {
+            tables.push(worlds::lambdas(&self.tried));
+        }
+        tables.extend(class_order::table(&self.corpora));
+        tables
     }
 
     /// EBO's rows of corpora that this run does not have.
@@ -109,9 +123,10 @@ impl Ranking {
         };
         let caption = format!(
             "Easiest first; EBO's corpora that are not in this run last, without rank. Brackets: 95 % intervals, of the NLL normal and \
-             of the accuracy Wilson's, both over images, of the Bayes error of its integral; π uniform. Last column: whose \
-             Bayes error is above that classifier's error, and so none of the corpus. \"Held out\" images chose the \
-             epoch, which flatters the flow a little. {CAVEAT}{missing}"
+             of the accuracy Wilson's, both over images, of the Bayes error of its integral; π uniform, in the column of the corpus' own \
+             frequencies as its training part has the classes. Whose Bayes error is above the error of that classifier, or beyond both \
+             intervals above that of the flow's own posterior on real images, is none of the corpus: it is refuted. \"Held out\" images \
+             chose the epoch, which flatters the flow a little. {CAVEAT}{missing}"
         );
         let ours = self.corpora.iter().enumerate().map(|(i, corpus)| Row {
             name: &corpus.name,
@@ -135,6 +150,12 @@ impl Ranking {
             .column("EBO: Bayes error", "%", 4, |row| row.paper.map(|paper| 100.0 * paper.bayes_error))
             .column("EBO: best classifier's error", "%", 2, |row| row.paper.map(|paper| 100.0 * paper.sota_error))
             .words("errs less than the Bayes error of", Row::refuted)
+            .words("its own posterior refutes it", |row| {
+                row.our(|corpus| if corpus.refutes_itself() { "yes" } else { "no" })
+            })
+            .column("Bayes error, own frequencies", "%", 4, |row| {
+                row.ours.and_then(|(_, corpus)| Some(percent(corpus.at_frequencies.as_ref()?.bayes_error)))
+            })
             .named("hardness", "Corpora by hardness", caption)
     }
 
@@ -210,7 +231,10 @@ fn bits_per_dim(corpus: &CorpusResult) -> Value {
 }
 
 fn bayes_error(corpus: &CorpusResult) -> Value {
-    let error = corpus.truth.bayes_error;
+    percent(corpus.truth.bayes_error)
+}
+
+fn percent(error: bayes::Figure) -> Value {
     Value::within(100.0 * error.value, 100.0 * error.interval.0, 100.0 * error.interval.1)
 }
 

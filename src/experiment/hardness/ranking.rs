@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::class_order::ClassOrder;
 use super::published::{Published, published};
+use super::repeat::Variant;
 use super::spec::HardnessSpec;
+use super::worlds::{Tried, Worlds};
 use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
 use crate::experiment::bayes_reference::Truth;
@@ -34,6 +37,12 @@ pub struct CorpusResult {
     pub id: String,
     /// The corpus.
     pub name: String,
+    /// Which of its flows.
+    #[serde(flatten)]
+    pub variant: Variant,
+    /// NLL of the images held out of training, nats, where λ is chosen by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen_by: Option<f64>,
     /// Number of classes.
     pub classes: usize,
     /// Images trained on.
@@ -48,6 +57,12 @@ pub struct CorpusResult {
     pub held_out: Evaluated,
     /// The Bayes error of the trained world at τ = 1 and uniform π.
     pub truth: Truth,
+    /// The same where π are the frequencies of the classes in the training part; absent where these are even.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_frequencies: Option<Truth>,
+    /// Its classes in order of hardness at several τ; absent of two classes and of very many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_order: Option<ClassOrder>,
     /// SHA-256 of the trained weights.
     pub weights_sha256: String,
     /// SHA-256 of the pixels of the training part, as padded.
@@ -55,14 +70,22 @@ pub struct CorpusResult {
 }
 
 impl CorpusResult {
-    /// From a finished oracle and the Bayes error of its world.
+    /// From a finished oracle and the Bayes errors of its world, at uniform π and at the frequencies of the
+    /// classes.
     ///
     /// # Errors
     /// When the oracle carries no record of its training.
-    pub fn of(id: &str, name: &str, oracle: OracleInfo, shape: ImageShape, truth: Truth) -> Result<Self> {
+    pub fn of(
+        (id, name, variant): (&str, &str, Variant),
+        oracle: OracleInfo,
+        shape: ImageShape,
+        [truth, at_frequencies]: [Option<Truth>; 2],
+    ) -> Result<Self> {
+        let truth = truth.ok_or_else(|| Error::input(format!("the Bayes error of {name} is not known")))?;
         let Some(TrainingRecord { pixels_sha256, images, spec, epoch, held_out, test, .. }) = oracle.training else {
             return Err(Error::input(format!("the oracle of {name} has no record of its training")));
         };
+        let chosen_by = variant.lambda.is_some().then_some(held_out.nll_nats);
         let held_out = match test {
             Some(evaluation) => Evaluated { on: Split::Test, evaluation },
             None => Evaluated { on: Split::Train, evaluation: held_out },
@@ -70,6 +93,8 @@ impl CorpusResult {
         Ok(Self {
             id: id.to_owned(),
             name: name.to_owned(),
+            variant,
+            chosen_by,
             classes: oracle.class_names.len(),
             images,
             shape,
@@ -77,6 +102,8 @@ impl CorpusResult {
             epochs: spec.training.epochs,
             held_out,
             truth,
+            at_frequencies,
+            class_order: None,
             weights_sha256: oracle.weights_sha256,
             pixels_sha256,
         })
@@ -92,6 +119,17 @@ impl CorpusResult {
     pub fn accuracy_interval(&self) -> Interval {
         let Evaluation { accuracy, images, .. } = self.held_out.evaluation;
         wilson((accuracy * images as f64).round() as usize, images)
+    }
+
+    /// What λ is chosen by, nats; where there is one λ, the NLL it was measured with.
+    pub fn held_out_nll(&self) -> f64 {
+        self.chosen_by.unwrap_or(self.held_out.evaluation.nll_nats)
+    }
+
+    /// Whether the posterior of the flow itself errs less on real images than the Bayes error of its world, beyond both
+    /// intervals: then that is none of the corpus.
+    pub fn refutes_itself(&self) -> bool {
+        1.0 - self.accuracy_interval().low < self.truth.bayes_error.interval.0
     }
 
     /// Which images it was measured on: those of the test part, or those held out.
@@ -129,18 +167,35 @@ pub struct Ranking {
     pub model: ModelSpec,
     /// Corpora planned.
     pub planned: usize,
+    /// Flows planned, where a corpus has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<usize>,
     /// The finished ones, that of the least Bayes error first.
     pub corpora: Vec<CorpusResult>,
     /// Those that failed, in the order of the spec.
     pub troubles: Vec<Trouble>,
+    /// Every flow, where a corpus has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+    /// How far worlds of one corpus differ, where it has several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worlds: Vec<Worlds>,
 }
 
 impl Ranking {
-    /// From the results of the finished corpora of a spec, and what is known of those that failed.
-    pub fn of(spec: &HardnessSpec, mut corpora: Vec<CorpusResult>, troubles: Vec<Trouble>) -> Self {
+    /// From the results of the finished flows of a spec, and what is known of those that failed. A corpus is
+    /// ranked by its first world, with the λ that was chosen there.
+    pub fn of(spec: &HardnessSpec, results: Vec<CorpusResult>, troubles: Vec<Trouble>) -> Self {
+        let HardnessSpec { name, seed, model, repeat, .. } = spec;
+        let tried = Tried::all(&results);
+        let worlds = Worlds::all(&tried, repeat.bootstrap);
+        let chosen = results.into_iter().zip(&tried).filter(|(_, tried)| tried.chosen && tried.world == 0);
+        let mut corpora: Vec<CorpusResult> = chosen.map(|(result, _)| result).collect();
         corpora.sort_by(|a, b| a.truth.bayes_error.value.total_cmp(&b.truth.bayes_error.value));
-        let HardnessSpec { name, seed, model, .. } = spec;
-        Self { name: name.clone(), seed: *seed, model: *model, planned: spec.corpora.len(), corpora, troubles }
+        let tried = if repeat.is_once() { Vec::new() } else { tried };
+        let (name, planned) = (name.clone(), spec.corpora.len());
+        let flows = (!repeat.is_once()).then(|| planned * repeat.variants().len());
+        Self { name, seed: *seed, model: *model, planned, flows, corpora, troubles, tried, worlds }
     }
 
     /// One line a corpus, easiest first.
@@ -195,6 +250,8 @@ pub(super) mod tests {
         CorpusResult {
             id: format!("id of {name}"),
             name: name.into(),
+            variant: Variant::default(),
+            chosen_by: None,
             classes: 10,
             images: 5000,
             shape: ImageShape { channels: 1, height: 32, width: 32 },
@@ -207,6 +264,8 @@ pub(super) mod tests {
                 badge: Badge::Estimated,
                 how: "separation of variables: 10 classes".into(),
             },
+            at_frequencies: None,
+            class_order: None,
             weights_sha256: "ab".repeat(32),
             pixels_sha256: "cd".repeat(32),
         }

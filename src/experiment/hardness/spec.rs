@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::published::plain;
+use super::repeat::{RepeatSpec, Variant};
 use crate::data::{read_text, sha256};
 use crate::error::{Error, Result, check_name};
 use crate::experiment::presets::{Preset, preset};
@@ -15,8 +16,9 @@ use crate::units::Seed;
 /// Changes when the same spec would give other numbers than before.
 const FORMAT: u32 = 1;
 
-/// The specs that come with the program; the quick one takes a few minutes on two cores.
-pub const PRESETS: &[Preset] = &[preset!("hardness-quick"), preset!("hardness")];
+/// The specs that come with the program; the quick ones take a few minutes on two cores.
+pub const PRESETS: &[Preset] =
+    &[preset!("hardness-quick"), preset!("hardness"), preset!("hardness-worlds-quick"), preset!("hardness-worlds")];
 
 impl Preset {
     /// The spec, if it is one of [`PRESETS`]; its paths are relative.
@@ -51,6 +53,9 @@ pub struct HardnessSpec {
     /// Its optimisation.
     #[serde(default)]
     pub training: OptimSpec,
+    /// With which λ, and as how many worlds, each corpus is trained on.
+    #[serde(default, skip_serializing_if = "RepeatSpec::is_once")]
+    pub repeat: RepeatSpec,
     /// The corpora.
     pub corpora: Vec<Corpus>,
 }
@@ -156,6 +161,7 @@ impl HardnessSpec {
         if self.corpora.is_empty() {
             return Err(Error::input("corpora is empty: list at least one, each a [[corpora]] with name and data"));
         }
+        self.repeat.validate()?;
         if self.training.seed != Seed(0) {
             return Err(Error::input("training.seed: the seed of a ranking stands at the top, as seed = …"));
         }
@@ -207,6 +213,7 @@ impl HardnessSpec {
                 turn: false,
                 classes: classes.clone(),
                 limit: *limit,
+                bootstrap: None,
             },
             model,
             // Only a map that all classes share makes the Bayes error an integral over Gaussians.
@@ -215,14 +222,15 @@ impl HardnessSpec {
         })
     }
 
-    /// The name of a corpus's folder: a hash of what its numbers depend on, but for pixels and
-    /// device.
+    /// How a flow of a corpus is trained, and the name of its folder: a hash of what its numbers depend on,
+    /// but for pixels and device.
     ///
     /// # Errors
     /// As [`Self::train_spec`].
-    pub fn id(&self, corpus: &Corpus) -> Result<String> {
-        let content = serde_json::json!({ "format": FORMAT, "train": self.train_spec(corpus)? });
-        Ok(sha256(content.to_string().as_bytes())[..16].to_owned())
+    pub fn flow(&self, corpus: &Corpus, variant: Variant) -> Result<(String, TrainSpec)> {
+        let train = self.repeat.train_spec(variant, self.train_spec(corpus)?);
+        let content = serde_json::json!({ "format": FORMAT, "train": train });
+        Ok((sha256(content.to_string().as_bytes())[..16].to_owned(), train))
     }
 }
 
@@ -261,10 +269,14 @@ mod tests {
         assert_eq!((first.training.seed, second.data.limit, second.data.pad_to), (Seed(3), Some(9), 32));
         let again: HardnessSpec = toml::from_str(&toml::to_string_pretty(&spec).unwrap()).unwrap();
         assert_eq!(spec, again);
-        let ids = spec.corpora.iter().map(|corpus| spec.id(corpus).unwrap()).collect::<Vec<_>>();
+        let id = |spec: &HardnessSpec, i: usize| spec.flow(&spec.corpora[i], Variant::default()).unwrap().0;
+        let ids = [id(&spec, 0), id(&spec, 1)];
         assert!(ids[0] != ids[1] && ids[0].len() == 16);
         let other = HardnessSpec { seed: 4, ..spec.clone() };
-        assert_ne!(other.id(&other.corpora[0]).unwrap(), ids[0]);
+        assert_ne!(id(&other, 0), ids[0]);
+        let second = Variant { world: 1, lambda: Some(10.0) };
+        let (other, train) = spec.flow(&spec.corpora[0], second).unwrap();
+        assert!(other != ids[0] && train.training.lambda == 10.0 && train.training.seed != Seed(3));
     }
 
     #[test]

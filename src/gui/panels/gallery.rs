@@ -1,27 +1,28 @@
 //! The gallery: every image of the world or from outside as a thumbnail.
 
 mod line;
+mod shown;
+mod tile;
 
 use std::sync::Arc;
 
-use eframe::egui::{self, ComboBox, Rect, Response, Sense, Slider, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2};
+use eframe::egui::{self, ComboBox, Rect, Sense, Slider, Ui, pos2, vec2};
 
 use super::fields::together;
-use crate::events::Progress;
 use crate::gui::atlas::{Atlas, Meshes};
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
-use crate::gui::format;
 use crate::gui::guidance;
-use crate::gui::inspector;
 use crate::gui::landmarks::Landmark;
 use crate::gui::prefs::{Sort, THUMBNAILS};
 use crate::gui::selection::{Click, Source};
-use crate::gui::session::gallery::{Arrangement, DraftSlot, Gallery, Slot};
+use crate::gui::session::gallery::{Arrangement, Gallery};
 use crate::gui::theme::{Badge, TILE_GAP, Theme, UNTINTED};
 use crate::gui::verdict;
-use crate::gui::widgets::{badge, empty_state, hint, tooltip};
+use crate::gui::widgets::{badge, empty_state};
 use crate::worker::protocol::Asked;
+use shown::Shown;
+use tile::{describe, draft_words, half_strip, menu, outline, unfinished, unfinished_words};
 
 pub const ID: &str = "gallery";
 /// Tiles uploaded in one frame.
@@ -53,10 +54,17 @@ impl Panel for GalleryPanel {
 
 fn controls(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
-        let outside = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
+        let external = cx.session.external.as_ref();
+        let outside = external.map_or(0, |external| external.ids.len());
+        // What a classifier says something of are images of the world's own.
+        let judged = external.is_some_and(|external| !external.verdicts.is_empty());
+        let (outside, about) = match judged {
+            true => (format!("Test images ({outside})"), "Test images with what a classifier says of them"),
+            false => (format!("From outside ({outside})"), "Images from files, as the world sees them"),
+        };
         for (source, text, about) in [
             (Source::World, "World samples".into(), "Images that were drawn from the world, with their labels"),
-            (Source::Outside, format!("From outside ({outside})"), "Images from files, as the world sees them"),
+            (Source::Outside, outside, about),
         ] {
             if ui.selectable_label(cx.view.source == source, text).on_hover_text(about).clicked() {
                 cx.commands.push(Command::ShowSource(source));
@@ -225,13 +233,20 @@ impl GalleryPanel {
                 Source::World => &mut self.world,
                 Source::Outside => &mut self.outside,
             };
-            if atlas.prepare(ui.ctx(), gallery, visible, UPLOADS) > 0 {
+            let shown = Shown::new(cx, gallery, visible);
+            let viewed = shown.viewed(cx.prefs.tau, visible, gallery);
+            (cx.view.drafts, cx.view.viewed) = (viewed.drafts, Some(viewed));
+            // Drafts come all at once: a part of them would be a mixture of two worlds.
+            let budget = UPLOADS.max(viewed.drafts);
+            let picture = |index| shown.picture(gallery, index);
+            let left = gallery.shape().map_or(0, |shape| atlas.prepare(ui.ctx(), shape, (visible, budget), picture));
+            if left > 0 {
                 ui.ctx().request_repaint();
             }
             paint(
                 ui,
                 cx,
-                gallery,
+                (gallery, &shown),
                 atlas,
                 visible.iter().enumerate().map(|(i, &index)| (index, raster.rect(origin, first + i))),
             );
@@ -242,7 +257,7 @@ impl GalleryPanel {
 fn paint(
     ui: &mut Ui,
     cx: &mut Cx,
-    gallery: &Gallery,
+    (gallery, shown): (&Gallery, &Shown),
     atlas: &Atlas,
     tiles: impl Iterator<Item = (usize, Rect)> + Clone,
 ) {
@@ -250,7 +265,8 @@ fn paint(
     let classes = cx.session.class_names().len();
     let mut meshes = Meshes::default();
     for (index, rect) in tiles.clone() {
-        if !atlas.add(&mut meshes, index, rect, UNTINTED) {
+        let tint = if shown.is_before(index) { theme.before() } else { UNTINTED };
+        if !atlas.add(&mut meshes, index, rect, tint) {
             ui.painter().rect_filled(rect, 0.0, theme.placeholder());
         }
     }
@@ -259,6 +275,11 @@ fn paint(
         let chosen = (cx.view.selection.contains(&index), cx.view.cursor == Some(index));
         let response = ui.interact(rect, ui.scope_id().with(("tile", index)), Sense::CLICK);
         let response = match (gallery.draft(index), gallery.get(index)) {
+            _ if shown.is_draft(index) => {
+                half_strip(ui, cx, rect, gallery.get(index));
+                outline(ui, theme, rect, false, chosen);
+                draft_words(response, index, cx.prefs.tau)
+            }
             (Some(draft), _) => {
                 unfinished(ui, theme, rect, draft);
                 outline(ui, theme, rect, false, chosen);
@@ -287,74 +308,6 @@ fn paint(
                 cx.commands.push(Command::Inspect);
             }
         }
+        menu(&response, cx, index);
     }
-}
-
-/// The marks of an image that is still being made: veiled, its blocks counted.
-fn unfinished(ui: &Ui, theme: Theme, rect: Rect, draft: &DraftSlot) {
-    let Progress { done, total } = draft.blocks;
-    let painter = ui.painter();
-    painter.rect_filled(rect, 0.0, theme.unfinished());
-    let (font, text) = match rect.width() {
-        ..76.0 => (10.0, format!("{done}/{total}")),
-        _ => (11.0, format!("block {done} of {total}")),
-    };
-    let galley = painter.layout_no_wrap(text, egui::FontId::proportional(font), theme.on_unfinished());
-    let place = egui::Align2::CENTER_CENTER.anchor_size(rect.center(), galley.size());
-    painter.rect_filled(place.expand2(vec2(3.0, 1.0)), 3.0, theme.unfinished_label());
-    painter.galley(place.min, galley, theme.on_unfinished());
-    let share = done as f32 / total.max(1) as f32;
-    let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
-    painter.rect_filled(strip, 0.0, theme.trough());
-    painter.rect_filled(Rect::from_min_size(strip.min, vec2(strip.width() * share, 3.0)), 0.0, theme.accent());
-}
-
-fn unfinished_words(response: Response, index: usize, draft: &DraftSlot) -> Response {
-    let Progress { done, total } = draft.blocks;
-    let text = format!("Sample {index}, unfinished: block {done} of {total}");
-    response.widget_info(|| WidgetInfo::labeled(egui::Role::Button, true, &text));
-    response.on_hover_text(format!("{text}. It has figures when it is finished."))
-}
-
-fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (selected, cursor): (bool, bool)) {
-    if mismatch {
-        ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, theme.mismatch()), StrokeKind::Inside);
-    }
-    if selected || cursor {
-        let width = if cursor { 3.0 } else { 2.0 };
-        ui.painter().rect_stroke(rect, 0.0, Stroke::new(width, theme.accent()), StrokeKind::Outside);
-    }
-}
-
-/// Name, for screen readers and tests, and tooltip of a tile.
-fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response {
-    let class = |class| cx.session.class_name(class);
-    let posterior = &slot.tile.posterior;
-    let name = inspector::name(cx.session, cx.view.source, index);
-    let verdict = verdict::of(cx.session, cx.view.source, index);
-    response.widget_info(|| {
-        let kl = verdict.map_or(String::new(), |verdict| format!(", KL {} nats", format::sig4(verdict.kl)));
-        let text = format!("{name}{kl}, label {}, decision {}", class(slot.tile.label), class(posterior.decision));
-        WidgetInfo::selected(egui::Role::Button, true, cx.view.selection.contains(&index), text)
-    });
-    tooltip(response, |ui| {
-        ui.strong(&name);
-        let p = format::exp_sig4(posterior.log_probabilities[posterior.decision]);
-        ui.label(format!("label {}", class(slot.tile.label)));
-        ui.label(format!("Bayes decision {}, p = {p}", class(posterior.decision)));
-        ui.label(format!("entropy {} nats", format::sig4(posterior.entropy_nats)));
-        if slot.tile.label != posterior.decision {
-            ui.colored_label(Theme::of(ui).mismatch(), "label ≠ Bayes decision");
-        }
-        if let Some(looked) = &slot.tile.look {
-            hint(
-                ui,
-                format!("picture: {}; every figure is that of the sample itself", guidance::describe(&looked.look)),
-            );
-        }
-        if let Some(verdict) = verdict {
-            verdict::words(cx.session, verdict).into_iter().for_each(|line| drop(ui.label(line)));
-        }
-        hint(ui, "strip: colour of the label");
-    })
 }

@@ -10,13 +10,15 @@ pub mod hardness;
 pub mod judge;
 mod log;
 pub mod monitor;
+mod tabs;
 mod task_panel;
 pub mod training;
 pub mod validate;
 mod walk;
+mod what_if;
 
-use eframe::egui::{self, Response, RichText, Ui, WidgetText};
-use egui_tiles::{Tile, TileId, Tiles, Tree, UiResponse};
+use eframe::egui::{self, Id, Response, Ui, WidgetText};
+use egui_tiles::{TabState, Tile, TileId, Tiles, Tree, UiResponse};
 use serde::{Deserialize, Serialize};
 
 use super::context::{Cx, Panel};
@@ -44,15 +46,12 @@ pub fn registry() -> Vec<Docked> {
         docked::<judge::JudgePanel>(judge::ID, "My classifier"),
         docked::<validate::ValidatePanel>(validate::ID, "Validation"),
         docked::<walk::WalkPanel>(walk::ID, "Walk"),
+        docked::<what_if::WhatIfPanel>(what_if::ID, "What if"),
         docked::<draw::DrawPanel>(draw::ID, "Draw"),
         docked::<training::TrainingPanel>(training::ID, "Oracle training"),
         docked::<log::LogPanel>("log", "Log"),
     ]
 }
-
-/// Text size and spacing of a tab, points: small, so that all tabs fit.
-const TAB_TEXT: f32 = 12.0;
-const TAB_SPACING: f32 = 5.0;
 
 /// A panel in a saved layout.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,12 +81,16 @@ pub fn activate(tree: &mut Tree<Pane>, id: &str) {
 
 pub fn show(ui: &mut Ui, tree: &mut Tree<Pane>, panels: &mut [Docked], cx: &mut Cx) {
     cx.view.primary.begin();
-    tree.ui(&mut Dock { panels, cx }, ui);
+    let mut dock = Dock { panels, cx, rows: 1 };
+    dock.rows = dock.rows(ui, tree);
+    tree.ui(&mut dock, ui);
 }
 
 struct Dock<'a, 'b> {
     panels: &'a mut [Docked],
     cx: &'a mut Cx<'b>,
+    /// Rows of tabs.
+    rows: usize,
 }
 
 impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
@@ -101,7 +104,7 @@ impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
 
     fn tab_title_for_pane(&mut self, pane: &Pane) -> WidgetText {
         let panel = self.panels.iter().find(|panel| panel.id == pane.0);
-        RichText::new(panel.map_or_else(|| pane.0.as_str(), |panel| panel.title)).size(TAB_TEXT).into()
+        tabs::title(panel.map_or_else(|| pane.0.as_str(), |panel| panel.title)).into()
     }
 
     fn on_tab_button(&mut self, tiles: &mut Tiles<Pane>, tile: TileId, button: Response) -> Response {
@@ -111,8 +114,12 @@ impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
         button
     }
 
-    fn tab_title_spacing(&self, _: &egui::Visuals) -> f32 {
-        TAB_SPACING
+    fn tab_bar_height(&self, _: &egui::Style) -> f32 {
+        tabs::ROW * self.rows as f32
+    }
+
+    fn tab_ui(&mut self, tiles: &mut Tiles<Pane>, ui: &mut Ui, id: Id, tile: TileId, state: &TabState) -> Response {
+        self.tab(tiles, ui, id, tile, state)
     }
 
     fn retain_pane(&mut self, pane: &Pane) -> bool {

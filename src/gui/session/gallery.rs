@@ -7,7 +7,7 @@ use crate::device::ImageSource;
 use crate::events::Progress;
 use crate::flow::sampling::SamplerOptions;
 use crate::units::ClassId;
-use crate::worker::protocol::{Draft, GalleryUpdate, Tile};
+use crate::worker::protocol::{Draft, GalleryUpdate, KeyOrigin, Tile};
 
 use super::super::prefs::Sort;
 
@@ -62,6 +62,9 @@ pub struct Gallery {
     /// Samples of the newest request that cannot be made.
     failed: BTreeSet<usize>,
     wanted: usize,
+    /// What the images of the newest request are of, and the oldest request of the same.
+    of: Option<(KeyOrigin, f64)>,
+    since: u64,
     estimates: Option<Estimates>,
 }
 
@@ -90,6 +93,25 @@ impl Gallery {
             self.slots.resize(n, None);
             self.clock += 1;
         }
+    }
+
+    /// The newest request is of these latents at this τ.
+    pub fn expect_of(&mut self, origin: KeyOrigin, tau: f64) {
+        let of = Some((origin, tau));
+        if self.of != of {
+            (self.of, self.since) = (of, self.generation);
+        }
+    }
+
+    /// Returns whether image `index` is there as it is at this τ: exact, with the latents that were asked
+    /// for last.
+    pub fn is_of(&self, index: usize, tau: f64) -> bool {
+        self.asks_for(tau) && self.get(index).is_some_and(|slot| slot.generation >= self.since)
+    }
+
+    /// Returns whether the newest request is of this τ.
+    pub fn asks_for(&self, tau: f64) -> bool {
+        self.of.as_ref().is_some_and(|(_, newest)| *newest == tau)
     }
 
     /// Drops pictures with another look; the samples themselves show until new ones come.

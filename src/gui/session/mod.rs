@@ -6,6 +6,7 @@ pub mod exchange;
 pub mod far;
 pub mod gallery;
 pub mod jobs;
+pub mod keys;
 pub mod ledger;
 pub mod log;
 mod newest;
@@ -22,7 +23,6 @@ use std::time::Instant;
 use crate::bayes::sampling::Survey;
 use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
-use crate::oracle::pictures::Fits;
 use crate::oracle::precision::PrecisionReport;
 use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
@@ -38,6 +38,7 @@ use exchange::Exchange;
 use far::Connection;
 use gallery::Gallery;
 use jobs::Jobs;
+use keys::Keys;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
 pub use outside::{External, OutsideInput};
@@ -59,11 +60,15 @@ pub struct Session {
     pub oracle_name: String,
     /// Samples of the world.
     pub gallery: Gallery,
+    /// Pictures of them at a few temperatures.
+    pub keys: Keys,
     pub external: Option<External>,
     /// Paths of the last images from outside: for commands.
     pub external_paths: Vec<PathBuf>,
     /// What else they were read from, and how.
     pub outside: OutsideInput,
+    /// The same of images that are on their way, by their job.
+    coming: BTreeMap<JobId, (Vec<PathBuf>, OutsideInput)>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
     /// What the device compiles before the first picture, if it does.
@@ -160,19 +165,6 @@ impl Session {
                 self.switching = Some(id);
                 self.far.asks(id, *choice);
             }
-            Job::Classify { paths, fits, .. } => {
-                self.external_paths.clone_from(paths);
-                self.outside = OutsideInput { fits: fits.clone(), pasted: None };
-            }
-            // These images have no files.
-            Job::ClassifyPasted { picture, fit, .. } => {
-                self.external_paths.clear();
-                self.outside = OutsideInput { fits: Fits::all(*fit), pasted: Some(picture.clone()) };
-            }
-            Job::SendWalk { .. } | Job::SendSketch { .. } => {
-                self.external_paths.clear();
-                self.outside = OutsideInput::default();
-            }
             Job::Task(task) => {
                 // What was said of its images was of the judgement before.
                 self.exchange.images.take_if(|_| task.get::<JudgeModels>().is_some());
@@ -181,7 +173,7 @@ impl Session {
                 }
                 self.tasks.begin(id, task.clone());
             }
-            _ => {}
+            _ => self.asks_outside(id, job),
         }
         self.log.add(Level::Info, job.title());
     }
@@ -304,6 +296,7 @@ impl Session {
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
+        self.coming.retain(|coming, _| done || *coming != id);
         self.far.ended(id, &outcome);
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),

@@ -6,7 +6,7 @@ use super::{Effect, Session};
 use crate::experiment::WorstImage;
 use crate::oracle::pictures::{Fits, Picture};
 use crate::oracle::world::Settings;
-use crate::worker::protocol::{Event, Job, Pasted};
+use crate::worker::protocol::{Event, Job, JobId, Pasted};
 
 /// Images from outside.
 #[derive(Debug)]
@@ -47,12 +47,30 @@ impl Session {
         }
     }
 
+    /// A job that brings images from outside was submitted. What they are read from counts from when they
+    /// are there: others may come before them.
+    pub(super) fn asks_outside(&mut self, id: JobId, job: &Job) {
+        let (paths, input) = match job {
+            Job::Classify { paths, fits, .. } => (paths.clone(), OutsideInput { fits: fits.clone(), pasted: None }),
+            // These images have no files.
+            Job::ClassifyPasted { picture, fit, .. } => {
+                (Vec::new(), OutsideInput { fits: Fits::all(*fit), pasted: Some(picture.clone()) })
+            }
+            Job::SendWalk { .. } | Job::SendSketch { .. } => Default::default(),
+            _ => return,
+        };
+        self.coming.insert(id, (paths, input));
+    }
+
     /// Images from outside take the place of those before.
     pub(super) fn take_outside(&mut self, event: Event) -> Effect {
-        let Event::External { name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures } = event
+        let Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures } = event
         else {
             return Effect::None;
         };
+        if let Some(of) = self.coming.remove(&job) {
+            (self.external_paths, self.outside) = of;
+        }
         self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
         self.clock += 1 << 32;
         let gallery = Gallery::from_tiles(shape, tiles, self.clock);

@@ -1,9 +1,12 @@
 //! Jobs that fail, and an engine that starts again.
 
 use super::*;
-use crate::data::Split;
+use crate::data::{Fit, ImageShape, Split, Way};
 use crate::device::{Candidate, DeviceChoice};
+use crate::oracle::pictures::Fits;
+use crate::oracle::world::Settings;
 use crate::units::Seed;
+use crate::worker::protocol::Pasted;
 
 fn report() -> DeviceReport {
     let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
@@ -43,4 +46,34 @@ fn a_new_judgement_forgets_what_was_said_of_the_images_of_the_one_before() {
     let judge = JudgeModels { dataset: "/data".into(), split, candidates: Vec::new(), seed };
     session.submitted(6, &Job::task(judge));
     assert_eq!(session.exchange.images, None);
+}
+
+#[test]
+fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_come() {
+    let mut session = Session::default();
+    let settings = Settings::default_for(2);
+    let fits = Fits::all(Fit { way: Way::Pad, ..Fit::default() });
+    let files = Job::Classify { paths: vec!["/data/corpus".into()], fits, settings: settings.clone() };
+    let (picture, fit) = (Pasted(Arc::new([1, 2, 3])), Fit { invert: true, ..Fit::default() });
+    let pasted = Job::ClassifyPasted { picture, fit, settings: settings.clone() };
+    let come = |session: &mut Session, job: JobId| {
+        let (name, shape) = (format!("of job {job}"), ImageShape { channels: 1, height: 1, width: 1 });
+        let (ids, tiles, verdicts, pictures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (settings, labelled, own_knobs) = (settings.clone(), false, false);
+        let event = Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures };
+        session.take(event, Instant::now());
+    };
+    session.submitted(1, &files);
+    assert_eq!(session.read_outside_again(settings.clone()), None, "nothing is there yet");
+    session.submitted(2, &pasted);
+    // The short job overtakes the long one.
+    come(&mut session, 2);
+    assert_eq!(session.read_outside_again(settings.clone()), Some(pasted.clone()));
+    come(&mut session, 1);
+    assert_eq!(session.read_outside_again(settings.clone()), Some(files.clone()));
+    // One that fails leaves what was said of those on show.
+    session.submitted(3, &pasted);
+    session.take(Event::JobEnded { id: 3, outcome: Outcome::Failed("no picture".into()) }, Instant::now());
+    assert_eq!(session.read_outside_again(settings.clone()), Some(files));
+    assert!(session.coming.is_empty());
 }

@@ -27,11 +27,22 @@ pub enum Estimator {
     LabelCounts,
     /// What a classifier believes its error to be.
     PlugIn,
+    /// Shares of labels drawn for each image, where the Bayes decision is known.
+    KnownDecision,
+    /// Mean of 1 − max of soft labels that are too sure of themselves.
+    SharpenedSoft,
+    /// The same after isotonic calibration on drawn labels.
+    IsotonicSoft,
+    /// The floor of the learning curve of a network's test error.
+    LearningCurve,
+    /// k neighbours that are told exact posteriors: what the features permit, at most. No real
+    /// dataset has it.
+    Told,
 }
 
 impl Estimator {
     /// All of them, in the order of this page.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 14] = [
         Self::OneNn,
         Self::Devijver,
         Self::Knn,
@@ -41,10 +52,62 @@ impl Estimator {
         Self::SoftLabels,
         Self::LabelCounts,
         Self::PlugIn,
+        Self::KnownDecision,
+        Self::SharpenedSoft,
+        Self::IsotonicSoft,
+        Self::LearningCurve,
+        Self::Told,
     ];
 
     /// Its name in files, its name for people, whose idea it is, and its bias.
     fn about(self) -> [&'static str; 4] {
+        match self {
+            Self::KnownDecision | Self::SharpenedSoft | Self::IsotonicSoft | Self::LearningCurve | Self::Told => {
+                self.about_later()
+            }
+            _ => self.about_first(),
+        }
+    }
+
+    /// Of those of noisy soft labels, of learning curves and of told neighbours.
+    fn about_later(self) -> [&'static str; 4] {
+        const USHIO: &str = "Ushio, Ishida & Sugiyama 2025, Practical estimation of the optimal classification error with soft labels and calibration";
+        match self {
+            Self::KnownDecision => [
+                "known-decision",
+                "Noisy soft labels, decision known",
+                "Ishida et al. 2023, noisy soft labels",
+                "None: noise of mean 0 cancels where it has no say in the decision. Who knows the decision is another question.",
+            ],
+            Self::SharpenedSoft => [
+                "sharpened-soft",
+                "Overconfident soft labels",
+                USHIO,
+                "Low: labels that are too sure of themselves hide doubt.",
+            ],
+            Self::IsotonicSoft => [
+                "isotonic-soft",
+                "Overconfident soft labels, calibrated",
+                USHIO,
+                "None for many samples of two classes in true order; of more classes each is calibrated by itself.",
+            ],
+            Self::LearningCurve => [
+                "learning-curve",
+                "Learning curve, extrapolated",
+                "Cortes et al. 1994, Learning curves: asymptotic values and rate of convergence",
+                "High where the network keeps a floor of its own that no data removes; else either way, by extrapolation.",
+            ],
+            _ => [
+                "told",
+                "k-NN told exact posteriors",
+                "No estimator: the error of a decision on the features, which bounds their own Bayes error",
+                "High: the error of a real decision; k is chosen on other samples than those it is judged on.",
+            ],
+        }
+    }
+
+    /// Of those that came first.
+    fn about_first(self) -> [&'static str; 4] {
         const KERNELS: &str =
             "Fukunaga & Hummels 1987, Bayes error estimation using Parzen and k-NN procedures; bandwidth: Duin 1976";
         const LABELS: &str = "Ishida et al. 2023, Is the performance of my deep network too good to be true?";
@@ -85,7 +148,7 @@ impl Estimator {
                 LABELS,
                 "Low, and 0 with one label an image: the most frequent of a few labels looks more frequent than it is.",
             ],
-            Self::PlugIn => [
+            _ => [
                 "plug-in",
                 "Classifier's belief",
                 "1 − mean max q(y|x), the confidence of a classifier read as its accuracy",

@@ -5,8 +5,14 @@ use rayon::prelude::*;
 
 use super::{Estimator, Graded};
 use crate::error::{Error, Result};
+use crate::measure::calibrate::{Calibration, Penalty};
 use crate::measure::images::{log_q_sum, named, posterior_sum};
 use crate::measure::interval::{Interval, mean};
+use crate::measure::softmax::argmax;
+use crate::units::ClassId;
+
+/// Isotonic regression pays for nothing.
+const NO_PENALTY: Penalty = Penalty { off_diagonal: 0.0, intercept: 0.0 };
 
 /// Mean of 1 − max_y p_i(y) of soft labels `p` [N, K] (Ishida et al. 2023, there for two classes):
 /// unbiased for the true posteriors, whatever N. Rows that sum to 1 within 1e-3 are normalised.
@@ -54,6 +60,48 @@ pub fn label_counts(counts: &[u32], classes: usize) -> Result<Graded> {
     graded.upper =
         Some(counts.par_chunks(classes).map(left_out_error).collect::<Vec<_>>().iter().sum::<f64>() / graded.n as f64);
     Ok(graded)
+}
+
+/// From `counts` [N, K] of labels as [`label_counts`], where the Bayes decision of each image is
+/// known, here from exact posteriors `p` [N, K]: the mean share of labels that it misses. Shares are
+/// soft labels with noise of mean 0, and linear in them the noise cancels, whatever their number
+/// (Ishida et al. 2023, there for two classes).
+///
+/// # Errors
+/// As [`label_counts`], or when the shapes differ.
+pub fn known_decision(counts: &[u32], p: &[f64], classes: usize) -> Result<Graded> {
+    if counts.len() != p.len() {
+        return Err(Error::input(format!("{} counts are not of {} posteriors", counts.len(), p.len())));
+    }
+    let both: Vec<(u32, f64)> = counts.iter().copied().zip(p.iter().copied()).collect();
+    let doubt = |row: &[(u32, f64)]| {
+        let (counts, p): (Vec<u32>, Vec<f64>) = row.iter().copied().unzip();
+        Ok(1.0 - f64::from(counts[argmax(&p)]) / total(&counts)?)
+    };
+    mean_doubt(Estimator::KnownDecision, &both, classes, doubt)
+}
+
+/// [`soft_labels`] of logarithms `log_u` [N, K] that are known to be overconfident.
+///
+/// # Errors
+/// As [`plug_in`].
+pub fn sharpened_soft(log_u: &[f64], classes: usize) -> Result<Graded> {
+    Ok(Graded { estimator: Estimator::SharpenedSoft, ..plug_in(log_u, classes)? })
+}
+
+/// From corrupted soft labels, as logarithms `log_u` [N, K], and one drawn label an image: each class is
+/// calibrated by isotonic regression, then the mean of 1 − max (Ushio et al. 2025, there for two classes).
+/// Consistent where the corruption keeps the order of images. Images share the calibration, so the interval
+/// is left to the caller.
+///
+/// # Errors
+/// As [`plug_in`], and when a label is no class.
+pub fn isotonic_soft(log_u: &[f64], labels: &[ClassId], classes: usize) -> Result<Graded> {
+    // What a soft label calls impossible is the least that a number can say.
+    let finite: Vec<f64> = log_u.iter().map(|log_u| log_u.max(f64::MIN_POSITIVE.ln())).collect();
+    let calibrator = Calibration::Isotonic.fit(&finite, labels, classes, NO_PENALTY)?;
+    let graded = plug_in(&calibrator.apply(&finite, classes), classes)?;
+    Ok(Graded { estimator: Estimator::IsotonicSoft, interval: None, ..graded })
 }
 
 /// Labels of an image.
@@ -140,6 +188,42 @@ mod tests {
             [eta, 1.0 - eta]
         };
         (0..n).flat_map(row).collect()
+    }
+
+    #[test]
+    fn one_noisy_label_an_image_is_enough_where_the_decision_is_known() {
+        let (p, mut rng) = (uniform(Seed(3), 40_000), Seed(4).rng(0));
+        let draw = |row: &[f64]| {
+            let first = u32::from(((rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64) < row[0]);
+            [first, 1 - first]
+        };
+        let counts: Vec<u32> = p.chunks(2).flat_map(draw).collect();
+        let known = known_decision(&counts, &p, 2).unwrap();
+        assert!((known.estimate - 0.25).abs() < 0.01 && known.interval.unwrap().contains(0.25), "{known:?}");
+        // The same labels, without the decision, hide all doubt.
+        assert_eq!(label_counts(&counts, 2).unwrap().estimate, 0.0);
+        assert!(known_decision(&counts[2..], &p, 2).is_err());
+    }
+
+    #[test]
+    fn calibration_undoes_what_sharpening_hides() {
+        let (p, mut rng) = (uniform(Seed(5), 40_000), Seed(6).rng(0));
+        let first = |row: &[f64]| usize::from(((rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64) >= row[0]);
+        let labels: Vec<usize> = p.chunks(2).map(first).collect();
+        // u ∝ η²: ∫ min(u, 1 − u) = 2 ∫₀^½ η²/(η² + (1 − η)²) dη = ½ (1 − ln 2).
+        let sharpen = |row: &[f64]| {
+            let sum = row[0] * row[0] + row[1] * row[1];
+            [(row[0] * row[0] / sum).ln(), (row[1] * row[1] / sum).ln()]
+        };
+        let log_u: Vec<f64> = p.chunks(2).flat_map(sharpen).collect();
+        let naive = sharpened_soft(&log_u, 2).unwrap();
+        assert!((naive.estimate - 0.5 * (1.0 - 2f64.ln())).abs() < 0.005, "{}", naive.estimate);
+        let calibrated = isotonic_soft(&log_u, &labels, 2).unwrap();
+        assert!((calibrated.estimate - 0.25).abs() < 0.01, "{}", calibrated.estimate);
+        // Rank is all that counts: the true posteriors give the same.
+        let log_p: Vec<f64> = p.iter().map(|p| p.ln()).collect();
+        let exact = isotonic_soft(&log_p, &labels, 2).unwrap();
+        assert!((exact.estimate - calibrated.estimate).abs() < 1e-9);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! The images of a training run: opened, reduced to the wanted classes, padded, split.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
 use crate::data::{Dataset, Input, Split, listed, open_dataset, open_test, places, sha256};
 use crate::error::{Error, Result};
+use crate::units::{ClassId, Seed};
 
 /// One part of the corpus a spec describes. Where the corpus knows no parts, all of it, whichever
 /// part is asked for.
@@ -89,7 +92,8 @@ fn by_class(all: &Dataset) -> bool {
 }
 
 /// Images to train on, and those the best epoch is chosen by: the last ones of the corpus, or where
-/// it comes class by class (as folders do) the last ones of a random order.
+/// it comes class by class (as folders do) the last ones of a random order. Those to train on may be drawn with
+/// replacement.
 ///
 /// # Errors
 /// When holding out leaves nothing.
@@ -102,7 +106,24 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     if by_class(all) {
         order.shuffle(&mut spec.training.seed.split("split").rng(0));
     }
-    Ok((all.subset(order[..kept].iter().copied())?, all.subset(order[kept..].iter().copied())?))
+    let train = match spec.data.bootstrap {
+        Some(seed) => resampled(&order[..kept], all.labels.as_deref(), seed),
+        None => order[..kept].to_vec(),
+    };
+    Ok((all.subset(train)?, all.subset(order[kept..].iter().copied())?))
+}
+
+/// As many images drawn with replacement, at each place one of the class that is there.
+fn resampled(images: &[usize], labels: Option<&[ClassId]>, seed: Seed) -> Vec<usize> {
+    let class = |image: usize| labels.map_or(0, |labels| labels[image]);
+    let mut members: BTreeMap<ClassId, Vec<usize>> = BTreeMap::new();
+    images.iter().for_each(|&image| members.entry(class(image)).or_default().push(image));
+    let mut rng = seed.rng(0);
+    let draw = |&image: &usize| {
+        let of_class = members.get(&class(image)).map_or(&[][..], Vec::as_slice);
+        of_class.get(rng.random_range(0..of_class.len().max(1))).copied().unwrap_or(image)
+    };
+    images.iter().map(draw).collect()
 }
 
 /// The images that a run of this spec trains on where the corpus lies in `path`, and the SHA-256 by
@@ -248,5 +269,21 @@ mod tests {
         assert!(held_out.labels.unwrap().iter().collect::<std::collections::HashSet<_>>().len() > 1);
         all.sort_unstable();
         assert_eq!(all, (0..30).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn a_bootstrap_keeps_the_classes_and_what_is_held_out() {
+        let mut spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'").unwrap();
+        spec.data.held_out = 9;
+        let (train, held_out) = split(&dataset(), &spec).unwrap();
+        spec.data.bootstrap = Some(Seed(4));
+        let (drawn, same) = split(&dataset(), &spec).unwrap();
+        assert_eq!((&drawn.labels, &same), (&train.labels, &held_out));
+        // Only images that are there, some of them several times.
+        let different: std::collections::BTreeSet<&u8> = drawn.pixels.iter().collect();
+        assert!(drawn.pixels.iter().all(|pixel| train.pixels.contains(pixel)));
+        assert!((8..20).contains(&different.len()), "{} of 21", different.len());
+        spec.data.bootstrap = Some(Seed(5));
+        assert_ne!(split(&dataset(), &spec).unwrap().0.pixels, drawn.pixels);
     }
 }

@@ -80,6 +80,11 @@ pub struct DataSpec {
     /// class by class.
     #[serde(default)]
     pub limit: Option<usize>,
+    /// Seed by which images to train on are drawn with replacement from those that are left after holding
+    /// out, of each class as many as there are: one of many worlds that the corpus could have given. As they are
+    /// where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Seed>,
 }
 
 fn default_side() -> usize {

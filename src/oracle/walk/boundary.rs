@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::course::Course;
+use super::course::{Course, wide};
 use super::{TOGETHER, WalkPoint, Walker};
 use crate::error::Result;
 use crate::units::ClassId;
@@ -52,7 +52,7 @@ impl Walker<'_> {
     /// The crossing on a way of straight pieces.
     pub(super) fn climbed(&self, points: &[WalkPoint], pair: [ClassId; 2], tolerance: f64) -> Result<Boundary> {
         let Some([low, high]) = bracket(points, pair) else { return Ok(self.not_reached(points, pair)) };
-        let course = Course::Pixels { from: low.x.clone(), to: high.x.clone() };
+        let course = Course::Pixels { corners: vec![wide(&low.x), wide(&high.x)] };
         let ends = [low.position, high.position];
         let unit = |point: &WalkPoint, position| WalkPoint { position, ..point.clone() };
         self.narrow([&unit(low, 0.0), &unit(high, 1.0)], pair, tolerance, &course, ends)
@@ -75,7 +75,7 @@ impl Walker<'_> {
                 break;
             }
             let width = (high.position - low.position) / (TOGETHER + 1) as f64;
-            let places: Vec<f64> = (1..=TOGETHER).map(|i| low.position + i as f64 * width).collect();
+            let places: Vec<[f64; 2]> = (1..=TOGETHER).map(|i| [low.position + i as f64 * width, 0.0]).collect();
             let (found, _) = self.stretch(course, &places)?;
             best = found.iter().fold(best, nearer);
             let all: Vec<WalkPoint> = [vec![low], found, vec![high]].concat();

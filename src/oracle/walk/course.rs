@@ -1,4 +1,4 @@
-//! Straight ways between two images, and what they are straight in.
+//! Straight ways between images, and what they are straight in.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,14 +22,14 @@ pub enum Way {
     Gradient,
 }
 
-/// A straight way, parametrised by s from 0 to 1.
+/// A straight way between two images, or the surface between four: upper left, upper right, lower left, lower right.
 pub enum Course<'a> {
-    /// z from one base-space image to another.
-    Latent { map: &'a dyn SharedMap, from: Vec<f64>, to: Vec<f64> },
-    /// Standard normal noise from one sample's to another's, both of one class.
-    ClassLatent { flow: &'a dyn Flow, from: Vec<f32>, to: Vec<f32>, class: ClassId, tau: Tau },
-    /// x from one image to another.
-    Pixels { from: Vec<f32>, to: Vec<f32> },
+    /// z of base-space images.
+    Latent { map: &'a dyn SharedMap, corners: Vec<Vec<f64>> },
+    /// Standard normal noise of images of one class.
+    ClassLatent { flow: &'a dyn Flow, corners: Vec<Vec<f64>>, class: ClassId, tau: Tau },
+    /// x of images.
+    Pixels { corners: Vec<Vec<f64>> },
 }
 
 /// Images on a way.
@@ -50,27 +50,26 @@ impl Course<'_> {
         }
     }
 
-    /// The images at some places.
+    /// The images at some places: shares of the way across, and down, 0 to 1. Of a way between two images
+    /// the second counts for nothing.
     ///
     /// # Errors
     /// When the flow leaves the finite numbers there, or the device fails.
-    pub fn at(&self, places: &[f64]) -> Result<Stretch> {
+    pub fn at(&self, places: &[[f64; 2]]) -> Result<Stretch> {
+        let mixed = |corners: &[Vec<f64>]| -> Vec<f64> { places.iter().flat_map(|&at| mixed(corners, at)).collect() };
         match self {
-            Self::Latent { map, from, to } => {
-                let z: Vec<f64> = places.iter().flat_map(|&s| between(from, to, s)).collect();
+            Self::Latent { map, corners } => {
+                let z = mixed(corners);
                 let Mapped { images: x, log_det } = map.decode_base(z.clone())?;
                 Ok(Stretch { x: map.round(&x), unrounded: Some(map.scores(&z, log_det)) })
             }
-            Self::ClassLatent { flow, from, to, class, tau } => {
-                let (from, to) = (wide(from), wide(to));
-                let noise = places.iter().flat_map(|&s| between(&from, &to, s)).map(|v| v as f32);
-                let noise: Vec<f32> = noise.collect();
+            Self::ClassLatent { flow, corners, class, tau } => {
+                let noise: Vec<f32> = mixed(corners).into_iter().map(|v| v as f32).collect();
                 let x = flow.decode(&noise, &vec![*class; places.len()], *tau, &mut silent())?.x;
                 Ok(Stretch { x, unrounded: None })
             }
-            Self::Pixels { from, to } => {
-                let (from, to) = (wide(from), wide(to));
-                let x = places.iter().flat_map(|&s| between(&from, &to, s)).map(|v| v as f32).collect();
+            Self::Pixels { corners } => {
+                let x = mixed(corners).into_iter().map(|v| v as f32).collect();
                 Ok(Stretch { x, unrounded: None })
             }
         }
@@ -83,4 +82,11 @@ pub fn wide(values: &[f32]) -> Vec<f64> {
 
 fn between(from: &[f64], to: &[f64], s: f64) -> Vec<f64> {
     from.iter().zip(to).map(|(a, b)| a + s * (b - a)).collect()
+}
+
+/// The bilinear mixture of corners, two in a row.
+fn mixed(corners: &[Vec<f64>], [across, down]: [f64; 2]) -> Vec<f64> {
+    let mut rows = corners.chunks(2).map(|ends| between(&ends[0], &ends[ends.len() - 1], across));
+    let first = rows.next().unwrap_or_default();
+    rows.fold(first, |above, below| between(&above, &below, down))
 }

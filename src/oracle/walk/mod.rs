@@ -1,5 +1,6 @@
 //! A walk to the boundary: from an image towards another or towards a class, with the exact
-//! posterior at every point and the image at which two classes are equally probable.
+//! posterior at every point and the image at which two classes are equally probable; and the grid
+//! between two or four images (`grid`).
 //!
 //! Shared-map worlds: a straight line in the latent space, where the log-odds of two classes are
 //! linear. Towards a class t from an image decided as a the line runs along μ_t − μ_a: at its
@@ -11,6 +12,7 @@
 mod ascent;
 mod boundary;
 mod course;
+pub mod grid;
 mod save;
 
 use serde::{Deserialize, Serialize};
@@ -249,21 +251,21 @@ impl Walker<'_> {
         let length = (BEYOND * crossing).max(1.0);
         let from = map.encode_base(&wide(&start.x))?.images;
         let to = from.iter().zip(&shift).map(|(z, d)| z + length * d).collect();
-        Ok(Course::Latent { map, from, to })
+        Ok(Course::Latent { map, corners: vec![from, to] })
     }
 
     fn line<'a>(&'a self, spec: &WalkSpec, from: End, to: End) -> Result<Course<'a>> {
         if let Some(map) = self.world.flow().latent_space() {
             let encode = |x: &[f32]| Ok::<_, Error>(map.encode_base(&wide(x))?.images);
-            return Ok(Course::Latent { map, from: encode(&from.x)?, to: encode(&to.x)? });
+            return Ok(Course::Latent { map, corners: vec![encode(&from.x)?, encode(&to.x)?] });
         }
         match (from.drawn, to.drawn) {
             (Some((i, class)), Some((j, other))) if class == other => {
-                let noise = |index| latents(spec.seed.split("latents"), index, 1, self.world.shape().dims());
+                let noise = |index| wide(&latents(spec.seed.split("latents"), index, 1, self.world.shape().dims()));
                 let (flow, tau) = (self.world.flow(), self.settings.tau);
-                Ok(Course::ClassLatent { flow, from: noise(i), to: noise(j), class, tau })
+                Ok(Course::ClassLatent { flow, corners: vec![noise(i), noise(j)], class, tau })
             }
-            _ => Ok(Course::Pixels { from: from.x, to: to.x }),
+            _ => Ok(Course::Pixels { corners: vec![wide(&from.x), wide(&to.x)] }),
         }
     }
 
@@ -279,7 +281,7 @@ impl Walker<'_> {
         let mut points = vec![start];
         let mut drift = 0f64;
         let inner = if last.is_some() { steps - 1 } else { steps };
-        let places: Vec<f64> = (1..=inner).map(|i| i as f64 / steps as f64).collect();
+        let places: Vec<[f64; 2]> = (1..=inner).map(|i| [i as f64 / steps as f64, 0.0]).collect();
         for places in places.chunks(TOGETHER) {
             let (found, rounded) = self.stretch(course, places)?;
             drift = drift.max(rounded);
@@ -296,9 +298,11 @@ impl Walker<'_> {
         Ok((points, drift))
     }
 
-    fn stretch(&self, course: &Course<'_>, places: &[f64]) -> Result<(Vec<WalkPoint>, f64)> {
+    /// Points at shares of the way across and down, and the largest effect of rounding on them.
+    fn stretch(&self, course: &Course<'_>, places: &[[f64; 2]]) -> Result<(Vec<WalkPoint>, f64)> {
         let Stretch { x, unrounded } = course.at(places)?;
-        let points = self.look(places, x)?;
+        let across: Vec<f64> = places.iter().map(|[across, _]| *across).collect();
+        let points = self.look(&across, x)?;
         let drift = |scores: &crate::flow::Scores, i: usize, point: &WalkPoint| {
             self.world.posterior(scores, i, self.settings).distance(&point.posterior)
         };

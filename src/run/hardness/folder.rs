@@ -17,7 +17,7 @@ use super::event::HardnessEvent;
 use crate::data::{read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
-use crate::experiment::hardness::{CorpusResult, Ranking, Trouble};
+use crate::experiment::hardness::{Corpus, CorpusResult, Ranking, Trouble, Variant};
 use crate::oracle::train::TrainSpec;
 
 /// A corpus to be trained.
@@ -25,8 +25,12 @@ use crate::oracle::train::TrainSpec;
 pub struct PlannedCorpus {
     /// Hash of what it is told; its folder's name.
     pub id: String,
-    /// The corpus.
+    /// The corpus, and which of its flows where there are several.
     pub name: String,
+    /// The corpus.
+    pub corpus: String,
+    /// Which of its flows.
+    pub variant: Variant,
     /// How its Glow is trained.
     pub train: TrainSpec,
 }
@@ -49,11 +53,14 @@ impl HardnessFolder {
     /// When the spec cannot be planned.
     pub fn plan(path: &Path, spec: &HardnessSpec) -> Result<Self> {
         spec.validate()?;
-        let planned = |corpus| {
-            let train = spec.train_spec(corpus)?;
-            Ok(PlannedCorpus { id: spec.id(corpus)?, name: corpus.name.clone(), train })
+        let planned = |(corpus, variant): (&Corpus, Variant)| {
+            let (id, train) = spec.flow(corpus, variant)?;
+            let name = corpus.name.clone() + &variant.label();
+            Ok(PlannedCorpus { id, name, corpus: corpus.name.clone(), variant, train })
         };
-        let plan = spec.corpora.iter().map(planned).collect::<Result<_>>()?;
+        let variants = spec.repeat.variants();
+        let flows = spec.corpora.iter().flat_map(|corpus| variants.iter().map(move |&variant| (corpus, variant)));
+        let plan = flows.map(planned).collect::<Result<_>>()?;
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan })
     }
 

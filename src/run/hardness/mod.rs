@@ -15,9 +15,10 @@ use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::Truth;
-use crate::experiment::hardness::{CorpusResult, Ranking};
+use crate::experiment::hardness::{ClassOrder, CorpusResult, Ranking};
 use crate::flow::Precision;
 use crate::oracle::folder::open;
+use crate::oracle::posterior::Prior;
 use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, corpus, test_corpus, train_oracle};
 use crate::oracle::world::Settings;
 use crate::units::Seed;
@@ -53,12 +54,12 @@ fn one(
     chosen: &OpenDevice,
     events: &mut dyn Events<HardnessEvent>,
 ) -> Result<CorpusResult, Failure> {
-    let PlannedCorpus { id, name, train } = planned;
+    let PlannedCorpus { id, name, corpus, variant, train } = planned;
     let path = folder.cell(id);
     std::fs::create_dir_all(&path).map_err(|e| Error::io(&path, e))?;
     events.report(HardnessEvent::Reading { corpus: name.clone() })?;
     // Whatever the reader says is about the corpus, files that are not there included.
-    usable(train).map_err(Failure::Own)?;
+    let counts = usable(train).map_err(Failure::Own)?;
     let mut log = CorpusLog { name, heartbeat: Heartbeat::new(&path), error: None };
     let trained = train_oracle(train, &path, chosen, &mut |said: TrainEvent| log.note(said, events));
     if let Some(error) = log.error {
@@ -70,9 +71,24 @@ fn one(
     let seed = Seed(folder.spec.seed).split("bayes error");
     let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
     let truth = Truth::of(&oracle.world, &settings, seed, &mut refining)?;
-    let result = CorpusResult::of(id, name, oracle.info, oracle.world.shape(), truth)?;
+    let mut ranking = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
+    let class_order = ClassOrder::of(&oracle.world, &settings, seed, &mut ranking)?;
+    let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
+    let own = frequencies(&counts)?.map(|prior| Settings { prior, ..settings });
+    let own = own.map(|settings| Truth::of(&oracle.world, &settings, seed, &mut refining)).transpose()?;
+    let shape = oracle.world.shape();
+    let result = CorpusResult::of((id, corpus, *variant), oracle.info, shape, [Some(truth), own])?;
+    let result = CorpusResult { class_order, ..result };
     log.heartbeat.done()?;
     Ok(result)
+}
+
+/// The frequencies of classes of so many images; none where they are even.
+fn frequencies(counts: &[usize]) -> Result<Option<Prior>> {
+    if counts.windows(2).all(|pair| pair[0] == pair[1]) {
+        return Ok(None);
+    }
+    Prior::new(&counts.iter().map(|&count| count as f64).collect::<Vec<_>>()).map(Some)
 }
 
 /// Writes down where a corpus in training stands, and passes on what it reports.
@@ -100,8 +116,9 @@ impl CorpusLog<'_> {
 }
 
 /// Checks, before the long training, that a corpus can be ranked: at least two classes with
-/// training images, and test images, if any, of the same shape and classes.
-fn usable(spec: &TrainSpec) -> Result<()> {
+/// training images, and test images, if any, of the same shape and classes. Returns how many training images
+/// each class has.
+fn usable(spec: &TrainSpec) -> Result<Vec<usize>> {
     let path = &spec.data.path;
     let about = |error: Error| match error {
         Error::Input(why) => Error::file(path, why),
@@ -115,7 +132,9 @@ fn usable(spec: &TrainSpec) -> Result<()> {
     if names.len() < 2 {
         return Err(Error::file(path, format!("has {} class; a Bayes error needs at least two", names.len())));
     }
-    if let Some(empty) = (0..names.len()).find(|class| !labels.contains(class)) {
+    let counts: Vec<usize> =
+        (0..names.len()).map(|class| labels.iter().filter(|label| **label == class).count()).collect();
+    if let Some(empty) = counts.iter().position(|count| *count == 0) {
         let name = &names[empty];
         return Err(Error::file(path, format!("has no training image of class {name}; name the others under classes")));
     }
@@ -123,7 +142,7 @@ fn usable(spec: &TrainSpec) -> Result<()> {
         let (n, held_out) = (train.len(), spec.data.held_out);
         return Err(Error::file(path, format!("has {n} training images; holding out {held_out} leaves none")));
     }
-    let Some(test) = test_corpus(&spec.data).map_err(about)? else { return Ok(()) };
+    let Some(test) = test_corpus(&spec.data).map_err(about)? else { return Ok(counts) };
     if test.shape != train.shape {
         return Err(Error::file(path, format!("test images are {}, training images {}", test.shape, train.shape)));
     }
@@ -134,5 +153,5 @@ fn usable(spec: &TrainSpec) -> Result<()> {
             format!("test images have the classes {there}; training images {}", names.join(", ")),
         ));
     }
-    Ok(())
+    Ok(counts)
 }

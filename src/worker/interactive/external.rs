@@ -9,17 +9,17 @@ use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Settings, World};
 use crate::worker::channels::Channels;
 use crate::worker::loaded_images::LoadedImages;
-use crate::worker::protocol::{Event, Outcome, Tile};
+use crate::worker::protocol::{Event, JobId, Outcome, Tile};
 
 impl Interactive {
-    /// Sends images from outside to the window and keeps them for its inspector; a sentence about
-    /// them. The window takes over their knobs where these are their `own`.
+    /// Sends the images from outside of a job to the window and keeps them for its inspector; a sentence
+    /// about them. The window takes over their knobs where these are their `own`.
     ///
     /// # Errors
     /// When a posterior is not known and the device fails; then those before stay.
     pub fn show_external(
         &self,
-        channels: &Channels,
+        (channels, job): (&Channels, JobId),
         world: &World,
         (images, verdicts): (ExternalImages, Vec<WorstImage>),
         settings: &Settings,
@@ -28,6 +28,7 @@ impl Interactive {
         let n = images.ids.len();
         let tiles = (0..n).map(|i| external_tile(&images, world, i, settings)).collect::<Result<Vec<Tile>>>()?;
         channels.send(Event::External {
+            job,
             name: images.name.clone(),
             shape: world.shape(),
             ids: images.ids.clone(),
@@ -51,12 +52,13 @@ impl Interactive {
             return;
         };
         let here = world.filter(|world| *self.world.borrow() == of && world.shape() == shape);
-        let outcome = match here.map(|world| self.show_external(channels, world, (images, verdicts), &settings, true)) {
-            Some(Ok(sentence)) => Outcome::Done(sentence),
-            Some(Err(Error::Cancelled)) => Outcome::Cancelled,
-            Some(Err(error)) => Outcome::Failed(error.to_string()),
-            None => Outcome::Failed("another oracle was opened meanwhile: ask for these images again".into()),
-        };
+        let outcome =
+            match here.map(|world| self.show_external((channels, id), world, (images, verdicts), &settings, true)) {
+                Some(Ok(sentence)) => Outcome::Done(sentence),
+                Some(Err(Error::Cancelled)) => Outcome::Cancelled,
+                Some(Err(error)) => Outcome::Failed(error.to_string()),
+                None => Outcome::Failed("another oracle was opened meanwhile: ask for these images again".into()),
+            };
         channels.shared.forget(id);
         channels.send(Event::JobEnded { id, outcome });
     }

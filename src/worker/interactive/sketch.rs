@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::protocol::{Sketch, SketchAnswer, Subject};
+use super::super::protocol::{JobId, Sketch, SketchAnswer, Subject};
 use super::drawing::{GroundImage, compose};
 use super::{Interactive, PieceContext, gone, put};
 use crate::error::{Error, Result};
@@ -70,7 +70,7 @@ impl Interactive {
     /// When what it was drawn on is not open any more, or the device fails.
     pub fn send_sketch(
         &self,
-        channels: &Channels,
+        (channels, job): (&Channels, JobId),
         world: &World,
         (sketch, settings): (&Sketch, &Settings),
     ) -> Result<String> {
@@ -78,6 +78,6 @@ impl Interactive {
         let ground = self.ground(&cx, sketch)?;
         let x = self.drawn(world, sketch, ground.as_ref())?;
         let images = ExternalImages::new("drawing".into(), vec!["Drawing".into()], None, x);
-        self.show_external(channels, world, (images, Vec::new()), settings, false)
+        self.show_external((channels, job), world, (images, Vec::new()), settings, false)
     }
 }

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::run_above;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -19,6 +18,10 @@ use crate::worker::queue::Entry;
 /// Progress is sent at most this often.
 pub const TELL_EVERY: Duration = Duration::from_millis(50);
 
+/// Runs a job above the one whose line this is. Returns the oracle that serves the window from then
+/// on, where that is another one.
+pub type RunAbove = fn(&Sink<'_>, Entry) -> Option<Opened>;
+
 /// What a job is given.
 pub struct JobContext<'a> {
     pub channels: &'a Channels,
@@ -29,6 +32,8 @@ pub struct JobContext<'a> {
     pub entry: &'a Entry,
     /// The oracle that was opened by it or above it: it serves the window from then on.
     pub replaced: Option<Opened>,
+    /// How a job that may begin above this one is run.
+    pub run_above: RunAbove,
 }
 
 impl<'a> JobContext<'a> {
@@ -57,6 +62,7 @@ impl<'a> JobContext<'a> {
             turns: Turns::default(),
             lets_oracles_open: self.channels.jobs.lets_oracles_open(),
             replaced: None,
+            run_above: self.run_above,
         }
     }
 
@@ -66,7 +72,7 @@ impl<'a> JobContext<'a> {
     /// As [`Interactive::show_external`].
     pub fn show(&self, images: ExternalImages, settings: &Settings) -> Result<String> {
         let world = &self.opened()?.world;
-        self.interactive.show_external(self.channels, world, (images, Vec::new()), settings, false)
+        self.interactive.show_external((self.channels, self.entry.id), world, (images, Vec::new()), settings, false)
     }
 }
 
@@ -84,6 +90,8 @@ pub struct Sink<'a> {
     lets_oracles_open: bool,
     /// That oracle: it serves the window from then on.
     pub replaced: Option<Opened>,
+    /// How a job that may begin above this one is run.
+    run_above: RunAbove,
 }
 
 impl Sink<'_> {
@@ -114,7 +122,7 @@ impl Sink<'_> {
                 return ControlFlow::Break(());
             }
             if let Some(next) = channels.next_job() {
-                if let Some(opened) = run_above(self, next) {
+                if let Some(opened) = (self.run_above)(self, next) {
                     self.replaced = Some(opened);
                 }
                 continue;

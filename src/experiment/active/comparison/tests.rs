@@ -38,6 +38,8 @@ fn cell(condition: usize, seed: u64, courses: [(f64, f64); 3]) -> CellResult {
             epistemic: asked,
             entropy: asked,
             noise: 0.1 * i as f64,
+            certainty: vec![0.95; 10],
+            tried: Vec::new(),
         };
         Round { labels: first + 10, bought, measured: measured(accuracy, kl) }
     };
@@ -121,7 +123,7 @@ fn a_strategy_has_one_colour_and_figures_have_names_of_their_own() {
     let (spec, own) = spec();
     let found = StrategyComparison::of(&spec, &own, &all());
     let figures = found.figures();
-    assert_eq!(figures.len(), 5);
+    assert_eq!(figures.len(), 7);
     for figure in &figures {
         assert!(
             figure.caption.contains("95 %")
@@ -133,8 +135,12 @@ fn a_strategy_has_one_colour_and_figures_have_names_of_their_own() {
         assert_eq!(figures.iter().filter(|other| other.id == figure.id).count(), 1);
     }
     assert_eq!(figures[2].series.len(), 2, "random has no lead over itself");
-    let [strategies, pairs] = &found.tables()[..] else { panic!("two tables") };
+    let [strategies, pairs, baskets, by_class] = &found.tables()[..] else { panic!("four tables") };
     assert_eq!((strategies.rows.len(), pairs.rows.len()), (3, 2));
+    assert_eq!((baskets.rows.len(), by_class.rows.len()), (3, 6));
+    // All labels are of class 0; all images have an own Bayes error of 5 %.
+    assert!(matches!(by_class.rows[0][2], Value::Number { value, .. } if near(value, 100.0)));
+    assert!(matches!(baskets.rows[0][4], Value::Number { value, .. } if near(value, 100.0)));
     assert!(matches!(pairs.rows[1][2], Value::Number { value, .. } if near(value, 1.6)));
     assert!(pairs.caption.contains("1.6×") && pairs.caption.contains("47.8 %"));
 }

@@ -29,7 +29,7 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
             let showing = if filtered { showing } else { String::new() };
             // Images of the knobs before are still among those counted.
             let renewed = arrangement.total <= progress.done;
-            let differ = if renewed { differ } else { "the others are of the knobs before".into() };
+            let differ = if renewed { differ } else { "the others still show the last knobs".into() };
             text = format!("{done} of {total} computed{stopped} · {showing}{differ}");
         }
         (Source::Outside, Some(external)) => {
@@ -48,6 +48,9 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
             text = format!("{} · {of}{shown}{labels}", external.name);
         }
         _ => {}
+    }
+    if cx.view.source == Source::World && cx.view.drafts > 0 {
+        text = format!("τ = {}: {} drafts in view, exact when τ rests", format::sig4(cx.prefs.tau), cx.view.drafts);
     }
     let failed = cx.session.gallery.failed();
     if cx.view.source == Source::World && failed > 0 {

@@ -7,7 +7,7 @@ use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 use super::super::fields::{called, number, path, preset, spec_file};
 use crate::data::dataset_formats;
 use crate::error::Result;
-use crate::experiment::hardness::Corpus;
+use crate::experiment::hardness::{Corpus, LAMBDAS};
 use crate::experiment::{HARDNESS_PRESETS, HardnessSpec};
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
@@ -205,7 +205,7 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
 
 /// The main numbers of the Glow and its training.
 fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
-    let HardnessSpec { images, model, training: t, seed, .. } = spec;
+    let HardnessSpec { images, model, training: t, seed, repeat, .. } = spec;
     egui::Grid::new("ranking numbers").num_columns(4).spacing([12.0, 4.0]).show(ui, |ui| {
         number(ui, "Hidden", &mut model.hidden, " channels", 1.0, "Of the coupling networks (EBO: 512).");
         number(ui, "Levels", &mut model.levels, " levels", 0.1, "The image side is a multiple of 2^levels (EBO: 3).");
@@ -222,7 +222,17 @@ fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
         number(ui, "Image side", &mut images.pad_to, " px", 1.0, "Images are padded to this with zeros (EBO: 32).");
         number(ui, "Seed", seed, "", 1.0, "Of everything random.");
         ui.end_row();
+        let worlds = "Flows of each corpus with seeds of their own: how far do their Bayes errors differ?";
+        number(ui, "Worlds", &mut repeat.worlds, " a corpus", 0.1, worlds);
+        ui.end_row();
     });
+    let mut several = !repeat.lambdas.is_empty();
+    let about = "Trains with each of these λ and keeps the flow of least NLL on held-out images (EBO 4.1); \"Class loss λ\" does not count then.";
+    if ui.checkbox(&mut several, "Choose λ among 0.01, 0.1, 1 and 10").on_hover_text(about).changed() {
+        repeat.lambdas = if several { LAMBDAS.to_vec() } else { Vec::new() };
+    }
+    let about = "Worlds after the first see images drawn with replacement; takes three worlds or more.";
+    ui.checkbox(&mut repeat.bootstrap, "Draw their images with replacement").on_hover_text(about);
 }
 
 #[cfg(test)]

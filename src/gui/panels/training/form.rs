@@ -28,6 +28,8 @@ const AGAIN: Field = Field::new("training to go on with", Takes::Folder);
 
 /// σ of a TarFlow's noise after a switch from uniform: as BLC's ImageNet-64.
 const USUAL_NOISE: f64 = 0.05;
+/// Images of a part of a corpus, unless another number is given.
+const USUAL_PART: usize = 2000;
 
 const WORDS: StartWords =
     StartWords { start: "Start training", about: "", copy: None, busy: "A run is going on: cancel it first, or wait." };
@@ -209,6 +211,25 @@ fn numbers(ui: &mut Ui, spec: &mut TrainSpec, waiting: &mut TarFlowSpec) {
             ui.checkbox(&mut flow.volume_preserving, "Volume-preserving").on_hover_text("Blocks only shift (VP)");
         }
     });
+    ui.horizontal_wrapped(|ui| which(ui, spec));
+}
+
+/// Which images are taken, and by which numbers they and the weights are drawn.
+fn which(ui: &mut Ui, spec: &mut TrainSpec) {
+    let mut few = spec.data.limit.is_some();
+    let about = "The first images of the corpus, or evenly from all of it where its images come class by class";
+    if ui.checkbox(&mut few, "A part of the images").on_hover_text(about).changed() {
+        spec.data.limit = few.then_some(USUAL_PART);
+    }
+    if let Some(limit) = &mut spec.data.limit {
+        let field = DragValue::new(limit).suffix(" images").speed(10.0).range(1..=usize::MAX);
+        let field = ui.add(field.update_while_editing(false)).accessible_name("Images taken");
+        field.on_hover_text("Images that are read, at most");
+    }
+    let label = ui.label("Seed of the training");
+    let field = DragValue::new(&mut spec.training.seed.0).speed(0.1).update_while_editing(false);
+    let about = "Draws first weights, the order of the images and their noise: the same seed gives the same oracle";
+    ui.add(field).labelled_by(label.id).on_hover_text(about);
 }
 
 /// Size and noise of a TarFlow.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::oracle::posterior::{Posterior, Prior};
-use crate::units::Smoothing;
+use crate::oracle::world::SampleSpec;
+use crate::units::{Seed, Smoothing};
 use crate::worker::protocol::Looked;
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 1 };
@@ -39,6 +40,26 @@ fn old_tiles_stay_until_replaced_and_late_ones_are_dropped() {
     assert_eq!(gallery.progress(), Progress { done: 1, total: 2 });
     gallery.expect(3, 1);
     assert!(gallery.get(1).is_none());
+}
+
+#[test]
+fn images_of_another_tau_or_other_latents_are_not_of_this_one() {
+    let origin = |seed| KeyOrigin::new("w".into(), &SampleSpec::new(2, Seed(seed)), Prior::uniform(2));
+    let mut gallery = Gallery::default();
+    let ask = |gallery: &mut Gallery, generation, seed, tau| {
+        gallery.expect(generation, 2);
+        gallery.expect_of(origin(seed), tau);
+    };
+    ask(&mut gallery, 1, 1, 1.0);
+    gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
+    // Another smoothing leaves images as they are.
+    ask(&mut gallery, 2, 1, 1.0);
+    assert!(gallery.is_of(0, 1.0) && !gallery.is_of(0, 1.5) && !gallery.is_of(2, 1.0));
+    ask(&mut gallery, 3, 1, 1.5);
+    gallery.take(update(3, vec![tile(0, 1.0)]));
+    assert!(gallery.is_of(0, 1.5) && !gallery.is_of(1, 1.5) && !gallery.is_of(1, 1.0));
+    ask(&mut gallery, 4, 2, 1.5);
+    assert!(!gallery.is_of(0, 1.5));
 }
 
 #[test]

@@ -1,0 +1,210 @@
+//! Key pictures, and the pictures between them: drafts that follow τ while it moves.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::data::ImageShape;
+use crate::device::ImageSource;
+use crate::units::Tau;
+use crate::worker::protocol::{KeyOrigin, KeyPictures};
+
+/// Temperatures of key pictures are multiples of this: a power of two, so that they are exact.
+const STEP: f64 = 0.0625;
+/// Multiples of STEP of the coarsest grid, and of the finer ones that follow τ.
+const GRIDS: [u32; 4] = [8, 4, 2, 1];
+/// τ up to which the coarsest grid is filled while nothing else is to do.
+const FILLED: f64 = 3.0;
+/// Bytes of pictures that are kept.
+const ROOM: usize = 128 << 20;
+
+/// Samples at a few temperatures.
+#[derive(Debug, Default)]
+pub struct Keys {
+    origin: Option<KeyOrigin>,
+    shape: Option<ImageShape>,
+    /// By running number and multiple of STEP; `None` of one that cannot be made.
+    pictures: HashMap<usize, BTreeMap<u32, Option<Vec<u8>>>>,
+    bytes: usize,
+    too_slow: bool,
+}
+
+/// A picture between two temperatures.
+#[derive(Debug)]
+pub struct Between {
+    /// It.
+    pub pixels: ImageSource,
+    /// Tells it from any other of its running number.
+    pub stamp: u64,
+}
+
+fn tau_of(place: u32) -> Option<Tau> {
+    Tau::new(f64::from(place) * STEP).ok()
+}
+
+/// The multiples of `grid` on both sides of τ; one where τ is on it.
+fn beside(tau: f64, grid: u32) -> [u32; 2] {
+    let places = tau / (STEP * f64::from(grid));
+    [places.floor(), places.ceil()].map(|place| place as u32 * grid)
+}
+
+impl Keys {
+    /// Forgets pictures of anything else.
+    pub fn expect(&mut self, origin: &KeyOrigin) {
+        if self.origin.as_ref() != Some(origin) {
+            *self = Self { origin: Some(origin.clone()), ..Self::default() };
+        }
+    }
+
+    /// New pictures; those of anything else are dropped.
+    pub fn take(&mut self, news: KeyPictures) {
+        if self.origin.as_ref() != Some(&news.origin) {
+            return;
+        }
+        self.too_slow |= news.too_slow.is_some();
+        self.shape = Some(news.shape);
+        if self.bytes > ROOM {
+            self.pictures.clear();
+            self.bytes = 0;
+        }
+        for (tau, index, picture) in news.pictures {
+            let picture = picture.filter(|picture| picture.len() == news.shape.dims());
+            self.bytes += picture.as_ref().map_or(0, Vec::len);
+            let place = (tau.get() / STEP).round() as u32;
+            let before = self.pictures.entry(index).or_default().insert(place, picture);
+            self.bytes -= before.flatten().map_or(0, |before| before.len());
+        }
+    }
+
+    /// Returns whether drafts of this origin can follow τ.
+    pub fn follow(&self, origin: &KeyOrigin) -> bool {
+        self.origin.as_ref() == Some(origin) && !self.too_slow && !self.pictures.is_empty()
+    }
+
+    /// Shape of the pictures, once there are any.
+    pub fn shape(&self) -> Option<ImageShape> {
+        self.shape
+    }
+
+    /// Sample `index` at τ: between its next key pictures on both sides; `None` without these. Levels
+    /// are interpolated linearly in τ, which is a draft and no image of any world.
+    pub fn between(&self, index: usize, tau: f64) -> Option<Between> {
+        let [low, high] = beside(tau, 1);
+        let pictures = self.pictures.get(&index)?;
+        let there = |(&place, picture): (&u32, &Option<Vec<u8>>)| picture.is_some().then_some(place);
+        let low = pictures.range(..=low).rev().find_map(there)?;
+        let high = pictures.range(high..).find_map(there)?;
+        // Further apart, it would be two pictures one above the other.
+        if high - low > GRIDS[0] {
+            return None;
+        }
+        let [a, b] = [pictures.get(&low)?.as_ref()?, pictures.get(&high)?.as_ref()?];
+        let share = if high > low { (tau / STEP - f64::from(low)) / f64::from(high - low) } else { 0.0 };
+        let share = share as f32;
+        let level = |(&a, &b): (&u8, &u8)| (f32::from(a) + share * (f32::from(b) - f32::from(a))).round() as u8;
+        let pixels: Vec<u8> = a.iter().zip(b).map(level).collect();
+        // Stamps of finished tiles count from 1 and never come so far.
+        let places = u64::from(low) << 40 ^ u64::from(high) << 20;
+        Some(Between { pixels: pixels.into(), stamp: (tau.to_bits() ^ places) | 1 << 63 })
+    }
+
+    /// What is missing of these images for τ, most urgent first: beside it, coarse to fine; while it
+    /// rests also the coarsest grid, outwards from it.
+    pub fn wanted(&self, images: &[usize], tau: f64, moving: bool) -> Vec<(Tau, Vec<usize>)> {
+        if self.too_slow {
+            return Vec::new();
+        }
+        let mut places: Vec<u32> = GRIDS.iter().flat_map(|&grid| beside(tau, grid)).collect();
+        if !moving {
+            let mut far: Vec<u32> = (0..=(FILLED / STEP) as u32).step_by(GRIDS[0] as usize).collect();
+            far.sort_by(|a, b| {
+                let off = |place: &u32| (f64::from(*place) * STEP - tau).abs();
+                off(a).total_cmp(&off(b))
+            });
+            places.extend(far);
+        }
+        let mut seen = Vec::new();
+        places.retain(|place| {
+            !seen.contains(place) && {
+                seen.push(*place);
+                true
+            }
+        });
+        let lacks = |index: &usize, place| !self.pictures.get(index).is_some_and(|of| of.contains_key(&place));
+        let missing = |place| -> Vec<usize> { images.iter().copied().filter(|index| lacks(index, place)).collect() };
+        let wanted = places.into_iter().filter_map(|place| Some((tau_of(place)?, missing(place))));
+        wanted.filter(|(_, images)| !images.is_empty()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::posterior::Prior;
+    use crate::oracle::world::SampleSpec;
+    use crate::units::Seed;
+
+    const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 2 };
+
+    fn origin(seed: u64) -> KeyOrigin {
+        KeyOrigin::new("world".into(), &SampleSpec::new(4, Seed(seed)), Prior::uniform(2))
+    }
+
+    /// Answers everything that is wanted by pictures that are linear in τ.
+    fn answer(keys: &mut Keys, wanted: &[(Tau, Vec<usize>)], of: KeyOrigin) {
+        let one = |tau: Tau, index| (tau, index, Some(vec![(tau.get() * 32.0) as u8, 200]));
+        let pictures = wanted.iter().flat_map(|(tau, images)| images.iter().map(|&index| one(*tau, index))).collect();
+        keys.take(KeyPictures { origin: of, shape: SHAPE, pictures, too_slow: None });
+    }
+
+    #[test]
+    fn what_is_wanted_brackets_tau_and_once_it_is_there_drafts_follow() {
+        let mut keys = Keys::default();
+        keys.expect(&origin(1));
+        assert!(!keys.follow(&origin(1)) && keys.between(0, 1.0).is_none());
+        for tau in [0.0, 0.03, 0.5, 1.0, 1.37, 2.9, 7.77] {
+            let wanted = keys.wanted(&[0, 2], tau, true);
+            assert!(wanted.len() <= 2 * GRIDS.len());
+            answer(&mut keys, &wanted[..wanted.len().min(2)], origin(1));
+            let coarse = keys.between(2, tau).expect("the coarsest grid comes first");
+            let rest = keys.wanted(&[0, 2], tau, true);
+            answer(&mut keys, &rest, origin(1));
+            assert!(keys.wanted(&[0, 2], tau, true).is_empty(), "τ = {tau}");
+            let fine = keys.between(2, tau).unwrap();
+            for draft in [&coarse, &fine] {
+                let level = f64::from(draft.pixels.bytes().unwrap()[0]);
+                assert!((level - 32.0 * tau).abs() <= 1.0, "{level} at τ = {tau}");
+                assert!(draft.stamp >> 63 == 1);
+            }
+        }
+        assert!(keys.follow(&origin(1)) && !keys.follow(&origin(2)));
+        assert!(keys.between(1, 1.0).is_none(), "of an image that nobody asked for");
+    }
+
+    #[test]
+    fn at_rest_the_coarse_grid_is_filled_and_then_nothing_is_wanted() {
+        let mut keys = Keys::default();
+        keys.expect(&origin(1));
+        let wanted = keys.wanted(&[3], 1.1, false);
+        assert_eq!(wanted[0].0.get(), 1.0);
+        answer(&mut keys, &wanted, origin(1));
+        assert!(keys.wanted(&[3], 1.1, false).is_empty());
+        assert!((0..=300).all(|i| keys.between(3, f64::from(i) * 0.01).is_some()));
+        assert!(keys.between(3, 3.3).is_none(), "beyond the slider");
+    }
+
+    #[test]
+    fn pictures_of_another_world_and_those_that_cannot_be_made_are_never_shown() {
+        let mut keys = Keys::default();
+        keys.expect(&origin(1));
+        let wanted = keys.wanted(&[0], 1.0, true);
+        answer(&mut keys, &wanted, origin(2));
+        assert!(keys.between(0, 1.0).is_none());
+        let pictures = wanted.iter().map(|(tau, _)| (*tau, 0, None)).collect();
+        keys.take(KeyPictures { origin: origin(1), shape: SHAPE, pictures, too_slow: None });
+        assert!(keys.between(0, 1.0).is_none() && keys.wanted(&[0], 1.0, true).is_empty(), "asked for once");
+        keys.expect(&origin(2));
+        assert!(!keys.wanted(&[0], 1.0, true).is_empty());
+        let slow = Some(std::time::Duration::from_secs(1));
+        keys.take(KeyPictures { origin: origin(2), shape: SHAPE, pictures: Vec::new(), too_slow: slow });
+        assert!(keys.wanted(&[0], 1.0, true).is_empty() && !keys.follow(&origin(2)));
+    }
+}

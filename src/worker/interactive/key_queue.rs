@@ -1,0 +1,131 @@
+//! Key pictures that are asked for, in pieces.
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use super::super::protocol::{KeyOrigin, KeyRequest};
+use crate::units::Tau;
+use crate::worker::shared::Shared;
+
+/// A piece should take about this long.
+const PIECE: Duration = Duration::from_millis(80);
+/// Pictures in the first piece, before their cost is known, and in any piece at most.
+const FIRST: usize = 16;
+const LARGEST: usize = 128;
+
+/// The request under way, and what a picture costs.
+#[derive(Default)]
+pub struct KeyQueue {
+    request: RefCell<Option<KeyRequest>>,
+    cost: Cell<Duration>,
+}
+
+impl KeyQueue {
+    /// Takes the newest request in. Returns whether it says that τ moves.
+    pub fn take_in(&self, shared: &Shared) -> bool {
+        let Some(request) = shared.key_request.take() else { return false };
+        let moving = request.moving;
+        *self.request.borrow_mut() = Some(request);
+        moving
+    }
+
+    /// τ rests.
+    pub fn rest(&self) {
+        if let Some(request) = self.request.borrow_mut().as_mut() {
+            request.moving = false;
+        }
+    }
+
+    /// Queues the request under way again, unless a newer one waits.
+    pub fn requeue(&self, shared: &Shared) {
+        if let Some(request) = self.request.take() {
+            shared.key_request.offer(request);
+        }
+    }
+
+    /// Nothing is asked for.
+    pub fn drop_request(&self) {
+        self.request.take();
+    }
+
+    /// Another world or device: nothing is asked for, and no cost is known.
+    pub fn forget(&self) {
+        self.drop_request();
+        self.cost.set(Duration::ZERO);
+    }
+
+    /// Of what the pictures asked for are; nothing where none are.
+    pub fn origin(&self) -> Option<KeyOrigin> {
+        self.request.borrow().as_ref().map(|request| request.origin.clone())
+    }
+
+    /// Whether τ moves: these pictures come first.
+    pub fn moving(&self) -> bool {
+        self.request.borrow().as_ref().is_some_and(|request| request.moving)
+    }
+
+    /// The next pictures, of one τ, at most so many; without any the request has ended.
+    pub fn next(&self, most: usize) -> Option<(Tau, Vec<usize>)> {
+        let cost = self.cost.get().as_secs_f64();
+        let fit = if cost > 0.0 { (PIECE.as_secs_f64() / cost) as usize } else { FIRST };
+        let most = fit.clamp(1, LARGEST).min(most.max(1));
+        let mut slot = self.request.borrow_mut();
+        let wanted = &mut slot.as_mut()?.wanted;
+        while let Some((tau, indices)) = wanted.first_mut() {
+            let piece: Vec<usize> = indices.drain(..most.min(indices.len())).collect();
+            let tau = *tau;
+            if !piece.is_empty() {
+                return Some((tau, piece));
+            }
+            wanted.remove(0);
+        }
+        *slot = None;
+        None
+    }
+
+    /// A piece that is to be begun again.
+    pub fn put_back(&self, tau: Tau, indices: Vec<usize>) {
+        if let Some(request) = self.request.borrow_mut().as_mut() {
+            request.wanted.insert(0, (tau, indices));
+        }
+    }
+
+    /// So many pictures took so long.
+    pub fn took(&self, pictures: usize, time: Duration) {
+        self.cost.set(time / pictures.max(1) as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::posterior::Prior;
+    use crate::oracle::world::SampleSpec;
+    use crate::units::Seed;
+
+    #[test]
+    fn pieces_are_of_one_temperature_in_order_and_cover_what_was_asked_for() {
+        let origin = KeyOrigin::new("world".into(), &SampleSpec::new(5, Seed(1)), Prior::uniform(2));
+        let [low, high] = [0.5, 1.0].map(|tau| Tau::new(tau).unwrap());
+        let wanted = vec![(low, vec![0, 1, 2]), (high, Vec::new()), (high, vec![4])];
+        let queue = KeyQueue::default();
+        *queue.request.borrow_mut() = Some(KeyRequest { origin, wanted, moving: true });
+        assert_eq!(queue.next(2), Some((low, vec![0, 1])));
+        queue.put_back(low, vec![0, 1]);
+        let rest: Vec<_> = std::iter::from_fn(|| queue.next(2)).collect();
+        assert_eq!(rest, [(low, vec![0, 1]), (low, vec![2]), (high, vec![4])]);
+        assert!(queue.origin().is_none() && !queue.moving(), "the request has ended");
+    }
+
+    #[test]
+    fn dear_pictures_come_in_small_pieces_and_cheap_ones_in_large() {
+        let origin = KeyOrigin::new("world".into(), &SampleSpec::new(500, Seed(1)), Prior::uniform(2));
+        let request = KeyRequest { origin, wanted: vec![(Tau::ONE, (0..500).collect())], moving: false };
+        for (cost, pictures) in [(0, FIRST), (1, 80), (40, 2), (900, 1)] {
+            let queue = KeyQueue::default();
+            *queue.request.borrow_mut() = Some(request.clone());
+            queue.took(1, Duration::from_millis(cost));
+            assert_eq!(queue.next(500).map(|(_, piece)| piece.len()), Some(pictures), "{cost} ms each");
+        }
+    }
+}

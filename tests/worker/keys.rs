@@ -1,0 +1,63 @@
+//! Key pictures of a real world: the pictures of the very samples, and never before a gallery that is wanted.
+
+use bayescope::oracle::library;
+use bayescope::units::Tau;
+use bayescope::worker::protocol::{KeyOrigin, KeyPictures, KeyRequest};
+
+use super::{Bench, request, settings, spec};
+
+fn origin() -> KeyOrigin {
+    let weights = library::find("mnist").unwrap().info().unwrap().weights_sha256;
+    KeyOrigin::new(weights, &spec(0), settings(1.0).prior)
+}
+
+/// So many key pictures, as they come.
+fn pictures(bench: &mut Bench, wanted: usize) -> Vec<(Tau, usize, Option<Vec<u8>>)> {
+    let mut all = Vec::new();
+    bench.wait(|bench| {
+        let KeyPictures { origin: of, pictures, too_slow, shape } = bench.worker.take_keys()?;
+        assert!(of == origin() && too_slow.is_none() && shape.dims() == 1024);
+        all.extend(pictures);
+        (all.len() >= wanted).then_some(())
+    });
+    all
+}
+
+#[test]
+fn key_pictures_are_those_of_the_samples_at_their_temperatures() {
+    let mut bench = Bench::new();
+    let taus = [0.5, 1.25].map(|tau| Tau::new(tau).unwrap());
+    let wanted = vec![(taus[0], vec![7, 3]), (taus[1], vec![3])];
+    bench.worker.draw_keys(KeyRequest { origin: origin(), wanted, moving: true });
+    let keys = pictures(&mut bench, 3);
+    assert_eq!(
+        keys.iter().map(|(tau, index, _)| (*tau, *index)).collect::<Vec<_>>(),
+        [(taus[0], 7), (taus[0], 3), (taus[1], 3)]
+    );
+    for (generation, tau) in [(1, 0.5), (2, 1.25)] {
+        bench.worker.show(request(generation, 10, tau, Vec::new()));
+        let updates = bench.gallery(generation);
+        for tile in updates.iter().filter(|update| update.generation == generation).flat_map(|update| &update.tiles) {
+            let key = keys.iter().find(|(of, index, _)| (of.get(), *index) == (tau, tile.index));
+            let Some((.., Some(picture))) = key else { continue };
+            assert_eq!(tile.pixels.bytes(), Some(picture.as_slice()), "sample {} at τ = {tau}", tile.index);
+        }
+    }
+}
+
+#[test]
+fn at_rest_the_gallery_comes_first_and_while_tau_moves_it_is_given_up() {
+    let mut bench = Bench::new();
+    let wanted = vec![(Tau::new(2.0).unwrap(), (0..40).collect::<Vec<_>>())];
+    bench.worker.show(request(1, 120, 1.0, Vec::new()));
+    bench.worker.draw_keys(KeyRequest { origin: origin(), wanted: wanted.clone(), moving: false });
+    bench.gallery(1);
+    assert_eq!(pictures(&mut bench, 40).len(), 40);
+    bench.worker.show(request(2, 5000, 1.5, Vec::new()));
+    bench.wait(|bench| bench.worker.take_gallery().filter(|update| update.generation == 2));
+    bench.worker.draw_keys(KeyRequest { origin: origin(), wanted, moving: true });
+    assert_eq!(pictures(&mut bench, 40).len(), 40);
+    while bench.worker.take_gallery().is_some() {}
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(bench.worker.take_gallery().is_none(), "a gallery that was given up goes on");
+}
