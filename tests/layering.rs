@@ -133,7 +133,7 @@ const ENGINE: &[&str] = &[
 const WORDS: &[(&[&str], &[&str])] = &[
     (&["egui", "eframe", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
     // Every plot is a figure, and drawn by the one mechanism of the window.
-    (&["egui_plot"], &[]),
+    (&["egui_plot"], &["src/gui/plot/"]),
     (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
     (&["burn::remote", "burn::server"], &["src/device/"]),
     (

@@ -1,13 +1,10 @@
 //! Layout: title, plot with axes, legend, caption and provenance, from top to bottom.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-
 use super::bounds::{Frame, bounds};
 use super::labels::{self, GAP, Label, Row, column, row};
 use super::legend::Legend;
 use super::palette::Theme;
-use super::scene::{Anchor, Entry, Ink, Path, Scene, Shape, Stroke, Text};
+use super::scene::{Anchor, Ink, Path, Scene, Shape, Stroke, Text};
 use super::series::Painter;
 use super::text::{self, LEADING};
 use super::{Axis, Figure, RenderOptions, minor_ticks};
@@ -35,18 +32,9 @@ const MINOR: f64 = 2.5;
 
 /// The whole figure as shapes.
 pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
-    scene_without(figure, look, &BTreeSet::new())
-}
-
-/// The figure without what is hidden: the legend still names it, the axes need not hold it.
-pub fn scene_without(whole: &Figure, look: &RenderOptions, hidden: &BTreeSet<Entry>) -> Scene {
     let theme = Theme::new(look.dark);
     let width = usable(look.width).max(LEAST + 2.0 * EDGE).ceil();
-    let shown = without(whole, hidden);
-    let figure = shown.as_ref();
-    let mut frame = bounds(figure);
-    frame.omitted.rules -=
-        hidden.iter().filter(|entry| matches!(entry, Entry::Rule(_))).count().min(frame.omitted.rules);
+    let frame = bounds(figure);
     let narrow = width < NARROW;
     let legend = Legend::new(figure, if narrow { width - 2.0 * EDGE } else { LEGEND * width });
     let title = if look.bare { Vec::new() } else { text::wrap(&figure.title, TITLE, width - 2.0 * EDGE) };
@@ -62,8 +50,6 @@ pub fn scene_without(whole: &Figure, look: &RenderOptions, hidden: &BTreeSet<Ent
         id: figure.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect(),
         title: figure.title.clone(),
         description: description(figure, &frame, look.bare),
-        frame,
-        keys: Vec::new(),
     };
     for (i, line) in title.iter().enumerate() {
         let at = [EDGE, EDGE + TITLE + i as f64 * TITLE * LEADING];
@@ -77,28 +63,13 @@ pub fn scene_without(whole: &Figure, look: &RenderOptions, hidden: &BTreeSet<Ent
         true => ([EDGE, under + SPACE], under + SPACE + legend.height),
         false => ([axes.right + axes.legend_gap, top], under.max(top + legend.height)),
     };
-    legend.paint(&mut scene, &painter, &theme, corner, hidden);
+    legend.paint(&mut scene, &painter, &theme, corner);
     scene.size[1] = match look.bare {
         true => bottom + EDGE,
         false => foot(&mut scene, figure, &frame, &theme, bottom + SPACE),
     }
     .ceil();
     scene
-}
-
-/// The figure with nothing at the places of what is hidden.
-fn without<'a>(figure: &'a Figure, hidden: &BTreeSet<Entry>) -> Cow<'a, Figure> {
-    if hidden.is_empty() {
-        return Cow::Borrowed(figure);
-    }
-    let mut rest = figure.clone();
-    for entry in hidden {
-        match *entry {
-            Entry::Series(i) => rest.series.get_mut(i).into_iter().for_each(|series| series.points.clear()),
-            Entry::Rule(i) => rest.rules.get_mut(i).into_iter().for_each(|rule| rule.at = f64::NAN),
-        }
-    }
-    Cow::Owned(rest)
 }
 
 /// A length a picture can have: JSON and sliders may say anything.

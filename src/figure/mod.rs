@@ -1,7 +1,7 @@
 //! Figures and tables as data, and their pictures: SVG, PDF, PNG and CSV for experiments and the command line,
-//! the same [`Figure`] in the window. Nothing here touches a disk.
+//! the same [`Figure`] in the window (`gui/plot`). Nothing here touches a disk.
 //!
-//! SVG, PDF, PNG and the window come from one list of shapes ([`scene()`]). Text is measured, and in PDF and PNG
+//! SVG, PDF and PNG come from one list of shapes (`scene`). Text is measured, and in PDF and PNG
 //! drawn, with the fonts of egui; in the SVG every text states its width.
 //!
 //! | file | what |
@@ -24,7 +24,7 @@ mod page;
 mod palette;
 mod pdf;
 mod png;
-pub mod scene;
+mod scene;
 mod series;
 mod svg;
 mod table;
@@ -37,7 +37,6 @@ mod ticks;
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
 pub use illustrated::Illustrated;
-pub use layout::{scene, scene_without};
 pub use model::{Axis, Figure, Point, RenderOptions, Rule, Scale, Series, Style, Way};
 pub use page::Page;
 #[cfg(test)]

@@ -1,6 +1,4 @@
-//! A picture as a list of shapes, for SVG, PDF, PNG and the window. Pixels at scale 1, y downwards.
-
-use super::Frame;
+//! A picture as a list of shapes, for SVG, PDF and PNG. Pixels at scale 1, y downwards.
 
 /// A colour and how much of it covers what is below.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -129,28 +127,6 @@ pub struct Scene {
     pub title: String,
     /// The same: what it shows.
     pub description: String,
-    /// What part of the numbers is in the plot.
-    pub frame: Frame,
-    /// Where the legend names what.
-    pub keys: Vec<Key>,
-}
-
-/// What the legend of a figure names, by its place in the figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Entry {
-    /// A series.
-    Series(usize),
-    /// A reference line.
-    Rule(usize),
-}
-
-/// An entry of the legend.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Key {
-    /// What it names.
-    pub entry: Entry,
-    /// Left, top, right and bottom.
-    pub area: [f64; 4],
 }
 
 impl Scene {

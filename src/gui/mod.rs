@@ -11,7 +11,7 @@
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
-//! | `evidence`, `picture`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
+//! | `evidence`, `picture`, `posterior`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection`, `pins` | another machine, corpora, runs on disk, drawings, paths, selected and pinned images |
@@ -51,6 +51,7 @@ mod panels;
 mod picture;
 mod pins;
 mod plot;
+mod posterior;
 mod precision;
 mod prefs;
 mod primary_action;

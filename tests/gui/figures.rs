@@ -76,7 +76,7 @@ fn the_wheel_zooms_about_the_pointer_and_a_double_click_shows_all() {
     harness.run_steps(20);
     wheel(&mut harness, 200.0);
     assert!(shows(&harness, ALL), "{:?}", super::labels(&harness));
-    assert_eq!(plot(&harness), area, "the panel does not scroll meanwhile");
+    assert_eq!(plot(&harness).y_range(), area.y_range(), "the panel does not scroll meanwhile");
     let (zoomed, _) = marker(&harness).unwrap();
     let ratio = (zoomed - at.x) / (column - at.x);
     assert!((1.5..3.0).contains(&ratio), "twice as far from the pointer: {column} {zoomed} {ratio}");
@@ -181,7 +181,7 @@ fn a_figure_is_saved_in_every_format_as_it_is_shown() {
     let (mut harness, _fake) = panel();
     let place = tempfile::tempdir().unwrap();
     // What is clicked away in the legend is in no file.
-    click(&mut harness, "Show 1 − max π: guessing");
+    click(&mut harness, "1 − max π: guessing");
     assert!(shows(&harness, "hidden: 1 − max π: guessing"));
     for (format, begins) in [("SVG", "<svg"), ("PDF", "%PDF-1.4"), ("PNG", "\u{89}PNG"), ("CSV", "# title")] {
         click(&mut harness, "Save the figure Bayes error over τ");
@@ -208,9 +208,30 @@ fn a_figure_is_saved_in_every_format_as_it_is_shown() {
     rewrite(&mut harness, "Path", &place.path().join("mine").display().to_string());
     click(&mut harness, "Save");
     assert!(shows(&harness, "ends in .svg, .pdf, .png or .csv"));
-    // Shown again, it is drawn again.
-    click(&mut harness, "Show 1 − max π: guessing");
+    // The menu brings it back, for who has no mouse.
+    click(&mut harness, "Legend of Bayes error over τ");
+    let entries = harness.query_all_by_label("1 − max π: guessing");
+    let lowest = entries.max_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap();
+    lowest.click();
+    harness.run_steps(4);
     assert!(!shows(&harness, "hidden:"));
+}
+
+#[test]
+fn bars_that_are_no_plot_are_saved_as_figures() {
+    let (mut harness, _fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("bars.csv");
+    click(&mut harness, "Save the figure Class hardness");
+    rewrite(&mut harness, "Path", &path.display().to_string());
+    click(&mut harness, "Save");
+    let text = String::from_utf8(written(&mut harness, &path)).unwrap();
+    let classes = harness.state().session().class_names().len();
+    assert_eq!(
+        text.lines().filter(|line| !line.starts_with('#') && line.contains("one against the rest")).count(),
+        classes,
+        "{text}"
+    );
 }
 
 #[test]
@@ -246,15 +267,21 @@ fn every_plot_of_a_run_has_the_row_and_the_legend() {
     run(&path, "mine", 16);
     open(&mut harness, &fake, &path);
     for title in ["scaling law", "reliability diagram"] {
-        for what in ["Save the figure", "Copy the picture", "Table of"] {
+        for what in ["Save the figure", "Copy the picture", "Table of", "Legend of"] {
             let label = format!("{what} {title}");
             assert!(harness.query_by_label(&label).is_some(), "{label}: {:?}", super::labels(&harness));
         }
     }
-    let keys = |harness: &Harness<'_, App>| {
-        super::labels(harness).into_iter().filter(|label| label.starts_with("Show ConvNet, ")).count()
+    let entries = |harness: &Harness<'_, App>| {
+        let nodes = harness.root().children_recursive().filter(|node| node.accesskit_node().role() == Role::CheckBox);
+        nodes.filter(|node| node.accesskit_node().label().is_some_and(|label| label.starts_with("ConvNet, "))).count()
     };
-    assert_eq!(keys(&harness), 5, "law, law without the largest N, forecast, KL and L: {:?}", super::labels(&harness));
+    assert_eq!(
+        entries(&harness),
+        5,
+        "law, law without the largest N, forecast, KL and L: {:?}",
+        super::labels(&harness)
+    );
     let label = "Loss over the number of training images";
     harness.get_by_label(label).scroll_to_me();
     harness.run_steps(6);

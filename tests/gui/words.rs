@@ -26,11 +26,14 @@ const PLAIN: [&str; 14] = [
     "Unit",
 ];
 
+/// Entries of a plot's legend. The plot paints them and takes no tooltip for them; their words are in the glossary.
+const LEGEND: [&str; 4] = ["1 − max π: guessing", "E at the marker", "Bayes error E(τ)", "marker: the world's τ"];
+
 /// Whether a name, or the name of a numbered or qualified field, is one of [`PLAIN`].
 fn plain(name: &str) -> bool {
     let bare = name.split(" (").next().unwrap_or(name).trim_end_matches(|c: char| c.is_ascii_digit() || c == ' ');
     let folder = name.starts_with("Folder of ") || name.starts_with("Browse for: ");
-    folder || PLAIN.contains(&name) || PLAIN.contains(&bare)
+    folder || LEGEND.contains(&name) || PLAIN.contains(&name) || PLAIN.contains(&bare)
 }
 
 /// A field as it stands in the window.

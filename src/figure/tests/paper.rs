@@ -1,10 +1,10 @@
-//! Pictures for paper: sizes, narrow legends, what is hidden, PDF.
+//! Pictures for paper: sizes, narrow legends, PDF.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 
-use super::super::scene::{Entry, Shape};
-use super::super::{layout, scene_without};
+use super::super::layout;
+use super::super::scene::Shape;
 use super::*;
 
 #[test]
@@ -43,45 +43,15 @@ fn a_bare_picture_keeps_its_caption_and_provenance_in_its_description() {
 }
 
 #[test]
-fn the_legend_names_everything_once_wherever_it_stands_and_leaves_narrow_plots_their_width() {
+fn a_legend_leaves_narrow_plots_their_width() {
     for figure in all() {
         for width in [340.0, 400.0, 470.0, 900.0] {
             let look = RenderOptions { width, plot_height: 220.0, ..RenderOptions::default() };
             painted::assert_readable(&figure, &look);
-            let scene = layout::scene(&figure, &look);
-            let named: BTreeSet<Entry> = scene.keys.iter().map(|key| key.entry).collect();
-            assert_eq!(named.len(), figure.series.len() + figure.rules.len());
-            assert_eq!(named.len(), scene.keys.len());
-            let [left, _, right, _] = scene.plot;
+            let [left, _, right, _] = layout::scene(&figure, &look).plot;
             assert!(width > 460.0 || right - left > 0.5 * width, "{}: {left} to {right} of {width}", figure.id);
-            for key in &scene.keys {
-                let [l, t, r, b] = key.area;
-                assert!(l >= 0.0 && t >= 0.0 && r <= scene.size[0] && b <= scene.size[1] && l < r && t < b, "{key:?}");
-            }
         }
     }
-}
-
-#[test]
-fn what_is_hidden_is_named_but_neither_drawn_nor_given_room() {
-    let figure = examples::scaling();
-    let look = RenderOptions::default();
-    let whole = layout::scene(&figure, &look);
-    let all: BTreeSet<Entry> = whole.keys.iter().map(|key| key.entry).collect();
-    assert_eq!(scene_without(&figure, &look, &BTreeSet::new()), whole);
-    // All but the first series: the axes hold that one alone.
-    let first = BTreeSet::from([Entry::Series(0)]);
-    let alone = scene_without(&figure, &look, &all.difference(&first).copied().collect());
-    let one = Figure { series: vec![figure.series[0].clone()], rules: Vec::new(), ..figure.clone() };
-    assert_eq!((alone.frame.x, alone.frame.y), (bounds(&one).x, bounds(&one).y));
-    assert_eq!(alone.frame.omitted, bounds(&one).omitted, "what is hidden is not complained about");
-    assert_eq!(alone.keys.len(), whole.keys.len());
-    let inks = |scene: &super::super::scene::Scene| -> Vec<[u8; 3]> {
-        let stroke = |shape: &Shape| if let Shape::Path(path) = shape { Some(path.stroke?.ink.rgb) } else { None };
-        scene.shapes.iter().filter_map(stroke).collect()
-    };
-    assert!(inks(&whole).contains(&colour(1, false)) && !inks(&alone).contains(&colour(1, false)));
-    assert!(inks(&alone).contains(&colour(0, false)));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What lies under the pointer: the nearest point of every series, and its words.
 
+use std::collections::BTreeSet;
+
 use eframe::egui::Pos2;
 
-use super::zoom::Map;
+use super::map::Map;
 use crate::figure::{Axis, Figure, Point, Rule, Slot, Style, Way};
 use crate::gui::format;
 
@@ -22,51 +24,67 @@ pub struct Near {
     pub at: Pos2,
 }
 
-/// Of every series the point nearest in x to the pointer, of those the nearest in y; the nearest series first.
-pub fn nearest(figure: &Figure, slots: &[Slot], map: &Map, pointer: Pos2) -> Vec<Near> {
-    let of = |(i, slot): (usize, &Slot)| {
-        let near = places(figure, i, slot, map).map(|near| {
-            let off = near.at - pointer;
-            ((off.x.abs(), off.y.abs()), near)
-        });
-        near.min_by(|((x, y), _), ((u, v), _)| x.total_cmp(u).then(y.total_cmp(v))).map(|(_, near)| near)
-    };
-    let mut found: Vec<Near> = slots.iter().enumerate().filter_map(of).collect();
-    found.sort_by(|a, b| a.at.distance(pointer).total_cmp(&b.at.distance(pointer)));
-    found
+/// What of a figure is on the screen.
+#[derive(Clone, Copy)]
+pub struct Visible<'a> {
+    pub figure: &'a Figure,
+    pub slots: &'a [Slot],
+    /// Names of what the legend hides.
+    pub hidden: &'a BTreeSet<String>,
+    pub map: Map,
 }
 
-/// The mark that the pointer is meant for.
-pub fn mark(figure: &Figure, slots: &[Slot], map: &Map, pointer: Pos2) -> Option<Near> {
-    let marked = |i: &usize| matches!(figure.series[*i].style, Style::Points | Style::LinePoints);
-    let all = (0..figure.series.len()).filter(marked).flat_map(|i| places(figure, i, &slots[i], map));
-    let near = all.map(|near| (near.at.distance(pointer), near)).filter(|(off, _)| *off <= REACH);
-    near.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, near)| near)
-}
-
-/// The points of a series that are in view.
-fn places<'a>(figure: &'a Figure, series: usize, slot: &Slot, map: &'a Map) -> impl Iterator<Item = Near> + use<'a> {
-    let (beside, inside) = (slot.offset, map.plot.expand(1.0));
-    let points = figure.series[series].points.iter().enumerate();
-    let at = move |(point, of): (usize, &Point)| Some(Near { series, point, at: map.at([of.x, of.y], beside)? });
-    points.filter_map(at).filter(move |near| inside.contains(near.at))
-}
-
-/// What is said of the points under the pointer. A mark that it is meant for comes first, with its own words.
-pub fn words(figure: &Figure, near: &[Near], mark: Option<Near>) -> Option<String> {
-    let first = mark.or(near.first().copied())?;
-    let x = point(figure, first).x;
-    let mut lines = vec![format!("{}: {}", titled(&figure.x), value(&figure.x, x))];
-    let others = near.iter().filter(|near| mark.is_none_or(|mark| mark.series != near.series));
-    lines.extend(mark.iter().chain(others.take(NAMED)).map(|near| line(figure, *near, x)));
-    if let Some(label) = mark.and_then(|mark| point(figure, mark).label.clone()) {
-        lines.insert(2, label);
+impl Visible<'_> {
+    /// Of every series the point nearest in x to the pointer, of those the nearest in y; the nearest series first.
+    fn nearest(&self, pointer: Pos2) -> Vec<Near> {
+        let of = |series: usize| {
+            let near = self.places(series).map(|near| {
+                let off = near.at - pointer;
+                ((off.x.abs(), off.y.abs()), near)
+            });
+            near.min_by(|((x, y), _), ((u, v), _)| x.total_cmp(u).then(y.total_cmp(v))).map(|(_, near)| near)
+        };
+        let mut found: Vec<Near> = (0..self.figure.series.len()).filter_map(of).collect();
+        found.sort_by(|a, b| a.at.distance(pointer).total_cmp(&b.at.distance(pointer)));
+        found
     }
-    if near.len() > NAMED {
-        lines.push(format!("and {} more", near.len() - NAMED));
+
+    /// The mark that the pointer is meant for.
+    pub fn mark(&self, pointer: Pos2) -> Option<Near> {
+        let marked = |i: &usize| matches!(self.figure.series[*i].style, Style::Points | Style::LinePoints);
+        let all = (0..self.figure.series.len()).filter(marked).flat_map(|i| self.places(i));
+        let near = all.map(|near| (near.at.distance(pointer), near)).filter(|(off, _)| *off <= REACH);
+        near.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, near)| near)
     }
-    lines.extend(figure.rules.iter().filter_map(|rule| ruled(figure, rule)));
-    Some(lines.join("\n"))
+
+    /// The points of a series that are in view.
+    fn places(&self, series: usize) -> impl Iterator<Item = Near> {
+        let (of, beside, inside) =
+            (&self.figure.series[series], self.slots[series].offset, self.map.frame().expand(1.0));
+        let points = if self.hidden.contains(&of.name) { &[][..] } else { &of.points };
+        let at =
+            move |(point, of): (usize, &Point)| Some(Near { series, point, at: self.map.at([of.x, of.y], beside)? });
+        points.iter().enumerate().filter_map(at).filter(move |near| inside.contains(near.at))
+    }
+
+    /// What is said of the points under the pointer. A mark that it is meant for comes first, with its own words.
+    pub fn words(&self, pointer: Pos2) -> Option<String> {
+        let (figure, near, mark) = (self.figure, self.nearest(pointer), self.mark(pointer));
+        let first = mark.or(near.first().copied())?;
+        let x = point(figure, first).x;
+        let mut lines = vec![format!("{}: {}", titled(&figure.x), value(&figure.x, x))];
+        let others = near.iter().filter(|near| mark.is_none_or(|mark| mark.series != near.series));
+        lines.extend(mark.iter().chain(others.take(NAMED)).map(|near| line(figure, *near, x)));
+        if let Some(label) = mark.and_then(|mark| point(figure, mark).label.clone()) {
+            lines.insert(2, label);
+        }
+        if near.len() > NAMED {
+            lines.push(format!("and {} more", near.len() - NAMED));
+        }
+        let rules = figure.rules.iter().filter(|rule| !self.hidden.contains(&rule.label));
+        lines.extend(rules.filter_map(|rule| ruled(figure, rule)));
+        Some(lines.join("\n"))
+    }
 }
 
 fn point(figure: &Figure, near: Near) -> &Point {
@@ -108,9 +126,11 @@ fn value(axis: &Axis, at: f64) -> String {
 #[cfg(test)]
 mod tests {
     use eframe::egui::{Rect, pos2};
+    use egui_plot::PlotTransform;
 
     use super::*;
     use crate::figure::{Series, bounds, slots};
+    use crate::gui::plot::map::Places;
 
     fn figure() -> Figure {
         let line = |name: &str, up: f64| Series {
@@ -133,29 +153,30 @@ mod tests {
     #[test]
     fn every_series_is_named_with_its_nearest_point_and_a_mark_with_its_own_words() {
         let figure = figure();
-        let map = Map::new(&figure, &bounds(&figure), Rect::from_min_max(pos2(0.0, 0.0), pos2(1000.0, 200.0)));
-        let slots = slots(&figure);
-        let near = nearest(&figure, &slots, &map, pos2(320.0, 120.0));
-        let found: Vec<(usize, usize)> = near.iter().map(|near| (near.series, near.point)).collect();
+        let (slots, shown) = (slots(&figure), BTreeSet::new());
+        let area = Rect::from_min_max(pos2(0.0, 0.0), pos2(1000.0, 200.0));
+        let map = |x: [f64; 2]| {
+            let places = Places::of(&figure);
+            let seen = places.bounds(&crate::figure::Frame { x, ..bounds(&figure) });
+            Map { places, transform: PlotTransform::new(area, seen, false) }
+        };
+        let visible = Visible { figure: &figure, slots: &slots, hidden: &shown, map: map([0.0, 10.0]) };
+        let pointer = pos2(320.0, 120.0);
+        let found: Vec<(usize, usize)> =
+            visible.nearest(pointer).iter().map(|near| (near.series, near.point)).collect();
         // b is at (3, 8), 20 points away; the mark 22; a 54.
         assert_eq!(found, [(1, 3), (2, 0), (0, 3)]);
-        assert_eq!(mark(&figure, &slots, &map, pos2(320.0, 120.0)), None);
-        let text = words(&figure, &near, None).unwrap();
+        assert_eq!(visible.mark(pointer), None);
+        let text = visible.words(pointer).unwrap();
         assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 3", "b: 8 nats", "marks: 9 nats (at 3.4)", "a: 3 nats"]);
-        let hit = mark(&figure, &slots, &map, pos2(345.0, 115.0));
+        let hit = visible.mark(pos2(345.0, 115.0));
         assert_eq!(hit.map(|hit| (hit.series, hit.point)), Some((2, 0)));
-        let text = words(&figure, &near, hit).unwrap();
+        let text = visible.words(pos2(345.0, 115.0)).unwrap();
         assert!(text.starts_with("step: 3.4\nmarks: 9 nats\ncell 7\n"), "{text}");
-        // What is out of view is not spoken of.
-        assert!(
-            nearest(
-                &Figure { x: Axis { range: Some([6.0, 8.0]), ..figure.x.clone() }, ..figure.clone() },
-                &slots,
-                &Map::new(&figure, &crate::figure::Frame { x: [6.0, 8.0], ..bounds(&figure) }, map.plot),
-                pos2(500.0, 50.0)
-            )
-            .iter()
-            .all(|near| near.series != 2)
-        );
+        // What is hidden or out of view is not spoken of.
+        let hidden = BTreeSet::from(["b".to_owned()]);
+        let rest = Visible { hidden: &hidden, map: map([6.0, 8.0]), ..visible };
+        let text = rest.words(pos2(500.0, 50.0)).unwrap();
+        assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 7", "a: 7 nats"]);
     }
 }
