@@ -46,6 +46,11 @@ pub fn label(axis: &Axis, mark: GridMark, range: &RangeInclusive<f64>, length: f
     }
 }
 
+/// The title of an axis of so many points, in as many lines as it needs.
+pub fn title(axis: &Axis, length: f32) -> String {
+    break_lines(&axis.full_title(), (f64::from(length) / LETTER) as usize)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

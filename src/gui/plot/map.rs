@@ -60,15 +60,18 @@ impl Places {
 /// What is in view, no deeper than [`DEEPEST`] of the whole and near it; nothing where that is the whole.
 pub fn held(seen: &PlotBounds, whole: &PlotBounds) -> Option<PlotBounds> {
     let axis = |i: usize| {
-        let (low, high) = (whole.min()[i], whole.max()[i]);
+        let ([low, high], [first, last]) = ([whole.min()[i], whole.max()[i]], [seen.min()[i], seen.max()[i]]);
         let all = high - low;
-        let length = (seen.max()[i] - seen.min()[i]).max(DEEPEST * all);
-        if length >= all * (1.0 - 1e-9) {
-            return [low, high];
+        let length = (last - first).max(DEEPEST * all);
+        let free = BESIDE * length;
+        match () {
+            () if length >= all * (1.0 - 1e-9) => [low, high],
+            () if length == last - first && first >= low - free && last <= high + free => [first, last],
+            () => {
+                let start = (f64::midpoint(first, last) - length / 2.0).clamp(low - free, high + free - length);
+                [start, start + length]
+            }
         }
-        let (free, middle) = (BESIDE * length, f64::midpoint(seen.min()[i], seen.max()[i]));
-        let start = (middle - length / 2.0).clamp(low - free, high + free - length);
-        [start, start + length]
     };
     let [[left, right], [bottom, top]] = [axis(0), axis(1)];
     let held = PlotBounds::from_min_max([left, bottom], [right, top]);

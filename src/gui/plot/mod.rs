@@ -220,6 +220,8 @@ impl Kept {
         let hovered = before.filter(|_| idle).map(visible);
         let plot = self.empty(ui, id, &whole).height(about.height + AXIS);
         let plot = plot
+            .x_axis_label(axes::title(&figure.x, *width))
+            .y_axis_label(axes::title(&figure.y, about.height))
             .x_axis_formatter(move |mark, range| axes::label(&figure.x, mark, range, f64::from(length)))
             .label_formatter(move |at| {
                 let (HoverPosition::NearDataPoint { position, .. } | HoverPosition::Elsewhere { position }) = at;
@@ -275,8 +277,6 @@ impl Kept {
             .boxed_zoom_pointer_button(frame)
             .show_crosshair(false)
             .grid_color(Theme::of(ui).grid())
-            .x_axis_label(figure.x.full_title())
-            .y_axis_label(figure.y.full_title())
             .x_grid_spacer(move |input| axes::marks(&figure.x, &input, LABELS[0]))
             .y_grid_spacer(move |input| axes::marks(&figure.y, &input, LABELS[1]))
             .y_axis_formatter(move |mark, range| axes::label(&figure.y, mark, range, f64::INFINITY));
