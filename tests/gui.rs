@@ -21,6 +21,8 @@ mod fake;
 mod far;
 #[path = "gui/fetch.rs"]
 mod fetch;
+#[path = "gui/figures.rs"]
+mod figures;
 #[path = "gui/first_sight.rs"]
 mod first_sight;
 #[path = "gui/glide.rs"]

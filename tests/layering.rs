@@ -5,6 +5,8 @@
 mod circles;
 #[path = "layering/imports.rs"]
 mod imports;
+#[path = "layering/plots.rs"]
+mod plots;
 #[path = "layering/recipes.rs"]
 mod recipes;
 
@@ -129,7 +131,9 @@ const ENGINE: &[&str] = &[
 
 /// Word → the only places that may use it, with the reason for every exception.
 const WORDS: &[(&[&str], &[&str])] = &[
-    (&["egui", "eframe", "egui_plot", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
+    (&["egui", "eframe", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
+    // Every plot is a figure, and drawn by the one mechanism of the window.
+    (&["egui_plot"], &["src/gui/plot/"]),
     (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
     (&["burn::remote", "burn::server"], &["src/device/"]),
     (

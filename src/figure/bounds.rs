@@ -150,9 +150,11 @@ pub fn slots(figure: &Figure) -> Vec<Slot> {
     let places = places(figure, &standing);
     let room = if named { FILLED } else { smallest_gap(figure) };
     let width = room / places.iter().max().map_or(1.0, |last| (last + 1) as f64);
-    let mut slots = vec![Slot::default(); figure.series.len()];
+    let beside = |series: &Series| if series.aside.is_finite() { series.aside } else { 0.0 };
+    let mut slots: Vec<Slot> =
+        figure.series.iter().map(|series| Slot { offset: beside(series), ..Slot::default() }).collect();
     for (place, i) in places.into_iter().zip(standing) {
-        slots[i] = Slot { offset: (place as f64 + 0.5) * width - room / 2.0, width };
+        slots[i] = Slot { offset: slots[i].offset + (place as f64 + 0.5) * width - room / 2.0, width };
     }
     slots
 }

@@ -20,6 +20,8 @@ const CAPTION: f64 = 12.0;
 const PROVENANCE: f64 = 10.5;
 /// Widest legend, as a share of the picture.
 const LEGEND: f64 = 0.3;
+/// Below this width the legend stands below the plot: beside it, it would take the room of the lines.
+const NARROW: f64 = 460.0;
 /// The least a plot is left with, whatever else there is.
 const LEAST: f64 = 120.0;
 /// Least distance between names that are kept apart by lines.
@@ -33,11 +35,12 @@ pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
     let theme = Theme::new(look.dark);
     let width = usable(look.width).max(LEAST + 2.0 * EDGE).ceil();
     let frame = bounds(figure);
-    let legend = Legend::new(figure, LEGEND * width);
-    let title = text::wrap(&figure.title, TITLE, width - 2.0 * EDGE);
-    let top = EDGE + block_height(title.len(), TITLE) + SPACE;
+    let narrow = width < NARROW;
+    let legend = Legend::new(figure, if narrow { width - 2.0 * EDGE } else { LEGEND * width });
+    let title = if look.bare { Vec::new() } else { text::wrap(&figure.title, TITLE, width - 2.0 * EDGE) };
+    let top = EDGE + block_height(title.len(), TITLE) + if look.bare { 0.0 } else { SPACE };
     let below_top = usable(look.plot_height).max(LEAST);
-    let axes = Axes::new(figure, &frame, [width, below_top], legend.width);
+    let axes = Axes::new(figure, &frame, [width, below_top], if narrow { 0.0 } else { legend.width });
     let plot = [axes.left, top, axes.right, top + below_top];
     let mut scene = Scene {
         size: [width, 0.0],
@@ -46,7 +49,7 @@ pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
         shapes: Vec::new(),
         id: figure.id.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect(),
         title: figure.title.clone(),
-        description: description(figure, &frame),
+        description: description(figure, &frame, look.bare),
     };
     for (i, line) in title.iter().enumerate() {
         let at = [EDGE, EDGE + TITLE + i as f64 * TITLE * LEADING];
@@ -55,9 +58,17 @@ pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
     axes.paint(&mut scene, figure, &frame, &theme);
     let painter = Painter::new(figure, frame, plot, look.dark);
     painter.paint(&mut scene);
-    legend.paint(&mut scene, &painter, &theme, [axes.right + axes.legend_gap, top]);
-    let bottom = (plot[3] + axes.below).max(top + legend.height);
-    scene.size[1] = foot(&mut scene, figure, &frame, &theme, bottom + SPACE).ceil();
+    let under = plot[3] + axes.below;
+    let (corner, bottom) = match narrow && legend.height > 0.0 {
+        true => ([EDGE, under + SPACE], under + SPACE + legend.height),
+        false => ([axes.right + axes.legend_gap, top], under.max(top + legend.height)),
+    };
+    legend.paint(&mut scene, &painter, &theme, corner);
+    scene.size[1] = match look.bare {
+        true => bottom + EDGE,
+        false => foot(&mut scene, figure, &frame, &theme, bottom + SPACE),
+    }
+    .ceil();
     scene
 }
 
@@ -70,19 +81,25 @@ fn block_height(lines: usize, size: f64) -> f64 {
     lines as f64 * size * LEADING
 }
 
-/// Returns the description for readers who cannot see the picture.
-fn description(figure: &Figure, frame: &Frame) -> String {
+/// Returns the description for readers who cannot see the picture; that of a bare one has its provenance, too.
+fn description(figure: &Figure, frame: &Frame, bare: bool) -> String {
     let names: Vec<_> = figure.series.iter().map(|series| series.name.as_str()).collect();
     let axes = format!("{} over {}", figure.y.full_title(), figure.x.full_title());
-    let parts = [axes, names.join(", "), figure.caption.clone(), frame.omitted.to_string()];
+    let said = if bare { provenance(figure) } else { String::new() };
+    let parts = [axes, names.join(", "), figure.caption.clone(), frame.omitted.to_string(), said];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(". ")
+}
+
+/// Where the numbers come from, in a line.
+fn provenance(figure: &Figure) -> String {
+    let pairs = figure.provenance.iter().map(|(key, value)| format!("{key}: {value}"));
+    pairs.collect::<Vec<_>>().join("  ·  ")
 }
 
 /// What is left out, the caption and the provenance; returns the height of the picture.
 fn foot(scene: &mut Scene, figure: &Figure, frame: &Frame, theme: &Theme, mut y: f64) -> f64 {
     let room = scene.size[0] - 2.0 * EDGE;
-    let pairs = figure.provenance.iter().map(|(key, value)| format!("{key}: {value}"));
-    let provenance = pairs.collect::<Vec<_>>().join("  ·  ");
+    let provenance = provenance(figure);
     let omitted = frame.omitted.to_string();
     let blocks = [
         (omitted.as_str(), CAPTION, theme.warning),

@@ -1,4 +1,4 @@
-//! The legend: a column right of the plot, where it hides nothing.
+//! The legend: a column right of the plot, where it hides nothing, or below the plot of a narrow picture.
 
 use super::palette::Theme;
 use super::scene::{Anchor, Scene};

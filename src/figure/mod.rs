@@ -1,14 +1,15 @@
-//! Figures and tables as data, and their pictures: SVG, PNG and CSV for experiments and the command line,
-//! the same [`Figure`] in the window. Nothing here touches a disk.
+//! Figures and tables as data, and their pictures: SVG, PDF, PNG and CSV for experiments and the command line,
+//! the same [`Figure`] in the window (`gui/plot`). Nothing here touches a disk.
 //!
-//! SVG, PNG and the window come from one list of shapes ([`scene()`]). Text is measured, and in the PNG
+//! SVG, PDF and PNG come from one list of shapes (`scene`). Text is measured, and in PDF and PNG
 //! drawn, with the fonts of egui; in the SVG every text states its width.
 //!
 //! | file | what |
 //! |---|---|
 //! | `model` | figures as data |
-//! | `scene`, `svg`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
+//! | `scene`, `svg`, `pdf`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
 //! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
+//! | `thin` | long lines with no more points than a picture can show |
 //! | `series`, `palette`, `text` | data as shapes; the colours, for the window too, and markers; widths and outlines of text |
 //! | `table`, `illustrated` | tables; what was found beside its figures and tables |
 
@@ -21,26 +22,29 @@ mod legend;
 mod model;
 mod page;
 mod palette;
+mod pdf;
 mod png;
-pub mod scene;
+mod scene;
 mod series;
 mod svg;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod thin;
 mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
 pub use illustrated::Illustrated;
-pub use layout::scene;
 pub use model::{Axis, Figure, Point, RenderOptions, Rule, Scale, Series, Style, Way};
 pub use page::Page;
 #[cfg(test)]
 pub(crate) use palette::contrast;
 pub use palette::{COLOURS, Marker, colour, markers};
-pub use png::png;
+pub use pdf::pdf;
+pub use png::{Pixels, pixels, png};
 pub use svg::svg;
 pub use table::{Column, Table, TableOf, Value, fixed};
+pub use thin::thin;
 pub use ticks::{Tick, minor_ticks, number, ticks};

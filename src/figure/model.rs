@@ -69,6 +69,11 @@ pub struct Series {
     pub faint: bool,
     /// A dashed line and hollow markers: a fit, a limit, or a second setting of the same thing.
     pub dashed: bool,
+    /// How far beside its x it is drawn, places of the axis ([`Scale::place`]): series that would hide each other stand
+    /// side by side.
+    pub aside: f64,
+    /// sRGB on light and on dark grounds of what has a colour of its own everywhere, in place of that of the palette.
+    pub own: Option<[[u8; 3]; 2]>,
 }
 
 /// How a series is drawn.
@@ -143,11 +148,30 @@ pub struct RenderOptions {
     pub width: f64,
     /// Height of the area between the axes; title, labels, legend and caption add what they need.
     pub plot_height: f64,
+    /// Without title, caption and provenance: they stand in the description alone.
+    pub bare: bool,
+    /// Points on paper of a pixel, where the picture has a size on paper.
+    pub paper: Option<f64>,
 }
 
 impl Default for RenderOptions {
     fn default() -> Self {
-        Self { dark: false, width: 800.0, plot_height: 360.0 }
+        Self { dark: false, width: 800.0, plot_height: 360.0, bare: false, paper: None }
+    }
+}
+
+/// Points of a millimetre.
+const POINTS_A_MM: f64 = 72.0 / 25.4;
+/// Height of the area between the axes, as a share of the width, of a picture for paper.
+const PAPER_HEIGHT: f64 = 0.45;
+
+impl RenderOptions {
+    /// The look of a picture that is `mm` millimetres wide, with labels of `font` points: everything in it is as much
+    /// larger or smaller as they are.
+    pub fn on_paper(mm: f64, font: f64) -> Self {
+        let paper = font / super::labels::SIZE;
+        let width = mm * POINTS_A_MM / paper;
+        Self { width, plot_height: (PAPER_HEIGHT * width).clamp(230.0, 560.0), paper: Some(paper), ..Self::default() }
     }
 }
 

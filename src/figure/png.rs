@@ -1,5 +1,6 @@
 //! Figures as PNG.
 
+use flate2::Crc;
 use image::ImageEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use tiny_skia::{
@@ -17,6 +18,17 @@ const BOLD: f64 = 0.04;
 /// How much thicker all other text is: the light font is thin where one pixel is all there is.
 const BODY: f64 = 0.012;
 
+/// A picture as its pixels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pixels {
+    /// Columns.
+    pub width: u32,
+    /// Rows.
+    pub height: u32,
+    /// sRGB, three bytes a pixel, row by row from the top.
+    pub rgb: Vec<u8>,
+}
+
 /// The figure as a PNG of `scale` times the size of its SVG; 2 suits most screens, 4 print. The
 /// same arguments give the same bytes.
 ///
@@ -24,6 +36,43 @@ const BODY: f64 = 0.012;
 /// A scale that is not a positive number, or one that gives more than 10⁸ pixels.
 pub fn png(figure: &Figure, look: &RenderOptions, scale: f32) -> Result<Vec<u8>> {
     let scene = layout::scene(figure, look);
+    let Pixels { width, height, rgb } = painted(&scene, scale)?;
+    let mut bytes = Vec::new();
+    PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::NoFilter)
+        .write_image(&rgb, width, height, image::ExtendedColorType::Rgb8)
+        .map_err(|error| Error::Input(format!("figure {}: {error}", figure.id)))?;
+    Ok(if look.bare { described(&bytes, &scene) } else { bytes })
+}
+
+/// Bytes of the signature and of the chunk IHDR, which a PNG begins with.
+const HEAD: usize = 8 + 25;
+
+/// The same PNG with title and description as text, for what does not stand in the picture.
+fn described(png: &[u8], scene: &Scene) -> Vec<u8> {
+    let (head, rest) = png.split_at(HEAD.min(png.len()));
+    let mut bytes = head.to_vec();
+    for (key, text) in [("Title", &scene.title), ("Description", &scene.description)] {
+        // Keyword, no compression, no language, no translated keyword, UTF-8.
+        let chunk = [b"iTXt", key.as_bytes(), &[0; 5], text.as_bytes()].concat();
+        let mut sum = Crc::new();
+        sum.update(&chunk);
+        bytes.extend_from_slice(&((chunk.len() - 4) as u32).to_be_bytes());
+        bytes.extend_from_slice(&chunk);
+        bytes.extend_from_slice(&sum.sum().to_be_bytes());
+    }
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+/// The figure as pixels, `scale` for each of its SVG's in both directions.
+///
+/// # Errors
+/// Those of [`png`].
+pub fn pixels(figure: &Figure, look: &RenderOptions, scale: f32) -> Result<Pixels> {
+    painted(&layout::scene(figure, look), scale)
+}
+
+fn painted(scene: &Scene, scale: f32) -> Result<Pixels> {
     let [width, height] = scene.size.map(|side| (side * f64::from(scale)).ceil());
     if !(scale > 0.0 && width * height <= MOST_PIXELS) {
         return Err(Error::input(format!(
@@ -31,22 +80,18 @@ pub fn png(figure: &Figure, look: &RenderOptions, scale: f32) -> Result<Vec<u8>>
             scene.size[0], scene.size[1]
         )));
     }
-    let failed = |cause: &str| Error::Input(format!("figure {}: {cause}", figure.id));
-    let mut canvas = Canvas::new(&scene, [width as u32, height as u32], scale)
-        .ok_or_else(|| failed("there is no memory for its pixels; choose a smaller scale"))?;
+    let mut canvas = Canvas::new(scene, [width as u32, height as u32], scale).ok_or_else(|| {
+        Error::Input(format!("figure {}: there is no memory for its pixels; choose a smaller scale", scene.id))
+    })?;
     for shape in &scene.shapes {
         match shape {
             Shape::Path(path) => canvas.draw(path),
             Shape::Text(text) => canvas.write(text),
         }
     }
-    let mut bytes = Vec::new();
     // The ground covers everything: there is no alpha, and premultiplied colours are plain.
-    let plain: Vec<u8> = canvas.pixels.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
-    PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::NoFilter)
-        .write_image(&plain, width as u32, height as u32, image::ExtendedColorType::Rgb8)
-        .map_err(|error| failed(&error.to_string()))?;
-    Ok(bytes)
+    let rgb = canvas.pixels.data().chunks_exact(4).flat_map(|pixel| &pixel[..3]).copied().collect();
+    Ok(Pixels { width: width as u32, height: height as u32, rgb })
 }
 
 /// The pixels and how to get to them.

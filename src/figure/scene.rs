@@ -1,4 +1,4 @@
-//! A picture as a list of shapes, for SVG and PNG. Pixels at scale 1, y downwards.
+//! A picture as a list of shapes, for SVG, PDF and PNG. Pixels at scale 1, y downwards.
 
 /// A colour and how much of it covers what is below.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -65,7 +65,8 @@ impl<'a> Painter<'a> {
 
     fn ink(&self, i: usize) -> Ink {
         let series = &self.figure.series[i];
-        let ink = Ink::solid(colour(series.colour, self.dark));
+        let own = series.own.map(|own| own[usize::from(self.dark)]);
+        let ink = Ink::solid(own.unwrap_or_else(|| colour(series.colour, self.dark)));
         if series.faint { ink.pale(FAINT) } else { ink }
     }
 

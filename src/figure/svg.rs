@@ -10,16 +10,18 @@ pub fn svg(figure: &Figure, look: &RenderOptions) -> String {
     let scene = layout::scene(figure, look);
     let mut out = String::new();
     // Writing to a string does not fail.
-    let _ = document(&mut out, &scene);
+    let _ = document(&mut out, &scene, look.paper);
     out
 }
 
-fn document(out: &mut String, scene: &Scene) -> std::fmt::Result {
+fn document(out: &mut String, scene: &Scene, paper: Option<f64>) -> std::fmt::Result {
     let ([width, height], id) = (scene.size, scene.id.as_str());
+    let side = |length: f64| paper.map_or_else(|| length.to_string(), |points| format!("{}pt", place(length * points)));
+    let (wide, tall) = (side(width), side(height));
     let [left, top, right, bottom] = scene.plot.map(place);
     writeln!(
         out,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{id}-title {id}-desc" font-family="{}" font-weight="300">"#,
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{tall}" viewBox="0 0 {width} {height}" role="img" aria-labelledby="{id}-title {id}-desc" font-family="{}" font-weight="300">"#,
         text::FAMILY
     )?;
     writeln!(out, r#"<title id="{id}-title">{}</title>"#, escaped(&scene.title))?;

@@ -13,7 +13,6 @@ use rfd::{AsyncFileDialog, FileHandle};
 
 use crate::device::{self, Candidate};
 use crate::provenance::Made;
-use crate::run::Format;
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub enum Purpose {
     SaveCurve,
     /// Where the points of a plot are saved, in a file that would be called so.
     SavePoints(&'static str),
-    SaveFigure(Format),
+    SaveFigure,
     /// The folder of all figures and tables of a run.
     SaveFigures,
     SaveWalk,
@@ -160,10 +159,10 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> BackgroundTask<Chosen> {
             let dialog = dialog.set_title("Save the drawing").set_file_name("drawing.png");
             wait(ctx, purpose, dialog.add_filter("Pictures", &["png"]).save_file())
         }
-        Purpose::SaveFigure(format) => {
-            let extension = format.extension();
-            let dialog = dialog.set_title("Save the figure").set_file_name(format!("figure.{extension}"));
-            wait(ctx, purpose, dialog.add_filter(extension.to_uppercase(), &[extension]).save_file())
+        Purpose::SaveFigure => {
+            let dialog = dialog.set_title("Save the figure").set_file_name("figure.svg");
+            let kinds = ["svg", "pdf", "png", "csv"];
+            wait(ctx, purpose, dialog.add_filter("Drawings, pages, pictures or points", &kinds).save_file())
         }
         Purpose::SaveWalk | Purpose::Save { .. } => {
             let walk = purpose == Purpose::SaveWalk;

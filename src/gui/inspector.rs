@@ -11,12 +11,12 @@ use super::landmarks::Landmark;
 use super::paint::Sheet;
 use super::picture::PictureSection;
 use super::pins;
+use super::posterior;
 use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::selection::Source;
 use super::session::Session;
 use super::session::gallery::Slot;
-use super::table_window;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::typicality;
 use super::verdict;
@@ -24,7 +24,6 @@ use super::view::View;
 use super::widgets::{badge, class_label, fact, facts, grid_head, heading, hint};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
-use crate::figure::Records;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
@@ -135,7 +134,7 @@ impl Inspector {
             if let Some(verdict) = verdict::of(session, cx.view.source, index) {
                 verdict::show(ui, session, verdict);
             }
-            let section = ui.scope(|ui| posterior(ui, cx, &tile.posterior)).response;
+            let section = ui.scope(|ui| posterior_bars(ui, cx, &tile.posterior)).response;
             cx.view.landmarks.mark(ui, Landmark::Posterior, section.rect);
             self.evidence.show(ui, cx, &tile.posterior);
             if cx.view.source == Source::World {
@@ -285,7 +284,7 @@ fn figures(ui: &mut Ui, cx: &Cx, tile: &Tile) {
     });
 }
 
-fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
+fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let why = exactness(cx.session);
     let place = typicality::knobs(cx).and_then(|settings| typicality::place(cx.session, &settings, p.log_px));
     typicality::posterior_heading(ui, "Posterior p(y|x)", &why, place.as_ref());
@@ -295,15 +294,14 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
             "Of the sample itself (upper picture). The picture with the look has left the world and has no posterior.",
         );
     }
-    ui.horizontal(|ui| {
+    ui.horizontal_wrapped(|ui| {
         ui.label("Bars");
         let about = "A bar is as long as its probability";
         ui.selectable_value(&mut cx.prefs.log_bars, false, "linear").on_hover_text(about);
         let about = "A bar is as long as the logarithm of its probability, so that small ones can be compared";
         ui.selectable_value(&mut cx.prefs.log_bars, true, "log").on_hover_text(about);
         hint(ui, if cx.prefs.log_bars { "10^-12 to 1" } else { "0 to 1" });
-        let session = cx.session;
-        table_window::button(ui, cx.view, "posterior p(y|x)", "posterior.csv", || table(session, p));
+        posterior::buttons(ui, cx, p);
     });
     let classes = p.probabilities.len();
     let theme = Theme::of(ui);
@@ -321,16 +319,6 @@ fn posterior(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
             }
         });
     });
-}
-
-/// The bars as comma-separated values.
-fn table(session: &Session, p: &Posterior) -> String {
-    let lines = Records::of(0..p.probabilities.len())
-        .field("class", |class| session.class_name(class))
-        .field("posterior", |class| p.probabilities[class])
-        .field("log_posterior_nats", |class| p.log_probabilities[class])
-        .field("log_likelihood_nats", |class| p.log_likelihood[class]);
-    "# plot: posterior p(y|x) of the inspected image\n".to_owned() + &lines.text()
 }
 
 /// What "exact" means here, with the precision that was measured.

@@ -11,8 +11,8 @@
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
-//! | `evidence`, `picture`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
-//! | `atlas`, `paint`, `figures`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their numbers and the window for these |
+//! | `evidence`, `picture`, `posterior`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
+//! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `selection`, `pins` | another machine, corpora, runs on disk, drawings, paths, selected and pinned images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
@@ -30,7 +30,6 @@ mod drain;
 mod engine;
 mod evidence;
 mod fetch;
-mod figures;
 mod format;
 mod frame_times;
 mod gliding;
@@ -51,6 +50,8 @@ mod palette;
 mod panels;
 mod picture;
 mod pins;
+mod plot;
+mod posterior;
 mod precision;
 mod prefs;
 mod primary_action;
@@ -60,6 +61,7 @@ mod run_actions;
 mod running;
 mod runs;
 mod sampled_error;
+mod save_figure;
 mod selection;
 mod session;
 mod sketching;

@@ -24,7 +24,7 @@ impl App {
         self.windows(ctx);
         let waiting = self.dialog.waiting();
         if let Some(prompt) = &mut self.prompt
-            && !prompt.show(ctx, waiting, &mut self.commands)
+            && !prompt.show(ctx, waiting, &mut self.prefs.on_paper, &mut self.commands)
         {
             self.prompt = None;
         }

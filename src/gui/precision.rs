@@ -4,8 +4,8 @@ use eframe::egui::{self, Ui};
 
 use super::command::Command;
 use super::context::Cx;
-use super::figures::Drawings;
 use super::panels::experiments::findings::{all, grid};
+use super::plot::Boards;
 use super::widgets::{dialog, empty_state, hint, standing};
 use crate::units::Seed;
 use crate::validate::{ComparePrecision, IMAGES};
@@ -14,17 +14,17 @@ use crate::validate::{ComparePrecision, IMAGES};
 #[derive(Default)]
 pub struct PrecisionPage {
     pub open: bool,
-    drawings: Drawings,
+    boards: Boards,
 }
 
 impl PrecisionPage {
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
-        let Self { open, drawings } = self;
-        dialog(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, drawings, cx));
+        let Self { open, boards } = self;
+        dialog(ctx, "Precision", open).default_size([620.0, 560.0]).show(ctx, |ui| content(ui, boards, cx));
     }
 }
 
-fn content(ui: &mut Ui, drawings: &mut Drawings, cx: &mut Cx) {
+fn content(ui: &mut Ui, boards: &mut Boards, cx: &mut Cx) {
     hint(
         ui,
         "Posteriors are computed in 32 bits with sums over dimensions in 64. Here the very same images are scored once more in 64 bits on the CPU.",
@@ -46,7 +46,7 @@ fn content(ui: &mut Ui, drawings: &mut Drawings, cx: &mut Cx) {
     let Some(report) = report else { return };
     egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
         report.tables.iter().for_each(|table| grid(ui, table));
-        all(ui, cx, &report.figures, drawings);
+        all(ui, cx, &report.figures, boards);
     });
 }
 

@@ -1,6 +1,7 @@
 //! What the user has set: saved between sessions, and undoable.
 
 mod history;
+mod on_paper;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 pub use history::History;
+pub use on_paper::{FONTS, OnPaper, WIDTHS};
 
 /// Largest base temperature that can be typed.
 pub const MAX_TAU: f64 = 10.0;
@@ -175,6 +177,8 @@ pub struct Prefs {
     pub evidence_strength: f32,
     /// Folders of the runs of experiments that are shown.
     pub runs: Vec<PathBuf>,
+    /// How figures are saved and copied.
+    pub on_paper: OnPaper,
     /// Whether the world card is shown.
     pub world_card: bool,
     /// Whether the inspector is shown.
@@ -215,6 +219,7 @@ impl Default for Prefs {
             evidence_overlay: true,
             evidence_strength: 0.75,
             runs: Vec::new(),
+            on_paper: OnPaper::default(),
             world_card: true,
             inspector: true,
             toured: false,
@@ -243,6 +248,7 @@ impl Prefs {
         self.class_filter = self.class_filter.filter(|&class| class < classes);
         let strength = self.evidence_strength;
         self.evidence_strength = if strength.is_finite() { strength.clamp(0.0, 1.0) } else { 1.0 };
+        self.on_paper.fit();
         self.scale = self.scale.clamp(*SCALES.start(), *SCALES.end());
         let temperature = &mut self.guidance.attention_temperature;
         *temperature = if temperature.is_finite() && *temperature > 0.0 { *temperature } else { 1.0 };

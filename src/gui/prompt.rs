@@ -6,9 +6,10 @@ use eframe::egui::{self, Id, Key, Modal, TextEdit};
 
 use super::background::Purpose;
 use super::command::Command;
+use super::prefs::OnPaper;
+use super::save_figure;
 use super::widgets::hint;
 use crate::data::dataset_formats;
-use crate::run::Format;
 
 /// A question that is open.
 pub struct Prompt {
@@ -37,8 +38,14 @@ impl Prompt {
         Self { purpose, text, fresh: true }
     }
 
-    /// Shows it; `false` when it is answered or closed.
-    pub fn show(&mut self, ctx: &egui::Context, waiting: bool, commands: &mut Vec<Command>) -> bool {
+    /// Shows it; `false` when it is answered or closed. `look` is that of figures.
+    pub fn show(
+        &mut self,
+        ctx: &egui::Context,
+        waiting: bool,
+        look: &mut OnPaper,
+        commands: &mut Vec<Command>,
+    ) -> bool {
         let mut open = true;
         let modal = Modal::new(Id::unique("prompt")).show(ctx, |ui| {
             ui.set_width(520.0);
@@ -51,6 +58,9 @@ impl Prompt {
             let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
             if std::mem::take(&mut self.fresh) {
                 field.request_focus();
+            }
+            if self.purpose == Purpose::SaveFigure {
+                save_figure::rows(ui, &mut self.text, look);
             }
             ui.horizontal(|ui| {
                 let given = !self.text.trim().is_empty();
@@ -128,22 +138,17 @@ impl Prompt {
                  eye. The 50/50 point comes last in both.".into(),
                 "Save",
             ),
-            Purpose::SaveFigure(_) | Purpose::SaveFigures => self.words_of_figures(),
+            Purpose::SaveFigure | Purpose::SaveFigures => self.words_of_figures(),
         }
     }
 
     /// Of figures and tables.
     fn words_of_figures(&self) -> (String, String, &'static str) {
         match self.purpose {
-            Purpose::SaveFigure(Format::Csv) => (
-                "Save the points of the figure".into(),
-                "Comma-separated, a line for every point with its interval; lines that begin with # are title, caption and where \
-                 the numbers come from.".into(),
-                "Save",
-            ),
-            Purpose::SaveFigure(_) => (
+            Purpose::SaveFigure => (
                 "Save the figure".into(),
-                "With caption and where the numbers come from. SVG is a drawing for papers, PNG a picture of twice the size.".into(),
+                "As it is shown: without what was hidden, and with the axes that are in view. Drawn by the code of the files of \
+                 summary --figures; where the numbers come from stands in the file in any case.".into(),
                 "Save",
             ),
             _ => (

@@ -123,10 +123,11 @@ impl RequestTracker {
         self.ask_for_sketch(engine, session, prefs, view);
     }
 
-    /// Run folders are looked at while their panel shows.
+    /// Run folders are looked at while one of their panels shows.
     fn watch_runs(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
         session.runs.know(&prefs.runs);
-        let wanted = match view.primary.shows(panels::experiments::ID) {
+        let shows = [panels::experiments::ID, panels::monitor::ID].iter().any(|panel| view.primary.shows(panel));
+        let wanted = match shows {
             true => WatchRequest { folders: prefs.runs.clone(), cell: view.run.clone().zip(view.cell.clone()) },
             false => WatchRequest::default(),
         };

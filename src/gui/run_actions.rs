@@ -16,10 +16,10 @@ use super::theme::Theme;
 use crate::data::write_atomically;
 use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
-use crate::figure::{Figure, Illustrated, RenderOptions, Table};
+use crate::figure::{Figure, Illustrated, Table};
 use crate::provenance::Made;
 use crate::run::hardness::{HardnessFolder, RankCorpora};
-use crate::run::{Format, RunExperiment, RunFolder, RunSettings, write_figures};
+use crate::run::{RunExperiment, RunFolder, RunSettings, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
@@ -71,11 +71,8 @@ impl App {
                 self.runs.points = Some(text);
                 self.prompt = Some(Prompt::new(Purpose::SavePoints(name)));
             }
-            RunCommand::SaveFigure(figure, format) => {
-                let name = format!("{}.{}", figure.id, format.extension());
-                self.runs.figure = Some((figure, format));
-                self.prompt = Some(Prompt::named(Purpose::SaveFigure(format), name));
-            }
+            RunCommand::SaveFigure(figure) => self.ask_for_figure(figure),
+            RunCommand::CopyPicture(figure) => self.copy_picture(ctx, figure),
             RunCommand::SaveFigures(folder) => {
                 self.prompt = Some(Prompt::named(Purpose::SaveFigures, folder.join("figures").display().to_string()));
                 self.runs.figures_of = Some(folder);
@@ -92,18 +89,6 @@ impl App {
         let made = Made::of_lines("points of a plot", Some(&path), &said);
         let write = move |path: &Path| write_atomically(path, |file| file.write_all(text.as_bytes()));
         self.saving = background::save(ctx, path, made, write);
-    }
-
-    /// Saves the figure that waits for a path.
-    pub(super) fn save_figure(&mut self, ctx: &egui::Context, path: PathBuf) {
-        let Some((figure, format)) = self.runs.figure.take() else { return };
-        // Printed pages are light; a PNG has the theme of the window.
-        let dark = format == Format::Png && Theme::of_window(ctx).is_dark();
-        let made = Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance);
-        self.saving = background::save(ctx, path, made, move |path| {
-            let bytes = format.encode(&figure, &RenderOptions { dark, ..RenderOptions::default() })?;
-            write_atomically(path, |file| file.write_all(&bytes))
-        });
     }
 
     /// Saves the figures and tables of the run that waits for a folder.
@@ -198,6 +183,11 @@ impl App {
             match answer {
                 Ok(Done::Written(text)) => {
                     self.copy_line(ctx, text);
+                }
+                Ok(Done::Picture(image)) => {
+                    let [width, height] = image.size;
+                    ctx.copy_image(image);
+                    self.session.notify(Level::Info, format!("Copied a picture of {width}×{height} pixels"));
                 }
                 Ok(Done::Deleted(folder)) => {
                     self.forget_run(&folder);

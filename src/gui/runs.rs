@@ -2,19 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
+use eframe::egui::ColorImage;
+
 use super::background::BackgroundTask;
 use super::command::quote;
 use super::prefs::Prefs;
 use super::session::runs::RunView;
 use crate::device::DeviceChoice;
 use crate::figure::Figure;
-use crate::run::Format;
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 
 /// What came back from a thread.
 pub(super) enum Done {
     Written(String),
     Deleted(PathBuf),
+    Picture(ColorImage),
 }
 
 /// Errands under way and the question that is open.
@@ -25,7 +27,7 @@ pub struct RunDialog {
     /// Points of a plot, while it is asked where they go.
     pub(super) points: Option<String>,
     /// A figure, while it is asked where it goes.
-    pub(super) figure: Option<(Box<Figure>, Format)>,
+    pub(super) figure: Option<Box<Figure>>,
     /// The run whose figures are saved, while it is asked where they go.
     pub(super) figures_of: Option<PathBuf>,
     /// The oracle that is being opened, and which images of what run and cell are shown then.

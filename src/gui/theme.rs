@@ -165,6 +165,14 @@ impl Theme {
     }
 }
 
+/// The colour of a class, sRGB, on a light and on a dark ground.
+pub fn both_grounds(class: usize, classes: usize) -> [[u8; 3]; 2] {
+    [false, true].map(|dark| {
+        let colour = Theme { dark }.class(class, classes);
+        [colour.r(), colour.g(), colour.b()]
+    })
+}
+
 /// Pictures are shown as they are, whatever the theme.
 pub const UNTINTED: Color32 = Color32::WHITE;
 /// What an atlas page holds before its first tile.

@@ -1,7 +1,6 @@
 //! Small widgets used in several places.
 
 use eframe::egui::{self, Label, RichText, Ui};
-use egui_plot::Plot;
 
 use super::glossary;
 use super::session::Session;
@@ -173,17 +172,6 @@ pub fn break_lines(text: &str, width: usize) -> String {
         column = if piece.ends_with('\n') { 0 } else { column + length };
     }
     out
-}
-
-/// A plot without zoom and scrolling: its range is that of its data.
-pub fn still_plot<'a>(name: impl egui::AsIdSalt, theme: Theme) -> Plot<'a> {
-    Plot::new(name)
-        .allow_scroll(false)
-        .allow_zoom(false)
-        .allow_drag(false)
-        .allow_boxed_zoom(false)
-        .allow_double_click_reset(false)
-        .grid_color(theme.grid())
 }
 
 #[cfg(test)]

@@ -6,11 +6,15 @@ use super::folder::RunFolder;
 use crate::data::write_named;
 use crate::error::{Error, Result};
 use crate::experiment::Summary;
-use crate::figure::{Figure, RenderOptions, Table, csv, png, svg};
+use crate::figure::{Figure, RenderOptions, Table, csv, pdf, png, svg, thin};
 use crate::oracle::folder::glance;
 
-/// Dots of a PNG for each of the figure's points: sharp in print.
+/// Dots of a PNG for each of the figure's pixels: sharp in print.
 const PNG_SCALE: f32 = 2.0;
+/// Dots an inch of a PNG whose size on paper is known.
+const PAPER_DOTS: f64 = 300.0;
+/// Points of a long line for each pixel of a picture: more are not told apart.
+const POINTS_A_PIXEL: f64 = 2.0;
 
 impl RunFolder {
     /// SHA-256 of the oracle's weights, where it is at hand and still the one of the plan.
@@ -64,32 +68,47 @@ pub enum Format {
     Csv,
     /// A drawing.
     Svg,
+    /// A page.
+    Pdf,
     /// A picture.
     Png,
 }
 
 impl Format {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Svg, Self::Png, Self::Csv];
+    pub const ALL: [Self; 4] = [Self::Svg, Self::Pdf, Self::Png, Self::Csv];
+    /// Those of a folder of figures: its page shows the pictures, and a drawing becomes a PDF anywhere.
+    const OF_A_FOLDER: [Self; 3] = [Self::Svg, Self::Png, Self::Csv];
 
     /// Extension of its files.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Svg => "svg",
+            Self::Pdf => "pdf",
             Self::Png => "png",
         }
     }
 
-    /// The file of a figure.
+    /// The kind that the extension of a file asks for.
+    pub fn of(path: &Path) -> Option<Self> {
+        let extension = path.extension()?.to_ascii_lowercase();
+        Self::ALL.into_iter().find(|format| extension == format.extension())
+    }
+
+    /// The file of a figure. Pictures have of a long line what they can show, comma-separated values every point.
     ///
     /// # Errors
     /// When a picture cannot be encoded.
     pub fn encode(self, figure: &Figure, look: &RenderOptions) -> Result<Vec<u8>> {
+        let seen = || thin(figure, figure.x.range, (POINTS_A_PIXEL * look.width) as usize);
         Ok(match self {
             Self::Csv => csv(figure).into_bytes(),
-            Self::Svg => svg(figure, look).into_bytes(),
-            Self::Png => png(figure, look, PNG_SCALE)?,
+            Self::Svg => svg(&seen(), look).into_bytes(),
+            Self::Pdf => pdf(&seen(), look)?,
+            Self::Png => {
+                png(&seen(), look, look.paper.map_or(PNG_SCALE, |points| (points * PAPER_DOTS / 72.0) as f32))?
+            }
         })
     }
 }
@@ -103,7 +122,7 @@ pub fn write_figures(figures: &[Figure], tables: &[Table], folder: &Path, title:
     let mut written = Vec::new();
     let mut page = format!("# {title}\n");
     for figure in figures {
-        for format in Format::ALL {
+        for format in Format::OF_A_FOLDER {
             let name = format!("{}.{}", figure.id, format.extension());
             written.push(write_named(folder, &name, &format.encode(figure, &RenderOptions::default())?)?);
         }

@@ -34,6 +34,7 @@
 //! | `execute`, `estimate` | running the cells of a grid; how long that will take |
 //! | `target` | the τ of a spec that asks for a Bayes error |
 //! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
+//! | `monitor` | the courses of several runs beside each other, and what is odd about them |
 //! | `status`, `metrics`, `trained` | where a cell stands, its course, its classifier |
 //! | `worst`, `bought` | images of a cell: those it knows least of, those it bought |
 //! | `figures` | figures and tables with their provenance |
@@ -53,6 +54,7 @@ mod folder;
 pub mod hardness;
 mod judge;
 mod metrics;
+pub mod monitor;
 mod pace;
 mod picked;
 mod pools;

@@ -245,24 +245,6 @@ fn the_panel_shows_curve_bars_pairs_and_answers_in_the_panel_move_the_card() {
 }
 
 #[test]
-fn the_marker_is_dragged_in_the_plot() {
-    let (mut harness, _fake) = panel();
-    let plot = harness.get_by_label("Bayes error over τ").rect();
-    let (from, to) = (plot.center(), plot.center() + egui::vec2(0.25 * plot.width(), 0.0));
-    harness.drag_at(from);
-    harness.run_steps(2);
-    let middle = harness.state().prefs().tau;
-    harness.hover_at(to);
-    harness.run_steps(2);
-    harness.drop_at(to);
-    harness.run_steps(3);
-    let right = harness.state().prefs().tau;
-    assert!(right > 1.3 && right < 4.0 && right > middle, "τ = {middle}, then {right}");
-    let marker = harness.get_by_role_and_label(Role::Slider, "Marker τ").accesskit_node().numeric_value();
-    assert_eq!(marker, Some(right));
-}
-
-#[test]
 fn class_hardness_is_asked_for_only_while_the_panel_shows() {
     let (mut harness, fake) = ready();
     slide(&mut harness, 1.5);

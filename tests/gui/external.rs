@@ -6,10 +6,11 @@ use bayescope::data::{sha256_of_file, write_npy};
 use bayescope::events::silent;
 use bayescope::gui::App;
 use bayescope::run::external::PREDICTIONS;
+use eframe::egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
-use super::experiments::{glance, open, panel};
+use super::experiments::{click, glance, open, panel, rewrite};
 use super::{labels, shows};
 
 /// The folder of a run on three images of two classes, without records.
@@ -65,4 +66,54 @@ fn an_external_run_is_followed_and_left_to_its_own_program() {
     std::fs::write(path.join("finished"), "").unwrap();
     glance(&mut harness, &fake, &path);
     assert!(shows(&harness, "done"));
+}
+
+#[test]
+fn the_courses_of_several_runs_are_laid_over_each_other() {
+    let (mut harness, fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| place.path().join(name));
+    for (path, share) in [(&first, 0.2), (&second, 0.6)] {
+        make(path);
+        for step in 1..=4_u32 {
+            // Ever nearer to the posterior; the second logs no epochs.
+            let off = share / f64::from(step);
+            let q = |p: f64| (1.0 - off) * p + off * 0.5;
+            let head = if share < 0.5 { format!("{{\"epoch\": {step}}}") } else { "{}".into() };
+            log(path, u64::from(10 * step), &head, &[0.75, 0.25, 0.5, 0.5, 0.1, 0.9].map(q));
+        }
+        open(&mut harness, &fake, path);
+    }
+    harness.state_mut().show_panel("monitor");
+    harness.run_steps(4);
+    assert_eq!(fake.watched().folders.len(), 2, "the panel has the folders watched");
+    // Three images: the drawn labels of all are within chance of their floor.
+    let (one, two) = ("theirs in first", "theirs in second");
+    // In the list below, and in the legend of the plot.
+    let drawn = |harness: &Harness<'_, App>, name: &str| harness.query_all_by_label(name).count() > 1;
+    let floor = |harness: &Harness<'_, App>| harness.query_by_label("aleatoric A").is_some();
+    assert!(drawn(&harness, one) && drawn(&harness, two) && floor(&harness), "{:?}", labels(&harness));
+    assert!(shows(&harness, "Courses of all runs"));
+    assert!(!shows(&harness, "may have leaked"));
+    rewrite(&mut harness, "Filter", "second");
+    assert!(!drawn(&harness, one) && drawn(&harness, two), "{:?}", labels(&harness));
+    rewrite(&mut harness, "Filter", " ");
+    let choose = |harness: &mut Harness<'_, App>, list: &str, entry: &str| {
+        harness.get_by_role_and_label(Role::ComboBox, list).click();
+        harness.run_steps(4);
+        click(harness, entry);
+    };
+    choose(&mut harness, "Axis of the courses", "epoch");
+    assert!(drawn(&harness, one) && !drawn(&harness, two), "who says no epochs has no place: {:?}", labels(&harness));
+    choose(&mut harness, "Axis of the courses", "optimisation step");
+    choose(&mut harness, "Figure of the courses", "ECE");
+    assert!(!floor(&harness), "a calibration error has no floor");
+    // A run that is left out comes back with its line.
+    let tables = |harness: &mut Harness<'_, App>| super::tables::read(harness, "ECE over optimisation step").len() - 1;
+    assert_eq!(tables(&mut harness), 8);
+    let entries = harness.query_all_by_label(two);
+    entries.max_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap().click();
+    harness.run_steps(4);
+    assert_eq!(tables(&mut harness), 4);
+    harness.check_accessibility();
 }

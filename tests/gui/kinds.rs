@@ -85,7 +85,7 @@ fn figures_and_tables_of_a_run_are_shown_and_saved() {
     assert!(shows(&harness, "Errors over the temperature"), "the table");
     let title = "Test error and Bayes error against temperature, 100 training images";
     assert!(tables::read(&mut harness, title).len() > 4, "its points are in its table");
-    click(&mut harness, "Save Test error and Bayes error against temperature, 100 training images as SVG");
+    click(&mut harness, "Save the figure Test error and Bayes error against temperature, 100 training images");
     let file = place.path().join("mine.svg");
     rewrite(&mut harness, "Path", &file.display().to_string());
     harness.key_press(Key::Enter);

@@ -1,7 +1,5 @@
 //! Every plot has its numbers as a table.
 
-use std::path::{Path, PathBuf};
-
 use bayescope::gui::App;
 use bayescope::run::Run;
 use eframe::egui::Key;
@@ -121,45 +119,4 @@ fn the_tables_of_an_experiment_hold_what_its_plots_show() {
     assert_eq!(read(&mut harness, "reliability diagram").len(), 1 + 2 * bins.len());
     let course = read(&mut harness, "training of one cell");
     assert!(course.iter().any(|row| row.contains(&"4".to_owned()) && row.contains(&"0.25".to_owned())), "{course:?}");
-}
-
-fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => sources(&path, out),
-            false => out.push(path),
-        }
-    }
-}
-
-/// A plot is made in these words; its button stands in the same file, or in one beside or above it that calls it.
-#[test]
-fn no_plot_is_made_without_a_button_for_its_table() {
-    let root = Path::new("src/gui");
-    let mut files = Vec::new();
-    sources(root, &mut files);
-    let text = |path: &Path| std::fs::read_to_string(path).unwrap();
-    let has_button = |path: &Path| text(path).contains("table_window::button(");
-    let (mut plots, mut faults) = (0, Vec::new());
-    for path in files.iter().filter(|path| !path.ends_with("widgets.rs")) {
-        if !["still_plot(", "Plot::new("].iter().any(|word| text(path).contains(word)) {
-            continue;
-        }
-        plots += 1;
-        let call = format!("{}::", path.file_stem().unwrap().to_string_lossy());
-        let near = files.iter().filter(|other| other.parent() == path.parent());
-        if !has_button(path) && !near.into_iter().any(|other| text(other).contains(&call) && has_button(other)) {
-            faults.push(path.clone());
-        }
-    }
-    assert!(plots >= 6, "only {plots} files make plots: are they made in other words?");
-    assert!(faults.is_empty(), "plots without a table: {faults:?}");
-    // Figures are painted by the function that makes their buttons.
-    for path in files.iter().filter(|path| !path.ends_with("figures.rs")) {
-        let text = text(path);
-        let painted =
-            text.matches(".show(ui, i, figure)").count() + text.matches("drawings.show(ui, 0, figure)").count();
-        assert_eq!(painted, text.matches("one(ui, cx, figure, |ui|").count(), "{path:?}");
-    }
 }

@@ -27,7 +27,7 @@ const PLAIN: [&str; 14] = [
 ];
 
 /// Entries of a plot's legend. The plot paints them and takes no tooltip for them; their words are in the glossary.
-const LEGEND: [&str; 4] = ["1 - max π: guessing", "95 % interval", "Bayes error E(τ)", "marker: the world's τ"];
+const LEGEND: [&str; 4] = ["1 − max π: guessing", "E at the marker", "Bayes error E(τ)", "marker: the world's τ"];
 
 /// Whether a name, or the name of a numbered or qualified field, is one of [`PLAIN`].
 fn plain(name: &str) -> bool {

@@ -39,7 +39,7 @@ pub(super) fn series(strategy: Strategy, style: Style, points: Vec<Point>) -> Op
         colour: strategy as usize,
         points,
         band: style == Style::LinePoints,
-        faint: false,
         dashed: control,
+        ..Series::default()
     })
 }

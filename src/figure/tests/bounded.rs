@@ -64,7 +64,8 @@ fn any_numbers_at_all_make_a_picture() {
     let mut rng = rng(4);
     for _ in 0..300 {
         let figure = random_figure(&mut rng);
-        let look = RenderOptions { dark: rng.random(), width: any_number(&mut rng).min(500.0), plot_height: 200.0 };
+        let (dark, width) = (rng.random(), any_number(&mut rng).min(500.0));
+        let look = RenderOptions { dark, width, plot_height: 200.0, ..RenderOptions::default() };
         let text = svg(&figure, &look);
         assert!(
             !text.contains("NaN") && !text.contains("inf"),

@@ -9,6 +9,7 @@ mod bounded;
 mod examples;
 mod marked;
 mod painted;
+mod paper;
 mod written;
 
 fn rng(purpose: u64) -> ChaCha8Rng {

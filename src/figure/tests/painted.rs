@@ -86,7 +86,7 @@ fn overlap(a: &[[f64; 2]; 4], b: &[[f64; 2]; 4]) -> bool {
 }
 
 /// Asserts that no text is cut off and that none lies on another or, but for labels, in the plot.
-fn assert_readable(figure: &Figure, look: &RenderOptions) {
+pub(super) fn assert_readable(figure: &Figure, look: &RenderOptions) {
     let scene = layout::scene(figure, look);
     let texts = boxes(&scene);
     let [left, top, right, bottom] = scene.plot;
@@ -109,7 +109,7 @@ fn assert_readable(figure: &Figure, look: &RenderOptions) {
 fn no_text_is_cut_off_or_lies_on_another() {
     for figure in all() {
         for (width, plot_height) in [(480.0, 200.0), (640.0, 300.0), (800.0, 360.0), (1200.0, 700.0)] {
-            assert_readable(&figure, &RenderOptions { dark: false, width, plot_height });
+            assert_readable(&figure, &RenderOptions { width, plot_height, ..RenderOptions::default() });
         }
     }
 }

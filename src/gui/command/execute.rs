@@ -375,7 +375,7 @@ impl App {
             Purpose::SaveCurve => self.save_curve(ctx, first),
             Purpose::SaveSketch => self.save_sketch(ctx, first),
             Purpose::SavePoints(_) => self.save_points(ctx, first),
-            Purpose::SaveFigure(_) => self.save_figure(ctx, first),
+            Purpose::SaveFigure => self.save_figure(ctx, first),
             Purpose::SaveFigures => self.save_figures(ctx, first),
             Purpose::SaveWalk => {
                 if let Some(walked) = self.finished_walk() {

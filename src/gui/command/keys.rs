@@ -108,7 +108,7 @@ pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
 }
 
 /// What mouse and keys do inside controls, for the list of shortcuts.
-pub const GESTURES: [(&str, &str); 12] = [
+pub const GESTURES: [(&str, &str); 16] = [
     ("Tab, Shift+Tab", "To the next or previous control"),
     ("Space or Enter", "Press the button that has the focus"),
     ("Arrow keys on a slider", "Move it; a number beside it can be typed after Enter"),
@@ -116,7 +116,11 @@ pub const GESTURES: [(&str, &str); 12] = [
     ("Click an image", "Inspect it"),
     ("Ctrl+click, Shift+click", "Select one more; select a range"),
     ("Click a picture at another τ", "Set τ"),
-    ("Drag in the curve E(τ)", "Move τ"),
+    ("Drag the marker of the curve E(τ)", "Move τ"),
+    ("Wheel over a plot, + and -", "Look closer, or see more, about the pointer"),
+    ("Drag in a plot", "Draw the frame of what is to be seen; with Shift or the right button, move it"),
+    ("Double click in a plot, 0", "See all of it again"),
+    ("Click in the legend of a plot", "Hide a series, or show it again"),
     ("Click a point of a scaling law", "Show that classifier's worst images"),
     ("Drop files on the window", "Open them"),
     ("Ctrl+V", "Show a picture from the clipboard to the world"),

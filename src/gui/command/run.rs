@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::experiment::{ExperimentSpec, HardnessSpec};
 use crate::figure::Figure;
-use crate::run::Format;
 use crate::worker::cell_images::CellImages;
 
 /// Something about a run.
@@ -33,8 +32,10 @@ pub enum RunCommand {
     New(&'static str),
     /// Ask where to save the points of a plot: the file's text, and what it would be called.
     SavePoints(String, &'static str),
-    /// Ask where to save a figure, as what.
-    SaveFigure(Box<Figure>, Format),
+    /// Ask where to save a figure, and in which look.
+    SaveFigure(Box<Figure>),
+    /// A picture of a figure, to the clipboard.
+    CopyPicture(Box<Figure>),
     /// Ask into which folder all figures and tables of a run go.
     SaveFigures(PathBuf),
 }

@@ -16,8 +16,8 @@ use crate::figure::Illustrated;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::context::Cx;
-use crate::gui::figures::Drawings;
 use crate::gui::glossary;
+use crate::gui::plot::Boards;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, said};
@@ -55,7 +55,7 @@ pub struct JudgePanel {
     architecture: Option<Architecture>,
     side: String,
     report: String,
-    drawings: Drawings,
+    boards: Boards,
 }
 
 impl TaskPanel for JudgePanel {
@@ -116,7 +116,7 @@ impl TaskPanel for JudgePanel {
                 cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
             }
         });
-        all(ui, cx, &report.figures, &mut self.drawings);
+        all(ui, cx, &report.figures, &mut self.boards);
         report.tables.iter().for_each(|table| grid(ui, table));
     }
 }

@@ -9,6 +9,7 @@ pub mod gallery;
 pub mod hardness;
 pub mod judge;
 mod log;
+pub mod monitor;
 mod tabs;
 mod task_panel;
 pub mod training;
@@ -41,6 +42,7 @@ pub fn registry() -> Vec<Docked> {
         docked::<gallery::GalleryPanel>(gallery::ID, "Gallery"),
         docked::<bayes::BayesPanel>(bayes::ID, "Bayes error"),
         docked::<experiments::ExperimentsPanel>(experiments::ID, "Experiments"),
+        docked::<monitor::MonitorPanel>(monitor::ID, "Monitor"),
         docked::<hardness::HardnessPanel>(hardness::ID, "Hardness"),
         docked::<export::ExportPanel>(export::ID, "Export"),
         docked::<judge::JudgePanel>(judge::ID, "My classifier"),

@@ -88,7 +88,7 @@ fn changed(a: &Prefs, b: &Prefs) -> String {
     names.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Undo changes neither oracle, runs, device nor the size of the window.
+/// Undo changes neither oracle, runs, device, the look of saved figures nor the size of the window.
 fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     let mut state = state.clone();
     state.oracle.clone_from(&now.oracle);
@@ -102,7 +102,7 @@ fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
     state.machines.clone_from(&now.machines);
     state.oracles.clone_from(&now.oracles);
     state.runs.clone_from(&now.runs);
-    (state.toured, state.scale) = (now.toured, now.scale);
+    (state.toured, state.scale, state.on_paper) = (now.toured, now.scale, now.on_paper);
     if state.prior.len() != now.prior.len() {
         state.prior.clone_from(&now.prior);
         state.class_filter = now.class_filter;

@@ -1,27 +1,25 @@
 //! EBO's Figure 1, redrawn live: the self-test of the integrators where the truth is a formula.
 
 use eframe::egui::{self, Ui};
-use egui_plot::{Corner, HoverPosition, Legend, Line, MarkerShape, PlotBounds, PlotPoints, Points};
 
-use super::axis::Scale;
 use crate::bayes::Method;
-use crate::figure::Records;
+use crate::figure::{Axis, Figure, Point, Records, Series, Style};
 use crate::gui::bayes_error_view::half_width;
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
-use crate::gui::table_window;
+use crate::gui::plot::{About, Board};
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{grid_head, heading, hint, still_plot};
+use crate::gui::widgets::{grid_head, heading, hint};
 use crate::worker::bayes::protocol::Figure1Point;
 
-/// Range of the logarithmic axis of errors, log₁₀ of per cent.
-const LOG_RANGE: [f64; 2] = [-12.0, 2.2];
+/// Range of the logarithmic axis of errors, per cent.
+const LOG_RANGE: [f64; 2] = [1e-12, 150.0];
 const ABOUT: &str = "Two Gaussian classes in 784 dimensions, means two random unit vectors, Σ = τ²I (EBO, Figure 1). The line is \
                      the exact error Φ(-|μ₁ - μ₂| / 2τ); each integrator runs on the same problem without knowing it.";
 
-pub fn show(ui: &mut Ui, cx: &mut Cx) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, board: &mut Board) {
     heading(ui, "Self-test: Figure 1 of EBO", None);
     hint(ui, ABOUT);
     let figure = &cx.session.bayes.figure1;
@@ -32,9 +30,6 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         }
         let axis = ui.checkbox(&mut cx.prefs.log_error, "log E, here and above");
         axis.on_hover_text("Bayes errors on a logarithmic axis");
-        if !figure.value.is_empty() {
-            table_window::button(ui, cx.view, "Figure 1 of EBO", "figure-1.csv", || csv(&figure.value));
-        }
         if figure.running {
             hint(ui, format!("{} points so far…", figure.value.len()));
         }
@@ -45,7 +40,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     if figure.value.is_empty() {
         return;
     }
-    plot(ui, cx, &figure.value);
+    plot(ui, cx, &figure.value, board);
     verdict(ui, &figure.value);
 }
 
@@ -62,73 +57,62 @@ fn csv(points: &[Figure1Point]) -> String {
     "# plot: two Gaussian classes in 784 dimensions (EBO, Figure 1)\n".to_owned() + &lines.text()
 }
 
-fn plot(ui: &mut Ui, cx: &Cx, points: &[Figure1Point]) {
-    let theme = Theme::of(ui);
-    let y = Scale::new(cx.prefs.log_error);
-    let label = move |at: &HoverPosition<'_>| match at {
-        HoverPosition::NearDataPoint { plot_name, position, .. } => Some(format!(
-            "{plot_name}\nτ = {}\nE = {} %",
-            format::sig4(10f64.powf(position.x)),
-            format::sig4(y.value(position.y))
-        )),
-        HoverPosition::Elsewhere { .. } => None,
+fn plot(ui: &mut Ui, cx: &mut Cx, points: &[Figure1Point], board: &mut Board) {
+    let (drawn, numbers) = (figure(points, cx.prefs.log_error), || csv(points));
+    let about = About {
+        name: Some("Figure 1 of EBO"),
+        height: 250.0,
+        numbers: Some(("Figure 1 of EBO", "figure-1.csv", &numbers)),
+        ..About::default()
     };
-    let plot = still_plot("figure 1", theme)
-        .height(250.0)
-        .legend(Legend::default().position(if y == Scale::Log { Corner::RightBottom } else { Corner::LeftTop }))
-        .x_axis_label("temperature τ, Σ = τ²I (logarithmic)")
-        .y_axis_label("Bayes error (%)")
-        .x_grid_spacer(|input| Scale::Log.marks(&input))
-        .x_axis_formatter(|mark, _| Scale::Log.label(&mark))
-        .y_grid_spacer(move |input| y.marks(&input))
-        .y_axis_formatter(move |mark, _| y.label(&mark))
-        .label_formatter(label);
-    let [bottom, top] = if y == Scale::Log { LOG_RANGE } else { [-3.0, 54.0] };
-    let shown = plot.show(ui, |plot| {
-        plot.set_plot_bounds(PlotBounds::from_min_max([-1.05, bottom], [1.05, top]));
-        let exact: Vec<[f64; 2]> = points
-            .iter()
-            .filter(|point| point.method.is_none())
-            .map(|point| [point.tau.log10(), y.place(100.0 * point.estimate.figure.value).max(bottom)])
-            .collect();
-        plot.line(Line::new("exact", PlotPoints::from(exact)).color(theme.curve(EXACT)).width(2.0));
-        for (i, (method, shape, radius)) in METHODS.into_iter().enumerate() {
-            let of = points.iter().filter(|point| point.method == Some(method));
-            let colour = theme.curve(i);
-            let mut places = Vec::new();
-            for Figure1Point { tau, estimate, .. } in of {
-                let x = tau.log10();
-                let (low, high) = estimate.figure.interval;
-                let ends = [low, high].map(|end| y.place(100.0 * end).max(bottom));
-                let bar = PlotPoints::from(ends.map(|end| [x, end]).to_vec());
-                plot.line(Line::new(method.name(), bar).color(colour).width(1.5).allow_hover(false));
-                places.push([x, y.place(100.0 * estimate.figure.value)]);
-            }
-            // What was never seen has no place on a logarithmic axis: its interval still has.
-            places.retain(|place| place[1] >= bottom);
-            let marks = Points::new(method.name(), PlotPoints::from(places));
-            plot.points(marks.color(colour).radius(radius).shape(shape).filled(i > 1));
-        }
+    board.show(ui, cx, &drawn, &about);
+}
+
+fn figure(points: &[Figure1Point], log: bool) -> Figure {
+    let of = |method: Option<Method>| {
+        let of = points.iter().filter(move |point| point.method == method);
+        of.map(move |Figure1Point { tau, estimate, .. }| {
+            let (low, high) = estimate.figure.interval;
+            let point = Point::new(*tau, 100.0 * estimate.figure.value);
+            if method.is_none() { point } else { point.within(100.0 * low, 100.0 * high) }
+        })
+    };
+    let exact = Series { name: "exact".into(), colour: EXACT, points: of(None).collect(), ..Series::default() };
+    let methods = METHODS.into_iter().enumerate().map(|(i, method)| Series {
+        name: method.name().into(),
+        style: Style::Points,
+        colour: i,
+        points: of(Some(method)).collect(),
+        // Side by side: at the same τ they would hide each other.
+        aside: ASIDE * (i as f64 - 1.5),
+        ..Series::default()
     });
-    shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Figure 1 of EBO"));
+    let y =
+        if log { Axis { range: Some(LOG_RANGE), ..Axis::log10("Bayes error") } } else { Axis::linear("Bayes error") };
+    Figure {
+        id: "figure-1".into(),
+        title: "Two Gaussian classes in 784 dimensions (EBO, Figure 1)".into(),
+        caption: ABOUT.into(),
+        provenance: vec![("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))],
+        x: Axis { range: Some([0.09, 11.0]), ..Axis::log10("temperature τ, Σ = τ²I") },
+        y: y.in_unit("%"),
+        series: std::iter::once(exact).chain(methods).collect(),
+        rules: Vec::new(),
+    }
 }
 
 /// Place in the palette of the exact curve: ink, which no method has.
 const EXACT: usize = 6;
+/// Distance of one method's marks from the next's, log₁₀ of τ.
+const ASIDE: f64 = 0.012;
 
-/// One around the other: at the same τ they would hide each other.
-const METHODS: [(Method, MarkerShape, f32); 4] = [
-    (Method::Sov, MarkerShape::Circle, 8.0),
-    (Method::Pair, MarkerShape::Diamond, 6.0),
-    (Method::Hdr, MarkerShape::Up, 4.0),
-    (Method::Mc, MarkerShape::Square, 2.0),
-];
+const METHODS: [Method; 4] = [Method::Sov, Method::Pair, Method::Hdr, Method::Mc];
 
 /// How each method did against the exact curve.
 fn verdict(ui: &mut Ui, points: &[Figure1Point]) {
     egui::Grid::new("figure 1 verdict").num_columns(5).striped(true).spacing(egui::vec2(12.0, 3.0)).show(ui, |ui| {
         grid_head(ui, &["method", "points", "intervals that hold the exact value", "median relative error", "time"]);
-        for (method, ..) in METHODS {
+        for method in METHODS {
             let of: Vec<&Figure1Point> = points.iter().filter(|point| point.method == Some(method)).collect();
             if of.is_empty() {
                 continue;

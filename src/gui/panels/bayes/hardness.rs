@@ -2,11 +2,12 @@
 
 use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
-use crate::bayes::Figure;
-use crate::figure::Records;
+use crate::bayes::{ClassHardness, Figure};
+use crate::figure::{Axis, Figure as Drawn, Point, Records, Series, Style};
 use crate::gui::bayes_error_view::half_width;
 use crate::gui::context::Cx;
 use crate::gui::format;
+use crate::gui::plot::{self, of_world};
 use crate::gui::session::Session;
 use crate::gui::table_window;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
@@ -33,7 +34,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let largest = hardness.classes.iter().map(|one| one.one_vs_rest.interval.1).fold(1e-300, f64::max);
     let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
     ui.horizontal_wrapped(|ui| {
-        table_window::button(ui, cx.view, "Class hardness", "class-hardness.csv", || csv(cx.session));
+        let session = cx.session;
+        table_window::button(ui, cx.view, "Class hardness", "class-hardness.csv", || csv(session));
+        plot::buttons(ui, cx, "Class hardness", || figure(session));
         hint(ui, if stream.running { format!("{of} Computing…") } else { of });
     });
     let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);
@@ -66,6 +69,28 @@ fn csv(session: &Session) -> String {
         .field("low_95", |one| one.one_vs_rest.interval.0)
         .field("high_95", |one| one.one_vs_rest.interval.1);
     format!("# plot: one-vs-rest Bayes error of each class\n# tau: {}\n{}", hardness.tau, lines.text())
+}
+
+/// The bars as a figure, hardest first.
+fn figure(session: &Session) -> Drawn {
+    let hardness = session.bayes.hardness_shown();
+    let bar = |(rank, one): (usize, &ClassHardness)| {
+        let (low, high) = one.one_vs_rest.interval;
+        Point::new(rank as f64, 100.0 * one.one_vs_rest.value).within(100.0 * low, 100.0 * high)
+    };
+    let points = hardness.classes.iter().enumerate().map(bar).collect();
+    Drawn {
+        id: "class-hardness".into(),
+        title: "Class hardness: one class against the rest".into(),
+        caption: "Bayes error of \"this class or not\", x being from it with probability ½, otherwise from the mixture of the others, \
+                  with 95 % intervals."
+            .into(),
+        provenance: of_world(session, [("τ", format::sig4(hardness.tau))]),
+        x: Axis::named("class", hardness.classes.iter().map(|one| session.class_name(one.class))),
+        y: Axis::linear("one-vs-rest Bayes error").in_unit("%"),
+        series: vec![Series { name: "one against the rest".into(), style: Style::Bars, points, ..Series::default() }],
+        rules: Vec::new(),
+    }
 }
 
 fn percent(share: f64) -> String {

@@ -1,6 +1,5 @@
 //! The panel *Bayes error*: E(τ) and its inverse, class hardness, pairs, all methods, Figure 1.
 
-pub mod axis;
 mod compare;
 mod curve;
 mod figure1;
@@ -13,16 +12,20 @@ use eframe::egui::{self, DragValue, Slider, SliderClamping, Ui};
 use crate::gui::bayes_error_view;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
+use crate::gui::plot::Board;
 use crate::gui::prefs::{LEAST_CURVE_TAU, MAX_TAU};
 use crate::gui::sampled_error;
-use crate::gui::table_window;
 use crate::gui::theme::Badge;
 use crate::gui::widgets::{heading, hint, no_world};
 
 pub const ID: &str = "bayes error";
 
+/// Its two plots.
 #[derive(Default)]
-pub struct BayesPanel;
+pub struct BayesPanel {
+    curve: Board,
+    figure1: Board,
+}
 
 impl Panel for BayesPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
@@ -32,7 +35,7 @@ impl Panel for BayesPanel {
                 ui.add_space(24.0);
             } else {
                 let sampled = cx.session.bayes.must_be_sampled() == Some(true);
-                error_over_tau(ui, cx, sampled);
+                error_over_tau(ui, cx, sampled, &mut self.curve);
                 // Of a world that must be sampled there are none before its first draws.
                 if !sampled || cx.session.bayes.survey.is_some() {
                     hardness::show(ui, cx);
@@ -43,20 +46,20 @@ impl Panel for BayesPanel {
                     compare::show(ui, cx);
                 }
             }
-            figure1::show(ui, cx);
+            figure1::show(ui, cx, &mut self.figure1);
             ui.add_space(12.0);
         });
     }
 }
 
-fn error_over_tau(ui: &mut Ui, cx: &mut Cx, sampled: bool) {
+fn error_over_tau(ui: &mut Ui, cx: &mut Cx, sampled: bool, board: &mut Board) {
     let why = "Each value with its 95 % interval. Grows with τ (EBO Prop. 2), from 0 to 1 - max π.";
     heading(ui, "Bayes error E over base temperature τ", Some((Badge::Estimated, why)));
     if sampled {
         sampled_error::survey(ui, cx);
     }
     axes(ui, cx);
-    curve::show(ui, cx);
+    curve::show(ui, cx, board);
     marker(ui, cx);
     bayes_error_view::target(ui, cx, "Target Bayes error, in the panel");
     ui.horizontal_wrapped(|ui| copying(ui, cx));
@@ -98,7 +101,7 @@ fn marker(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
         let label = ui
             .label("Marker τ")
-            .on_hover_text("The world's τ. Drag the line in the plot, or this slider; arrow keys work, too.");
+            .on_hover_text("The world's τ. Drag the marker in the plot, or this slider; arrow keys work, too.");
         let [low, high] = cx.prefs.tau_range;
         let slider = Slider::new(&mut cx.prefs.tau, low..=high).clamping(SliderClamping::Never).max_decimals(3);
         ui.spacing_mut().slider_width = 180.0;
@@ -120,7 +123,4 @@ fn copying(ui: &mut Ui, cx: &mut Cx) {
     button(ui, "Copy tau command", "The target on the command line", Command::CopyTauCommandLine);
     button(ui, "Copy CSV", "The curve as comma-separated values", Command::CopyCurve);
     button(ui, "Save CSV…", "The curve to a file", Command::SaveCurve);
-    let session = cx.session;
-    let numbers = || bayes_error_view::curve_csv(session).unwrap_or_default();
-    table_window::button(ui, cx.view, "Bayes error over τ", "bayes-error.csv", numbers);
 }

@@ -24,8 +24,18 @@ fn line(text: &mut String, fields: &[&dyn Display]) {
 /// Which program, plot, runs, specs and worlds.
 fn provenance(plot: &str, runs: &[&RunView]) -> String {
     let mut text = format!("# bayescope {}\n# plot: {plot}\n", env!("CARGO_PKG_VERSION"));
+    for (name, value) in origin(runs) {
+        let _ = writeln!(text, "# {name}: {value}");
+    }
+    text
+}
+
+/// Runs, specs and worlds, line by line.
+pub fn origin(runs: &[&RunView]) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    let mut add = |name: &str, value: String| lines.push((name.to_owned(), value));
     for run in runs {
-        let _ = writeln!(text, "# run: {}", run.folder.display());
+        add("run", run.folder.display().to_string());
         let Some(found) = run.found() else { continue };
         let world = &found.spec.world;
         let hash = found.results.world.as_ref().map_or("weights not at hand".into(), |hash| format!("SHA-256 {hash}"));
@@ -33,16 +43,14 @@ fn provenance(plot: &str, runs: &[&RunView]) -> String {
             true => "uniform".to_owned(),
             false => format!("{:?}", world.prior),
         };
-        let _ = writeln!(text, "# spec: {}", found.spec.name);
+        add("spec", found.spec.name.clone());
         let (tau, smoothing, seed) = (world.tau.get(), world.smoothing.get(), world.seed);
-        let _ = writeln!(
-            text,
-            "# world: {} ({hash}), tau {tau}, posterior smoothing {smoothing}, class prior {prior}, seed {seed}{}",
-            world.oracle,
-            world.label_noise.as_ref().map_or_else(String::new, |noise| format!(", label noise {}", noise.describe()))
-        );
+        let noise =
+            world.label_noise.as_ref().map_or_else(String::new, |noise| format!(", label noise {}", noise.describe()));
+        let knobs = format!("tau {tau}, posterior smoothing {smoothing}, class prior {prior}, seed {seed}{noise}");
+        add("world", format!("{} ({hash}), {knobs}", world.oracle));
     }
-    text
+    lines
 }
 
 /// The law plot: cells as shown, laws with bands and forecasts, floors. Nats per image against N.

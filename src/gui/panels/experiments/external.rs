@@ -4,8 +4,8 @@ use eframe::egui::{self, RichText, Ui};
 
 use super::findings;
 use crate::gui::context::Cx;
-use crate::gui::figures::Drawings;
 use crate::gui::format;
+use crate::gui::plot::Boards;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{badge, heading_with, hint};
@@ -13,7 +13,7 @@ use crate::run::external::StepFigures;
 use crate::worker::runs::ExternalFound;
 
 /// Its last step in figures, what could not be read, and its curves.
-pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &ExternalFound), drawings: &mut Drawings) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &ExternalFound), boards: &mut Boards) {
     let ExternalFound { spec, course, figures } = found;
     heading_with(ui, "External run", |ui| {
         badge(ui, Badge::Estimated, "Exact posteriors; intervals are over the test images");
@@ -42,7 +42,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &ExternalFound), 
         let text = format!("{} records are not read; that of step {}: {}", refused.len(), last.step, last.why);
         ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
     }
-    findings::all(ui, cx, figures, drawings);
+    findings::all(ui, cx, figures, boards);
 }
 
 fn sentence(step: &StepFigures) -> String {

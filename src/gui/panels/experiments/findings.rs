@@ -4,24 +4,22 @@ use std::path::Path;
 
 use eframe::egui::{self, RichText, Ui};
 
-use crate::figure::{Figure, Table, csv};
+use crate::figure::{Figure, Table};
 use crate::gui::command::RunCommand;
 use crate::gui::command::{Command, quote};
 use crate::gui::context::Cx;
-use crate::gui::figures::Drawings;
 use crate::gui::glossary;
+use crate::gui::plot::{About, Boards};
 use crate::gui::session::runs::RunView;
-use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading_with, hint};
-use crate::run::Format;
 
 /// Characters from which on a cell of a table is a sentence, and how wide it may be, points.
 const SENTENCE: usize = 44;
 const WIDEST: f32 = 260.0;
 
 /// Figures and tables of a run.
-pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, boards: &mut Boards) {
     let Some(found) = run.found() else { return };
     let results = &found.results;
     let name = found.spec.experiment.about().label;
@@ -38,9 +36,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, drawings: &mut Drawings) {
     if results.figures.is_empty() {
         hint(ui, "No cell has finished yet: figures appear with the first and fill in as more are done.");
     }
-    for (i, figure) in results.figures.iter().enumerate() {
-        one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
-    }
+    all(ui, cx, &results.figures, boards);
     results.tables.iter().for_each(|table| grid(ui, table));
 }
 
@@ -65,31 +61,18 @@ pub fn figures_command(folder: &Path) -> String {
 }
 
 /// Paints all figures of a report, each as [`one`].
-pub fn all(ui: &mut Ui, cx: &mut Cx, figures: &[Figure], drawings: &mut Drawings) {
-    for (i, figure) in figures.iter().enumerate() {
-        one(ui, cx, figure, |ui| drawings.show(ui, i, figure));
-    }
+pub fn all(ui: &mut Ui, cx: &mut Cx, figures: &[Figure], boards: &mut Boards) {
+    figures.iter().for_each(|figure| one(ui, cx, figure, boards));
 }
 
-/// A figure with its caption, and buttons to save it.
-pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, paint: impl FnOnce(&mut Ui)) {
+/// A figure with its title, its caption and where it comes from.
+pub fn one(ui: &mut Ui, cx: &mut Cx, figure: &Figure, boards: &mut Boards) {
     ui.add_space(8.0);
     ui.label(RichText::new(&figure.title).strong());
-    paint(ui);
+    boards.of(figure).show(ui, cx, figure, &About::default());
     ui.add(egui::Label::new(RichText::new(&figure.caption).small()).wrap());
-    ui.horizontal_wrapped(|ui| {
-        for format in Format::ALL {
-            let word = format.extension().to_uppercase();
-            let button = ui.small_button(format!("Save {word}…"));
-            if button.accessible_name(format!("Save {} as {word}", figure.title)).clicked() {
-                cx.commands.push(Command::Run(RunCommand::SaveFigure(Box::new(figure.clone()), format)));
-            }
-        }
-        table_window::button(ui, cx.view, &figure.title, "figure.csv", || csv(figure));
-        let said =
-            figure.provenance.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n");
-        ui.label(RichText::new("provenance").small().color(Theme::of(ui).weak())).on_hover_text(said);
-    });
+    let said = figure.provenance.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join("\n");
+    ui.label(RichText::new("provenance").small().color(Theme::of(ui).weak())).on_hover_text(said);
 }
 
 /// A table with its caption.

@@ -3,27 +3,27 @@
 use eframe::egui::{self, RichText, Ui};
 
 use super::csv;
-use super::law_plot::{self, Series, Shown};
+use super::law_plot::{self, Drawing, Series, Shown};
 use crate::classifier::Labels;
 use crate::experiment::Law;
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
+use crate::gui::plot::Board;
 use crate::gui::session::runs::RunView;
-use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, swatch};
 use crate::measure::{Estimate, Forecast, PowerLaw, Verdict};
 use crate::worker::cell_images::CellImages;
 
 /// The plot and the sentences, of the run that is shown and those compared with it.
-pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown, board: &mut Board) {
     let about = "A, L and KL are means over the test images with 95 % intervals; bands are 95 % intervals of the fitted curve, over runs and the test images that all runs share.";
     heading(ui, "Scaling with the number of training images", Some((Badge::Estimated, about)));
     let compared = |other: &&RunView| cx.view.compared.contains(&other.folder) && other.folder != run.folder;
     let runs: Vec<&RunView> = std::iter::once(run).chain(cx.session.runs.iter().filter(compared)).collect();
-    let series = series(ui, &runs);
+    let series = series(&runs);
     if series.iter().all(|one| one.cells.is_empty()) {
         hint(
             ui,
@@ -34,14 +34,15 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
     let held_out = series.iter().any(|one| one.law.hold_out.is_some());
     ui.horizontal_wrapped(|ui| shown.choose(ui, held_out));
     keys(ui, &series);
-    let clicked = law_plot::show(ui, &series, &floors(&runs), *shown, cx.view.cell.as_deref());
+    let numbers = || csv::law(&runs, &series, *shown);
+    let (floors, provenance) = (floors(&runs), csv::origin(&runs));
+    let drawing = Drawing { series: &series, floors: &floors, shown: *shown, provenance, numbers: &numbers };
+    let clicked = law_plot::show(ui, cx, drawing, board);
     ui.horizontal(|ui| {
         if csv::button(ui, "Save the scaling plot as CSV") {
             let text = csv::law(&runs, &series, *shown);
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "scaling.csv")));
         }
-        let numbers = || csv::law(&runs, &series, *shown);
-        table_window::button(ui, cx.view, "scaling law", "scaling.csv", numbers);
         hint(ui, "Click a point to see the test images on which that classifier is farthest from the truth.");
     });
     for one in &series {
@@ -59,8 +60,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown) {
 }
 
 /// One for every run, architecture and kind of labels.
-fn series<'a>(ui: &Ui, runs: &[&'a RunView]) -> Vec<Series<'a>> {
-    let theme = Theme::of(ui);
+fn series<'a>(runs: &[&'a RunView]) -> Vec<Series<'a>> {
     let mut all = Vec::new();
     for run in runs {
         let Some(found) = run.found() else { continue };
@@ -73,7 +73,7 @@ fn series<'a>(ui: &Ui, runs: &[&'a RunView]) -> Vec<Series<'a>> {
             all.push(Series {
                 folder: &run.folder,
                 name: format!("{}{told}{of}", law.architecture.label()),
-                colour: theme.curve(all.len()),
+                colour: all.len(),
                 law,
                 curve: results.curves.iter().find(|curve| same(curve.architecture, curve.labels)),
                 cells,
@@ -97,7 +97,7 @@ fn floors(runs: &[&RunView]) -> Vec<(String, Estimate)> {
 fn keys(ui: &mut Ui, series: &[Series<'_>]) {
     for one in series {
         ui.horizontal_wrapped(|ui| {
-            swatch(ui, one.colour);
+            swatch(ui, Theme::of(ui).curve(one.colour));
             ui.label(RichText::new(&one.name).strong());
             match &one.law.fits {
                 Some(fits) => drop(glossary::explain(ui.label(exponent(fits.law())), "α")),
@@ -122,7 +122,7 @@ fn sentences(ui: &mut Ui, one: &Series<'_>) {
     let Law { fits: Some(fits), forecast, distance, training, hold_out, .. } = one.law else { return };
     ui.add_space(4.0);
     ui.horizontal_top(|ui| {
-        swatch(ui, one.colour);
+        swatch(ui, Theme::of(ui).curve(one.colour));
         ui.vertical(|ui| {
             let trained = training.as_ref().map_or(String::new(), |length| format!(" Trained for {length}."));
             ui.add(egui::Label::new(format!("{}: {}{trained}", one.name, fits.sentence)).wrap());

@@ -4,7 +4,6 @@ mod cell_images;
 mod cells;
 mod course;
 mod csv;
-mod decimate;
 mod external;
 pub(in crate::gui) mod findings;
 mod form;
@@ -16,7 +15,7 @@ mod table;
 use eframe::egui::{self, RichText, Ui};
 
 use crate::gui::context::{Cx, Panel};
-use crate::gui::figures::Drawings;
+use crate::gui::plot::{Board, Boards};
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
@@ -33,7 +32,9 @@ pub struct ExperimentsPanel {
     form: Form,
     shown: Shown,
     course: Course,
-    figures: Drawings,
+    figures: Boards,
+    law: Board,
+    reliability: Board,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -104,13 +105,13 @@ impl ExperimentsPanel {
         }
         if found.spec.experiment.has_laws() {
             self.course.show(ui, cx, run);
-            law::show(ui, cx, run, &mut self.shown);
+            law::show(ui, cx, run, &mut self.shown, &mut self.law);
         } else {
             findings::show(ui, cx, run, &mut self.figures);
             self.course.show(ui, cx, run);
         }
         match reliability::chosen(found, cx.view.cell.as_deref()) {
-            Some(result) => reliability::show(ui, cx, run, result),
+            Some(result) => reliability::show(ui, cx, run, result, &mut self.reliability),
             None => {
                 heading(ui, "Reliability", None);
                 hint(

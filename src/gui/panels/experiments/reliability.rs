@@ -1,21 +1,19 @@
 //! How well a finished classifier is calibrated: against drawn labels, and against the exact
 //! posterior.
 
-use eframe::egui::{self, RichText, Ui};
-use egui_plot::{
-    Corner, GridInput, GridMark, HoverPosition, Legend, Line, LineStyle, MarkerShape, PlotBounds, PlotPoints, Points,
-};
+use eframe::egui::{RichText, Ui};
 
 use super::{cell_images, csv};
 use crate::experiment::CellResult;
+use crate::figure::{Axis, Figure, Point, Series, Style};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
 use crate::gui::format;
+use crate::gui::plot::{About, Board};
 use crate::gui::session::runs::RunView;
-use crate::gui::table_window;
-use crate::gui::theme::{Badge, Theme};
-use crate::gui::widgets::{fact, facts, heading, still_plot};
+use crate::gui::theme::Badge;
+use crate::gui::widgets::{fact, facts, heading};
 use crate::measure::Estimate;
 use crate::worker::runs::Found;
 
@@ -36,7 +34,7 @@ fn estimate(value: Estimate, unit: &str) -> String {
 }
 
 /// The diagram and the figures of a cell.
-pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
+pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult, board: &mut Board) {
     let about = "Each figure with its 95 % interval over the test images.";
     heading(ui, "Reliability", Some((Badge::Estimated, about)));
     ui.horizontal_wrapped(|ui| {
@@ -46,12 +44,10 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
             let text = csv::reliability(run, result);
             cx.commands.push(Command::Run(RunCommand::SavePoints(text, "reliability.csv")));
         }
-        let numbers = || csv::reliability(run, result);
-        table_window::button(ui, cx.view, "reliability diagram", "reliability.csv", numbers);
     });
     cell_images::trouble(ui, cx, run, &result.id);
     ui.horizontal_top(|ui| {
-        diagram(ui, result);
+        ui.vertical(|ui| diagram(ui, cx, run, result, board));
         ui.vertical(|ui| figures(ui, result));
     });
 }
@@ -71,63 +67,48 @@ fn figures(ui: &mut Ui, result: &CellResult) {
     });
 }
 
-/// Grid lines from 0 to 1. The step is overstated: the plot would leave out their short labels
-/// otherwise.
-fn fifths(_: GridInput) -> Vec<GridMark> {
-    (0..=5).map(|i| GridMark { value: 0.2 * f64::from(i), step_size: 0.5 }).collect()
+fn diagram(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult, board: &mut Board) {
+    let width = (ui.available_width() * 0.6).clamp(280.0, 420.0);
+    ui.set_max_width(width);
+    let numbers = || csv::reliability(run, result);
+    let about = About {
+        name: Some("Reliability diagram"),
+        height: 250.0,
+        width: Some(width),
+        numbers: Some(("reliability diagram", "reliability.csv", &numbers)),
+        ..About::default()
+    };
+    board.show(ui, cx, &figure(run, result), &about);
 }
 
-fn diagram(ui: &mut Ui, result: &CellResult) {
-    let theme = Theme::of(ui);
+fn figure(run: &RunView, result: &CellResult) -> Figure {
     let bins = &result.measured.reliability.bins;
-    let texts: Vec<(f64, String)> = bins
-        .iter()
-        .map(|bin| {
-            let text = format!(
-                "confidence {:.3}, {} images\ndrawn labels: {:.3} right [{:.3}, {:.3}]\nexact posterior: {:.3}",
-                bin.mean_confidence,
-                format::count(bin.count),
-                bin.hit_rate.value,
-                bin.hit_rate.interval.low,
-                bin.hit_rate.interval.high,
-                bin.exact_rate
-            );
-            (bin.mean_confidence, text)
-        })
-        .collect();
-    let label = move |at: &HoverPosition<'_>| {
-        let HoverPosition::NearDataPoint { position, .. } = at else { return None };
-        let off = |text: &&(f64, String)| (text.0 - position.x).abs();
-        texts.iter().min_by(|a, b| off(a).total_cmp(&off(b))).map(|(_, text)| text.clone())
-    };
-    let side = (ui.available_width() * 0.5).clamp(240.0, 300.0);
-    let plot = still_plot("reliability", theme)
-        .width(side)
-        .height(side * 0.9)
-        .legend(Legend::default().position(Corner::LeftTop))
-        .x_axis_label("confidence max q(y|x)")
-        .y_axis_label("share of right decisions")
-        .x_grid_spacer(fifths)
-        .y_grid_spacer(fifths)
-        .x_axis_formatter(|mark, _| format!("{:.1}", mark.value))
-        .y_axis_formatter(|mark, _| format!("{:.1}", mark.value))
-        .label_formatter(label);
-    let shown = plot.show(ui, |plot| {
-        plot.set_plot_bounds(PlotBounds::from_min_max([-0.02, -0.02], [1.02, 1.02]));
-        let even = Line::new("calibrated", PlotPoints::from(vec![[0.0, 0.0], [1.0, 1.0]]));
-        plot.line(even.color(theme.weak()).style(LineStyle::dashed_dense()).allow_hover(false));
-        let drawn: Vec<[f64; 2]> = bins.iter().map(|bin| [bin.mean_confidence, bin.hit_rate.value]).collect();
-        let exact: Vec<[f64; 2]> = bins.iter().map(|bin| [bin.mean_confidence, bin.exact_rate]).collect();
-        for bin in bins {
-            let (x, ends) = (bin.mean_confidence, bin.hit_rate.interval);
-            let whisker = PlotPoints::from(vec![[x, ends.low], [x, ends.high]]);
-            plot.line(Line::new("drawn labels", whisker).color(theme.curve(0)).width(1.0).allow_hover(false));
-        }
-        plot.points(Points::new("drawn labels", PlotPoints::from(drawn)).color(theme.curve(0)).radius(3.5));
-        let line = Line::new("exact posterior", PlotPoints::from(exact.clone())).color(theme.curve(1)).width(1.5);
-        plot.line(line.allow_hover(false));
-        let marks = Points::new("exact posterior", PlotPoints::from(exact)).shape(MarkerShape::Diamond);
-        plot.points(marks.color(theme.curve(1)).radius(4.0));
+    let drawn = bins.iter().map(|bin| {
+        let (rate, words) = (bin.hit_rate, format!("{} images", format::count(bin.count)));
+        let point = Point::new(bin.mean_confidence, rate.value).within(rate.interval.low, rate.interval.high);
+        Point { label: Some(words), ..point }
     });
-    shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Reliability diagram"));
+    let exact = bins.iter().map(|bin| Point::new(bin.mean_confidence, bin.exact_rate)).collect();
+    let even = vec![Point::new(0.0, 0.0), Point::new(1.0, 1.0)];
+    let series =
+        |name: &str, style, colour, points| Series { name: name.into(), style, colour, points, ..Series::default() };
+    let unit = |title: &str| Axis { range: Some([-0.02, 1.02]), ..Axis::linear(title) };
+    let mut provenance = csv::origin(&[run]);
+    provenance.push(("cell".into(), format!("{}, {} test images", result.cell.label(), result.measured.n)));
+    Figure {
+        id: "reliability".into(),
+        title: "Reliability diagram".into(),
+        caption: "Share of right decisions over the confidence, in bins of equal width: of the drawn labels with its 95 % interval, and \
+                  as the exact posterior has it."
+            .into(),
+        provenance,
+        x: unit("confidence max q(y|x)"),
+        y: unit("share of right decisions"),
+        series: vec![
+            Series { dashed: true, ..series("calibrated", Style::Line, 6, even) },
+            series("drawn labels", Style::Points, 0, drawn.collect()),
+            series("exact posterior", Style::LinePoints, 1, exact),
+        ],
+        rules: Vec::new(),
+    }
 }

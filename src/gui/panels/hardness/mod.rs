@@ -4,12 +4,12 @@ mod form;
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::experiments::findings::{figures_command, grid, one};
+use super::experiments::findings::{all, figures_command, grid};
 use crate::figure::Illustrated;
 use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::{Cx, Panel};
-use crate::gui::figures::Drawings;
 use crate::gui::format;
+use crate::gui::plot::Boards;
 use crate::gui::runs::resume_command;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
@@ -27,7 +27,7 @@ pub const ID: &str = "hardness";
 #[derive(Default)]
 pub struct HardnessPanel {
     form: Form,
-    figures: Drawings,
+    figures: Boards,
 }
 
 impl Panel for HardnessPanel {
@@ -74,9 +74,7 @@ impl HardnessPanel {
             let text = format!("{}: {}", trouble.corpus, trouble.why);
             ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
         }
-        for (i, figure) in figures.iter().enumerate() {
-            one(ui, cx, figure, |ui| self.figures.show(ui, i, figure));
-        }
+        all(ui, cx, figures, &mut self.figures);
         tables.iter().for_each(|table| grid(ui, table));
     }
 }

@@ -1,14 +1,15 @@
 //! The curves of a training run.
 
 use eframe::egui::Ui;
-use egui_plot::{HoverPosition, Legend, Line, Plot, PlotPoints, Points};
 
-use crate::figure::Records;
-use crate::gui::table_window;
-use crate::gui::theme::Theme;
-use crate::gui::view::View;
+use crate::figure::{Axis, Figure, Point, Records, Series, Style};
+use crate::gui::context::Cx;
+use crate::gui::plot::{About, Board};
 use crate::gui::widgets::heading;
 use crate::run::{EpochPoint, TrainHistory};
+
+/// What the plot is called.
+const TITLE: &str = "NLL of the training run";
 
 /// The curves as comma-separated values.
 fn csv(train: &TrainHistory) -> String {
@@ -25,54 +26,49 @@ fn csv(train: &TrainHistory) -> String {
     "# plot: negative log-likelihood, space of 8-bit pixels\n".to_owned() + &lines.text()
 }
 
-/// Steps between the lines of the axis of NLL: several lines, however little of the axis is in view.
-fn dense(input: egui_plot::GridInput) -> [f64; 3] {
-    let (low, high) = input.bounds;
-    let step = 10f64.powf(((high - low) / 4.0).max(f64::MIN_POSITIVE).log10().floor());
-    [step, 5.0 * step, 10.0 * step]
-}
-
-/// NLL against epochs, in nats an image or in bits a dimension.
-pub fn show(ui: &mut Ui, view: &mut View, train: &TrainHistory, bits: &mut bool) {
+/// NLL against epochs, in nats an image or in bits a dimension; each unit keeps its own view.
+pub fn show(ui: &mut Ui, cx: &mut Cx, train: &TrainHistory, bits: &mut bool, boards: &mut [Board; 2]) {
     heading(ui, "Negative log-likelihood", None);
     ui.horizontal(|ui| {
         ui.label("Unit");
         ui.selectable_value(bits, false, "nats/image");
         let about = "NLL / (D ln 2), in the space of 8-bit pixels";
         ui.selectable_value(bits, true, "bits/dim").on_hover_text(about);
-        table_window::button(ui, view, "NLL of the training run", "training-nll.csv", || csv(train));
     });
-    let unit = if *bits { "bits/dim" } else { "nats/image" };
-    let scale = if *bits { train.bits_per_dim(1.0) } else { 1.0 };
-    let theme = Theme::of(ui);
-    let per_epoch = |value: fn(&EpochPoint) -> f64| -> Vec<[f64; 2]> {
-        train.points.iter().map(|point| [point.epoch as f64, scale * value(point)]).collect()
+    let numbers = || csv(train);
+    let about = About {
+        name: Some(TITLE),
+        height: 240.0,
+        numbers: Some((TITLE, "training-nll.csv", &numbers)),
+        ..About::default()
+    };
+    boards[usize::from(*bits)].show(ui, cx, &figure(train, *bits), &about);
+}
+
+fn figure(train: &TrainHistory, bits: bool) -> Figure {
+    let (unit, scale) = if bits { ("bits/dim", train.bits_per_dim(1.0)) } else { ("nats/image", 1.0) };
+    let per_epoch = |value: fn(&EpochPoint) -> f64| -> Vec<Point> {
+        train.points.iter().map(|point| Point::new(point.epoch as f64, scale * value(point))).collect()
     };
     let held_out = per_epoch(|point| point.held_out.nll_nats);
-    let epochs = per_epoch(|point| point.train_nll);
-    let steps: Vec<[f64; 2]> = train.steps.iter().map(|[at, nll]| [*at, scale * nll]).collect();
-    let best = held_out.iter().find(|point| train.best == Some(point[0] as usize)).copied();
-    let digits = if *bits { 3 } else { 1 };
-    let label = move |at: &HoverPosition<'_>| match at {
-        HoverPosition::NearDataPoint { plot_name, position, .. } => {
-            Some(format!("{plot_name}\nepoch {:.2}\n{:.digits$} {unit}", position.x, position.y))
-        }
-        HoverPosition::Elsewhere { .. } => None,
-    };
-    // Each unit keeps its own view.
-    let plot = Plot::new(("training curves", unit))
-        .height(260.0)
-        .y_grid_spacer(egui_plot::uniform_grid_spacer(dense))
-        .legend(Legend::default())
-        .allow_scroll(false);
-    let plot = plot.grid_color(theme.grid()).x_axis_label("epoch").y_axis_label(format!("NLL ({unit}, 8-bit pixels)"));
-    plot.label_formatter(label).show(ui, |plot| {
-        let line = |name: &str, points: Vec<[f64; 2]>| Line::new(format!("{name} ({unit})"), PlotPoints::from(points));
-        plot.line(line("train, single steps", steps).color(theme.curve(0).gamma_multiply(0.4)).width(1.0));
-        plot.line(line("train, epoch mean", epochs).color(theme.curve(0)).width(2.0));
-        plot.line(line("held out", held_out).color(theme.curve(1)).width(2.0));
-        if let Some(best) = best {
-            plot.points(Points::new("best epoch", PlotPoints::from(vec![best])).color(theme.curve(1)).radius(5.0));
-        }
-    });
+    let best: Vec<Point> =
+        held_out.iter().filter(|point| train.best == Some(point.x as usize)).take(1).cloned().collect();
+    let steps = train.steps.iter().map(|[at, nll]| Point::new(*at, scale * nll)).collect();
+    let line = |name: &str, colour, points| Series { name: name.into(), colour, points, ..Series::default() };
+    Figure {
+        id: "training-nll".into(),
+        title: TITLE.into(),
+        caption: "Negative log-likelihood of the flow in the space of 8-bit pixels, over the epochs of its training."
+            .into(),
+        provenance: vec![("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))],
+        x: Axis::linear("epoch"),
+        y: Axis::linear("NLL of 8-bit pixels").in_unit(unit),
+        series: vec![
+            line("train, single steps", 5, steps),
+            Series { style: Style::LinePoints, ..line("train, epoch mean", 0, per_epoch(|point| point.train_nll)) },
+            Series { style: Style::LinePoints, ..line("held out", 1, held_out) },
+            Series { style: Style::Points, ..line("best epoch", 6, best) },
+        ],
+        rules: Vec::new(),
+    }
 }

@@ -11,6 +11,7 @@ use eframe::egui::{self, Ui};
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
+use crate::gui::plot::Board;
 use crate::gui::session::jobs::{JobView, State};
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
@@ -30,6 +31,7 @@ pub struct TrainingPanel {
     form: Form,
     sheets: Sheets,
     bits: bool,
+    boards: [Board; 2],
 }
 
 impl Panel for TrainingPanel {
@@ -54,7 +56,7 @@ impl Panel for TrainingPanel {
                 return;
             }
             figures(ui, cx, &view);
-            curves::show(ui, cx.view, view.live, &mut self.bits);
+            curves::show(ui, cx, view.live, &mut self.bits, &mut self.boards);
             self.sheets.show(ui, view.job, view.live);
         });
     }

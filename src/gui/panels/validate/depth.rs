@@ -7,7 +7,7 @@ use super::super::fields::number;
 use crate::export::MeasureDepth;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::Cx;
-use crate::gui::figures::Drawings;
+use crate::gui::plot::Boards;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint, on_its_way, said};
 use crate::units::Seed;
@@ -15,12 +15,12 @@ use crate::units::Seed;
 /// The number of samples, and the figure as it was painted last.
 pub struct DepthSection {
     samples: usize,
-    drawings: Drawings,
+    boards: Boards,
 }
 
 impl Default for DepthSection {
     fn default() -> Self {
-        Self { samples: 300, drawings: Drawings::default() }
+        Self { samples: 300, boards: Boards::default() }
     }
 }
 
@@ -44,7 +44,7 @@ impl DepthSection {
         }
         if let Some(report) = &view.last_report {
             report.tables.iter().for_each(|table| grid(ui, table));
-            all(ui, cx, &report.figures, &mut self.drawings);
+            all(ui, cx, &report.figures, &mut self.boards);
         }
     }
 

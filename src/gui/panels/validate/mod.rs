@@ -11,8 +11,8 @@ use super::experiments::findings::{all, grid};
 use super::task_panel::TaskPanel;
 use crate::figure::{Illustrated, Table};
 use crate::gui::context::Cx;
-use crate::gui::figures::Drawings;
 use crate::gui::glossary;
+use crate::gui::plot::Boards;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint};
@@ -37,7 +37,7 @@ pub struct ValidatePanel {
     pairs: PairViewer,
     depth: DepthSection,
     reality: RealitySection,
-    drawings: Drawings,
+    boards: Boards,
 }
 
 impl TaskPanel for ValidatePanel {
@@ -81,7 +81,7 @@ impl TaskPanel for ValidatePanel {
         if let (Some(table), Some(_)) = (tables.first(), &found.fidelity) {
             beside(ui, table);
         }
-        all(ui, cx, figures, &mut self.drawings);
+        all(ui, cx, figures, &mut self.boards);
         if let Some(pairs) = pairs {
             self.pairs.show(ui, view.job, pairs);
         }

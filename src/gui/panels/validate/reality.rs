@@ -7,7 +7,7 @@ use super::super::fields::{StartWords, number, path_row, side_row};
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::reality_command;
 use crate::gui::context::Cx;
-use crate::gui::figures::Drawings;
+use crate::gui::plot::Boards;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{heading, hint, said, standing};
 use crate::units::Seed;
@@ -29,12 +29,12 @@ pub struct RealitySection {
     /// Per cent; 0 where there is nothing to compare with.
     published: f64,
     name: String,
-    drawings: Drawings,
+    boards: Boards,
 }
 
 impl Default for RealitySection {
     fn default() -> Self {
-        Self { data: String::new(), published: 0.0, name: SOMEBODY.to_owned(), drawings: Drawings::default() }
+        Self { data: String::new(), published: 0.0, name: SOMEBODY.to_owned(), boards: Boards::default() }
     }
 }
 
@@ -68,7 +68,7 @@ impl RealitySection {
             said(ui, &finding.sentence, if finding.kind.contradicts() { warning } else { usual });
         }
         report.tables.iter().for_each(|table| grid(ui, table));
-        all(ui, cx, &report.figures, &mut self.drawings);
+        all(ui, cx, &report.figures, &mut self.boards);
     }
 
     /// Returns the task of the fields, or what is wrong with them.

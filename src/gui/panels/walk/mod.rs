@@ -13,10 +13,10 @@ use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
 use crate::gui::paint::Sheet;
+use crate::gui::plot::Board;
 use crate::gui::prefs::Prefs;
 use crate::gui::session::Session;
 use crate::gui::session::tasks::TaskView;
-use crate::gui::table_window;
 use crate::gui::theme::Badge;
 use crate::gui::widgets::{complain, empty_state, heading, no_world};
 use crate::oracle::walk::Way;
@@ -35,6 +35,7 @@ pub struct WalkPanel {
     /// The place the user chose; `None` for the 50/50 point, or the newest.
     chosen: Option<Mark>,
     pictures: Pictures,
+    board: Board,
 }
 
 impl Panel for WalkPanel {
@@ -80,9 +81,7 @@ impl WalkPanel {
             complain(ui, &text);
         }
         heading(ui, "p(y|x) along the path", Some((Badge::Exact, &exactness(cx.session))));
-        let session = cx.session;
-        table_window::button(ui, cx.view, "p(y|x) along the path", "walk.csv", || plot::csv(session, walk));
-        let from_plot = plot::show(ui, cx.session, walk, mark);
+        let from_plot = plot::show(ui, cx, walk, mark, &mut self.board);
         let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives, view.under_way()));
         if let Some(chosen) = from_strip.or(from_plot) {
             self.chosen = Some(chosen);

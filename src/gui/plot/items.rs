@@ -1,0 +1,213 @@
+//! A figure as items of egui_plot. What belongs to a series or a rule has its ID, so that the legend hides it with it; the
+//! legend names the main item of each.
+
+use eframe::egui::{Color32, Stroke, Ui};
+use egui_plot::{
+    Bar, BarChart, Corner, FilledArea, HLine, Line, LineStyle, MarkerShape, PlotBounds, PlotUi, Points, VLine,
+};
+
+use super::map::Places;
+use crate::figure::{Figure, Marker, Point, Rule, Series, Slot, Style, Way, colour, markers};
+use crate::gui::theme::{Theme, pixel};
+
+/// Widths of lines, of the numbers of others and of intervals, and half the width of an interval's ends.
+const LINE: f32 = 2.0;
+const FAINT_LINE: f32 = 1.5;
+const INTERVAL: f32 = 1.3;
+const RULE: f32 = 1.4;
+const CAP: f64 = 3.5;
+/// How much of what is below the numbers of others, bands, bars and the bands of rules cover.
+const FAINT: f32 = 0.6;
+const BAND: f32 = 0.17;
+const BAR: f32 = 0.8;
+const RULE_BAND: f32 = 0.1;
+/// Radius of a marker, and of the ring around a chosen point.
+const MARKER: f32 = 4.3;
+const CHOSEN: f32 = 7.0;
+/// What lies farther beside the whole is drawn so many times its length away: no dash is drawn where nobody sees it.
+const FAR: f64 = 100.0;
+
+/// Makes the items of one figure.
+pub struct Items<'a> {
+    figure: &'a Figure,
+    slots: &'a [Slot],
+    places: Places,
+    whole: PlotBounds,
+    markers: Vec<Marker>,
+    theme: Theme,
+    text: Color32,
+}
+
+impl<'a> Items<'a> {
+    pub fn new(ui: &Ui, figure: &'a Figure, slots: &'a [Slot], whole: PlotBounds) -> Self {
+        let (places, text) = (Places::of(figure), ui.visuals().strong_text_color());
+        Self { figure, slots, places, whole, markers: markers(figure), theme: Theme::of(ui), text }
+    }
+
+    /// Adds all: bands and bars lowest, then rules, published numbers, ours, and rings around chosen points on top.
+    pub fn add(&self, plot: &mut PlotUi, movable: Option<usize>, chosen: &[[usize; 2]]) {
+        let all = || 0..self.figure.series.len();
+        let of = |i: usize| &self.figure.series[i];
+        all().filter(|i| of(*i).band).for_each(|i| self.band(plot, i));
+        all().filter(|i| of(*i).style == Style::Bars).for_each(|i| self.bars(plot, i));
+        self.figure.rules.iter().enumerate().for_each(|(i, rule)| self.rule(plot, i, rule, movable == Some(i)));
+        all().filter(|i| of(*i).faint).for_each(|i| self.series(plot, i));
+        all().filter(|i| !of(*i).faint).for_each(|i| self.series(plot, i));
+        let ring =
+            |[i, j]: &[usize; 2]| self.at(self.figure.series.get(*i)?.points.get(*j)?, self.slots.get(*i)?.offset);
+        let rings: Vec<[f64; 2]> = chosen.iter().filter_map(ring).collect();
+        plot.points(Points::new("", rings).radius(CHOSEN).filled(false).color(self.text).allow_hover(false));
+    }
+
+    fn ink(&self, series: &Series) -> Color32 {
+        let dark = self.theme.is_dark();
+        let [r, g, b] = series.own.map_or_else(|| colour(series.colour, dark), |own| own[usize::from(dark)]);
+        pixel(r, g, b).gamma_multiply(if series.faint { FAINT } else { 1.0 })
+    }
+
+    /// A place, or one far beside the whole in its direction.
+    fn near(&self, axis: usize, place: f64) -> f64 {
+        let (low, high) = (self.whole.min()[axis], self.whole.max()[axis]);
+        place.clamp(low - FAR * (high - low), high + FAR * (high - low))
+    }
+
+    fn at(&self, point: &Point, beside: f64) -> Option<[f64; 2]> {
+        let [x, y] = self.places.at([point.x, point.y], beside)?;
+        Some([self.near(0, x), self.near(1, y)])
+    }
+
+    /// The place of an end of an interval; below all others for what has none on a log axis.
+    fn end(&self, y: f64) -> f64 {
+        self.near(1, self.places.y(y).unwrap_or(if y > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY }))
+    }
+
+    /// The ends of a point's interval.
+    fn interval(&self, point: &Point) -> Option<[f64; 2]> {
+        let (low, high) = point.low.zip(point.high).filter(|(low, high)| low <= high)?;
+        Some([self.end(low), self.end(high)])
+    }
+
+    fn area(&self, plot: &mut PlotUi, id: &str, [xs, low, high]: [&[f64]; 3], fill: Color32) {
+        plot.add(FilledArea::new("", xs, low, high).id(id).fill_color(fill).allow_hover(false));
+    }
+
+    fn band(&self, plot: &mut PlotUi, i: usize) {
+        let (series, beside) = (&self.figure.series[i], self.slots[i].offset);
+        let edges = |point: &Point| Some((self.at(point, beside)?[0], self.interval(point)?));
+        for run in series.points.split(|point| edges(point).is_none()) {
+            let (xs, ends): (Vec<f64>, Vec<[f64; 2]>) = run.iter().filter_map(edges).unzip();
+            let side = |pick: usize| ends.iter().map(|ends| ends[pick]).collect::<Vec<f64>>();
+            if xs.len() > 1 {
+                self.area(plot, &series.name, [&xs, &side(0), &side(1)], self.ink(series).gamma_multiply(BAND));
+            }
+        }
+    }
+
+    fn bars(&self, plot: &mut PlotUi, i: usize) {
+        let (series, slot) = (&self.figure.series[i], self.slots[i]);
+        let (ink, hollow) = (self.ink(series), series.faint || series.dashed);
+        let foot = self.end(0.0);
+        let bar = |[x, y]: [f64; 2]| {
+            let fill = ink.gamma_multiply(if hollow { BAND } else { BAR });
+            let stroke = if hollow { Stroke::new(INTERVAL, ink) } else { Stroke::NONE };
+            Bar::new(x, y - foot).base_offset(foot).width(0.9 * slot.width).fill(fill).stroke(stroke)
+        };
+        let bars = series.points.iter().filter_map(|point| self.at(point, slot.offset)).map(bar).collect();
+        plot.bar_chart(BarChart::new(&series.name, bars).color(ink).allow_hover(false));
+    }
+
+    fn series(&self, plot: &mut PlotUi, i: usize) {
+        let (series, beside, ink) = (&self.figure.series[i], self.slots[i].offset, self.ink(&self.figure.series[i]));
+        let (width, style) = match (series.faint, series.dashed) {
+            (true, _) => (FAINT_LINE, LineStyle::dashed_dense()),
+            (false, true) => (LINE, LineStyle::dashed_loose()),
+            (false, false) => (LINE, LineStyle::Solid),
+        };
+        let marked = matches!(series.style, Style::Points | Style::LinePoints);
+        if !matches!(series.style, Style::Points | Style::Bars) {
+            for run in series.points.split(|point| self.at(point, beside).is_none()) {
+                let run: Vec<[f64; 2]> = run.iter().filter_map(|point| self.at(point, beside)).collect();
+                let run = if series.style == Style::Steps { stairs(&run) } else { run };
+                let line = Line::new(&series.name, run).color(ink).width(width).style(style);
+                plot.line(line.allow_hover(series.style == Style::Line));
+            }
+        }
+        if !series.band {
+            self.intervals(plot, i);
+        }
+        if marked {
+            let at: Vec<[f64; 2]> = series.points.iter().filter_map(|point| self.at(point, beside)).collect();
+            let points = Points::new(&series.name, at).shape(shape(self.markers[i])).radius(MARKER);
+            plot.points(points.filled(!(series.faint || series.dashed)).color(ink));
+        }
+    }
+
+    fn intervals(&self, plot: &mut PlotUi, i: usize) {
+        let (series, beside) = (&self.figure.series[i], self.slots[i].offset);
+        // On a bar of its own colour an interval would not be seen.
+        let ink = if series.style == Style::Bars { self.text } else { self.ink(series) };
+        let cap = CAP * plot.transform().dvalue_dpos()[0].abs();
+        for point in &series.points {
+            let Some(([x, _], [low, high])) = self.at(point, beside).zip(self.interval(point)) else { continue };
+            let drawn = [[x - cap, low], [x + cap, low], [x, low], [x, high], [x - cap, high], [x + cap, high]];
+            plot.line(Line::new("", drawn.to_vec()).id(&series.name).color(ink).width(INTERVAL).allow_hover(false));
+        }
+    }
+
+    fn rule(&self, plot: &mut PlotUi, i: usize, rule: &Rule, movable: bool) {
+        let place = |value: f64| match rule.way {
+            Way::Horizontal => self.places.y(value),
+            Way::Vertical => self.places.x(value),
+        };
+        let Some(at) = place(rule.at) else { return };
+        if let Some([low, high]) = rule.low.zip(rule.high).and_then(|(low, high)| Some([place(low)?, place(high)?])) {
+            let far = [0, 1].map(|axis| [f64::NEG_INFINITY, f64::INFINITY].map(|end| self.near(axis, end)));
+            let (xs, ys) = match rule.way {
+                Way::Horizontal => (far[0], [low, high]),
+                Way::Vertical => ([low, high], far[1]),
+            };
+            let fill = self.text.gamma_multiply(RULE_BAND);
+            self.area(plot, &rule.label, [&xs, &[ys[0]; 2], &[ys[1]; 2]], fill);
+        }
+        let style = [LineStyle::dashed_loose(), LineStyle::dotted_dense(), LineStyle::dashed_dense()][i % 3];
+        let (ink, style) = match movable {
+            true => (self.theme.mismatch(), LineStyle::Solid),
+            false => (self.text.gamma_multiply(BAR), style),
+        };
+        match rule.way {
+            Way::Horizontal => plot.hline(HLine::new(&rule.label, at).color(ink).width(RULE).style(style)),
+            Way::Vertical => plot.vline(VLine::new(&rule.label, at).color(ink).width(RULE).style(style)),
+        }
+    }
+}
+
+/// The corner with the fewest points: there the legend hides least.
+pub fn free_corner(figure: &Figure, whole: &PlotBounds) -> Corner {
+    let (mut counts, middle, places) = ([[0_usize; 2]; 2], whole.center(), Places::of(figure));
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    for [x, y] in points.filter_map(|point| places.at([point.x, point.y], 0.0)) {
+        counts[usize::from(x > middle.x)][usize::from(y > middle.y)] += 1;
+    }
+    let upper = [(counts[1][1], Corner::RightTop), (counts[0][1], Corner::LeftTop)];
+    let lower = [(counts[1][0], Corner::RightBottom), (counts[0][0], Corner::LeftBottom)];
+    upper.into_iter().chain(lower).min_by_key(|(count, _)| *count).map_or(Corner::RightTop, |(_, corner)| corner)
+}
+
+/// The corners of a staircase.
+fn stairs(run: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let steps = run.windows(2).flat_map(|pair| [pair[0], [pair[1][0], pair[0][1]]]);
+    steps.chain(run.last().copied()).collect()
+}
+
+fn shape(marker: Marker) -> MarkerShape {
+    match marker {
+        Marker::Circle => MarkerShape::Circle,
+        Marker::Square => MarkerShape::Square,
+        Marker::Triangle => MarkerShape::Up,
+        Marker::Diamond => MarkerShape::Diamond,
+        Marker::TriangleDown => MarkerShape::Down,
+        Marker::Plus => MarkerShape::Plus,
+        Marker::Star => MarkerShape::Asterisk,
+        Marker::Cross => MarkerShape::Cross,
+    }
+}

@@ -1,0 +1,50 @@
+//! The bars of the inspected image's posterior as a table and as a figure.
+
+use eframe::egui::Ui;
+
+use super::context::Cx;
+use super::format;
+use super::plot::{self, of_world};
+use super::session::Session;
+use super::table_window;
+use crate::figure::{Axis, Figure, Point, Records, Series, Style};
+use crate::oracle::posterior::Posterior;
+
+/// What bars, table and files are called.
+const TITLE: &str = "posterior p(y|x)";
+/// Smallest probability of the logarithmic axis.
+const LEAST: f64 = 1e-12;
+
+/// The buttons that show, save and copy them.
+pub fn buttons(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
+    let (session, log) = (cx.session, cx.prefs.log_bars);
+    table_window::button(ui, cx.view, TITLE, "posterior.csv", || csv(session, p));
+    plot::buttons(ui, cx, TITLE, || figure(session, p, log));
+}
+
+/// The bars as comma-separated values.
+fn csv(session: &Session, p: &Posterior) -> String {
+    let lines = Records::of(0..p.probabilities.len())
+        .field("class", |class| session.class_name(class))
+        .field("posterior", |class| p.probabilities[class])
+        .field("log_posterior_nats", |class| p.log_probabilities[class])
+        .field("log_likelihood_nats", |class| p.log_likelihood[class]);
+    "# plot: posterior p(y|x) of the inspected image\n".to_owned() + &lines.text()
+}
+
+/// The bars as a figure.
+fn figure(session: &Session, p: &Posterior, log: bool) -> Figure {
+    let points = p.probabilities.iter().enumerate().map(|(class, share)| Point::new(class as f64, *share));
+    let (y, range) = if log { (Axis::log10(TITLE), [LEAST, 1.0]) } else { (Axis::linear(TITLE), [0.0, 1.0]) };
+    Figure {
+        id: "posterior".into(),
+        title: "Posterior p(y|x) of an image".into(),
+        caption: "Exact posterior of the classes for the inspected image, under the world's prior and temperatures."
+            .into(),
+        provenance: of_world(session, [("log p(x)", format!("{} nats", format::nats(p.log_px)))]),
+        x: Axis::named("class", (0..p.probabilities.len()).map(|class| session.class_name(class))),
+        y: Axis { range: Some(range), ..y },
+        series: vec![Series { name: TITLE.into(), style: Style::Bars, points: points.collect(), ..Series::default() }],
+        rules: Vec::new(),
+    }
+}

@@ -1,0 +1,16 @@
+//! The courses of several runs beside each other: whose they are, in one picture, and what is odd about them. Numbers in,
+//! figures out.
+//!
+//! | file | what |
+//! |---|---|
+//! | `track` | the course of a run, of whatever kind, and the fields of its spec |
+//! | `picture` | courses as one figure: groups with bands over their runs, smoothed lines over what was logged |
+//! | `alarm` | courses that pass their floor, or fall no longer |
+
+mod alarm;
+mod picture;
+mod track;
+
+pub use alarm::{Alarm, alarms};
+pub use picture::{Choice, picture};
+pub use track::{Over, Quantity, Seen, Track, differing};

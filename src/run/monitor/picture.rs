@@ -1,0 +1,244 @@
+//! Courses as one figure.
+
+use std::collections::BTreeMap;
+
+use super::track::{Over, Quantity, Track};
+use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Way, colour};
+use crate::measure::over_seeds;
+
+/// Floors that get a line each; of more, none is told from the others.
+const FLOORS: usize = 6;
+/// How much of its colour what was logged keeps under its smoothed line.
+const PALE: f64 = 0.35;
+
+/// What is drawn, and how.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Choice {
+    /// What.
+    pub quantity: Quantity,
+    /// Over what.
+    pub over: Over,
+    /// Axes on which equal ratios are equal distances: across and up.
+    pub log: [bool; 2],
+    /// Weight of what came before in a running mean, 0 to 1: 0 smooths nothing.
+    pub smoothing: f64,
+    /// The field of the spec whose values make groups; every run for itself without one.
+    pub group: Option<String>,
+    /// Only runs in whose name or fields this stands.
+    pub filter: String,
+}
+
+/// The courses in one figure. A group of several runs is their mean at every place that at least two of them reach, with
+/// Student's 95 % interval over the runs; a single run has its own intervals.
+pub fn picture(tracks: &[Track], choice: &Choice) -> Figure {
+    let kept: Vec<&Track> = tracks.iter().filter(|track| track.matches(&choice.filter)).collect();
+    let mut groups: BTreeMap<(usize, String), Vec<&Track>> = BTreeMap::new();
+    for (i, track) in kept.iter().enumerate() {
+        let key = match &choice.group {
+            Some(field) => {
+                (0, track.fields.get(field).map_or_else(|| format!("without {field}"), |v| format!("{field} = {v}")))
+            }
+            None => (i, track.name.clone()),
+        };
+        groups.entry(key).or_default().push(track);
+    }
+    let mut series = Vec::new();
+    for (place, ((_, name), of)) in groups.iter().enumerate() {
+        let (points, band) = match of.as_slice() {
+            [one] => (course(one, choice), true),
+            several => (mean(several, choice), true),
+        };
+        if points.is_empty() {
+            continue;
+        }
+        let line = Series { name: name.clone(), colour: place, points, band, ..Series::default() };
+        if choice.smoothing > 0.0 {
+            let own = Some([false, true].map(|dark| pale(colour(place, dark), dark)));
+            let points = line.points.iter().map(|point| Point::new(point.x, point.y)).collect();
+            series.push(Series { name: format!("{name}, as logged"), own, points, ..line.clone() });
+            let points = smoothed(&line.points, choice.smoothing);
+            series.push(Series { points, band: false, ..line });
+        } else {
+            series.push(line);
+        }
+    }
+    let scale = |log: bool| if log { Scale::Log10 } else { Scale::Linear };
+    let y = Axis::linear(choice.quantity.name());
+    let y = choice.quantity.unit().map_or(y.clone(), |unit| y.in_unit(unit));
+    let of = kept.iter().map(|track| track.name.as_str()).collect::<Vec<_>>().join(", ");
+    Figure {
+        id: "monitor".into(),
+        title: format!("{} over {}", choice.quantity.name(), choice.over.name()),
+        caption: caption(choice),
+        provenance: vec![("runs".into(), of), ("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))],
+        x: Axis { scale: scale(choice.log[0]), ..Axis::linear(choice.over.name()) },
+        y: Axis { scale: scale(choice.log[1]), ..y },
+        series,
+        rules: floors(&kept, choice.quantity),
+    }
+}
+
+fn caption(choice: &Choice) -> String {
+    let mut text = "Bands are 95 % intervals: of one run over its test images, of a group over its runs.".to_owned();
+    if choice.smoothing > 0.0 {
+        text += &format!(" Lines are running means of weight {}; pale, what was logged.", choice.smoothing);
+    }
+    text
+}
+
+/// The points of a run, by rising place.
+fn course(track: &Track, choice: &Choice) -> Vec<Point> {
+    let point = |seen: &super::Seen| {
+        let (x, (y, interval)) = (seen.at(choice.over)?, seen.number(choice.quantity)?);
+        let point = Point::new(x, y);
+        Some(interval.map_or(point.clone(), |[low, high]| point.within(low, high)))
+    };
+    let mut points: Vec<Point> = track.seen.iter().filter_map(point).collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    points
+}
+
+/// The mean of several runs where at least two of them are, on straight lines between their points.
+fn mean(tracks: &[&Track], choice: &Choice) -> Vec<Point> {
+    let courses: Vec<Vec<Point>> = tracks.iter().map(|track| course(track, choice)).collect();
+    let mut places: Vec<f64> = courses.iter().flatten().map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let at = |x: f64| {
+        let values: Vec<f64> = courses.iter().filter_map(|course| between(course, x)).collect();
+        (values.len() > 1).then(|| {
+            let (mean, half) = over_seeds(&values);
+            Point::new(x, mean).within(mean - half, mean + half)
+        })
+    };
+    places.into_iter().filter_map(at).collect()
+}
+
+/// The value of a course at a place within its ends.
+fn between(course: &[Point], x: f64) -> Option<f64> {
+    let after = course.partition_point(|point| point.x < x);
+    let right = course.get(after)?;
+    if right.x == x {
+        return Some(right.y);
+    }
+    let left = course.get(after.checked_sub(1)?)?;
+    let share = (x - left.x) / (right.x - left.x);
+    Some(left.y + share * (right.y - left.y))
+}
+
+/// The running mean s = w·s + (1 − w)·y, divided by what of it has been filled: it begins at the first point.
+fn smoothed(points: &[Point], weight: f64) -> Vec<Point> {
+    let (mut sum, mut filled) = (0.0, 0.0);
+    let one = |point: &Point| {
+        sum = weight * sum + (1.0 - weight) * point.y;
+        filled = weight * filled + (1.0 - weight);
+        Point::new(point.x, sum / filled)
+    };
+    points.iter().map(one).collect()
+}
+
+/// A colour as it looks under its line.
+fn pale(rgb: [u8; 3], dark: bool) -> [u8; 3] {
+    let ground = if dark { 0.0 } else { 255.0 };
+    rgb.map(|value| (PALE * f64::from(value) + (1.0 - PALE) * ground).round() as u8)
+}
+
+/// A line for every floor there is: runs on the same test images share theirs.
+fn floors(tracks: &[&Track], quantity: Quantity) -> Vec<Rule> {
+    let Some(name) = quantity.floor() else { return Vec::new() };
+    let mut found: Vec<(f64, &str)> = Vec::new();
+    for track in tracks {
+        let Some(floor) = track.seen.iter().rev().find_map(|seen| seen.floor(quantity)) else { continue };
+        if !found.iter().any(|(known, _)| (known - floor).abs() <= 1e-9 * floor.abs()) {
+            found.push((floor, &track.name));
+        }
+    }
+    if found.len() > FLOORS {
+        return Vec::new();
+    }
+    let several = found.len() > 1;
+    let rule = |(at, of): (f64, &str)| Rule {
+        way: Way::Horizontal,
+        at,
+        low: None,
+        high: None,
+        label: if several { format!("{name} of {of}") } else { name.to_owned() },
+    };
+    found.into_iter().map(rule).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::track::Seen;
+    use super::*;
+    use crate::experiment::Watched;
+
+    fn track(name: &str, rate: &str, points: &[(usize, f64)]) -> Track {
+        let seen = points.iter().map(|&(step, kl)| {
+            Seen::Watched(Watched {
+                step,
+                epoch: step / 10,
+                train_loss: kl,
+                cross_entropy: 0.25 + kl,
+                aleatoric: 0.25,
+                epistemic: kl,
+                expected_accuracy: 0.5,
+                half_widths: None,
+            })
+        });
+        let fields = BTreeMap::from([("rate".to_owned(), rate.to_owned()), ("same".to_owned(), "1".to_owned())]);
+        Track { name: name.into(), fields, seen: seen.collect(), finished: false }
+    }
+
+    fn tracks() -> Vec<Track> {
+        vec![
+            track("a", "0.1", &[(10, 1.0), (20, 0.5), (30, 0.2)]),
+            track("b", "0.1", &[(10, 2.0), (30, 0.4)]),
+            track("c", "0.3", &[(10, 3.0), (40, 1.0)]),
+        ]
+    }
+
+    #[test]
+    fn groups_are_means_of_their_runs_with_students_intervals() {
+        let choice = Choice { quantity: Quantity::Epistemic, group: Some("rate".into()), ..Choice::default() };
+        let figure = picture(&tracks(), &choice);
+        let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!(names, ["rate = 0.1", "rate = 0.3"]);
+        let xy: Vec<(f64, f64)> = figure.series[0].points.iter().map(|point| (point.x, point.y)).collect();
+        // b at step 20 is halfway between 2.0 and 0.4.
+        assert_eq!(xy, [(10.0, 1.5), (20.0, (0.5 + 1.2) / 2.0), (30.0, (0.2 + 0.4) / 2.0)]);
+        let half = 12.706_204_736 * (0.5_f64).sqrt() / (2.0_f64).sqrt();
+        assert!((figure.series[0].points[0].high.unwrap() - 1.5 - half).abs() < 1e-6);
+        assert_eq!(figure.series[1].points.len(), 2, "a run alone keeps its points");
+        assert_eq!(super::super::differing(&tracks()), ["rate"]);
+        assert!(figure.rules.is_empty(), "KL has no floor");
+    }
+
+    #[test]
+    fn filters_floors_and_places_are_those_that_were_chosen() {
+        let choice = Choice { over: Over::Epochs, filter: "RATE = 0.1".into(), ..Choice::default() };
+        let figure = picture(&tracks(), &choice);
+        assert_eq!(figure.series.len(), 2);
+        assert_eq!(figure.series[0].points[1], Point::new(2.0, 0.75));
+        assert_eq!(
+            figure.rules.iter().map(|rule| (rule.label.as_str(), rule.at)).collect::<Vec<_>>(),
+            [("aleatoric A", 0.25)]
+        );
+        // Nobody said when.
+        assert!(picture(&tracks(), &Choice { over: Over::Seconds, ..Choice::default() }).series.is_empty());
+    }
+
+    #[test]
+    fn smoothing_begins_at_the_first_point_and_shows_what_was_logged() {
+        let choice = Choice { quantity: Quantity::Epistemic, smoothing: 0.5, filter: "a".into(), ..Choice::default() };
+        let tracks = [track("a", "1", &[(1, 4.0), (2, 0.0), (3, 0.0)])];
+        let figure = picture(&tracks, &choice);
+        assert_eq!(figure.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["a, as logged", "a"]);
+        let ys: Vec<f64> = figure.series[1].points.iter().map(|point| point.y).collect();
+        assert!(
+            (ys[0] - 4.0).abs() < 1e-12 && (ys[1] - 4.0 / 3.0).abs() < 1e-12 && (ys[2] - 4.0 / 7.0).abs() < 1e-12,
+            "{ys:?}"
+        );
+        assert_eq!(figure.series[0].points[1].y, 0.0);
+    }
+}
