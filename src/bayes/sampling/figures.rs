@@ -74,10 +74,10 @@ pub(super) fn estimate(figure: Figure, pool: &Pool<'_>, samples: usize, ended: E
     }
 }
 
-/// Half width over value; infinite of 0.
+/// The longer half of the interval over the value; infinite of 0.
 pub(super) fn relative(figure: &Figure) -> f64 {
-    let half_width = 0.5 * (figure.interval.1 - figure.interval.0);
-    if figure.value > 0.0 { half_width / figure.value } else { f64::INFINITY }
+    let longer = (figure.interval.1 - figure.value).max(figure.value - figure.interval.0);
+    if figure.value > 0.0 { longer / figure.value } else { f64::INFINITY }
 }
 
 /// E, A, I and, where asked for, dE/dlog τ at one τ, refined until the Bayes error meets a limit.

@@ -27,7 +27,7 @@ const MOST: usize = 20_000;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Half width of the 95 % interval over the value.
+    /// Half width of the 95 % interval over the value; the longer half, where they differ.
     pub tolerance: Option<f64>,
     /// Draws at one temperature.
     pub samples: Option<usize>,
