@@ -1,6 +1,6 @@
 //! The inspector: everything about the image under the cursor.
 
-use eframe::egui::{self, Image, Rect, RichText, Sense, Ui, vec2};
+use eframe::egui::{self, Image, Rect, RichText, Sense, TextStyle, TextWrapMode, Ui, WidgetText, vec2};
 
 use super::command::Command;
 use super::context::Cx;
@@ -305,12 +305,16 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     });
     let classes = p.probabilities.len();
     let theme = Theme::of(ui);
-    let bar_width = (ui.available_width() - 230.0).clamp(40.0, 240.0);
+    let names = names_width(ui, cx.session);
+    let bar_width = (ui.available_width() - names - 186.0).clamp(40.0, 240.0);
     egui::ScrollArea::vertical().max_height(320.0).id_salt("posterior").show(ui, |ui| {
         egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
             grid_head(ui, &["class", "", "p(y|x)", "log p(x|y), nats"]);
             for class in 0..classes {
-                class_label(ui, cx.session, class);
+                ui.scope(|ui| {
+                    ui.set_width(names);
+                    class_label(ui, cx.session, class);
+                });
                 bar(ui, bar_width, share(p, class, cx.prefs.log_bars), theme, theme.class(class, classes));
                 let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
                 ui.label(if class == p.decision { number.strong() } else { number });
@@ -319,6 +323,14 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
             }
         });
     });
+}
+
+/// Room for the longest class name, within limits.
+fn names_width(ui: &Ui, session: &Session) -> f32 {
+    let longest = session.class_names().iter().max_by_key(|name| name.chars().count());
+    let text = WidgetText::from(RichText::new(longest.map_or("", String::as_str)).strong());
+    let drawn = text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body);
+    drawn.size().x.clamp(36.0, 96.0).ceil()
 }
 
 /// What "exact" means here, with the precision that was measured.

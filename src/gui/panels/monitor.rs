@@ -44,19 +44,16 @@ impl Panel for MonitorPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             if cx.session.runs.iter().next().is_none() {
-                return empty_state(
+                empty_state(
                     ui,
                     "No run yet",
                     "Start an experiment, or open the folder of a run, also of one that another program logs\nor another machine works \
                      on: its course appears here beside those of all others.",
                 );
+                return drop(ui.vertical_centered(|ui| open(ui, cx)));
             }
             self.refresh(cx.session);
-            heading_with(ui, "Courses of all runs", |ui| {
-                if ui.button("Open a run to watch…").on_hover_text("A run folder, also one that others are working on").clicked() {
-                    cx.commands.push(Command::Open);
-                }
-            });
+            heading_with(ui, "Courses of all runs", |ui| open(ui, cx));
             self.controls(ui);
             let Some(kept) = &self.kept else { return };
             if kept.figure.series.is_empty() {
@@ -135,9 +132,12 @@ impl MonitorPanel {
                 }
             });
             named(shown.response, "Group and colour by", "Runs with the same value of this field become one line: their mean with its 95 % interval over the runs, seeds for instance");
-            let label = ui.label("Filter");
-            let filter = TextEdit::singleline(&mut choice.filter).desired_width(FIELD).hint_text("world.tau = 1");
-            ui.add(filter).labelled_by(label.id).on_hover_text("Only runs in whose name or fields (name = value) this stands");
+            // One after the other, also where the line ends between them.
+            ui.horizontal(|ui| {
+                let label = ui.label("Filter");
+                let filter = TextEdit::singleline(&mut choice.filter).desired_width(FIELD).hint_text("world.tau = 1");
+                ui.add(filter).labelled_by(label.id).on_hover_text("Only runs in whose name or fields (name = value) this stands");
+            });
         });
     }
 
@@ -155,6 +155,13 @@ impl MonitorPanel {
                 }
             }
         }
+    }
+}
+
+fn open(ui: &mut Ui, cx: &mut Cx) {
+    let button = ui.button("Open a run to watch…").on_hover_text("A run folder, also one that others are working on");
+    if button.clicked() {
+        cx.commands.push(Command::Open);
     }
 }
 

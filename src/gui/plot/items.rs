@@ -10,6 +10,10 @@ use super::map::Places;
 use crate::figure::{Figure, Marker, Point, Rule, Series, Slot, Style, Way, colour, markers};
 use crate::gui::theme::{Theme, pixel};
 
+/// The part of a plot that a legend takes, across and up.
+const LEGEND: [f64; 2] = [0.3, 0.36];
+/// A line across a legend is worse than a point under it, by this factor.
+const ACROSS: usize = 20;
 /// Widths of lines, of the numbers of others and of intervals, and half the width of an interval's ends.
 const LINE: f32 = 2.0;
 const FAINT_LINE: f32 = 1.5;
@@ -181,16 +185,35 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The corner with the fewest points: there the legend hides least.
+/// The corner in which a legend hides least: fewest points and lines across.
 pub fn free_corner(figure: &Figure, whole: &PlotBounds) -> Corner {
-    let (mut counts, middle, places) = ([[0_usize; 2]; 2], whole.center(), Places::of(figure));
-    let points = figure.series.iter().flat_map(|series| &series.points);
-    for [x, y] in points.filter_map(|point| places.at([point.x, point.y], 0.0)) {
-        counts[usize::from(x > middle.x)][usize::from(y > middle.y)] += 1;
+    let places = Places::of(figure);
+    let share = |place: f64, axis: usize| (place - whole.min()[axis]) / (whole.max()[axis] - whole.min()[axis]);
+    let [mut across, mut up] = [Vec::new(), Vec::new()];
+    for rule in &figure.rules {
+        match rule.way {
+            Way::Vertical => across.extend(places.x(rule.at).map(|x| share(x, 0))),
+            Way::Horizontal => up.extend(places.y(rule.at).map(|y| share(y, 1))),
+        }
     }
-    let upper = [(counts[1][1], Corner::RightTop), (counts[0][1], Corner::LeftTop)];
-    let lower = [(counts[1][0], Corner::RightBottom), (counts[0][0], Corner::LeftBottom)];
-    upper.into_iter().chain(lower).min_by_key(|(count, _)| *count).map_or(Corner::RightTop, |(_, corner)| corner)
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    let points: Vec<[f64; 2]> = points
+        .filter_map(|point| places.at([point.x, point.y], 0.0))
+        .map(|[x, y]| [share(x, 0), share(y, 1)])
+        .collect();
+    let hidden = |corner: Corner| {
+        let (right, top) = (
+            matches!(corner, Corner::RightTop | Corner::RightBottom),
+            matches!(corner, Corner::RightTop | Corner::LeftTop),
+        );
+        let inside = |share: f64, far: bool, part: f64| if far { share > 1.0 - part } else { share < part };
+        let [wide, high] = LEGEND;
+        let covered = points.iter().filter(|[x, y]| inside(*x, right, wide) && inside(*y, top, high)).count();
+        let crossed = across.iter().filter(|x| inside(**x, right, wide)).count();
+        covered + ACROSS * (crossed + up.iter().filter(|y| inside(**y, top, high)).count())
+    };
+    let corners = [Corner::RightTop, Corner::LeftTop, Corner::RightBottom, Corner::LeftBottom];
+    corners.into_iter().min_by_key(|corner| hidden(*corner)).unwrap_or(Corner::RightTop)
 }
 
 /// The corners of a staircase.

@@ -265,7 +265,7 @@ impl Kept {
         let legend = Legend::default()
             .position(self.corner)
             .follow_insertion_order(true)
-            .background_alpha(0.6)
+            .background_alpha(0.85)
             .text_style(if names > FEW { TextStyle::Small } else { TextStyle::Body });
         let plot = Plot::new(id)
             .id(id)
