@@ -1,5 +1,10 @@
 """External runs from Python: NumPy recomputes their figures from what was logged."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,3 +41,28 @@ def test_a_run_goes_on_and_another_is_refused(world, tmp_path):
         first.log(4, probs=np.full((10, len(world.classes)), 1 / len(world.classes)))
     with pytest.raises(ValueError, match="those of the test images are"):
         first.log(4, np.zeros((9, len(world.classes))))
+
+
+def test_a_killed_script_goes_on_at_its_checkpoint_to_the_same_bits(tmp_path):
+    script = (Path(__file__).parents[2] / "docs/examples/numpy_live.py").read_text().replace("< 2000", "< 100")
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+
+    def start(folder):
+        folder.mkdir(exist_ok=True)
+        return subprocess.Popen([sys.executable, "-c", script], cwd=folder)
+
+    def figures(folder):
+        steps = bayescope.Run(folder / "myrun", bayescope.World("mnist", target="5%")).summary()["steps"]
+        return [(step["step"], step["cross_entropy"], step["train_loss"]) for step in steps]
+
+    assert start(whole).wait(300) == 0
+    process = start(killed)
+    while not (killed / "myrun/checkpoint.npz").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert not (killed / "myrun/predictions/000000100.pred").exists(), "killed on its way"
+    assert start(killed).wait(300) == 0
+    kept = [np.load(folder / "myrun/checkpoint.npz")["w"] for folder in (whole, killed)]
+    assert np.array_equal(*kept) and figures(whole) == figures(killed)
