@@ -115,7 +115,7 @@ fn titled(axis: &Axis) -> String {
 
 /// A number of an axis, or the name that stands there.
 fn value(axis: &Axis, at: f64) -> String {
-    let counted = (1e4..1e15).contains(&at) && at.fract() == 0.0;
+    let counted = (0.0..1e15).contains(&at) && at.fract() == 0.0;
     match axis.categories.get(at.max(0.0).round() as usize) {
         Some(name) => name.clone(),
         None if counted => format::count(at as usize),
@@ -168,11 +168,11 @@ mod tests {
         assert_eq!(found, [(1, 3), (2, 0), (0, 3)]);
         assert_eq!(visible.mark(pointer), None);
         let text = visible.words(pointer).unwrap();
-        assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 3", "b: 8 nats", "marks: 9 nats (at 3.4)", "a: 3 nats"]);
+        assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 3", "b: 8 nats", "marks: 9 nats (at 3.400)", "a: 3 nats"]);
         let hit = visible.mark(pos2(345.0, 115.0));
         assert_eq!(hit.map(|hit| (hit.series, hit.point)), Some((2, 0)));
         let text = visible.words(pos2(345.0, 115.0)).unwrap();
-        assert!(text.starts_with("step: 3.4\nmarks: 9 nats\ncell 7\n"), "{text}");
+        assert!(text.starts_with("step: 3.400\nmarks: 9 nats\ncell 7\n"), "{text}");
         // What is hidden or out of view is not spoken of.
         let hidden = BTreeSet::from(["b".to_owned()]);
         let rest = Visible { hidden: &hidden, map: map([6.0, 8.0]), ..visible };
