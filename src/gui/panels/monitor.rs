@@ -1,5 +1,6 @@
 //! The panel *Monitor*: the courses of all runs of this window in one plot, grouped and filtered by their specs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,12 +14,17 @@ use crate::gui::session::Session;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading_with, hint};
-use crate::run::monitor::{Choice, Over, Quantity, Seen, Track, alarms, differing, picture};
+use crate::run::monitor::{
+    Alarm, Choice, Drawn, Over, Quantity, Steps, Track, alarms, differing, picture, points_each,
+};
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "monitor";
 /// Room for a name in a field, points.
 const FIELD: f32 = 190.0;
+
+/// Seconds between two pictures of runs that go on.
+const EVERY: f64 = 0.3;
 
 /// What is drawn, and the runs that are not.
 #[derive(Default)]
@@ -29,15 +35,42 @@ pub struct MonitorPanel {
     kept: Option<Kept>,
 }
 
-/// Courses and their figure, and what they were made of.
+/// Lines and their figure, and what they were made of.
 struct Kept {
-    runs: Vec<(PathBuf, u64)>,
+    runs: Vec<KeptRun>,
     choice: Choice,
-    tracks: Vec<Track>,
+    /// Points that each run may have.
+    most: usize,
     fields: Vec<String>,
-    /// What is odd about them.
+    /// What is odd about the runs.
     warnings: Vec<String>,
     figure: Arc<Figure>,
+    /// When it was made, seconds.
+    made: f64,
+}
+
+/// A run, and its line under the choice.
+struct KeptRun {
+    folder: PathBuf,
+    revision: u64,
+    /// None where nothing is known of its course.
+    track: Option<Track>,
+    alarms: Vec<String>,
+    drawn: Drawn,
+}
+
+impl KeptRun {
+    fn new(run: &RunView, choice: &Choice, most: usize) -> Self {
+        let track = track(run);
+        let alarms = track.as_ref().map(alarms).unwrap_or_default().iter().map(Alarm::sentence).collect();
+        let drawn = track.as_ref().map(|track| Drawn::of(track, choice, most)).unwrap_or_default();
+        Self { folder: run.folder.clone(), revision: run.revision, track, alarms, drawn }
+    }
+
+    fn drawn_again(self, choice: &Choice, most: usize) -> Self {
+        let drawn = self.track.as_ref().map(|track| Drawn::of(track, choice, most)).unwrap_or_default();
+        Self { drawn, ..self }
+    }
 }
 
 impl Panel for MonitorPanel {
@@ -52,7 +85,7 @@ impl Panel for MonitorPanel {
                 );
                 return drop(ui.vertical_centered(|ui| open(ui, cx)));
             }
-            self.refresh(cx.session);
+            self.refresh(ui.ctx(), cx.session);
             heading_with(ui, "Courses of all runs", |ui| open(ui, cx));
             self.controls(ui);
             let Some(kept) = &self.kept else { return };
@@ -73,24 +106,45 @@ impl Panel for MonitorPanel {
 }
 
 impl MonitorPanel {
-    /// Makes the figure again where a run or the choice has changed.
-    fn refresh(&mut self, session: &Session) {
+    /// Makes the figure again where the choice has changed, and now and then where a run has.
+    fn refresh(&mut self, ctx: &egui::Context, session: &Session) {
+        let now = ctx.input(|input| input.time);
         let shown: Vec<&RunView> = session.runs.iter().filter(|run| !self.left_out.contains(&run.folder)).collect();
-        let runs: Vec<(PathBuf, u64)> = shown.iter().map(|run| (run.folder.clone(), run.revision)).collect();
-        if self.kept.as_ref().is_some_and(|kept| kept.runs == runs && kept.choice == self.choice) {
-            return;
+        if let Some(kept) = self.kept.as_ref().filter(|kept| kept.choice == self.choice) {
+            let same = |of: fn(&RunView, &KeptRun) -> bool| {
+                kept.runs.len() == shown.len() && shown.iter().zip(&kept.runs).all(|(run, kept)| of(run, kept))
+            };
+            if same(|run, kept| run.folder == kept.folder && run.revision == kept.revision) {
+                return;
+            }
+            let left = kept.made + EVERY - now;
+            if same(|run, kept| run.folder == kept.folder) && left > 0.0 {
+                return ctx.request_repaint_after_secs(left as f32);
+            }
         }
-        let tracks = match self.kept.take().filter(|kept| kept.runs == runs) {
-            Some(kept) => kept.tracks,
-            None => shown.into_iter().filter_map(track).collect(),
+        let (choice, most) = (self.choice.clone(), points_each(shown.len()));
+        let before = self.kept.take();
+        let lines_stay = before.as_ref().is_some_and(|kept| kept.most == most && kept.choice.draws_as(&choice));
+        let known = before.into_iter().flat_map(|kept| kept.runs);
+        let mut known: BTreeMap<PathBuf, KeptRun> = known.map(|run| (run.folder.clone(), run)).collect();
+        let again = |run: &RunView| match known.remove(&run.folder).filter(|kept| kept.revision == run.revision) {
+            Some(kept) if lines_stay => kept,
+            Some(kept) => kept.drawn_again(&choice, most),
+            None => KeptRun::new(run, &choice, most),
         };
-        let (fields, choice) = (differing(&tracks), self.choice.clone());
-        let said = |track: &Track| -> Vec<String> {
-            alarms(track).iter().map(|alarm| format!("{}: {}", track.name, alarm.sentence())).collect()
+        let runs: Vec<KeptRun> = shown.into_iter().map(again).collect();
+        let lines: Vec<(&Track, &Drawn)> =
+            runs.iter().filter_map(|run| Some((run.track.as_ref()?, &run.drawn))).collect();
+        let tracks: Vec<&Track> = lines.iter().map(|(track, _)| *track).collect();
+        let (fields, figure) = (differing(&tracks), Arc::new(picture(&lines, &choice)));
+        let said = |run: &KeptRun| -> Vec<String> {
+            let track = run.track.as_ref().filter(|track| track.matches(&choice.filter));
+            track.map_or_else(Vec::new, |track| {
+                run.alarms.iter().map(|text| format!("{}: {text}", track.name)).collect()
+            })
         };
-        let warnings = tracks.iter().filter(|track| track.matches(&choice.filter)).flat_map(said).collect();
-        let figure = Arc::new(picture(&tracks, &choice));
-        self.kept = Some(Kept { runs, choice, tracks, fields, warnings, figure });
+        let warnings = runs.iter().flat_map(said).collect();
+        self.kept = Some(Kept { runs, choice, most, fields, warnings, figure, made: now });
     }
 
     fn controls(&mut self, ui: &mut Ui) {
@@ -171,18 +225,16 @@ fn named(response: egui::Response, name: &str, about: &str) {
 
 /// The course of a run: all steps of an external one, of a grid the cell that is shown or trained.
 fn track(run: &RunView) -> Option<Track> {
-    let mut track = Track { name: run.name(), fields: Default::default(), seen: Vec::new(), finished: false };
     if let Some(found) = run.external() {
+        let (steps, finished) = (Steps::Logged(found.course.clone()), found.course.finished);
+        let mut track = Track { name: run.name(), fields: BTreeMap::new(), steps, finished };
         track.describe(&found.spec);
-        track.seen = found.course.steps().copied().map(Seen::Logged).collect();
-        track.finished = found.course.finished;
         return Some(track);
     }
     let (found, course) = (run.found()?, run.course(None)?);
+    let (name, steps) = (format!("{}: {}", run.name(), course.label), Steps::Watched(course.watched));
+    let mut track = Track { name, fields: BTreeMap::new(), steps, finished: run.job.is_none() };
     track.describe(&*found.spec);
     track.describe(&course.cell);
-    track.name = format!("{}: {}", track.name, course.label);
-    track.seen = course.watched.iter().copied().map(Seen::Watched).collect();
-    track.finished = run.job.is_none();
     Some(track)
 }

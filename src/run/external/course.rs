@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -72,9 +72,21 @@ pub struct Course {
     pub waiting: usize,
     /// Whether nothing more comes.
     pub finished: bool,
+    /// By what the folder of records is known to be unchanged; nothing where it had changed just before it was listed.
+    still: Option<Stamp>,
+    /// Records that may change where they lie: the last, and those that could not be read.
+    open: Vec<(PathBuf, Stamp)>,
 }
 
 impl Course {
+    /// A course of these steps.
+    #[cfg(test)]
+    pub(crate) fn of(steps: impl IntoIterator<Item = StepFigures>) -> Self {
+        let stamp = Stamp::of(Path::new(".")).unwrap();
+        let known: BTreeMap<_, _> = steps.into_iter().map(|step| (step.step, (stamp, Ok(step)))).collect();
+        Self { records: known.len(), known, every: 1, ..Self::default() }
+    }
+
     /// Figures of the steps, by rising step.
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = &StepFigures> {
         self.known.values().filter_map(|(_, figures)| figures.as_ref().ok())
@@ -117,7 +129,9 @@ impl ExternalFolder {
     /// Names the folder that cannot be listed, or a file of test images that is wrong.
     pub fn look(&self, before: Option<&Course>, most: usize) -> Result<Course> {
         let finished = self.finished();
-        let files = record::list(&self.path.join(PREDICTIONS))?;
+        let folder = self.path.join(PREDICTIONS);
+        let still = Stamp::of(&folder).filter(Stamp::is_settled);
+        let files = record::list(&folder)?;
         let (records, every) = (files.len(), stride(files.len()));
         let kept = |i: usize| i.is_multiple_of(every) || i + 1 == records;
         let (mut known, mut fresh) = (BTreeMap::new(), Vec::new());
@@ -138,7 +152,24 @@ impl ExternalFolder {
                 known.insert(step, (stamp, figures));
             }
         }
-        Ok(Course { known, records, every, waiting, finished })
+        let is_open = |i: usize, step: &u64| i + 1 == records || known.get(step).is_some_and(|(_, read)| read.is_err());
+        let open =
+            files.into_iter().enumerate().filter(|(i, (step, _))| is_open(*i, step)).filter_map(|(_, (step, path))| {
+                let stamp = known.get(&step)?.0;
+                Some((path, stamp))
+            });
+        let open = open.collect();
+        Ok(Course { known, records, every, waiting, finished, still, open })
+    }
+
+    /// Whether a look would find what is known: then thousands of files need not be asked. Records appear by being renamed,
+    /// which changes their folder.
+    pub fn is_known(&self, course: &Course) -> bool {
+        course.waiting == 0
+            && course.still.is_some()
+            && course.still == Stamp::of(&self.path.join(PREDICTIONS))
+            && course.finished == self.finished()
+            && course.open.iter().all(|(path, stamp)| Stamp::of(path) == Some(*stamp))
     }
 
     fn figures(&self, step: u64, path: &Path, truth: &TestTruth) -> Result<StepFigures, String> {

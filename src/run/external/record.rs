@@ -2,7 +2,7 @@
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,8 @@ pub const EXTENSION: &str = "pred";
 const LINE: usize = 1 << 12;
 /// Most files of the folder that are looked at.
 const FILES: usize = 1 << 20;
+/// Coarser than the clock of any file system: FAT counts by two seconds.
+const COARSE: Duration = Duration::from_secs(5);
 
 /// What the first line of a record says; all of it may be absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -46,6 +48,12 @@ impl Stamp {
     pub fn of(path: &Path) -> Option<Self> {
         let of = |meta: Metadata| Self { bytes: meta.len(), changed: meta.modified().ok(), file: number(&meta) };
         std::fs::metadata(path).ok().map(of)
+    }
+
+    /// Whether it was changed so long ago that one more change would show: clocks of files are coarse.
+    pub fn is_settled(&self) -> bool {
+        let since = self.changed.and_then(|changed| changed.elapsed().ok());
+        since.is_some_and(|since| since > COARSE)
     }
 
     /// When the file was changed, seconds since 1970.

@@ -49,13 +49,14 @@ impl Alarm {
 
 /// What is odd about a course.
 pub fn alarms(track: &Track) -> Vec<Alarm> {
-    let logged = track.seen.iter().filter_map(|seen| if let Seen::Logged(logged) = seen { Some(logged) } else { None });
+    let logged =
+        track.steps.iter().filter_map(|seen| if let Seen::Logged(logged) = seen { Some(logged) } else { None });
     leak(logged).into_iter().chain(stall(track)).collect()
 }
 
 /// L and the expected error are means over all possible labels: they cannot pass their floor. What is measured on the drawn
 /// labels can, by chance within the intervals, and beyond them where the labels are known.
-fn leak<'a>(mut steps: impl Iterator<Item = &'a StepFigures>) -> Option<Alarm> {
+fn leak(mut steps: impl Iterator<Item = StepFigures>) -> Option<Alarm> {
     steps.find_map(|at| {
         let pairs = [(Quantity::Nll, at.nll, at.aleatoric), (Quantity::Error, at.error, at.bayes_error)];
         let passed = pairs.into_iter().find(|(_, figure, floor)| figure.interval.high < floor.interval.low);
@@ -67,7 +68,7 @@ fn leak<'a>(mut steps: impl Iterator<Item = &'a StepFigures>) -> Option<Alarm> {
 
 fn stall(track: &Track) -> Option<Alarm> {
     let kl: Vec<(f64, f64)> =
-        track.seen.iter().filter_map(|seen| Some((seen.step(), seen.number(Quantity::Epistemic)?.0))).collect();
+        track.steps.iter().filter_map(|seen| Some((seen.step(), seen.number(Quantity::Epistemic)?.0))).collect();
     if kl.len() < LEAST || track.finished {
         return None;
     }
@@ -78,34 +79,37 @@ fn stall(track: &Track) -> Option<Alarm> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::track::Steps;
     use super::*;
     use crate::measure::{Estimate, Interval};
+    use crate::run::external::Course;
 
     fn around(value: f64, half: f64) -> Estimate {
         Estimate { value, interval: Interval { low: value - half, high: value + half } }
     }
 
     fn track(points: impl IntoIterator<Item = (f64, f64)>, finished: bool) -> Track {
-        let seen = points.into_iter().enumerate().map(|(i, (nll, kl))| {
-            Seen::Logged(StepFigures {
-                step: 10 * i as u64,
-                epoch: None,
-                images: None,
-                seconds: None,
-                train_loss: None,
-                cross_entropy: around(0.5 + kl, 0.01),
-                aleatoric: around(0.5, 0.05),
-                epistemic: around(kl, 0.01),
-                nll: around(nll, 0.05),
-                error: around(0.2, 0.02),
-                expected_error: around(0.2, 0.02),
-                bayes_error: around(0.15, 0.02),
-                ece: 0.0,
-                exact_calibration_error: 0.0,
-                zeros: 0,
-            })
+        let seen = points.into_iter().enumerate().map(|(i, (nll, kl))| StepFigures {
+            step: 10 * i as u64,
+            epoch: None,
+            images: None,
+            seconds: None,
+            train_loss: None,
+            cross_entropy: around(0.5 + kl, 0.01),
+            aleatoric: around(0.5, 0.05),
+            epistemic: around(kl, 0.01),
+            nll: around(nll, 0.05),
+            error: around(0.2, 0.02),
+            expected_error: around(0.2, 0.02),
+            bayes_error: around(0.15, 0.02),
+            ece: 0.0,
+            exact_calibration_error: 0.0,
+            zeros: 0,
         });
-        Track { name: "t".into(), fields: Default::default(), seen: seen.collect(), finished }
+        let steps = Steps::Logged(Arc::new(Course::of(seen)));
+        Track { name: "t".into(), fields: Default::default(), steps, finished }
     }
 
     #[test]

@@ -12,5 +12,5 @@ mod picture;
 mod track;
 
 pub use alarm::{Alarm, alarms};
-pub use picture::{Choice, picture};
-pub use track::{Over, Quantity, Seen, Track, differing};
+pub use picture::{Choice, Drawn, picture, points_each};
+pub use track::{Over, Quantity, Seen, Steps, Track, differing};

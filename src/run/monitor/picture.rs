@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::track::{Over, Quantity, Track};
+use super::track::{Over, Quantity, Seen, Track};
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Way, colour};
 use crate::measure::over_seeds;
 
@@ -10,6 +10,14 @@ use crate::measure::over_seeds;
 const FLOORS: usize = 6;
 /// How much of its colour what was logged keeps under its smoothed line.
 const PALE: f64 = 0.35;
+
+/// Points of a picture, and of one of its runs at least.
+const POINTS: usize = 200_000;
+const LEAST: usize = 500;
+/// Places at which runs are averaged.
+const PLACES: usize = 2000;
+/// Lines that have their intervals: bands of more hide each other.
+const BANDS: usize = 12;
 
 /// What is drawn, and how.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -28,48 +36,83 @@ pub struct Choice {
     pub filter: String,
 }
 
+impl Choice {
+    /// Whether every run has the same line under both.
+    pub fn draws_as(&self, other: &Self) -> bool {
+        let line = |of: &Self| (of.quantity, of.over, of.smoothing);
+        line(self) == line(other)
+    }
+}
+
+/// The line of a run.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Drawn {
+    points: Vec<Point>,
+    /// Their running mean, where one is chosen.
+    smooth: Vec<Point>,
+    /// What they cannot fall below in the mean.
+    floor: Option<f64>,
+}
+
+impl Drawn {
+    /// Of a run: every point, or every second, third … and the last, so that they are about `most`. What is smoothed is
+    /// smoothed before.
+    pub fn of(track: &Track, choice: &Choice, most: usize) -> Self {
+        let points = course(track, choice);
+        let smooth = if choice.smoothing > 0.0 { smoothed(&points, choice.smoothing) } else { Vec::new() };
+        let floor = track.steps.iter().rev().find_map(|seen| seen.floor(choice.quantity));
+        Self { points: few(points, most), smooth: few(smooth, most), floor }
+    }
+}
+
+/// Points of a run of so many in one picture, about: what can be told apart, and drawn in time.
+pub fn points_each(runs: usize) -> usize {
+    (POINTS / runs.max(1)).max(LEAST)
+}
+
 /// The courses in one figure. A group of several runs is their mean at every place that at least two of them reach, with
 /// Student's 95 % interval over the runs; a single run has its own intervals.
-pub fn picture(tracks: &[Track], choice: &Choice) -> Figure {
-    let kept: Vec<&Track> = tracks.iter().filter(|track| track.matches(&choice.filter)).collect();
-    let mut groups: BTreeMap<(usize, String), Vec<&Track>> = BTreeMap::new();
-    for (i, track) in kept.iter().enumerate() {
+pub fn picture(runs: &[(&Track, &Drawn)], choice: &Choice) -> Figure {
+    let kept: Vec<(&Track, &Drawn)> = runs.iter().copied().filter(|(track, _)| track.matches(&choice.filter)).collect();
+    let mut groups: BTreeMap<(usize, String), Vec<&Drawn>> = BTreeMap::new();
+    for (i, (track, drawn)) in kept.iter().enumerate() {
         let key = match &choice.group {
             Some(field) => {
                 (0, track.fields.get(field).map_or_else(|| format!("without {field}"), |v| format!("{field} = {v}")))
             }
             None => (i, track.name.clone()),
         };
-        groups.entry(key).or_default().push(track);
+        groups.entry(key).or_default().push(drawn);
     }
+    let band = groups.len() <= BANDS;
     let mut series = Vec::new();
     for (place, ((_, name), of)) in groups.iter().enumerate() {
-        let (points, band) = match of.as_slice() {
-            [one] => (course(one, choice), true),
-            several => (mean(several, choice), true),
+        let [points, smooth] = match of.as_slice() {
+            [one] => [one.points.clone(), one.smooth.clone()],
+            several => [mean(several, |one| &one.points), mean(several, |one| &one.smooth)],
         };
         if points.is_empty() {
             continue;
         }
         let line = Series { name: name.clone(), colour: place, points, band, ..Series::default() };
-        if choice.smoothing > 0.0 {
-            let own = Some([false, true].map(|dark| pale(colour(place, dark), dark)));
-            let points = line.points.iter().map(|point| Point::new(point.x, point.y)).collect();
-            series.push(Series { name: format!("{name}, as logged"), own, points, ..line.clone() });
-            let points = smoothed(&line.points, choice.smoothing);
-            series.push(Series { points, band: false, ..line });
-        } else {
+        if smooth.is_empty() {
             series.push(line);
+            continue;
         }
+        let plain = |points: Vec<Point>| points.into_iter().map(|point| Point::new(point.x, point.y)).collect();
+        let own = Some([false, true].map(|dark| pale(colour(place, dark), dark)));
+        let points = plain(line.points.clone());
+        series.push(Series { name: format!("{name}, as logged"), own, points, band: false, ..line.clone() });
+        series.push(Series { points: plain(smooth), band: false, ..line });
     }
     let scale = |log: bool| if log { Scale::Log10 } else { Scale::Linear };
     let y = Axis::linear(choice.quantity.name());
     let y = choice.quantity.unit().map_or(y.clone(), |unit| y.in_unit(unit));
-    let of = kept.iter().map(|track| track.name.as_str()).collect::<Vec<_>>().join(", ");
+    let of = kept.iter().map(|(track, _)| track.name.as_str()).collect::<Vec<_>>().join(", ");
     Figure {
         id: "monitor".into(),
         title: format!("{} over {}", choice.quantity.name(), choice.over.name()),
-        caption: caption(choice),
+        caption: caption(choice, groups.len(), points_each(runs.len())),
         provenance: vec![("runs".into(), of), ("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))],
         x: Axis { scale: scale(choice.log[0]), ..Axis::linear(choice.over.name()) },
         y: Axis { scale: scale(choice.log[1]), ..y },
@@ -78,8 +121,14 @@ pub fn picture(tracks: &[Track], choice: &Choice) -> Figure {
     }
 }
 
-fn caption(choice: &Choice) -> String {
-    let mut text = "Bands are 95 % intervals: of one run over its test images, of a group over its runs.".to_owned();
+fn caption(choice: &Choice, lines: usize, most: usize) -> String {
+    let mut text = match lines <= BANDS {
+        true => "Bands are 95 % intervals: of one run over its test images, of a group over its runs.".to_owned(),
+        false => format!("Above {BANDS} lines no 95 % intervals are drawn; the table has them."),
+    };
+    if most < POINTS {
+        text += &format!(" Of a long run about {most} steps are drawn.");
+    }
     if choice.smoothing > 0.0 {
         text += &format!(" Lines are running means of weight {}; pale, what was logged.", choice.smoothing);
     }
@@ -88,20 +137,27 @@ fn caption(choice: &Choice) -> String {
 
 /// The points of a run, by rising place.
 fn course(track: &Track, choice: &Choice) -> Vec<Point> {
-    let point = |seen: &super::Seen| {
+    let point = |seen: Seen| {
         let (x, (y, interval)) = (seen.at(choice.over)?, seen.number(choice.quantity)?);
         let point = Point::new(x, y);
         Some(interval.map_or(point.clone(), |[low, high]| point.within(low, high)))
     };
-    let mut points: Vec<Point> = track.seen.iter().filter_map(point).collect();
+    let mut points: Vec<Point> = track.steps.iter().filter_map(point).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
     points
 }
 
+/// Every second, third … and the last, so that they are about `most`.
+fn few<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let (each, count) = (all.len().div_ceil(most.max(1)).max(1), all.len());
+    let kept = all.into_iter().enumerate().filter(|(i, _)| i.is_multiple_of(each) || i + 1 == count);
+    kept.map(|(_, one)| one).collect()
+}
+
 /// The mean of several runs where at least two of them are, on straight lines between their points.
-fn mean(tracks: &[&Track], choice: &Choice) -> Vec<Point> {
-    let courses: Vec<Vec<Point>> = tracks.iter().map(|track| course(track, choice)).collect();
-    let mut places: Vec<f64> = courses.iter().flatten().map(|point| point.x).collect();
+fn mean(runs: &[&Drawn], of: impl Fn(&Drawn) -> &Vec<Point>) -> Vec<Point> {
+    let courses: Vec<&Vec<Point>> = runs.iter().map(|run| of(run)).collect();
+    let mut places: Vec<f64> = courses.iter().flat_map(|course| course.iter()).map(|point| point.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let at = |x: f64| {
@@ -111,7 +167,7 @@ fn mean(tracks: &[&Track], choice: &Choice) -> Vec<Point> {
             Point::new(x, mean).within(mean - half, mean + half)
         })
     };
-    places.into_iter().filter_map(at).collect()
+    few(places, PLACES).into_iter().filter_map(at).collect()
 }
 
 /// The value of a course at a place within its ends.
@@ -144,11 +200,11 @@ fn pale(rgb: [u8; 3], dark: bool) -> [u8; 3] {
 }
 
 /// A line for every floor there is: runs on the same test images share theirs.
-fn floors(tracks: &[&Track], quantity: Quantity) -> Vec<Rule> {
+fn floors(runs: &[(&Track, &Drawn)], quantity: Quantity) -> Vec<Rule> {
     let Some(name) = quantity.floor() else { return Vec::new() };
     let mut found: Vec<(f64, &str)> = Vec::new();
-    for track in tracks {
-        let Some(floor) = track.seen.iter().rev().find_map(|seen| seen.floor(quantity)) else { continue };
+    for (track, drawn) in runs {
+        let Some(floor) = drawn.floor else { continue };
         if !found.iter().any(|(known, _)| (known - floor).abs() <= 1e-9 * floor.abs()) {
             found.push((floor, &track.name));
         }
@@ -169,25 +225,28 @@ fn floors(tracks: &[&Track], quantity: Quantity) -> Vec<Rule> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::track::Seen;
+    use super::super::track::Steps;
     use super::*;
     use crate::experiment::Watched;
 
     fn track(name: &str, rate: &str, points: &[(usize, f64)]) -> Track {
-        let seen = points.iter().map(|&(step, kl)| {
-            Seen::Watched(Watched {
-                step,
-                epoch: step / 10,
-                train_loss: kl,
-                cross_entropy: 0.25 + kl,
-                aleatoric: 0.25,
-                epistemic: kl,
-                expected_accuracy: 0.5,
-                half_widths: None,
-            })
+        let watched = points.iter().map(|&(step, kl)| Watched {
+            step,
+            epoch: step / 10,
+            train_loss: kl,
+            cross_entropy: 0.25 + kl,
+            aleatoric: 0.25,
+            epistemic: kl,
+            expected_accuracy: 0.5,
+            half_widths: None,
         });
         let fields = BTreeMap::from([("rate".to_owned(), rate.to_owned()), ("same".to_owned(), "1".to_owned())]);
-        Track { name: name.into(), fields, seen: seen.collect(), finished: false }
+        Track { name: name.into(), fields, steps: Steps::Watched(watched.collect()), finished: false }
+    }
+
+    fn drawn(tracks: &[Track], choice: &Choice) -> Figure {
+        let lines: Vec<Drawn> = tracks.iter().map(|track| Drawn::of(track, choice, 1000)).collect();
+        picture(&tracks.iter().zip(&lines).collect::<Vec<_>>(), choice)
     }
 
     fn tracks() -> Vec<Track> {
@@ -201,7 +260,7 @@ mod tests {
     #[test]
     fn groups_are_means_of_their_runs_with_students_intervals() {
         let choice = Choice { quantity: Quantity::Epistemic, group: Some("rate".into()), ..Choice::default() };
-        let figure = picture(&tracks(), &choice);
+        let figure = drawn(&tracks(), &choice);
         let names: Vec<&str> = figure.series.iter().map(|series| series.name.as_str()).collect();
         assert_eq!(names, ["rate = 0.1", "rate = 0.3"]);
         let xy: Vec<(f64, f64)> = figure.series[0].points.iter().map(|point| (point.x, point.y)).collect();
@@ -210,14 +269,14 @@ mod tests {
         let half = 12.706_204_736 * (0.5_f64).sqrt() / (2.0_f64).sqrt();
         assert!((figure.series[0].points[0].high.unwrap() - 1.5 - half).abs() < 1e-6);
         assert_eq!(figure.series[1].points.len(), 2, "a run alone keeps its points");
-        assert_eq!(super::super::differing(&tracks()), ["rate"]);
+        assert_eq!(super::super::differing(&tracks().iter().collect::<Vec<_>>()), ["rate"]);
         assert!(figure.rules.is_empty(), "KL has no floor");
     }
 
     #[test]
     fn filters_floors_and_places_are_those_that_were_chosen() {
         let choice = Choice { over: Over::Epochs, filter: "RATE = 0.1".into(), ..Choice::default() };
-        let figure = picture(&tracks(), &choice);
+        let figure = drawn(&tracks(), &choice);
         assert_eq!(figure.series.len(), 2);
         assert_eq!(figure.series[0].points[1], Point::new(2.0, 0.75));
         assert_eq!(
@@ -225,14 +284,14 @@ mod tests {
             [("aleatoric A", 0.25)]
         );
         // Nobody said when.
-        assert!(picture(&tracks(), &Choice { over: Over::Seconds, ..Choice::default() }).series.is_empty());
+        assert!(drawn(&tracks(), &Choice { over: Over::Seconds, ..Choice::default() }).series.is_empty());
     }
 
     #[test]
     fn smoothing_begins_at_the_first_point_and_shows_what_was_logged() {
         let choice = Choice { quantity: Quantity::Epistemic, smoothing: 0.5, filter: "a".into(), ..Choice::default() };
         let tracks = [track("a", "1", &[(1, 4.0), (2, 0.0), (3, 0.0)])];
-        let figure = picture(&tracks, &choice);
+        let figure = drawn(&tracks, &choice);
         assert_eq!(figure.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["a, as logged", "a"]);
         let ys: Vec<f64> = figure.series[1].points.iter().map(|point| point.y).collect();
         assert!(
@@ -240,5 +299,21 @@ mod tests {
             "{ys:?}"
         );
         assert_eq!(figure.series[0].points[1].y, 0.0);
+    }
+
+    #[test]
+    fn of_many_and_long_runs_some_points_are_drawn_smoothed_from_all() {
+        let long: Vec<(usize, f64)> = (0..10_000).map(|i| (i, if i % 2 == 0 { 1.0 } else { 3.0 })).collect();
+        let many: Vec<Track> =
+            (0..200).map(|i| track(&format!("run {i}"), "1", if i == 0 { &long } else { &[] })).collect();
+        let choice = Choice { quantity: Quantity::Epistemic, smoothing: 0.99, ..Choice::default() };
+        let lines: Vec<Drawn> = many.iter().map(|track| Drawn::of(track, &choice, points_each(200))).collect();
+        let figure = picture(&many.iter().zip(&lines).collect::<Vec<_>>(), &choice);
+        let [logged, smooth] = &figure.series[..] else { panic!("{} series", figure.series.len()) };
+        assert!((900..=1100).contains(&logged.points.len()) && smooth.points.len() == logged.points.len());
+        assert_eq!(smooth.points.last().map(|point| point.x), Some(9999.0));
+        // Every tenth point alone is 1: the mean of all is 2.
+        assert!((smooth.points[900].y - 2.0).abs() < 0.02, "{}", smooth.points[900].y);
+        assert!(!logged.band && figure.caption.contains("about 1000 steps"), "{}", figure.caption);
     }
 }

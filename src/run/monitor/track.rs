@@ -1,12 +1,13 @@
 //! The course of a run, of whatever kind.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::experiment::Watched;
 use crate::measure::Estimate;
-use crate::run::external::StepFigures;
+use crate::run::external::{Course, StepFigures};
 
 /// A number and its 95 % interval, where that is known.
 pub type Number = (f64, Option<[f64; 2]>);
@@ -18,10 +19,29 @@ pub struct Track {
     pub name: String,
     /// Fields of its spec, with dots between their names.
     pub fields: BTreeMap<String, String>,
-    /// What was seen of it, by rising step.
-    pub seen: Vec<Seen>,
+    /// What was seen of it.
+    pub steps: Steps,
     /// Whether nothing more comes.
     pub finished: bool,
+}
+
+/// The steps of a run, rising.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Steps {
+    /// Of another program; shared, as there may be thousands.
+    Logged(Arc<Course>),
+    /// Of a cell of ours.
+    Watched(Vec<Watched>),
+}
+
+impl Steps {
+    /// One after the other.
+    pub fn iter(&self) -> Box<dyn DoubleEndedIterator<Item = Seen> + '_> {
+        match self {
+            Self::Logged(course) => Box::new(course.steps().copied().map(Seen::Logged)),
+            Self::Watched(watched) => Box::new(watched.iter().copied().map(Seen::Watched)),
+        }
+    }
 }
 
 /// A classifier in its training.
@@ -205,7 +225,7 @@ fn flatten(place: &str, value: &toml::Value, fields: &mut BTreeMap<String, Strin
 }
 
 /// Fields in which some courses differ from others: those worth grouping by.
-pub fn differing(tracks: &[Track]) -> Vec<String> {
+pub fn differing(tracks: &[&Track]) -> Vec<String> {
     let names: BTreeSet<&String> = tracks.iter().flat_map(|track| track.fields.keys()).collect();
     let differs = |name: &&String| {
         let values: BTreeSet<Option<&String>> = tracks.iter().map(|track| track.fields.get(*name)).collect();

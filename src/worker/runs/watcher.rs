@@ -77,7 +77,7 @@ impl Watcher {
             let at = told.iter().position(|look| look.folder == *folder);
             let before = at.and_then(|at| told[at].found.as_ref().ok());
             let seen = look(folder, cell, before);
-            if at.is_some_and(|at| told[at] == seen) {
+            if at.is_some_and(|at| seen.is_same(&told[at])) {
                 continue;
             }
             match at {
