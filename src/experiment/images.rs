@@ -3,6 +3,7 @@
 use crate::classifier::Labels;
 use crate::data::ImageShape;
 use crate::error::Result;
+use crate::measure::argmax;
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::units::{ClassId, Seed};
 
@@ -25,7 +26,7 @@ impl Batch {
         match told {
             Labels::Drawn => self.labels.iter().flat_map(|&label| one_hot(label)).collect(),
             Labels::Posterior => self.posterior.iter().map(|&p| p as f32).collect(),
-            Labels::Argmax => posteriors.flat_map(|p| one_hot(largest(p))).collect(),
+            Labels::Argmax => posteriors.flat_map(|p| one_hot(argmax(p))).collect(),
             Labels::Smoothed => {
                 let (of_label, of_all) = (1.0 - smoothing, smoothing / classes as f64);
                 let hard = self.labels.iter().flat_map(|&label| one_hot(label));
@@ -33,11 +34,6 @@ impl Batch {
             }
         }
     }
-}
-
-/// The most probable class of a posterior; the first of equals.
-pub(super) fn largest(p: &[f64]) -> usize {
-    (0..p.len()).fold(0, |best, k| if p[k] > p[best] { k } else { best })
 }
 
 /// Where a cell's images come from.

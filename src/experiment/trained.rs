@@ -55,7 +55,7 @@ impl Trained {
     }
 
     /// What the last linear map reads of images `x` (NCHW, world space), [N, d]; of a linear
-    /// classifier, that has no features of its own, the pixels, scaled as it reads them.
+    /// classifier, that has no features of its own, the pixels, scaled but not resized.
     ///
     /// # Errors
     /// When the device fails.

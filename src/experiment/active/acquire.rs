@@ -4,7 +4,8 @@ use super::batches::{Rows, badge, batch_bald, core_set, typiclust};
 use super::scores::{divergence, entropy};
 use super::{Purchase, Strategy};
 use crate::error::{Error, Result};
-use crate::experiment::images::{Source, largest};
+use crate::experiment::images::Source;
+use crate::measure::argmax;
 use crate::units::{ClassId, Seed};
 
 /// Images about which classifiers are asked at once.
@@ -216,7 +217,7 @@ fn known(strategy: Strategy, image: usize, label: ClassId, p: &[f64], log_q: &[&
         let why = format!("image {image} of the pool: H(p), KL(p || q), H(q) are {figures:?} nats, its score {score}");
         return Err(Error::Numeric(why));
     }
-    let decision = largest(p);
+    let decision = argmax(p);
     Ok((Known { image, label, figures, certainty: p[decision], noisy: decision != label }, score))
 }
 

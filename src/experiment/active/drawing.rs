@@ -5,7 +5,8 @@ use super::curves::{Spread, Stated};
 use crate::figure::{Point, Series, Style, Value};
 
 /// What bands and error bars are.
-pub(super) const OVER_SEEDS: &str = "Student's 95 % interval over seeds; where a single seed is finished there is none";
+pub(super) const OVER_SEEDS: &str = "Student's 95 % interval over seeds; where a single seed is finished there is none. All seeds share \
+    their test images: what these have too much or too little is not in it";
 
 /// A number with its interval at a place.
 pub(super) fn point(x: f64, spread: Spread, label: Option<String>) -> Point {

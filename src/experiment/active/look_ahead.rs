@@ -75,11 +75,20 @@ impl Ahead<'_> {
         (first..first + count.min(self.by_chance.len())).map(|i| self.by_chance[i % n]).collect()
     }
 
-    /// Some images of the best two batches so far, by chance.
+    /// Some images of the best two different batches so far, by chance.
     fn mixed(&self, number: usize, count: usize, before: &[Outcome]) -> Vec<usize> {
         let mut best: Vec<&Outcome> = before.iter().collect();
         best.sort_by(|a, b| a.epistemic.total_cmp(&b.epistemic));
-        let mut places: Vec<usize> = best.iter().take(2).flat_map(|one| one.places.iter().copied()).collect();
+        // Two strategies may have wanted the same images.
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for one in best {
+            let mut set = one.places.clone();
+            set.sort_unstable();
+            if sets.len() < 2 && !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+        let mut places = sets.concat();
         places.sort_unstable();
         places.dedup();
         places.shuffle(&mut self.offer.seed.split("mixed").rng(number as u64));

@@ -195,6 +195,7 @@ impl Buying<'_> {
         let ahead = Ahead { offer: &offer, looked: &looked, by_chance, aligned: aligned.unwrap_or_default() };
         let mut known = HashMap::new();
         ahead.buy(count, self.tries, &mut |number, images| {
+            self.course.alive()?;
             self.try_out(&folder.join(format!("try-{number}")), images, &mut known)
         })
     }

@@ -216,7 +216,8 @@ impl Marked {
     fn of_curve<'a>(place: Place, truth: BayesError, cells: impl Iterator<Item = &'a CellResult>) -> Option<Self> {
         let (floor, seeds, n) = floor(cells)?;
         let Estimate { value, interval: over_images } = floor;
-        let interval = Some(over_images);
+        // The law of a single seed knows nothing of what its runs have in common.
+        let interval = (seeds > 1).then_some(over_images);
         let estimate = SeedMean { value, seeds, over_images, over_seeds: None, interval };
         let (features, Place { asked, tau, .. }) = (Features::Pixels, place);
         let (estimator, lower, upper, bounded, enclosed) = (Estimator::LearningCurve, None, None, 0, 0);

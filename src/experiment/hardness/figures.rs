@@ -124,7 +124,7 @@ impl Ranking {
         let caption = format!(
             "Easiest first; EBO's corpora that are not in this run last, without rank. Brackets: 95 % intervals, of the NLL normal and \
              of the accuracy Wilson's, both over images, of the Bayes error of its integral; π uniform, in the column of the corpus' own \
-             frequencies as its training part has the classes. Whose Bayes error is above the error of that classifier, or beyond both \
+             frequencies as its training part has the classes. Whose Bayes error at these frequencies is above the error of that classifier, or beyond both \
              intervals above that of the flow's own posterior on real images, is none of the corpus: it is refuted. \"Held out\" images \
              chose the epoch, which flatters the flow a little. {CAVEAT}{missing}"
         );
@@ -208,7 +208,7 @@ impl<'a> Row<'a> {
     /// Which Bayes errors EBO's best classifier refutes: EBO's, and ours where it errs less than
     /// the interval.
     fn refuted(self) -> Option<&'static str> {
-        let lowest = self.our(|corpus| corpus.truth.bayes_error.interval.0);
+        let lowest = self.our(CorpusResult::least_bayes_error);
         let ours = self.paper.zip(lowest).is_some_and(|(paper, lowest)| paper.sota_error < lowest);
         match (ours, self.paper.is_some_and(Published::is_refuted)) {
             (true, true) => Some("this run, EBO"),

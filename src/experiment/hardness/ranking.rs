@@ -40,7 +40,7 @@ pub struct CorpusResult {
     /// Which of its flows.
     #[serde(flatten)]
     pub variant: Variant,
-    /// NLL of the images held out of training, nats, where λ is chosen by it.
+    /// NLL of the images held out of training, nats: what λ is chosen by. Absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen_by: Option<f64>,
     /// Number of classes.
@@ -85,7 +85,7 @@ impl CorpusResult {
         let Some(TrainingRecord { pixels_sha256, images, spec, epoch, held_out, test, .. }) = oracle.training else {
             return Err(Error::input(format!("the oracle of {name} has no record of its training")));
         };
-        let chosen_by = variant.lambda.is_some().then_some(held_out.nll_nats);
+        let chosen_by = Some(held_out.nll_nats);
         let held_out = match test {
             Some(evaluation) => Evaluated { on: Split::Test, evaluation },
             None => Evaluated { on: Split::Train, evaluation: held_out },
@@ -121,15 +121,21 @@ impl CorpusResult {
         wilson((accuracy * images as f64).round() as usize, images)
     }
 
-    /// What λ is chosen by, nats; where there is one λ, the NLL it was measured with.
+    /// What λ is chosen by, nats; of an older file the NLL it was measured with.
     pub fn held_out_nll(&self) -> f64 {
         self.chosen_by.unwrap_or(self.held_out.evaluation.nll_nats)
+    }
+
+    /// Lower end of the Bayes error at the frequencies of the classes in the corpus: what errors on its images can be
+    /// held against.
+    pub fn least_bayes_error(&self) -> f64 {
+        self.at_frequencies.as_ref().unwrap_or(&self.truth).bayes_error.interval.0
     }
 
     /// Whether the posterior of the flow itself errs less on real images than the Bayes error of its world, beyond both
     /// intervals: then that is none of the corpus.
     pub fn refutes_itself(&self) -> bool {
-        1.0 - self.accuracy_interval().low < self.truth.bayes_error.interval.0
+        1.0 - self.accuracy_interval().low < self.least_bayes_error()
     }
 
     /// Which images it was measured on: those of the test part, or those held out.

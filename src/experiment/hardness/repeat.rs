@@ -18,7 +18,8 @@ pub struct RepeatSpec {
     /// Weights λ of the classification loss; of each world the flow of least held-out NLL is kept. Where
     /// empty, `training.lambda` alone.
     pub lambdas: Vec<f64>,
-    /// Worlds of each corpus: they differ in their seed, and in their images where `bootstrap`.
+    /// Worlds of each corpus: they differ in their seed, and in their training images where `bootstrap`; all hold out
+    /// the same images.
     pub worlds: usize,
     /// Whether worlds after the first are trained on images drawn with replacement, of each class as many as
     /// there are.
@@ -94,6 +95,7 @@ impl RepeatSpec {
             spec.training.lambda = lambda;
         }
         if variant.world > 0 {
+            spec.data.split.get_or_insert(spec.training.seed);
             let seed = spec.training.seed.split("world").split(&variant.world.to_string());
             spec.training.seed = seed;
             spec.data.bootstrap = self.bootstrap.then(|| seed.split("bootstrap"));
@@ -125,6 +127,7 @@ mod tests {
         let all: Vec<TrainSpec> =
             repeat.variants().into_iter().map(|variant| repeat.train_spec(variant, of.clone())).collect();
         assert_eq!(all.iter().map(|spec| spec.training.lambda).collect::<Vec<_>>(), [0.1, 10.0, 0.1, 10.0, 0.1, 10.0]);
+        assert!(all[0].data.split.is_none() && all[2..].iter().all(|spec| spec.data.split == Some(of.training.seed)));
         // The first world is that of the corpus; all λ of a world share seed and images.
         assert!(all[0].data.bootstrap.is_none() && all[0].training.seed == of.training.seed);
         for world in 1..3 {

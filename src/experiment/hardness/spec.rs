@@ -214,6 +214,7 @@ impl HardnessSpec {
                 classes: classes.clone(),
                 limit: *limit,
                 bootstrap: None,
+                split: None,
             },
             model,
             // Only a map that all classes share makes the Bayes error an integral over Gaussians.

@@ -72,7 +72,9 @@ impl Worlds {
             let errors: Vec<f64> = chosen.iter().map(|one| one.bayes_error).collect();
             let drawn = chosen.iter().filter(|one| !bootstrap || one.world > 0);
             let drawn: Vec<f64> = drawn.map(|one| one.bayes_error).collect();
-            (errors.len() > 1 && !drawn.is_empty()).then(|| Self::of(name, errors, &drawn, bootstrap))
+            // Of a corpus whose own world is not finished nothing can be said "as it is".
+            let begun = chosen.first().is_some_and(|one| one.world == 0);
+            (begun && errors.len() > 1 && !drawn.is_empty()).then(|| Self::of(name, errors, &drawn, bootstrap))
         };
         names.into_iter().filter_map(of).collect()
     }

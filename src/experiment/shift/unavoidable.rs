@@ -9,7 +9,7 @@ use super::{BaseMap, ShiftSetting};
 use crate::error::Result;
 use crate::experiment::images::Images;
 use crate::experiment::kind::CellPlace;
-use crate::measure::{Estimate, Interval, mean};
+use crate::measure::{Estimate, Interval, argmax, mean};
 use crate::oracle::posterior::Prior;
 use crate::units::{ClassId, Seed};
 
@@ -67,11 +67,7 @@ fn loss(p: &[f64], [world, shifted]: [&Prior; 2], ratios: Option<&[f64]>) -> f64
         if seen.is_nan() { f64::NEG_INFINITY } else { seen }
     };
     let scores: Vec<f64> = priors.enumerate().map(score).collect();
-    p[largest(p)] - p[largest(&scores)]
-}
-
-fn largest(values: &[f64]) -> ClassId {
-    (1..values.len()).fold(0, |best, k| if values[k] > values[best] { k } else { best })
+    p[argmax(p)] - p[argmax(&scores)]
 }
 
 /// log p′(x|y) − log p(x|y) of the first test images under every class, [n][K]; 0 for classes of no

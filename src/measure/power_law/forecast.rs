@@ -57,10 +57,13 @@ pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
     let alpha = fit.alpha.interval;
     let log_n = fit.curve.log_n_at(distance.ln());
     let Some(log_n) = log_n.filter(|_| fit.variant == Variant::Floor || alpha.low > 0.0) else {
-        let sentence = format!(
-            "These runs do not fix the exponent (95 %: {:.3} to {:.3}): no number of images can be given.",
-            alpha.low, alpha.high
-        );
+        let why = if alpha.high < 0.0 {
+            "The value rises with N: its exponent is"
+        } else {
+            "These runs do not fix the exponent"
+        };
+        let sentence =
+            format!("{why} (95 %: {:.3} to {:.3}): no number of images can be given.", alpha.low, alpha.high);
         return Ok(Forecast::NotIdentifiable { sentence });
     };
     // A run that lies above its curve must go further down it to come within the distance.

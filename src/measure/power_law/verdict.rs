@@ -138,6 +138,12 @@ fn conclude(comparison: &Comparison, flat: bool, doubtful: bool) -> (Verdict, St
     if low <= 0.0 {
         let smallest = law.smallest();
         let [first, last] = [smallest, largest].map(|n| plain(law.value(n)));
+        if high < 0.0 {
+            let sentence = format!(
+                "The fitted value rises from {first} at N = {smallest} to {last} at N = {largest}: {exponent}. It does not fall with more data."
+            );
+            return (Verdict::NotIdentifiable, sentence);
+        }
         let sentence = format!(
             "The fitted value goes from {first} at N = {smallest} to {last} at N = {largest}. These runs do not fix a law: {exponent}, \
              and a floor and slow learning cannot be told apart. Add numbers of images, or seeds."

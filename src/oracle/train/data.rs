@@ -86,9 +86,12 @@ fn first(all: &Dataset, limit: usize) -> Result<Dataset> {
     }
 }
 
-/// Whether the images come class by class.
+/// Whether the images come class by class, in whatever order of the classes.
 fn by_class(all: &Dataset) -> bool {
-    all.labels.as_ref().is_some_and(|labels| labels.is_sorted())
+    all.labels.as_ref().is_some_and(|labels| {
+        let classes: BTreeSet<&ClassId> = labels.iter().collect();
+        labels.chunk_by(|a, b| a == b).count() <= classes.len()
+    })
 }
 
 /// Images to train on, and those the best epoch is chosen by: the last ones of the corpus, or where
@@ -104,7 +107,8 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     })?;
     let mut order: Vec<usize> = (0..all.len()).collect();
     if by_class(all) {
-        order.shuffle(&mut spec.training.seed.split("split").rng(0));
+        let seed = spec.data.split.unwrap_or(spec.training.seed);
+        order.shuffle(&mut seed.split("split").rng(0));
     }
     let train = match spec.data.bootstrap {
         Some(seed) => resampled(&order[..kept], all.labels.as_deref(), seed),
@@ -285,5 +289,21 @@ mod tests {
         assert!((8..20).contains(&different.len()), "{} of 21", different.len());
         spec.data.bootstrap = Some(Seed(5));
         assert_ne!(split(&dataset(), &spec).unwrap().0.pixels, drawn.pixels);
+        // Another training holds out other images, unless it is told which.
+        let kept = spec.training.seed;
+        spec.training.seed = kept.split("world");
+        assert_ne!(split(&dataset(), &spec).unwrap().1.pixels, held_out.pixels);
+        spec.data.split = Some(kept);
+        assert_eq!(split(&dataset(), &spec).unwrap().1, held_out);
+    }
+
+    #[test]
+    fn classes_one_after_the_other_are_known_in_any_order() {
+        let of = |labels: &[usize]| Dataset { labels: Some(labels.to_vec()), ..dataset() };
+        for (labels, expected) in
+            [(&[1, 1, 0, 0][..], true), (&[0, 0, 1, 1], true), (&[0, 1, 0, 1], false), (&[2], true)]
+        {
+            assert_eq!(by_class(&of(labels)), expected, "{labels:?}");
+        }
     }
 }

@@ -85,6 +85,10 @@ pub struct DataSpec {
     /// where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Seed>,
+    /// Of the order from which a corpus that comes class by class has its held-out images: several worlds of one corpus
+    /// hold out the same. The seed of the training where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Seed>,
 }
 
 fn default_side() -> usize {

@@ -72,7 +72,11 @@ fn one(
     let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
     let truth = Truth::of(&oracle.world, &settings, seed, &mut refining)?;
     let mut ranking = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
-    let class_order = ClassOrder::of(&oracle.world, &settings, seed, &mut ranking)?;
+    // Of the worlds of a corpus the first one is ranked.
+    let class_order = match variant.world {
+        0 => ClassOrder::of(&oracle.world, &settings, seed, &mut ranking)?,
+        _ => None,
+    };
     let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
     let own = frequencies(&counts)?.map(|prior| Settings { prior, ..settings });
     let own = own.map(|settings| Truth::of(&oracle.world, &settings, seed, &mut refining)).transpose()?;

@@ -1,6 +1,6 @@
 //! Where the exact KL falls: a proposal of the look-ahead, which knows the truth. One step of the last layer on an
 //! image lowers the mean KL(p‖q) of the test images by the product of two gradients, to first order: that of
-//! the mean KL, exact because p is known, and that of the loss on the image with the label it would get.
+//! the mean KL, exact because p is known, and that of the loss on the image with its drawn label, whatever the classifier is told of it.
 //! Images are taken greedily; after each the last layer makes its step, and the test images have other answers.
 
 use rayon::prelude::*;

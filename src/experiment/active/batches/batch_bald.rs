@@ -6,7 +6,8 @@
 //! What a further image adds is E[H(Σ w q) − Σ w H(q)], over the outcomes of the labels before it: all of
 //! them while they are at most [`OUTCOMES`], else so many drawn systematically in proportion to their
 //! probability. The weights of the sample stand in both terms, so that what adds nothing is 0 in any sample. The information is submodular: what an image adds only falls as the batch grows (Minoux 1978),
-//! so most need not be asked again.
+//! so most need not be asked again. Of a sample what it added before is an estimate of the bound: an image for which it
+//! was too small is not asked again.
 //!
 //! M members tell at most ln M nats. A batch that has told them chooses no better than chance from there on.
 
@@ -14,6 +15,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rand::{Rng, RngExt};
+use rayon::prelude::*;
 
 /// Most outcomes of labels that are followed.
 const OUTCOMES: usize = 256;
@@ -117,7 +119,7 @@ impl Outcomes {
     }
 }
 
-/// An image with what its label would tell: known for a batch of so many, an upper bound for larger ones.
+/// An image with what its label would tell: known for a batch of so many, an upper bound for larger ones while all outcomes are followed.
 #[derive(Debug, PartialEq)]
 struct Bound {
     gain: f64,
@@ -154,7 +156,8 @@ pub(in super::super) fn batch_bald(
     let mut outcomes = Outcomes::none(members);
     let bound =
         |image, outcomes: &Outcomes, batch| Bound { gain: answers.gain(image, outcomes), image: Reverse(image), batch };
-    let mut heap: BinaryHeap<Bound> = (0..answers.len()).map(|image| bound(image, &outcomes, 0)).collect();
+    let mut heap: BinaryHeap<Bound> =
+        (0..answers.len()).into_par_iter().map(|image| bound(image, &outcomes, 0)).collect::<Vec<_>>().into();
     let mut chosen = Vec::with_capacity(count);
     while chosen.len() < count {
         let Some(Bound { gain, image: Reverse(image), batch }) = heap.pop() else { break };

@@ -2,6 +2,8 @@
 
 use rayon::prelude::*;
 
+use crate::measure::argmax;
+
 /// Sums kept side by side, so that the machine adds several at once.
 const LANES: usize = 16;
 
@@ -69,7 +71,7 @@ pub(super) fn dot(a: &[f32], b: &[f32]) -> f64 {
 
 /// The place of the largest; of equals the first. `None` of none.
 pub(super) fn largest(values: &[f64]) -> Option<usize> {
-    (0..values.len()).reduce(|best, i| if values[i] > values[best] { i } else { best })
+    (!values.is_empty()).then(|| argmax(values))
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! TypiClust (Hacohen, Dekel & Weinshall 2022): the images are parted into as many clusters as there will be
 //! labels; from the largest clusters without a label comes the most typical image of each: the one whose
-//! nearest neighbours are nearest. Choices and limits are those of the authors' program. Its features are
-//! learned without labels by another network (SimCLR); here they are those of the classifier itself.
+//! nearest neighbours are nearest, among those of its cluster before any is taken. Limits and the order of clusters are
+//! those of the authors' program. The mean is of distances, as in the paper (the program's are squared), and features
+//! keep their length (the program scales them to 1). The program's are learned without labels by another network
+//! (SimCLR); here they are those of the classifier itself.
 
 use rand::Rng;
+use rayon::prelude::*;
 
 use super::clusters::clusters;
 use super::geometry::{Rows, squared};
@@ -25,7 +28,7 @@ pub(in super::super) fn typiclust(rows: Rows<'_>, labelled: usize, count: usize,
 struct Cluster {
     size: usize,
     labelled: usize,
-    /// Its images without a label.
+    /// Its images without a label; in the end the least typical first.
     open: Vec<usize>,
 }
 
@@ -44,14 +47,16 @@ fn chosen(rows: Rows<'_>, of: &[usize], labelled: usize, count: usize) -> Vec<us
         all.iter_mut().filter(|cluster| cluster.size <= SMALL).for_each(|cluster| cluster.open.clear());
     }
     all.sort_by(|a, b| a.labelled.cmp(&b.labelled).then(b.size.cmp(&a.size)));
+    // One image of each in turn: the others need no order.
+    let asked = all.iter().filter(|cluster| !cluster.open.is_empty()).count().min(count);
+    let open = all.iter_mut().filter(|cluster| !cluster.open.is_empty());
+    open.take(asked).for_each(|cluster| by_typicality(rows, &mut cluster.open));
     let mut found = Vec::with_capacity(count);
     while found.len() < count {
         let before = found.len();
         for cluster in &mut all {
-            if found.len() < count
-                && let Some(at) = most_typical(rows, &cluster.open)
-            {
-                found.push(cluster.open.remove(at));
+            if found.len() < count {
+                found.extend(cluster.open.pop());
             }
         }
         if found.len() == before {
@@ -70,17 +75,22 @@ fn rest(found: &mut Vec<usize>, labelled: usize, images: usize, count: usize) {
     found.extend(more.collect::<Vec<_>>());
 }
 
-/// The place of the image whose neighbours are nearest in the mean; of equals the first.
-fn most_typical(rows: Rows<'_>, images: &[usize]) -> Option<usize> {
+/// Sorts images by the distance of their neighbours in the mean, the nearest last; of equals the first is last.
+fn by_typicality(rows: Rows<'_>, images: &mut Vec<usize>) {
     let neighbours = NEIGHBOURS.min(images.len() / 2);
     let mean = |&image: &usize| {
         let others = images.iter().filter(|other| **other != image);
         let mut distances: Vec<f64> = others.map(|&other| squared(rows.row(image), rows.row(other)).sqrt()).collect();
+        if neighbours > 0 && neighbours < distances.len() {
+            distances.select_nth_unstable_by(neighbours - 1, f64::total_cmp);
+        }
+        distances.truncate(neighbours);
         distances.sort_by(f64::total_cmp);
-        distances.iter().take(neighbours).sum::<f64>()
+        distances.iter().sum::<f64>()
     };
-    let means: Vec<f64> = images.iter().map(mean).collect();
-    (0..means.len()).reduce(|best, i| if means[i] < means[best] { i } else { best })
+    let mut far: Vec<(f64, usize)> = images.par_iter().map(|image| (mean(image), *image)).collect();
+    far.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(j.cmp(i)));
+    *images = far.into_iter().map(|(_, image)| image).collect();
 }
 
 #[cfg(test)]
