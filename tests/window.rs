@@ -116,6 +116,8 @@ fn frames_are_measured_at_rest_and_while_sampling() {
     ] {
         assert!(frames[field].as_f64().is_some_and(|ms| ms > 0.0), "{field} is missing: {frames}");
     }
+    assert!(frames["share_of_newest_tau_mean"].as_f64().is_some_and(|share| share > 0.5), "{frames}");
+    assert!(frames["exact_after_rest_ms"].as_f64().is_some(), "{frames}");
 }
 
 #[test]

@@ -50,7 +50,7 @@ impl Atlas {
         }
         let stale = visible.iter().filter_map(|&index| {
             let (stamp, source) = picture(index)?;
-            (self.stamps.get(index) != Some(&stamp)).then_some((index, stamp, source))
+            (!self.holds(index, stamp)).then_some((index, stamp, source))
         });
         let stale: Vec<_> = stale.collect();
         let side = Self::side(shape);
@@ -70,6 +70,11 @@ impl Atlas {
             self.pages[page].put(shape, &pictures);
         }
         stale.len().saturating_sub(budget)
+    }
+
+    /// Whether the texture of image `index` is the one of this stamp.
+    pub fn holds(&self, index: usize, stamp: u64) -> bool {
+        self.stamps.get(index) == Some(&stamp)
     }
 
     /// Adds image `index` to the meshes of its page; `false` while it has no texture.

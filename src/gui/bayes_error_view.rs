@@ -82,10 +82,11 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
             let figure = &estimate.figure;
             let full = format::percent_interval(figure.value, half_width(figure));
             let about = format!("{FORMULA}\n\nE = {full}. {}", provenance(estimate));
-            let text = RichText::new(percent(estimate)).strong();
+            let shown = percent(estimate);
+            let text = RichText::new(&shown).strong();
             let text = if readout.stale(Instant::now()) { text.color(theme.weak()) } else { text };
             ui.label(text).on_hover_text(&about);
-            widths_badge(ui, estimate.badge, half_width(figure), &about);
+            widths_badge(ui, estimate.badge, (&shown, half_width(figure)), &about);
         }
         Some(Readout { outcome: Err(why), .. }) => {
             ui.colored_label(theme.error(), why);
@@ -95,10 +96,10 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
 }
 
 /// A badge that says how wide the 95 % interval of a share is: estimated to 1e-8 is not estimated to
-/// a point.
-pub fn widths_badge(ui: &mut Ui, kind: Badge, half_width: f64, about: &str) {
+/// a point. Nothing more where the text beside it has its interval.
+pub fn widths_badge(ui: &mut Ui, kind: Badge, (shown, half_width): (&str, f64), about: &str) {
     badge(ui, kind, about);
-    let estimated = matches!(kind, Badge::Estimated);
+    let estimated = matches!(kind, Badge::Estimated) && !shown.contains('±');
     if let Some(width) = format::width(100.0 * half_width).filter(|_| estimated) {
         ui.label(RichText::new(format!("{width} pp")).small().color(Theme::of(ui).weak())).on_hover_text(about);
     }

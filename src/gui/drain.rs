@@ -19,6 +19,10 @@ impl App {
     /// Takes in the waiting events and answers.
     pub(super) fn drain(&mut self, ctx: &egui::Context) {
         let began = Instant::now();
+        // Before the events: with a new device those of the old one are forgotten.
+        if let Some(keys) = self.engine.take_keys() {
+            self.session.keys.take(keys);
+        }
         while let Some(event) = self.engine.poll() {
             let effect = self.session.take(event, began);
             self.react(effect);
@@ -30,9 +34,6 @@ impl App {
         if let Some(update) = self.engine.take_gallery() {
             self.session.take_gallery(update);
             self.select_first_sample();
-        }
-        if let Some(keys) = self.engine.take_keys() {
-            self.session.keys.take(keys);
         }
         if let Some(inspection) = self.engine.take_inspection() {
             self.session.take_inspection(inspection);
@@ -61,6 +62,10 @@ impl App {
                     self.prefs.remember_oracle(&self.session.oracle_name);
                 }
                 self.view.enter(&self.session);
+                // Brings back its own label filter, which must fit this world too.
+                if self.view.source == Source::Outside && self.session.external.is_none() {
+                    self.show_source(Source::World);
+                }
                 let classes = self.session.class_names().len();
                 if classes > 0 {
                     self.prefs.fit(classes);
@@ -69,9 +74,6 @@ impl App {
                     self.prefs.products = MatmulPrecision::F32;
                 }
                 self.requests.forget();
-                if self.view.source == Source::Outside && self.session.external.is_none() {
-                    self.show_source(Source::World);
-                }
                 self.open_cell_images_next();
             }
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),

@@ -1,5 +1,6 @@
 //! The gallery while τ moves: drafts between key pictures, exact images when it rests.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
@@ -15,7 +16,9 @@ const REST: Duration = Duration::from_millis(120);
 #[derive(Default)]
 pub struct Glide {
     moved: Option<(Tau, Instant)>,
+    /// What was asked for last, and of which samples.
     asked: Vec<(Tau, Vec<usize>)>,
+    of: Option<KeyOrigin>,
     gave_up: bool,
 }
 
@@ -50,10 +53,12 @@ impl Glide {
         let moving = self.moved.is_some();
         let wanted = session.keys.wanted(&view.in_view, tau.get(), moving);
         let gives_up = moving && !self.gave_up;
-        if !gives_up && (wanted.is_empty() || self.is_next(&wanted)) {
+        let on_its_way = || self.of.as_ref() == Some(&origin) && self.is_next(&wanted);
+        if !gives_up && (wanted.is_empty() || on_its_way()) {
             return;
         }
         self.gave_up |= moving;
+        self.of = Some(origin.clone());
         self.asked.clone_from(&wanted);
         engine.draw_keys(KeyRequest { origin, wanted, moving });
     }
@@ -61,12 +66,15 @@ impl Glide {
     /// Whether the first of these are the next that the engine draws.
     fn is_next(&self, wanted: &[(Tau, Vec<usize>)]) -> bool {
         let Some((tau, images)) = wanted.first() else { return false };
+        // Thousands of small images may be in view.
+        let set = |images: &[usize]| images.iter().copied().collect::<HashSet<usize>>();
         let open = |(tau, images): &&(Tau, Vec<usize>)| {
-            let now = wanted.iter().find(|(other, _)| other == tau);
-            now.is_some_and(|(_, now)| images.iter().any(|image| now.contains(image)))
+            let now = wanted.iter().find(|(other, _)| other == tau).map(|(_, now)| set(now));
+            now.is_some_and(|now| images.iter().any(|image| now.contains(image)))
         };
-        let next = self.asked.iter().find(open);
-        next.is_some_and(|(next, asked)| next == tau && images.iter().all(|image| asked.contains(image)))
+        let Some((next, asked)) = self.asked.iter().find(open) else { return false };
+        let asked = set(asked);
+        next == tau && images.iter().all(|image| asked.contains(image))
     }
 }
 

@@ -61,7 +61,8 @@ pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option
         return None;
     }
     let newer = |slot: &Slot| {
-        let answers = !outside && gallery.answers(&[index]);
+        // While τ moves no gallery is asked for: what is there is of the τ before.
+        let answers = !outside && gallery.asks_for(prefs.tau) && gallery.answers(&[index]);
         inspection.filter(|inspection| !answers && (outside || inspection.generation > slot.generation))
     };
     match (gallery.get(index), inspection) {

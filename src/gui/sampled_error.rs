@@ -24,9 +24,9 @@ const ABOUT: &str = "E = 1 - E_x[max_y p(y|x)] at the present τ and π, T = 1, 
 pub fn value(ui: &mut Ui, cx: &Cx) {
     match readout(cx) {
         Some(figure) => {
-            ui.label(RichText::new(format::percent_interval(figure.value, half_width(&figure))).strong())
-                .on_hover_text(ABOUT);
-            widths_badge(ui, Badge::Estimated, half_width(&figure), ABOUT);
+            let shown = format!("{} %", format::brief(100.0 * figure.value, 100.0 * half_width(&figure)));
+            ui.label(RichText::new(&shown).strong()).on_hover_text(ABOUT);
+            widths_badge(ui, Badge::Estimated, (&shown, half_width(&figure)), ABOUT);
         }
         None if cx.session.bayes.survey.is_some() => hint(ui, "not sampled at this τ and π"),
         None => hint(ui, "not sampled yet: press 'Sample' in the panel Bayes error"),

@@ -204,7 +204,8 @@ fn posterior(cx: &Cx) -> State {
     let Some(cursor) = cx.view.cursor else {
         return State::Asking("Choose the most ambiguous one in view");
     };
-    let fresh = cx.view.gallery(cx.session).is_some_and(|gallery| gallery.answers(&[cursor]));
+    let of_now = cx.view.source == Source::Outside || cx.session.gallery.asks_for(cx.prefs.tau);
+    let fresh = of_now && cx.view.gallery(cx.session).is_some_and(|gallery| gallery.answers(&[cursor]));
     let Some((index, _, _, tile)) = inspected(cx.session, cx.prefs, cx.view).filter(|_| fresh) else {
         return State::Waiting("Its posterior at this τ is being computed…".into());
     };

@@ -256,7 +256,9 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
         let value = format::percent_interval(bayes_error.mean, Z95 * bayes_error.std_error);
         fact(ui, "Bayes error", value, "E_x[1 - max_y p(y|x)], from exact posteriors: no classifier errs less.");
     });
-    if !gallery.complete() {
+    if !gallery.asks_for(cx.prefs.tau) {
+        hint(ui, "Of the settings before.");
+    } else if !gallery.complete() {
         hint(ui, format!("Of the settings before; {} of {} computed.", progress.done, progress.total));
     }
 }

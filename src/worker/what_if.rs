@@ -156,6 +156,8 @@ impl Task for GridBetween {
     }
 
     fn fold(&self, live: &mut Vec<Tile>, tile: &Tile) {
+        // A job that begins again, on another device, makes its images again.
+        live.truncate(tile.index);
         live.push(tile.clone());
     }
 
@@ -200,6 +202,8 @@ impl Task for UnderEveryClass {
     }
 
     fn fold(&self, live: &mut Vec<Tile>, tile: &Tile) {
+        // A job that begins again, on another device, makes its images again.
+        live.truncate(tile.index);
         live.push(tile.clone());
     }
 

@@ -26,6 +26,7 @@ fn drafts_follow_tau_and_exact_images_are_asked_for_when_it_rests() {
     harness.run_steps(2);
     let [drafts, exact] = drafts_and_exact(&harness);
     assert!(drafts == 0 && exact > 10, "at rest all are exact: {drafts} drafts, {exact} exact");
+    assert!(!shows(&harness, ", of the knobs before"));
     for tau in [1.2, 1.31, 1.4] {
         let (before, moved) = (fake.shown(), Instant::now());
         harness.state_mut().slide(tau);
@@ -65,5 +66,23 @@ fn without_key_pictures_the_gallery_is_asked_for_at_every_tau() {
     }
     assert_eq!(fake.shown(), shown + 2);
     let [drafts, exact] = drafts_and_exact(&harness);
-    assert!(drafts == 0 && exact > 10, "those of before stay, dimmed");
+    assert!(drafts == 0 && exact > 10, "those of before stay");
+    let before = harness.query_all_by_label_contains(", of the knobs before").count();
+    assert_eq!(before, exact, "and say so");
+}
+
+#[test]
+fn key_pictures_of_other_samples_are_asked_for_at_once() {
+    let (mut harness, fake) = full();
+    let rest = fake.key_requests().pop().expect("key pictures are prepared at rest");
+    let seed = harness.state().prefs().seed;
+    fake.answer_keys(rest.clone());
+    harness.run_steps(2);
+    harness.key_press(eframe::egui::Key::Space);
+    harness.run_steps(3);
+    assert_ne!(harness.state().prefs().seed, seed);
+    fake.answer();
+    harness.run_steps(3);
+    let asked = fake.key_requests().pop().expect("they are other pictures");
+    assert_ne!(asked.origin, rest.origin);
 }

@@ -13,7 +13,7 @@ pub struct LimitArgs {
     /// Draw so many images of the world at each τ (at most so many with --tolerance), also of a world that has integrals.
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub samples: Option<usize>,
-    /// Seconds of sampling; 50 if no other limit is given. How far they reach depends on the machine.
+    /// Seconds of sampling; 56 if no other limit is given. How far they reach depends on the machine.
     #[arg(long, value_name = "SECONDS", value_parser = number, allow_negative_numbers = true)]
     pub budget: Option<f64>,
 }

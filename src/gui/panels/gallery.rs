@@ -235,6 +235,10 @@ impl GalleryPanel {
             };
             let shown = Shown::new(cx, gallery, visible);
             let viewed = shown.viewed(cx.prefs.tau, visible, gallery);
+            // The line above says how many, and was painted already.
+            if viewed.drafts != cx.view.drafts {
+                ui.ctx().request_repaint();
+            }
             (cx.view.drafts, cx.view.viewed) = (viewed.drafts, Some(viewed));
             // Drafts come all at once: a part of them would be a mixture of two worlds.
             let budget = UPLOADS.max(viewed.drafts);
@@ -265,7 +269,8 @@ fn paint(
     let classes = cx.session.class_names().len();
     let mut meshes = Meshes::default();
     for (index, rect) in tiles.clone() {
-        let tint = if shown.is_before(index) { theme.before() } else { UNTINTED };
+        let late = shown.picture(gallery, index).is_some_and(|(stamp, _)| !atlas.holds(index, stamp));
+        let tint = if late || shown.is_before(index) { theme.before() } else { UNTINTED };
         if !atlas.add(&mut meshes, index, rect, tint) {
             ui.painter().rect_filled(rect, 0.0, theme.placeholder());
         }
@@ -292,7 +297,7 @@ fn paint(
                     verdict::caption(ui, rect, verdict);
                 }
                 outline(ui, theme, rect, slot.tile.label != slot.tile.posterior.decision, chosen);
-                describe(response, cx, index, slot)
+                describe(response, cx, (index, shown.is_before(index)), slot)
             }
             (None, None) => continue,
         };

@@ -1,6 +1,6 @@
 //! Key pictures, and the pictures between them: drafts that follow τ while it moves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::data::ImageShape;
 use crate::device::ImageSource;
@@ -13,6 +13,8 @@ const STEP: f64 = 0.0625;
 const GRIDS: [u32; 4] = [8, 4, 2, 1];
 /// τ up to which the coarsest grid is filled while nothing else is to do.
 const FILLED: f64 = 3.0;
+/// A level of the lower key picture counts (1 − s)·ONE, of the upper one s·ONE.
+const ONE: u32 = 1 << 16;
 /// Bytes of pictures that are kept.
 const ROOM: usize = 128 << 20;
 
@@ -62,8 +64,10 @@ impl Keys {
         self.too_slow |= news.too_slow.is_some();
         self.shape = Some(news.shape);
         if self.bytes > ROOM {
-            self.pictures.clear();
-            self.bytes = 0;
+            // Those in view are among the news.
+            let kept: BTreeSet<usize> = news.pictures.iter().map(|(_, index, _)| *index).collect();
+            self.pictures.retain(|index, _| kept.contains(index));
+            self.bytes = self.pictures.values().flat_map(BTreeMap::values).flatten().map(Vec::len).sum();
         }
         for (tau, index, picture) in news.pictures {
             let picture = picture.filter(|picture| picture.len() == news.shape.dims());
@@ -98,8 +102,9 @@ impl Keys {
         }
         let [a, b] = [pictures.get(&low)?.as_ref()?, pictures.get(&high)?.as_ref()?];
         let share = if high > low { (tau / STEP - f64::from(low)) / f64::from(high - low) } else { 0.0 };
-        let share = share as f32;
-        let level = |(&a, &b): (&u8, &u8)| (f32::from(a) + share * (f32::from(b) - f32::from(a))).round() as u8;
+        // In whole numbers: hundreds of images at every frame.
+        let (part, all) = ((share * f64::from(ONE)).round() as u32, ONE);
+        let level = |(&a, &b): (&u8, &u8)| ((u32::from(a) * (all - part) + u32::from(b) * part + all / 2) / all) as u8;
         let pixels: Vec<u8> = a.iter().zip(b).map(level).collect();
         // Stamps of finished tiles count from 1 and never come so far.
         let places = u64::from(low) << 40 ^ u64::from(high) << 20;

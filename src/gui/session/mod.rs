@@ -192,6 +192,8 @@ impl Session {
             Event::Device(report) => {
                 self.log.add(Level::Info, format!("Computing on {} ({})", report.used.name, report.reason));
                 self.device = Some(report);
+                // Another device may be fast enough for them.
+                self.keys = Keys::default();
                 self.far.settled();
                 return Effect::AskAgain;
             }

@@ -1,6 +1,6 @@
 //! The images of a training run: opened, reduced to the wanted classes, padded, split.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rand::RngExt;

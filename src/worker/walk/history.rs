@@ -33,6 +33,8 @@ impl WalkHistory {
         match news {
             WalkNews::Point { shape, dot } => {
                 self.shape = Some(*shape);
+                // A walk that begins again, on another device, makes its points again.
+                self.points.truncate(dot.tile.index);
                 self.points.push(dot.clone());
             }
             WalkNews::Arrived(arrival) => self.arrival = Some((**arrival).clone()),

@@ -50,7 +50,12 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
         _ => {}
     }
     if cx.view.source == Source::World && cx.view.drafts > 0 {
-        text = format!("τ = {}: {} drafts in view, exact when τ rests", format::sig4(cx.prefs.tau), cx.view.drafts);
+        let when = match () {
+            () if cx.session.unanswered.contains_key(&Asked::Gallery) => "the samples cannot be drawn",
+            () if cx.view.halted => "drawing is stopped",
+            () => "exact when τ rests",
+        };
+        text = format!("τ = {}: {} drafts in view, {when}", format::sig4(cx.prefs.tau), cx.view.drafts);
     }
     let failed = cx.session.gallery.failed();
     if cx.view.source == Source::World && failed > 0 {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::device::ImageSource;
 use crate::gui::context::Cx;
 use crate::gui::frame_times::ViewedGallery;
+use crate::gui::guidance;
 use crate::gui::selection::Source;
 use crate::gui::session::gallery::Gallery;
 use crate::gui::session::keys::Between;
@@ -24,8 +25,10 @@ impl Shown {
             return shown;
         }
         let tau = cx.prefs.tau;
+        // Key pictures are of the samples themselves, not of a look.
+        let plain = guidance::options(cx.session, cx.prefs).is_none();
         for &index in visible.iter().filter(|index| !gallery.is_of(**index, tau)) {
-            let draft = cx.session.keys.between(index, tau);
+            let draft = plain.then(|| cx.session.keys.between(index, tau)).flatten();
             match draft.filter(|_| cx.session.keys.shape() == gallery.shape()) {
                 Some(draft) => drop(shown.drafts.insert(index, draft)),
                 None if gallery.draft(index).is_none() && gallery.get(index).is_some() => {

@@ -37,12 +37,12 @@ pub(super) fn menu(response: &Response, cx: &mut Cx, index: usize) {
     });
 }
 
-/// The mark of a draft: half a strip, where moving τ cannot change the label.
+/// The mark of a draft: half a strip, where moving τ cannot change the label. It is then the class it is drawn from.
 pub(super) fn half_strip(ui: &Ui, cx: &Cx, rect: Rect, slot: Option<&Slot>) {
     let fixed = cx.prefs.smoothing == 1.0 && cx.prefs.label_noise.is_none();
     if let Some(slot) = slot.filter(|_| fixed) {
         let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), pos2(rect.center().x, rect.max.y));
-        ui.painter().rect_filled(strip, 0.0, Theme::of(ui).class(slot.tile.label, cx.session.class_names().len()));
+        ui.painter().rect_filled(strip, 0.0, Theme::of(ui).class(slot.tile.source, cx.session.class_names().len()));
     }
 }
 
@@ -91,19 +91,24 @@ pub(super) fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (select
     }
 }
 
-/// Name, for screen readers and tests, and tooltip of a tile.
-pub(super) fn describe(response: Response, cx: &Cx, index: usize, slot: &Slot) -> Response {
+/// Name, for screen readers and tests, and tooltip of a tile; whether it is of the knobs before.
+pub(super) fn describe(response: Response, cx: &Cx, (index, before): (usize, bool), slot: &Slot) -> Response {
     let class = |class| cx.session.class_name(class);
     let posterior = &slot.tile.posterior;
     let name = inspector::name(cx.session, cx.view.source, index);
     let verdict = verdict::of(cx.session, cx.view.source, index);
     response.widget_info(|| {
         let kl = verdict.map_or(String::new(), |verdict| format!(", KL {} nats", format::sig4(verdict.kl)));
-        let text = format!("{name}{kl}, label {}, decision {}", class(slot.tile.label), class(posterior.decision));
+        let age = if before { ", of the knobs before" } else { "" };
+        let (label, decision) = (class(slot.tile.label), class(posterior.decision));
+        let text = format!("{name}{kl}, label {label}, decision {decision}{age}");
         WidgetInfo::selected(egui::Role::Button, true, cx.view.selection.contains(&index), text)
     });
     tooltip(response, |ui| {
         ui.strong(&name);
+        if before {
+            hint(ui, "of the knobs before");
+        }
         let p = format::exp_sig4(posterior.log_probabilities[posterior.decision]);
         ui.label(format!("label {}", class(slot.tile.label)));
         ui.label(format!("Bayes decision {}, p = {p}", class(posterior.decision)));

@@ -228,7 +228,9 @@ fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
     });
     let mut several = !repeat.lambdas.is_empty();
     let about = "Trains with each of these λ and keeps the flow of least NLL on held-out images (EBO 4.1); \"Class loss λ\" does not count then.";
-    if ui.checkbox(&mut several, "Choose λ among 0.01, 0.1, 1 and 10").on_hover_text(about).changed() {
+    let these = if several { repeat.lambdas.as_slice() } else { LAMBDAS.as_slice() };
+    let these = these.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    if ui.checkbox(&mut several, format!("Choose λ among {these}")).on_hover_text(about).changed() {
         repeat.lambdas = if several { LAMBDAS.to_vec() } else { Vec::new() };
     }
     let about = "Worlds after the first see images drawn with replacement; takes three worlds or more.";

@@ -19,6 +19,8 @@ const SMALLEST: f32 = 20.0;
 const GAP: f32 = 4.0;
 /// Height of the line below an image, points.
 const CAPTION: f32 = 14.0;
+/// Textures that are made in a frame.
+const SHEETS: usize = 64;
 
 /// The textures of the images of one job.
 #[derive(Default)]
@@ -41,7 +43,11 @@ impl Mosaic {
             *self = Self { job: Some(job), sheets: Vec::new() };
         }
         let known = self.sheets.len().min(tiles.len());
-        self.sheets.extend(tiles[known..].iter().map(|tile| Sheet::of(ui.ctx(), "what if", shape, &tile.pixels)));
+        let until = tiles.len().min(known + SHEETS);
+        self.sheets.extend(tiles[known..until].iter().map(|tile| Sheet::of(ui.ctx(), "what if", shape, &tile.pixels)));
+        if until < tiles.len() {
+            ui.ctx().request_repaint();
+        }
         let room = ui.available_width();
         let width = match columns {
             Some(columns) => (room / columns.max(1) as f32 - GAP).clamp(SMALLEST, LARGEST),

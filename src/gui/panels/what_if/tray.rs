@@ -113,7 +113,9 @@ impl Tray {
         }
         if view.task.settings != cx.prefs.settings() {
             moved_since(ui, cx, &view.task.settings);
-            if ui.button("Compare at these knobs").on_hover_text("The same images, their posteriors anew").clicked() {
+            let button = ui.add_enabled(cx.prefs.tau > 0.0, egui::Button::new("Compare at these knobs"));
+            let button = button.on_hover_text("The same images, their posteriors anew");
+            if button.on_disabled_hover_text("At τ = 0 no image has a density.").clicked() {
                 pins::compare(cx, view.task.pair);
             }
         }
