@@ -23,6 +23,8 @@ pub const ID: &str = "monitor";
 /// Room for a name in a field, points.
 const FIELD: f32 = 190.0;
 
+/// Alarms that are told; of more, how many.
+const WARNINGS: usize = 6;
 /// Seconds between two pictures of runs that go on.
 const EVERY: f64 = 0.3;
 
@@ -96,8 +98,11 @@ impl Panel for MonitorPanel {
                 self.board.show_shared(ui, cx, &kept.figure, &about);
                 hint(ui, kept.figure.caption.clone());
             }
-            for text in &kept.warnings {
+            for text in kept.warnings.iter().take(WARNINGS) {
                 ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
+            }
+            if let Some(more) = kept.warnings.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
+                hint(ui, format!("and {more} more such runs"));
             }
             self.list(ui, cx.session);
             ui.add_space(12.0);

@@ -94,12 +94,13 @@ pub fn picture(runs: &[(&Track, &Drawn)], choice: &Choice) -> Figure {
         if points.is_empty() {
             continue;
         }
+        let plain = |points: Vec<Point>| points.into_iter().map(|point| Point::new(point.x, point.y)).collect();
+        let points = if band { points } else { plain(points) };
         let line = Series { name: name.clone(), colour: place, points, band, ..Series::default() };
         if smooth.is_empty() {
             series.push(line);
             continue;
         }
-        let plain = |points: Vec<Point>| points.into_iter().map(|point| Point::new(point.x, point.y)).collect();
         let own = Some([false, true].map(|dark| pale(colour(place, dark), dark)));
         let points = plain(line.points.clone());
         series.push(Series { name: format!("{name}, as logged"), own, points, band: false, ..line.clone() });
@@ -124,7 +125,7 @@ pub fn picture(runs: &[(&Track, &Drawn)], choice: &Choice) -> Figure {
 fn caption(choice: &Choice, lines: usize, most: usize) -> String {
     let mut text = match lines <= BANDS {
         true => "Bands are 95 % intervals: of one run over its test images, of a group over its runs.".to_owned(),
-        false => format!("Above {BANDS} lines no 95 % intervals are drawn; the table has them."),
+        false => format!("Above {BANDS} lines none has its 95 % interval: filter, group or leave out."),
     };
     if most < POINTS {
         text += &format!(" Of a long run about {most} steps are drawn.");
