@@ -1,5 +1,7 @@
 //! The panel *Monitor*: the courses of all runs of this window in one plot, grouped and filtered by their specs.
 
+mod law;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,6 +28,7 @@ pub struct MonitorPanel {
     choice: Choice,
     left_out: Vec<PathBuf>,
     board: Board,
+    law: law::LawPlot,
     kept: Option<Kept>,
 }
 
@@ -66,6 +69,9 @@ impl Panel for MonitorPanel {
             for text in &kept.warnings {
                 ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
             }
+            let session = cx.session;
+            let shown = session.runs.iter().filter(|run| !self.left_out.contains(&run.folder));
+            self.law.show(ui, cx, shown, &self.choice.filter);
             self.list(ui, cx.session);
             ui.add_space(12.0);
         });
