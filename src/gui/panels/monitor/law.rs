@@ -12,6 +12,7 @@ use crate::gui::context::Cx;
 use crate::gui::panels::experiments::law::exponent;
 use crate::gui::plot::{About, Board};
 use crate::gui::session::runs::RunView;
+use crate::gui::theme::Badge;
 use crate::gui::widgets::{heading, hint};
 use crate::run::external::{ExternalSpec, LawRun, RunLaw, StepFigures};
 use crate::run::monitor::Track;
@@ -49,7 +50,8 @@ impl LawPlot {
             self.fitted = Some(fitted);
         }
         if self.fitted.is_some() || self.work.waiting() {
-            heading(ui, "KL over the number of training images", None);
+            let about = "Each run at its step with the smallest KL; the band is the 95 % interval of the fitted curve";
+            heading(ui, "KL over the number of training images", Some((Badge::Estimated, about)));
         }
         match &self.fitted {
             Some(Ok(Fitted { figure, sentence })) => {
