@@ -1,6 +1,8 @@
 //! External runs: a folder that this program makes, records that others write, and every figure computed anew by the formulas of theory §4.
 
 mod common;
+#[path = "external/law.rs"]
+mod law;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -40,6 +42,7 @@ fn start(place: &Path, predictions: Kind) -> StartExternal {
         images: IMAGES,
         seed: Seed(5),
         predictions,
+        train_images: None,
     }
 }
 

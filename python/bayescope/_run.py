@@ -51,6 +51,8 @@ class Run:
         Seed of the test images.
     predictions : str
         What is logged: `"logits"` (log-probabilities are logits too), `"log_probs"` or `"probs"`.
+    train_images : int, optional
+        Number N of different images that the network is trained on: runs of at least three N give a law over N. None for an endless stream.
     """
 
     def __init__(
@@ -62,12 +64,14 @@ class Run:
         test: int = 2000,
         seed: int = 0,
         predictions: str = "logits",
+        train_images: int | None = None,
     ) -> None:
         if predictions not in _KINDS:
             raise ValueError(f"predictions={predictions!r} is none of {', '.join(_KINDS)}")
         self.folder = os.fspath(folder)
         name = os.path.basename(os.path.abspath(self.folder)) if name is None else name
-        world._engine().start_run(self.folder, name, operator.index(test), operator.index(seed), predictions)
+        train_images = None if train_images is None else operator.index(train_images)
+        world._engine().start_run(self.folder, name, operator.index(test), operator.index(seed), predictions, train_images)
         self.name, self.predictions = name, predictions
         self._core = _engine.Run(self.folder)
         self._begun = time.monotonic()

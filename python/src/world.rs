@@ -254,6 +254,8 @@ impl World {
     }
 
     /// Makes the folder of an external run, or finds the same one.
+    #[pyo3(signature = (folder, name, images, seed, predictions, train_images))]
+    #[allow(clippy::too_many_arguments)]
     fn start_run(
         &self,
         py: Python<'_>,
@@ -262,11 +264,13 @@ impl World {
         images: usize,
         seed: u64,
         predictions: &str,
+        train_images: Option<u64>,
     ) -> PyResult<()> {
         let (settings, predictions) = (self.settings.clone(), predictions.parse::<Kind>().map_err(raised)?);
         let work = move |open: &Open, stop: &Stop| {
             let oracle = open.name.clone();
-            let start = StartExternal { folder, name, oracle, settings, images, seed: Seed(seed), predictions };
+            let seed = Seed(seed);
+            let start = StartExternal { folder, name, oracle, settings, images, seed, predictions, train_images };
             start.make(&open.world, &open.info.weights_sha256, &mut stop.sink()).map(drop)
         };
         self.engine.ask(work).wait(py)

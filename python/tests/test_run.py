@@ -43,6 +43,16 @@ def test_a_run_goes_on_and_another_is_refused(world, tmp_path):
         first.log(4, np.zeros((9, len(world.classes))))
 
 
+def test_the_number_of_training_images_is_kept(world, tmp_path):
+    run = bayescope.Run(tmp_path / "run", world, test=10, train_images=500)
+    assert run.summary()["spec"]["external"]["train_images"] == 500
+    assert "train_images = 500" in (tmp_path / "run/run.toml").read_text()
+    with pytest.raises(ValueError, match="another number of training images"):
+        bayescope.Run(tmp_path / "run", world, test=10)
+    bayescope.Run(tmp_path / "stream", world, test=10)
+    assert "train_images" not in (tmp_path / "stream/run.toml").read_text()
+
+
 def test_a_killed_script_goes_on_at_its_checkpoint_to_the_same_bits(tmp_path):
     script = (Path(__file__).parents[2] / "docs/examples/numpy_live.py").read_text().replace("< 2000", "< 100")
     whole, killed = tmp_path / "whole", tmp_path / "killed"

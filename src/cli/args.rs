@@ -33,7 +33,7 @@ pub use common::{Compute, DeviceArg, DevicesArg, PrecisionArg, Runs, WorldArgs, 
 pub use evaluate::EvaluateArgs;
 pub use evidence::EvidenceArgs;
 pub use export::ExportArgs;
-pub use external::{ExternalCommand, ExternalStartArgs};
+pub use external::{ExternalCommand, ExternalStartArgs, ExternalWorstArgs};
 pub use look::LookArgs;
 pub use numbers::{count, number};
 pub use pictures::FitArgs;

@@ -1,19 +1,22 @@
 //! `bayescope external`, and external runs in `summary` and `watch`.
 
-use std::path::{Path, absolute};
+use std::path::{Path, PathBuf, absolute};
 
-use super::args::{ExternalCommand, ExternalStartArgs, SummaryArgs};
+use super::args::{ExternalCommand, ExternalStartArgs, ExternalWorstArgs, SummaryArgs};
+use super::laws::fits_text;
 use super::open::{Opened, with_oracle};
 use super::output::{print_json, print_text, tell_written};
 use super::task::run_task;
 use super::watch::Seen;
+use super::worst::beliefs;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::measure::{Estimate, Measured};
 use crate::run::external::{
-    Course, ExternalFolder, ExternalSpec, ExternalSummary, StartExternal, StepFigures, csv, figures,
+    Course, ExternalFolder, ExternalSpec, ExternalSummary, RunLaw, StartExternal, StepFigures, StepImage, StepWorst,
+    csv, figures, law_of,
 };
-use crate::run::write_figures;
+use crate::run::{AnyRun, write_figures};
 use crate::units::Seed;
 
 /// Steps in the table of a summary; of more, some all over the course.
@@ -21,7 +24,10 @@ const LINES: usize = 24;
 
 /// Does what the arguments say.
 pub fn run(command: &ExternalCommand) -> Result<()> {
-    let ExternalCommand::Start(args) = command;
+    let args = match command {
+        ExternalCommand::Start(args) => args,
+        ExternalCommand::Worst(args) => return worst(args),
+    };
     let spec = with_oracle(&args.oracle, &args.compute, |opened, chosen| start(args, opened, chosen))?;
     args.output.print(&spec, |spec| tell(&args.out, spec))
 }
@@ -37,6 +43,7 @@ fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Resu
         images: args.test,
         seed: Seed(args.seed),
         predictions: args.predictions,
+        train_images: args.train_images.map(|images| images as u64),
     };
     run_task(&task, Some(opened), chosen, "drawing test images")
 }
@@ -71,6 +78,93 @@ pub fn summary(folder: &ExternalFolder, args: &SummaryArgs) -> Result<()> {
         (_, true) => print_json(&summary),
         _ => print_text(&text(&summary)),
     }
+}
+
+/// `bayescope summary` of several runs: the law of KL over N.
+pub fn law(args: &SummaryArgs) -> Result<()> {
+    if args.worst.is_some() || args.bought.is_some() {
+        return Err(Error::input("--worst and --bought name a cell of one run; several runs are given"));
+    }
+    let open = |run: &PathBuf| match AnyRun::open(run)? {
+        AnyRun::External(folder) => Ok(*folder),
+        AnyRun::Grid(_) | AnyRun::Hardness(_) => Err(Error::file(
+            run,
+            "is no external run: the law of several runs is one of external runs, a grid has its own",
+        )),
+    };
+    let law = law_of(&args.runs.iter().map(open).collect::<Result<Vec<_>>>()?)?;
+    if let Some(place) = &args.figures {
+        let written = write_figures(&[law.figure()], &law.tables(), place, "external-law")?;
+        return tell_written(&written, args.json);
+    }
+    match (args.csv, args.json) {
+        (true, _) => print_text(&law.csv()),
+        (_, true) => print_json(&law),
+        _ => print_text(&law_text(&law)),
+    }
+}
+
+fn law_text(law: &RunLaw) -> String {
+    let mut text = format!(
+        "{} external runs on the same test images, each at its step with the smallest KL; runs of equal N are seeds\n\
+         floor of every classifier: {} nats\n\n{:>10} {:>5} {:>10}  {:>9} [{:>7}, {:>7}]  run\n",
+        law.points.len(),
+        within(law.aleatoric, 1.0, 4),
+        "images N",
+        "seed",
+        "step",
+        "KL nats",
+        "95 %",
+        ""
+    );
+    for point in &law.points {
+        let Estimate { value, interval } = point.epistemic;
+        text += &format!(
+            "{:>10} {:>5} {:>10}  {value:>9.5} [{:>7.5}, {:>7.5}]  {}\n",
+            point.train_images,
+            point.seed,
+            point.step,
+            interval.low,
+            interval.high,
+            point.folder.display()
+        );
+    }
+    text += &format!("\n{}", fits_text("external runs", &law.fits));
+    if let Some(caveat) = &law.fits.law().caveat {
+        text += &format!("  {caveat}\n");
+    }
+    if let Some(held) = &law.hold_out {
+        text += &format!("  {}\n", held.sentence);
+    }
+    text
+}
+
+/// `bayescope external worst`.
+fn worst(args: &ExternalWorstArgs) -> Result<()> {
+    let folder = ExternalFolder::open(&args.run)?;
+    args.output.print(&folder.worst(args.step, args.count)?, tell_worst)
+}
+
+fn tell_worst(worst: &StepWorst) -> Result<()> {
+    let name = |class: usize| worst.classes.get(class).cloned().unwrap_or_else(|| format!("class {class}"));
+    let (n, StepWorst { step, tested, .. }) = (worst.images.len(), worst);
+    let mut text = format!("step {step}: the {n} of {tested} test images with the largest KL(p || q)\n");
+    text += &format!(
+        "{:>7} {:>9} {:>9}  {:<12} {:<12} {:>7} {:>7}  exact p and the classifier's q\n",
+        "image", "KL nats", "H(p)", "drawn label", "decision", "p of it", "q of it"
+    );
+    for one in &worst.images {
+        let StepImage { worst, entropy, decision, p_decision, q_decision } = one;
+        text += &format!(
+            "{:>7} {:>9.4} {entropy:>9.4}  {:<12} {:<12} {p_decision:>7.4} {q_decision:>7.4}  {}\n",
+            worst.image,
+            worst.kl,
+            name(worst.label),
+            name(*decision),
+            beliefs(worst, &name)
+        );
+    }
+    print_text(&text)
 }
 
 fn text(summary: &ExternalSummary) -> String {

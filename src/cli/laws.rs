@@ -2,7 +2,7 @@
 
 use crate::classifier::Labels;
 use crate::experiment::Law;
-use crate::measure::{Forecast, PowerLaw};
+use crate::measure::{Comparison, Forecast, PowerLaw};
 
 /// A law, its caveat, its forecast and how it did on held-out sizes, as lines.
 pub(super) fn law_text(law: &Law) -> String {
@@ -11,7 +11,7 @@ pub(super) fn law_text(law: &Law) -> String {
     let Some(fits) = &law.fits else {
         return format!("{name}: no law ({})\n", law.why_not.as_deref().unwrap_or("too little is finished"));
     };
-    let mut text = format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence);
+    let mut text = fits_text(&name, fits);
     if let Some(training) = &law.training {
         text += &format!("  trained for {training}\n");
     }
@@ -28,6 +28,11 @@ pub(super) fn law_text(law: &Law) -> String {
         text += &format!("  {}\n", held.sentence);
     }
     text
+}
+
+/// A law and what it means, as lines.
+pub(super) fn fits_text(name: &str, fits: &Comparison) -> String {
+    format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence)
 }
 
 fn curve(law: &PowerLaw) -> String {

@@ -290,7 +290,8 @@ fn figures(result: &CellResult) -> String {
 /// `bayescope summary`.
 pub fn summary(args: &SummaryArgs) -> Result<()> {
     [&args.figures, &args.png].into_iter().flatten().try_for_each(|place| is_free(place))?;
-    let folder = match AnyRun::open(&args.run)? {
+    let [run] = &args.runs[..] else { return external::law(args) };
+    let folder = match AnyRun::open(run)? {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::summary(&folder, args),
         AnyRun::External(folder) => return external::summary(&folder, args),

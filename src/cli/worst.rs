@@ -40,7 +40,8 @@ pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
     print_text(&text)
 }
 
-fn beliefs(one: &WorstImage, name: &dyn Fn(usize) -> String) -> String {
+/// p and q of the classes that matter most.
+pub(super) fn beliefs(one: &WorstImage, name: &dyn Fn(usize) -> String) -> String {
     let belief = |class: usize| format!("{}: p={:.4} q={:.4}", name(class), one.p[class], one.q[class]);
     one.leading(CLASSES).into_iter().map(belief).collect::<Vec<_>>().join("  ")
 }

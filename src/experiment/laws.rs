@@ -41,12 +41,12 @@ fn loss(summary: &Summary) -> Figure {
     }
     for (colour, law) in summary.laws.iter().enumerate() {
         if let Some(fits) = &law.fits {
-            figure.series.push(Series { colour, ..curve(fits.law(), format!("{}, law of KL", name(law))) });
+            figure.series.push(Series { colour, ..law_series(fits.law(), format!("{}, law of KL", name(law))) });
         }
         if let Some(held) = &law.hold_out {
             figure
                 .series
-                .push(Series { colour, ..without_largest(held, format!("{}, law without the largest N", name(law))) });
+                .push(Series { colour, ..hold_out_series(held, format!("{}, law without the largest N", name(law))) });
             figure.caption += &format!(" {}: {}", name(law), held.sentence);
         }
         let parts: [(&str, bool, Part); 2] = [("KL", false, |m| m.epistemic), ("L", true, |m| m.cross_entropy)];
@@ -84,11 +84,21 @@ fn accuracy(summary: &Summary) -> Figure {
     figure
 }
 
-/// How the laws' intervals hold the error of the test images, with a space before; empty without
-/// laws.
 fn how_images_count(summary: &Summary) -> String {
-    let laws = || summary.laws.iter().filter_map(|law| Some((law, law.fits.as_ref()?.law().image_error)));
-    let of = |how: ImageError| laws().filter(|(_, of)| *of == how).map(|(law, _)| name(law)).collect::<Vec<_>>();
+    how_test_images_count(&fitted(summary))
+}
+
+/// The laws of a summary, by name.
+fn fitted(summary: &Summary) -> Vec<(String, &PowerLaw)> {
+    summary.laws.iter().filter_map(|law| Some((name(law), law.fits.as_ref()?.law()))).collect()
+}
+
+/// How the intervals of laws hold the error of the test images, with a space before; empty without
+/// laws.
+pub fn how_test_images_count(laws: &[(String, &PowerLaw)]) -> String {
+    let of = |how: ImageError| -> Vec<&str> {
+        laws.iter().filter(|(_, law)| law.image_error == how).map(|(name, _)| name.as_str()).collect()
+    };
     let said = [
         (ImageError::Resampled, "each replicate of a law draws the test images anew, the same for all runs"),
         (
@@ -97,7 +107,7 @@ fn how_images_count(summary: &Summary) -> String {
         ),
         (ImageError::Unknown, "the error of the test images is not in the intervals of laws"),
     ];
-    let all = laws().count();
+    let all = laws.len();
     let sentence = |(how, said): (ImageError, &str)| {
         let whose = of(how);
         let all_of_them = whose.len() == all;
@@ -112,19 +122,22 @@ fn how_images_count(summary: &Summary) -> String {
 /// The exponents (BLC figure 2d), and how the laws stand the test of the largest N.
 pub fn tables(summary: &Summary) -> Vec<Table> {
     let curves = summary.curves.iter().flat_map(|curves| curves.tables());
-    exponents(summary).into_iter().chain(held_out(summary)).chain(curves).collect()
+    exponent_table(&fitted(summary)).into_iter().chain(held_out(summary)).chain(curves).collect()
 }
 
-/// What the laws without the largest N forecast for it, beside what came.
 fn held_out(summary: &Summary) -> Option<Table> {
+    let tested: Vec<_> = summary.laws.iter().filter_map(|law| Some((name(law), law.hold_out.clone()?))).collect();
+    hold_out_table(&tested)
+}
+
+/// What laws without the largest N forecast for it, beside what came; none without laws.
+pub fn hold_out_table(laws: &[(String, HoldOut)]) -> Option<Table> {
     let caption = "KL that the law fitted without the largest N forecasts for the geometric mean of the runs there, with its 95 % prediction \
                    interval given the test images; and what came, with its 95 % interval over runs and test images. The law holds where what \
                    came lies in the interval of the forecast.";
-    let tested = |law| -> Option<(&Law, &HoldOut)> { Some((law, law.hold_out.as_ref()?)) };
-    let rows: Vec<_> = summary.laws.iter().filter_map(tested).collect();
-    (!rows.is_empty()).then(|| {
-        Table::of(rows)
-            .words("classifier", |(law, _)| name(law))
+    (!laws.is_empty()).then(|| {
+        Table::of(laws)
+            .words("classifier", |(name, _)| name.clone())
             .words("fitted over N", |(_, HoldOut { fitted: [first, last], .. })| format!("{first} to {last}"))
             .words("held-out N", |(_, held)| held.n)
             .column("forecast", "nats", 4, |(_, held)| Value::of(held.forecast, 1.0))
@@ -134,16 +147,15 @@ fn held_out(summary: &Summary) -> Option<Table> {
     })
 }
 
-fn exponents(summary: &Summary) -> Option<Table> {
+/// The exponents of laws, by name; none without laws.
+pub fn exponent_table(laws: &[(String, &PowerLaw)]) -> Option<Table> {
     let caption = "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
                    images that all runs share."
             .to_owned()
-            + &how_images_count(summary);
-    let fitted = |law| -> Option<(&Law, &PowerLaw)> { Some((law, law.fits.as_ref()?.law())) };
-    let rows: Vec<_> = summary.laws.iter().filter_map(fitted).collect();
-    (!rows.is_empty()).then(|| {
-        Table::of(rows)
-            .words("classifier", |(law, _)| name(law))
+            + &how_test_images_count(laws);
+    (!laws.is_empty()).then(|| {
+        Table::of(laws)
+            .words("classifier", |(name, _)| name.clone())
             .column("α", "", 3, |(_, fit)| Value::of(fit.alpha, 1.0))
             .column("a", "nats", 3, |(_, fit)| Value::of(fit.a, 1.0))
             .column("floor", "nats", 5, |(_, fit)| Value::of_any(fit.floor, 1.0))
@@ -188,13 +200,14 @@ pub fn law_course(law: &PowerLaw) -> impl Iterator<Item = [f64; 4]> {
     })
 }
 
-fn curve(law: &PowerLaw, name: String) -> Series {
+/// A law with its band.
+pub fn law_series(law: &PowerLaw, name: String) -> Series {
     let points = law_course(law).map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
     Series { name, style: Style::Line, points, band: true, ..Series::default() }
 }
 
 /// The law fitted without the largest N, drawn on to it, with the interval of its forecast there.
-fn without_largest(held: &HoldOut, name: String) -> Series {
+pub fn hold_out_series(held: &HoldOut, name: String) -> Series {
     let interval = held.forecast.interval;
     let last = Point::new(held.n, held.forecast.value).within(interval.low, interval.high);
     let points = held

@@ -9,6 +9,7 @@ use super::command::quote;
 use super::prefs::Prefs;
 use super::session::runs::RunView;
 use crate::device::DeviceChoice;
+use crate::experiment::WORST;
 use crate::figure::Figure;
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 
@@ -66,7 +67,12 @@ pub fn carry_on_command(run: &RunView, prefs: &Prefs) -> String {
 /// The command that lists images of a cell.
 pub fn cell_images_command(request: &CellImagesRequest) -> String {
     let CellImagesRequest { which, folder, cell, .. } = request;
-    format!("bayescope summary {} {} {}", quote(&folder.display().to_string()), which.option(), quote(cell))
+    let (folder, cell) = (quote(&folder.display().to_string()), quote(cell));
+    match which {
+        CellImages::Worst => format!("bayescope summary {folder} --worst {cell}"),
+        CellImages::Bought => format!("bayescope summary {folder} --bought {cell}"),
+        CellImages::AtStep(step) => format!("bayescope external worst {folder} --step {step} --count {WORST}"),
+    }
 }
 
 /// The command that carries a spec out in a folder.

@@ -1,4 +1,4 @@
-//! Images of a cell (its worst, or those it bought) and of judged models for the gallery. Reading
+//! Images of a cell (its worst, or those it bought), of a step of an external run, and of judged models for the gallery. Reading
 //! waits for a disk, and an experiment may hold the worker for hours. So a thread of its own reads,
 //! and the worker takes the images over between two steps.
 
@@ -13,7 +13,9 @@ use super::protocol::{Event, JobId, Outcome};
 use super::shared::Shared;
 use super::side_jobs::{self, SideJob};
 use crate::error::{Error, Result};
+use crate::experiment::{WORST, WorstImage};
 use crate::oracle::classify::ExternalImages;
+use crate::run::external::{ExternalFolder, StepPictures};
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 
 /// Which images of a cell.
@@ -23,16 +25,8 @@ pub enum CellImages {
     Worst,
     /// Those of the pool whose labels its strategy of active learning bought first.
     Bought,
-}
-
-impl CellImages {
-    /// The option of `bayescope summary RUN` that lists them.
-    pub fn option(self) -> &'static str {
-        match self {
-            Self::Worst => "--worst",
-            Self::Bought => "--bought",
-        }
-    }
+    /// Of an external run, which has no cells: the test images with the largest KL(p‖q) at this step.
+    AtStep(u64),
 }
 
 /// Asks for images of a cell.
@@ -42,7 +36,7 @@ pub struct CellImagesRequest {
     pub which: CellImages,
     /// The run folder.
     pub folder: PathBuf,
-    /// The cell's ID.
+    /// The cell's ID; empty where there are no cells.
     pub cell: String,
     /// Name of the open oracle.
     pub oracle: String,
@@ -58,6 +52,7 @@ impl CellImagesRequest {
         match self.which {
             CellImages::Worst => format!("Worst images of cell {cell}…"),
             CellImages::Bought => format!("Images bought by cell {cell}…"),
+            CellImages::AtStep(step) => format!("Worst images of step {step} of {}…", self.folder.display()),
         }
     }
 }
@@ -89,23 +84,53 @@ fn hand_over(job: &SideJob<'_>, wanted: &Wanted) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
-    let CellImagesRequest { which, folder, cell, oracle, world } = request;
-    let folder = RunFolder::open(folder)?;
-    if !folder.is_on(world)? {
-        let of = &folder.spec.world.oracle;
-        let why = match of == oracle {
-            true => {
-                format!("{of} has other weights now than when this run was planned: its images are not of that world")
-            }
-            false => format!("these images are of the world {of}, and {oracle} is open: open {of} first"),
-        };
-        return Err(Error::input(why));
+/// That images are not of the open world.
+fn elsewhere(of: &str, open: &str) -> Error {
+    Error::input(match of == open {
+        true => format!("{of} has other weights now than when this run was planned: its images are not of that world"),
+        false => format!("these images are of the world {of}, and {open} is open: open {of} first"),
+    })
+}
+
+/// The folder of a run of the open world.
+fn open_grid(request: &CellImagesRequest) -> Result<RunFolder> {
+    let folder = RunFolder::open(&request.folder)?;
+    match folder.is_on(&request.world)? {
+        true => Ok(folder),
+        false => Err(elsewhere(&folder.spec.world.oracle, &request.oracle)),
     }
+}
+
+/// The worst images of a step of an external run. The open world computes their posteriors: the run keeps p(y|x) alone, not the
+/// log-densities that a gallery shows.
+fn at_step(id: JobId, request: &CellImagesRequest, step: u64) -> Result<LoadedImages> {
+    let folder = ExternalFolder::open(&request.folder)?;
+    let of = &folder.spec.world;
+    if of.weights_sha256 != request.world {
+        return Err(elsewhere(&of.oracle, &request.oracle));
+    }
+    let StepPictures { found, shape, x, settings } = folder.worst_pictures(step, WORST)?;
+    let name = format!(
+        "{}, step {step}: {} worst of {} test images by KL",
+        folder.spec.name,
+        found.images.len(),
+        found.tested
+    );
+    let verdicts: Vec<WorstImage> = found.images.into_iter().map(|one| one.worst).collect();
+    let ids = verdicts.iter().map(|one| format!("Test image {}", one.image)).collect();
+    let labels = Some(verdicts.iter().map(|one| one.label).collect());
+    let images = ExternalImages::new(name, ids, labels, x);
+    Ok(LoadedImages { id, world: request.world.clone(), shape, settings, images, verdicts })
+}
+
+fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
+    let CellImagesRequest { which, cell, world, .. } = request;
     let world = world.clone();
     match which {
+        CellImages::AtStep(step) => at_step(id, request, *step),
         CellImages::Worst => {
-            let WorstImages { planned, found: worst, shape, x, settings, posteriors } = folder.worst_images(cell)?;
+            let WorstImages { planned, found: worst, shape, x, settings, posteriors } =
+                open_grid(request)?.worst_images(cell)?;
             let (label, n) = (planned.label(), worst.images.len());
             let name = format!("{label}: {n} worst of {} test images by KL", worst.tested);
             let ids = worst.images.iter().map(|one| format!("Test image {}", one.image)).collect();
@@ -116,7 +141,7 @@ fn read(id: JobId, request: &CellImagesRequest) -> Result<LoadedImages> {
         }
         CellImages::Bought => {
             let BoughtImages { planned, found: bought, shape, x, settings, posteriors } =
-                folder.bought_images(cell, BOUGHT)?;
+                open_grid(request)?.bought_images(cell, BOUGHT)?;
             if bought.is_empty() {
                 return Err(Error::input(format!("{} bought nothing after its start", planned.label())));
             }

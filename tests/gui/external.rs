@@ -6,6 +6,8 @@ use bayescope::data::{sha256_of_file, write_npy};
 use bayescope::events::silent;
 use bayescope::gui::App;
 use bayescope::run::external::PREDICTIONS;
+use bayescope::worker::cell_images::CellImages;
+use bayescope::worker::protocol::{Event, Outcome};
 use eframe::egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -115,5 +117,70 @@ fn the_courses_of_several_runs_are_laid_over_each_other() {
     entries.max_by(|a, b| a.rect().top().total_cmp(&b.rect().top())).unwrap().click();
     harness.run_steps(4);
     assert_eq!(tables(&mut harness), 4);
+    harness.check_accessibility();
+}
+
+#[test]
+fn the_worst_images_of_a_chosen_step_are_asked_for() {
+    let (mut harness, fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("mine");
+    make(&path);
+    open(&mut harness, &fake, &path);
+    assert!(harness.query_by_label("Show worst images").is_none(), "there is no step yet");
+    for step in [10, 20, 30] {
+        log(&path, step, "{}", &[0.5; 6]);
+    }
+    glance(&mut harness, &fake, &path);
+    click(&mut harness, "Show worst images");
+    let which = || fake.cell_images().last().map(|(_, request)| (request.which, request.folder.clone()));
+    assert_eq!(which(), Some((CellImages::AtStep(30), path.clone())), "the last, as nothing is chosen");
+    let job = fake.cell_images()[0].0;
+    let outcome = Outcome::Failed("these images are of another world".into());
+    fake.send(Event::JobEnded { id: job, outcome });
+    harness.run_steps(4);
+    assert!(shows(&harness, "these images are of another world"), "{:?}", labels(&harness));
+    harness.get_by_role_and_label(Role::Slider, "Step of the images").set_value_accesskit(0.0);
+    harness.run_steps(4);
+    click(&mut harness, "Show worst images");
+    assert_eq!(which(), Some((CellImages::AtStep(10), path)));
+    harness.check_accessibility();
+}
+
+#[test]
+fn runs_of_three_sizes_have_a_law_below_their_courses() {
+    const LAW: &str = "KL over the number of training images";
+    let (mut harness, fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let add = |harness: &mut Harness<'_, App>, name: &str, images: Option<u32>, share: f64| {
+        let path = place.path().join(name);
+        make(&path);
+        if let Some(images) = images {
+            let file = path.join("run.toml");
+            let text = std::fs::read_to_string(&file).unwrap();
+            let text = text.replace("format = 1\n", &format!("format = 1\ntrain_images = {images}\n"));
+            std::fs::write(file, text).unwrap();
+        }
+        log(&path, 10, "{}", &[0.75, 0.25, 0.5, 0.5, 0.1, 0.9].map(|p: f64| (1.0 - share) * p + share * 0.5));
+        open(harness, &fake, &path);
+    };
+    add(&mut harness, "endless", None, 0.5);
+    harness.state_mut().show_panel("monitor");
+    harness.run_steps(4);
+    assert!(!shows(&harness, "train_images") && !shows(&harness, LAW), "no run says its N");
+    add(&mut harness, "few", Some(100), 0.8);
+    add(&mut harness, "some", Some(400), 0.4);
+    assert!(
+        shows(&harness, "external.train_images: theirs in endless") && !shows(&harness, LAW),
+        "{:?}",
+        labels(&harness)
+    );
+    add(&mut harness, "many", Some(1600), 0.2);
+    let begun = std::time::Instant::now();
+    while !shows(&harness, "α = ") && begun.elapsed().as_secs() < 60 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        harness.run_steps(1);
+    }
+    assert!(shows(&harness, LAW) && shows(&harness, "α = "), "{:?}", labels(&harness));
     harness.check_accessibility();
 }

@@ -12,6 +12,23 @@ use crate::judge::Kind;
 pub enum ExternalCommand {
     /// Make the folder of a run that another program trains: test images of a world with exact posteriors, for its predictions.
     Start(Box<ExternalStartArgs>),
+    /// List the test images with the largest KL(p‖q) at a step.
+    Worst(ExternalWorstArgs),
+}
+
+/// Arguments of `external worst`.
+#[derive(Debug, Args)]
+pub struct ExternalWorstArgs {
+    /// Folder of the run.
+    pub run: PathBuf,
+    /// The step; the last that was logged if not given.
+    #[arg(long, value_name = "S")]
+    pub step: Option<u64>,
+    /// How many images.
+    #[arg(long, default_value_t = 20, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    pub count: usize,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `external start`.
@@ -31,6 +48,9 @@ pub struct ExternalStartArgs {
     /// What the program will log: logits, log-probabilities or probabilities.
     #[arg(long, value_name = "KIND", default_value = "logits")]
     pub predictions: Kind,
+    /// Different images that the program trains on, for laws over N; none where its stream has no end.
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    pub train_images: Option<usize>,
     #[command(flatten)]
     pub world: WorldArgs,
     /// Seed of the test images: they are those of `export` with this seed.

@@ -120,8 +120,9 @@ pub struct PlanArgs {
 /// Arguments of `summary`.
 #[derive(Debug, Args)]
 pub struct SummaryArgs {
-    /// Folder of the run.
-    pub run: PathBuf,
+    /// Folder of the run. Several external runs on the same test images give the law of KL over their numbers of training images.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
     /// Print one JSON document.
     #[arg(long, conflicts_with = "csv")]
     pub json: bool,

@@ -1,5 +1,7 @@
 //! The panel *Monitor*: the courses of all runs of this window in one plot, grouped and filtered by their specs.
 
+mod law;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,6 +36,7 @@ pub struct MonitorPanel {
     choice: Choice,
     left_out: Vec<PathBuf>,
     board: Board,
+    law: law::LawPlot,
     kept: Option<Kept>,
 }
 
@@ -104,6 +107,9 @@ impl Panel for MonitorPanel {
             if let Some(more) = kept.warnings.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
                 hint(ui, format!("and {more} more such runs"));
             }
+            let session = cx.session;
+            let shown = session.runs.iter().filter(|run| !self.left_out.contains(&run.folder));
+            self.law.show(ui, cx, shown, &self.choice.filter);
             self.list(ui, cx.session);
             ui.add_space(12.0);
         });

@@ -177,17 +177,39 @@ impl ExternalFolder {
         Ok(StepFigures::of(step, &header, &images, zeros))
     }
 
-    /// The figures of every image after a step.
-    fn images(&self, path: &Path, truth: &TestTruth) -> Result<(Header, PerImage, usize), String> {
+    /// What a record says: log q, nats, [N, K], and how many probabilities were 0.
+    pub(super) fn answers(&self, path: &Path) -> Result<(Header, Vec<f64>, usize), String> {
         let (header, values) = record::read(path, &self.spec)?;
         let (classes, kind) = (self.spec.test.classes.len(), self.spec.external.predictions);
         let (log_q, zeros) = log_q(values, classes, kind)
             .map_err(|cause| format!("{cause}; run.toml says that predictions are {}", kind.describe()))?;
+        Ok((header, log_q, zeros))
+    }
+
+    /// The figures of every image after a step.
+    fn images(&self, path: &Path, truth: &TestTruth) -> Result<(Header, PerImage, usize), String> {
+        let (header, log_q, zeros) = self.answers(path)?;
+        Ok((header, self.per_image(&log_q, truth)?, zeros))
+    }
+
+    /// The figures of every image of such answers.
+    pub(super) fn per_image(&self, log_q: &[f64], truth: &TestTruth) -> Result<PerImage, String> {
+        let classes = self.spec.test.classes.len();
         let measured = PerImage::new(classes).and_then(|mut images| {
-            images.extend(&truth.posterior, &log_q, &truth.labels)?;
+            images.extend(&truth.posterior, log_q, &truth.labels)?;
             Ok(images)
         });
-        measured.map(|images| (header, images, zeros)).map_err(|error| error.to_string())
+        measured.map_err(|error| error.to_string())
+    }
+
+    /// The record of a step.
+    ///
+    /// # Errors
+    /// When there is none, or the folder cannot be listed.
+    pub(super) fn record_of(&self, step: u64) -> Result<PathBuf> {
+        let folder = self.path.join(PREDICTIONS);
+        let found = record::list(&folder)?.into_iter().find(|(known, _)| *known == step);
+        found.map(|(_, path)| path).ok_or_else(|| Error::file(&folder, format!("has no record of step {step}")))
     }
 
     /// All figures of a step that was read, with bootstrap intervals, as those of a trained cell.
@@ -195,12 +217,23 @@ impl ExternalFolder {
     /// # Errors
     /// Names the record or the file of test images that cannot be read.
     pub fn measured(&self, step: u64) -> Result<Measured> {
-        let folder = self.path.join(PREDICTIONS);
-        let files = record::list(&folder)?;
-        let found = files.into_iter().find(|(known, _)| *known == step);
-        let (_, path) = found.ok_or_else(|| Error::file(&folder, format!("has no record of step {step}")))?;
-        let (_, images, _) = self.images(&path, &self.truth()?).map_err(|why| Error::file(&path, why))?;
-        images.measured(&Bootstrap::new(self.spec.test.seed.split("external intervals")))
+        let (_, images) = self.images_at(step, &self.truth()?)?;
+        images.measured(&self.draws())
+    }
+
+    /// log q after a step, [N, K], and the figures of every image.
+    pub(super) fn images_at(&self, step: u64, truth: &TestTruth) -> Result<(Vec<f64>, PerImage)> {
+        let path = self.record_of(step)?;
+        let images = self.answers(&path).and_then(|(_, log_q, _)| {
+            let images = self.per_image(&log_q, truth)?;
+            Ok((log_q, images))
+        });
+        images.map_err(|why| Error::file(&path, why))
+    }
+
+    /// The draws behind all intervals over its test images.
+    pub(super) fn draws(&self) -> Bootstrap {
+        Bootstrap::new(self.spec.test.seed.split("external intervals"))
     }
 }
 
@@ -211,6 +244,11 @@ fn stride(records: usize) -> usize {
 }
 
 impl StepFigures {
+    /// The step with the smallest KL.
+    pub fn best<'a>(steps: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
+        steps.into_iter().min_by(|a, b| a.epistemic.value.total_cmp(&b.epistemic.value))
+    }
+
     fn of(step: u64, header: &Header, images: &PerImage, zeros: usize) -> Self {
         let Header { epoch, images: seen, seconds, train_loss } = *header;
         let hits = (0..images.len()).filter(|&i| images.hit(i)).count();

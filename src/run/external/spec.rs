@@ -27,6 +27,8 @@ const FINISHED: &str = "finished";
 
 /// Most numbers of an array of predictions: 1 GiB of float64.
 const VALUES: usize = 1 << 27;
+/// Most training images: what TOML and doubles count exactly.
+const TRAIN_IMAGES: u64 = 1 << 53;
 /// Room for the line and the header before the numbers of an array.
 pub(super) const HEAD: u64 = 1 << 16;
 
@@ -53,6 +55,9 @@ pub struct Contract {
     /// The program that made the folder.
     #[serde(default)]
     pub made_by: String,
+    /// Different images that the network is trained on; of an endless stream there is no such number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train_images: Option<u64>,
 }
 
 /// A world and its knobs.
@@ -124,6 +129,9 @@ impl ExternalSpec {
         let Self { name, external, world, test } = self;
         if external.format != FORMAT {
             return Err(format!("external.format is {}; this version of bayescope reads {FORMAT}", external.format));
+        }
+        if external.train_images.is_some_and(|images| images == 0 || images > TRAIN_IMAGES) {
+            return Err(format!("external.train_images is 1 to {TRAIN_IMAGES}, and not there for an endless stream"));
         }
         let classes = test.classes.len();
         test.classes.iter().chain([name]).try_for_each(|name| check_name(name))?;
@@ -208,7 +216,7 @@ impl ExternalFolder {
         })
     }
 
-    fn array(&self, name: &str, shape: &[usize]) -> Result<crate::data::Values> {
+    pub(super) fn array(&self, name: &str, shape: &[usize]) -> Result<crate::data::Values> {
         let path = self.path.join(TEST).join(name);
         let most = HEAD + 8 * shape.iter().product::<usize>() as u64;
         let bytes = read_bounded(&path, most).map_err(|e| Error::io(&path, e))?;

@@ -35,6 +35,8 @@ pub struct StartExternal {
     pub seed: Seed,
     /// What the numbers of every record will be.
     pub predictions: Kind,
+    /// Different images that the network is trained on; `None` of an endless stream.
+    pub train_images: Option<u64>,
 }
 
 impl Task for StartExternal {
@@ -102,7 +104,12 @@ impl StartExternal {
         let (oracle, weights_sha256) = (self.oracle.clone(), weights_sha256.to_owned());
         ExternalSpec {
             name: self.name.clone(),
-            external: Contract { format: FORMAT, predictions: self.predictions, made_by },
+            external: Contract {
+                format: FORMAT,
+                predictions: self.predictions,
+                made_by,
+                train_images: self.train_images,
+            },
             world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise },
             test: TestRecord {
                 images: self.images,
@@ -130,7 +137,8 @@ impl StartExternal {
         }
         let differs = [
             ("name", asked.name != there.name),
-            ("kind of predictions", asked.external != there.external),
+            ("kind of predictions", asked.external.predictions != there.external.predictions),
+            ("number of training images", asked.external.train_images != there.external.train_images),
             ("world", asked.world != there.world),
             ("test images", asked.test != there.test),
         ];
@@ -181,7 +189,8 @@ impl ExternalSpec {
             ("test images", test.images.to_string()),
             ("test seed", test.seed.0.to_string()),
         ];
-        chain.into_iter().chain(noise).map(|(name, value)| (name.to_owned(), value)).collect()
+        let trained = external.train_images.map(|images| ("training images N", images.to_string()));
+        chain.into_iter().chain(noise).chain(trained).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// The folder as a line of the exactness ledger.

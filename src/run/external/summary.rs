@@ -50,6 +50,6 @@ impl ExternalFolder {
 impl ExternalSummary {
     /// The step with the smallest KL.
     pub fn best(&self) -> Option<&StepFigures> {
-        self.steps.iter().min_by(|a, b| a.epistemic.value.total_cmp(&b.epistemic.value))
+        StepFigures::best(&self.steps)
     }
 }

@@ -22,7 +22,8 @@ pub fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView, result: &CellResult) {
     }
 }
 
-fn button(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str, (which, title, about): (CellImages, &str, &str)) {
+/// A button that asks for images, once at a time.
+pub fn button(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str, (which, title, about): (CellImages, &str, &str)) {
     let images = cx.session.runs.cell_images.as_ref();
     let waits = images.and_then(|images| cx.session.jobs.get(images.job)).is_some_and(|job| !job.ended());
     let button = ui.add_enabled(!waits, Button::new(title));
@@ -38,7 +39,8 @@ pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
     let images = cx.session.runs.cell_images.as_ref().filter(of);
     let Some((images, why)) = images.and_then(|images| Some((images, images.trouble.as_ref()?))) else { return };
     ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
-    let Some(oracle) = run.found().map(|found| &found.spec.world.oracle) else { return };
+    let of_grid = run.found().map(|found| &found.spec.world.oracle);
+    let Some(oracle) = of_grid.or_else(|| Some(&run.external()?.spec.world.oracle)) else { return };
     let other = images.request.oracle != *oracle;
     if other && ui.button(format!("Open {oracle} and show them")).clicked() {
         let (folder, cell) = (run.folder.clone(), images.request.cell.clone());

@@ -7,7 +7,7 @@ mod csv;
 mod external;
 pub(in crate::gui) mod findings;
 mod form;
-mod law;
+pub(in crate::gui) mod law;
 mod law_plot;
 mod reliability;
 mod table;
@@ -35,6 +35,8 @@ pub struct ExperimentsPanel {
     figures: Boards,
     law: Board,
     reliability: Board,
+    /// The step of an external run whose images are asked for.
+    external_step: external::Step,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -91,7 +93,7 @@ impl ExperimentsPanel {
             return;
         }
         if let Some(found) = run.external() {
-            return external::show(ui, cx, (run, found), &mut self.figures);
+            return external::show(ui, cx, (run, found), (&mut self.figures, &mut self.external_step));
         }
         let Some(found) = run.found() else {
             let jobs = &cx.session.jobs;
