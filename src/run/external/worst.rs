@@ -6,6 +6,7 @@ use super::spec::{ExternalFolder, FILES};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
 use crate::experiment::WorstImage;
+use crate::measure::argmax;
 use crate::oracle::world::Settings;
 use crate::units::ClassId;
 
@@ -66,7 +67,7 @@ impl ExternalFolder {
             let row = image * k..(image + 1) * k;
             let q: Vec<f64> = log_q[row.clone()].iter().map(|log_q| log_q.exp()).collect();
             let p = truth.posterior[row].to_vec();
-            let decision = (1..k).fold(0, |best, class| if q[class] > q[best] { class } else { best });
+            let decision = argmax(&q);
             let (p_decision, q_decision) = (p[decision], q[decision]);
             let worst = WorstImage { image, kl: images.kl[image].max(0.0), label: images.label[image], p, q };
             StepImage { worst, entropy: images.entropy[image], decision, p_decision, q_decision }
