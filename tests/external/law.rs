@@ -17,7 +17,8 @@ fn trained_on(place: &Path, name: &str, train_images: Option<u64>) -> ExternalFo
 fn command(args: &[&str], runs: &[&ExternalFolder]) -> (bool, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bayescope"));
     let out = command.args(args).args(runs.iter().map(|run| &run.path)).output().unwrap();
-    (out.status.success(), String::from_utf8([out.stdout, out.stderr].concat()).unwrap())
+    let fine = out.status.success();
+    (fine, String::from_utf8(if fine { out.stdout } else { out.stderr }).unwrap())
 }
 
 #[test]
@@ -54,6 +55,11 @@ fn several_runs_give_a_law_over_their_training_images() {
     let figures = place.path().join("figures");
     assert!(command(&["summary", "--figures", figures.to_str().unwrap()], &all).0);
     assert!(figures.join("external-law.svg").exists());
+    // Another N is another run.
+    let again =
+        StartExternal { folder: runs[0].path.clone(), train_images: Some(51), ..start(place.path(), Kind::Logits) };
+    let said = again.make(&world(), "0123", &mut silent()).unwrap_err().to_string();
+    assert!(said.contains("another number of training images"), "{said}");
     // What makes no law.
     let (fine, said) = command(&["summary"], &all[..2]);
     assert!(!fine && said.contains("at least 3 different numbers"), "{said}");

@@ -163,10 +163,11 @@ fn runs_of_three_sizes_have_a_law_below_their_courses() {
         }
         log(&path, 10, "{}", &[0.75, 0.25, 0.5, 0.5, 0.1, 0.9].map(|p: f64| (1.0 - share) * p + share * 0.5));
         open(harness, &fake, &path);
+        // An opened run comes with its own panel in front.
+        harness.state_mut().show_panel("monitor");
+        harness.run_steps(4);
     };
     add(&mut harness, "endless", None, 0.5);
-    harness.state_mut().show_panel("monitor");
-    harness.run_steps(4);
     assert!(!shows(&harness, "train_images") && !shows(&harness, LAW), "no run says its N");
     add(&mut harness, "few", Some(100), 0.8);
     add(&mut harness, "some", Some(400), 0.4);

@@ -8,6 +8,7 @@ mod checkpoint;
 mod class_map;
 mod draw;
 mod experiment;
+mod external;
 #[cfg(feature = "remote")]
 mod far;
 mod faults;
