@@ -103,7 +103,9 @@ fn everything_grows_and_shrinks_by_keys_and_menu() {
 fn every_key_and_every_word_is_listed() {
     let (mut harness, _) = full();
     key(&mut harness, Modifiers::NONE, Key::F1);
-    for text in ["Take the last change of a setting back", "New samples: other classes", "Drag the marker of the curve E(τ)"] {
+    for text in
+        ["Take the last change of a setting back", "New samples: other classes", "Drag the marker of the curve E(τ)"]
+    {
         assert!(shows(&harness, text), "{text}");
     }
     harness.get_by_role_and_label(Role::Button, "Glossary").click();
