@@ -192,6 +192,10 @@ impl Running {
         }
         let shot = if options.screenshot.is_some() { Shot::Waiting(0) } else { Shot::No };
         let measurement = if options.measure_frames { Measurement::Waiting } else { Measurement::No };
+        if options.measure_frames {
+            // A saved layout may have another panel in front, and the gallery would never settle.
+            app.show_panel(super::panels::gallery::ID);
+        }
         Self {
             app,
             options,
