@@ -5,7 +5,7 @@ mod common;
 mod law;
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bayescope::events::silent;
 use bayescope::flow::Precision;
@@ -394,4 +394,46 @@ fn a_folder_is_known_for_what_it_is() {
     std::fs::remove_dir_all(run.path.join("test")).unwrap();
     RunFolder::delete(&run.path).unwrap();
     assert!(!run.path.exists());
+}
+
+/// What the window asks of hundreds of folders every two seconds: unchanged ones are not listed again, and no change is missed.
+#[cfg(unix)]
+#[test]
+fn a_folder_is_known_until_something_in_it_changes() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = made(place.path(), Kind::Logits);
+    let records = folder.path.join(PREDICTIONS);
+    let aged =
+        || std::fs::File::open(&records).unwrap().set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let look = |before: Option<&Course>| folder.look(before, usize::MAX).unwrap();
+    folder.log(10, &Header::default(), &logits(10)).unwrap();
+    let young = look(None);
+    assert!(!folder.is_known(&young), "clocks of files are coarse: one more change might not show");
+    aged();
+    let course = look(Some(&young));
+    assert!(folder.is_known(&course) && look(Some(&course)) == course);
+    // A record that grows where it lies: the last, and one that could not be read.
+    std::fs::write(records.join("20.pred"), b"{}\n").unwrap();
+    assert!(!folder.is_known(&course), "a new file");
+    aged();
+    let torn = look(Some(&course));
+    assert!(folder.is_known(&torn) && torn.refused().len() == 1);
+    folder.log(30, &Header::default(), &logits(30)).unwrap();
+    aged();
+    let torn = look(Some(&torn));
+    assert!(folder.is_known(&torn));
+    std::fs::write(records.join("20.pred"), b"{}\ngrown").unwrap();
+    aged();
+    assert!(!folder.is_known(&torn), "a torn record in the middle has grown");
+    let torn = look(Some(&torn));
+    std::fs::write(records.join("30.pred"), b"").unwrap();
+    aged();
+    assert!(!folder.is_known(&torn), "the last record has changed where it lies");
+    let torn = look(Some(&torn));
+    assert!(folder.is_known(&torn));
+    folder.finish().unwrap();
+    assert!(!folder.is_known(&torn), "it says that nothing more comes");
+    // What is still to be read keeps it open.
+    let part = folder.look(None, 1).unwrap();
+    assert!(part.waiting > 0 && !folder.is_known(&part));
 }

@@ -1,10 +1,12 @@
 //! Figures as PDF 1.4: one page, lines, areas and outlines of letters.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
+use pdf_writer::types::LineJoinStyle;
+use pdf_writer::writers::ExtGraphicsState;
+use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, TextStr};
 use tiny_skia::{PathSegment, Point, Transform};
 
 use super::scene::{Ink, Path, Scene, Shape, Stroke, Text};
@@ -23,101 +25,84 @@ const ALPHAS: f64 = 100.0;
 /// When its contents cannot be compressed.
 pub fn pdf(figure: &Figure, look: &RenderOptions) -> Result<Vec<u8>> {
     let scene = layout::scene(figure, look);
-    let mut page = Page { out: String::new(), alphas: Vec::new() };
-    page.draw_all(&scene, look.paper.unwrap_or(PIXEL));
+    let points = look.paper.unwrap_or(PIXEL);
+    let mut drawn = Drawing { content: Content::new(), alphas: Vec::new() };
+    drawn.draw_all(&scene, points);
+    let Drawing { content, alphas } = drawn;
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
-    let contents = packed.write_all(page.out.as_bytes()).and_then(|()| packed.finish());
-    let contents = contents.map_err(|error| Error::Input(format!("figure {}: {error}", figure.id)))?;
-    let [width, height] = scene.size.map(|side| number(side * look.paper.unwrap_or(PIXEL)));
-    let mut states = String::new();
-    for alpha in &page.alphas {
-        let share = number(f64::from(*alpha) / ALPHAS);
-        let _ = write!(states, "/F{alpha} << /ca {share} >> /S{alpha} << /CA {share} >> ");
+    let packed = packed.write_all(&content.finish()).and_then(|()| packed.finish());
+    let packed = packed.map_err(|error| Error::Input(format!("figure {}: {error}", figure.id)))?;
+    let [catalog, pages, page, contents, properties] = [1, 2, 3, 4, 5].map(Ref::new);
+    let mut file = Pdf::new();
+    file.set_version(1, 4);
+    file.catalog(catalog).pages(pages);
+    file.pages(pages).kids([page]).count(1);
+    let mut sheet = file.page(page);
+    let [width, height] = scene.size.map(|side| short(side * points));
+    sheet.parent(pages).media_box(Rect::new(0.0, 0.0, width, height)).contents(contents);
+    let mut resources = sheet.resources();
+    let mut states = resources.ext_g_states();
+    for alpha in alphas {
+        let share = short(f64::from(alpha) / ALPHAS);
+        let [fill, stroke] = [fill_state(alpha), stroke_state(alpha)];
+        states.insert(Name(fill.as_bytes())).start::<ExtGraphicsState<'_>>().non_stroking_alpha(share);
+        states.insert(Name(stroke.as_bytes())).start::<ExtGraphicsState<'_>>().stroking_alpha(share);
     }
-    let objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>".into(),
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".into(),
-        format!(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {width} {height}] /Contents 4 0 R /Resources << /ExtGState << {states}>> >> >>"
-        ),
-        format!("<< /Length {} /Filter /FlateDecode >>", contents.len()),
-        format!(
-            "<< /Title {} /Subject {} /Creator (bayescope {}) >>",
-            words(&scene.title),
-            words(&scene.description),
-            env!("CARGO_PKG_VERSION")
-        ),
-    ];
-    Ok(document(&objects, &contents))
+    states.finish();
+    resources.finish();
+    sheet.finish();
+    file.stream(contents, &packed).filter(Filter::FlateDecode);
+    let program = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
+    let mut info = file.document_info(properties);
+    info.title(TextStr(&scene.title)).subject(TextStr(&scene.description)).creator(TextStr(&program));
+    info.finish();
+    Ok(file.finish())
 }
 
-/// The file: objects, the fourth with a stream, their places, and where to begin.
-fn document(objects: &[String], stream: &[u8]) -> Vec<u8> {
-    let mut file = b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n".to_vec();
-    let mut places = Vec::new();
-    for (i, object) in objects.iter().enumerate() {
-        places.push(file.len());
-        file.extend_from_slice(format!("{} 0 obj\n{object}\n", i + 1).as_bytes());
-        if i == 3 {
-            file.extend_from_slice(b"stream\n");
-            file.extend_from_slice(stream);
-            file.extend_from_slice(b"\nendstream\n");
-        }
-        file.extend_from_slice(b"endobj\n");
-    }
-    let (table, count) = (file.len(), objects.len() + 1);
-    file.extend_from_slice(format!("xref\n0 {count}\n0000000000 65535 f \n").as_bytes());
-    for place in places {
-        file.extend_from_slice(format!("{place:010} 00000 n \n").as_bytes());
-    }
-    let end = format!("trailer\n<< /Size {count} /Root 1 0 R /Info 5 0 R >>\nstartxref\n{table}\n%%EOF\n");
-    file.extend_from_slice(end.as_bytes());
-    file
-}
-
-/// What is drawn, and the steps of transparency that it needs. Writing to a string does not fail.
-struct Page {
-    out: String,
+/// What is drawn, and the steps of transparency that it needs.
+struct Drawing {
+    content: Content,
     alphas: Vec<u32>,
 }
 
-impl Page {
+impl Drawing {
     fn draw_all(&mut self, scene: &Scene, points: f64) {
-        let height = number(scene.size[1] * points);
+        let [width, height] = scene.size;
         // Pixels from the top left, as the scene counts them.
-        let _ = writeln!(self.out, "{0} 0 0 -{0} 0 {height} cm 1 j", number(points));
-        let [left, top, right, bottom] = [0.0, 0.0, scene.size[0], scene.size[1]];
+        let (scale, top) = (short(points), short(height * points));
+        self.content.transform([scale, 0.0, 0.0, -scale, 0.0, top]).set_line_join(LineJoinStyle::RoundJoin);
         self.fill(scene.ground);
-        let _ = writeln!(self.out, "{left} {top} {right} {bottom} re f");
-        let [left, top, right, bottom] = scene.plot.map(number);
-        let clip = format!("q {left} {top} m {right} {top} l {right} {bottom} l {left} {bottom} l h W n");
+        self.content.rect(0.0, 0.0, short(width), short(height)).fill_nonzero();
         for shape in &scene.shapes {
             match shape {
-                Shape::Path(path) => self.path(path, &clip),
+                Shape::Path(path) => self.path(path, scene.plot),
                 Shape::Text(line) => self.line(line),
             }
         }
     }
 
-    fn path(&mut self, path: &Path, clip: &str) {
-        if path.points.is_empty() {
-            return;
+    fn path(&mut self, path: &Path, [left, top, right, bottom]: [f64; 4]) {
+        let Some(([x, y], rest)) = path.points.split_first() else { return };
+        self.content.save_state();
+        if path.clipped {
+            let plot = [left, top, right - left, bottom - top].map(short);
+            self.content.rect(plot[0], plot[1], plot[2], plot[3]).clip_nonzero().end_path();
         }
-        let _ = writeln!(self.out, "{}", if path.clipped { clip } else { "q" });
         path.fill.into_iter().for_each(|ink| self.fill(ink));
         path.stroke.into_iter().for_each(|stroke| self.stroke(stroke));
-        for (i, [x, y]) in path.points.iter().enumerate() {
-            let _ = write!(self.out, "{} {} {} ", number(*x), number(*y), if i == 0 { 'm' } else { 'l' });
+        let content = self.content.move_to(short(*x), short(*y));
+        for [x, y] in rest {
+            content.line_to(short(*x), short(*y));
         }
-        let paint = match (path.fill.is_some(), path.stroke.is_some(), path.closed) {
-            (true, true, true) => "b",
-            (true, true, false) => "B",
-            (true, false, _) => "f",
-            (false, true, true) => "s",
-            (false, true, false) => "S",
-            (false, false, _) => "n",
+        match (path.fill.is_some(), path.stroke.is_some(), path.closed) {
+            (true, true, true) => content.close_fill_nonzero_and_stroke(),
+            (true, true, false) => content.fill_nonzero_and_stroke(),
+            (true, false, _) => content.fill_nonzero(),
+            (false, true, true) => content.close_and_stroke(),
+            (false, true, false) => content.stroke(),
+            (false, false, _) => content.end_path(),
         };
-        let _ = writeln!(self.out, "{paint} Q");
+        content.restore_state();
     }
 
     /// A line of text as outlines; bold text is thickened as in the PNG.
@@ -127,7 +112,7 @@ impl Page {
         let start = -(line.anchor.share() * text::width(&line.text, line.size)) as f32;
         let turned = Transform::from_translate(x, y).pre_rotate(line.angle as f32).pre_translate(start, 0.0);
         let Some(outline) = outline.transform(turned) else { return };
-        let _ = writeln!(self.out, "q");
+        self.content.save_state();
         self.fill(line.ink);
         if line.bold {
             self.stroke(Stroke::new(line.ink, 0.04 * line.size));
@@ -136,40 +121,57 @@ impl Page {
         for segment in outline.segments() {
             last = self.segment(segment, last);
         }
-        let _ = writeln!(self.out, "{} Q", if line.bold { "B" } else { "f" });
+        match line.bold {
+            true => self.content.fill_nonzero_and_stroke(),
+            false => self.content.fill_nonzero(),
+        };
+        self.content.restore_state();
     }
 
     /// Returns where the pen is then.
     fn segment(&mut self, segment: PathSegment, from: Point) -> Point {
-        let at = |point: Point| format!("{} {}", number(f64::from(point.x)), number(f64::from(point.y)));
-        let _ = match segment {
-            PathSegment::MoveTo(to) => write!(self.out, "{} m ", at(to)),
-            PathSegment::LineTo(to) => write!(self.out, "{} l ", at(to)),
+        let at = |point: Point| [point.x, point.y].map(|side| short(f64::from(side)));
+        let mut curve = |a: Point, b: Point, to: Point| {
+            let [[ax, ay], [bx, by], [x, y]] = [a, b, to].map(at);
+            self.content.cubic_to(ax, ay, bx, by, x, y);
+            to
+        };
+        match segment {
             PathSegment::QuadTo(by, to) => {
                 // The same curve as a cubic one, the only one that PDF has.
                 let towards =
                     |end: Point| Point::from_xy(end.x + (by.x - end.x) * 2.0 / 3.0, end.y + (by.y - end.y) * 2.0 / 3.0);
-                write!(self.out, "{} {} {} c ", at(towards(from)), at(towards(to)), at(to))
+                curve(towards(from), towards(to), to)
             }
-            PathSegment::CubicTo(a, b, to) => write!(self.out, "{} {} {} c ", at(a), at(b), at(to)),
-            PathSegment::Close => write!(self.out, "h "),
-        };
-        match segment {
-            PathSegment::MoveTo(to) | PathSegment::LineTo(to) => to,
-            PathSegment::QuadTo(_, to) | PathSegment::CubicTo(_, _, to) => to,
-            PathSegment::Close => from,
+            PathSegment::CubicTo(a, b, to) => curve(a, b, to),
+            PathSegment::MoveTo(to) => {
+                let [x, y] = at(to);
+                self.content.move_to(x, y);
+                to
+            }
+            PathSegment::LineTo(to) => {
+                let [x, y] = at(to);
+                self.content.line_to(x, y);
+                to
+            }
+            PathSegment::Close => {
+                self.content.close_path();
+                from
+            }
         }
     }
 
     fn fill(&mut self, ink: Ink) {
-        let alpha = self.alpha(ink);
-        let _ = writeln!(self.out, "/F{alpha} gs {} rg", colour(ink));
+        let state = fill_state(self.alpha(ink));
+        let [r, g, b] = colour(ink);
+        self.content.set_parameters(Name(state.as_bytes())).set_fill_rgb(r, g, b);
     }
 
     fn stroke(&mut self, stroke: Stroke) {
-        let alpha = self.alpha(stroke.ink);
-        let dash = stroke.dash.map_or_else(String::new, |[dash, gap]| format!("{} {}", number(dash), number(gap)));
-        let _ = writeln!(self.out, "/S{alpha} gs {} RG {} w [{dash}] 0 d", colour(stroke.ink), number(stroke.width));
+        let state = stroke_state(self.alpha(stroke.ink));
+        let ([r, g, b], dash) = (colour(stroke.ink), stroke.dash.into_iter().flatten().map(short));
+        let content = self.content.set_parameters(Name(state.as_bytes())).set_stroke_rgb(r, g, b);
+        content.set_line_width(short(stroke.width)).set_dash_pattern(dash, 0.0);
     }
 
     /// The step of transparency of an ink, noted for the page's resources.
@@ -182,21 +184,20 @@ impl Page {
     }
 }
 
-fn colour(ink: Ink) -> String {
-    ink.rgb.map(|value| number(f64::from(value) / 255.0)).join(" ")
+/// Names of the states of transparency, of areas and of lines.
+fn fill_state(alpha: u32) -> String {
+    format!("F{alpha}")
 }
 
-/// Thousandths are finer than any eye; PDF has no exponents.
-fn number(value: f64) -> String {
-    let text = format!("{value:.3}");
-    match text.trim_end_matches('0').trim_end_matches('.') {
-        "-0" => "0".into(),
-        short => short.into(),
-    }
+fn stroke_state(alpha: u32) -> String {
+    format!("S{alpha}")
 }
 
-/// Text of the document's properties: UTF-16 in hexadecimal digits, in which nothing needs an escape.
-fn words(text: &str) -> String {
-    let units: String = text.encode_utf16().map(|unit| format!("{unit:04X}")).collect();
-    format!("<FEFF{units}>")
+fn colour(ink: Ink) -> [f32; 3] {
+    ink.rgb.map(|value| short(f64::from(value) / 255.0))
+}
+
+/// Thousandths are finer than any eye.
+fn short(value: f64) -> f32 {
+    ((value * 1e3).round() / 1e3) as f32
 }

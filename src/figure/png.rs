@@ -1,8 +1,6 @@
 //! Figures as PNG.
 
-use flate2::Crc;
-use image::ImageEncoder;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use ::png::{ColorType, Compression, Encoder, EncodingError, Filter};
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Mask, Paint, PathBuilder, Pixmap, Rect, Shader, StrokeDash, Transform,
 };
@@ -37,31 +35,29 @@ pub struct Pixels {
 pub fn png(figure: &Figure, look: &RenderOptions, scale: f32) -> Result<Vec<u8>> {
     let scene = layout::scene(figure, look);
     let Pixels { width, height, rgb } = painted(&scene, scale)?;
-    let mut bytes = Vec::new();
-    PngEncoder::new_with_quality(&mut bytes, CompressionType::Default, FilterType::NoFilter)
-        .write_image(&rgb, width, height, image::ExtendedColorType::Rgb8)
-        .map_err(|error| Error::Input(format!("figure {}: {error}", figure.id)))?;
-    Ok(if look.bare { described(&bytes, &scene) } else { bytes })
+    // What does not stand in the picture stands in its properties.
+    let said = [("Title", &scene.title), ("Description", &scene.description)];
+    let said = said.into_iter().filter(|_| look.bare);
+    encoded(&rgb, [width, height], said).map_err(|error| Error::Input(format!("figure {}: {error}", figure.id)))
 }
 
-/// Bytes of the signature and of the chunk IHDR, which a PNG begins with.
-const HEAD: usize = 8 + 25;
-
-/// The same PNG with title and description as text, for what does not stand in the picture.
-fn described(png: &[u8], scene: &Scene) -> Vec<u8> {
-    let (head, rest) = png.split_at(HEAD.min(png.len()));
-    let mut bytes = head.to_vec();
-    for (key, text) in [("Title", &scene.title), ("Description", &scene.description)] {
-        // Keyword, no compression, no language, no translated keyword, UTF-8.
-        let chunk = [b"iTXt", key.as_bytes(), &[0; 5], text.as_bytes()].concat();
-        let mut sum = Crc::new();
-        sum.update(&chunk);
-        bytes.extend_from_slice(&((chunk.len() - 4) as u32).to_be_bytes());
-        bytes.extend_from_slice(&chunk);
-        bytes.extend_from_slice(&sum.sum().to_be_bytes());
+fn encoded<'a>(
+    rgb: &[u8],
+    [width, height]: [u32; 2],
+    said: impl Iterator<Item = (&'a str, &'a String)>,
+) -> std::result::Result<Vec<u8>, EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = Encoder::new(&mut bytes, width, height);
+    encoder.set_color(ColorType::Rgb);
+    encoder.set_compression(Compression::Balanced);
+    encoder.set_filter(Filter::NoFilter);
+    for (key, text) in said {
+        encoder.add_itxt_chunk(key.to_owned(), text.clone())?;
     }
-    bytes.extend_from_slice(rest);
-    bytes
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(rgb)?;
+    writer.finish()?;
+    Ok(bytes)
 }
 
 /// The figure as pixels, `scale` for each of its SVG's in both directions.

@@ -68,8 +68,8 @@ impl KeptRun {
     fn new(run: &RunView, choice: &Choice, most: usize) -> Self {
         let track = track(run);
         let alarms = track.as_ref().map(alarms).unwrap_or_default().iter().map(Alarm::sentence).collect();
-        let drawn = track.as_ref().map(|track| Drawn::of(track, choice, most)).unwrap_or_default();
-        Self { folder: run.folder.clone(), revision: run.revision, track, alarms, drawn }
+        let (folder, revision, drawn) = (run.folder.clone(), run.revision, Drawn::default());
+        Self { folder, revision, track, alarms, drawn }.drawn_again(choice, most)
     }
 
     fn drawn_again(self, choice: &Choice, most: usize) -> Self {

@@ -10,10 +10,10 @@ use super::map::Places;
 use crate::figure::{Figure, Marker, Point, Rule, Series, Slot, Style, Way, colour, markers};
 use crate::gui::theme::{Theme, pixel};
 
-/// The part of a plot that a legend takes, across and up.
-const LEGEND: [f64; 2] = [0.3, 0.36];
+/// The part of a plot that a legend takes across, and up for each of its names, about.
+const LEGEND: [f64; 2] = [0.3, 0.07];
 /// A line across a legend is worse than a point under it, by this factor.
-const ACROSS: usize = 20;
+const ACROSS: usize = 5;
 /// Widths of lines, of the numbers of others and of intervals, and half the width of an interval's ends.
 const LINE: f32 = 2.0;
 const FAINT_LINE: f32 = 1.5;
@@ -185,10 +185,12 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The corner in which a legend hides least: fewest points and lines across.
-pub fn free_corner(figure: &Figure, whole: &PlotBounds) -> Corner {
+/// The corner in which a legend hides least: fewest points and lines across. It stays where it was `before` unless it hides
+/// less elsewhere.
+pub fn free_corner(figure: &Figure, whole: &PlotBounds, before: Option<Corner>) -> Corner {
     let places = Places::of(figure);
     let share = |place: f64, axis: usize| (place - whole.min()[axis]) / (whole.max()[axis] - whole.min()[axis]);
+    let names = (figure.series.len() + figure.rules.len()) as f64;
     let [mut across, mut up] = [Vec::new(), Vec::new()];
     for rule in &figure.rules {
         match rule.way {
@@ -197,8 +199,10 @@ pub fn free_corner(figure: &Figure, whole: &PlotBounds) -> Corner {
         }
     }
     let points = figure.series.iter().flat_map(|series| &series.points);
+    // With the ends of their intervals.
+    let heights = |point: &Point| [Some(point.y), point.low, point.high];
     let points: Vec<[f64; 2]> = points
-        .filter_map(|point| places.at([point.x, point.y], 0.0))
+        .flat_map(|point| heights(point).into_iter().flatten().filter_map(|y| places.at([point.x, y], 0.0)))
         .map(|[x, y]| [share(x, 0), share(y, 1)])
         .collect();
     let hidden = |corner: Corner| {
@@ -207,13 +211,14 @@ pub fn free_corner(figure: &Figure, whole: &PlotBounds) -> Corner {
             matches!(corner, Corner::RightTop | Corner::LeftTop),
         );
         let inside = |share: f64, far: bool, part: f64| if far { share > 1.0 - part } else { share < part };
-        let [wide, high] = LEGEND;
+        let [wide, high] = [LEGEND[0], (LEGEND[1] * names).min(1.0)];
         let covered = points.iter().filter(|[x, y]| inside(*x, right, wide) && inside(*y, top, high)).count();
         let crossed = across.iter().filter(|x| inside(**x, right, wide)).count();
         covered + ACROSS * (crossed + up.iter().filter(|y| inside(**y, top, high)).count())
     };
     let corners = [Corner::RightTop, Corner::LeftTop, Corner::RightBottom, Corner::LeftBottom];
-    corners.into_iter().min_by_key(|corner| hidden(*corner)).unwrap_or(Corner::RightTop)
+    let first = before.unwrap_or(Corner::RightTop);
+    std::iter::once(first).chain(corners).min_by_key(|corner| hidden(*corner)).unwrap_or(first)
 }
 
 /// The corners of a staircase.

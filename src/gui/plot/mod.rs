@@ -149,7 +149,7 @@ impl Board {
         let seen = Seen::new(memory.as_ref(), figure, width);
         let kept = match self.kept.take() {
             Some(kept) if kept.seen == seen && kept.is_of(figure) => kept,
-            before => Kept::new(figure, seen, before.filter(|kept| kept.is_of(figure)).map(|kept| kept.corner)),
+            before => Kept::new(figure, seen, before.map(|kept| (kept.is_of(figure), kept.corner))),
         };
         let touched = kept.plot(ui, id, memory.map(|memory| memory.transform()), about);
         kept.row(ui, cx, id, about);
@@ -197,12 +197,19 @@ impl Seen {
 }
 
 impl Kept {
-    fn new(figure: &Arc<Figure>, seen: Seen, corner: Option<Corner>) -> Self {
+    /// `before`: whether the same figure was shown, and where its legend stood.
+    fn new(figure: &Arc<Figure>, seen: Seen, before: Option<(bool, Corner)>) -> Self {
         let columns = (seen.width as usize * 2).max(1) / lines_share(&figure.series);
         let shown = thin(figure, seen.part.map(|[x, _]| x), columns);
         let whole = if seen.hidden.is_empty() { bounds(figure) } else { bounds(&seen.of((**figure).clone())) };
         let slots = slots(&shown);
-        let corner = corner.unwrap_or_else(|| items::free_corner(figure, &Places::of(figure).bounds(&whole)));
+        let corner = match before {
+            Some((true, corner)) => corner,
+            _ => {
+                let before = before.map(|(_, corner)| corner);
+                items::free_corner(figure, &Places::of(figure).bounds(&whole), before)
+            }
+        };
         Self { figure: figure.clone(), seen, shown, slots, whole, corner }
     }
 

@@ -52,6 +52,8 @@ pub struct Drawn {
     smooth: Vec<Point>,
     /// What they cannot fall below in the mean.
     floor: Option<f64>,
+    /// Whether there are more points than these.
+    thinned: bool,
 }
 
 impl Drawn {
@@ -61,7 +63,8 @@ impl Drawn {
         let points = course(track, choice);
         let smooth = if choice.smoothing > 0.0 { smoothed(&points, choice.smoothing) } else { Vec::new() };
         let floor = track.steps.iter().rev().find_map(|seen| seen.floor(choice.quantity));
-        Self { points: few(points, most), smooth: few(smooth, most), floor }
+        let thinned = points.len() > most;
+        Self { points: few(points, most), smooth: few(smooth, most), floor, thinned }
     }
 }
 
@@ -113,7 +116,11 @@ pub fn picture(runs: &[(&Track, &Drawn)], choice: &Choice) -> Figure {
     Figure {
         id: "monitor".into(),
         title: format!("{} over {}", choice.quantity.name(), choice.over.name()),
-        caption: caption(choice, groups.len(), points_each(runs.len())),
+        caption: caption(
+            choice,
+            groups.len(),
+            kept.iter().any(|(_, drawn)| drawn.thinned).then(|| points_each(runs.len())),
+        ),
         provenance: vec![("runs".into(), of), ("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))],
         x: Axis { scale: scale(choice.log[0]), ..Axis::linear(choice.over.name()) },
         y: Axis { scale: scale(choice.log[1]), ..y },
@@ -122,12 +129,13 @@ pub fn picture(runs: &[(&Track, &Drawn)], choice: &Choice) -> Figure {
     }
 }
 
-fn caption(choice: &Choice, lines: usize, most: usize) -> String {
+/// `most`: how many points of a long run are drawn, where one is so long.
+fn caption(choice: &Choice, lines: usize, most: Option<usize>) -> String {
     let mut text = match lines <= BANDS {
         true => "Bands are 95 % intervals: of one run over its test images, of a group over its runs.".to_owned(),
         false => format!("Above {BANDS} lines none has its 95 % interval: filter, group or leave out."),
     };
-    if most < POINTS {
+    if let Some(most) = most {
         text += &format!(" Of a long run about {most} steps are drawn.");
     }
     if choice.smoothing > 0.0 {
