@@ -12,8 +12,8 @@ use super::monte_carlo::{FIRST, MonteCarlo};
 use super::pair::{PairSum, Target};
 use super::product;
 use super::quadrature::Scaled;
+use super::refine::{MOST_WORK, Refined, Status, refine};
 use super::rqmc::WedgeSum;
-use super::scores::Quantity;
 use super::{biorthogonal, equidistant, line, memory, plane, sov, tensor, work};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -33,10 +33,6 @@ const QUICK_PAIR_FROM: usize = 50;
 const QUICK_TOLERANCE: f64 = 5e-3;
 /// Largest K for tensor quadrature.
 pub(super) const TENSOR_UP_TO: usize = 6;
-/// Variables drawn (or products of means and points, / 16) that end the refinement: ten seconds to
-/// some minutes on one core, longest for doubtful points among hundreds of classes.
-const MOST_WORK: f64 = 4e9;
-
 /// How to compute a Bayes error.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -207,9 +203,9 @@ impl Run<'_> {
         let why = |sum: &WedgeSum, end: &str| {
             format!("{count} classes in {} dimensions, {} terms: {reason}{end}", self.scene.rank, sum.terms())
         };
-        refine_wedges(&mut sum, self.spec.tolerance, |sum, met| {
+        refine(&mut sum, self.spec.tolerance, |sum, met| {
             let why = why(sum, met.ending());
-            let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.scaled(), sum.samples, why);
+            let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.sum(), sum.samples(), why);
             estimate.draws = sum.work() as u64;
             if met == Status::NotYet {
                 events.report(estimate.clone())?
@@ -219,10 +215,10 @@ impl Run<'_> {
     }
 
     fn pair(&self, reason: &str, events: &mut dyn Events<Estimate>) -> Result<Estimate> {
-        let mut sum = PairSum::new(self.scene, Target::All(Quantity::Error), self.spec.seed)?;
+        let mut sum = PairSum::new(self.scene, Target::Error, self.spec.seed)?;
         self.bounds.get_or_init(|| bounds(self.scene, || sum.log_union()));
         let why = format!("{} classes in {} dimensions: {reason}", self.scene.count(), self.scene.rank);
-        refine_pairs(&mut sum, self.scene, self.spec.tolerance, |sum, met| {
+        refine(&mut sum, self.spec.tolerance, |sum, met| {
             let why = format!("{why}{}", met.ending());
             let estimate = self.finish(Method::Pair, Badge::Estimated, sum.sum(), sum.samples(), why);
             if met == Status::NotYet {
@@ -297,82 +293,4 @@ fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f64) {
     let guess = scene.weights.iter().sum::<f64>() - scene.weights.iter().fold(0.0, |a: f64, &b| a.max(b));
     let (low, high) = (union / (scene.count() - 1) as f64, union.min(guess));
     (scene.hidden + low, scene.hidden + high)
-}
-
-/// Where a refinement stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
-    NotYet,
-    Yes,
-    OutOfWork,
-}
-
-impl Status {
-    /// What an explanation ends with.
-    fn ending(self) -> &'static str {
-        if self == Self::OutOfWork { "; stopped short of the tolerance" } else { "" }
-    }
-}
-
-/// Refines until the tolerance is met. `tell` gets every stage; its last answer is returned.
-pub(super) fn refine_wedges<T>(
-    sum: &mut WedgeSum,
-    tolerance: f64,
-    mut tell: impl FnMut(&WedgeSum, Status) -> Result<T>,
-) -> Result<T> {
-    /// Error falls about as points^−0.9.
-    const RATE: f64 = 0.9;
-    /// Every term has its most points by then.
-    const MOST_POINTS: f64 = 1e18;
-    let mut points = 1024.0;
-    loop {
-        let before = sum.samples;
-        sum.refine(points);
-        if sum.samples == before && !sum.exact() && points < MOST_POINTS {
-            // Every term has that many already.
-            points *= 1.5;
-            continue;
-        }
-        let now = sum.scaled();
-        if now.half_width <= tolerance * now.value {
-            return tell(sum, Status::Yes);
-        }
-        let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
-        let factor = excess.powf(1.0 / RATE).clamp(1.5, 32.0);
-        if sum.exact() || points >= MOST_POINTS || sum.work() * factor > MOST_WORK {
-            return tell(sum, Status::OutOfWork);
-        }
-        tell(sum, Status::NotYet)?;
-        points = sum.points_per_replicate().max(points) * factor;
-    }
-}
-
-/// As [`refine_wedges`], for pair importance sampling.
-pub(super) fn refine_pairs<T>(
-    sum: &mut PairSum,
-    scene: &Scene,
-    tolerance: f64,
-    mut tell: impl FnMut(&PairSum, Status) -> Result<T>,
-) -> Result<T> {
-    /// Error falls about as points^−0.65: the integrand has kinks.
-    const RATE: f64 = 0.65;
-    /// As many as Sobol' points are kept for.
-    const MOST_POINTS: f64 = 6e7;
-    let cost = (scene.count() * scene.rank.max(16)) as f64 / 16.0;
-    let mut points = 256.0;
-    loop {
-        sum.refine(points);
-        let now = sum.sum();
-        if now.half_width <= tolerance * now.value {
-            return tell(sum, Status::Yes);
-        }
-        let excess = now.half_width / (tolerance * now.value).max(f64::MIN_POSITIVE);
-        let affordable = MOST_WORK / (sum.samples() as f64 * cost);
-        if affordable < 1.5 || points > MOST_POINTS {
-            return tell(sum, Status::OutOfWork);
-        }
-        tell(sum, Status::NotYet)?;
-        // At least half as many again, which is the next net.
-        points = sum.points_per_replicate() * excess.powf(1.0 / RATE).clamp(1.5, 32.0).min(affordable);
-    }
 }

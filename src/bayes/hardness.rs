@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge};
-use super::compute::{Spec, positive, refine_pairs};
+use super::compute::{Spec, positive};
 use super::estimate::Figure;
 use super::line;
 use super::normal::tail;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
+use super::refine::{Refined, refine};
 use super::work;
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -61,7 +62,7 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
         line::bayes_error(&scene)
     } else {
         let mut sum = PairSum::new(&scene, Target::OneVsRest(own), spec.seed)?;
-        refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| Ok(sum.sum()))?
+        refine(&mut sum, spec.tolerance, |sum, _| Ok(sum.sum()))?
     };
     let scale = sum.log_scale.exp();
     Ok(Figure::new(scale * sum.value, scale * sum.half_width, 0.5))

@@ -6,11 +6,11 @@ use std::f64::consts::LN_2;
 use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge, Scene};
-use super::compute::{Spec, positive, refine_pairs};
+use super::compute::{Spec, positive};
 use super::estimate::Figure;
-use super::pair::{PairSum, Target};
+use super::middle::MiddleSum;
 use super::quadrature::Scaled;
-use super::scores::Quantity;
+use super::refine::{Refined, refine};
 use super::{line, plane, product};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -52,8 +52,8 @@ pub fn information(
     if let Some(sum) = exactly(&scene) {
         return Ok(assemble(classes, &scene, sum, Badge::Bounded, 0));
     }
-    let mut sum = PairSum::new(&scene, Target::All(Quantity::Entropy), spec.seed)?;
-    refine_pairs(&mut sum, &scene, spec.tolerance, |sum, _| {
+    let mut sum = MiddleSum::new(&scene, spec.seed)?;
+    refine(&mut sum, spec.tolerance, |sum, _| {
         let found = assemble(classes, &scene, sum.sum(), Badge::Estimated, sum.samples());
         events.report(found)?;
         Ok(found)

@@ -7,11 +7,11 @@
 //! |---|---|
 //! | `problem`, `classes` | the problem as given, and reduced to r ≤ K − 1 dimensions |
 //! | `estimate` | a Bayes error with everything that must be known about it |
-//! | `compute` | the choice of method, and refinement to a tolerance |
+//! | `compute`, `refine` | the choice of method; refinement to a tolerance |
 //! | `line`, `equidistant`, `biorthogonal`, `product` | closed forms and one-dimensional integrals |
 //! | `plane`, `tensor` | deterministic quadrature: two dimensions; at most six classes |
 //! | `sov`, `wedge`, `rqmc` | first-violation separation of variables with scrambled Sobol' points |
-//! | `pair`, `scores` | pair importance sampling |
+//! | `pair`, `middle`, `scores` | pair importance sampling: beyond faces, and for entropies around middles |
 //! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `sampling` | every figure of any world, from draws common to all temperatures |
@@ -35,6 +35,7 @@ mod inverse;
 mod labels;
 mod line;
 mod memory;
+mod middle;
 mod monte_carlo;
 mod normal;
 mod pair;
@@ -43,6 +44,7 @@ mod problem;
 mod product;
 mod quadrature;
 mod ranking;
+mod refine;
 mod rqmc;
 mod sampled;
 pub mod sampling;

@@ -3,16 +3,17 @@
 //!
 //! A pair (g, h) is drawn with probability u_gh/U, u_gh = w_g Q(b_gh), a point z beyond its face,
 //! and W = U·Σ_{i≥1} p_(i)/Σ_i i·p_(i) of the sorted posteriors at z has mean E and lies between
-//! U/(K−1) and U, whatever the means, weights and temperature. With H(p) for the numerator the mean
-//! is H(Y|X); with pairs of one class only, the error of that class against the rest.
+//! U/(K−1) and U, whatever the means, weights and temperature. With pairs of one class only it is the
+//! error of that class against the rest.
 
 use rayon::prelude::*;
 
 use super::classes::Scene;
 use super::memory;
 use super::quadrature::Scaled;
+use super::refine::Refined;
 use super::rqmc::{REPLICATES, mean_and_error, student_95, whole_nets};
-use super::scores::{Quantity, Scorer, Source, numerator_and_union};
+use super::scores::{Place, Scorer, error_and_union};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
@@ -20,14 +21,16 @@ use crate::units::Seed;
 
 /// Blocks of one replicate that one thread takes at a time.
 const PIECE: u64 = 8;
+/// Log-joints further than this below the second are left out: 1e-11 of the doubt each.
+const UNSEEN: f64 = -25.0;
 /// Points short of the union bound from which replicates tell their own scatter.
 const ENOUGH: f64 = 50.0;
 
 /// Which integral.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Target {
-    /// Over all pairs.
-    All(Quantity),
+    /// 1 − max p, over all pairs.
+    Error,
     /// min(p_j, 1 − p_j) of one class j, over its pairs.
     OneVsRest(usize),
 }
@@ -65,7 +68,7 @@ impl PairSum {
         let count = scene.count();
         memory::for_pairs(count, matches!(target, Target::OneVsRest(_)))?;
         let wanted = |g: usize, h: usize| match target {
-            Target::All(_) => true,
+            Target::Error => true,
             Target::OneVsRest(j) => g == j || h == j,
         };
         let all = (0..count).flat_map(|g| (0..count).filter(move |&h| h != g).map(move |h| (g, h)));
@@ -96,9 +99,55 @@ impl PairSum {
         })
     }
 
-    /// Samples up to about so many points a replicate.
-    pub fn refine(&mut self, points: f64) {
-        let wanted = whole_nets(points / BLOCK as f64);
+    /// ln of the union bound over the pairs.
+    pub fn log_union(&self) -> f64 {
+        self.log_scale + self.union.ln()
+    }
+
+    /// The replicates' means, over e^log_scale.
+    fn replicates(&self) -> [f64; REPLICATES] {
+        let points = self.points_per_replicate();
+        self.sums.map(|sum| self.union * sum / points)
+    }
+
+    /// Log ratios of this integral to `other` by replicate, on the same points.
+    pub fn log_ratios(&self, other: &Self) -> [f64; REPLICATES] {
+        let (one, two) = (self.replicates(), other.replicates());
+        std::array::from_fn(|r| self.log_scale + one[r].ln() - other.log_scale - two[r].ln())
+    }
+
+    #[inline(always)]
+    fn ratio(&self, joints: &[f64], shares: &mut Vec<f64>) -> f64 {
+        match self.target {
+            Target::Error => {
+                self.scorer.posteriors(joints, UNSEEN, shares);
+                let (error, union) = error_and_union(shares);
+                if union > 0.0 { error / union } else { 0.0 }
+            }
+            Target::OneVsRest(j) => {
+                let own = joints[j];
+                let others =
+                    || joints.iter().enumerate().filter(|(i, _)| *i != j).map(|(_, joint)| (joint - own).exp());
+                let (rest, pairs) = (others().sum::<f64>(), others().map(|other| other.min(1.0)).sum::<f64>());
+                if pairs > 0.0 { rest.min(1.0) / pairs } else { 0.0 }
+            }
+        }
+    }
+}
+
+impl Refined for PairSum {
+    /// The integrand has kinks.
+    const RATE: f64 = 0.65;
+    /// As many as Sobol' points are kept for.
+    const MOST_POINTS: f64 = 6e7;
+
+    fn first_points(&self) -> f64 {
+        256.0
+    }
+
+    fn refine(&mut self, points: f64, work: f64) -> bool {
+        let all = whole_nets(points / BLOCK as f64);
+        let wanted = all.min(self.blocks + self.scorer.blocks_for(work));
         let pieces: Vec<(usize, u64, u64)> = (0..REPLICATES)
             .flat_map(|r| {
                 (self.blocks..wanted).step_by(PIECE as usize).map(move |from| (r, from, (from + PIECE).min(wanted)))
@@ -117,61 +166,27 @@ impl PairSum {
             self.short += short;
         }
         self.blocks = self.blocks.max(wanted);
+        self.blocks >= all
     }
 
-    /// ln of the union bound over the pairs.
-    pub fn log_union(&self) -> f64 {
-        self.log_scale + self.union.ln()
-    }
-
-    /// Points of one replicate so far.
-    pub fn points_per_replicate(&self) -> f64 {
+    fn points_per_replicate(&self) -> f64 {
         (self.blocks * BLOCK as u64) as f64
     }
 
-    /// Points spent, all replicates together.
-    pub fn samples(&self) -> u64 {
+    fn samples(&self) -> u64 {
         self.blocks * (BLOCK * REPLICATES) as u64
     }
 
-    /// The replicates' means, over e^log_scale.
-    fn replicates(&self) -> [f64; REPLICATES] {
-        let points = self.points_per_replicate();
-        self.sums.map(|sum| self.union * sum / points)
+    fn work(&self) -> f64 {
+        self.samples() as f64 * self.scorer.cost()
     }
 
-    /// Log ratios of this integral to `other` by replicate, on the same points.
-    pub fn log_ratios(&self, other: &Self) -> [f64; REPLICATES] {
-        let (one, two) = (self.replicates(), other.replicates());
-        std::array::from_fn(|r| self.log_scale + one[r].ln() - other.log_scale - two[r].ln())
-    }
-
-    /// What the samples so far say.
-    pub fn sum(&self) -> Scaled {
+    fn sum(&self) -> Scaled {
         let (value, error) = mean_and_error(&self.replicates());
         // Where hardly a point falls short of U, others may be unseen: the rule of three.
-        let bounded = !matches!(self.target, Target::All(Quantity::Entropy));
-        let unseen = if bounded && self.short < ENOUGH { 3.0 * self.union / self.samples() as f64 } else { 0.0 };
+        let unseen = if self.short < ENOUGH { 3.0 * self.union / self.samples() as f64 } else { 0.0 };
         let half_width = student_95(REPLICATES - 1) * error + unseen + 1e-14 * value;
         Scaled { log_scale: self.log_scale, value, half_width }
-    }
-
-    #[inline(always)]
-    fn ratio(&self, joints: &[f64], shares: &mut Vec<f64>) -> f64 {
-        match self.target {
-            Target::All(quantity) => {
-                self.scorer.posteriors(joints, shares);
-                let (numerator, union) = numerator_and_union(quantity, shares);
-                if union > 0.0 { numerator / union } else { 0.0 }
-            }
-            Target::OneVsRest(j) => {
-                let own = joints[j];
-                let others =
-                    || joints.iter().enumerate().filter(|(i, _)| *i != j).map(|(_, joint)| (joint - own).exp());
-                let (rest, pairs) = (others().sum::<f64>(), others().map(|other| other.min(1.0)).sum::<f64>());
-                if pairs > 0.0 { rest.min(1.0) / pairs } else { 0.0 }
-            }
-        }
     }
 }
 
@@ -195,13 +210,13 @@ impl Kernel for Piece<'_> {
         let (mut sum, mut short) = (0.0, 0.0);
         for block in self.first..self.end {
             scramble.block(0, block, 0, &mut choice);
-            let sources = choice.map(|u| {
+            let places = choice.map(|u| {
                 let at = of.pairs.partition_point(|pair| pair.until <= u * of.union).min(of.pairs.len() - 1);
                 let pair = &of.pairs[at];
-                let d = of.distances[pair.class * count + pair.rival];
-                Source { class: pair.class, beyond: Some((pair.rival, pair.boundary, d)) }
+                let Pair { class, rival, boundary, .. } = *pair;
+                Place::Beyond { class, rival, boundary, distance: of.distances[class * count + rival] }
             });
-            of.scorer.score::<A>(scramble, (0, block, 1), &sources, &mut workspace);
+            of.scorer.score::<A>(scramble, (0, block, 1), &places, &mut workspace);
             for joints in workspace.joints.chunks_exact(count) {
                 let ratio = of.ratio(joints, &mut shares);
                 sum += ratio;

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::quadrature::Scaled;
+use super::refine::Refined;
 use super::simd::{BLOCK, vectorise};
 use super::sobol::Scramble;
 use super::sov::LEFT_OUT;
@@ -29,7 +30,24 @@ struct State {
     sums: [f64; REPLICATES],
 }
 
-/// Σ mass·wedge, refined by doubling.
+impl State {
+    /// Samples about so many blocks of every replicate. Returns the points spent.
+    fn refine(&mut self, term: &Term, blocks: f64, scrambles: &[Scramble]) -> u64 {
+        let (first, end) = (self.blocks, whole_nets(blocks));
+        if end <= first {
+            return 0;
+        }
+        let (wedge, stream) = (&term.wedge, term.stream);
+        for (sum, scramble) in self.sums.iter_mut().zip(scrambles) {
+            *sum += vectorise(Points { wedge, scramble, stream, first, end });
+        }
+        self.blocks = end;
+        (end - first) * (BLOCK * REPLICATES) as u64
+    }
+}
+
+/// Σ mass·wedge, refined by doubling. Points go to the terms in proportion to their masses, a block at
+/// least to each.
 pub(super) struct WedgeSum {
     terms: Vec<Term>,
     states: Vec<State>,
@@ -38,8 +56,13 @@ pub(super) struct WedgeSum {
     log_scale: f64,
     /// mass·e^(−scale) of each term.
     masses: Vec<f64>,
-    /// Points spent.
-    pub samples: u64,
+    /// Part of the points that each gets.
+    shares: Vec<f64>,
+    /// Points of one replicate as last asked for.
+    points: f64,
+    /// Terms that have these already.
+    ready: usize,
+    samples: u64,
 }
 
 impl WedgeSum {
@@ -48,63 +71,70 @@ impl WedgeSum {
         let largest = terms.iter().map(|t| t.log_mass).fold(f64::NEG_INFINITY, f64::max);
         let log_scale = if largest.is_finite() { largest } else { 0.0 };
         let masses: Vec<f64> = terms.iter().map(|t| (t.log_mass - log_scale).exp()).collect();
+        let total = masses.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let shares = masses.iter().map(|mass| mass / total).collect();
         let dims = terms.iter().map(|t| t.wedge.dims()).max().unwrap_or(0);
         let scrambles = (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, dims)).collect();
         let states = vec![State { blocks: 0, sums: [0.0; REPLICATES] }; terms.len()];
-        Self { terms, states, scrambles, log_scale, masses, samples: 0 }
-    }
-
-    /// Returns whether every term is known without sampling.
-    pub fn exact(&self) -> bool {
-        self.terms.iter().all(|t| t.wedge.certain())
-    }
-
-    /// Samples until about so many points a replicate are spread over the terms in proportion to
-    /// their masses, a block at least each.
-    pub fn refine(&mut self, points: f64) {
-        let total: f64 = self.masses.iter().sum();
-        let share = points / (BLOCK as f64 * total);
-        let work =
-            (self.terms.par_iter().zip(&mut self.states)).zip(&self.masses).filter(|((t, _), _)| !t.wedge.certain());
-        let scrambles = &self.scrambles;
-        let spent: u64 = work
-            .map(|((term, state), mass)| {
-                let wanted = whole_nets(mass * share);
-                if wanted <= state.blocks {
-                    return 0;
-                }
-                for (sum, scramble) in state.sums.iter_mut().zip(scrambles) {
-                    let (first, end) = (state.blocks, wanted);
-                    let (wedge, stream) = (&term.wedge, term.stream);
-                    *sum += vectorise(Points { wedge, scramble, stream, first, end });
-                }
-                let new = wanted - state.blocks;
-                state.blocks = wanted;
-                new * (BLOCK * REPLICATES) as u64
-            })
-            .sum();
-        self.samples += spent;
+        Self { terms, states, scrambles, log_scale, masses, shares, points: 0.0, ready: 0, samples: 0 }
     }
 
     /// Number of terms.
     pub fn terms(&self) -> usize {
         self.terms.len()
     }
+}
 
-    /// Points of one replicate so far.
-    pub fn points_per_replicate(&self) -> f64 {
+impl Refined for WedgeSum {
+    const RATE: f64 = 0.9;
+    /// Every term has its most points by then.
+    const MOST_POINTS: f64 = 1e18;
+
+    fn first_points(&self) -> f64 {
+        1024.0
+    }
+
+    fn refine(&mut self, points: f64, work: f64) -> bool {
+        if points > self.points {
+            (self.points, self.ready) = (points, 0);
+        }
+        let blocks = self.points / BLOCK as f64;
+        // Nothing is known before all terms have been looked at.
+        let (mut end, mut planned, first) = (self.ready, 0.0, self.samples == 0);
+        while end < self.terms.len() && (planned < work || first) {
+            planned += self.points * self.shares[end] * (REPLICATES * (1 + self.terms[end].wedge.dims())) as f64;
+            end += 1;
+        }
+        let part = self.ready..end;
+        let scrambles = &self.scrambles;
+        let terms = self.terms[part.clone()].par_iter().zip(&mut self.states[part.clone()]).zip(&self.shares[part]);
+        let sampled = terms.filter(|((term, _), _)| !term.wedge.certain());
+        let spent = sampled.map(|((term, state), share)| state.refine(term, blocks * share, scrambles)).sum::<u64>();
+        self.samples += spent;
+        self.ready = end;
+        self.ready == self.terms.len()
+    }
+
+    fn points_per_replicate(&self) -> f64 {
         self.states.iter().map(|s| (s.blocks * BLOCK as u64) as f64).sum()
     }
 
-    /// Variables drawn so far.
-    pub fn work(&self) -> f64 {
+    fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    fn work(&self) -> f64 {
         let drawn =
             self.terms.iter().zip(&self.states).map(|(t, s)| (s.blocks * BLOCK as u64) as f64 * t.wedge.dims() as f64);
         drawn.sum::<f64>() * REPLICATES as f64
     }
 
-    /// What the samples so far say.
-    pub fn scaled(&self) -> Scaled {
+    /// Returns whether every term is known without sampling.
+    fn exact(&self) -> bool {
+        self.terms.iter().all(|t| t.wedge.certain())
+    }
+
+    fn sum(&self) -> Scaled {
         let mut replicates = [0.0; REPLICATES];
         let mut dropped = 0.0;
         for ((term, state), mass) in self.terms.iter().zip(&self.states).zip(&self.masses) {

@@ -4,11 +4,9 @@ use std::ops::Range;
 
 use super::classes::{Scene, dot};
 use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
+use super::rqmc::REPLICATES;
 use super::simd::{Arithmetic, BLOCK, Block};
 use super::sobol::Scramble;
-
-/// Log-joints further than this below the second are left out: 1e-11 of the doubt each.
-const UNSEEN: f64 = -25.0;
 
 /// Means and their products, ready for blocks of points.
 pub(super) struct Scorer {
@@ -22,13 +20,13 @@ pub(super) struct Scorer {
     offsets: Vec<f64>,
 }
 
-/// Where points come from.
+/// Where a point lies, from a standard normal e.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source {
-    /// Class whose Gaussian they are drawn from.
-    pub class: usize,
-    /// The rival beyond whose face they lie: (class, b, d).
-    pub beyond: Option<(usize, f64, f64)>,
+pub(super) enum Place {
+    /// Around a class, beyond the face to a rival that lies so far (b) of the whole way (d).
+    Beyond { class: usize, rival: usize, boundary: f64, distance: f64 },
+    /// Around the middle of two classes.
+    Between { one: usize, other: usize },
 }
 
 /// Room for one block.
@@ -56,6 +54,16 @@ impl Scorer {
         &self.offsets
     }
 
+    /// Work at one point: products of means and points, / 16.
+    pub fn cost(&self) -> f64 {
+        (self.count * self.rank.max(16)) as f64 / 16.0
+    }
+
+    /// Blocks, of all replicates together, that so much work allows; one at least.
+    pub fn blocks_for(&self, work: f64) -> u64 {
+        (work / (self.cost() * (BLOCK * REPLICATES) as f64)).max(1.0) as u64
+    }
+
     /// Room for blocks of this scene.
     pub fn workspace(&self) -> Workspace {
         Workspace {
@@ -65,15 +73,15 @@ impl Scorer {
         }
     }
 
-    /// Fills `workspace.joints` for a block of points from these sources. Coordinates `first_dim …`
-    /// of the stream become a standard normal e; beyond a face its part along the normal is
-    /// replaced by one of t > b with the same rank.
+    /// Fills `workspace.joints` for a block of points at these places. Coordinates `first_dim …` of the
+    /// stream become a standard normal e. Its part along the line between two classes is replaced:
+    /// beyond a face by one of t > b with the same rank.
     #[inline(always)]
     pub fn score<A: Arithmetic>(
         &self,
         scramble: &Scramble,
         (stream, block, first_dim): (u64, u64, usize),
-        sources: &[Source; BLOCK],
+        places: &[Place; BLOCK],
         workspace: &mut Workspace,
     ) {
         for (dim, noise) in workspace.noise.iter_mut().enumerate() {
@@ -89,33 +97,82 @@ impl Scorer {
                 products::<A>(means, part.clone(), &workspace.noise, along);
             }
         }
-        for (point, source) in sources.iter().enumerate() {
-            let g = source.class;
+        for (point, place) in places.iter().enumerate() {
+            // How far from the first class to the second the point is moved, over their distance.
+            let (g, h, share) = match *place {
+                Place::Beyond { class, rival, boundary, distance } if boundary > f64::NEG_INFINITY => {
+                    let normal = (workspace.along[rival][point] - workspace.along[class][point]) / distance;
+                    (class, rival, (beyond::<A>(boundary, normal) - normal) / distance)
+                }
+                Place::Beyond { class, rival, .. } => (class, rival, 0.0),
+                Place::Between { one, other } => (one, other, 0.5),
+            };
             let joints = &mut workspace.joints[point * self.count..(point + 1) * self.count];
             let from = &self.products[g * self.count..(g + 1) * self.count];
-            for (i, joint) in joints.iter_mut().enumerate() {
-                *joint = self.offsets[i] + from[i] + workspace.along[i][point];
-            }
-            let Some((h, b, d)) = source.beyond.filter(|(_, b, _)| *b > f64::NEG_INFINITY) else { continue };
-            let normal = (workspace.along[h][point] - workspace.along[g][point]) / d;
-            let step = (beyond::<A>(b, normal) - normal) / d;
             let to = &self.products[h * self.count..(h + 1) * self.count];
-            for ((joint, to), from) in joints.iter_mut().zip(to).zip(from) {
-                *joint = A::mul_add(step, to - from, *joint);
+            for (i, joint) in joints.iter_mut().enumerate() {
+                *joint = A::mul_add(share, to[i] - from[i], self.offsets[i] + from[i] + workspace.along[i][point]);
             }
         }
     }
 
-    /// Posteriors over the largest, unsorted, without those that add no digit to the second.
-    pub fn posteriors(&self, joints: &[f64], out: &mut Vec<f64>) {
+    /// The same in other coordinates: the first leads from one class to the other, the next in turn to
+    /// the likeliest others at their middle.
+    pub fn facing(&self, one: usize, other: usize) -> Self {
+        let mean = |g: usize| &self.means[g * self.rank..(g + 1) * self.rank];
+        let joint = |&i: &usize| {
+            self.offsets[i] + 0.5 * (self.products[one * self.count + i] + self.products[other * self.count + i])
+        };
+        let mut rivals: Vec<usize> = (0..self.count).filter(|&i| i != one && i != other).collect();
+        rivals.sort_by(|a, b| joint(b).total_cmp(&joint(a)));
+        let middle: Vec<f64> = mean(one).iter().zip(mean(other)).map(|(a, b)| 0.5 * (a + b)).collect();
+        // Where the classes do not span the whole, the axes do.
+        let axis = |dim: usize| (0..self.rank).map(|i| f64::from(u8::from(i == dim))).collect();
+        let from = |from: &[f64], to: usize| mean(to).iter().zip(from).map(|(to, from)| to - from).collect();
+        let directions = std::iter::once(from(mean(one), other))
+            .chain(rivals.iter().map(|&rival| from(&middle, rival)))
+            .chain((0..self.rank).map(axis));
+        let basis = orthonormal(directions, self.rank);
+        let means = (0..self.count).flat_map(|g| basis.iter().map(move |axis| dot(mean(g), axis))).collect();
+        let (products, offsets) = (self.products.clone(), self.offsets.clone());
+        Self { count: self.count, rank: self.rank, means, products, offsets }
+    }
+
+    /// Posteriors over the largest, unsorted, without those whose logarithm is further below the second
+    /// than `unseen` (negative) says.
+    pub fn posteriors(&self, joints: &[f64], unseen: f64, out: &mut Vec<f64>) {
         let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for &joint in joints {
             second = second.max(joint.min(first));
             first = first.max(joint);
         }
         out.clear();
-        out.extend(joints.iter().filter(|joint| **joint - second > UNSEEN).map(|joint| (joint - first).exp()));
+        out.extend(joints.iter().filter(|joint| **joint - second > unseen).map(|joint| (joint - first).exp()));
     }
+}
+
+/// So many orthonormal axes in the order of these directions; those that lie in the ones before are left out.
+fn orthonormal(directions: impl Iterator<Item = Vec<f64>>, rank: usize) -> Vec<Vec<f64>> {
+    /// Part of a direction's length that tells it from rounding.
+    const NEW: f64 = 1e-6;
+    let mut basis: Vec<Vec<f64>> = Vec::with_capacity(rank);
+    for mut direction in directions {
+        if basis.len() == rank {
+            break;
+        }
+        let length = dot(&direction, &direction).sqrt();
+        // Twice: the second time removes what rounding left.
+        for axis in basis.iter().chain(&basis) {
+            let along = dot(&direction, axis);
+            direction.iter_mut().zip(axis).for_each(|(x, a)| *x -= along * a);
+        }
+        let left = dot(&direction, &direction).sqrt();
+        if left > NEW * length {
+            direction.iter_mut().for_each(|x| *x /= left);
+            basis.push(direction);
+        }
+    }
+    basis
 }
 
 /// t > b that has the rank of x among all normal numbers: Q(t) = Q(x)·Q(b).
@@ -164,26 +221,13 @@ fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], o
     }
 }
 
-/// The quantity averaged over points.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantity {
-    /// 1 − max p.
-    Error,
-    /// H(p), nats.
-    Entropy,
-}
-
-/// (Σ_{i≥1} p_(i) or H)·normaliser and Σ_i i·p_(i)·normaliser of unnormalised posteriors whose
-/// largest is 1: sorted in place, largest first.
-pub(super) fn numerator_and_union(quantity: Quantity, shares: &mut [f64]) -> (f64, f64) {
+/// (Σ_{i≥1} p_(i))·normaliser and Σ_i i·p_(i)·normaliser of unnormalised posteriors whose largest is 1:
+/// sorted in place, largest first.
+pub(super) fn error_and_union(shares: &mut [f64]) -> (f64, f64) {
     shares.sort_unstable_by(|a, b| b.total_cmp(a));
     let others: f64 = shares.iter().skip(1).sum();
     let union = shares.iter().enumerate().map(|(i, p)| i as f64 * p).sum();
-    let numerator = match quantity {
-        Quantity::Error => others,
-        Quantity::Entropy => entropy(shares, others),
-    };
-    (numerator, union)
+    (others, union)
 }
 
 /// Σ p·(−ln p)·total of shares that add to `total` = 1 + `others`, the first being 1.

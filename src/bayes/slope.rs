@@ -1,12 +1,12 @@
 //! dE/dlog τ, which is never negative (EBO Prop. 2; theory §3 derives the sum over faces).
 
 use super::classes::{GaussianClasses, Merge, Scene};
-use super::compute::{SOV_UP_TO, Spec, TENSOR_UP_TO, positive, refine_pairs, refine_wedges};
+use super::compute::{SOV_UP_TO, Spec, TENSOR_UP_TO, positive};
 use super::estimate::Figure;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
+use super::refine::{Refined, refine};
 use super::rqmc::{REPLICATES, WedgeSum, mean_and_error, student_95};
-use super::scores::Quantity;
 use super::{equidistant, line, plane, product, sov, tensor};
 use crate::error::Result;
 use crate::units::Tau;
@@ -23,7 +23,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
         None if scene.count() <= TENSOR_UP_TO => tensor::integrate(&sov::derivative_terms(&scene), spec.tolerance).0,
         None if scene.count() <= SOV_UP_TO => {
             let mut sum = WedgeSum::new(sov::derivative_terms(&scene), spec.seed.split("derivative"));
-            refine_wedges(&mut sum, spec.tolerance, |sum, _| Ok(sum.scaled()))?
+            refine(&mut sum, spec.tolerance, |sum, _| Ok(sum.sum()))?
         }
         None => by_difference(classes, tau, spec)?,
     };
@@ -43,14 +43,13 @@ fn exactly(scene: &Scene) -> Option<Scaled> {
 /// Too many classes for a sum over faces: the same points at two τ, by replicate.
 fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Scaled> {
     const STEP: f64 = 0.01;
-    let at = |log_step: f64| -> Result<(Scene, PairSum)> {
+    let at = |log_step: f64| -> Result<PairSum> {
         let scene = classes.scene(Tau::new(tau.get() * log_step.exp())?, Merge::Best);
-        let sum = PairSum::new(&scene, Target::All(Quantity::Error), spec.seed)?;
-        Ok((scene, sum))
+        PairSum::new(&scene, Target::Error, spec.seed)
     };
-    let ((scene, mut below), (_, mut above)) = (at(-STEP)?, at(STEP)?);
-    let now = refine_pairs(&mut below, &scene, spec.tolerance.max(1e-3), |sum, _| Ok(sum.sum()))?;
-    above.refine(below.points_per_replicate());
+    let (mut below, mut above) = (at(-STEP)?, at(STEP)?);
+    let now = refine(&mut below, spec.tolerance.max(1e-3), |sum, _| Ok(sum.sum()))?;
+    above.refine(below.points_per_replicate(), f64::INFINITY);
     // d log E / d log τ by a central difference, whose own error is of the order STEP².
     let (slope, error) = mean_and_error(&above.log_ratios(&below).map(|ratio| ratio / (2.0 * STEP)));
     let half_width = student_95(REPLICATES - 1) * error + STEP * STEP * slope.abs();
