@@ -285,7 +285,7 @@ impl Run<'_> {
 }
 
 /// U/(K − 1) ≤ E ≤ min(U, 1 − max π): certain, and free.
-fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f64) {
+pub(super) fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f64) {
     if scene.count() < 2 {
         return (scene.hidden, scene.hidden);
     }

@@ -12,17 +12,21 @@ use serde::{Deserialize, Serialize};
 use super::classes::{GaussianClasses, Merge};
 use super::compute::{Spec, bayes_error};
 use super::estimate::{Estimate, Figure, Z95};
+use super::gap::tau_of_gap;
 use super::normal::{quantile, tail_quantile_of_log};
 use super::slope::derivative;
 use super::sov::log_union;
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::provenance::Badge;
 use crate::units::Tau;
 
 /// Relative half width of the coarse estimates.
 const COARSE: f64 = 2e-3;
 /// Relative half width of τ that the first Newton step aims at.
 const MEDIUM: f64 = 1e-4;
+/// Part of the limit 1 − max π within which what is left of it is searched for, not the Bayes error.
+const NEAR_LIMIT: f64 = 0.01;
 /// Evaluations of one search, at most.
 const MOST_STEPS: usize = 60;
 
@@ -76,8 +80,14 @@ pub fn tau_of_error(
             format!("no τ gives a Bayes error of {}: it is {} at every τ", percent(target), percent(low))
         }));
     }
-    let mut search = Search { classes, spec: *spec, events, evaluations: 0 };
+    let mut search = Search { classes, spec: *spec, events, evaluations: 0, sampled: false };
     let mut tau = search.coarse(target)?;
+    if search.sampled && high - target < NEAR_LIMIT * high {
+        let events = &mut *search.events;
+        if let Some(found) = tau_of_gap(classes, high - target, spec, events)? {
+            return Ok(TauEstimate { target, seconds: begun.elapsed().as_secs_f64(), ..found });
+        }
+    }
     // Relative half widths of τ: a Newton step of a thousandth is right to a millionth.
     let mut precision = spec.tolerance.max(MEDIUM);
     let mut step = f64::INFINITY;
@@ -109,12 +119,17 @@ struct Search<'a> {
     spec: Spec,
     events: &'a mut dyn Events<Estimate>,
     evaluations: usize,
+    /// Whether the last Bayes error was an estimate from samples.
+    sampled: bool,
 }
 
 impl Search<'_> {
     fn evaluate(&mut self, tau: f64, tolerance: f64) -> Result<Estimate> {
         self.evaluations += 1;
-        bayes_error(self.classes, Tau::new(tau)?, &Spec { tolerance, ..self.spec }, &mut *self.events)
+        let spec = Spec { tolerance, ..self.spec };
+        let found = bayes_error(self.classes, Tau::new(tau)?, &spec, &mut *self.events)?;
+        self.sampled = found.badge == Badge::Estimated;
+        Ok(found)
     }
 
     /// Safeguarded secant on y = Φ⁻¹(E) against x = 1/τ, to the precision of coarse estimates.

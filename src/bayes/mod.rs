@@ -15,7 +15,7 @@
 //! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `sampling` | every figure of any world, from draws common to all temperatures |
-//! | `slope`, `inverse` | dE/dlog τ, τ(ε) |
+//! | `slope`, `inverse`, `gap` | dE/dlog τ, τ(ε), near the limit 1 − max π too |
 //! | `labels` | all of them for labels, which are the classes or drawn by a matrix: what other rooms call |
 //! | `information`, `hardness`, `ranking` | aleatoric uncertainty and mutual information; one class against the rest, pairs; their order over τ |
 //! | `bench` | time to a given precision |
@@ -28,6 +28,7 @@ mod classes;
 mod compute;
 mod equidistant;
 mod estimate;
+mod gap;
 mod hardness;
 mod hdr;
 mod information;
