@@ -82,10 +82,6 @@ macro_rules! networks {
                 match self { $(Self::$variant(network) => network.features_by(x, layers),)* }
             }
 
-            fn feature_macs(&self, image: ImageShape) -> Option<usize> {
-                match self { $(Self::$variant(network) => network.feature_macs(image),)* }
-            }
-
             fn tokens(&self) -> Option<usize> {
                 match self { $(Self::$variant(network) => network.tokens(),)* }
             }

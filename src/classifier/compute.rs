@@ -1,14 +1,15 @@
 //! What computes the layers of a network: burn's tensors on any device ([`Pass`]), or, in training
-//! on the CPU, our own kernels ([`CpuLayers`]). A network that is written for [`Layers`] runs by
+//! and answers on the CPU, our own kernels ([`CpuLayers`]). A network that is written for [`Layers`] runs by
 //! either.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, Element, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
 
 use super::cpu::{Affine, After, Embedding, Geometry, LayerParameters, Linear as CpuLinear, Maps, Statistics, Tape};
-use super::layers::{BatchNorm, Conv, LayerNorm, Linear, Pass, max_pool};
+use super::layers::{BatchNorm, Conv, LayerNorm, Linear, Pass, dropped, max_pool};
 use super::transformer::{EPS, EncoderLayer};
 use crate::kernels::Real;
 
@@ -23,14 +24,22 @@ pub trait Layers {
 
     /// A convolution.
     fn conv(&mut self, conv: &Conv, x: Self::Maps) -> Self::Maps;
-    /// A normalisation by the batch, and what follows.
+    /// A normalisation by the batch, or by running statistics outside of training, and what follows.
     fn batch_norm(&mut self, norm: &BatchNorm, x: Self::Maps, after: After<Self::Maps>) -> Self::Maps;
+    /// ReLU of maps.
+    fn relu(&mut self, x: Self::Maps) -> Self::Maps;
     /// a + b.
     fn add(&mut self, a: Self::Maps, b: Self::Maps) -> Self::Maps;
     /// Maxima of windows.
     fn max_pool(&mut self, x: Self::Maps, size: usize, stride: usize, padding: usize) -> Self::Maps;
     /// Means over all positions.
     fn means(&mut self, x: Self::Maps) -> Self::Rows;
+    /// All values of an image as its row, [C·H·W].
+    fn flatten(&mut self, x: Self::Maps) -> Self::Rows;
+    /// ReLU of rows.
+    fn relu_rows(&mut self, x: Self::Rows) -> Self::Rows;
+    /// In training every value is 0 with probability `p`, and the others grow by 1/(1 − p).
+    fn dropout(&mut self, x: Self::Rows, p: f64) -> Self::Rows;
     /// A normalisation of every row.
     fn layer_norm(&mut self, norm: &LayerNorm, x: Self::Rows) -> Self::Rows;
     /// A linear map of rows.
@@ -62,6 +71,10 @@ impl Layers for Pass {
         }
     }
 
+    fn relu(&mut self, x: Tensor<4>) -> Tensor<4> {
+        relu(x)
+    }
+
     fn add(&mut self, a: Tensor<4>, b: Tensor<4>) -> Tensor<4> {
         a + b
     }
@@ -72,6 +85,18 @@ impl Layers for Pass {
 
     fn means(&mut self, x: Tensor<4>) -> Tensor<2> {
         Pass::means(self, x)
+    }
+
+    fn flatten(&mut self, x: Tensor<4>) -> Tensor<2> {
+        Pass::flatten(self, x)
+    }
+
+    fn relu_rows(&mut self, x: Tensor<2>) -> Tensor<2> {
+        relu(x)
+    }
+
+    fn dropout(&mut self, x: Tensor<2>, p: f64) -> Tensor<2> {
+        Pass::dropout(self, x, p)
     }
 
     fn linear(&mut self, linear: &Linear, x: Tensor<2>) -> Tensor<2> {
@@ -98,10 +123,12 @@ impl Layers for Pass {
     }
 }
 
-/// A network's training pass by our own kernels.
+/// A network's pass by our own kernels.
 pub struct CpuLayers<'a, T> {
     /// Values, gradients and their memory.
     pub tape: &'a mut Tape<T>,
+    /// Draws dropped units; none outside of training.
+    chance: Option<ChaCha8Rng>,
     /// Running statistics after this batch.
     pub moved: Vec<(ParamId, Tensor<1>)>,
 }
@@ -115,7 +142,8 @@ pub struct CpuTokens {
 
 /// A parameter's numbers.
 fn numbers<const D: usize>(param: &Param<Tensor<D>>) -> TensorData {
-    param.val().inner().into_data()
+    let value = param.val();
+    if value.device().is_autodiff() { value.inner() } else { value }.into_data()
 }
 
 /// Numbers in the format of the pass: the format all parameters have.
@@ -124,9 +152,14 @@ fn of<T: Element>(data: &TensorData) -> &[T] {
 }
 
 impl<'a, T: Real + Element> CpuLayers<'a, T> {
-    /// On memory that earlier passes left.
-    pub fn new(tape: &'a mut Tape<T>) -> Self {
-        Self { tape, moved: Vec::new() }
+    /// In training, on memory that earlier passes left.
+    pub fn training(tape: &'a mut Tape<T>, chance: ChaCha8Rng) -> Self {
+        Self { tape, chance: Some(chance), moved: Vec::new() }
+    }
+
+    /// As the network is: running statistics, nothing dropped.
+    pub fn evaluation(tape: &'a mut Tape<T>) -> Self {
+        Self { tape, chance: None, moved: Vec::new() }
     }
 
     /// A linear map of channels.
@@ -210,9 +243,18 @@ impl<T: Real + Element> Layers for CpuLayers<'_, T> {
         let (gain, bias) = (numbers(&norm.weight), numbers(&norm.bias));
         let parameters = [norm.weight.id.val(), norm.bias.id.val()];
         let affine = Affine { parameters, gain: of(&gain), bias: of(&bias), epsilon: norm.eps };
+        if self.chance.is_none() {
+            let wide = |param: &Param<Tensor<1>>| numbers(param).iter::<f64>().collect();
+            let running = Statistics { mean: wide(&norm.running_mean), variance: wide(&norm.running_var) };
+            return self.tape.norm_by(x, affine, &running, after);
+        }
         let (out, batch) = self.tape.batch_norm(x, affine, after);
         self.moved.extend(moved(norm, &batch, (x.side[0] * x.side[1] * x.images) as f64));
         out
+    }
+
+    fn relu(&mut self, x: Maps) -> Maps {
+        self.tape.relu(x)
     }
 
     fn add(&mut self, a: Maps, b: Maps) -> Maps {
@@ -225,6 +267,20 @@ impl<T: Real + Element> Layers for CpuLayers<'_, T> {
 
     fn means(&mut self, x: Maps) -> Maps {
         self.tape.means(x)
+    }
+
+    fn flatten(&mut self, x: Maps) -> Maps {
+        self.tape.flatten(x)
+    }
+
+    fn relu_rows(&mut self, x: Maps) -> Maps {
+        self.tape.relu(x)
+    }
+
+    fn dropout(&mut self, x: Maps, p: f64) -> Maps {
+        let Some(chance) = self.chance.as_mut().filter(|_| p > 0.0) else { return x };
+        let factors = dropped(chance, x.images * x.channels, p);
+        self.tape.multiply(x, &factors)
     }
 
     fn layer_norm(&mut self, norm: &LayerNorm, x: Maps) -> Maps {

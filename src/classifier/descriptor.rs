@@ -45,12 +45,6 @@ pub trait Backbone {
         None
     }
 
-    /// Multiply-accumulates up to the last linear map for an image of a shape, counted by hand, of
-    /// small networks that are not written for [`Layers`]; `None` of others.
-    fn feature_macs(&self, _image: ImageShape) -> Option<usize> {
-        None
-    }
-
     /// Tokens of an image, of networks in which no image depends on another.
     fn tokens(&self) -> Option<usize> {
         None

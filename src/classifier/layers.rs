@@ -64,7 +64,9 @@ impl Pass {
 
     /// Maps as the rows of a matrix, [N, C·H·W].
     pub fn flatten(&self, maps: Tensor<4>) -> Tensor<2> {
-        flatten(self.turned(maps))
+        let maps = self.turned(maps);
+        let [n, c, h, w] = maps.dims();
+        maps.reshape([n, c * h * w])
     }
 
     /// From [N, C, H, W] to the pass's layout or back.
@@ -88,12 +90,16 @@ impl Pass {
 
     fn drop<const D: usize>(&mut self, x: Tensor<D>, shape: [usize; D], p: f64) -> Tensor<D> {
         let Some(rng) = self.chance.as_mut().filter(|_| p > 0.0) else { return x };
-        let kept = (1.0 / (1.0 - p)) as f32;
-        let n = shape.iter().product();
-        let mask: Vec<f32> = (0..n).map(|_| if rng.random::<f64>() < p { 0.0 } else { kept }).collect();
+        let mask = dropped(rng, shape.iter().product(), p);
         let mask: Tensor<D> = Tensor::from_data(TensorData::new(mask, shape), (&x.device(), x.dtype()));
         x * mask
     }
+}
+
+/// What dropout multiplies `n` numbers by: 0 with probability `p`, else 1/(1 − p).
+pub fn dropped(chance: &mut ChaCha8Rng, n: usize, p: f64) -> Vec<f32> {
+    let kept = (1.0 / (1.0 - p)) as f32;
+    (0..n).map(|_| if chance.random::<f64>() < p { 0.0 } else { kept }).collect()
 }
 
 /// A two-dimensional convolution, x [N, in, H, W] → [N, out, H', W'].
@@ -343,12 +349,6 @@ pub fn channels_last(x: Tensor<4>) -> Tensor<4> {
 /// [N, H, W, C] → [N, C, H, W].
 pub fn channels_first(x: Tensor<4>) -> Tensor<4> {
     x.permute([0, 3, 1, 2])
-}
-
-/// [N, C, H, W] → [N, C·H·W].
-pub fn flatten(x: Tensor<4>) -> Tensor<2> {
-    let [n, c, h, w] = x.dims();
-    x.reshape([n, c * h * w])
 }
 
 /// Maxima of windows of side `size`, every `stride` pixels, in either layout.

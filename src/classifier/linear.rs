@@ -3,10 +3,10 @@
 use burn::module::Module;
 use burn::tensor::Tensor;
 
+use super::compute::Layers;
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
-use super::layers::{Linear, Pass, flatten};
-use crate::data::ImageShape;
+use super::layers::{Linear, Pass};
 
 /// Multinomial logistic regression.
 pub const LINEAR: Descriptor<LinearClassifier> = Descriptor {
@@ -33,15 +33,15 @@ impl LinearClassifier {
 
 impl Backbone for LinearClassifier {
     /// x [N, C, H, W] → what `fc` reads, [N, C·H·W].
-    fn features(&self, x: Tensor<4>, _: &mut Pass) -> Tensor<2> {
-        flatten(x)
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        pass.flatten(x)
     }
 
     fn head(&self) -> &Linear {
         &self.fc
     }
 
-    fn feature_macs(&self, _image: ImageShape) -> Option<usize> {
-        Some(0)
+    fn features_by<L: Layers>(&self, x: L::Maps, layers: &mut L) -> Option<L::Rows> {
+        Some(layers.flatten(x))
     }
 }

@@ -1,17 +1,18 @@
-//! Loss and gradients of a part of a batch: by burn's tensors, or on the CPU by our own kernels,
-//! which the tests hold against each other.
+//! Loss and gradients of a part of a batch, and answers: by burn's tensors, or on the CPU by our own
+//! kernels, which the tests hold against each other.
 
 use burn::module::{Module, ParamId};
 use burn::optim::GradientsParams;
 use burn::tensor::activation::log_softmax;
 use burn::tensor::{DType, Device, Element, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 use super::compute::{CpuLayers, Layers};
 use super::cpu::Tape;
 use super::descriptor::Backbone;
 use super::layers::{Narrow, Pass};
-use super::{Classifier, architecture::Network, resized};
+use super::{Classifier, PASS, architecture::Network, resized};
 use crate::data::ImageShape;
 use crate::device::MatmulPrecision;
 use crate::error::Result;
@@ -25,6 +26,11 @@ const TOKENS: usize = 1024;
 /// Rows of such passes that run side by side. A constant, so that sums come out the same on any
 /// number of cores; more would take the memory of as many gradients.
 const STRANDS: usize = 2;
+
+/// Values that one pass for answers may keep (256 MiB), and images of which it needs no fewer: with
+/// less, burn is faster.
+const MOST_VALUES: usize = 1 << 26;
+const LEAST_IMAGES: usize = 8;
 
 /// A part of a batch.
 #[derive(Debug, Clone, Copy)]
@@ -100,13 +106,14 @@ impl Classifier {
         &self,
         network: &Network,
         batch: MicroBatch<'_>,
+        chance: &ChaCha8Rng,
         tapes: &Pool<Tape<T>>,
     ) -> Result<Option<MicroBatchGradients>> {
         let images = self.scaled(batch.images)?;
         let batch = MicroBatch { images: &images, ..batch };
         // On a thread of the pool: from outside, every division of work would first wake it and
         // then wait for it.
-        Ok(rayon::scope(|_| self.strands(network, batch, tapes)))
+        Ok(rayon::scope(|_| self.strands(network, batch, chance, tapes)))
     }
 
     /// [`Self::gradients_on_cpu`] for images of the size that the network sees, in strands whose
@@ -115,6 +122,7 @@ impl Classifier {
         &self,
         network: &Network,
         batch: MicroBatch<'_>,
+        chance: &ChaCha8Rng,
         tapes: &Pool<Tape<T>>,
     ) -> Option<MicroBatchGradients> {
         let (dims, k) = (self.config.input().dims(), self.config.classes);
@@ -126,9 +134,13 @@ impl Classifier {
             let mut tape = tapes.take(|_| true, Tape::default);
             tape.begin();
             let (mut loss, mut moved) = (0.0, Vec::new());
-            for &(images, targets) in passes.iter().skip(strand).step_by(strands) {
+            for (index, &(images, targets)) in passes.iter().enumerate().skip(strand).step_by(strands) {
+                let batch = MicroBatch { images, targets, share: batch.share };
+                let mut chance = chance.clone();
+                // Every pass has chance of its own; the first that of the batch.
+                chance.set_stream(chance.get_stream() | (index as u64) << 32);
                 let more;
-                (more, moved) = self.pass(network, MicroBatch { images, targets, share: batch.share }, &mut tape)?;
+                (more, moved) = self.pass(network, batch, chance, &mut tape)?;
                 loss += more;
             }
             Some((loss, moved, tape))
@@ -152,10 +164,11 @@ impl Classifier {
         &self,
         network: &Network,
         batch: MicroBatch<'_>,
+        chance: ChaCha8Rng,
         tape: &mut Tape<T>,
     ) -> Option<(f64, Vec<(ParamId, Tensor<1>)>)> {
         let ImageShape { channels, height, width } = self.config.input();
-        let mut layers = CpuLayers::new(tape);
+        let mut layers = CpuLayers::training(tape, chance);
         let x = layers.tape.images(batch.images, [channels, height, width]);
         let features = network.features_by(x, &mut layers)?;
         let logits = layers.linear(network.head(), features);
@@ -163,6 +176,39 @@ impl Classifier {
         let (loss, slope) = tape.cross_entropy(logits, batch.targets, batch.share);
         tape.backward(logits, &slope);
         Some((loss, moved))
+    }
+
+    /// Logits [N, K] of images [N, C, H, W] by our own kernels; `None` for a network they do not know, and on
+    /// another device.
+    ///
+    /// # Errors
+    /// When images cannot be resized.
+    pub(super) fn logits_on_cpu(&self, images: &[f32]) -> Result<Option<Vec<f64>>> {
+        let on_cpu = self.device().inner() == Device::flex() && self.dtype == DType::F32;
+        let Some(counted) = self.counted().filter(|_| on_cpu) else { return Ok(None) };
+        let most = MOST_VALUES / counted.values.max(1);
+        let together = self.network.tokens().map_or(most.min(PASS), |tokens| (TOKENS / tokens).max(LEAST_IMAGES));
+        if together < LEAST_IMAGES {
+            return Ok(None);
+        }
+        let images = self.scaled(images)?;
+        Ok(rayon::scope(|_| self.answers(&images, together)))
+    }
+
+    /// [`Self::logits_on_cpu`] for images of the size that the network sees, so many at a time.
+    fn answers(&self, images: &[f32], together: usize) -> Option<Vec<f64>> {
+        let ImageShape { channels, height, width } = self.config.input();
+        let mut tape = Tape::<f32>::default();
+        let mut answers = Vec::new();
+        for images in images.chunks(together * channels * height * width) {
+            let mut layers = CpuLayers::evaluation(&mut tape);
+            let x = layers.tape.images(images, [channels, height, width]);
+            let features = self.network.features_by(x, &mut layers)?;
+            let logits = layers.linear(self.network.head(), features);
+            answers.extend(tape.values(logits).iter().map(|logit| f64::from(*logit)));
+            tape.forget();
+        }
+        Some(answers)
     }
 
     /// Images of the size that the network sees.
@@ -250,17 +296,18 @@ mod tests {
         let images = latents(Seed(3), 0, N, shape.dims());
         let targets: Vec<f32> = (0..N).flat_map(|i| [[0.7, 0.2, 0.1], [0.0, 0.25, 0.75]][i % 2]).collect();
         let batch = MicroBatch { images: &images, targets: &targets, share: 0.25 };
+        let chance = Seed(1).rng(0);
         let burns = |classifier: &Classifier| {
             classifier
-                .gradients(&classifier.network, batch, MatmulPrecision::F32, Pass::training(Seed(1).rng(0)))
+                .gradients(&classifier.network, batch, MatmulPrecision::F32, Pass::training(chance.clone()))
                 .unwrap()
         };
         let plain = burns(&wide);
         let (tapes64, tapes32) = (Pool::<Tape<f64>>::default(), Pool::<Tape<f32>>::default());
-        let own64 = wide.gradients_on_cpu(&wide.network, batch, &tapes64).unwrap().unwrap();
+        let own64 = wide.gradients_on_cpu(&wide.network, batch, &chance, &tapes64).unwrap().unwrap();
         // Twice: the second time everything lies in memory that was used before.
-        narrow.gradients_on_cpu(&narrow.network, batch, &tapes32).unwrap().unwrap();
-        let own32 = narrow.gradients_on_cpu(&narrow.network, batch, &tapes32).unwrap().unwrap();
+        narrow.gradients_on_cpu(&narrow.network, batch, &chance, &tapes32).unwrap().unwrap();
+        let own32 = narrow.gradients_on_cpu(&narrow.network, batch, &chance, &tapes32).unwrap().unwrap();
         assert!((own64.loss / plain.loss - 1.0).abs() < rounding(resize), "{} {}", own64.loss, plain.loss);
         let burns32 = burns(&narrow);
         let far = |found: &MicroBatchGradients| (found.loss / plain.loss - 1.0).abs();
@@ -279,6 +326,10 @@ mod tests {
             (Architecture::ResNet50, 16, None),
             (Architecture::VitSmall, 8, None),
             (Architecture::VitSmall, 8, Some(32)),
+            (Architecture::Linear, 5, None),
+            (Architecture::Mlp500, 9, None),
+            // With the same units dropped; a column and a row that no window of the pool reaches.
+            (Architecture::Convnet, 13, None),
         ];
         for (architecture, side, resize) in cases {
             let [wide, narrow, burns] = compared(architecture, side, resize);
@@ -288,19 +339,53 @@ mod tests {
     }
 
     #[test]
+    fn our_kernels_give_the_answers_of_burns() {
+        let shape = ImageShape { channels: 3, height: 12, width: 12 };
+        // More than one pass of the Transformer, the last a short one.
+        let images = latents(Seed(3), 0, 121, shape.dims());
+        for architecture in [
+            Architecture::Linear,
+            Architecture::Mlp500,
+            Architecture::Convnet,
+            Architecture::ResNet18,
+            Architecture::VitSmall,
+        ] {
+            let config = ClassifierConfig { architecture, shape, classes: K, resize: None };
+            let drawn = Classifier::new(&config, Seed(5), &Device::flex(), Precision::F32).unwrap();
+            // Running statistics of some batch, and a head that is not 0.
+            let mut weights = drawn.to_weights().unwrap();
+            for (name, array) in &mut weights.0 {
+                let noise = latents(Seed(7).split(name), 0, 1, array.values.len());
+                let more = if name.ends_with("running_var") { 0.3 } else { 0.02 };
+                array.values.iter_mut().zip(noise).for_each(|(value, noise)| *value += more * noise.abs());
+            }
+            let make =
+                |precision| Classifier::from_weights(&config, weights.clone(), &Device::flex(), precision).unwrap();
+            let (wide, narrow) = (make(Precision::F64), make(Precision::F32));
+            assert!(wide.logits_on_cpu(&images).unwrap().is_none());
+            let (expected, found) =
+                (wide.logits(&images, 50).unwrap(), narrow.logits_on_cpu(&images).unwrap().unwrap());
+            let size = expected.iter().map(|x| x * x).sum::<f64>().sqrt();
+            let off = expected.iter().zip(&found).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+            assert!(expected.len() == 121 * K && off < 1e-5 * size, "{architecture:?}: {off:e} of {size:e}");
+        }
+    }
+
+    #[test]
     fn the_number_of_threads_changes_no_bit() {
         let shape = ImageShape { channels: 3, height: 32, width: 32 };
         // Three passes of 15 images of 65 tokens.
         let images = latents(Seed(3), 0, 40, shape.dims());
         let targets: Vec<f32> = (0..40 * K).map(|i| f32::from(i % K == 0)).collect();
-        for architecture in [Architecture::ResNet18, Architecture::VitSmall] {
+        for architecture in [Architecture::ResNet18, Architecture::VitSmall, Architecture::Convnet] {
             let config = ClassifierConfig { architecture, shape, classes: K, resize: None };
             let classifier = Classifier::new(&config, Seed(5), &Device::flex().autodiff(), Precision::F32).unwrap();
             let batch = MicroBatch { images: &images, targets: &targets, share: 1.0 };
             let by = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let tapes = Pool::<Tape<f32>>::default();
-                let found = pool.install(|| classifier.gradients_on_cpu(&classifier.network, batch, &tapes));
+                let found =
+                    pool.install(|| classifier.gradients_on_cpu(&classifier.network, batch, &Seed(1).rng(0), &tapes));
                 let found = found.unwrap().unwrap();
                 (found.loss, values(&classifier, &found))
             };

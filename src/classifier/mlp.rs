@@ -1,12 +1,12 @@
 //! EBO's multi-layer perceptron: pixels → 500 → ReLU → classes.
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation::relu};
+use burn::tensor::Tensor;
 
+use super::compute::Layers;
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
-use super::layers::{Linear, Pass, flatten};
-use crate::data::ImageShape;
+use super::layers::{Linear, Pass};
 
 const HIDDEN: usize = 500;
 
@@ -33,19 +33,25 @@ impl Mlp {
         let mut linear = |name: &str, out, input| builder.linear(name, [out, input], [Init::fan_in(input); 2]);
         Ok(Self { fc1: linear("fc1", HIDDEN, dims)?, fc2: linear("fc2", classes, HIDDEN)? })
     }
+
+    /// x [N, C, H, W] → what `fc2` reads, [N, 500].
+    fn run<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Rows {
+        let pixels = layers.flatten(x);
+        let h = layers.linear(&self.fc1, pixels);
+        layers.relu_rows(h)
+    }
 }
 
 impl Backbone for Mlp {
-    /// x [N, C, H, W] → what `fc2` reads, [N, 500].
-    fn features(&self, x: Tensor<4>, _: &mut Pass) -> Tensor<2> {
-        relu(self.fc1.forward(flatten(x)))
+    fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
+        self.run(x, pass)
     }
 
     fn head(&self) -> &Linear {
         &self.fc2
     }
 
-    fn feature_macs(&self, image: ImageShape) -> Option<usize> {
-        Some(image.dims() * HIDDEN)
+    fn features_by<L: Layers>(&self, x: L::Maps, layers: &mut L) -> Option<L::Rows> {
+        Some(self.run(x, layers))
     }
 }

@@ -6,11 +6,12 @@
 //! ```
 
 use burn::module::Module;
-use burn::tensor::{Tensor, activation::relu};
+use burn::tensor::Tensor;
 
+use super::compute::Layers;
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
-use super::layers::{Conv, Linear, Pass, max_pool};
+use super::layers::{Conv, Linear, Pass};
 use crate::data::ImageShape;
 
 const WIDTHS: [usize; 2] = [32, 64];
@@ -43,28 +44,32 @@ impl ConvNet {
         let fc1 = linear("fc1", HIDDEN, flat)?;
         Ok(Self { conv1, conv2, fc1, fc2: linear("fc2", classes, HIDDEN)? })
     }
+
+    /// x [N, C, H, W] → what `fc2` reads, [N, 128].
+    fn run<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Rows {
+        let h = layers.conv(&self.conv1, x);
+        let h = layers.relu(h);
+        let h = layers.conv(&self.conv2, h);
+        let h = layers.relu(h);
+        let h = layers.max_pool(h, 2, 2, 0);
+        let h = layers.flatten(h);
+        let h = layers.dropout(h, 0.25);
+        let h = layers.linear(&self.fc1, h);
+        let h = layers.relu_rows(h);
+        layers.dropout(h, 0.5)
+    }
 }
 
 impl Backbone for ConvNet {
-    /// x [N, C, H, W] → what `fc2` reads, [N, 128].
     fn features(&self, x: Tensor<4>, pass: &mut Pass) -> Tensor<2> {
-        let x = pass.enter(x);
-        let h = relu(self.conv2.maps(relu(self.conv1.maps(x, pass)), pass));
-        let h = pass.flatten(max_pool(h, 2, 2, 0));
-        let h = pass.dropout(h, 0.25);
-        let h = relu(self.fc1.forward(h));
-        pass.dropout(h, 0.5)
+        self.run(pass.enter(x), pass)
     }
 
     fn head(&self) -> &Linear {
         &self.fc2
     }
 
-    /// Of the two convolutions, without padding, and of `fc1`.
-    fn feature_macs(&self, image: ImageShape) -> Option<usize> {
-        let [first, second] = WIDTHS;
-        let at = |border: usize| (image.height - border) * (image.width - border);
-        let flat = second * ((image.height - 4) / 2) * ((image.width - 4) / 2);
-        Some(at(2) * 9 * image.channels * first + at(4) * 9 * first * second + flat * HIDDEN)
+    fn features_by<L: Layers>(&self, x: L::Maps, layers: &mut L) -> Option<L::Rows> {
+        Some(self.run(x, layers))
     }
 }

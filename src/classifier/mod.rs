@@ -234,20 +234,16 @@ impl Classifier {
     /// Multiply-accumulates for the answer to one image, those with padding not counted; `None` of
     /// networks whose layers are not counted.
     pub fn macs_per_image(&self) -> Option<f64> {
-        let ImageShape { height, width, .. } = self.config.input();
-        let mut counter = FlopCounter::default();
-        let features = self.network.features_by(Size { side: [height, width] }, &mut counter)?;
-        counter.linear(self.network.head(), features);
-        Some(counter.macs as f64)
+        Some(self.counted()?.macs as f64)
     }
 
-    /// [`Self::macs_per_image`], also of the small networks that are counted by hand.
-    pub fn forward_macs(&self) -> Option<f64> {
-        let by_hand = || {
-            let [out, inputs] = self.network.head().weight.dims();
-            Some((self.network.feature_macs(self.config.input())? + out * inputs) as f64)
-        };
-        self.macs_per_image().or_else(by_hand)
+    /// What the answer to one image takes, of networks that are written for [`Layers`].
+    fn counted(&self) -> Option<FlopCounter> {
+        let ImageShape { channels, height, width } = self.config.input();
+        let mut counter = FlopCounter::default();
+        let features = self.network.features_by(Size { side: [height, width], channels }, &mut counter)?;
+        counter.linear(self.network.head(), features);
+        Some(counter)
     }
 
     /// Trained numbers; running statistics do not count.

@@ -57,8 +57,8 @@ impl Scaled {
     }
 
     /// Multiply-accumulates for the answer to one image; `None` of networks that are not counted.
-    pub fn forward_macs(&self) -> Option<f64> {
-        self.classifier.forward_macs()
+    pub fn macs_per_image(&self) -> Option<f64> {
+        self.classifier.macs_per_image()
     }
 
     /// Whether the classifier has features of its own.

@@ -183,10 +183,14 @@ impl Trainee {
         let (products, classifier) = (self.spec.products, &self.classifier);
         let mut sums = in_pieces(&classifier.network, pieces, cut.shards, |network, (i, (images, targets))| {
             let batch = MicroBatch { images, targets, share: (cut.images as f64).recip() };
-            let own = if self.on_cpu { classifier.gradients_on_cpu(&network, batch, &self.tapes)? } else { None };
+            let chance = chance.rng(i as u64);
+            let own = match self.on_cpu {
+                true => classifier.gradients_on_cpu(&network, batch, &chance, &self.tapes)?,
+                false => None,
+            };
             let found = match own {
                 Some(found) => found,
-                None => classifier.gradients(&network, batch, products, Pass::training(chance.rng(i as u64)))?,
+                None => classifier.gradients(&network, batch, products, Pass::training(chance))?,
             };
             Ok((vec![found.loss], found.grads, (images.len() / dims, found.moved)))
         })?;
@@ -228,6 +232,9 @@ impl Classifier {
     /// # Errors
     /// When the device fails.
     pub fn logits(&self, images: &[f32], batch: usize) -> Result<Vec<f64>> {
+        if let Some(answers) = self.logits_on_cpu(images)? {
+            return Ok(answers);
+        }
         let answers =
             self.in_batches(images, batch, |images| to_host(self.forward(images, &mut Pass::evaluation())))?;
         Ok(answers.concat())

@@ -36,8 +36,8 @@ impl Trained {
     }
 
     /// Multiply-accumulates for the answer to one image; `None` of networks that are not counted.
-    pub(super) fn forward_macs(&self) -> Option<f64> {
-        self.scaled.forward_macs()
+    pub(super) fn macs_per_image(&self) -> Option<f64> {
+        self.scaled.macs_per_image()
     }
 
     /// Why the classifier has no features, if it has none: a linear one reads the pixels

@@ -1,4 +1,4 @@
-//! Training on the CPU by our own kernels: values, their gradients, and what leads from one back
+//! Passes on the CPU by our own kernels: values, their gradients, and what leads from one back
 //! to the other.
 //!
 //! burn's CPU kernels gather a convolution's inputs, copy what they transpose, and take fresh
@@ -142,7 +142,7 @@ impl<T: Real> Tape<T> {
     }
 
     /// Forgets all values.
-    fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.back.clear();
         for slope in std::mem::take(&mut self.slopes).into_iter().flatten() {
             self.give(slope);

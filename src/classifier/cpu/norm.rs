@@ -3,6 +3,7 @@
 
 use rayon::prelude::*;
 
+use super::elementwise::masked;
 use super::{Maps, Tape};
 use crate::kernels::rows::add_rows;
 use crate::kernels::{Buffer, Norm, Normalised, Real, Threads, kernel};
@@ -21,6 +22,17 @@ pub enum After<M> {
     AddRelu(M),
 }
 
+impl<M> After<M> {
+    /// What is added, and whether a ReLU follows.
+    fn parts(self) -> (Option<M>, bool) {
+        match self {
+            Self::Nothing => (None, false),
+            Self::Relu => (None, true),
+            Self::AddRelu(other) => (Some(other), true),
+        }
+    }
+}
+
 /// What a batch was normalised by, channel by channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statistics {
@@ -28,6 +40,13 @@ pub struct Statistics {
     pub mean: Vec<f64>,
     /// Variances, without Bessel's correction.
     pub variance: Vec<f64>,
+}
+
+impl Statistics {
+    /// 1/√(var + ε).
+    fn inverse(&self, epsilon: f64) -> impl Iterator<Item = f64> {
+        self.variance.iter().map(move |variance| (variance + epsilon).sqrt().recip())
+    }
 }
 
 kernel! {
@@ -57,15 +76,6 @@ kernel! {
             for out in out.iter_mut() {
                 *out = if *out < least { least } else { *out };
             }
-        }
-    }
-}
-
-kernel! {
-    /// Where a ReLU gave 0, no gradient passes.
-    masked<T, S>(out: &'a [T], slope: &'a mut [T]) {
-        for (slope, out) in slope.iter_mut().zip(out) {
-            *slope = if *out > T::ZERO { *slope } else { T::ZERO };
         }
     }
 }
@@ -143,13 +153,27 @@ impl<T: Real> Tape<T> {
         let middle: Vec<T> = narrow(mean.iter().copied());
         let squares = |from: usize, to: usize, sums: &mut [T]| add_squares(&value[from * c..to * c], &middle, sums);
         let variance: Vec<f64> = sums::<T>(rows, c, squares).into_iter().map(|sum| sum / count).collect();
-        let inverse: Vec<f64> = variance.iter().map(|variance| (variance + affine.epsilon).sqrt().recip()).collect();
-        let scale: Vec<T> = narrow(inverse.iter().zip(affine.gain).map(|(inverse, gain)| inverse * gain.wide()));
-        let (other, relu) = match after {
-            After::Nothing => (None, false),
-            After::Relu => (None, true),
-            After::AddRelu(other) => (Some(other), true),
-        };
+        let (batch, parameters) = (Statistics { mean, variance }, affine.parameters);
+        let inverse: Vec<f64> = batch.inverse(affine.epsilon).collect();
+        let (out, scale) = self.normalise(x, affine, &batch, after);
+        let (other, relu) = after.parts();
+        let step = BatchNormBackward { x, out, other, relu, parameters, mean: middle, inverse, scale };
+        self.record(out, move |tape, slope| step.run(tape, slope));
+        (out, batch)
+    }
+
+    /// [`Self::batch_norm`] by these means and variances, without a way back.
+    pub fn norm_by(&mut self, x: Maps, affine: Affine<'_, T>, by: &Statistics, after: After<Maps>) -> Maps {
+        self.normalise(x, affine, by, after).0
+    }
+
+    /// γ (x − mean)/√(var + ε) + β and what follows; and γ/√(var + ε).
+    fn normalise(&mut self, x: Maps, affine: Affine<'_, T>, by: &Statistics, after: After<Maps>) -> (Maps, Vec<T>) {
+        let (c, value) = (x.channels, self.value(x));
+        let middle: Vec<T> = narrow(by.mean.iter().copied());
+        let inverse = by.inverse(affine.epsilon);
+        let scale: Vec<T> = narrow(inverse.zip(affine.gain).map(|(inverse, gain)| inverse * gain.wide()));
+        let (other, relu) = after.parts();
         let mut out = self.take(x.len());
         let beside = other.map(|other| self.value(other));
         out.par_chunks_mut((ROWS * c).max(1)).enumerate().for_each(|(piece, out)| {
@@ -157,11 +181,7 @@ impl<T: Real> Tape<T> {
             let other = beside.as_ref().map(|other| &other[at..][..out.len()]);
             normalised(&value[at..][..out.len()], [&middle, &scale, affine.bias], other, relu, out);
         });
-        let out = self.push(out, Maps { slopes: true, ..x });
-        let step =
-            BatchNormBackward { x, out, other, relu, parameters: affine.parameters, mean: middle, inverse, scale };
-        self.record(out, move |tape, slope| step.run(tape, slope));
-        (out, Statistics { mean, variance })
+        (self.push(out, Maps { slopes: true, ..x }), scale)
     }
 
     /// γ (x − mean)/√(var + ε) + β by the mean and variance of the channels (a multiple of 64) of

@@ -71,6 +71,16 @@ fn convolutional(network: &mut Network<'_>, x: Maps) -> Maps {
     network.map(means, CLASSES, Geometry::POINT)
 }
 
+/// ReLU alone, factors, and rows of all values.
+fn flattened(network: &mut Network<'_>, x: Maps) -> Maps {
+    let h = network.map(x, 18, geometry(3, 1, 0));
+    let h = network.tape.relu(h);
+    let h = network.tape.flatten(h);
+    let factors: Vec<f32> = noise(2, h.images * h.channels).iter().map(|x| if *x < 0.0 { 0.0 } else { 2.0 }).collect();
+    let h = network.tape.multiply(h, &factors);
+    network.map(h, CLASSES, Geometry::POINT)
+}
+
 /// A Transformer of one layer and two heads over the 3 × 3 patches of an image.
 fn transformer(network: &mut Network<'_>, x: Maps) -> Maps {
     const C: usize = 128;
@@ -106,7 +116,7 @@ fn loss(tape: &mut Tape<f64>, parameters: &mut Vec<Vec<f64>>, body: Body, back: 
 
 #[test]
 fn gradients_are_slopes_of_the_loss() {
-    for body in [convolutional as Body, transformer] {
+    for body in [convolutional as Body, flattened, transformer] {
         let (mut tape, mut parameters) = (Tape::default(), Vec::new());
         loss(&mut tape, &mut parameters, body, true);
         let gradients: Vec<Vec<f64>> = (0..parameters.len()).map(|id| tape.gradient(id as u64).unwrap()).collect();

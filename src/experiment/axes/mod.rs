@@ -89,7 +89,7 @@ impl Kind for AxesSpec {
     fn run(&self, _place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         let (result, trained) = train_cell(job, events)?;
         let images_seen = job.training.images_seen(job.cell.train_size);
-        let compute = Compute { macs_per_image: trained.forward_macs(), images_seen };
+        let compute = Compute { macs_per_image: trained.macs_per_image(), images_seen };
         Ok(CellResult { output: Some(CellOutput::new(compute)), ..result })
     }
 
