@@ -6,11 +6,11 @@
 
 What is timed, both sides with the same number of threads (--threads, default all cores):
 
-* posterior: log-likelihoods of 64 images under every class, of `animals` (tests/worlds/animals) and (with --reference, the folder that holds
-  config2.safetensors) of the reference configuration 2. PyTorch takes all classes in one batch or one class after the other,
+* posterior: log-likelihoods of 64 images under every class, of the Glow `mnist`, of `animals` (tests/worlds/animals) and (with --reference, the
+  folder that holds config2.safetensors) of the reference configuration 2. Of a TarFlow PyTorch takes all classes in one batch or one class after the other,
   whichever a trial shows to be faster.
-* sampling: 64 images of the same worlds, token by token, keys and values cached on both sides (the paper's own `reverse`).
-* training: steps of ResNet-18 and of a small ViT on 128 images of 3 x 32 x 32, forward, backward and AdamW, whole batch at once.
+* sampling: 64 images of the same worlds; of a TarFlow token by token, keys and values cached on both sides (the paper's own `reverse`).
+* training: steps of ResNet-18, of a small ViT and of EBO's ConvNet on 128 images of 3 x 32 x 32, forward, backward and AdamW, whole batch at once.
 
 A round is one process of bayescope (a warm-up, then --runs timed runs, its median) and then the same in this process by
 PyTorch; there are --rounds rounds (five). The table has the medians of the rounds with the least and the most, and the ratio
@@ -110,6 +110,126 @@ class World:
             self.model.reverse(self.noise.clone(), self.labels)
 
 
+class GlowWorld:
+    """A conditional Glow (3 levels of steps of ActNorm, 1x1 convolution and affine coupling), normalisations folded into the
+    convolutions before them and in the memory format that a trial shows to be faster."""
+
+    def __init__(self, arrays: dict[str, torch.Tensor], side: int):
+        self.side, self.classes = side, len(arrays["means"])
+        self.means, self.variance = arrays["means"], arrays["cov_diag"].abs()
+        self.bounds = arrays["bounds"].item()
+        self.levels, prefix = [], "flows."
+        while f"{prefix}steps.0.conv.weight" in arrays:
+            count = sum(name.startswith(f"{prefix}steps.") and name.endswith(".norm.logs") for name in arrays)
+            self.levels.append([self.folded(arrays, f"{prefix}steps.{i}.") for i in range(count)])
+            prefix += "next."
+        self.noise = noise(IMAGES, *self.variance.shape)
+        self.labels = torch.arange(IMAGES) % self.classes
+        self.format = torch.contiguous_format
+        self.images = self.decode(self.latents())
+        formats = (torch.contiguous_format, torch.channels_last)
+        times = {}
+        for self.format in formats:
+            times[self.format] = timed(lambda: self.posterior(self.images), 1, 3)[0]
+        self.format = min(formats, key=times.get)
+
+    @staticmethod
+    def folded(arrays: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+        """A step ready to run."""
+
+        def norm(which: str) -> tuple[torch.Tensor, torch.Tensor]:
+            weight, bias, mean, var = (
+                arrays[f"{name}coup.nn.{which}.{part}"] for part in ("weight", "bias", "running_mean", "running_var")
+            )
+            scale = weight / (var + 1e-5).sqrt()
+            return scale, bias - mean * scale
+
+        mix = arrays[f"{name}conv.weight"] * arrays[f"{name}norm.logs"].exp().view(1, -1)
+        step = {"mix": mix, "shift": mix @ arrays[f"{name}norm.bias"].view(-1), "unmix": torch.linalg.inv(mix)}
+        step["log_det"] = arrays[f"{name}norm.logs"].double().sum() + torch.linalg.slogdet(arrays[f"{name}conv.weight"].double())[1]
+        step["in_scale"], step["in_shift"] = (values.view(1, -1, 1, 1) for values in norm("in_norm"))
+        for conv, after in (("in", "mid"), ("mid", "out")):
+            scale, step[f"{conv}_bias"] = norm(f"{after}_norm")
+            step[conv] = arrays[f"{name}coup.nn.{conv}_conv.weight"] * scale.view(-1, 1, 1, 1)
+        step["out"], step["out_bias"] = (arrays[f"{name}coup.nn.out_conv.{part}"] for part in ("weight", "bias"))
+        step["scale"] = arrays[f"{name}coup.scale"]
+        return step
+
+    @staticmethod
+    def network(step: dict[str, torch.Tensor], x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """s and t of the coupling."""
+        h = functional.relu(x * step["in_scale"] + step["in_shift"])
+        h = functional.relu(functional.conv2d(h, step["in"], step["in_bias"], padding=1))
+        h = functional.relu(functional.conv2d(h, step["mid"], step["mid_bias"]))
+        h = functional.conv2d(h, step["out"], step["out_bias"], padding=1)
+        return step["scale"] * torch.tanh(h[:, 0::2]), h[:, 1::2]
+
+    def encode(self, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """z of the shape of v, and log |det| of each image, nats."""
+        p = ((2 * v - 1) * self.bounds + 1) / 2
+        log_det = (numpy.log(self.bounds) - p.double().log() - (1 - p.double()).log()).sum(dim=(1, 2, 3))
+        x, kept = functional.pixel_unshuffle(torch.logit(p), 2).contiguous(memory_format=self.format), []
+        for l, steps in enumerate(self.levels):
+            if l > 0:
+                x, half = functional.pixel_unshuffle(x, 2).chunk(2, 1)
+                kept.append(half)
+            for step in steps:
+                x = functional.conv2d(x, step["mix"][:, :, None, None], step["shift"])
+                a, b = x.chunk(2, 1)
+                s, t = self.network(step, b)
+                x = torch.cat([(a + t) * s.exp(), b], 1)
+                log_det = log_det + s.double().sum(dim=(1, 2, 3)) + step["log_det"] * x.shape[2] * x.shape[3]
+        while kept:
+            x = functional.pixel_shuffle(torch.cat([x, kept.pop()], 1), 2)
+        return functional.pixel_shuffle(x, 2), log_det
+
+    def posterior(self, x: torch.Tensor) -> torch.Tensor:
+        """log p(x|y) [images, classes], nats."""
+        with torch.no_grad():
+            z, log_det = self.encode(x)
+            normal = (2 * torch.pi * self.variance.double()).log().sum()
+            distance = ((z[:, None].double() - self.means.double()) ** 2 / self.variance.double()).sum(dim=(2, 3, 4))
+            return log_det[:, None] - 0.5 * (distance + normal)
+
+    def latents(self) -> torch.Tensor:
+        return self.means[self.labels] + self.noise * self.variance.sqrt()
+
+    def decode(self, z: torch.Tensor) -> torch.Tensor:
+        """Images of latents."""
+        with torch.no_grad():
+            x, kept = functional.pixel_unshuffle(z, 2).contiguous(memory_format=self.format), []
+            for _ in self.levels[1:]:
+                x, half = functional.pixel_unshuffle(x, 2).chunk(2, 1)
+                kept.append(half)
+            for steps in reversed(self.levels):
+                for step in reversed(steps):
+                    a, b = x.chunk(2, 1)
+                    s, t = self.network(step, b)
+                    x = torch.cat([a * (-s).exp() - t, b], 1) - step["shift"].view(1, -1, 1, 1)
+                    x = functional.conv2d(x, step["unmix"][:, :, None, None])
+                if kept:
+                    x = functional.pixel_shuffle(torch.cat([x, kept.pop()], 1), 2)
+            p = torch.sigmoid(functional.pixel_shuffle(x, 2))
+            return ((2 * p - 1) / self.bounds + 1) / 2
+
+    def sample(self) -> None:
+        self.decode(self.latents())
+
+
+class ConvNet(torch.nn.Module):
+    """PyTorch's MNIST example, EBO's ConvNet, for 32 x 32 pixels of 3 channels."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = torch.nn.Conv2d(3, 32, 3), torch.nn.Conv2d(32, 64, 3)
+        self.fc1, self.fc2 = torch.nn.Linear(64 * 14 * 14, 128), torch.nn.Linear(128, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = functional.max_pool2d(functional.relu(self.conv2(functional.relu(self.conv1(x)))), 2)
+        h = functional.relu(self.fc1(functional.dropout(h.flatten(1), 0.25, self.training)))
+        return self.fc2(functional.dropout(h, 0.5, self.training))
+
+
 class Training:
     """Steps of AdamW of a network."""
 
@@ -180,14 +300,14 @@ class Ours:
         return self.ask("bench", "train", *arguments)["benches"][0]["parameters"]
 
 
-def check_world(ours: Ours, oracle: str, world: World) -> float:
+def check_world(ours: Ours, oracle: str, world: World | GlowWorld) -> float:
     """Largest relative difference of log-likelihoods."""
     with tempfile.TemporaryDirectory() as folder:
         file = f"{folder}/x.npz"
         ours.ask("sample", oracle, "--n", "8", "--seed", "1", "--out", file, "--device", "cpu")
         answer = ours.ask("posterior", oracle, file, "--device", ours.device, "--json")
         found = torch.tensor([image["log_likelihood"] for image in answer["images"]], dtype=torch.float64, device="cpu")
-        x = torch.from_numpy(numpy.load(file)["x"].reshape(8, 3, world.side, world.side))
+        x = torch.from_numpy(numpy.load(file)["x"].reshape(8, -1, world.side, world.side))
     expected = world.posterior(x.to(torch.get_default_device())).cpu()
     return float(((found - expected).abs() / expected.abs()).max())
 
@@ -196,14 +316,17 @@ def worlds(arguments, ours: Ours, folder: str) -> list[dict]:
     """Posterior and sampling of every world."""
     root = pathlib.Path(__file__).resolve().parents[2]
     animals = root / "tests/worlds/animals"
-    cases = [("animals", str(animals), animals / "weights.safetensors", 32)]
-    if arguments.reference:
+    digits = root / "assets/oracles/mnist/weights.safetensors"
+    cases = [("mnist", "mnist", GlowWorld(read_safetensors(digits), 32))]
+    if arguments.tarflow:
+        tarflow = lambda file, side: World(arguments.tarflow, read_safetensors(file), side)  # noqa: E731
+        cases.append(("animals", str(animals), tarflow(animals / "weights.safetensors", 32)))
+    if arguments.tarflow and arguments.reference:
         file = pathlib.Path(folder) / "x_model_4_64_4_2_0.05.safetensors"
         shutil.copy(pathlib.Path(arguments.reference) / "config2.safetensors", file)
-        cases.append(("configuration 2", str(file), file, 16))
+        cases.append(("configuration 2", str(file), tarflow(file, 16)))
     rows = []
-    for name, oracle, file, side in cases:
-        world = World(arguments.tarflow, read_safetensors(file), side)
+    for name, oracle, world in cases:
         difference = check_world(ours, oracle, world)
         print(f"{name}: log-likelihoods differ by {difference:.1e} at most", file=sys.stderr)
         assert difference < 1e-5, f"{name}: both do not compute the same"
@@ -220,7 +343,7 @@ def worlds(arguments, ours: Ours, folder: str) -> list[dict]:
 
 def training(arguments, ours: Ours) -> list[dict]:
     """Training of every network."""
-    networks = {"resnet-18": torchvision.models.resnet18(num_classes=10), "vit-small": small_vit()}
+    networks = {"resnet-18": torchvision.models.resnet18(num_classes=10), "vit-small": small_vit(), "convnet": ConvNet()}
     rows = []
     for name, network in networks.items():
         peer = Training(network)
@@ -273,7 +396,7 @@ def print_table(report: dict) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bayescope", default="target/release/bayescope", help="the program")
-    parser.add_argument("--tarflow", help="folder of the paper's transformer_flow.py; without it, training alone")
+    parser.add_argument("--tarflow", help="folder of the paper's transformer_flow.py; without it, no TarFlow")
     parser.add_argument("--reference", help="folder of the reference checkpoint config2.safetensors")
     parser.add_argument("--device", default="cpu", help="what bayescope computes on")
     parser.add_argument("--torch-device", default="cpu", help="what PyTorch computes on")
@@ -288,7 +411,7 @@ def main() -> None:
     ours = Ours(arguments.bayescope, arguments.device, arguments.threads, arguments.runs)
     before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
-        rows = worlds(arguments, ours, folder) if arguments.tarflow else []
+        rows = worlds(arguments, ours, folder)
     rows += training(arguments, ours)
     version = subprocess.run([arguments.bayescope, "--version"], capture_output=True, text=True).stdout.strip()
     report = {
