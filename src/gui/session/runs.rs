@@ -128,6 +128,10 @@ impl Runs {
 
     /// These are the runs to know of.
     pub fn know(&mut self, folders: &[PathBuf]) {
+        // Asked every frame; below, every folder is held against every other.
+        if self.list.iter().map(|run| &run.folder).eq(folders) {
+            return;
+        }
         self.list.retain(|run| folders.contains(&run.folder));
         for folder in folders {
             if self.get(folder).is_none() {

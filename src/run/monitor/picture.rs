@@ -68,9 +68,10 @@ impl Drawn {
     }
 }
 
-/// Points of a run of so many in one picture, about: what can be told apart, and drawn in time.
+/// Points of a run of so many in one picture, about: what can be told apart, and drawn in time. A power of two: one run more or
+/// less seldom means other points of all.
 pub fn points_each(runs: usize) -> usize {
-    (POINTS / runs.max(1)).max(LEAST)
+    (POINTS / runs.max(1)).max(LEAST).next_power_of_two()
 }
 
 /// The courses in one figure. A group of several runs is their mean at every place that at least two of them reach, with
@@ -327,6 +328,6 @@ mod tests {
         assert_eq!(smooth.points.last().map(|point| point.x), Some(9999.0));
         // Every twentieth point alone is 1: the mean of all is 2.
         assert!((smooth.points[450].y - 2.0).abs() < 0.02, "{}", smooth.points[450].y);
-        assert!(!logged.band && figure.caption.contains("about 500 steps"), "{}", figure.caption);
+        assert!(!logged.band && figure.caption.contains("about 512 steps"), "{}", figure.caption);
     }
 }

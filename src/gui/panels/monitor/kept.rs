@@ -181,3 +181,80 @@ fn given(lines: &[&Arc<Line>]) -> Given {
     given.points.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     if given.points.is_empty() { Given::default() } else { given }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Estimate, Interval};
+    use crate::run::external::{Course, ExternalSpec};
+    use crate::worker::runs::Contents;
+
+    const SPEC: &str = "name = 'theirs'\n[external]\nformat = 1\npredictions = 'logits'\ntrain_images = 10\n[world]\noracle = 'mnist'\n\
+                        weights_sha256 = '0123'\ntau = 1.0\nsmoothing = 1.0\nprior = [0.5, 0.5]\n[test]\nimages = 3\nseed = 0\n\
+                        classes = ['cat', 'dog']\nshape = { channels = 1, height = 2, width = 2 }\n[test.files]\n";
+
+    /// A run of so many steps, whose KL falls.
+    fn run(folder: &str, steps: u64) -> RunView {
+        let about = |value: f64| Estimate { value, interval: Interval { low: 0.9 * value, high: 1.1 * value } };
+        let step = |step: u64| StepFigures {
+            step,
+            epoch: None,
+            images: None,
+            seconds: None,
+            train_loss: None,
+            cross_entropy: about(0.5 + 1.0 / step as f64),
+            aleatoric: about(0.5),
+            epistemic: about(1.0 / step as f64),
+            nll: about(0.5 + 1.0 / step as f64),
+            error: about(0.2),
+            expected_error: about(0.2),
+            bayes_error: about(0.1),
+            ece: 0.1,
+            exact_calibration_error: 0.1,
+            zeros: 0,
+        };
+        let (spec, course) =
+            (toml::from_str::<ExternalSpec>(SPEC).unwrap(), Arc::new(Course::of((1..=steps).map(step))));
+        let look = Some(Ok(Contents::External(Arc::new(ExternalFound { spec, course }))));
+        let (job, live, trouble) = (None, None, None);
+        RunView { folder: folder.into(), job, look, live, trouble, revision: 1 }
+    }
+
+    #[test]
+    fn only_the_steps_of_runs_in_sight_that_have_changed_are_gone_through() {
+        let mut runs = ["c", "a", "b"].map(|folder| run(folder, 10));
+        let choice = Choice::default();
+        let order = |shown: &[&RunView], kept: Option<&Kept>| Order::new(shown, &choice, kept);
+        let hidden = order(&[&runs[0], &runs[2]], None);
+        assert_eq!(hidden.steps, 20, "a run out of sight costs nothing");
+        let two = hidden.make();
+        assert_eq!(two.figure.series.len(), 2);
+        let all = |runs: &[RunView; 3], kept: &Kept| {
+            let shown: Vec<&RunView> = runs.iter().collect();
+            (order(&shown, Some(kept)), kept.is_of(&shown), kept.is_newest(&shown))
+        };
+        let (shown, same, newest) = all(&runs, &two);
+        assert_eq!((shown.steps, same, newest), (10, false, false), "the one that comes into sight");
+        let three = shown.make();
+        assert_eq!(
+            three.given.points.iter().map(|(of, _)| of.path.to_str().unwrap()).collect::<Vec<_>>(),
+            ["a", "b", "c"]
+        );
+        assert!(three.given.points.iter().all(|(_, best)| best.unwrap().step == 10));
+        let (idle, same, newest) = all(&runs, &three);
+        assert_eq!((idle.steps, same, newest), (0, true, true), "nothing has changed");
+        runs[1] = RunView { revision: 2, ..run("a", 12) };
+        let (grown, same, newest) = all(&runs, &three);
+        assert_eq!((grown.steps, same, newest), (12, true, false));
+        let grown = grown.make();
+        let kept = |i: usize| Arc::ptr_eq(&grown.runs[i], &three.runs[i]);
+        assert_eq!([0, 1, 2].map(kept), [true, false, true]);
+        // Another figure is another line of every run.
+        let other = Choice { smoothing: 0.5, ..Choice::default() };
+        assert_eq!(Order::new(&runs.iter().collect::<Vec<_>>(), &other, Some(&grown)).steps, 32);
+        let filtered = Choice { filter: "nothing".into(), ..Choice::default() };
+        let filtered = Order::new(&runs.iter().collect::<Vec<_>>(), &filtered, Some(&grown));
+        assert_eq!(filtered.steps, 0);
+        assert_eq!((filtered.make().given.points.len(), grown.given.points.len()), (0, 3));
+    }
+}
