@@ -175,7 +175,7 @@ fn every_figure_follows_from_the_logged_predictions() {
             log(&run, step, if step == 40 { "{}" } else { line }, &values);
         }
         let course = read(&run);
-        let steps: Vec<&StepFigures> = course.steps().collect();
+        let steps: Vec<StepFigures> = course.steps().collect();
         assert_eq!(steps.iter().map(|s| s.step).collect::<Vec<_>>(), [3, 40, 500]);
         assert_eq!((steps[0].epoch, steps[0].images, steps[0].seconds), (Some(1.5), Some(640), Some(2.25)));
         assert_eq!((steps[0].train_loss, steps[1].train_loss, course.refused().len()), (Some(0.75), None, 0));
@@ -187,7 +187,7 @@ fn every_figure_follows_from_the_logged_predictions() {
                 Kind::LogProbabilities => normalised(logged.iter().map(|q| f64::from(q.ln() as f32).exp())),
                 Kind::Probabilities => normalised(logged.iter().map(|&q| f64::from(q as f32))),
             };
-            assert_figures(found, &p, &q, &y);
+            assert_figures(&found, &p, &q, &y);
         }
         let (summary, _) = run.summary().unwrap();
         let (last, whole) = (summary.steps.last().unwrap(), summary.last.clone().unwrap());
@@ -215,11 +215,11 @@ fn what_this_program_logs_is_what_others_log() {
     let header = Header { epoch: Some(0.5), images: Some(7), seconds: None, train_loss: Some(f64::NAN) };
     run.log(12, &header, &logits(12)).unwrap();
     run.log(12, &header, &logits(13)).unwrap();
-    let (ours, step) = (std::fs::read(path(&run, 12)).unwrap(), *read(&run).steps().next().unwrap());
+    let (ours, step) = (std::fs::read(path(&run, 12)).unwrap(), read(&run).steps().next().unwrap());
     assert_eq!((step.epoch, step.images, step.train_loss), (Some(0.5), Some(7), None));
     let line = String::from_utf8(ours.split(|&c| c == b'\n').next().unwrap().to_vec()).unwrap();
     log(&run, 12, &line, &logits(13));
-    assert_eq!(*read(&run).steps().next().unwrap(), step);
+    assert_eq!(read(&run).steps().next().unwrap(), step);
     assert_eq!(ours[line.len() + 1..], std::fs::read(path(&run, 12)).unwrap()[line.len() + 1..]);
     assert!(run.log(13, &header, &logits(13)[1..]).unwrap_err().to_string().contains("239 predictions"));
     assert_eq!(run.last_step().unwrap(), Some(12));
@@ -266,7 +266,7 @@ fn a_killed_writer_harms_nothing_and_goes_on() {
     let after = run.look(Some(&torn), usize::MAX).unwrap();
     assert_eq!(after, read(&run), "what was taken over is not what is there");
     assert!(after.refused().is_empty() && after.steps().count() == 4);
-    let third = |course: &Course| *course.steps().nth(2).unwrap();
+    let third = |course: &Course| course.steps().nth(2).unwrap();
     assert_ne!(third(&after), third(&before));
     assert_eq!(third(&after).epoch, Some(9.0));
     assert!(!after.finished);
@@ -397,6 +397,25 @@ fn a_folder_is_known_for_what_it_is() {
 }
 
 /// What the window asks of hundreds of folders every two seconds: unchanged ones are not listed again, and no change is missed.
+#[cfg(unix)]
+#[test]
+fn of_a_run_that_grows_only_what_is_new_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    (1..=3).for_each(|step| log(&run, step, "{}", &logits(step)));
+    let before = read(&run);
+    // The same file to all who do not read it.
+    let old = path(&run, 2);
+    let (written, length) = (old.metadata().unwrap().modified().unwrap(), old.metadata().unwrap().len());
+    std::fs::write(&old, vec![0; length as usize]).unwrap();
+    std::fs::File::options().write(true).open(&old).unwrap().set_modified(written).unwrap();
+    log(&run, 4, "{}", &logits(4));
+    let after = run.look(Some(&before), usize::MAX).unwrap();
+    assert_eq!((after.steps().count(), after.refused().len()), (4, 0));
+    assert!(before.steps().eq(after.steps().take(3)));
+    assert_eq!(read(&run).refused().len(), 1, "it is no record when it is read");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_folder_is_known_until_something_in_it_changes() {

@@ -249,7 +249,7 @@ pub fn look(folder: &ExternalFolder, before: &mut Option<Course>) -> Result<Seen
     let course = folder.look(before.as_ref(), usize::MAX)?;
     let (last, refused) = (course.steps().next_back(), course.refused());
     let json = serde_json::json!({
-        "finished": course.finished, "records": course.records, "refused": refused, "heard": course.heard(), "last": last,
+        "finished": course.finished, "records": course.records, "refused": refused, "heard": course.heard, "last": last,
     });
     let mut text = format!("{}: {} records\n", folder.spec.name, course.records);
     if let Some(step) = last {

@@ -18,6 +18,7 @@ use crate::error::Result;
 use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::figure::{Figure, Illustrated, Table};
 use crate::provenance::Made;
+use crate::run::external::figures;
 use crate::run::hardness::{HardnessFolder, RankCorpora};
 use crate::run::{RunExperiment, RunFolder, RunSettings, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
@@ -110,7 +111,7 @@ impl App {
         }
         let run = self.session.runs.get(folder)?;
         if let Some(found) = run.external() {
-            return Some((found.figures.clone(), Vec::new(), found.spec.name.clone()));
+            return Some((figures(&found.spec, &found.course), Vec::new(), found.spec.name.clone()));
         }
         let found = run.found()?;
         Some((found.results.figures.clone(), found.results.tables.clone(), found.spec.name.clone()))

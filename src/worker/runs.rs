@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
 pub use crate::run::CellLook;
-use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec, figures};
+use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec};
 use crate::run::{Line, RunFolder, State};
 
 /// Which folders are watched.
@@ -47,10 +47,8 @@ pub enum Contents {
 pub struct ExternalFound {
     /// What the run is.
     pub spec: ExternalSpec,
-    /// The figures of its steps.
+    /// What its records say. Its plots are made where they are shown: there may be hundreds of runs.
     pub course: Arc<ExternalCourse>,
-    /// Its figures, with their provenance.
-    pub figures: Vec<Figure>,
 }
 
 /// What is in the folder of a grid.
@@ -180,8 +178,7 @@ fn find_external(path: &Path, before: Option<&Arc<ExternalFound>>) -> Result<Arc
     if let Some(same) = before.filter(|before| *before.course == course) {
         return Ok(same.clone());
     }
-    let figures = figures(&folder.spec, &course);
-    Ok(Arc::new(ExternalFound { spec: folder.spec, course: Arc::new(course), figures }))
+    Ok(Arc::new(ExternalFound { spec: folder.spec, course: Arc::new(course) }))
 }
 
 fn find_grid(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {

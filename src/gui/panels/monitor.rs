@@ -1,14 +1,14 @@
 //! The panel *Monitor*: the courses of all runs of this window in one plot, grouped and filtered by their specs.
 
+mod kept;
 mod law;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use eframe::egui::{self, ComboBox, RichText, Slider, TextEdit, Ui};
 
-use crate::figure::Figure;
+use crate::gui::background::BackgroundTask;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::plot::{About, Board};
@@ -16,9 +16,8 @@ use crate::gui::session::Session;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading_with, hint};
-use crate::run::monitor::{
-    Alarm, Choice, Drawn, Over, Quantity, Steps, Track, alarms, differing, picture, points_each,
-};
+use crate::run::monitor::{Choice, Over, Quantity};
+use kept::{Kept, Order};
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "monitor";
@@ -29,53 +28,21 @@ const FIELD: f32 = 190.0;
 const WARNINGS: usize = 6;
 /// Seconds between two pictures of runs that go on.
 const EVERY: f64 = 0.3;
+/// Steps that are gone through within a frame.
+const AT_ONCE: usize = 5000;
 
 /// What is drawn, and the runs that are not.
 #[derive(Default)]
 pub struct MonitorPanel {
     choice: Choice,
-    left_out: Vec<PathBuf>,
+    left_out: BTreeSet<PathBuf>,
     board: Board,
     law: law::LawPlot,
     kept: Option<Kept>,
-}
-
-/// Lines and their figure, and what they were made of.
-struct Kept {
-    runs: Vec<KeptRun>,
-    choice: Choice,
-    /// Points that each run may have.
-    most: usize,
-    fields: Vec<String>,
-    /// What is odd about the runs.
-    warnings: Vec<String>,
-    figure: Arc<Figure>,
-    /// When it was made, seconds.
+    /// The next, where many steps have to be gone through.
+    work: BackgroundTask<Kept>,
+    /// When the newest was made, seconds.
     made: f64,
-}
-
-/// A run, and its line under the choice.
-struct KeptRun {
-    folder: PathBuf,
-    revision: u64,
-    /// None where nothing is known of its course.
-    track: Option<Track>,
-    alarms: Vec<String>,
-    drawn: Drawn,
-}
-
-impl KeptRun {
-    fn new(run: &RunView, choice: &Choice, most: usize) -> Self {
-        let track = track(run);
-        let alarms = track.as_ref().map(alarms).unwrap_or_default().iter().map(Alarm::sentence).collect();
-        let (folder, revision, drawn) = (run.folder.clone(), run.revision, Drawn::default());
-        Self { folder, revision, track, alarms, drawn }.drawn_again(choice, most)
-    }
-
-    fn drawn_again(self, choice: &Choice, most: usize) -> Self {
-        let drawn = self.track.as_ref().map(|track| Drawn::of(track, choice, most)).unwrap_or_default();
-        Self { drawn, ..self }
-    }
 }
 
 impl Panel for MonitorPanel {
@@ -107,9 +74,7 @@ impl Panel for MonitorPanel {
             if let Some(more) = kept.warnings.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
                 hint(ui, format!("and {more} more such runs"));
             }
-            let session = cx.session;
-            let shown = session.runs.iter().filter(|run| !self.left_out.contains(&run.folder));
-            self.law.show(ui, cx, shown, &self.choice.filter);
+            self.law.show(ui, cx, &kept.given);
             self.list(ui, cx.session);
             ui.add_space(12.0);
         });
@@ -117,45 +82,32 @@ impl Panel for MonitorPanel {
 }
 
 impl MonitorPanel {
-    /// Makes the figure again where the choice has changed, and now and then where a run has.
+    /// Makes the figure again where the choice has changed, and now and then where a run has; of many steps on a thread of
+    /// its own.
     fn refresh(&mut self, ctx: &egui::Context, session: &Session) {
         let now = ctx.input(|input| input.time);
+        if let Some(kept) = self.work.poll() {
+            (self.kept, self.made) = (Some(kept), now);
+        }
+        if self.work.waiting() {
+            return;
+        }
         let shown: Vec<&RunView> = session.runs.iter().filter(|run| !self.left_out.contains(&run.folder)).collect();
         if let Some(kept) = self.kept.as_ref().filter(|kept| kept.choice == self.choice) {
-            let same = |of: fn(&RunView, &KeptRun) -> bool| {
-                kept.runs.len() == shown.len() && shown.iter().zip(&kept.runs).all(|(run, kept)| of(run, kept))
-            };
-            if same(|run, kept| run.folder == kept.folder && run.revision == kept.revision) {
+            if kept.is_newest(&shown) {
                 return;
             }
-            let left = kept.made + EVERY - now;
-            if same(|run, kept| run.folder == kept.folder) && left > 0.0 {
+            let left = self.made + EVERY - now;
+            if kept.is_of(&shown) && left > 0.0 {
                 return ctx.request_repaint_after_secs(left as f32);
             }
         }
-        let (choice, most) = (self.choice.clone(), points_each(shown.len()));
-        let before = self.kept.take();
-        let lines_stay = before.as_ref().is_some_and(|kept| kept.most == most && kept.choice.draws_as(&choice));
-        let known = before.into_iter().flat_map(|kept| kept.runs);
-        let mut known: BTreeMap<PathBuf, KeptRun> = known.map(|run| (run.folder.clone(), run)).collect();
-        let again = |run: &RunView| match known.remove(&run.folder).filter(|kept| kept.revision == run.revision) {
-            Some(kept) if lines_stay => kept,
-            Some(kept) => kept.drawn_again(&choice, most),
-            None => KeptRun::new(run, &choice, most),
-        };
-        let runs: Vec<KeptRun> = shown.into_iter().map(again).collect();
-        let lines: Vec<(&Track, &Drawn)> =
-            runs.iter().filter_map(|run| Some((run.track.as_ref()?, &run.drawn))).collect();
-        let tracks: Vec<&Track> = lines.iter().map(|(track, _)| *track).collect();
-        let (fields, figure) = (differing(&tracks), Arc::new(picture(&lines, &choice)));
-        let said = |run: &KeptRun| -> Vec<String> {
-            let track = run.track.as_ref().filter(|track| track.matches(&choice.filter));
-            track.map_or_else(Vec::new, |track| {
-                run.alarms.iter().map(|text| format!("{}: {text}", track.name)).collect()
-            })
-        };
-        let warnings = runs.iter().flat_map(said).collect();
-        self.kept = Some(Kept { runs, choice, most, fields, warnings, figure, made: now });
+        let order = Order::new(&shown, &self.choice, self.kept.as_ref());
+        if order.steps > AT_ONCE {
+            self.work = BackgroundTask::start(ctx, "courses", move || order.make());
+        } else {
+            (self.kept, self.made) = (Some(order.make()), now);
+        }
     }
 
     fn controls(&mut self, ui: &mut Ui) {
@@ -215,9 +167,9 @@ impl MonitorPanel {
             let check = ui.checkbox(&mut shown, run.name()).on_hover_text(&place);
             if check.changed() {
                 match shown {
-                    true => self.left_out.retain(|folder| *folder != run.folder),
-                    false => self.left_out.push(run.folder.clone()),
-                }
+                    true => self.left_out.remove(&run.folder),
+                    false => self.left_out.insert(run.folder.clone()),
+                };
             }
         }
     }
@@ -232,20 +184,4 @@ fn open(ui: &mut Ui, cx: &mut Cx) {
 
 fn named(response: egui::Response, name: &str, about: &str) {
     drop(response.on_hover_text(about).accessible_name(name));
-}
-
-/// The course of a run: all steps of an external one, of a grid the cell that is shown or trained.
-fn track(run: &RunView) -> Option<Track> {
-    if let Some(found) = run.external() {
-        let (steps, finished) = (Steps::Logged(found.course.clone()), found.course.finished);
-        let mut track = Track { name: run.name(), fields: BTreeMap::new(), steps, finished };
-        track.describe(&found.spec);
-        return Some(track);
-    }
-    let (found, course) = (run.found()?, run.course(None)?);
-    let (name, steps) = (format!("{}: {}", run.name(), course.label), Steps::Watched(course.watched));
-    let mut track = Track { name, fields: BTreeMap::new(), steps, finished: run.job.is_none() };
-    track.describe(&*found.spec);
-    track.describe(&course.cell);
-    Some(track)
 }

@@ -357,6 +357,6 @@ impl Kept {
 /// By how much the lines of a figure share the points that a picture has for them: hundreds of lines with thousands of
 /// points each would not be painted in time.
 fn lines_share(series: &[Series]) -> usize {
-    const FREELY: usize = 40;
+    const FREELY: usize = 12;
     series.len().div_ceil(FREELY).max(1)
 }

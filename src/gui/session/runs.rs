@@ -1,6 +1,7 @@
 //! Run folders: what the watcher finds, and what this window's own engine reports in between.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Session;
 use super::jobs::{Jobs, State as JobState};
@@ -127,6 +128,10 @@ impl Runs {
 
     /// These are the runs to know of.
     pub fn know(&mut self, folders: &[PathBuf]) {
+        // Asked every frame; below, every folder is held against every other.
+        if self.list.iter().map(|run| &run.folder).eq(folders) {
+            return;
+        }
         self.list.retain(|run| folders.contains(&run.folder));
         for folder in folders {
             if self.get(folder).is_none() {
@@ -228,8 +233,8 @@ impl RunView {
     }
 
     /// What the newest look found, if it could look and another program trains.
-    pub fn external(&self) -> Option<&ExternalFound> {
-        self.look.as_ref()?.as_ref().ok()?.external().map(|found| &**found)
+    pub fn external(&self) -> Option<&Arc<ExternalFound>> {
+        self.look.as_ref()?.as_ref().ok()?.external()
     }
 
     /// Returns the folder's name, with the spec's name where they differ.

@@ -8,48 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{self, Header, Stamp};
 use super::spec::{ExternalFolder, PREDICTIONS, TestTruth};
+use super::step::{Floor, Row, StepFigures};
 use crate::error::{Error, Result};
 use crate::judge::log_q;
-use crate::measure::{Bootstrap, Estimate, Interval, Measured, PerImage, Reliability, mean};
+use crate::measure::{Bootstrap, Measured, PerImage};
 
 /// Most steps whose figures are kept; of more, every second, fourth … and the last.
 pub const STEPS: usize = 20_000;
-
-/// A classifier after a step, on the test images of its run. Intervals are 95 % over those images:
-/// that of a share of hits is Wilson's, those of means are 1.96 s/√n, which do not fall below 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct StepFigures {
-    /// Steps done.
-    pub step: u64,
-    /// Epochs done, where the record says so; likewise the next three.
-    pub epoch: Option<f64>,
-    /// Training images seen.
-    pub images: Option<u64>,
-    /// Seconds since the training began.
-    pub seconds: Option<f64>,
-    /// Training loss, nats, as the writer computed it.
-    pub train_loss: Option<f64>,
-    /// L = mean −Σ_y p log q, nats.
-    pub cross_entropy: Estimate,
-    /// A = mean H(p), nats: the same at every step.
-    pub aleatoric: Estimate,
-    /// mean KL(p‖q), nats.
-    pub epistemic: Estimate,
-    /// mean −log q(drawn label), nats.
-    pub nll: Estimate,
-    /// Share of images whose decision is not the drawn label.
-    pub error: Estimate,
-    /// mean 1 − p(argmax q): the mean error over all possible labels.
-    pub expected_error: Estimate,
-    /// mean 1 − max p: the Bayes error of the same images, the same at every step.
-    pub bayes_error: Estimate,
-    /// Expected calibration error against drawn labels, 15 bins.
-    pub ece: f64,
-    /// The same against the exact posteriors.
-    pub exact_calibration_error: f64,
-    /// Probabilities that were 0 and count as the smallest normal float32.
-    pub zeros: usize,
-}
 
 /// A record that says nothing of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +28,14 @@ pub struct Refused {
 /// What the records of an external run say.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Course {
-    known: BTreeMap<u64, (Stamp, Result<StepFigures, String>)>,
+    /// Of every record that was read, by rising step.
+    rows: Vec<Row>,
+    /// What they have in common; nothing before the first.
+    floor: Option<Floor>,
+    /// Records that are no predictions, by step.
+    refused: BTreeMap<u64, (Record, String)>,
+    /// The last record, which may change where it lies, as those that are refused.
+    last: Option<Record>,
     /// Records in the folder.
     pub records: usize,
     /// Of how many records one is read, but for the last.
@@ -72,35 +44,71 @@ pub struct Course {
     pub waiting: usize,
     /// Whether nothing more comes.
     pub finished: bool,
+    /// When the newest record was written, seconds since 1970.
+    pub heard: Option<f64>,
     /// By what the folder of records is known to be unchanged; nothing where it had changed just before it was listed.
     still: Option<Stamp>,
-    /// Records that may change where they lie: the last, and those that could not be read.
-    open: Vec<(PathBuf, Stamp)>,
 }
 
+/// A record as it was found.
+type Record = (PathBuf, Stamp);
+
 impl Course {
-    /// A course of these steps.
+    /// A course of these steps, on a thousand images.
     #[cfg(test)]
     pub(crate) fn of(steps: impl IntoIterator<Item = StepFigures>) -> Self {
-        let stamp = Stamp::of(Path::new(".")).unwrap();
-        let known: BTreeMap<_, _> = steps.into_iter().map(|step| (step.step, (stamp, Ok(step)))).collect();
-        Self { records: known.len(), known, every: 1, ..Self::default() }
+        const IMAGES: usize = 1000;
+        let steps: Vec<StepFigures> = steps.into_iter().collect();
+        let floor = steps.first().map(|step| step.floor(IMAGES));
+        let rows: Vec<Row> = steps.iter().map(|step| Row::of(step, IMAGES, 0)).collect();
+        Self { records: rows.len(), rows, floor, every: 1, ..Self::default() }
     }
 
     /// Figures of the steps, by rising step.
-    pub fn steps(&self) -> impl DoubleEndedIterator<Item = &StepFigures> {
-        self.known.values().filter_map(|(_, figures)| figures.as_ref().ok())
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = StepFigures> {
+        self.floor.iter().flat_map(|floor| self.rows.iter().map(|row| row.figures(floor)))
+    }
+
+    /// How many steps were read.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// A step by its place among those that were read.
+    pub fn step(&self, place: usize) -> Option<u64> {
+        self.rows.get(place).map(|row| row.step)
+    }
+
+    /// The place of the step nearest to a number; of two the first.
+    pub fn nearest(&self, wanted: f64) -> usize {
+        let after = self.rows.partition_point(|row| (row.step as f64) < wanted);
+        let off = |place: &usize| self.step(*place).map_or(f64::INFINITY, |step| (step as f64 - wanted).abs());
+        [after.saturating_sub(1), after].into_iter().min_by(|a, b| off(a).total_cmp(&off(b))).unwrap_or(0)
+    }
+
+    /// The step with the smallest KL.
+    pub fn best(&self) -> Option<StepFigures> {
+        let best = self.rows.iter().min_by(|a, b| a.kl().total_cmp(&b.kl()))?;
+        Some(best.figures(self.floor.as_ref()?))
     }
 
     /// Records that are no predictions on the test images.
     pub fn refused(&self) -> Vec<Refused> {
-        let refused = self.known.iter().filter_map(|(&step, (_, figures))| Some((step, figures.as_ref().err()?)));
-        refused.map(|(step, why)| Refused { step, why: why.clone() }).collect()
+        self.refused.iter().map(|(&step, (_, why))| Refused { step, why: why.clone() }).collect()
     }
 
-    /// When the newest record was written, seconds since 1970.
-    pub fn heard(&self) -> Option<f64> {
-        self.known.values().filter_map(|(stamp, _)| stamp.seconds()).max_by(f64::total_cmp)
+    /// How many there are of those, and step and reason of the last.
+    pub fn refusals(&self) -> (usize, Option<(u64, &str)>) {
+        let last = self.refused.last_key_value().map(|(step, (_, why))| (*step, why.as_str()));
+        (self.refused.len(), last)
+    }
+
+    /// What is known of a record, if it is unchanged.
+    fn known(&self, step: u64, stamp: &Stamp) -> Option<Result<Row, &str>> {
+        if let Ok(place) = self.rows.binary_search_by_key(&step, |row| row.step) {
+            return Some(Ok(self.rows[place])).filter(|_| self.rows[place].mark == stamp.mark());
+        }
+        self.refused.get(&step).filter(|((_, old), _)| old == stamp).map(|(_, why)| Err(why.as_str()))
     }
 }
 
@@ -133,43 +141,53 @@ impl ExternalFolder {
         let still = Stamp::of(&folder).filter(Stamp::is_settled);
         let files = record::list(&folder)?;
         let (records, every) = (files.len(), stride(files.len()));
-        let kept = |i: usize| i.is_multiple_of(every) || i + 1 == records;
-        let (mut known, mut fresh) = (BTreeMap::new(), Vec::new());
-        for (i, (step, path)) in files.iter().enumerate().filter(|(i, _)| kept(*i)) {
+        let mut course = Course { records, every, finished, still, ..Course::default() };
+        course.floor = before.and_then(|before| before.floor);
+        let mut fresh = Vec::new();
+        for (i, (step, path)) in files.into_iter().enumerate() {
+            if !i.is_multiple_of(every) && i + 1 != records {
+                continue;
+            }
             // A file that is gone since it was listed.
-            let Some(stamp) = Stamp::of(path) else { continue };
-            match before.and_then(|before| before.known.get(step)).filter(|(old, _)| *old == stamp) {
-                Some(same) => drop(known.insert(*step, same.clone())),
-                None => fresh.push((i, *step, path, stamp)),
+            let Some(stamp) = Stamp::of(&path) else { continue };
+            course.heard = stamp.seconds().into_iter().chain(course.heard).max_by(f64::total_cmp);
+            if i + 1 == records {
+                course.last = Some((path.clone(), stamp));
+            }
+            match before.and_then(|before| before.known(step, &stamp)) {
+                Some(Ok(row)) => course.rows.push(row),
+                Some(Err(why)) => drop(course.refused.insert(step, ((path, stamp), why.to_owned()))),
+                None => fresh.push((i, step, path, stamp)),
             }
         }
         fresh.sort_by_key(|(i, ..)| Reverse(if i + 1 == records { u32::MAX } else { i.trailing_zeros() }));
-        let waiting = fresh.len().saturating_sub(most);
+        course.waiting = fresh.len().saturating_sub(most);
         if !fresh.is_empty() {
             let truth = self.truth()?;
             for (_, step, path, stamp) in fresh.into_iter().take(most) {
-                let figures = self.figures(step, path, &truth);
-                known.insert(step, (stamp, figures));
+                match self.figures(step, &path, &truth) {
+                    Ok(figures) => {
+                        course.floor.get_or_insert_with(|| figures.floor(truth.labels.len()));
+                        course.rows.push(Row::of(&figures, truth.labels.len(), stamp.mark()));
+                    }
+                    Err(why) => drop(course.refused.insert(step, ((path, stamp), why))),
+                }
             }
+            course.rows.sort_by_key(|row| row.step);
         }
-        let is_open = |i: usize, step: &u64| i + 1 == records || known.get(step).is_some_and(|(_, read)| read.is_err());
-        let open =
-            files.into_iter().enumerate().filter(|(i, (step, _))| is_open(*i, step)).filter_map(|(_, (step, path))| {
-                let stamp = known.get(&step)?.0;
-                Some((path, stamp))
-            });
-        let open = open.collect();
-        Ok(Course { known, records, every, waiting, finished, still, open })
+        course.rows.shrink_to_fit();
+        Ok(course)
     }
 
     /// Whether a look would find what is known: then thousands of files need not be asked. Records appear by being renamed,
     /// which changes their folder.
     pub fn is_known(&self, course: &Course) -> bool {
+        let unchanged = |(path, stamp): &Record| Stamp::of(path) == Some(*stamp);
         course.waiting == 0
             && course.still.is_some()
             && course.still == Stamp::of(&self.path.join(PREDICTIONS))
             && course.finished == self.finished()
-            && course.open.iter().all(|(path, stamp)| Stamp::of(path) == Some(*stamp))
+            && course.last.iter().chain(course.refused.values().map(|(record, _)| record)).all(unchanged)
     }
 
     fn figures(&self, step: u64, path: &Path, truth: &TestTruth) -> Result<StepFigures, String> {
@@ -241,47 +259,6 @@ impl ExternalFolder {
 /// what was read of it.
 fn stride(records: usize) -> usize {
     records.div_ceil(STEPS).next_power_of_two()
-}
-
-impl StepFigures {
-    /// The step with the smallest KL.
-    pub fn best<'a>(steps: impl IntoIterator<Item = &'a Self>) -> Option<&'a Self> {
-        steps.into_iter().min_by(|a, b| a.epistemic.value.total_cmp(&b.epistemic.value))
-    }
-
-    fn of(step: u64, header: &Header, images: &PerImage, zeros: usize) -> Self {
-        let Header { epoch, images: seen, seconds, train_loss } = *header;
-        let hits = (0..images.len()).filter(|&i| images.hit(i)).count();
-        let reliability = Reliability::of(images);
-        let kl: Vec<f64> = images.kl.iter().map(|kl| kl.max(0.0)).collect();
-        Self {
-            step,
-            epoch,
-            images: seen,
-            seconds,
-            train_loss,
-            cross_entropy: around(&images.cross_entropy),
-            aleatoric: around(&images.entropy),
-            epistemic: around(&kl),
-            nll: around(&images.nll),
-            error: Estimate::proportion(hits, images.len()).complement(),
-            expected_error: around(&complements(&images.expected)),
-            bayes_error: around(&complements(&images.best)),
-            ece: reliability.ece(),
-            exact_calibration_error: reliability.exact_calibration_error(),
-            zeros,
-        }
-    }
-}
-
-fn complements(shares: &[f64]) -> Vec<f64> {
-    shares.iter().map(|share| 1.0 - share).collect()
-}
-
-/// The mean of numbers ≥ 0.
-fn around(values: &[f64]) -> Estimate {
-    let (value, half) = mean(values);
-    Estimate { value, interval: Interval { low: (value - half).max(0.0), high: value + half } }
 }
 
 #[cfg(test)]

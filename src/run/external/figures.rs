@@ -1,7 +1,8 @@
 //! Figures and the table of an external run.
 
-use super::course::{Course, StepFigures};
+use super::course::Course;
 use super::spec::ExternalSpec;
+use super::step::StepFigures;
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Way};
 use crate::measure::Estimate;
 
@@ -10,12 +11,11 @@ const POINTS: usize = 2000;
 
 /// Loss, error and calibration over the steps, with their provenance; none before the first record.
 pub fn figures(spec: &ExternalSpec, course: &Course) -> Vec<Figure> {
-    let steps: Vec<&StepFigures> = course.steps().collect();
-    let Some(last) = steps.last().copied() else { return Vec::new() };
-    let each = steps.len().div_ceil(POINTS);
-    let shown = steps.iter().enumerate().filter(|(i, _)| i.is_multiple_of(each) || i + 1 == steps.len());
-    let shown: Vec<&StepFigures> = shown.map(|(_, step)| *step).collect();
-    let mut figures = vec![loss(&shown, last), error(&shown, last), calibration(&shown)];
+    let Some(last) = course.steps().next_back() else { return Vec::new() };
+    let (count, each) = (course.count(), course.count().div_ceil(POINTS));
+    let shown = course.steps().enumerate().filter(|(i, _)| i.is_multiple_of(each) || i + 1 == count);
+    let shown: Vec<StepFigures> = shown.map(|(_, step)| step).collect();
+    let mut figures = vec![loss(&shown, &last), error(&shown, &last), calibration(&shown)];
     for figure in &mut figures {
         figure.provenance =
             vec![("badge".to_owned(), "estimated: exact posteriors, 95 % intervals over test images".to_owned())];
@@ -26,16 +26,16 @@ pub fn figures(spec: &ExternalSpec, course: &Course) -> Vec<Figure> {
     figures
 }
 
-fn curve(steps: &[&StepFigures], name: &str, colour: usize, unit: f64, of: fn(&StepFigures) -> Estimate) -> Series {
-    let point = |step: &&StepFigures| {
+fn curve(steps: &[StepFigures], name: &str, colour: usize, unit: f64, of: fn(&StepFigures) -> Estimate) -> Series {
+    let point = |step: &StepFigures| {
         let Estimate { value, interval } = of(step);
         Point::new(step.step as f64, unit * value).within(unit * interval.low, unit * interval.high)
     };
     Series { name: name.into(), colour, points: steps.iter().map(point).collect(), band: true, ..Series::default() }
 }
 
-fn plain(steps: &[&StepFigures], name: &str, colour: usize, of: fn(&StepFigures) -> Option<f64>) -> Series {
-    let point = |step: &&StepFigures| of(step).map(|value| Point::new(step.step as f64, value));
+fn plain(steps: &[StepFigures], name: &str, colour: usize, of: fn(&StepFigures) -> Option<f64>) -> Series {
+    let point = |step: &StepFigures| of(step).map(|value| Point::new(step.step as f64, value));
     let points = steps.iter().filter_map(point).collect();
     Series { name: name.into(), style: Style::Line, colour, points, ..Series::default() }
 }
@@ -45,7 +45,7 @@ fn rule(label: &str, unit: f64, Estimate { value, interval }: Estimate) -> Rule 
     Rule { way: Way::Horizontal, at: unit * value, low, high, label: label.into() }
 }
 
-fn loss(steps: &[&StepFigures], last: &StepFigures) -> Figure {
+fn loss(steps: &[StepFigures], last: &StepFigures) -> Figure {
     let mut series = vec![
         curve(steps, "test cross-entropy L", 0, 1.0, |step| step.cross_entropy),
         curve(steps, "epistemic KL(p || q)", 1, 1.0, |step| step.epistemic),
@@ -69,7 +69,7 @@ fn loss(steps: &[&StepFigures], last: &StepFigures) -> Figure {
     }
 }
 
-fn error(steps: &[&StepFigures], last: &StepFigures) -> Figure {
+fn error(steps: &[StepFigures], last: &StepFigures) -> Figure {
     let drawn = curve(steps, "against drawn labels", 0, 100.0, |step| step.error);
     Figure {
         id: "external-error".into(),
@@ -89,7 +89,7 @@ fn error(steps: &[&StepFigures], last: &StepFigures) -> Figure {
     }
 }
 
-fn calibration(steps: &[&StepFigures]) -> Figure {
+fn calibration(steps: &[StepFigures]) -> Figure {
     Figure {
         id: "external-calibration".into(),
         title: "Calibration error".into(),

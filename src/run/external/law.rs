@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::course::StepFigures;
 use super::spec::{ExternalFolder, ExternalSpec};
+use super::step::StepFigures;
 use crate::error::{Error, Result};
 use crate::experiment::{exponent_table, hold_out_series, hold_out_table, how_test_images_count, law_series};
 use crate::figure::{Axis, Figure, Point as Mark, Records, Rule, Series, Style, Table, Way};
@@ -62,30 +62,29 @@ pub struct RunLaw {
     pub provenance: Vec<(String, String)>,
 }
 
-/// The law of runs on disk, all of whose records are read. Each replicate of its intervals draws the test images anew, the same
-/// for all runs.
+/// The law of runs on disk, all of whose records are read.
+///
+/// # Errors
+/// Names what cannot be read; as [`law_at`].
+pub fn law_of(folders: &[ExternalFolder]) -> Result<RunLaw> {
+    same_images(folders.iter().map(|one| (one.path.as_path(), &one.spec)))?;
+    let best = |one: &ExternalFolder| Ok((one.clone(), one.look(None, usize::MAX)?.best()));
+    law_at(&folders.iter().map(best).collect::<Result<Vec<_>>>()?)
+}
+
+/// The law of runs whose steps with the smallest KL are known: of each this record alone is read, for each replicate of the
+/// intervals draws the test images anew, the same for all runs.
 ///
 /// # Errors
 /// Names what cannot be read; as [`RunLaw::of`].
-pub fn law_of(folders: &[ExternalFolder]) -> Result<RunLaw> {
-    let named: Vec<(&Path, &ExternalSpec)> = folders.iter().map(|one| (one.path.as_path(), &one.spec)).collect();
-    same_images(&named)?;
-    let (mut best, mut kl) = (Vec::new(), Vec::new());
-    for folder in folders {
-        let course = folder.look(None, usize::MAX)?;
-        let found = StepFigures::best(course.steps()).copied();
-        if let Some(found) = &found {
-            kl.push(folder.kl(found.step)?);
-        }
-        best.push(found);
-    }
-    let runs = folders.iter().zip(&best);
-    let runs: Vec<LawRun<'_>> =
-        runs.map(|(one, best)| LawRun { folder: &one.path, spec: &one.spec, best: best.as_ref() }).collect();
+pub fn law_at(runs: &[(ExternalFolder, Option<StepFigures>)]) -> Result<RunLaw> {
+    let read = runs.iter().filter_map(|(one, best)| Some(one.kl(best.as_ref()?.step)));
+    let kl = read.collect::<Result<Vec<_>>>()?;
     let values: Vec<&[f64]> = kl.iter().map(Vec::as_slice).collect();
     // Where a run knows every posterior, there is nothing to draw anew, and the law says why it cannot be.
-    let images = folders.first().and_then(|first| TestImages::of(&values, &first.draws()).ok());
-    RunLaw::of(&runs, images.as_ref())
+    let images = runs.first().and_then(|(first, _)| TestImages::of(&values, &first.draws()).ok());
+    let given = runs.iter().map(|(one, best)| LawRun { folder: &one.path, spec: &one.spec, best: best.as_ref() });
+    RunLaw::of(&given.collect::<Vec<_>>(), images.as_ref())
 }
 
 impl RunLaw {
@@ -95,8 +94,7 @@ impl RunLaw {
     /// When two runs are not on the same test images (names their folders), a run has no record or does not say its number of
     /// training images, or there are fewer than three different ones.
     pub fn of(runs: &[LawRun<'_>], images: Option<&TestImages>) -> Result<Self> {
-        let named: Vec<(&Path, &ExternalSpec)> = runs.iter().map(|run| (run.folder, run.spec)).collect();
-        same_images(&named)?;
+        same_images(runs.iter().map(|run| (run.folder, run.spec)))?;
         let mut seeds = BTreeMap::new();
         let mut points = Vec::new();
         for LawRun { folder, spec, best } in runs {
@@ -214,9 +212,9 @@ impl ExternalFolder {
 }
 
 /// Refuses runs whose figures are not of the same test images.
-fn same_images(runs: &[(&Path, &ExternalSpec)]) -> Result<()> {
-    let Some(((first, a), rest)) = runs.split_first() else { return Ok(()) };
-    for (folder, b) in rest {
+fn same_images<'a>(mut runs: impl Iterator<Item = (&'a Path, &'a ExternalSpec)>) -> Result<()> {
+    let Some((first, a)) = runs.next() else { return Ok(()) };
+    for (folder, b) in runs {
         let differs = [
             ("the weights of their worlds", a.world.weights_sha256 != b.world.weights_sha256),
             ("τ", a.world.tau != b.world.tau),

@@ -20,7 +20,8 @@
 //! | `spec` | `run.toml`, and what is known of the test images |
 //! | `start` | the task that makes the folder |
 //! | `record` | records: listed, and read one by one, within bounds |
-//! | `course` | the figures of every step, each computed once |
+//! | `step` | the figures of a step, whole and as they are kept |
+//! | `course` | those of every step, each computed once |
 //! | `law` | how KL falls with the number of training images, over several runs |
 //! | `worst` | the test images of which a step knows least |
 //! | `figures`, `summary` | figures and table; the run as a whole |
@@ -31,14 +32,16 @@ mod law;
 mod record;
 mod spec;
 mod start;
+mod step;
 mod summary;
 mod worst;
 
-pub use course::{Course, Refused, STEPS, StepFigures};
+pub use course::{Course, Refused, STEPS};
 pub use figures::{csv, figures};
-pub use law::{LawPoint, LawRun, RunLaw, law_of};
+pub use law::{LawPoint, LawRun, RunLaw, law_at, law_of};
 pub use record::{EXTENSION, Header};
 pub use spec::{Contract, ExternalFolder, ExternalSpec, FORMAT, PREDICTIONS, TestRecord, TestTruth, WorldRecord};
 pub use start::StartExternal;
+pub use step::StepFigures;
 pub use summary::ExternalSummary;
 pub use worst::{StepImage, StepPictures, StepWorst};

@@ -1,6 +1,7 @@
 //! Records of an external run: a file a step, which appears whole by being renamed.
 
 use std::fs::Metadata;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -34,7 +35,7 @@ pub struct Header {
 }
 
 /// By what a record is known again: it is read anew when one of these has changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Stamp {
     bytes: u64,
     changed: Option<SystemTime>,
@@ -48,6 +49,13 @@ impl Stamp {
     pub fn of(path: &Path) -> Option<Self> {
         let of = |meta: Metadata| Self { bytes: meta.len(), changed: meta.modified().ok(), file: number(&meta) };
         std::fs::metadata(path).ok().map(of)
+    }
+
+    /// The same in a word, where there are millions.
+    pub fn mark(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Whether it was changed so long ago that one more change would show: clocks of files are coarse.

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::course::{Course, Refused, StepFigures};
+use super::course::{Course, Refused};
 use super::spec::{ExternalFolder, ExternalSpec};
+use super::step::StepFigures;
 use crate::error::Result;
 use crate::measure::Measured;
 
@@ -40,7 +41,7 @@ impl ExternalFolder {
             records: course.records,
             every: course.every,
             refused: course.refused(),
-            steps: course.steps().copied().collect(),
+            steps: course.steps().collect(),
             last,
         };
         Ok((summary, course))

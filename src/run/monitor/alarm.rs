@@ -81,7 +81,7 @@ fn stall(track: &Track) -> Option<Alarm> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::track::Steps;
+    use super::super::track::{Named, Steps};
     use super::*;
     use crate::measure::{Estimate, Interval};
     use crate::run::external::Course;
@@ -109,7 +109,7 @@ mod tests {
             zeros: 0,
         });
         let steps = Steps::Logged(Arc::new(Course::of(seen)));
-        Track { name: "t".into(), fields: Default::default(), steps, finished }
+        Track { of: Named::new("t".into()), steps, finished }
     }
 
     #[test]

@@ -13,4 +13,4 @@ mod track;
 
 pub use alarm::{Alarm, alarms};
 pub use picture::{Choice, Drawn, picture, points_each};
-pub use track::{Over, Quantity, Seen, Steps, Track, differing};
+pub use track::{Named, Over, Quantity, Seen, Steps, Track, differing};

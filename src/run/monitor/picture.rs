@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::track::{Over, Quantity, Seen, Track};
+use super::track::{Named, Over, Quantity, Seen, Track};
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Way, colour};
 use crate::measure::over_seeds;
 
@@ -12,8 +12,8 @@ const FLOORS: usize = 6;
 const PALE: f64 = 0.35;
 
 /// Points of a picture, and of one of its runs at least.
-const POINTS: usize = 200_000;
-const LEAST: usize = 500;
+const POINTS: usize = 100_000;
+const LEAST: usize = 250;
 /// Places at which runs are averaged.
 const PLACES: usize = 2000;
 /// Lines that have their intervals: bands of more hide each other.
@@ -68,15 +68,16 @@ impl Drawn {
     }
 }
 
-/// Points of a run of so many in one picture, about: what can be told apart, and drawn in time.
+/// Points of a run of so many in one picture, about: what can be told apart, and drawn in time. A power of two: one run more or
+/// less seldom means other points of all.
 pub fn points_each(runs: usize) -> usize {
-    (POINTS / runs.max(1)).max(LEAST)
+    (POINTS / runs.max(1)).max(LEAST).next_power_of_two()
 }
 
 /// The courses in one figure. A group of several runs is their mean at every place that at least two of them reach, with
 /// Student's 95 % interval over the runs; a single run has its own intervals.
-pub fn picture(runs: &[(&Track, &Drawn)], choice: &Choice) -> Figure {
-    let kept: Vec<(&Track, &Drawn)> = runs.iter().copied().filter(|(track, _)| track.matches(&choice.filter)).collect();
+pub fn picture(runs: &[(&Named, &Drawn)], choice: &Choice) -> Figure {
+    let kept: Vec<(&Named, &Drawn)> = runs.iter().copied().filter(|(track, _)| track.matches(&choice.filter)).collect();
     let mut groups: BTreeMap<(usize, String), Vec<&Drawn>> = BTreeMap::new();
     for (i, (track, drawn)) in kept.iter().enumerate() {
         let key = match &choice.group {
@@ -209,7 +210,7 @@ fn pale(rgb: [u8; 3], dark: bool) -> [u8; 3] {
 }
 
 /// A line for every floor there is: runs on the same test images share theirs.
-fn floors(runs: &[(&Track, &Drawn)], quantity: Quantity) -> Vec<Rule> {
+fn floors(runs: &[(&Named, &Drawn)], quantity: Quantity) -> Vec<Rule> {
     let Some(name) = quantity.floor() else { return Vec::new() };
     let mut found: Vec<(f64, &str)> = Vec::new();
     for (track, drawn) in runs {
@@ -250,12 +251,17 @@ mod tests {
             half_widths: None,
         });
         let fields = BTreeMap::from([("rate".to_owned(), rate.to_owned()), ("same".to_owned(), "1".to_owned())]);
-        Track { name: name.into(), fields, steps: Steps::Watched(watched.collect()), finished: false }
+        let of = Named { name: name.into(), fields };
+        Track { of, steps: Steps::Watched(watched.collect()), finished: false }
     }
 
     fn drawn(tracks: &[Track], choice: &Choice) -> Figure {
-        let lines: Vec<Drawn> = tracks.iter().map(|track| Drawn::of(track, choice, 1000)).collect();
-        picture(&tracks.iter().zip(&lines).collect::<Vec<_>>(), choice)
+        together(tracks, choice, 1000)
+    }
+
+    fn together(tracks: &[Track], choice: &Choice, most: usize) -> Figure {
+        let lines: Vec<Drawn> = tracks.iter().map(|track| Drawn::of(track, choice, most)).collect();
+        picture(&tracks.iter().map(|track| &track.of).zip(&lines).collect::<Vec<_>>(), choice)
     }
 
     fn tracks() -> Vec<Track> {
@@ -278,7 +284,7 @@ mod tests {
         let half = 12.706_204_736 * (0.5_f64).sqrt() / (2.0_f64).sqrt();
         assert!((figure.series[0].points[0].high.unwrap() - 1.5 - half).abs() < 1e-6);
         assert_eq!(figure.series[1].points.len(), 2, "a run alone keeps its points");
-        assert_eq!(super::super::differing(&tracks().iter().collect::<Vec<_>>()), ["rate"]);
+        assert_eq!(super::super::differing(&tracks().iter().map(|track| &track.of).collect::<Vec<_>>()), ["rate"]);
         assert!(figure.rules.is_empty(), "KL has no floor");
     }
 
@@ -316,13 +322,12 @@ mod tests {
         let many: Vec<Track> =
             (0..200).map(|i| track(&format!("run {i}"), "1", if i == 0 { &long } else { &[] })).collect();
         let choice = Choice { quantity: Quantity::Epistemic, smoothing: 0.99, ..Choice::default() };
-        let lines: Vec<Drawn> = many.iter().map(|track| Drawn::of(track, &choice, points_each(200))).collect();
-        let figure = picture(&many.iter().zip(&lines).collect::<Vec<_>>(), &choice);
+        let figure = together(&many, &choice, points_each(200));
         let [logged, smooth] = &figure.series[..] else { panic!("{} series", figure.series.len()) };
-        assert!((900..=1100).contains(&logged.points.len()) && smooth.points.len() == logged.points.len());
+        assert!((450..=550).contains(&logged.points.len()) && smooth.points.len() == logged.points.len());
         assert_eq!(smooth.points.last().map(|point| point.x), Some(9999.0));
-        // Every tenth point alone is 1: the mean of all is 2.
-        assert!((smooth.points[900].y - 2.0).abs() < 0.02, "{}", smooth.points[900].y);
-        assert!(!logged.band && figure.caption.contains("about 1000 steps"), "{}", figure.caption);
+        // Every twentieth point alone is 1: the mean of all is 2.
+        assert!((smooth.points[450].y - 2.0).abs() < 0.02, "{}", smooth.points[450].y);
+        assert!(!logged.band && figure.caption.contains("about 512 steps"), "{}", figure.caption);
     }
 }

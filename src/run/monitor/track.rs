@@ -12,13 +12,20 @@ use crate::run::external::{Course, StepFigures};
 /// A number and its 95 % interval, where that is known.
 pub type Number = (f64, Option<[f64; 2]>);
 
-/// The course of a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Track {
-    /// What it is called.
+/// Whose a course is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Named {
+    /// What the run is called.
     pub name: String,
     /// Fields of its spec, with dots between their names.
     pub fields: BTreeMap<String, String>,
+}
+
+/// The course of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// Whose it is.
+    pub of: Named,
     /// What was seen of it.
     pub steps: Steps,
     /// Whether nothing more comes.
@@ -38,7 +45,7 @@ impl Steps {
     /// One after the other.
     pub fn iter(&self) -> Box<dyn DoubleEndedIterator<Item = Seen> + '_> {
         match self {
-            Self::Logged(course) => Box::new(course.steps().copied().map(Seen::Logged)),
+            Self::Logged(course) => Box::new(course.steps().map(Seen::Logged)),
             Self::Watched(watched) => Box::new(watched.iter().copied().map(Seen::Watched)),
         }
     }
@@ -192,12 +199,19 @@ impl Seen {
     }
 }
 
-impl Track {
+impl Named {
+    /// A run of this name.
+    pub fn new(name: String) -> Self {
+        Self { name, fields: BTreeMap::new() }
+    }
+
     /// Adds the fields of a spec: what is a word, a number or a choice, wherever it stands in it.
-    pub fn describe(&mut self, spec: &impl Serialize) {
+    #[must_use]
+    pub fn with(mut self, spec: &impl Serialize) -> Self {
         if let Ok(value) = toml::Value::try_from(spec) {
             flatten("", &value, &mut self.fields);
         }
+        self
     }
 
     /// Whether a text stands in its name or in a field (`name = value`), capital letters or not; an empty one does.
@@ -225,7 +239,7 @@ fn flatten(place: &str, value: &toml::Value, fields: &mut BTreeMap<String, Strin
 }
 
 /// Fields in which some courses differ from others: those worth grouping by.
-pub fn differing(tracks: &[&Track]) -> Vec<String> {
+pub fn differing(tracks: &[&Named]) -> Vec<String> {
     let names: BTreeSet<&String> = tracks.iter().flat_map(|track| track.fields.keys()).collect();
     let differs = |name: &&String| {
         let values: BTreeSet<Option<&String>> = tracks.iter().map(|track| track.fields.get(*name)).collect();

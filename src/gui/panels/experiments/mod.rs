@@ -37,6 +37,8 @@ pub struct ExperimentsPanel {
     reliability: Board,
     /// The step of an external run whose images are asked for.
     external_step: external::Step,
+    /// Its plots.
+    external_drawn: external::Drawn,
     /// The cell the list of cells has scrolled to.
     followed: Option<String>,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -93,7 +95,8 @@ impl ExperimentsPanel {
             return;
         }
         if let Some(found) = run.external() {
-            return external::show(ui, cx, (run, found), (&mut self.figures, &mut self.external_step));
+            let own = (&mut self.figures, &mut self.external_step, &mut self.external_drawn);
+            return external::show(ui, cx, (run, found), own);
         }
         let Some(found) = run.found() else {
             let jobs = &cx.session.jobs;
