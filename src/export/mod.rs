@@ -30,10 +30,11 @@ mod task;
 
 use std::path::Path;
 
+use crate::bayes::sampling::Cache;
 use crate::data::{FolderKind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
 use crate::error::Result;
 use crate::events::Events;
-use crate::experiment::Facts;
+use crate::experiment::{Drawing, Facts};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
@@ -49,6 +50,22 @@ use spec::Work;
 const EXPORT: StoreKind =
     StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(FolderKind::Dataset) };
 
+/// Draws for the figures of a world without integrals, at least and at most. They are kept, so that
+/// the next export of this world at this τ has them.
+const LEAST_DRAWS: usize = 1 << 10;
+const MOST_DRAWS: usize = 20 << 10;
+/// Images of an export to each of these draws: with 16-bit pictures, which are scored once more, it
+/// takes no more than twice the time of its images.
+const IMAGES_PER_DRAW: usize = 4;
+
+/// Where the draws that tell of a world as a whole are kept.
+pub struct Kept<'a> {
+    /// The cache; one that keeps nothing where draws are none of the device in 32 bits.
+    pub cache: &'a Cache,
+    /// The device in words.
+    pub device: &'a str,
+}
+
 /// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
 ///
 /// # Errors
@@ -59,6 +76,7 @@ pub fn export(
     info: &OracleInfo,
     spec: &ExportSpec,
     folder: &Path,
+    kept: &Kept<'_>,
     events: &mut dyn Events<ExportEvent>,
 ) -> Result<Manifest> {
     spec.validate()?;
@@ -66,7 +84,7 @@ pub fn export(
     let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
         Some(manifest) => manifest,
-        None => work.make(&store, events)?,
+        None => work.make(&store, kept, events)?,
     };
     // The pieces are as large as the dataset.
     store.finish();
@@ -85,7 +103,7 @@ impl Work<'_> {
     }
 
     /// Draws what is missing, puts the files together, and writes `dataset.json`.
-    fn make(&self, store: &Store, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
+    fn make(&self, store: &Store, kept: &Kept<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
         let _lock = store.lock()?;
         // Another process may have written the last file just before this one came in.
         if let Some(manifest) = Manifest::read(self.folder)? {
@@ -96,10 +114,7 @@ impl Work<'_> {
             SplitImages::new(self, split).draw(events)?;
         }
         let pictures = self.pictures(events)?;
-        let facts = store.value("facts.json", || {
-            let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
-            Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut forward)
-        })?;
+        let facts = store.value("facts.json", || self.facts(kept, events))?;
         let mut manifest = Manifest::of(self, facts);
         for split in self.spec.splits() {
             manifest.splits.insert(split.to_string(), SplitImages::new(self, split).record(&pictures)?);
@@ -126,6 +141,18 @@ impl Work<'_> {
         Ok(manifest)
     }
 
+    /// The figures of the world.
+    fn facts(&self, kept: &Kept<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
+        let drawing = Drawing {
+            draws: draws_of(self.spec.train.saturating_add(self.spec.test)),
+            cache: kept.cache,
+            weights_sha256: &self.info.weights_sha256,
+            device: kept.device,
+        };
+        let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
+        Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &drawing, &mut forward)
+    }
+
     /// Refuses when the disk has no room for what is still to be written.
     fn check_space(&self) -> Result<()> {
         let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
@@ -148,4 +175,11 @@ impl Work<'_> {
         }
         Ok(levels)
     }
+}
+
+/// Draws for the figures of the world of so many exported images: of these alone, so that the same
+/// export says the same, whatever the cache has.
+fn draws_of(images: usize) -> usize {
+    // Whole multiples of the least: what a smaller export has kept serves a larger one.
+    images.div_ceil(IMAGES_PER_DRAW).clamp(LEAST_DRAWS, MOST_DRAWS) / LEAST_DRAWS * LEAST_DRAWS
 }
