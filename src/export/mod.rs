@@ -30,7 +30,6 @@ mod task;
 
 use std::path::Path;
 
-use crate::bayes::sampling::Cache;
 use crate::data::{FolderKind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
 use crate::error::Result;
 use crate::events::Events;
@@ -40,7 +39,7 @@ use crate::oracle::world::World;
 
 pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
-pub use spec::{ExportEvent, ExportSpec, Format, Stage};
+pub use spec::{ExportEvent, ExportSpec, Format, Kept, Stage};
 pub use task::{ExportDataset, MeasureDepth};
 
 use pieces::SplitImages;
@@ -58,14 +57,6 @@ const MOST_DRAWS: usize = 20 << 10;
 /// takes no more than twice the time of its images.
 const IMAGES_PER_DRAW: usize = 4;
 
-/// Where the draws that tell of a world as a whole are kept.
-pub struct Kept<'a> {
-    /// The cache; one that keeps nothing where draws are none of the device in 32 bits.
-    pub cache: &'a Cache,
-    /// The device in words.
-    pub device: &'a str,
-}
-
 /// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
 ///
 /// # Errors
@@ -80,11 +71,11 @@ pub fn export(
     events: &mut dyn Events<ExportEvent>,
 ) -> Result<Manifest> {
     spec.validate()?;
-    let work = Work { world, info, spec, folder };
+    let work = Work { world, info, spec, folder, kept };
     let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
         Some(manifest) => manifest,
-        None => work.make(&store, kept, events)?,
+        None => work.make(&store, events)?,
     };
     // The pieces are as large as the dataset.
     store.finish();
@@ -103,7 +94,7 @@ impl Work<'_> {
     }
 
     /// Draws what is missing, puts the files together, and writes `dataset.json`.
-    fn make(&self, store: &Store, kept: &Kept<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
+    fn make(&self, store: &Store, events: &mut dyn Events<ExportEvent>) -> Result<Manifest> {
         let _lock = store.lock()?;
         // Another process may have written the last file just before this one came in.
         if let Some(manifest) = Manifest::read(self.folder)? {
@@ -114,7 +105,7 @@ impl Work<'_> {
             SplitImages::new(self, split).draw(events)?;
         }
         let pictures = self.pictures(events)?;
-        let facts = store.value("facts.json", || self.facts(kept, events))?;
+        let facts = store.value("facts.json", || self.facts(events))?;
         let mut manifest = Manifest::of(self, facts);
         for split in self.spec.splits() {
             manifest.splits.insert(split.to_string(), SplitImages::new(self, split).record(&pictures)?);
@@ -142,12 +133,12 @@ impl Work<'_> {
     }
 
     /// The figures of the world.
-    fn facts(&self, kept: &Kept<'_>, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
+    fn facts(&self, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
         let drawing = Drawing {
             draws: draws_of(self.spec.train.saturating_add(self.spec.test)),
-            cache: kept.cache,
+            cache: self.kept.cache,
             weights_sha256: &self.info.weights_sha256,
-            device: kept.device,
+            device: self.kept.device,
         };
         let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
         Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &drawing, &mut forward)
@@ -182,4 +173,19 @@ impl Work<'_> {
 fn draws_of(images: usize) -> usize {
     // Whole multiples of the least: what a smaller export has kept serves a larger one.
     images.div_ceil(IMAGES_PER_DRAW).clamp(LEAST_DRAWS, MOST_DRAWS) / LEAST_DRAWS * LEAST_DRAWS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_world_take_a_part_of_the_images_between_their_ends() {
+        for images in [1, 110, 4096, 12_000, 60_000, 10_000_000, usize::MAX] {
+            let draws = draws_of(images);
+            assert!((LEAST_DRAWS..=MOST_DRAWS).contains(&draws) && draws % LEAST_DRAWS == 0, "{images}: {draws}");
+            assert!(draws == LEAST_DRAWS || draws <= images / IMAGES_PER_DRAW + 1, "{images}: {draws}");
+        }
+        assert!(draws_of(12_000) > LEAST_DRAWS && draws_of(usize::MAX) == MOST_DRAWS);
+    }
 }
