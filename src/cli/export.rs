@@ -1,10 +1,9 @@
 //! `bayescope export`.
 
 use super::args::{ExportArgs, PrecisionArg};
-use super::open::{Opened, with_oracle};
+use super::open::{Opened, reproducible, with_oracle};
 use super::output::Output;
 use super::progress::Bar;
-use super::sampling::cache;
 use super::task::run_task;
 use crate::bayes::sampling::{Cache, Pool, WorldDraws, tau_by_sampling};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
@@ -12,6 +11,7 @@ use crate::data::size_notice;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::silent;
+use crate::experiment::WORLD_SEED;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
 use crate::oracle::world::Settings;
@@ -37,7 +37,13 @@ fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manif
     if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size} while it is made");
     }
-    run_task(&ExportDataset { spec, folder: args.out.clone() }, Some(opened), chosen, "exporting")
+    let remembers = remembers(args);
+    run_task(&ExportDataset { spec, folder: args.out.clone(), remembers }, Some(opened), chosen, "exporting")
+}
+
+/// Whether the user's cache serves: its draws are of 32 bits, those of 64 round otherwise.
+fn remembers(args: &ExportArgs) -> bool {
+    args.compute.precision == PrecisionArg::F32 && !reproducible()
 }
 
 /// The world's knobs; τ by the Bayes error where that is asked for.
@@ -60,10 +66,10 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
         None => {
             // Without a limit of time, so that the same export finds the same τ again and goes on.
             let limits = args.limits.limits(args.tolerance, true);
-            let (seed, mut bar) = (Seed(args.seed), Bar::new("tau"));
+            // τ is the world's, whatever the seed of the images: the next export has the draws of this one.
+            let (seed, mut bar) = (WORLD_SEED, Bar::new("tau"));
             let (weights, device) = (&opened.info.weights_sha256, &opened.device);
-            // Draws are kept of 32 bits: those of 64 round otherwise.
-            let cache = if args.compute.precision == PrecisionArg::F32 { cache() } else { Cache::none() };
+            let cache = if remembers(args) { Cache::of_user() } else { Cache::none() };
             let mut source = WorldDraws::new(&opened.world, seed).remembered(&cache, weights, &settings.prior, device);
             let pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
             let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;

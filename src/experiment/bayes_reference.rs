@@ -1,10 +1,9 @@
 //! The Bayes error of a world at a temperature: what every classifier's error is held against.
 
-use std::f64::consts::LN_2;
-
 use serde::{Deserialize, Serialize};
 
-use crate::bayes::{Badge, Figure, GaussianClasses, Spec, Z95, bayes_error, by_sampling, information};
+use crate::bayes::sampling::{Cache, Limits, Pool, Standing, WorldDraws, figures_at};
+use crate::bayes::{Badge, Figure, GaussianClasses, Spec, bayes_error, by_sampling, information};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{Settings, World};
@@ -12,6 +11,22 @@ use crate::units::{Seed, Smoothing, Tau};
 
 /// Samples of worlds without an integral over Gaussians: half the interval is then below 0.007.
 const SAMPLES: usize = 20_000;
+
+/// The seed of draws that tell of a world as a whole. It is that of no images, so that whoever asks
+/// goes on with the same draws, and they are independent of images that are held against them.
+pub const WORLD_SEED: Seed = Seed(0);
+
+/// How a world without integrals over Gaussians is sampled for its [`Facts`].
+pub struct Drawing<'a> {
+    /// Draws, 2 at least.
+    pub draws: usize,
+    /// Where they are kept.
+    pub cache: &'a Cache,
+    /// SHA-256 of the weights, under which they are kept.
+    pub weights_sha256: &'a str,
+    /// The device in words, likewise.
+    pub device: &'a str,
+}
 
 /// The Bayes error of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +66,7 @@ impl Truth {
     pub fn of(world: &World, settings: &Settings, seed: Seed, events: &mut dyn Events<Progress>) -> Result<Self> {
         match gaussian(world, settings)? {
             Some(classes) => Self::integral(&classes, settings.tau, seed, events),
-            None => Ok(Self::sampled(world, settings, seed, events)?.0),
+            None => Self::sampled(world, settings, seed, events),
         }
     }
 
@@ -62,18 +77,12 @@ impl Truth {
         Ok(Self { tau, bayes_error: found.figure, badge: found.badge, how })
     }
 
-    /// With the aleatoric uncertainty of the same samples, nats.
-    fn sampled(
-        world: &World,
-        settings: &Settings,
-        seed: Seed,
-        events: &mut dyn Events<Progress>,
-    ) -> Result<(Self, Figure)> {
+    fn sampled(world: &World, settings: &Settings, seed: Seed, events: &mut dyn Events<Progress>) -> Result<Self> {
         let tau = settings.tau;
         let found = by_sampling(world, settings, &[tau], SAMPLES, seed, events)?;
         let sampled = found.first().ok_or_else(|| Error::Numeric("no Bayes error came of the samples".into()))?;
         let how = format!("mean of 1 − max p(y|x) over {SAMPLES} samples of the world");
-        Ok((Self { tau, bayes_error: sampled.bayes_error, badge: Badge::Estimated, how }, sampled.aleatoric_nats))
+        Ok(Self { tau, bayes_error: sampled.bayes_error, badge: Badge::Estimated, how })
     }
 }
 
@@ -84,11 +93,18 @@ fn gaussian(world: &World, settings: &Settings) -> Result<Option<GaussianClasses
 }
 
 impl Facts {
-    /// Everything, by integrals where the world has them, otherwise from one set of samples.
+    /// Everything, by integrals where the world has them (`seed` is that of their points), otherwise
+    /// from one set of draws, of which those that the cache has are not made again.
     ///
     /// # Errors
-    /// As [`Truth::of`].
-    pub fn of(world: &World, settings: &Settings, seed: Seed, events: &mut dyn Events<Progress>) -> Result<Self> {
+    /// At τ = 0 where there are no integrals, when the device fails, or the caller stops.
+    pub fn of(
+        world: &World,
+        settings: &Settings,
+        seed: Seed,
+        drawing: &Drawing<'_>,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<Self> {
         let labels = settings.labels()?;
         let label = -labels.probabilities().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
         if let Some(classes) = gaussian(world, settings)? {
@@ -104,15 +120,35 @@ impl Facts {
                 mutual_information_bits: Some(found.mutual_information_bits),
             });
         }
-        let (truth, aleatoric_nats) = Truth::sampled(world, settings, seed, events)?;
-        let half_width = Z95 * aleatoric_nats.std_error / LN_2;
-        let mutual = Figure::new((label - aleatoric_nats.value).max(0.0) / LN_2, half_width, label / LN_2);
+        Self::sampled(world, settings, label, drawing, events)
+    }
+
+    /// By draws; `label_entropy_nats` is known.
+    fn sampled(
+        world: &World,
+        settings: &Settings,
+        label_entropy_nats: f64,
+        drawing: &Drawing<'_>,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<Self> {
+        let &Drawing { draws, cache, weights_sha256, device } = drawing;
+        let (tau, prior, seed) = (settings.tau, &settings.prior, WORLD_SEED.split("facts"));
+        let mut source = WorldDraws::new(world, seed).remembered(cache, weights_sha256, prior, device);
+        let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, seed)?;
+        let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
+        let limits = Limits { samples: Some(draws), ..Limits::default() };
+        let mut forward = |standing: Standing| events.emit(standing.progress);
+        let found = figures_at(&mut pool, tau, false, &limits, &mut forward)?;
+        let how = format!("mean of 1 − max p(y|x) over {draws} draws of the world: {}", found.estimate.why);
+        let truth = Truth { tau, bayes_error: found.estimate.figure, badge: found.estimate.badge, how };
+        let information = found.information;
+        let mutual = Some(information.mutual_information_bits);
         Ok(Self {
             truth,
-            aleatoric_nats,
-            aleatoric_badge: Badge::Estimated,
-            label_entropy_nats: label,
-            mutual_information_bits: Some(mutual).filter(|_| settings.smoothing == Smoothing::ONE),
+            aleatoric_nats: information.aleatoric_nats,
+            aleatoric_badge: information.badge,
+            label_entropy_nats,
+            mutual_information_bits: mutual.filter(|_| settings.smoothing == Smoothing::ONE),
         })
     }
 }

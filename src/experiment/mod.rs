@@ -70,7 +70,7 @@ mod worst;
 pub use active::{ActiveSpec, Bought, Purchase, Round, Strategy, StrategyComparison, Tried};
 pub use axes::{AxesSpec, AxisPoint, Compute, Longer, NamedTraining, TrainingAxes};
 pub use bayes_gap::{BayesGap, Gap};
-pub use bayes_reference::{Facts, Truth};
+pub use bayes_reference::{Drawing, Facts, Truth, WORLD_SEED};
 pub use bench::{TrainBench, TrainTask, bench_training};
 pub use calibration::{
     Calibrated, CalibrationGrades, CalibrationSpec, EstimatedEce, GradedCalibrator, GradedEce, Recalibrated,

@@ -33,13 +33,13 @@ use std::path::Path;
 use crate::data::{FolderKind, Levels, Store, StoreKind, Ticket, check_disk_space, folder_size, range_of, union_range};
 use crate::error::Result;
 use crate::events::Events;
-use crate::experiment::Facts;
+use crate::experiment::{Drawing, Facts};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
 pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
-pub use spec::{ExportEvent, ExportSpec, Format, Stage};
+pub use spec::{ExportEvent, ExportSpec, Format, Kept, Stage};
 pub use task::{ExportDataset, MeasureDepth};
 
 use pieces::SplitImages;
@@ -48,6 +48,14 @@ use spec::Work;
 /// What its pieces are kept for.
 const EXPORT: StoreKind =
     StoreKind { ticket: "export.json", work: "export", result: "dataset", folder: Some(FolderKind::Dataset) };
+
+/// Draws for the figures of a world without integrals, at least and at most. They are kept, so that
+/// the next export of this world at this τ has them.
+const LEAST_DRAWS: usize = 1 << 10;
+const MOST_DRAWS: usize = 20 << 10;
+/// Images of an export to each of these draws: with 16-bit pictures, which are scored once more, it
+/// takes no more than twice the time of its images.
+const IMAGES_PER_DRAW: usize = 4;
 
 /// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
 ///
@@ -59,10 +67,11 @@ pub fn export(
     info: &OracleInfo,
     spec: &ExportSpec,
     folder: &Path,
+    kept: &Kept<'_>,
     events: &mut dyn Events<ExportEvent>,
 ) -> Result<Manifest> {
     spec.validate()?;
-    let work = Work { world, info, spec, folder };
+    let work = Work { world, info, spec, folder, kept };
     let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
         Some(manifest) => manifest,
@@ -96,10 +105,7 @@ impl Work<'_> {
             SplitImages::new(self, split).draw(events)?;
         }
         let pictures = self.pictures(events)?;
-        let facts = store.value("facts.json", || {
-            let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
-            Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &mut forward)
-        })?;
+        let facts = store.value("facts.json", || self.facts(events))?;
         let mut manifest = Manifest::of(self, facts);
         for split in self.spec.splits() {
             manifest.splits.insert(split.to_string(), SplitImages::new(self, split).record(&pictures)?);
@@ -126,6 +132,18 @@ impl Work<'_> {
         Ok(manifest)
     }
 
+    /// The figures of the world.
+    fn facts(&self, events: &mut dyn Events<ExportEvent>) -> Result<Facts> {
+        let drawing = Drawing {
+            draws: draws_of(self.spec.train.saturating_add(self.spec.test)),
+            cache: self.kept.cache,
+            weights_sha256: &self.info.weights_sha256,
+            device: self.kept.device,
+        };
+        let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });
+        Facts::of(self.world, &self.spec.settings, self.spec.seed.split("figures"), &drawing, &mut forward)
+    }
+
     /// Refuses when the disk has no room for what is still to be written.
     fn check_space(&self) -> Result<()> {
         let needed = self.spec.least_bytes(self.world.shape().dims(), self.world.class_names().len());
@@ -147,5 +165,27 @@ impl Work<'_> {
             }
         }
         Ok(levels)
+    }
+}
+
+/// Draws for the figures of the world of so many exported images: of these alone, so that the same
+/// export says the same, whatever the cache has.
+fn draws_of(images: usize) -> usize {
+    // Whole multiples of the least: what a smaller export has kept serves a larger one.
+    images.div_ceil(IMAGES_PER_DRAW).clamp(LEAST_DRAWS, MOST_DRAWS) / LEAST_DRAWS * LEAST_DRAWS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_world_take_a_part_of_the_images_between_their_ends() {
+        for images in [1, 110, 4096, 12_000, 60_000, 10_000_000, usize::MAX] {
+            let draws = draws_of(images);
+            assert!((LEAST_DRAWS..=MOST_DRAWS).contains(&draws) && draws % LEAST_DRAWS == 0, "{images}: {draws}");
+            assert!(draws == LEAST_DRAWS || draws <= images / IMAGES_PER_DRAW + 1, "{images}: {draws}");
+        }
+        assert!(draws_of(12_000) > LEAST_DRAWS && draws_of(usize::MAX) == MOST_DRAWS);
     }
 }

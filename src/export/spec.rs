@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bayes::sampling::Cache;
 use crate::data::{Split, least_png_size};
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -176,10 +177,19 @@ impl Stage {
     }
 }
 
+/// Where the draws that tell of a world as a whole are kept.
+pub struct Kept<'a> {
+    /// The cache; one that keeps nothing where draws are none of the device in 32 bits.
+    pub cache: &'a Cache,
+    /// The device in words.
+    pub device: &'a str,
+}
+
 /// An export under way.
 pub(super) struct Work<'a> {
     pub world: &'a World,
     pub info: &'a OracleInfo,
     pub spec: &'a ExportSpec,
     pub folder: &'a Path,
+    pub kept: &'a Kept<'a>,
 }

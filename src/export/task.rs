@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{DepthCurve, ExportEvent, ExportSpec, Manifest, Stage, depth_curve, export};
+use super::{DepthCurve, ExportEvent, ExportSpec, Kept, Manifest, Stage, depth_curve, export};
+use crate::bayes::sampling::Cache;
 use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::events::Progress;
@@ -18,6 +19,9 @@ pub struct ExportDataset {
     pub spec: ExportSpec,
     /// Where.
     pub folder: PathBuf,
+    /// Whether draws that tell of the world as a whole may come from the user's cache, and are kept
+    /// there: those of 32-bit passes, where not only arguments may count.
+    pub remembers: bool,
 }
 
 impl Task for ExportDataset {
@@ -30,7 +34,9 @@ impl Task for ExportDataset {
     }
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Manifest>> {
-        let Self { spec, folder } = self;
+        let Self { spec, folder, remembers } = self;
+        let (cache, device) =
+            (if *remembers { Cache::of_user() } else { Cache::none() }, cx.chosen.report.used.label());
         let open = cx.oracle()?;
         if open.name != spec.oracle {
             return Err(Error::input(format!("{} is open, the dataset is to be one of {}", open.name, spec.oracle)));
@@ -40,7 +46,8 @@ impl Task for ExportDataset {
             cx.progress(whole(spec, stage, part), note);
             cx.check()
         };
-        let manifest = export(open.world, open.info, spec, folder, &mut forward)?;
+        let manifest =
+            export(open.world, open.info, spec, folder, &Kept { cache: &cache, device: &device }, &mut forward)?;
         let images: usize = manifest.splits.values().map(|split| split.images).sum();
         let made = manifest.made(folder);
         let sentence = format!("{images} images are in {}", folder.display());

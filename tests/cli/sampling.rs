@@ -248,3 +248,48 @@ fn draws_are_kept_in_the_cache_and_torn_ones_are_made_again() {
     let alone = bayescope(&[&curve[..], &["--reproducible"]].concat()).env("XDG_CACHE_HOME", &fresh).output().unwrap();
     assert!(alone.status.success() && files(&fresh, "tau-").is_empty());
 }
+
+#[test]
+fn a_second_export_of_a_world_draws_images_and_nothing_else() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let (cache, none) = (place.path().join("cache"), place.path().join("none"));
+    let export = |name: &str, more: &[&str], cache: &Path| -> Value {
+        let out = place.path().join(name);
+        let words = ["export", text(&oracle), "--train", "0", "--test", "40", "--device", "cpu", "--json", "--out"];
+        let output =
+            bayescope(&[&words[..], &[text(&out)], more].concat()).env("XDG_CACHE_HOME", cache).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let written = || -> Vec<_> {
+        let of = |path: std::path::PathBuf| (std::fs::metadata(&path).unwrap().modified().unwrap(), path);
+        files(&cache, "tau-").into_iter().map(of).collect()
+    };
+    let first = export("first", &["--tau", "1.3", "--seed", "1"], &cache);
+    let kept = written();
+    // 1,024 draws in rounds of 64, each kept once.
+    assert_eq!(kept.len(), 16, "{kept:?}");
+    assert!(holds(&first["world"]["bayes_error"], error_at(1.3)), "{}", first["world"]);
+    // Other images, and labels of another posterior, of the same draws.
+    let second = export("second", &["--tau", "1.3", "--seed", "2"], &cache);
+    assert_eq!(second["world"], first["world"]);
+    assert_ne!(second["splits"], first["splits"]);
+    let smoothed = export("smoothed", &["--tau", "1.3", "--smoothing", "2"], &cache);
+    assert!(number(&smoothed["world"]["bayes_error"]["value"]) > number(&first["world"]["bayes_error"]["value"]));
+    assert_eq!(written(), kept, "nothing was drawn");
+    // Nothing is kept where only arguments count, and 64 bits take nothing of what 32 have left.
+    for (name, more, cache) in [("alone", &["--reproducible"][..], &none), ("wide", &["--precision", "f64"], &cache)] {
+        let manifest = export(name, &[&["--tau", "1.3", "--seed", "1"], more].concat(), cache);
+        let of = |manifest: &Value| number(&manifest["world"]["bayes_error"]["value"]);
+        assert!((of(&manifest) - of(&first)).abs() < 1e-4, "{name}: {manifest}");
+    }
+    assert!(written() == kept && files(&none, "tau-").is_empty());
+    // τ of a target is the world's, too: another seed of the images finds it again.
+    let aimed = ["1", "2"].map(|seed| {
+        let manifest =
+            export(&format!("aimed{seed}"), &["--target", "0.15", "--tolerance", "0.1", "--seed", seed], &cache);
+        (manifest["tau"].clone(), manifest["world"].clone(), written())
+    });
+    assert!(aimed[0] == aimed[1] && aimed[0].2.len() > kept.len());
+}

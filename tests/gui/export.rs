@@ -29,7 +29,7 @@ fn the_world_of_the_card_is_exported_and_its_figures_shown() {
         "bayescope export mnist --train 10000 --test 2000 --tau 1.25 --seed 0 --format npz,parquet --out /data/digits";
     assert!(harness.state().session().log.iter().any(|entry| entry.text.contains(command)));
     click(&mut harness, "Start export");
-    let (id, ExportDataset { spec, folder }) = tasks::asked(&fake);
+    let (id, ExportDataset { spec, folder, .. }) = tasks::asked(&fake);
     assert_eq!((folder.as_path(), spec.train, spec.settings.tau.get()), (Path::new("/data/digits"), 10_000, 1.25));
     assert_eq!(spec.formats, [Format::Npz, Format::Parquet]);
     fake.send(Event::JobStarted { id });

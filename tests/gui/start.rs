@@ -39,7 +39,7 @@ fn the_panel_in_front_does_what_it_is_for() {
     harness.event(Event::Text("1234".into()));
     harness.run_steps(2);
     go(&mut harness);
-    let (_, ExportDataset { spec, folder }) = tasks::asked(&fake);
+    let (_, ExportDataset { spec, folder, .. }) = tasks::asked(&fake);
     assert_eq!((spec.train, folder.as_path()), (1234, Path::new("/data/digits")));
     // Another panel is in front now, and nothing is left over for it.
     harness.state_mut().show_panel("judge");

@@ -23,7 +23,7 @@ fn export(bench: &mut Bench, oracle: &Path, folder: &Path, seed: u64) {
     let settings = Settings { tau: Tau::new(1.1).unwrap(), ..Settings::default_for(2) };
     let (oracle, formats) = (oracle.display().to_string(), vec![Format::Npz]);
     let spec = ExportSpec { oracle, train: 0, test: IMAGES, settings, seed: Seed(seed), formats };
-    let job = bench.worker.submit(Job::task(ExportDataset { spec, folder: folder.to_owned() }));
+    let job = bench.worker.submit(Job::task(ExportDataset { spec, folder: folder.to_owned(), remembers: false }));
     let outcome = bench.outcome(job);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");
 }

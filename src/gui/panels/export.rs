@@ -146,7 +146,7 @@ impl ExportPanel {
             "" => Err("Give the folder it is to go to: a new one.".into()),
             folder => {
                 let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
-                Ok(ExportDataset { spec, folder })
+                Ok(ExportDataset { spec, folder, remembers: true })
             }
         }
     }
