@@ -1,6 +1,8 @@
 //! External runs: a folder that this program makes, records that others write, and every figure computed anew by the formulas of theory §4.
 
 mod common;
+#[path = "external/folders.rs"]
+mod folders;
 #[path = "external/law.rs"]
 mod law;
 
@@ -353,106 +355,4 @@ fn what_is_no_record_is_refused_in_words() {
     assert_eq!(course.refused().len(), cases.len() + 1);
     assert!(course.refused()[cases.len()].why.contains("is not a regular file"));
     assert_eq!(course.steps().map(|step| step.step).collect::<Vec<_>>(), [99]);
-}
-
-#[test]
-fn a_folder_is_known_for_what_it_is() {
-    let place = tempfile::tempdir().unwrap();
-    let run = made(place.path(), Kind::Logits);
-    assert!(AnyRun::is(&run.path));
-    assert_eq!(AnyRun::open(&run.path).unwrap(), AnyRun::External(Box::new(run.clone())));
-    assert!(RunFolder::open(&run.path).unwrap_err().to_string().contains("is an external run"));
-    // The same again leaves it as it is, another is refused by what differs.
-    log(&run, 1, "{}", &logits(1));
-    assert_eq!(made(place.path(), Kind::Logits), run);
-    assert_eq!(read(&run).steps().count(), 1);
-    let refused = |other: StartExternal, cause: &str| {
-        let said = other.make(&world(), "0123", &mut silent()).unwrap_err().to_string();
-        assert!(said.contains(cause), "{said}");
-    };
-    let same = || start(place.path(), Kind::Logits);
-    refused(start(place.path(), Kind::Probabilities), "another kind of predictions");
-    refused(StartExternal { seed: Seed(6), ..same() }, "another test images");
-    refused(StartExternal { images: 1, ..same() }, "1 test images");
-    // Images that were exchanged, a version to come, and what is no run.
-    let file = run.path.join("run.toml");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let opened = |text: &str| {
-        std::fs::write(&file, text).unwrap();
-        AnyRun::open(&run.path).map(drop).unwrap_err().to_string()
-    };
-    assert!(opened(&text.replace("format = 1", "format = 2")).contains("external.format is 2"));
-    assert!(opened(&text.replace("images = 60", "images = 60000000000")).contains("at most are read"));
-    assert!(opened("[external]\nformat = 1\n").contains("run.toml"));
-    std::fs::write(&file, &text).unwrap();
-    let labels = run.path.join("test/y.npy");
-    let mut bytes = std::fs::read(&labels).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(&labels, bytes).unwrap();
-    let said = run.look(None, 1).unwrap_err().to_string();
-    assert!(said.contains("y.npy") && said.contains("is not the file that run.toml names"), "{said}");
-    std::fs::remove_dir_all(run.path.join("test")).unwrap();
-    RunFolder::delete(&run.path).unwrap();
-    assert!(!run.path.exists());
-}
-
-/// What the window asks of hundreds of folders every two seconds: unchanged ones are not listed again, and no change is missed.
-#[cfg(unix)]
-#[test]
-fn of_a_run_that_grows_only_what_is_new_is_read() {
-    let place = tempfile::tempdir().unwrap();
-    let run = made(place.path(), Kind::Logits);
-    (1..=3).for_each(|step| log(&run, step, "{}", &logits(step)));
-    let before = read(&run);
-    // The same file to all who do not read it.
-    let old = path(&run, 2);
-    let (written, length) = (old.metadata().unwrap().modified().unwrap(), old.metadata().unwrap().len());
-    std::fs::write(&old, vec![0; length as usize]).unwrap();
-    std::fs::File::options().write(true).open(&old).unwrap().set_modified(written).unwrap();
-    log(&run, 4, "{}", &logits(4));
-    let after = run.look(Some(&before), usize::MAX).unwrap();
-    assert_eq!((after.steps().count(), after.refused().len()), (4, 0));
-    assert!(before.steps().eq(after.steps().take(3)));
-    assert_eq!(read(&run).refused().len(), 1, "it is no record when it is read");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_folder_is_known_until_something_in_it_changes() {
-    let place = tempfile::tempdir().unwrap();
-    let folder = made(place.path(), Kind::Logits);
-    let records = folder.path.join(PREDICTIONS);
-    let aged =
-        || std::fs::File::open(&records).unwrap().set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
-    let look = |before: Option<&Course>| folder.look(before, usize::MAX).unwrap();
-    folder.log(10, &Header::default(), &logits(10)).unwrap();
-    let young = look(None);
-    assert!(!folder.is_known(&young), "clocks of files are coarse: one more change might not show");
-    aged();
-    let course = look(Some(&young));
-    assert!(folder.is_known(&course) && look(Some(&course)) == course);
-    // A record that grows where it lies: the last, and one that could not be read.
-    std::fs::write(records.join("20.pred"), b"{}\n").unwrap();
-    assert!(!folder.is_known(&course), "a new file");
-    aged();
-    let torn = look(Some(&course));
-    assert!(folder.is_known(&torn) && torn.refused().len() == 1);
-    folder.log(30, &Header::default(), &logits(30)).unwrap();
-    aged();
-    let torn = look(Some(&torn));
-    assert!(folder.is_known(&torn));
-    std::fs::write(records.join("20.pred"), b"{}\ngrown").unwrap();
-    aged();
-    assert!(!folder.is_known(&torn), "a torn record in the middle has grown");
-    let torn = look(Some(&torn));
-    std::fs::write(records.join("30.pred"), b"").unwrap();
-    aged();
-    assert!(!folder.is_known(&torn), "the last record has changed where it lies");
-    let torn = look(Some(&torn));
-    assert!(folder.is_known(&torn));
-    folder.finish().unwrap();
-    assert!(!folder.is_known(&torn), "it says that nothing more comes");
-    // What is still to be read keeps it open.
-    let part = folder.look(None, 1).unwrap();
-    assert!(part.waiting > 0 && !folder.is_known(&part));
 }

@@ -106,7 +106,7 @@ impl Described {
         if let Some(Figures { bayes_error, information, rank, .. }) = &self.world {
             let (error, aleatoric) = (bayes_error.figure, information.aleatoric_nats);
             println!(
-                "world:         at τ = 1 Bayes error {:.4} ± {:.4} % ({} in {rank} dimensions), A = {:.4} ± {:.4} nats",
+                "world:         at τ = 1 Bayes error {:.4} ± {:.4} % ({} in {rank} dimensions), A = {:.5} ± {:.5} nats",
                 100.0 * error.value,
                 100.0 * Z95 * error.std_error,
                 bayes_error.method.name(),
