@@ -203,7 +203,11 @@ impl Search<'_> {
         loop {
             let (scene, sum) = self.at(at, if fine { self.spec.tolerance * slope.abs() } else { COARSE })?;
             let excess = (sum.sum().value / gap).ln();
-            if excess > 0.0 { low = at } else { high = at }
+            if excess > 0.0 {
+                low = at
+            } else {
+                high = at
+            }
             if excess.is_finite() && (at - before.0).abs() > STEP {
                 slope = ((excess - before.1) / (at - before.0)).min(-0.5);
             }

@@ -300,7 +300,8 @@ mod tests {
         let corner = |k: usize| (0..6).map(|i| if k >> i & 1 == 1 { 2.5 } else { 0.0 }).collect();
         let cube = uniform((0..64).map(corner).collect());
         let cube_entropy = super::super::product::entropy(&super::super::product::factors(&cube).unwrap()).unwrap();
-        for (scene, exact) in [(&ring, 0.009744219526135007), (&cube, cube_entropy.value * cube_entropy.log_scale.exp())]
+        for (scene, exact) in
+            [(&ring, 0.009744219526135007), (&cube, cube_entropy.value * cube_entropy.log_scale.exp())]
         {
             let covers = |seed: &u64| {
                 let mut sum = MiddleSum::new(scene, Seed(*seed)).unwrap();
