@@ -99,11 +99,14 @@ impl Bench {
         })
     }
 
+    /// How a job ended, also one that ended while something else was waited for.
     fn outcome(&mut self, job: JobId) -> Outcome {
-        self.until(|event| match event {
+        let of = |event: &Event| match event {
             Event::JobEnded { id, outcome } if *id == job => Some(outcome.clone()),
             _ => None,
-        })
+        };
+        let told = self.seen.iter().find_map(of);
+        told.unwrap_or_else(|| self.until(of))
     }
 
     /// Gallery updates until one generation is complete.
