@@ -18,7 +18,7 @@ use super::estimate::{Estimate, Figure, Method};
 use super::inverse::TauEstimate;
 use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
-use super::rqmc::{REPLICATES, mean_and_error, student_95, whole_nets};
+use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
 use super::scores::{Place, Scorer};
 use super::simd::{Arithmetic, BLOCK, Kernel, vectorise};
 use super::sobol::Scramble;
@@ -28,8 +28,6 @@ use crate::events::Events;
 use crate::provenance::Badge;
 use crate::units::{Seed, Tau};
 
-/// Blocks of one replicate that one thread takes at a time.
-const PIECE: u64 = 8;
 /// Farthest class from the likeliest at which the integrand still has a moderate scatter.
 const FARTHEST: f64 = 2.0;
 /// Relative half width of the gap on the way.
@@ -82,11 +80,7 @@ impl Refined for GapSum {
     fn refine(&mut self, points: f64, work: f64) -> bool {
         let all = whole_nets(points / BLOCK as f64);
         let wanted = all.min(self.blocks + self.scorer.blocks_for(work));
-        let pieces: Vec<(usize, [u64; 2])> = (0..REPLICATES)
-            .flat_map(|r| {
-                (self.blocks..wanted).step_by(PIECE as usize).map(move |from| (r, [from, (from + PIECE).min(wanted)]))
-            })
-            .collect();
+        let pieces: Vec<(usize, [u64; 2])> = pieces([self.blocks, wanted]).collect();
         let of = &*self;
         let sum = |(replicate, blocks)| (replicate, vectorise(Piece { of, replicate, blocks }));
         let done: Vec<(usize, f64)> = pieces.into_par_iter().map(sum).collect();
@@ -151,7 +145,7 @@ struct Search<'a> {
 }
 
 /// The τ at which 1 − max π − E is `gap`; `None` where classes lie too far apart there for points of one
-/// class to tell. The tolerance of `spec` is meant for τ.
+/// class to tell. The classes need two groups; the tolerance of `spec` is meant for τ.
 ///
 /// # Errors
 /// When the temperatures on the way cannot be used, or the caller stops.
@@ -164,9 +158,9 @@ pub(super) fn tau_of_gap(
     let limit = super::inverse::reachable(classes).1;
     let mut search = Search { classes, limit, spec, events, evaluations: 0, begun: Instant::now() };
     let nearest = search.nearest()?;
-    let (scene, sum) = search.at(nearest, COARSE)?;
+    let (_, sum) = search.at(nearest, COARSE)?;
     let excess = (sum.sum().value / gap).ln();
-    if scene.count() < 2 || excess < 0.0 {
+    if excess < 0.0 {
         return Ok(None);
     }
     search.from(nearest, excess, gap).map(Some)

@@ -18,15 +18,13 @@ use super::classes::Scene;
 use super::memory;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{REPLICATES, mean_and_error, student_95, whole_nets};
+use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
 use super::scores::{Place, Scorer, entropy};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
 use crate::units::Seed;
 
-/// Blocks of one replicate that one thread takes at a time.
-const PIECE: u64 = 8;
 /// Log-joints further than this below the second are left out: their root is 1e-13 of the density.
 const UNSEEN: f64 = -60.0;
 
@@ -123,7 +121,7 @@ impl Refined for MiddleSum {
         self.points = self.points.max(points);
         let total: f64 = self.strata.iter().map(|stratum| stratum.total).sum();
         let mut left = self.scorer.blocks_for(work);
-        let (mut pieces, mut reached) = (Vec::new(), Vec::with_capacity(self.strata.len()));
+        let (mut parts, mut reached) = (Vec::new(), Vec::with_capacity(self.strata.len()));
         let mut complete = true;
         for (index, stratum) in self.strata.iter().enumerate() {
             let share = self.points * stratum.total / (total * BLOCK as f64);
@@ -132,10 +130,8 @@ impl Refined for MiddleSum {
             let wanted = all.min(stratum.blocks + left.max(u64::from(stratum.blocks == 0)));
             left = left.saturating_sub(wanted - stratum.blocks);
             complete &= wanted == all;
-            for replicate in 0..REPLICATES {
-                let firsts = (stratum.blocks..wanted).step_by(PIECE as usize);
-                pieces.extend(firsts.map(|first| (index, replicate, [first, (first + PIECE).min(wanted)])));
-            }
+            let of_stratum = pieces([stratum.blocks, wanted]);
+            parts.extend(of_stratum.map(|(replicate, blocks)| (index, replicate, blocks)));
             reached.push(wanted);
         }
         let this = &*self;
@@ -143,7 +139,7 @@ impl Refined for MiddleSum {
             let piece = Piece { of: this, stratum, replicate, blocks };
             (stratum, replicate, vectorise(piece))
         };
-        let done: Vec<(usize, usize, f64)> = pieces.into_par_iter().map(sum).collect();
+        let done: Vec<(usize, usize, f64)> = parts.into_par_iter().map(sum).collect();
         done.into_iter().for_each(|(stratum, replicate, sum)| self.strata[stratum].sums[replicate] += sum);
         self.strata.iter_mut().zip(reached).for_each(|(stratum, blocks)| stratum.blocks = blocks);
         complete

@@ -12,15 +12,13 @@ use super::classes::Scene;
 use super::memory;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{REPLICATES, mean_and_error, student_95, whole_nets};
+use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
 use super::scores::{Place, Scorer, error_and_union};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
 use crate::units::Seed;
 
-/// Blocks of one replicate that one thread takes at a time.
-const PIECE: u64 = 8;
 /// Log-joints further than this below the second are left out: 1e-11 of the doubt each.
 const UNSEEN: f64 = -25.0;
 /// Points short of the union bound from which replicates tell their own scatter.
@@ -148,20 +146,11 @@ impl Refined for PairSum {
     fn refine(&mut self, points: f64, work: f64) -> bool {
         let all = whole_nets(points / BLOCK as f64);
         let wanted = all.min(self.blocks + self.scorer.blocks_for(work));
-        let pieces: Vec<(usize, u64, u64)> = (0..REPLICATES)
-            .flat_map(|r| {
-                (self.blocks..wanted).step_by(PIECE as usize).map(move |from| (r, from, (from + PIECE).min(wanted)))
-            })
-            .collect();
-        let this = &*self;
-        let done: Vec<(usize, f64, f64)> = pieces
-            .into_par_iter()
-            .map(|(replicate, first, end)| {
-                let (sum, short) = vectorise(Piece { of: this, replicate, first, end });
-                (replicate, sum, short)
-            })
-            .collect();
-        for (replicate, sum, short) in done {
+        let pieces: Vec<(usize, [u64; 2])> = pieces([self.blocks, wanted]).collect();
+        let of = &*self;
+        let sum = |(replicate, blocks)| (replicate, vectorise(Piece { of, replicate, blocks }));
+        let done: Vec<(usize, (f64, f64))> = pieces.into_par_iter().map(sum).collect();
+        for (replicate, (sum, short)) in done {
             self.sums[replicate] += sum;
             self.short += short;
         }
@@ -193,8 +182,7 @@ impl Refined for PairSum {
 struct Piece<'a> {
     of: &'a PairSum,
     replicate: usize,
-    first: u64,
-    end: u64,
+    blocks: [u64; 2],
 }
 
 impl Kernel for Piece<'_> {
@@ -208,7 +196,7 @@ impl Kernel for Piece<'_> {
         let mut workspace = of.scorer.workspace();
         let (mut choice, mut shares): (Block, _) = ([0.0; BLOCK], Vec::with_capacity(count));
         let (mut sum, mut short) = (0.0, 0.0);
-        for block in self.first..self.end {
+        for block in self.blocks[0]..self.blocks[1] {
             scramble.block(0, block, 0, &mut choice);
             let places = choice.map(|u| {
                 let at = of.pairs.partition_point(|pair| pair.until <= u * of.union).min(of.pairs.len() - 1);

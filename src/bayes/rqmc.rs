@@ -14,6 +14,16 @@ use crate::units::Seed;
 /// Independent scrambles.
 pub(super) const REPLICATES: usize = 8;
 
+/// Blocks of one replicate that one thread takes at a time.
+const PIECE: u64 = 8;
+
+/// The blocks from one up to another of every replicate, in pieces that threads share.
+pub(super) fn pieces([from, to]: [u64; 2]) -> impl Iterator<Item = (usize, [u64; 2])> {
+    let firsts = (from..to).step_by(PIECE as usize);
+    (0..REPLICATES)
+        .flat_map(move |replicate| firsts.clone().map(move |first| (replicate, [first, (first + PIECE).min(to)])))
+}
+
 /// A wedge with its mass, the most it can contribute.
 pub(super) struct Term {
     /// ln of the mass.

@@ -1,6 +1,6 @@
-//! What computes the layers of a network: burn's tensors on any device ([`Pass`]), or, in training
-//! and answers on the CPU, our own kernels ([`CpuLayers`]). A network that is written for [`Layers`] runs by
-//! either.
+//! What computes the layers of a network: burn's tensors on any device ([`Pass`]), or our own
+//! kernels on the CPU ([`CpuLayers`]), in training and for answers. A network that is written for
+//! [`Layers`] runs by either.
 
 use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::GradientsParams;

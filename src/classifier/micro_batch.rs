@@ -27,8 +27,8 @@ const TOKENS: usize = 1024;
 /// number of cores; more would take the memory of as many gradients.
 const STRANDS: usize = 2;
 
-/// Values that one pass for answers may keep (256 MiB), and images of which it needs no fewer: with
-/// less, burn is faster.
+/// Values that a convolutional network's pass for answers may keep (256 MiB), and images that it takes at
+/// least: fewer would make narrow products.
 const MOST_VALUES: usize = 1 << 26;
 const LEAST_IMAGES: usize = 8;
 
@@ -186,9 +186,11 @@ impl Classifier {
     pub(super) fn logits_on_cpu(&self, images: &[f32]) -> Result<Option<Vec<f64>>> {
         let on_cpu = self.device().inner() == Device::flex() && self.dtype == DType::F32;
         let Some(counted) = self.counted().filter(|_| on_cpu) else { return Ok(None) };
-        let most = MOST_VALUES / counted.values.max(1);
-        let together = self.network.tokens().map_or(most.min(PASS), |tokens| (TOKENS / tokens).max(LEAST_IMAGES));
-        if together < LEAST_IMAGES {
+        let together = match self.network.tokens() {
+            Some(tokens) => (TOKENS / tokens).max(1),
+            None => PASS.min(MOST_VALUES / counted.values.max(1)),
+        };
+        if self.network.tokens().is_none() && together < LEAST_IMAGES {
             return Ok(None);
         }
         let images = self.scaled(images)?;

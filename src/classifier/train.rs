@@ -305,12 +305,16 @@ mod tests {
     #[test]
     fn what_is_saved_goes_on_as_if_nothing_had_happened() {
         let (x, t) = batch(12);
-        for optimizer in [Optimizer::AdamW, Optimizer::Sgd] {
-            // Batch statistics, dropout and moments: all that a step leaves behind.
+        // Batch statistics, dropout and moments, all that a step leaves behind; the last by our own kernels.
+        for (architecture, optimizer) in [
+            (Architecture::MobileNet, Optimizer::AdamW),
+            (Architecture::MobileNet, Optimizer::Sgd),
+            (Architecture::Convnet, Optimizer::AdamW),
+        ] {
             let spec = TrainingSpec { optimizer, shards: 2, ..Default::default() };
-            let (mut trainee, _) = trained(Architecture::MobileNet, &spec, 2);
+            let (mut trainee, _) = trained(architecture, &spec, 2);
             let saved = trainee.saved().unwrap();
-            let config = config(Architecture::MobileNet);
+            let config = config(architecture);
             let mut again = Trainee::resume(&config, &spec, saved, Seed(5), &Device::flex()).unwrap();
             for step in 2..4 {
                 assert_eq!(trainee.step(&x, &t, 1e-3, step).unwrap(), again.step(&x, &t, 1e-3, step).unwrap());

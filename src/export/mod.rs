@@ -39,7 +39,7 @@ use crate::oracle::world::World;
 
 pub use depth::{COSTLY_NATS, Depth, DepthCost, DepthCurve, depth_curve};
 pub use manifest::{Manifest, SplitRecord};
-pub use spec::{ExportEvent, ExportSpec, Format, Kept, Stage};
+pub use spec::{ExportEvent, ExportSpec, Format, KeptDraws, Stage};
 pub use task::{ExportDataset, MeasureDepth};
 
 use pieces::SplitImages;
@@ -67,7 +67,7 @@ pub fn export(
     info: &OracleInfo,
     spec: &ExportSpec,
     folder: &Path,
-    kept: &Kept<'_>,
+    kept: &KeptDraws<'_>,
     events: &mut dyn Events<ExportEvent>,
 ) -> Result<Manifest> {
     spec.validate()?;

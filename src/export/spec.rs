@@ -177,9 +177,9 @@ impl Stage {
     }
 }
 
-/// Where the draws that tell of a world as a whole are kept.
-pub struct Kept<'a> {
-    /// The cache; one that keeps nothing where draws are none of the device in 32 bits.
+/// Where draws for the figures of a world are kept.
+pub struct KeptDraws<'a> {
+    /// The cache; one that keeps nothing where passes are not of 32 bits.
     pub cache: &'a Cache,
     /// The device in words.
     pub device: &'a str,
@@ -191,5 +191,5 @@ pub(super) struct Work<'a> {
     pub info: &'a OracleInfo,
     pub spec: &'a ExportSpec,
     pub folder: &'a Path,
-    pub kept: &'a Kept<'a>,
+    pub kept: &'a KeptDraws<'a>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{DepthCurve, ExportEvent, ExportSpec, Kept, Manifest, Stage, depth_curve, export};
+use super::{DepthCurve, ExportEvent, ExportSpec, KeptDraws, Manifest, Stage, depth_curve, export};
 use crate::bayes::sampling::Cache;
 use crate::data::Split;
 use crate::error::{Error, Result};
@@ -19,8 +19,8 @@ pub struct ExportDataset {
     pub spec: ExportSpec,
     /// Where.
     pub folder: PathBuf,
-    /// Whether draws that tell of the world as a whole may come from the user's cache, and are kept
-    /// there: those of 32-bit passes, where not only arguments may count.
+    /// Whether draws for the figures of the world may come from the user's cache, and are kept there.
+    /// Only for passes in 32 bits, and not with `--reproducible`.
     pub remembers: bool,
 }
 
@@ -47,7 +47,7 @@ impl Task for ExportDataset {
             cx.check()
         };
         let manifest =
-            export(open.world, open.info, spec, folder, &Kept { cache: &cache, device: &device }, &mut forward)?;
+            export(open.world, open.info, spec, folder, &KeptDraws { cache: &cache, device: &device }, &mut forward)?;
         let images: usize = manifest.splits.values().map(|split| split.images).sum();
         let made = manifest.made(folder);
         let sentence = format!("{images} images are in {}", folder.display());

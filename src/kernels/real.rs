@@ -38,6 +38,8 @@ pub trait Real:
     fn wide(self) -> f64;
     /// √x.
     fn sqrt(self) -> Self;
+    /// Whether it is no number.
+    fn is_nan(self) -> bool;
 
     /// Numbers in a register.
     fn lanes<S: Simd>() -> usize;
@@ -93,6 +95,10 @@ macro_rules! vector_operations {
         #[inline(always)]
         fn sqrt(self) -> Self {
             $t::sqrt(self)
+        }
+        #[inline(always)]
+        fn is_nan(self) -> bool {
+            $t::is_nan(self)
         }
         #[inline(always)]
         fn lanes<S: Simd>() -> usize {

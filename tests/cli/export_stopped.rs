@@ -8,7 +8,7 @@ use std::time::Duration;
 use bayescope::bayes::sampling::Cache;
 use bayescope::data::Split;
 use bayescope::error::Error;
-use bayescope::export::{ExportEvent, ExportSpec, Format, Kept, Stage};
+use bayescope::export::{ExportEvent, ExportSpec, Format, KeptDraws, Stage};
 use bayescope::flow::Precision;
 use bayescope::oracle::folder::open;
 use bayescope::oracle::posterior::Prior;
@@ -88,7 +88,7 @@ fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
     let settings = Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2), label_noise: None };
     let formats = vec![Format::Npz, Format::Png];
     let spec = ExportSpec { oracle: "gaussian".into(), train: TRAIN, test: 20, settings, seed: Seed(4), formats };
-    let kept = Kept { cache: &Cache::none(), device: "flex" };
+    let kept = KeptDraws { cache: &Cache::none(), device: "flex" };
     let run = |folder: &Path, stop: usize, told: &mut Vec<ExportEvent>| {
         let mut sink = |event: ExportEvent| {
             told.push(event);

@@ -26,9 +26,10 @@ kernel! {
 }
 
 kernel! {
+    /// max(x, 0); NaN stays NaN.
     rectified<T, S>(x: &'a [T], out: &'a mut [T]) {
         for (out, x) in out.iter_mut().zip(x) {
-            *out = if *x > T::ZERO { *x } else { T::ZERO };
+            *out = if *x <= T::ZERO { T::ZERO } else { *x };
         }
     }
 }
@@ -37,7 +38,7 @@ kernel! {
     /// Where a ReLU gave 0, no gradient passes.
     pub masked<T, S>(out: &'a [T], slope: &'a mut [T]) {
         for (slope, out) in slope.iter_mut().zip(out) {
-            *slope = if *out > T::ZERO { *slope } else { T::ZERO };
+            *slope = if *out <= T::ZERO { T::ZERO } else { *slope };
         }
     }
 }
@@ -56,7 +57,7 @@ pub fn add<T: Real>(sum: &mut [T], more: &[T]) {
 }
 
 impl<T: Real> Tape<T> {
-    /// max(x, 0). A number that is not one becomes 0, as in burn's.
+    /// max(x, 0). NaN stays NaN, as in burn and PyTorch: a network that diverges shows it.
     pub fn relu(&mut self, x: Maps) -> Maps {
         let mut out = self.take(x.len());
         let value = self.value(x);

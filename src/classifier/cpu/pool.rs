@@ -8,10 +8,10 @@ use crate::kernels::{Real, kernel};
 
 kernel! {
     /// Larger values and where they come from take the place of smaller ones; of equals the first
-    /// stays, as in PyTorch.
+    /// stays, and NaN is larger than any, as in PyTorch.
     larger<T, S>(x: &'a [T], place: u8, most: &'a mut [T], from: &'a mut [u8]) {
         for ((most, from), x) in most.iter_mut().zip(from).zip(x) {
-            let more = *x > *most;
+            let more = *x > *most || (*x).is_nan();
             *most = if more { *x } else { *most };
             *from = if more { place } else { *from };
         }

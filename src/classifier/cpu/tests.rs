@@ -115,6 +115,28 @@ fn loss(tape: &mut Tape<f64>, parameters: &mut Vec<Vec<f64>>, body: Body, back: 
 }
 
 #[test]
+fn nan_in_an_image_reaches_its_answer_and_no_other() {
+    let small = |network: &mut Network<'_>, x: Maps| {
+        let h = network.map(x, 18, geometry(3, 1, 0));
+        let h = network.tape.relu(h);
+        let h = network.tape.max_pool(h, geometry(2, 2, 0));
+        let h = network.tape.flatten(h);
+        network.map(h, CLASSES, Geometry::POINT)
+    };
+    let dims: usize = SIDES.iter().product();
+    let mut images: Vec<f32> = noise(1, IMAGES * dims).iter().map(|x| *x as f32).collect();
+    // Denormal numbers are numbers.
+    images[..dims].fill(1e-42);
+    images[2 * dims + dims / 2] = f32::NAN;
+    let (mut tape, mut parameters) = (Tape::default(), Vec::new());
+    let x = tape.images(&images, SIDES);
+    let logits = small(&mut Network { tape: &mut tape, parameters: &mut parameters, asked: 0 }, x);
+    for (image, logits) in tape.values(logits).chunks(CLASSES).enumerate() {
+        assert!(logits.iter().all(|logit| logit.is_nan() == (image == 2)), "{image}: {logits:?}");
+    }
+}
+
+#[test]
 fn gradients_are_slopes_of_the_loss() {
     for body in [convolutional as Body, flattened, transformer] {
         let (mut tape, mut parameters) = (Tape::default(), Vec::new());

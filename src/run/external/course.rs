@@ -143,6 +143,8 @@ impl ExternalFolder {
         let (records, every) = (files.len(), stride(files.len()));
         let mut course = Course { records, every, finished, still, ..Course::default() };
         course.floor = before.and_then(|before| before.floor);
+        let known = before.map_or(0, Course::count).min(records);
+        course.rows.reserve_exact((known + most.min(records)).min(records));
         let mut fresh = Vec::new();
         for (i, (step, path)) in files.into_iter().enumerate() {
             if !i.is_multiple_of(every) && i + 1 != records {

@@ -72,8 +72,8 @@ pub fn law_of(folders: &[ExternalFolder]) -> Result<RunLaw> {
     law_at(&folders.iter().map(best).collect::<Result<Vec<_>>>()?)
 }
 
-/// The law of runs whose steps with the smallest KL are known: of each this record alone is read, for each replicate of the
-/// intervals draws the test images anew, the same for all runs.
+/// The law of runs whose steps with the smallest KL are known. Reads these records alone: every replicate of the intervals draws
+/// the test images anew, the same for all runs.
 ///
 /// # Errors
 /// Names what cannot be read; as [`RunLaw::of`].

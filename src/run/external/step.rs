@@ -67,7 +67,7 @@ pub(super) struct Row {
     zeros: u32,
 }
 
-/// As bits of a number it is none.
+/// Stands for what a record does not say: the bits of a NaN.
 const NOT_SAID: u64 = u64::MAX;
 
 impl Row {
