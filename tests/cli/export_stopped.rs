@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bayescope::bayes::sampling::Cache;
 use bayescope::data::Split;
@@ -59,6 +59,11 @@ fn kills_change_no_byte() {
     for wait in fill::uniform("exports", 5, 5) {
         let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(Duration::from_secs_f64(0.7 + 0.5 * wait));
+        // Beside other tests it may not have begun.
+        let begun = Instant::now();
+        while !killed.join("export.json").exists() && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         hit += usize::from(killed.join("export.json").exists() && !killed.join("dataset.json").exists());
