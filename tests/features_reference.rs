@@ -280,8 +280,11 @@ fn logits_of_every_classifier_follow_from_its_features() {
         let (map, bias) = (map.values.clone(), weights.0[&format!("{head}.bias")].values.clone());
         let classifier = Classifier::from_weights(&config, weights, &Device::flex(), Precision::F32).unwrap();
         let (features, logits) = classifier.features(&pixels, 2).unwrap();
-        assert_eq!(logits, classifier.logits(&pixels, 2).unwrap(), "{architecture:?}");
         let scale = logits.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+        // Features come from burn, answers from our own kernels where the network has them.
+        for (from_features, answer) in logits.iter().zip(classifier.logits(&pixels, 2).unwrap()) {
+            assert!((from_features - answer).abs() < 1e-5 * scale, "{architecture:?}: {from_features} is not {answer}");
+        }
         for (row, logits) in features.chunks(dim).zip(logits.chunks(5)) {
             for (k, logit) in logits.iter().enumerate() {
                 let product = |(a, b): (&f32, &f32)| f64::from(*a) * f64::from(*b);

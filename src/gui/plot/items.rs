@@ -69,6 +69,15 @@ impl<'a> Items<'a> {
         pixel(r, g, b).gamma_multiply(if series.faint { FAINT } else { 1.0 })
     }
 
+    /// Its name in the legend, which shows colours and neither dashes nor hollow marks: lines of one colour are told apart in words.
+    fn in_legend(&self, series: &Series) -> String {
+        let twin = |other: &Series| (other.colour, other.own, other.faint) == (series.colour, series.own, series.faint);
+        match series.dashed && self.figure.series.iter().any(|other| twin(other) && !other.dashed) {
+            true => format!("{}, dashed", series.name),
+            false => series.name.clone(),
+        }
+    }
+
     /// A place, or one far beside the whole in its direction.
     fn near(&self, axis: usize, place: f64) -> f64 {
         let (low, high) = (self.whole.min()[axis], self.whole.max()[axis]);
@@ -117,7 +126,8 @@ impl<'a> Items<'a> {
             Bar::new(x, y - foot).base_offset(foot).width(0.9 * slot.width).fill(fill).stroke(stroke)
         };
         let bars = series.points.iter().filter_map(|point| self.at(point, slot.offset)).map(bar).collect();
-        plot.bar_chart(BarChart::new(&series.name, bars).color(ink).allow_hover(false));
+        let name = self.in_legend(series);
+        plot.bar_chart(BarChart::new(name, bars).id(&series.name).color(ink).allow_hover(false));
     }
 
     fn series(&self, plot: &mut PlotUi, i: usize) {
@@ -132,7 +142,7 @@ impl<'a> Items<'a> {
             for run in series.points.split(|point| self.at(point, beside).is_none()) {
                 let run: Vec<[f64; 2]> = run.iter().filter_map(|point| self.at(point, beside)).collect();
                 let run = if series.style == Style::Steps { stairs(&run) } else { run };
-                let line = Line::new(&series.name, run).color(ink).width(width).style(style);
+                let line = Line::new(self.in_legend(series), run).id(&series.name).color(ink).width(width).style(style);
                 plot.line(line.allow_hover(series.style == Style::Line));
             }
         }
@@ -141,7 +151,8 @@ impl<'a> Items<'a> {
         }
         if marked {
             let at: Vec<[f64; 2]> = series.points.iter().filter_map(|point| self.at(point, beside)).collect();
-            let points = Points::new(&series.name, at).shape(shape(self.markers[i])).radius(MARKER);
+            let points =
+                Points::new(self.in_legend(series), at).id(&series.name).shape(shape(self.markers[i])).radius(MARKER);
             plot.points(points.filled(!(series.faint || series.dashed)).color(ink));
         }
     }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `origin` | world and program, for figures of the open world |
 //! | `map` | numbers as places of egui_plot and of the screen; how far a zoom goes |
-//! | `items`, `axes` | a figure as items of egui_plot; grid lines and labels |
+//! | `items`, `axes`, `turned` | a figure as items of egui_plot; grid lines and labels; names that have to be turned |
 //! | `pointer` | the nearest points and their words |
 //! | `wheel`, `marker` | zoom by wheel and keys; a line that can be moved |
 
@@ -19,6 +19,7 @@ mod map;
 mod marker;
 mod origin;
 mod pointer;
+mod turned;
 mod wheel;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,8 +226,10 @@ impl Kept {
         let visible = |transform| Visible { figure, slots, hidden, map: Map { places, transform } };
         let idle = !ui.input(|input| input.pointer.any_down());
         let hovered = before.filter(|_| idle).map(visible);
-        let plot = self.empty(ui, id, &whole).height(about.height + AXIS);
+        let turned = turned::are_needed(&figure.x, length);
+        let plot = self.empty(ui, id, &whole).show_axes([!turned, true]);
         let plot = plot
+            .height(about.height + if turned { 0.0 } else { AXIS })
             .x_axis_label(axes::title(&figure.x, *width))
             .y_axis_label(axes::title(&figure.y, about.height))
             .x_axis_formatter(move |mark, range| axes::label(&figure.x, mark, range, f64::from(length)))
@@ -239,6 +242,9 @@ impl Kept {
             wheel::zoom(plot, &whole);
             items.add(plot, movable, &chosen);
         });
+        if turned {
+            turned::names(ui, &figure.x, &drawn.transform);
+        }
         let (response, visible) = (drawn.response, visible(drawn.transform));
         let name = about.name.map_or_else(|| format!("{}: {}", figure.title, figure.caption), str::to_owned);
         response.widget_info(|| WidgetInfo::labeled(egui::Role::Image, true, &name));

@@ -16,6 +16,9 @@ use crate::measure::{Bootstrap, Measured, PerImage};
 /// Most steps whose figures are kept; of more, every second, fourth … and the last.
 pub const STEPS: usize = 20_000;
 
+/// For so many records more at a time memory is asked.
+const ROOM: usize = 1024;
+
 /// A record that says nothing of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
@@ -103,10 +106,27 @@ impl Course {
         (self.refused.len(), last)
     }
 
+    /// What was read at a step.
+    fn row(&self, step: u64) -> Option<&Row> {
+        self.rows.binary_search_by_key(&step, |row| row.step).ok().map(|place| &self.rows[place])
+    }
+
+    /// Whether a record of this step was read.
+    fn has(&self, step: u64) -> bool {
+        self.row(step).is_some() || self.refused.contains_key(&step)
+    }
+
+    /// The stamp of a record, if it is still there; remembers when it was written.
+    fn hear(&mut self, path: &Path) -> Option<Stamp> {
+        let stamp = Stamp::of(path)?;
+        self.heard = stamp.seconds().into_iter().chain(self.heard).max_by(f64::total_cmp);
+        Some(stamp)
+    }
+
     /// What is known of a record, if it is unchanged.
     fn known(&self, step: u64, stamp: &Stamp) -> Option<Result<Row, &str>> {
-        if let Ok(place) = self.rows.binary_search_by_key(&step, |row| row.step) {
-            return Some(Ok(self.rows[place])).filter(|_| self.rows[place].mark == stamp.mark());
+        if let Some(row) = self.row(step) {
+            return Some(Ok(*row)).filter(|_| row.mark == stamp.mark());
         }
         self.refused.get(&step).filter(|((_, old), _)| old == stamp).map(|(_, why)| Err(why.as_str()))
     }
@@ -143,30 +163,43 @@ impl ExternalFolder {
         let (records, every) = (files.len(), stride(files.len()));
         let mut course = Course { records, every, finished, still, ..Course::default() };
         course.floor = before.and_then(|before| before.floor);
-        let known = before.map_or(0, Course::count).min(records);
-        course.rows.reserve_exact((known + most.min(records)).min(records));
+        // Nothing was renamed into the folder since: what was read of it need not be asked for one by one.
+        let unchanged = before.filter(|before| still.is_some() && before.still == still);
+        course.heard = unchanged.and_then(|before| before.heard);
+        // Room for all that will be read, in whole steps: each look takes the memory that an earlier one gave back.
+        course.rows.reserve_exact(records.div_ceil(every).next_multiple_of(ROOM));
         let mut fresh = Vec::new();
         for (i, (step, path)) in files.into_iter().enumerate() {
-            if !i.is_multiple_of(every) && i + 1 != records {
+            let last = i + 1 == records;
+            if !i.is_multiple_of(every) && !last {
+                continue;
+            }
+            if let Some(row) = unchanged.filter(|_| !last).and_then(|before| before.row(step)) {
+                course.rows.push(*row);
+                continue;
+            }
+            let place = if last { u32::MAX } else { i.trailing_zeros() };
+            if !last && !before.is_some_and(|before| before.has(step)) {
+                fresh.push((place, step, path));
                 continue;
             }
             // A file that is gone since it was listed.
-            let Some(stamp) = Stamp::of(&path) else { continue };
-            course.heard = stamp.seconds().into_iter().chain(course.heard).max_by(f64::total_cmp);
-            if i + 1 == records {
+            let Some(stamp) = course.hear(&path) else { continue };
+            if last {
                 course.last = Some((path.clone(), stamp));
             }
             match before.and_then(|before| before.known(step, &stamp)) {
                 Some(Ok(row)) => course.rows.push(row),
                 Some(Err(why)) => drop(course.refused.insert(step, ((path, stamp), why.to_owned()))),
-                None => fresh.push((i, step, path, stamp)),
+                None => fresh.push((place, step, path)),
             }
         }
-        fresh.sort_by_key(|(i, ..)| Reverse(if i + 1 == records { u32::MAX } else { i.trailing_zeros() }));
+        fresh.sort_by_key(|(place, ..)| Reverse(*place));
         course.waiting = fresh.len().saturating_sub(most);
         if !fresh.is_empty() {
             let truth = self.truth()?;
-            for (_, step, path, stamp) in fresh.into_iter().take(most) {
+            for (_, step, path) in fresh.into_iter().take(most) {
+                let Some(stamp) = course.hear(&path) else { continue };
                 match self.figures(step, &path, &truth) {
                     Ok(figures) => {
                         course.floor.get_or_insert_with(|| figures.floor(truth.labels.len()));
@@ -177,7 +210,6 @@ impl ExternalFolder {
             }
             course.rows.sort_by_key(|row| row.step);
         }
-        course.rows.shrink_to_fit();
         Ok(course)
     }
 
