@@ -161,7 +161,10 @@ fn course(track: &Track, choice: &Choice) -> Vec<Point> {
 fn few<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let (each, count) = (all.len().div_ceil(most.max(1)).max(1), all.len());
     let kept = all.into_iter().enumerate().filter(|(i, _)| i.is_multiple_of(each) || i + 1 == count);
-    kept.map(|(_, one)| one).collect()
+    // In the memory of all of them: there may be hundreds of runs.
+    let mut few: Vec<T> = kept.map(|(_, one)| one).collect();
+    few.shrink_to_fit();
+    few
 }
 
 /// The mean of several runs where at least two of them are, on straight lines between their points.
