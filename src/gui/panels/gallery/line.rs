@@ -45,7 +45,11 @@ pub fn count(cx: &Cx, arrangement: &Arrangement) -> String {
                 None if !cx.session.external_paths.is_empty() => "",
                 None => "the engine no longer has them: open them again · ",
             };
-            text = format!("{} · {of}{shown}{labels}", external.name);
+            let name = match cx.session.external_paths.len() {
+                0 | 1 => external.name.clone(),
+                files => format!("{} and {} more", external.name, format::count(files - 1)),
+            };
+            text = format!("{name} · {of}{shown}{labels}");
         }
         _ => {}
     }
