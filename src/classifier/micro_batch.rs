@@ -200,7 +200,7 @@ impl Classifier {
     /// [`Self::logits_on_cpu`] for images of the size that the network sees, so many at a time.
     fn answers(&self, images: &[f32], together: usize) -> Option<Vec<f64>> {
         let ImageShape { channels, height, width } = self.config.input();
-        let mut tape = Tape::<f32>::default();
+        let mut tape = Tape::<f32>::of_answers();
         let mut answers = Vec::new();
         for images in images.chunks(together * channels * height * width) {
             let mut layers = CpuLayers::evaluation(&mut tape);

@@ -199,7 +199,7 @@ impl<T: Real> Tape<T> {
             false => (all, x),
         };
         let rows = if point || gathers { from.rows() } else { x.images };
-        let panels = self.load(linear, &shape, gathers);
+        let panels = self.load(linear, &shape, gathers, x.slopes);
         let value = self.value(from);
         let like = Maps { side, channels: shape.outputs, slopes: true, ..x };
         let mut out = self.take(like.len());
@@ -211,8 +211,8 @@ impl<T: Real> Tape<T> {
     }
 
     /// Panels of a weight, read once in a step; of one place where what all places meet is
-    /// gathered.
-    fn load(&mut self, linear: Linear<'_, T>, shape: &MapShape, gathered: bool) -> Arc<Panels<T>> {
+    /// gathered. `slopes`: whether those of the way back are needed, too.
+    fn load(&mut self, linear: Linear<'_, T>, shape: &MapShape, gathered: bool, slopes: bool) -> Arc<Panels<T>> {
         let weight = self.weights.entry(linear.weight).or_default();
         if let Some((values, bias)) = linear.numbers {
             let all = shape.kernel[0] * shape.kernel[1];
@@ -227,6 +227,8 @@ impl<T: Real> Tape<T> {
             } else {
                 forward.size(places, inputs, outputs);
                 forward.fill(values, of_input, inputs * all, Threads::All);
+            }
+            if slopes {
                 back.size(places, outputs, inputs);
                 back.fill(values, |place, output| output * inputs * all + at[place], all, Threads::All);
             }

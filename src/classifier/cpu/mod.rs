@@ -76,6 +76,8 @@ pub struct Tape<T> {
     sums: HashMap<u64, Sum<T>>,
     /// Memory nobody uses, by length.
     room: HashMap<usize, Vec<Buffer<T>>>,
+    /// Whether no way back will be asked for: nothing is kept for it.
+    answers: bool,
 }
 
 /// Gradient of a parameter.
@@ -95,11 +97,17 @@ impl<T: Real> Default for Tape<T> {
             layers: transformer::Layers::default(),
             sums: HashMap::new(),
             room: HashMap::new(),
+            answers: false,
         }
     }
 }
 
 impl<T: Real> Tape<T> {
+    /// A tape for values alone.
+    pub fn of_answers() -> Self {
+        Self { answers: true, ..Self::default() }
+    }
+
     /// Before the first pass of a step: parameters have moved.
     pub fn begin(&mut self) {
         self.forget();
@@ -198,7 +206,7 @@ impl<T: Real> Tape<T> {
     fn push(&mut self, values: Buffer<T>, like: Maps) -> Maps {
         self.values.push(Arc::new(values));
         self.slopes.push(None);
-        Maps { at: self.values.len() - 1, ..like }
+        Maps { at: self.values.len() - 1, slopes: like.slopes && !self.answers, ..like }
     }
 
     fn value(&self, maps: Maps) -> Arc<Buffer<T>> {
@@ -207,6 +215,9 @@ impl<T: Real> Tape<T> {
 
     /// Adds a step back from `out`: `step` gets the gradient of its values, if there is one.
     fn record(&mut self, out: Maps, step: impl FnOnce(&mut Self, Buffer<T>) + Send + 'static) {
+        if self.answers {
+            return;
+        }
         self.back.push(Box::new(move |tape| {
             if let Some(slope) = tape.slopes[out.at].take() {
                 step(tape, slope);
