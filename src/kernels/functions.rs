@@ -270,6 +270,10 @@ mod tests {
         assert_eq!((at::<f32>(-200.0, Exp), at::<f64>(-1000.0, Exp)), (0.0, 0.0));
         assert_eq!((at::<f32>(89.0, Exp), at::<f64>(710.0, Exp)), (f64::INFINITY, f64::INFINITY));
         assert_eq!((at::<f32>(f64::NEG_INFINITY, Exp), at::<f64>(f64::INFINITY, Exp)), (0.0, f64::INFINITY));
+        // The smallest numbers are no zeros.
+        let (narrow, wide) = (f64::from(f32::from_bits(1000)), f64::from_bits(1000));
+        assert_eq!([at::<f32>(narrow, Exp), at::<f64>(wide, Exp)], [1.0; 2]);
+        assert_eq!([at::<f32>(narrow, Gelu), at::<f64>(wide, Gelu)], [narrow / 2.0, wide / 2.0]);
         for lost in [at::<f32>(f64::NAN, Exp), at::<f64>(f64::NAN, Exp), at::<f32>(f64::NAN, Gelu)] {
             assert!(lost.is_nan());
         }

@@ -21,6 +21,8 @@ mod product;
 mod real;
 mod registers;
 pub mod rows;
+#[cfg(test)]
+mod tests;
 pub mod transformer;
 
 pub use attention::{Cache, HEAD};
