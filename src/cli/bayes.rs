@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::args::{BayesErrorArgs, CheckArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, TauArgs};
-use super::open::open;
+use super::args::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+use super::open::{is_problem, open_or_problem};
 use super::output::Output;
 use super::progress::{Bar, Refining};
 use super::sampling;
@@ -14,7 +14,6 @@ use crate::bayes::{
     RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise, rank_classes,
     tau_of_error,
 };
-use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::experiment::papers;
@@ -36,8 +35,7 @@ fn given(args: &ProblemArgs) -> Result<Given> {
         let problem = Problem::read(Path::new(&args.problem))?;
         Given { classes: problem.classes()?, names: problem.class_names(), world: None }
     } else {
-        let device = DeviceArg { device: DeviceChoice::Cpu };
-        let opened = open(&args.problem, &Compute { device, precision: PrecisionArg::F32 })?;
+        let opened = open_or_problem(&args.problem)?;
         let names = opened.world.class_names().to_vec();
         // Others are sampled, and do not come here.
         let no_base = || Error::input(format!("{}: its map depends on the class", args.problem));
@@ -50,11 +48,6 @@ fn given(args: &ProblemArgs) -> Result<Given> {
     }
     given.classes = given.classes.with_label_noise(args.label_noise.as_ref())?;
     Ok(given)
-}
-
-/// Whether it names a file with a problem, not an oracle.
-pub(super) fn is_problem(name: &str) -> bool {
-    Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
 }
 
 impl ProblemArgs {

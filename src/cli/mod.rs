@@ -49,8 +49,6 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use clap::Parser;
-
 use crate::device::explain;
 use crate::error::{Error, Result, shown};
 use args::{BenchTask, Cli, Command, Explore};
@@ -72,14 +70,13 @@ pub fn main() -> ExitCode {
 pub fn main_of(args: impl IntoIterator<Item = OsString>) -> u8 {
     crate::device::memory::keep_freed();
     crate::error::leave_caught_panics_untold();
-    let words = match words::arranged(args.into_iter().collect()) {
-        Ok(words) => words,
+    let cli = match words::arranged(args.into_iter().collect()).and_then(|words| words::parsed(&words)) {
+        Ok(cli) => cli,
         Err(error) => {
             eprintln!("bayescope: {}", shown(&error.to_string()));
             return USAGE;
         }
     };
-    let cli = Cli::parse_from(words);
     place::FORCE.store(cli.force, Ordering::Relaxed);
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));

@@ -1,8 +1,9 @@
 //! An oracle opened on the device and in the precision of a command's arguments.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::args::Compute;
+use super::args::{Compute, DeviceArg, PrecisionArg};
 use super::progress::Bar;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
@@ -44,6 +45,20 @@ pub struct Opened {
 pub fn open(oracle: &str, compute: &Compute) -> Result<Opened> {
     let (chosen, precision) = suited(compute)?;
     open_on(oracle, chosen, precision)
+}
+
+/// Whether it names a file with a class problem, not an oracle.
+pub fn is_problem(name: &str) -> bool {
+    Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("json"))
+}
+
+/// Opens the oracle that stands where a class problem may stand, too.
+pub fn open_or_problem(name: &str) -> Result<Opened> {
+    let device = DeviceArg { device: DeviceChoice::Cpu };
+    open(name, &Compute { device, precision: PrecisionArg::F32 }).map_err(|error| match error {
+        Error::Input(_) => folder::refusal(name, Some("a class problem (PROBLEM.json)")).unwrap_or(error),
+        other => other,
+    })
 }
 
 /// Runs `work` with an oracle opened as asked; where that device is lost, again on the next.

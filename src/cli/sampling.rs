@@ -3,16 +3,15 @@
 
 use serde::Serialize;
 
-use super::args::{BayesErrorArgs, Compute, DeviceArg, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
-use super::bayes::{RankingAt, interval, is_problem, tell_one_vs_rest, tell_over_tau};
-use super::open::{Opened, open, reproducible, with_oracle};
+use super::args::{BayesErrorArgs, Compute, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
+use super::bayes::{RankingAt, interval, tell_one_vs_rest, tell_over_tau};
+use super::open::{Opened, is_problem, open_or_problem, reproducible, with_oracle};
 use super::progress::Bar;
 use crate::bayes::sampling::{
     Cache, CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at,
     tau_by_sampling,
 };
 use crate::bayes::{Agreement, ClassHardness, Estimate, Figure, Information, Method, RANKED_AT, RankingsOverTau};
-use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::oracle::folder::glance;
 use crate::oracle::label_noise::LabelNoise;
@@ -40,8 +39,7 @@ pub fn is_needed(problem: &ProblemArgs, sampling: &SamplingArgs) -> Result<bool>
     if let Some(info) = glance(name) {
         return Ok(!info.architecture.has_shared_map());
     }
-    let device = DeviceArg { device: DeviceChoice::Cpu };
-    Ok(open(name, &Compute { device, precision: PrecisionArg::F32 })?.world.flow().shared_base().is_none())
+    Ok(open_or_problem(name)?.world.flow().shared_base().is_none())
 }
 
 /// The user's cache of draws; none where nothing but the arguments may count.

@@ -6,7 +6,7 @@ use super::args::SlurmArgs;
 use super::output::print_text;
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
-use crate::oracle::folder::unknown;
+use crate::oracle::folder::refusal;
 use crate::oracle::library;
 use crate::run::RunFolder;
 use crate::run::slurm::{Resources, Script, StageIn, few_tasks, script};
@@ -16,10 +16,11 @@ pub fn run(args: &SlurmArgs) -> Result<()> {
     let folder = RunFolder::open(&args.run)?;
     let run = absolute(&args.run)?;
     let oracle = &folder.spec.world.oracle;
-    let oracle = match library::find(oracle) {
-        Some(_) => None,
-        None if library::former(oracle).is_some() && !Path::new(oracle).exists() => return Err(unknown(oracle)),
-        None => Some(existing(Path::new(oracle))?),
+    let former = library::former(oracle).and_then(|_| refusal(oracle, None));
+    let oracle = match (library::find(oracle), former) {
+        (Some(_), _) => None,
+        (None, Some(refused)) => return Err(refused),
+        (None, None) => Some(existing(Path::new(oracle))?),
     };
     let program = match &args.bayescope {
         Some(program) => existing(program)?,

@@ -1,13 +1,14 @@
-//! The words of a command line before clap sees them: options in front of a command, and first words
-//! that are nothing.
+//! The words of a command line around clap: options in front of a command, first words that are nothing, and an
+//! oracle that was left out.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 
 use super::args::Cli;
-use crate::error::{Error, Result, did_you_mean};
+use crate::error::{Error, Result, did_you_mean, in_line};
 use crate::oracle::{folder, library};
 
 /// Options that may stand before a command as well as after it: with a value, and without.
@@ -37,6 +38,37 @@ pub fn arranged(mut words: Vec<OsString>) -> Result<Vec<OsString>> {
     exists(Path::new(&first), commands()).map(|()| words)
 }
 
+/// The words as clap understands them. Ends the process where they cannot be used, or ask for help.
+///
+/// # Errors
+/// When an oracle was left out in front of what is no oracle.
+pub fn parsed(words: &[OsString]) -> Result<Cli> {
+    Cli::try_parse_from(words).or_else(|error| match without_oracle(&error, words) {
+        Some(said) => Err(said),
+        None => error.exit(),
+    })
+}
+
+/// What is said where clap takes the only input for the oracle, and misses an input.
+fn without_oracle(error: &clap::Error, words: &[OsString]) -> Option<Error> {
+    let misses_input = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing.iter().any(|name| name.starts_with("<INPUT>")),
+        _ => false,
+    };
+    if error.kind() != ErrorKind::MissingRequiredArgument || !misses_input {
+        return None;
+    }
+    let matches = Cli::command().ignore_errors(true).try_get_matches_from(words).ok()?;
+    let (command, given) = matches.subcommand()?;
+    let input: &String = given.try_get_one("oracle").ok()??;
+    let refused = folder::refusal(input, None).filter(|_| Path::new(input).exists())?;
+    let world = library::names().into_iter().next()?;
+    Some(Error::input(format!(
+        "{command} takes ORACLE INPUT: of which world? {refused}; as in `bayescope {command} {world} {}`",
+        in_line(input)
+    )))
+}
+
 /// Where the first word stands that is none of the options in front.
 fn leading(words: &[OsString]) -> usize {
     let mut place = 1;
@@ -60,8 +92,8 @@ pub fn exists<'a>(path: &Path, commands: impl Iterator<Item = &'a str>) -> Resul
     if path.exists() || library::find(&name).is_some() {
         return Ok(());
     }
-    if library::former(&name).is_some() {
-        return Err(folder::unknown(&name));
+    if let Some(refused) = library::former(&name).and_then(|_| folder::refusal(&name, None)) {
+        return Err(refused);
     }
     let meant = did_you_mean(&name, commands.chain(library::names()));
     let worlds = library::names().join(", ");
@@ -93,6 +125,37 @@ mod tests {
             ("b", "b"),
         ] {
             assert_eq!(arrange(given).unwrap(), wanted);
+        }
+    }
+
+    #[test]
+    fn an_oracle_that_was_left_out_is_missed() {
+        let folder = tempfile::tempdir().unwrap();
+        let [picture, weights] = ["a.png", "a.pth"].map(|name| {
+            let path = folder.path().join(name);
+            crate::data::write_atomically(&path, |file| file.write_all(b"x")).unwrap();
+            path.display().to_string()
+        });
+        let said = |line: &[&str]| {
+            let words: Vec<OsString> = line.iter().map(OsString::from).collect();
+            without_oracle(&Cli::try_parse_from(&words).unwrap_err(), &words).map(|error| error.to_string())
+        };
+        for command in ["posterior", "evidence"] {
+            let said = said(&["b", command, "--tau", "2", &picture, "--json"]).unwrap();
+            assert!(said.starts_with(&format!("{command} takes ORACLE INPUT: of which world?")), "{said}");
+            assert!(said.contains("is a picture") && said.ends_with(&format!("{command} mnist {picture}`")), "{said}");
+        }
+        // The rest is clap's: an oracle alone, a file that is not there, nothing, a file after an option, another mistake.
+        for line in [
+            &["b", "posterior", "mnist"][..],
+            &["b", "posterior", &weights],
+            &["b", "posterior", "nosuch.png"],
+            &["b", "posterior"],
+            &["b", "posterior", "--out", &picture],
+            &["b", "posterior", &picture, "--nonsense"],
+            &["b", "sample", &picture],
+        ] {
+            assert_eq!(said(line), None, "{line:?}");
         }
     }
 

@@ -8,7 +8,7 @@
 //! | file | what |
 //! |---|---|
 //! | `images` | 8-bit images with their labels |
-//! | `open`, `reader` | detection of a path's format from the list of readers; the trait of a reader and what it reads |
+//! | `open`, `reader` | detection of a path's format from the list of readers, and in words; the trait of a reader and what it reads |
 //! | `source`, `names` | safe opening of files; class names beside data |
 //! | `idx`, `cifar`, `batches`, `pickle`, `folder`, `tiff` | readers of pixels, one format each |
 //! | `decode`, `picture`, `treatment` | one image file decoded; any picture in the shape of a world's images; what was done to it |
@@ -75,7 +75,7 @@ pub use lock::{lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
 pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{dataset_formats, image_files, open, open_dataset, open_split, open_test};
+pub use open::{dataset_formats, image_files, kind_of, open, open_dataset, open_split, open_test};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use reader::Input;
 pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};

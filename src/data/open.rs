@@ -124,6 +124,33 @@ pub fn open_test(path: &Path, max_side: Option<usize>) -> Result<Option<Input>> 
     there.then(|| open_split(path, Split::Test, max_side)).transpose()
 }
 
+/// Bytes at the begin of a file by which a text is told.
+const TEXT: usize = 512;
+
+/// What a file is, in words, for a message that refuses it; `None` where that cannot be told. Archives and
+/// pickles are told by their names alone: they may be checkpoints.
+pub fn kind_of(path: &Path) -> Option<String> {
+    let name = file_name(path).to_ascii_lowercase();
+    let start = head(path, TEXT).ok()?;
+    let begins = |reader: &&&dyn Reader| reader.begins(path, &start).unwrap_or(false);
+    let told_by_bytes: [&dyn Reader; 2] = [&Idx, &Images];
+    let reader = READERS.iter().find(|reader| reader.is_named(&name)).or_else(|| told_by_bytes.iter().find(begins));
+    if let Some(reader) = reader {
+        return Some(
+            reader.label().map_or_else(|| "a picture".into(), |label| format!("a file of the format {label}")),
+        );
+    }
+    // A sign may be cut at the end.
+    let is_text = !start.contains(&0) && std::str::from_utf8(&start).err().is_none_or(|e| e.error_len().is_none());
+    match name.rsplit_once('.').map(|(_, ending)| ending) {
+        Some("onnx") => Some("a network (ONNX)".into()),
+        Some("npy") => Some("a NumPy array".into()),
+        Some("json") => Some("a JSON file".into()),
+        _ if start.is_empty() => Some("an empty file".into()),
+        _ => is_text.then(|| "a text".into()),
+    }
+}
+
 /// The reader of a file: by its name, else by its first bytes.
 fn reader_of(path: &Path) -> Result<Option<&'static dyn Reader>> {
     let name = file_name(path).to_ascii_lowercase();

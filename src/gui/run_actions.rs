@@ -122,7 +122,13 @@ impl App {
             return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
         };
         let (oracle, world) = (self.session.oracle_name.clone(), info.weights_sha256.clone());
-        let request = CellImagesRequest { which, folder, cell, oracle, world };
+        let planned = self
+            .session
+            .runs
+            .get(&folder)
+            .and_then(|run| run.found()?.cells.iter().find(|look| look.planned.id == cell));
+        let label = planned.map_or_else(|| cell.clone(), |look| look.planned.label());
+        let request = CellImagesRequest { which, folder, cell, label, oracle, world };
         let id = self.engine.open_cell_images(request.clone());
         self.session.asks_cell_images(id, request);
     }

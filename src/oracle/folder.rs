@@ -1,6 +1,7 @@
 //! An oracle on disk (`oracle.json` and `weights.safetensors`), and opening one by name or path.
 
 mod per_class;
+mod refusal;
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use burn::tensor::Device;
 use super::info::check_names;
 use crate::data::{read_bytes, sha256_of_file};
 use crate::device::largest_buffer;
-use crate::error::{Error, Result, did_you_mean, in_line};
+use crate::error::{Error, Result, in_line};
 use crate::events::{Events, Progress, silent};
 use crate::flow::import::{Checkpoint, Inferred, read_checkpoint};
 use crate::flow::tarflow::TarFlowOracle;
@@ -21,6 +22,7 @@ use crate::oracle::world::World;
 pub use super::info::{DESCRIPTION, FLOWS, Oracle, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing};
 pub(crate) use super::info::{check_architecture, check_hash};
 pub use super::train::describe::write;
+pub use refusal::refusal;
 
 impl OracleInfo {
     /// Builds the world of these weights on a device.
@@ -83,24 +85,16 @@ pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(
         return bundled.read();
     }
     let path = Path::new(oracle);
-    if path.is_dir() {
-        return if path.join(FLOWS).is_file() { per_class::read(path, events) } else { read_folder(path, events) };
-    }
-    if path.is_file() {
-        return describe_checkpoint(path, events);
-    }
-    Err(unknown(oracle))
-}
-
-/// What is said of a name that stands for no oracle.
-pub(crate) fn unknown(oracle: &str) -> Error {
-    if let Some(where_now) = library::former(oracle) {
-        return Error::input(format!("'{oracle}' is no bundled oracle: {where_now}"));
-    }
-    let (names, meant) = (library::names().join(", "), did_you_mean(oracle, library::names()));
-    Error::input(format!(
-        "'{oracle}' is no oracle{meant}: give a bundled name ({names}), an oracle folder, a folder with {FLOWS}, or a checkpoint file (.safetensors, .pth, .pth.tar)"
-    ))
+    let read = match () {
+        () if path.is_dir() && path.join(FLOWS).is_file() => per_class::read(path, events),
+        () if path.is_dir() => read_folder(path, events),
+        () => describe_checkpoint(path, events),
+    };
+    // What is wrong with a file of another kind is of no use.
+    read.map_err(|error| match error {
+        Error::File { .. } | Error::Io { .. } => refusal(oracle, None).unwrap_or(error),
+        other => other,
+    })
 }
 
 /// The description of a bundled oracle or of an oracle folder, without its weights; `None` where

@@ -38,6 +38,8 @@ pub struct CellImagesRequest {
     pub folder: PathBuf,
     /// The cell's ID; empty where there are no cells.
     pub cell: String,
+    /// The cell in the words of the table of cells: network, N, seed.
+    pub label: String,
     /// Name of the open oracle.
     pub oracle: String,
     /// SHA-256 of its weights: images of another world have no posterior in this one.
@@ -47,11 +49,9 @@ pub struct CellImagesRequest {
 impl CellImagesRequest {
     /// A short name for the list of jobs.
     pub fn title(&self) -> String {
-        // The first digits tell cells of one run apart.
-        let cell = self.cell.get(..8).unwrap_or(&self.cell);
         match self.which {
-            CellImages::Worst => format!("Worst images of cell {cell}…"),
-            CellImages::Bought => format!("Images bought by cell {cell}…"),
+            CellImages::Worst => format!("Worst images of {}…", self.label),
+            CellImages::Bought => format!("Images bought by {}…", self.label),
             CellImages::AtStep(step) => format!("Worst images of step {step} of {}…", self.folder.display()),
         }
     }

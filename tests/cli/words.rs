@@ -145,3 +145,52 @@ fn a_mean_over_one_image_has_no_standard_error() {
     let two = succeed(&["posterior", "mnist", "docs/explorer-light.png", "docs/explorer-dark.png", "--device", "cpu"]);
     assert!(two.contains("nats over 2 images (± one standard error over images)"), "{two}");
 }
+
+#[test]
+fn a_file_in_the_place_of_an_oracle_is_told_from_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, picture) = (folder.path().join("out"), "docs/explorer-light.png");
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let takes = "give a bundled name (mnist, cells), an oracle folder, a folder with flows.json, ";
+    for (given, what) in [
+        (picture, "is a picture, no oracle"),
+        ("README.md", "is a text, no oracle"),
+        (text(&empty), "is a folder without oracle.json or flows.json, no oracle"),
+        ("mnits", "is no oracle (did you mean mnist?)"),
+    ] {
+        for line in [
+            &["sample", given, "--out", text(&out)][..],
+            &["posterior", given, picture],
+            &["export", given, "--out", text(&out)],
+            &["walk", given, "--from", "sample:0", "--to", "sample:1"],
+            &["evidence", given, picture, "--for", "0", "--against", "1"],
+        ] {
+            let said = fail(1, &[line, &["--device", "cpu"]].concat());
+            assert!(said.contains(&format!("'{given}' {what}: {takes}or a checkpoint file")), "{line:?}: {said}");
+        }
+        assert!(fail(1, &["oracle", "info", given]).contains(what));
+        // These take a problem, too.
+        for line in [&["bayes-error", given][..], &["tau", given, "--target", "5%"], &["hardness", given]] {
+            let said = fail(1, line);
+            assert!(said.contains(&format!("'{given}' {what}: {takes}a checkpoint file")), "{line:?}: {said}");
+            assert!(said.contains("or a class problem (PROBLEM.json)"), "{line:?}: {said}");
+        }
+    }
+    assert!(!out.exists());
+}
+
+#[test]
+fn what_is_missing_is_named_with_every_way_to_give_it() {
+    for (line, command) in [
+        (&["posterior", "docs/explorer-light.png"][..], "bayescope posterior mnist docs/explorer-light.png"),
+        (&["evidence", "--for", "3", "docs/explorer-light.png"], "bayescope evidence mnist docs/explorer-light.png"),
+    ] {
+        let said = fail(2, line);
+        assert!(said.contains("of which world?") && said.contains("is a picture, no oracle"), "{said}");
+        assert!(said.contains(command), "{said}");
+    }
+    assert!(fail(2, &["posterior", "mnist"]).contains("<INPUT>"));
+    let said = fail(2, &["evaluate", "digits"]);
+    assert!(["--predictions", "--onnx", "--checkpoint"].iter().all(|way| said.contains(way)), "{said}");
+}

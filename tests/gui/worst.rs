@@ -73,6 +73,7 @@ fn a_click_on_a_point_of_the_law_opens_its_worst_images() {
     let [(id, request)] = asked.as_slice() else { panic!("{asked:?}") };
     let cell = folder.plan.iter().find(|planned| planned.id == request.cell).expect("a cell of the run").cell;
     assert_eq!((request.folder.as_path(), request.oracle.as_str(), cell.train_size), (place.path(), "mnist", 800));
+    assert_eq!(request.title(), format!("Worst images of {}…", cell.label()));
     assert_eq!(harness.state().view().cell.as_deref(), Some(request.cell.as_str()));
     assert_eq!(harness.state().prefs().tau, 1.0);
     fake.send(worst_images(12, 1.3));

@@ -94,8 +94,9 @@ fn finished(bench: &mut Bench, path: &Path) -> (RunFolder, CellImagesRequest) {
     assert!(matches!(bench.outcome(id), Outcome::Done(_)));
     let run = RunFolder::open(path).unwrap();
     let world = bayescope::oracle::library::find("mnist").unwrap().info().unwrap().weights_sha256;
-    let (folder, cell, oracle) = (path.to_owned(), run.plan[0].id.clone(), "mnist".to_owned());
-    (run, CellImagesRequest { which: CellImages::Worst, folder, cell, oracle, world })
+    let (folder, planned, oracle) = (path.to_owned(), &run.plan[0], "mnist".to_owned());
+    let (cell, label) = (planned.id.clone(), planned.label());
+    (run, CellImagesRequest { which: CellImages::Worst, folder, cell, label, oracle, world })
 }
 
 #[test]

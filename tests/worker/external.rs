@@ -38,6 +38,7 @@ fn the_worst_images_of_a_step_come_with_their_exact_posteriors() {
         which: CellImages::AtStep(step),
         folder: path.clone(),
         cell: String::new(),
+        label: String::new(),
         oracle: "gaussian".into(),
         world: world.into(),
     };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 
 use super::DeviceArg;
 use crate::classifier::Architecture;
@@ -13,11 +13,12 @@ use crate::judge::Kind;
 
 /// Arguments of `evaluate`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("models").required(true).multiple(true).args(["predictions", "onnx", "checkpoint", "uncertainty"])))]
 pub struct EvaluateArgs {
     /// Folder of a dataset that `export` made, or an npz archive with labels and posteriors.
     pub dataset: PathBuf,
     /// Predictions of a model: npz, npy, csv or parquet; logits or probabilities; by ids or in order. Several are compared.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["onnx", "checkpoint", "uncertainty"])]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     pub predictions: Vec<PathBuf>,
     /// A classifier as an ONNX file; it is run here.
     #[arg(long, value_name = "FILE", num_args = 1..)]

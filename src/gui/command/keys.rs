@@ -117,7 +117,7 @@ pub const GESTURES: [(&str, &str); 16] = [
     ("Ctrl+click, Shift+click", "Select one more; select a range"),
     ("Click a picture at another τ", "Set τ"),
     ("Drag the marker of the curve E(τ)", "Move τ"),
-    ("Wheel over a plot, + and -", "Look closer, or see more, about the pointer"),
+    ("Ctrl+wheel or two fingers over a plot, + and -", "Look closer, or see more, about the pointer"),
     ("Drag in a plot", "Draw the frame of what is to be seen; with Shift or the right button, move it"),
     ("Double click in a plot, 0", "See all of it again"),
     ("Click in the legend of a plot", "Hide a series, or show it again"),

@@ -1,7 +1,7 @@
 //! Every plot of the window: a [`Figure`] as data, drawn by egui_plot, with the row of buttons that saves and copies it. There
 //! is no other way to a plot: `tests/layering.rs` looks.
 //!
-//! The wheel zooms about the pointer, a drag draws the frame of what is to be seen, a drag with Shift or the right button
+//! Ctrl and the wheel zoom about the pointer, as two fingers do, a drag draws the frame of what is to be seen, a drag with Shift or the right button
 //! moves it, one along an axis stretches that axis, a double click shows all again; `+`, `-` and `0` do the same for the
 //! keyboard. A click in the legend takes a series away and brings it back.
 //!
@@ -11,7 +11,7 @@
 //! | `map` | numbers as places of egui_plot and of the screen; how far a zoom goes |
 //! | `items`, `axes`, `turned` | a figure as items of egui_plot; grid lines and labels; names that have to be turned |
 //! | `pointer` | the nearest points and their words |
-//! | `wheel`, `marker` | zoom by wheel and keys; a line that can be moved |
+//! | `wheel`, `marker` | zoom by hand and keys; a line that can be moved |
 
 mod axes;
 mod items;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{
-    self, Button, CursorIcon, Id, PointerButton, PopupCloseBehavior, StrokeKind, TextStyle, Ui, WidgetInfo,
+    self, Button, CursorIcon, Id, Modifiers, PointerButton, PopupCloseBehavior, StrokeKind, TextStyle, Ui, WidgetInfo,
 };
 use egui_plot::{Corner, HoverPosition, ItemId, Legend, Plot, PlotBounds, PlotMemory, PlotTransform};
 
@@ -286,6 +286,7 @@ impl Kept {
             .default_x_bounds(left, right)
             .default_y_bounds(bottom, top)
             .allow_scroll(false)
+            .allow_zoom(false)
             .pan_pointer_button(pan)
             .boxed_zoom_pointer_button(frame)
             .show_crosshair(false)
@@ -307,7 +308,10 @@ impl Kept {
                 None => table_window::button(ui, cx.view, &figure.title, "figure.csv", || csv(figure)),
             }
             self.names(ui, id, title);
-            if seen.part.is_some() {
+            if seen.part.is_none() {
+                let command = ui.format_modifiers(Modifiers::COMMAND);
+                hint(ui, format!("{command} + wheel: closer"));
+            } else {
                 let all =
                     ui.small_button("Show all").on_hover_text("The whole plot again: a double click does the same");
                 if all.accessible_name(format!("Show all of {title}")).clicked()
