@@ -141,7 +141,9 @@ pub fn kind_of(path: &Path) -> Option<String> {
         );
     }
     // A sign may be cut at the end.
-    let is_text = !start.contains(&0) && std::str::from_utf8(&start).err().is_none_or(|e| e.error_len().is_none());
+    let printed = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+    let is_text =
+        start.iter().all(printed) && std::str::from_utf8(&start).err().is_none_or(|e| e.error_len().is_none());
     match name.rsplit_once('.').map(|(_, ending)| ending) {
         Some("onnx") => Some("a network (ONNX)".into()),
         Some("npy") => Some("a NumPy array".into()),

@@ -95,7 +95,7 @@ impl<T: Real> LinearGradient<'_, T> {
     }
 }
 
-/// A layer normalisation: gain γ and bias β, [C] each.
+/// A layer normalisation: gain γ and bias β, [C] each, C a multiple of 64.
 #[derive(Debug, Default)]
 pub struct Norm<T> {
     gain: Vec<T>,
@@ -122,6 +122,7 @@ impl<T: Real> Normalised<T> {
 impl<T: Real> Norm<T> {
     /// From γ, β and the floor ε of the variance.
     pub fn new(gain: &[T], bias: &[T], epsilon: f64) -> Self {
+        debug_assert!(gain.len().is_multiple_of(super::HEAD), "what fills no register would be left out of the sums");
         Self { gain: gain.to_vec(), bias: bias.to_vec(), epsilon: T::of(epsilon) }
     }
 

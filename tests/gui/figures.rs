@@ -117,7 +117,8 @@ fn the_wheel_alone_scrolls_the_panel_wherever_the_pointer_is() {
             assert!(moved * turn > 0.0 && moved.abs() > 10.0, "from {from}, turn {turn}: {before:?} {now:?}");
             before = now;
         }
-        assert!(!shows(&harness, ALL) && (plot(&harness).top() - down).abs() < 1.0);
+        let back = plot(&harness).top();
+        assert!(!shows(&harness, ALL) && (back - down).abs() < 1.0, "from {from}: {down} {back}");
     }
 }
 
