@@ -4,9 +4,9 @@ use super::text::{self, LEADING};
 use super::{Axis, ticks};
 
 /// Font size of labels.
-pub(super) const SIZE: f64 = 12.0;
+pub const SIZE: f64 = 12.0;
 /// Distance between an axis and its labels.
-pub(super) const GAP: f64 = 7.0;
+pub const GAP: f64 = 7.0;
 /// Least distance between two labels side by side.
 const APART: f64 = 12.0;
 /// Distance between two numbers that looks right, along and across.
@@ -19,17 +19,19 @@ const TURNED: [f64; 4] = [80.0, 110.0, 150.0, 220.0];
 
 /// A label and where it belongs.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Label {
+pub struct Label {
     /// In the axis' own numbers.
     pub at: f64,
     /// Share of the axis before it.
     pub share: f64,
+    /// Its lines of text.
     pub lines: Vec<String>,
 }
 
 /// The labels below a horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub struct Row {
+    /// All that are written, from left to right.
     pub labels: Vec<Label>,
     /// Degrees they are turned against the clock; 0 is upright.
     pub angle: f64,
@@ -59,8 +61,9 @@ pub(super) fn column(axis: &Axis, range: [f64; 2], height: f64) -> (Vec<Label>, 
     (labels, width)
 }
 
-/// Labels below an axis of `width`: as many numbers as fit, or all names, turned if needed.
-pub(super) fn row(axis: &Axis, range: [f64; 2], width: f64) -> Row {
+/// Labels below an axis of `width`: as many numbers as fit, or all names, turned if needed. No name reaches farther than `left`
+/// beyond the left end where that can be.
+pub fn row(axis: &Axis, range: [f64; 2], width: f64, left: f64) -> Row {
     let most = ((width / SPREAD[0]) as usize).max(2);
     if axis.categories.is_empty() {
         let upright = |n: usize| Row::upright(labels(axis, range, n, width), width);
@@ -77,7 +80,7 @@ pub(super) fn row(axis: &Axis, range: [f64; 2], width: f64) -> Row {
     let turned = |angle: f64| {
         TURNED.iter().map(move |&room| (angle, room)).map(|(angle, room)| Row::turned(broken(room), angle, width))
     };
-    let found = turned(40.0).chain(turned(90.0)).find(|row| row.fits(width));
+    let found = turned(40.0).chain(turned(90.0)).find(|row| row.fits(width) && row.overhang[0] <= left);
     found.unwrap_or_else(|| {
         // Names closer together than lines of text: every second, third, … stays.
         let every = (SIZE * LEADING / slot).ceil() as usize;
@@ -115,6 +118,23 @@ impl Row {
         Self { labels, angle, height, overhang }
     }
 
+    /// The lines of a label whose mark is at `x` on an axis at height `y`, each with the middle of its height: at its end where
+    /// the labels are turned, at its centre where they are upright.
+    pub fn lines<'a>(&self, label: &'a Label, x: f64, y: f64) -> impl Iterator<Item = (&'a str, [f64; 2])> + use<'a> {
+        let ((sin, cos), angle, top) = (self.angle.to_radians().sin_cos(), self.angle, y + GAP);
+        let apart = SIZE * LEADING;
+        let half = label.lines.len().saturating_sub(1) as f64 / 2.0 * apart;
+        label.lines.iter().enumerate().map(move |(i, line)| {
+            let down = i as f64 * apart;
+            let at = match angle == 0.0 {
+                true => [x, top + 0.45 * SIZE + down],
+                // They are spread about the mark.
+                false => [x + (down - half) * sin, top + (down - half) * cos + half * cos],
+            };
+            (line.as_str(), at)
+        })
+    }
+
     /// Returns whether neighbours keep apart.
     fn fits(&self, width: f64) -> bool {
         let sin = self.angle.to_radians().sin();
@@ -132,4 +152,70 @@ impl Row {
 
 fn widest_reach(reaches: impl Iterator<Item = [f64; 2]>) -> [f64; 2] {
     reaches.fold([0.0, 0.0], |[left, right], reach| [left.max(reach[0]), right.max(reach[1])])
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+
+    /// Where a line is, in coordinates along the text and across: both ends.
+    fn place(row: &Row, line: &str, [x, y]: [f64; 2]) -> [[f64; 2]; 2] {
+        let ((sin, cos), long) = (row.angle.to_radians().sin_cos(), text::width(line, SIZE));
+        let (along, across) = (x * cos - y * sin, x * sin + y * cos);
+        let first = if row.angle == 0.0 { along - long / 2.0 } else { along - long };
+        // Letters of the largest height, from the middle.
+        [[first, first + long], [across - 0.4 * SIZE, across + 0.4 * SIZE]]
+    }
+
+    fn meet([a, b]: [f64; 2], [c, d]: [f64; 2]) -> bool {
+        a < d && c < b
+    }
+
+    #[test]
+    fn no_name_lies_on_another_whatever_they_are_called_and_however_narrow_the_axis() {
+        let mut rng = ChaCha8Rng::seed_from_u64(11);
+        let word = |rng: &mut ChaCha8Rng| {
+            "Wagenrad(bymerge)".chars().cycle().take(rng.random_range(1..18)).collect::<String>()
+        };
+        let mut turned = 0;
+        for _ in 0..1000 {
+            let name =
+                |rng: &mut ChaCha8Rng| (0..rng.random_range(1..4)).map(|_| word(rng)).collect::<Vec<_>>().join(" ");
+            let names: Vec<String> = (0..rng.random_range(1..40)).map(|_| name(&mut rng)).collect();
+            let (width, left) = (rng.random_range(120.0..900.0), rng.random_range(20.0..120.0));
+            // The whole axis, or a part that somebody looks at.
+            let first = rng.random_range(-0.5..names.len() as f64 - 0.5);
+            let whole = [-0.5, names.len() as f64 - 0.5];
+            let range = if rng.random() { whole } else { [first, first + rng.random_range(0.5..5.0)] };
+            let axis = Axis::named("corpus", names);
+            let row = row(&axis, range, width, left);
+            turned += usize::from(row.angle != 0.0);
+            let places: Vec<_> = row
+                .labels
+                .iter()
+                .enumerate()
+                .flat_map(|(i, label)| row.lines(label, label.share * width, 0.0).map(move |(line, at)| (i, line, at)))
+                .map(|(i, line, at)| (i, line, at, place(&row, line, at)))
+                .collect();
+            for (n, (i, line, at, [along, across])) in places.iter().enumerate() {
+                for (j, other, _, [beside, above]) in &places[n + 1..] {
+                    let apart = i == j || !(meet(*along, *beside) && meet(*across, *above));
+                    assert!(apart, "«{line}» and «{other}» at {} degrees, {width} wide: {axis:?}", row.angle);
+                }
+                // From the top of the letters at the one end to their foot at the other.
+                let (sin, cos) = row.angle.to_radians().sin_cos();
+                let [top, foot] = [at[1] - 0.4 * SIZE * cos, at[1] + (along[1] - along[0]) * sin + 0.4 * SIZE * cos];
+                assert!(
+                    top > 0.0 && foot < row.height + GAP + 1e-9,
+                    "«{line}» leaves its room: {top} {foot} {}",
+                    row.height
+                );
+            }
+            assert!(row.overhang[0] <= left || row.angle != 40.0, "{} of {left}: {axis:?}", row.overhang[0]);
+        }
+        assert!((300..900).contains(&turned), "{turned} are turned");
+    }
 }

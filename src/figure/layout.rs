@@ -142,11 +142,11 @@ impl Axes {
             (width - EDGE - kept).max(left + LEAST)
         };
         // Turned labels need more room at both ends, which leaves less between: twice is enough.
-        let mut x = row(&figure.x, frame.x, right(left, legend_gap) - left);
+        let mut x = row(&figure.x, frame.x, right(left, legend_gap) - left, f64::INFINITY);
         for _ in 0..2 {
             left = left.max(EDGE + x.overhang[0]);
             legend_gap = legend_gap.max(x.overhang[1] + SPACE);
-            x = row(&figure.x, frame.x, right(left, legend_gap) - left);
+            x = row(&figure.x, frame.x, right(left, legend_gap) - left, f64::INFINITY);
         }
         let right = right(left, legend_gap);
         let x_title = text::wrap(&figure.x.full_title(), AXIS, right - left);
@@ -206,20 +206,12 @@ impl Axes {
 
     /// A label below the x axis, turned about its end if it must be.
     fn below(&self, scene: &mut Scene, label: &Label, x: f64, ink: Ink) {
-        let size = labels::SIZE;
-        let top = scene.plot[3] + GAP;
-        if self.x.angle == 0.0 {
-            scene.block(&label.lines, [x, top + 0.8 * size], Anchor::Middle, size, ink);
-            return;
-        }
-        let (sin, cos) = self.x.angle.to_radians().sin_cos();
-        // Baselines are spread about the mark; a line's middle is 0.35 of a size above its
-        // baseline.
-        for (i, line) in label.lines.iter().enumerate() {
-            let down = (i as f64 - (label.lines.len() - 1) as f64 / 2.0) * size * LEADING + 0.35 * size;
-            let lift = (label.lines.len() - 1) as f64 / 2.0 * size * LEADING * cos;
-            let at = [x + down * sin, top + down * cos + lift];
-            scene.shapes.push(words(line, at, Anchor::End, size, ink).turned(-self.x.angle).shape());
+        let anchor = if self.x.angle == 0.0 { Anchor::Middle } else { Anchor::End };
+        // The middle of a line is so far above its baseline.
+        let ((sin, cos), lift) = (self.x.angle.to_radians().sin_cos(), 0.35 * labels::SIZE);
+        for (line, [x, y]) in self.x.lines(label, x, scene.plot[3]) {
+            let at = [x + lift * sin, y + lift * cos];
+            scene.shapes.push(words(line, at, anchor, labels::SIZE, ink).turned(-self.x.angle).shape());
         }
     }
 }

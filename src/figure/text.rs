@@ -43,10 +43,18 @@ fn glyph(character: char) -> Option<(&'static Face, GlyphId)> {
     found.or_else(|| FACES.first().map(|face| (face, GlyphId::NOTDEF)))
 }
 
+/// Widths of characters and the size of the letters in the same unit: most text is of these, and asking the font takes long.
+static ASCII: LazyLock<Vec<Option<[f64; 2]>>> = LazyLock::new(|| ('\0'..'\u{80}').map(of_font).collect());
+
+/// Width of a character in units of its font, and how many of them a size has.
+fn of_font(character: char) -> Option<[f64; 2]> {
+    let (face, id) = glyph(character)?;
+    Some([f64::from(face.widths.advance_width(id)?), face.units_per_size])
+}
+
 fn advance(character: char, size: f64) -> f64 {
-    let width = glyph(character)
-        .and_then(|(face, id)| Some(f64::from(face.widths.advance_width(id)?) * size / face.units_per_size));
-    width.unwrap_or(0.0)
+    let known = ASCII.get(character as usize).copied().unwrap_or_else(|| of_font(character));
+    known.map_or(0.0, |[width, units]| width * size / units)
 }
 
 /// Width of one line of text, in the unit of `size`.

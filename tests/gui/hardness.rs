@@ -3,14 +3,34 @@
 use std::path::Path;
 
 use bayescope::experiment::hardness::Ranking;
-use bayescope::gui::Prefs;
+use bayescope::gui::{App, Prefs};
 use bayescope::run::hardness::{HardnessEvent, RankCorpora};
 use bayescope::task::News;
 use bayescope::worker::protocol::{Event, Outcome};
-use eframe::egui::Role;
+use eframe::egui::emath::Rot2;
+use eframe::egui::{Rect, Role, Shape, vec2};
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::{full, shows, sized, tables, tasks};
+
+/// Texts that are turned, but for titles of vertical axes: where they stand in coordinates along themselves and across.
+fn turned(harness: &Harness<'_, App>) -> Vec<(String, Rect)> {
+    fn texts(shape: &Shape, all: &mut Vec<(String, Rect)>) {
+        match shape {
+            Shape::Vec(shapes) => shapes.iter().for_each(|shape| texts(shape, all)),
+            Shape::Text(text) if text.angle < 0.0 && text.angle > -1.5 => {
+                let begin = (Rot2::from_angle(-text.angle) * text.pos.to_vec2()).to_pos2();
+                let letters = Rect::from_min_size(begin, text.galley.size()).shrink2(vec2(0.0, 2.0));
+                all.push((text.galley.text().to_owned(), letters));
+            }
+            _ => {}
+        }
+    }
+    let mut all = Vec::new();
+    harness.output().shapes.iter().for_each(|clipped| texts(&clipped.shape, &mut all));
+    all
+}
 
 #[test]
 fn a_list_of_corpora_is_edited_and_ranked() {
@@ -84,6 +104,15 @@ fn a_ranking_fills_in_as_corpora_finish() {
     assert!(shows(&harness, "gone: /gone: not there"));
     assert!(shows(&harness, "Bayes error at τ = 1 against NLL"));
     assert!(shows(&harness, "2.0000 [1.8000, 2.2000]"));
+    // The names of the corpora below a plot that is too narrow for them upright: all, and none on another.
+    let names = turned(&harness);
+    for corpus in ["mine", "Kuzushiji-MNIST", "CIFAR-10", "Fashion-MNIST"] {
+        assert_eq!(names.iter().filter(|(name, _)| name == corpus).count(), 1, "{corpus}: {names:?}");
+    }
+    for (i, (name, place)) in names.iter().enumerate() {
+        let other = names[i + 1..].iter().find(|(_, other)| other.intersects(*place));
+        assert!(other.is_none(), "{name} and {other:?} overlap");
+    }
     let tables = tables::all(&mut harness);
     assert!(tables.iter().any(|title| title.contains("against NLL")), "{tables:?}");
 }

@@ -1,19 +1,24 @@
-//! Grid lines and labels of the axes: those of the files, by the rules of egui_plot.
+//! Grid lines and labels of the axes: those of the files, by the rules of egui_plot. Names below an axis are written here, as in
+//! the files: upright, turned or fewer of them, so that none lies on another.
 
 use std::ops::RangeInclusive;
 
-use egui_plot::{GridInput, GridMark};
+use eframe::egui::epaint::TextShape;
+use eframe::egui::{Align2, FontId, TextStyle, Ui, pos2};
+use egui_plot::{GridInput, GridMark, PlotPoint, PlotTransform};
 
-use crate::figure::{Axis, minor_ticks, number, ticks};
+use crate::figure::{Axis, GAP, Row, SIZE, minor_ticks, number, row, ticks};
 use crate::gui::widgets::break_lines;
 
 /// egui_plot gives the step of lines so far apart, points.
 const NEAREST: f64 = 8.0;
 /// Step of lines without labels, in those of [`NEAREST`]: faint ones.
 const FAINT: f64 = 3.0;
-/// Width of a letter, and least distance of two names, points.
+/// Width of a letter, and least distance of the lines at two names, points.
 const LETTER: f64 = 6.5;
 const NAMES: f64 = 26.0;
+/// Height of a title, in lines of text: egui_plot leaves so much free above it.
+const TITLE: f32 = 1.25;
 /// So little beyond an end of the axis still counts, share of it.
 const SLACK: f64 = 1e-9;
 
@@ -36,13 +41,44 @@ pub fn marks(axis: &Axis, input: &GridInput, room: f64) -> Vec<GridMark> {
     labelled.chain(between.map(|at| GridMark { value: scale.place(at), step_size: faint })).collect()
 }
 
-/// What is written at a line of an axis of `length` points; nothing at faint ones.
-pub fn label(axis: &Axis, mark: GridMark, range: &RangeInclusive<f64>, length: f64) -> String {
+/// What egui_plot writes at a line of an axis; nothing at faint ones, and no name.
+pub fn label(axis: &Axis, mark: GridMark, range: &RangeInclusive<f64>) -> String {
     let whole = range.end() - range.start();
-    match axis.categories.get(mark.value.max(0.0).round() as usize) {
-        Some(name) => break_lines(name, (length / (whole * LETTER)).max(4.0) as usize),
-        None if mark.step_size < 0.5 * whole => String::new(),
-        None => number(axis.shown_scale().value(mark.value)),
+    match axis.categories.is_empty() && mark.step_size >= 0.5 * whole {
+        true => number(axis.shown_scale().value(mark.value)),
+        false => String::new(),
+    }
+}
+
+/// The names below an x axis of `length` points, the right part of a plot of `width`, between its `ends`; none where it has
+/// numbers.
+pub fn names(axis: &Axis, ends: [f64; 2], width: f32, length: f32) -> Option<Row> {
+    let [length, left] = [length, width - length].map(f64::from);
+    (!axis.categories.is_empty()).then(|| row(axis, ends, length, left))
+}
+
+/// The room that names and title take below the axis, points.
+pub fn height(ui: &Ui, names: &Row, title: &str) -> f32 {
+    (GAP + names.height + GAP) as f32 + TITLE * title.lines().count() as f32 * ui.text_style_height(&TextStyle::Body)
+}
+
+/// Writes names where they belong, as far as they are in view.
+pub fn write(ui: &Ui, names: &Row, transform: &PlotTransform) {
+    let (frame, colour) = (transform.frame(), ui.visuals().text_color());
+    let (anchor, angle) = match names.angle == 0.0 {
+        true => (Align2::CENTER_CENTER, 0.0),
+        false => (Align2::RIGHT_CENTER, -names.angle.to_radians() as f32),
+    };
+    for label in &names.labels {
+        let x = transform.position_from_point(&PlotPoint::new(label.at, 0.0)).x;
+        if !frame.x_range().contains(x) {
+            continue;
+        }
+        for (line, [x, y]) in names.lines(label, f64::from(x), f64::from(frame.bottom())) {
+            let galley = ui.painter().layout_no_wrap(line.to_owned(), FontId::proportional(SIZE as f32), colour);
+            let corner = pos2(x as f32, y as f32) - anchor.pos_in_rect(&galley.rect).to_vec2();
+            ui.painter().add(TextShape::new(corner, galley, colour).with_angle_and_anchor(angle, anchor));
+        }
     }
 }
 
@@ -58,7 +94,7 @@ mod tests {
     /// What is written along an axis of 500 points.
     fn written(axis: &Axis, low: f64, high: f64) -> Vec<String> {
         let input = GridInput { bounds: (low, high), base_step_size: NEAREST * (high - low) / 500.0 };
-        let texts = marks(axis, &input, 90.0).into_iter().map(|mark| label(axis, mark, &(low..=high), 500.0));
+        let texts = marks(axis, &input, 90.0).into_iter().map(|mark| label(axis, mark, &(low..=high)));
         texts.filter(|text| !text.is_empty()).collect()
     }
 
@@ -70,11 +106,19 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_at_their_places_and_are_broken_or_left_out_where_they_are_many() {
+    fn names_are_those_of_the_files_and_egui_plot_writes_none() {
         let axis = Axis::named("class", ["mean squared error", "b", "c"]);
-        assert_eq!(written(&axis, -0.5, 2.5), ["mean squared error", "b", "c"]);
-        assert_eq!(written(&axis, 0.5, 2.5), ["b", "c"]);
+        assert_eq!(written(&axis, -0.5, 2.5), [""; 0]);
+        let shown = |ends, width, length| {
+            let names = names(&axis, ends, width, length).unwrap();
+            names.labels.into_iter().map(|label| label.lines.join(" ")).collect::<Vec<_>>()
+        };
+        assert_eq!(shown([-0.5, 2.5], 600.0, 540.0), ["mean squared error", "b", "c"]);
+        assert_eq!(shown([0.5, 2.5], 600.0, 540.0), ["b", "c"]);
+        assert!(names(&Axis::linear("E"), [0.0, 1.0], 600.0, 540.0).is_none());
+        // A hundred lines would hide what is between them.
         let many = Axis::named("class", (0..100).map(|i| format!("class {i}")));
-        assert!(written(&many, -0.5, 99.5).len() < 25);
+        let input = GridInput { bounds: (-0.5, 99.5), base_step_size: NEAREST * 100.0 / 500.0 };
+        assert!(marks(&many, &input, 90.0).len() < 25);
     }
 }

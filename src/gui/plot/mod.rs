@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `origin` | world and program, for figures of the open world |
 //! | `map` | numbers as places of egui_plot and of the screen; how far a zoom goes |
-//! | `items`, `axes`, `turned` | a figure as items of egui_plot; grid lines and labels; names that have to be turned |
+//! | `items`, `axes` | a figure as items of egui_plot; grid lines and labels |
 //! | `pointer` | the nearest points and their words |
 //! | `wheel`, `marker` | zoom by hand and keys; a line that can be moved |
 
@@ -19,7 +19,6 @@ mod map;
 mod marker;
 mod origin;
 mod pointer;
-mod turned;
 mod wheel;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,14 +28,14 @@ use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{
     self, Button, CursorIcon, Id, Modifiers, PointerButton, PopupCloseBehavior, StrokeKind, TextStyle, Ui, WidgetInfo,
 };
-use egui_plot::{Corner, HoverPosition, ItemId, Legend, Plot, PlotBounds, PlotMemory, PlotTransform};
+use egui_plot::{AxisHints, Corner, HoverPosition, ItemId, Legend, Plot, PlotBounds, PlotMemory, PlotTransform};
 
 use super::command::{Command, RunCommand};
 use super::context::Cx;
 use super::table_window;
 use super::theme::Theme;
 use super::widgets::hint;
-use crate::figure::{Figure, Frame, Scale, Series, Slot, bounds, csv, slots, thin};
+use crate::figure::{Figure, Frame, Row, Scale, Series, Slot, bounds, csv, slots, thin};
 use items::Items;
 use map::{Map, Part, Places};
 pub use origin::of_world;
@@ -115,6 +114,8 @@ struct Kept {
     /// The same with no more points than can be seen.
     shown: Figure,
     slots: Vec<Slot>,
+    /// Names below the x axis, where it has names.
+    names: Option<Row>,
     /// The axes that hold all that is not hidden.
     whole: Frame,
     /// Where the legend stands.
@@ -126,6 +127,8 @@ struct Kept {
 struct Seen {
     /// Width of the plot, points.
     width: f32,
+    /// Length of an x axis with names, points.
+    length: f32,
     /// The ends of the axes, where that is not all.
     part: Option<Part>,
     /// Names of series and lines that were clicked away.
@@ -184,9 +187,13 @@ fn names(figure: &Figure) -> impl Iterator<Item = &String> {
 impl Seen {
     fn new(memory: Option<&PlotMemory>, figure: &Figure, width: f32) -> Self {
         let part = memory.filter(|memory| !memory.auto_bounds.all());
+        // Below an axis of names stand as many as there is room for.
+        let length =
+            memory.filter(|_| !figure.x.categories.is_empty()).map(|memory| memory.transform().frame().width());
+        let length = length.unwrap_or(width).floor();
         let hidden = |name: &&String| memory.is_some_and(|memory| memory.hidden_items.contains(&ItemId::new(name)));
         let part = part.map(|memory| Places::of(figure).part(memory.bounds()));
-        Self { width, part, hidden: names(figure).filter(hidden).cloned().collect() }
+        Self { width, length, part, hidden: names(figure).filter(hidden).cloned().collect() }
     }
 
     /// The figure without what is hidden.
@@ -203,7 +210,8 @@ impl Kept {
         let columns = (seen.width as usize * 2).max(1) / lines_share(&figure.series);
         let shown = thin(figure, seen.part.map(|[x, _]| x), columns);
         let whole = if seen.hidden.is_empty() { bounds(figure) } else { bounds(&seen.of((**figure).clone())) };
-        let slots = slots(&shown);
+        let (slots, ends) = (slots(&shown), seen.part.map_or(whole.x, |[x, _]| x));
+        let names = axes::names(&figure.x, ends, seen.width, seen.length);
         let corner = match before {
             Some((true, corner)) => corner,
             _ => {
@@ -211,7 +219,7 @@ impl Kept {
                 items::free_corner(figure, &Places::of(figure).bounds(&whole), before)
             }
         };
-        Self { figure: figure.clone(), seen, shown, slots, whole, corner }
+        Self { figure: figure.clone(), seen, shown, slots, names, whole, corner }
     }
 
     fn is_of(&self, figure: &Arc<Figure>) -> bool {
@@ -222,28 +230,30 @@ impl Kept {
     fn plot(&self, ui: &mut Ui, id: Id, before: Option<PlotTransform>, about: &About) -> Touched {
         let Self { shown: figure, slots, seen: Seen { width, hidden, .. }, .. } = self;
         let places = Places::of(figure);
-        let (whole, length) = (places.bounds(&self.whole), before.map_or(*width, |before| before.frame().width()));
+        let whole = places.bounds(&self.whole);
         let visible = |transform| Visible { figure, slots, hidden, map: Map { places, transform } };
         let idle = !ui.input(|input| input.pointer.any_down());
         let hovered = before.filter(|_| idle).map(visible);
-        let turned = turned::are_needed(&figure.x, length);
-        let plot = self.empty(ui, id, &whole).show_axes([!turned, true]);
-        let plot = plot
-            .height(about.height + if turned { 0.0 } else { AXIS })
-            .x_axis_label(axes::title(&figure.x, *width))
-            .y_axis_label(axes::title(&figure.y, about.height))
-            .x_axis_formatter(move |mark, range| axes::label(&figure.x, mark, range, f64::from(length)))
-            .label_formatter(move |at| {
+        let x_title = axes::title(&figure.x, *width);
+        let below = self.names.as_ref().map(|names| axes::height(ui, names, &x_title));
+        let mut x_axis = AxisHints::new_x().label(x_title).formatter(|mark, range| axes::label(&figure.x, mark, range));
+        if let Some(below) = below {
+            x_axis = x_axis.min_thickness(below);
+        }
+        let plot = self.empty(ui, id, &whole).height(about.height + below.unwrap_or(AXIS));
+        let plot = plot.custom_x_axes(vec![x_axis]).y_axis_label(axes::title(&figure.y, about.height)).label_formatter(
+            move |at| {
                 let (HoverPosition::NearDataPoint { position, .. } | HoverPosition::Elsewhere { position }) = at;
                 hovered.and_then(|visible| visible.words(visible.map.transform.position_from_point(position)))
-            });
+            },
+        );
         let (items, movable, chosen) = (Items::new(ui, figure, slots, whole), about.movable, about.chosen.to_vec());
         let drawn = plot.show(ui, move |plot| {
             wheel::zoom(plot, &whole);
             items.add(plot, movable, &chosen);
         });
-        if turned {
-            turned::names(ui, &figure.x, &drawn.transform);
+        if let Some(names) = &self.names {
+            axes::write(ui, names, &drawn.transform);
         }
         let (response, visible) = (drawn.response, visible(drawn.transform));
         let name = about.name.map_or_else(|| format!("{}: {}", figure.title, figure.caption), str::to_owned);
@@ -293,7 +303,7 @@ impl Kept {
             .grid_color(Theme::of(ui).grid())
             .x_grid_spacer(move |input| axes::marks(&figure.x, &input, LABELS[0]))
             .y_grid_spacer(move |input| axes::marks(&figure.y, &input, LABELS[1]))
-            .y_axis_formatter(move |mark, range| axes::label(&figure.y, mark, range, f64::INFINITY));
+            .y_axis_formatter(move |mark, range| axes::label(&figure.y, mark, range));
         if names > MOST { plot } else { plot.legend(legend) }
     }
 
