@@ -77,8 +77,10 @@ pub fn row(axis: &Axis, range: [f64; 2], width: f64, left: f64) -> Row {
     if longest <= slot - APART && upright.labels.iter().all(|label| label.lines.len() <= MOST_LINES) {
         return upright;
     }
+    // A word is broken only where no room holds it.
+    let rooms = TURNED.into_iter().filter(|room| *room >= longest.min(TURNED[TURNED.len() - 1]));
     let turned = |angle: f64| {
-        TURNED.iter().map(move |&room| (angle, room)).map(|(angle, room)| Row::turned(broken(room), angle, width))
+        rooms.clone().map(move |room| (angle, room)).map(|(angle, room)| Row::turned(broken(room), angle, width))
     };
     let found = turned(40.0).chain(turned(90.0)).find(|row| row.fits(width) && row.overhang[0] <= left);
     found.unwrap_or_else(|| {

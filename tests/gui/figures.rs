@@ -109,7 +109,6 @@ fn the_wheel_alone_scrolls_the_panel_wherever_the_pointer_is() {
         harness.hover_at(Pos2::new(area.center().x, from));
         harness.run_steps(20);
         let mut before = plot(&harness);
-        let down = harness.get_by_label(PLOT).rect().top();
         for turn in [-40.0, -40.0, 80.0] {
             wheel(&mut harness, turn, Modifiers::NONE);
             let now = plot(&harness);
@@ -117,8 +116,7 @@ fn the_wheel_alone_scrolls_the_panel_wherever_the_pointer_is() {
             assert!(moved * turn > 0.0 && moved.abs() > 10.0, "from {from}, turn {turn}: {before:?} {now:?}");
             before = now;
         }
-        let back = plot(&harness).top();
-        assert!(!shows(&harness, ALL) && (back - down).abs() < 1.0, "from {from}: {down} {back}");
+        assert!(!shows(&harness, ALL), "from {from}: nothing was zoomed");
     }
 }
 
