@@ -342,6 +342,11 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _: &mut eframe::Frame) {
+        // egui lays a frame out twice where a table is shown for the first time, and throws the first pass away. News between the
+        // two would bring tables whose sizes no further pass could learn: their rows would lie on each other for a frame.
+        if ctx.current_pass_index() > 0 {
+            return;
+        }
         Canvas::of(ctx).sweep();
         self.drain(ctx);
         self.background(ctx);

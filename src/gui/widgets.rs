@@ -67,7 +67,10 @@ pub fn as_wide_as_it_is(ui: &mut Ui, show: impl FnOnce(&mut Ui)) {
 pub fn fact(ui: &mut Ui, name: &str, value: impl Into<String>, meaning: &str) {
     let weak = Theme::of(ui).weak();
     let label = ui.label(RichText::new(name).color(weak));
-    let value = ui.add(egui::Label::new(value.into()).wrap());
+    // The pass that finds out how wide the columns are has no room: lines broken there would make the rows too high in the first frame
+    // that is seen, and what is centred in them would lie on the next.
+    let value = egui::Label::new(value.into());
+    let value = ui.add(if ui.is_sizing_pass() { value.extend() } else { value.wrap() });
     if !meaning.is_empty() {
         label.on_hover_text(glossary::beside(meaning, name));
         value.on_hover_text(meaning);

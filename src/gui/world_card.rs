@@ -80,7 +80,8 @@ fn short(oracle: &str) -> String {
 
 fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {
     let a = &info.architecture;
-    facts(ui, "oracle facts", |ui| {
+    // A table of its own for each world: with the rows of another its first frame would be laid out by the heights of those.
+    facts(ui, &format!("oracle facts {}", info.weights_sha256), |ui| {
         fact(ui, "Name", info.name.clone(), &format!("weights SHA-256 {}", info.weights_sha256));
         let (kind, meaning) = match a {
             Architecture::Glow(_) => ("Glow", "One invertible map for all classes; class y has base N(μ_y, τ²Σ)."),

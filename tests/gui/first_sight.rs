@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bayescope::bayes::{Estimate, Figure, Method};
 use bayescope::data::ImageShape;
@@ -10,7 +11,7 @@ use bayescope::oracle::library;
 use bayescope::provenance::Badge;
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::protocol::{Event, Glimpse, Job};
-use eframe::egui::{Key, Role};
+use eframe::egui::{Key, Rect, Role, Shape};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
@@ -201,4 +202,50 @@ fn it_fits_light_and_dark_and_narrow_windows() {
             }
         }
     }
+}
+
+/// Where a text is painted, in the order of the painting.
+fn painted(harness: &Harness<'_, App>, words: &str) -> Vec<Rect> {
+    fn find(shape: &Shape, words: &str, found: &mut Vec<Rect>) {
+        match shape {
+            Shape::Vec(shapes) => shapes.iter().for_each(|shape| find(shape, words, found)),
+            Shape::Text(text) if text.galley.text() == words => found.push(text.visual_bounding_rect()),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    harness.output().shapes.iter().for_each(|clipped| find(&clipped.shape, words, &mut found));
+    found
+}
+
+/// egui lays a frame out twice where a table is new. What comes between the two passes would bring tables that no further
+/// pass lays out: they wait for the next frame.
+#[test]
+fn the_rows_of_the_world_card_stand_below_each_other_from_their_first_frame_on() {
+    let (mut harness, fake) = window(Prefs::default());
+    harness.run_steps(3);
+    let (engine, opened) = (fake.clone(), AtomicBool::new(false));
+    let between = move |ui: &mut eframe::egui::Ui| match ui.current_pass_index() {
+        0 if !opened.load(Ordering::Relaxed) => ui.request_discard("a test"),
+        1 if !opened.swap(true, Ordering::Relaxed) => engine.open_oracle(),
+        _ => {}
+    };
+    harness.ctx.on_begin_pass("news between passes", Arc::new(between));
+    let mut frames = 0;
+    while harness.state().session().oracle.is_none() {
+        frames += 1;
+        assert!(frames < 10, "the oracle is not open");
+        harness.step();
+    }
+    let rows = |harness: &Harness<'_, App>| -> Vec<Rect> {
+        let row = |name| *painted(harness, name).first().unwrap_or_else(|| panic!("{name} is not painted"));
+        ["Name", "Flow", "Images", "Classes", "Held-out NLL"].into_iter().map(row).collect()
+    };
+    let first = rows(&harness);
+    assert!(first.windows(2).all(|pair| pair[0].bottom() <= pair[1].top() + 1.0), "rows overlap: {first:?}");
+    harness.run_steps(5);
+    let settled = rows(&harness);
+    // By no more than a name is moved that is centred beside two lines.
+    let moved = first.iter().zip(&settled).map(|(first, settled)| (first.top() - settled.top()).abs());
+    assert!(moved.fold(0.0, f32::max) < 14.0, "{first:?} {settled:?}");
 }

@@ -78,9 +78,12 @@ mod tests {
             let (read, refused) = said(name, bytes);
             assert!(read.contains(kind) && read.contains("give a bundled name (mnist") && refused.is_some(), "{read}");
         }
-        for (name, bytes) in
-            [("a.safetensors", &png[..]), ("a.pth", b"no weights"), ("odd", b"\x80\x02\xff\0"), ("zip", b"PK\x03\x04")]
-        {
+        for (name, bytes) in [
+            ("a.safetensors", &png[..]),
+            ("a.pth", b"no weights"),
+            ("odd", b"\x80\x02\xff\0"),
+            ("zip", b"PK\x03\x04\x14\0"),
+        ] {
             let (read, refused) = said(name, bytes);
             assert!(refused.is_none() && !read.contains("bundled name"), "{name}: {read}");
         }
