@@ -5,6 +5,8 @@
 mod access;
 #[path = "gui/bayes.rs"]
 mod bayes;
+#[path = "gui/cells.rs"]
+mod cells;
 #[path = "gui/device.rs"]
 mod device;
 #[path = "gui/draw.rs"]

@@ -140,14 +140,14 @@ impl App {
             self.prefs.runs.push(folder.to_owned());
         }
         self.session.runs.know(&self.prefs.runs);
-        (self.view.run, self.view.cell) = (Some(folder.to_owned()), None);
+        self.view.show_run(Some(folder.to_owned()));
     }
 
     fn forget_run(&mut self, folder: &Path) {
         self.prefs.runs.retain(|known| known != folder);
         self.view.compared.remove(folder);
         if self.view.run.as_deref() == Some(folder) {
-            (self.view.run, self.view.cell) = (None, None);
+            self.view.show_run(None);
         }
     }
 

@@ -114,7 +114,7 @@ pub const GESTURES: [(&str, &str); 16] = [
     ("Arrow keys on a slider", "Move it; a number beside it can be typed after Enter"),
     ("Escape in a field", "Give the focus back to the gallery"),
     ("Click an image", "Inspect it"),
-    ("Ctrl+click, Shift+click", "Select one more; select a range"),
+    ("Ctrl+click, Shift+click", "Select one more; select a range: of images, of the cells of a run"),
     ("Click a picture at another τ", "Set τ"),
     ("Drag the marker of the curve E(τ)", "Move τ"),
     ("Wheel over a plot, + and -", "Look closer, or see more, about the pointer"),

@@ -9,6 +9,7 @@ pub(in crate::gui) mod findings;
 mod form;
 pub(in crate::gui) mod law;
 mod law_plot;
+mod overlay;
 mod reliability;
 mod table;
 
@@ -19,6 +20,7 @@ use crate::gui::plot::{Board, Boards};
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
+use cells::CellList;
 use course::Course;
 use form::Form;
 use law_plot::Shown;
@@ -39,8 +41,8 @@ pub struct ExperimentsPanel {
     external_step: external::Step,
     /// Its plots.
     external_drawn: external::Drawn,
-    /// The cell the list of cells has scrolled to.
-    followed: Option<String>,
+    /// The list of cells.
+    cells: CellList,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
     unfold: Option<bool>,
 }
@@ -104,7 +106,7 @@ impl ExperimentsPanel {
             hint(ui, waiting.unwrap_or_else(|| "Looking into the folder…".into()));
             return;
         };
-        cells::show(ui, cx, (run, found), &mut self.followed);
+        cells::show(ui, cx, (run, found), &mut self.cells);
         for caveat in found.results.summary.caveats() {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
@@ -115,7 +117,7 @@ impl ExperimentsPanel {
             findings::show(ui, cx, run, &mut self.figures);
             self.course.show(ui, cx, run);
         }
-        match reliability::chosen(found, cx.view.cell.as_deref()) {
+        match reliability::chosen(found, cx.view.cells.cursor()) {
             Some(result) => reliability::show(ui, cx, run, result, &mut self.reliability),
             None => {
                 heading(ui, "Reliability", None);

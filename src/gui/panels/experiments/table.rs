@@ -48,7 +48,7 @@ fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView) {
     let name = elided(&run.name());
     let name = ui.add(Button::selectable(shown, RichText::new(name).strong()).wrap_mode(egui::TextWrapMode::Extend));
     if name.on_hover_text(&place).accessible_name(format!("Show run {place}")).clicked() {
-        (cx.view.run, cx.view.cell) = (Some(run.folder.clone()), None);
+        cx.view.show_run(Some(run.folder.clone()));
     }
     let records = || run.external().map(|found| format!("{} records", found.course.records));
     let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len())).or_else(records);
