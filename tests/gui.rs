@@ -43,6 +43,8 @@ mod kinds;
 mod ledger;
 #[path = "gui/looking.rs"]
 mod looking;
+#[path = "gui/named_runs.rs"]
+mod named_runs;
 #[path = "gui/pictures.rs"]
 mod pictures;
 #[path = "gui/plots.rs"]

@@ -58,6 +58,12 @@ impl App {
                     move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
                 self.runs.background.push(BackgroundTask::start(ctx, "delete a run", work));
             }
+            RunCommand::Label(folder, label) => {
+                let work = move || {
+                    label.write(&folder).map(|()| Done::Labelled(folder, label)).map_err(|error| error.to_string())
+                };
+                self.runs.background.push(BackgroundTask::start(ctx, "label a run", work));
+            }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
             RunCommand::New(preset) => {
@@ -194,6 +200,7 @@ impl App {
                     self.forget_run(&folder);
                     self.session.notify(Level::Info, format!("Deleted {}", folder.display()));
                 }
+                Ok(Done::Labelled(folder, label)) => self.session.runs.labelled(&folder, label),
                 Err(why) => self.session.notify(Level::Error, why),
             }
         }

@@ -13,7 +13,7 @@ use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
 pub use crate::run::CellLook;
 use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec};
-use crate::run::{Line, RunFolder, State};
+use crate::run::{Label, Line, RunFolder, State};
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub struct Look {
     pub folder: PathBuf,
     /// What is in it, or why it cannot be read.
     pub found: std::result::Result<Contents, String>,
+    /// What people say of it, or why that cannot be read.
+    pub label: std::result::Result<Label, String>,
 }
 
 /// What is in a run folder of some kind.
@@ -106,10 +108,11 @@ impl Look {
     /// Whether it found what an earlier one did. What is unchanged of an external run is shared: thousands of steps are not
     /// compared one by one.
     pub(super) fn is_same(&self, before: &Self) -> bool {
-        match (&self.found, &before.found) {
+        let found = match (&self.found, &before.found) {
             (Ok(Contents::External(now)), Ok(Contents::External(then))) => Arc::ptr_eq(now, then),
             (now, then) => now == then,
-        }
+        };
+        found && self.label == before.label
     }
 }
 
@@ -162,7 +165,8 @@ pub const COURSES: usize = 100;
 /// from `before`.
 pub fn look(folder: &Path, cells: &[String], before: Option<&Contents>) -> Look {
     let found = find(folder, cells, before).map_err(|error| error.to_string());
-    Look { folder: folder.to_owned(), found }
+    let label = Label::read(folder).map_err(|error| error.to_string());
+    Look { folder: folder.to_owned(), found, label }
 }
 
 fn find(path: &Path, wanted: &[String], before: Option<&Contents>) -> Result<Contents> {

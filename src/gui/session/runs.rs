@@ -8,7 +8,7 @@ use super::jobs::{Jobs, State as JobState};
 use super::log::Level;
 use crate::experiment::{Cell, CellEvent, Watched};
 use crate::run::monitor::CellCourse;
-use crate::run::{Line, RunEvent, State};
+use crate::run::{Label, Line, RunEvent, State};
 use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Contents, ExternalFound, Found, Look};
@@ -45,6 +45,8 @@ pub struct RunView {
     pub job: Option<JobId>,
     /// What the newest look found.
     pub look: Option<Result<Contents, String>>,
+    /// What people say of it, or why that cannot be read.
+    pub label: Result<Label, String>,
     /// The cell this window's engine trains.
     pub live: Option<Live>,
     /// What the last job here failed of.
@@ -125,7 +127,8 @@ impl Runs {
         for folder in folders {
             if self.get(folder).is_none() {
                 let (folder, job, look, live, trouble) = (folder.clone(), None, None, None, None);
-                self.list.push(RunView { folder, job, look, live, trouble, revision: 0 });
+                let label = Ok(Label::default());
+                self.list.push(RunView { folder, job, look, label, live, trouble, revision: 0 });
             }
         }
     }
@@ -165,6 +168,17 @@ impl Runs {
                 run.look = Some(look.found);
                 run.revision += 1;
             }
+            run.revision += u64::from(run.label != look.label);
+            run.label = look.label;
+        }
+    }
+
+    /// What was said of a run is in its folder now.
+    pub fn labelled(&mut self, folder: &Path, label: Label) {
+        if let Some(run) = self.list.iter_mut().find(|run| run.folder == folder) {
+            run.label = Ok(label);
+            run.revision += 1;
+            self.look_now = true;
         }
     }
 
@@ -226,8 +240,13 @@ impl RunView {
         self.look.as_ref()?.as_ref().ok()?.external()
     }
 
-    /// Returns the folder's name, with the spec's name where they differ.
+    /// Returns the name that it was given; else the folder's, with the spec's name where they differ.
     pub fn name(&self) -> String {
+        if let Ok(Label { name, .. }) = &self.label
+            && !name.is_empty()
+        {
+            return name.clone();
+        }
         let folder = self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let of_external = || self.external().map(|found| found.spec.name.as_str());
         match self.found().map(|found| found.spec.name.as_str()).or_else(of_external) {

@@ -7,8 +7,10 @@ mod csv;
 mod external;
 pub(in crate::gui) mod findings;
 mod form;
+mod label_form;
 pub(in crate::gui) mod law;
 mod law_plot;
+mod listed;
 mod overlay;
 mod reliability;
 mod table;
@@ -24,6 +26,7 @@ use cells::CellList;
 use course::Course;
 use form::Form;
 use law_plot::Shown;
+use table::RunList;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "experiments";
@@ -41,6 +44,7 @@ pub struct ExperimentsPanel {
     external_step: external::Step,
     /// Its plots.
     external_drawn: external::Drawn,
+    runs: RunList,
     /// The list of cells.
     cells: CellList,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
@@ -61,7 +65,7 @@ impl Panel for ExperimentsPanel {
             if form.body_returned == Some(true) {
                 self.unfold = Some(false);
             }
-            if let Some(spec) = table::show(ui, cx) {
+            if let Some(spec) = table::show(ui, cx, &mut self.runs) {
                 self.form.duplicate(&spec, cx.prefs);
                 self.unfold = Some(true);
             }
