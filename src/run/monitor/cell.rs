@@ -214,6 +214,13 @@ mod tests {
                 assert!((point.high.unwrap() - point.y - 12.706_204_736 * 2.0 * point.x).abs() < 1e-6 * point.x);
             }
         }
+        // A running mean over steps keeps the share that the spread over seeds has of it.
+        let smooth = drawn(&courses(), CellChoice { over_seeds: true, smoothing: 0.5, ..CellChoice::default() });
+        assert_eq!((smooth.series.len(), smooth.series[0].name.ends_with(", as logged")), (8, true));
+        for series in smooth.series.iter().skip(1).step_by(2) {
+            let share = |point: &Point| (point.high.unwrap() - point.y) / point.y;
+            assert!(series.points.iter().all(|point| (share(point) - 12.706_204_736 * 2.0 / 5.0).abs() < 1e-6));
+        }
         // One seed alone has no spread over seeds.
         let one = drawn(&courses()[..1], CellChoice { over_seeds: true, ..CellChoice::default() });
         assert_eq!(one.series[0].name, "linear on 95 images, seed 3");
