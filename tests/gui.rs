@@ -5,6 +5,8 @@
 mod access;
 #[path = "gui/bayes.rs"]
 mod bayes;
+#[path = "gui/cells.rs"]
+mod cells;
 #[path = "gui/device.rs"]
 mod device;
 #[path = "gui/draw.rs"]
@@ -41,6 +43,8 @@ mod kinds;
 mod ledger;
 #[path = "gui/looking.rs"]
 mod looking;
+#[path = "gui/named_runs.rs"]
+mod named_runs;
 #[path = "gui/pictures.rs"]
 mod pictures;
 #[path = "gui/plots.rs"]

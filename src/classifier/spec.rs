@@ -256,8 +256,13 @@ impl TrainingSpec {
     /// Images seen in a whole training on `images`, each as often as it is seen: an epoch that
     /// `steps` cut short ends at the image that its last step ends at.
     pub fn images_seen(&self, images: usize) -> usize {
-        let (total, each) = (self.total_steps(images), self.epoch_steps(images).max(1));
-        (total / each).saturating_mul(images).saturating_add(total % each * images / each)
+        self.images_after(images, self.total_steps(images))
+    }
+
+    /// Images of `images` seen in so many steps, each as often as it is seen.
+    pub fn images_after(&self, images: usize, steps: usize) -> usize {
+        let each = self.epoch_steps(images).max(1);
+        (steps / each).saturating_mul(images).saturating_add(steps % each * images / each)
     }
 
     /// How long it trains, in words.

@@ -31,9 +31,14 @@ fn is_first(condition: &usize) -> bool {
 impl Cell {
     /// In words, without its condition.
     pub fn label(&self) -> String {
-        let Self { architecture, train_size, labels, seed, .. } = self;
+        format!("{}, seed {}", self.without_seed(), self.seed)
+    }
+
+    /// The same without its seed: what repeated trainings have in common.
+    pub fn without_seed(&self) -> String {
+        let Self { architecture, train_size, labels, .. } = self;
         let told = if *labels == Labels::Drawn { String::new() } else { format!(", {}", labels.label()) };
-        format!("{} on {train_size} images{told}, seed {seed}", architecture.label())
+        format!("{} on {train_size} images{told}", architecture.label())
     }
 }
 

@@ -283,6 +283,15 @@ impl ExperimentSpec {
         Ok(self.experiment.trained_on(cell).into_iter().map(|images| training.total_steps(images)).sum())
     }
 
+    /// The training of a cell and the images it is on; `None` where a cell is several trainings, or its overrides are wrong.
+    pub fn only_training(&self, cell: &Cell) -> Option<(TrainingSpec, usize)> {
+        let training = self.training_of(cell.architecture, cell.condition).ok()?;
+        match self.experiment.trained_on(cell)[..] {
+            [images] => Some((training, images)),
+            _ => None,
+        }
+    }
+
     /// The knobs of the world under a condition.
     ///
     /// # Errors

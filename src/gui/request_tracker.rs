@@ -128,7 +128,7 @@ impl RequestTracker {
         session.runs.know(&prefs.runs);
         let shows = [panels::experiments::ID, panels::monitor::ID].iter().any(|panel| view.primary.shows(panel));
         let wanted = match shows {
-            true => WatchRequest { folders: prefs.runs.clone(), cell: view.run.clone().zip(view.cell.clone()) },
+            true => WatchRequest { folders: prefs.runs.clone(), cells: view.run.clone().zip(view.cells.ids()) },
             false => WatchRequest::default(),
         };
         if std::mem::take(&mut session.runs.look_now) || self.watched != wanted {

@@ -58,6 +58,12 @@ impl App {
                     move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
                 self.runs.background.push(BackgroundTask::start(ctx, "delete a run", work));
             }
+            RunCommand::Label(folder, label) => {
+                let work = move || {
+                    label.write(&folder).map(|()| Done::Labelled(folder, label)).map_err(|error| error.to_string())
+                };
+                self.runs.background.push(BackgroundTask::start(ctx, "label a run", work));
+            }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
             RunCommand::New(preset) => {
@@ -146,14 +152,14 @@ impl App {
             self.prefs.runs.push(folder.to_owned());
         }
         self.session.runs.know(&self.prefs.runs);
-        (self.view.run, self.view.cell) = (Some(folder.to_owned()), None);
+        self.view.show_run(Some(folder.to_owned()));
     }
 
     fn forget_run(&mut self, folder: &Path) {
         self.prefs.runs.retain(|known| known != folder);
         self.view.compared.remove(folder);
         if self.view.run.as_deref() == Some(folder) {
-            (self.view.run, self.view.cell) = (None, None);
+            self.view.show_run(None);
         }
     }
 
@@ -200,6 +206,7 @@ impl App {
                     self.forget_run(&folder);
                     self.session.notify(Level::Info, format!("Deleted {}", folder.display()));
                 }
+                Ok(Done::Labelled(folder, label)) => self.session.runs.labelled(&folder, label),
                 Err(why) => self.session.notify(Level::Error, why),
             }
         }

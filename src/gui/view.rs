@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::background::{BackgroundTask, Field};
+use super::chosen_cells::ChosenCells;
 use super::data_table::DataTable;
 use super::frame_times::ViewedGallery;
 use super::landmarks::Landmarks;
@@ -84,8 +85,8 @@ pub struct View {
     pub pen: Option<[f32; 2]>,
     /// The run of an experiment that is shown.
     pub run: Option<PathBuf>,
-    /// The cell of it that is shown; `None` for the newest.
-    pub cell: Option<String>,
+    /// The cells of it that are shown; none for the newest.
+    pub cells: ChosenCells,
     /// Other runs drawn beside it.
     pub compared: BTreeSet<PathBuf>,
     /// A path the user chose for a panel's field.
@@ -133,6 +134,11 @@ impl View {
             self.arranged = Some(key);
         }
         self.arrangement.clone()
+    }
+
+    /// Shows a run, its newest cell at first.
+    pub fn show_run(&mut self, run: Option<PathBuf>) {
+        (self.run, self.cells) = (run, ChosenCells::default());
     }
 
     /// Pinned images of the open world.

@@ -9,6 +9,7 @@ use super::cells::Run;
 use super::execute::RunEvent;
 use super::external::{ExternalFolder, ExternalSpec};
 use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
+use super::label::LABEL;
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
@@ -179,7 +180,7 @@ impl RunFolder {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
-        for name in files.iter().chain(&[SPEC]) {
+        for name in files.iter().chain(&[LABEL, SPEC]) {
             let file = path.join(name);
             gone(&file, std::fs::remove_file(&file))?;
         }

@@ -13,15 +13,15 @@ use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
 pub use crate::run::CellLook;
 use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec};
-use crate::run::{Line, RunFolder, State};
+use crate::run::{Label, Line, RunFolder, State};
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WatchRequest {
     /// The run folders.
     pub folders: Vec<PathBuf>,
-    /// The cell whose course is wanted of one of them; the running one where nobody chose.
-    pub cell: Option<(PathBuf, String)>,
+    /// The cells whose courses are wanted of one of them; the running one where nobody chose.
+    pub cells: Option<(PathBuf, Vec<String>)>,
 }
 
 /// A look at a run folder.
@@ -31,6 +31,8 @@ pub struct Look {
     pub folder: PathBuf,
     /// What is in it, or why it cannot be read.
     pub found: std::result::Result<Contents, String>,
+    /// What people say of it, or why that cannot be read.
+    pub label: std::result::Result<Label, String>,
 }
 
 /// What is in a run folder of some kind.
@@ -60,8 +62,8 @@ pub struct Found {
     pub cells: Vec<CellLook>,
     /// What the finished cells say.
     pub results: Arc<Results>,
-    /// How the training of one cell went so far.
-    pub course: Option<Course>,
+    /// How the training of the cells that were asked for went so far, at most [`COURSES`] of them.
+    pub courses: Vec<Arc<Course>>,
 }
 
 /// What the finished cells of a run say.
@@ -106,10 +108,11 @@ impl Look {
     /// Whether it found what an earlier one did. What is unchanged of an external run is shared: thousands of steps are not
     /// compared one by one.
     pub(super) fn is_same(&self, before: &Self) -> bool {
-        match (&self.found, &before.found) {
+        let found = match (&self.found, &before.found) {
             (Ok(Contents::External(now)), Ok(Contents::External(then))) => Arc::ptr_eq(now, then),
             (now, then) => now == then,
-        }
+        };
+        found && self.label == before.label
     }
 }
 
@@ -155,13 +158,18 @@ fn newest(cells: &[CellLook]) -> Option<&CellLook> {
 /// Records of an external run that are read at a look: the others of this thread's runs wait for it.
 const RECORDS: usize = 500;
 
-/// Looks at a run folder. What has not changed since is taken from `before`.
-pub fn look(folder: &Path, cell: Option<&str>, before: Option<&Contents>) -> Look {
-    let found = find(folder, cell, before).map_err(|error| error.to_string());
-    Look { folder: folder.to_owned(), found }
+/// Courses of cells that are read at a look.
+pub const COURSES: usize = 100;
+
+/// Looks at a run folder, and at the courses of `cells`, of the newest where none is named. What has not changed since is taken
+/// from `before`.
+pub fn look(folder: &Path, cells: &[String], before: Option<&Contents>) -> Look {
+    let found = find(folder, cells, before).map_err(|error| error.to_string());
+    let label = Label::read(folder).map_err(|error| error.to_string());
+    Look { folder: folder.to_owned(), found, label }
 }
 
-fn find(path: &Path, wanted: Option<&str>, before: Option<&Contents>) -> Result<Contents> {
+fn find(path: &Path, wanted: &[String], before: Option<&Contents>) -> Result<Contents> {
     if ExternalFolder::is(path) {
         return find_external(path, before.and_then(Contents::external)).map(Contents::External);
     }
@@ -181,7 +189,7 @@ fn find_external(path: &Path, before: Option<&Arc<ExternalFound>>) -> Result<Arc
     Ok(Arc::new(ExternalFound { spec: folder.spec, course: Arc::new(course) }))
 }
 
-fn find_grid(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Result<Found> {
+fn find_grid(path: &Path, wanted: &[String], before: Option<&Found>) -> Result<Found> {
     let folder = RunFolder::open(path)?;
     let cells = folder.look()?;
     let same = |before: &&Found| {
@@ -194,12 +202,24 @@ fn find_grid(path: &Path, wanted: Option<&str>, before: Option<&Found>) -> Resul
         Some(before) => before.results.clone(),
         None => Arc::new(results(&folder)?),
     };
-    let wanted = wanted.filter(|wanted| cells.iter().any(|cell| cell.planned.id == *wanted)).map(str::to_owned);
-    let course = match wanted.or_else(|| newest(&cells).map(|cell| cell.planned.id.clone())) {
-        Some(cell) => Some(Course { lines: folder.metrics(&cell)?, cell }),
-        None => None,
-    };
-    Ok(Found { spec: Arc::new(folder.spec), cells, results, course })
+    let planned = |id: &&String| cells.iter().find(|cell| cell.planned.id == **id);
+    let mut wanted: Vec<&CellLook> = wanted.iter().filter_map(|id| planned(&id)).take(COURSES).collect();
+    if wanted.is_empty() {
+        wanted.extend(newest(&cells));
+    }
+    let courses = wanted.iter().map(|cell| course(&folder, cell, before)).collect::<Result<_>>()?;
+    Ok(Found { spec: Arc::new(folder.spec), cells, results, courses })
+}
+
+/// The course of a cell. One that had finished before it was read does not change.
+fn course(folder: &RunFolder, cell: &CellLook, before: Option<&Found>) -> Result<Arc<Course>> {
+    let id = &cell.planned.id;
+    let over = |before: &&Found| cell.finished && before.cells.iter().any(|it| it.planned.id == *id && it.finished);
+    let known = before.filter(over).and_then(|before| before.courses.iter().find(|course| course.cell == *id));
+    match known {
+        Some(known) => Ok(known.clone()),
+        None => Ok(Arc::new(Course { lines: folder.metrics(id)?, cell: id.clone() })),
+    }
 }
 
 fn results(folder: &RunFolder) -> Result<Results> {

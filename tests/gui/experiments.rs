@@ -75,8 +75,8 @@ pub fn open(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
 }
 
 pub fn glance(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
-    let cell = fake.watched().cell.filter(|(folder, _)| folder == path).map(|(_, cell)| cell);
-    fake.send(Event::Looked(Box::new(look(path, cell.as_deref(), None))));
+    let cells = fake.watched().cells.filter(|(folder, _)| folder == path).map_or_else(Vec::new, |(_, cells)| cells);
+    fake.send(Event::Looked(Box::new(look(path, &cells, None))));
     harness.run_steps(4);
 }
 
@@ -264,7 +264,7 @@ fn a_finished_run_shows_its_law_its_verdict_and_its_calibration() {
     click(&mut harness, &other);
     assert!(shows(&harness, "ConvNet (first)") && shows(&harness, "ConvNet (second)"));
     click(&mut harness, "Cell: ConvNet on 800 images, seed 1");
-    assert!(fake.watched().cell.is_some());
+    assert!(fake.watched().cells.is_some_and(|(_, cells)| cells.len() == 1));
     assert!(shows(&harness, "ConvNet on 800 images, seed 1, 60 test images"));
     harness.check_accessibility();
     click(&mut harness, "Duplicate");

@@ -16,7 +16,7 @@ use super::experiments::{click, glance, open, panel, rewrite};
 use super::{labels, shows};
 
 /// The folder of a run on three images of two classes, without records.
-fn make(path: &Path) {
+pub fn make(path: &Path) {
     let test = path.join("test");
     std::fs::create_dir_all(path.join(PREDICTIONS)).unwrap();
     std::fs::create_dir_all(&test).unwrap();

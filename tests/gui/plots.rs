@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bayescope::experiment::{CellResult, Summary};
 use bayescope::gui::App;
 use bayescope::measure::{Estimate, Interval};
-use bayescope::run::{Line, Planned, Run, RunFolder, State, Status};
+use bayescope::run::{Label, Line, Planned, Run, RunFolder, State, Status};
 use bayescope::worker::protocol::Event;
 use bayescope::worker::runs::{CellLook, Contents, Course, Found, LawCurve, Look as RunLook, Results, look};
 use eframe::egui::{Key, vec2};
@@ -83,7 +83,7 @@ fn the_law_without_the_largest_n_is_in_the_plot_and_its_table() {
     let path = place.path().join("mine");
     run(&path, "mine", 16);
     open(&mut harness, &fake, &path);
-    let laws = look(&path, None, None).found.unwrap().grid().unwrap().results.summary.laws.clone();
+    let laws = look(&path, &[], None).found.unwrap().grid().unwrap().results.summary.laws.clone();
     let held = laws[1].hold_out.clone().unwrap();
     assert_eq!((held.n, laws[1].architecture.label()), (800.0, "ConvNet"));
     let row = |part: &str, Estimate { value, interval }: Estimate| {
@@ -142,10 +142,10 @@ fn large(path: &Path) -> Found {
     });
     let noise = |step: usize| 2.0 / (step as f64).sqrt() + 0.2 * (step as f64 * 0.7).sin().abs();
     let lines = (1..=200_000).map(|step| Line::Train { step, loss: noise(step), rate: 1e-3 }).collect();
-    let course = Some(Course { cell: folder.plan[2999].id.clone(), lines });
+    let courses = vec![Arc::new(Course { cell: folder.plan[2999].id.clone(), lines })];
     let (cells, results) =
         (cells.collect(), Arc::new(Results { summary, curves, figures: Vec::new(), tables: Vec::new(), world: None }));
-    Found { spec: Arc::new(folder.spec), cells, results, course }
+    Found { spec: Arc::new(folder.spec), cells, results, courses }
 }
 
 /// Medians of milliseconds: of a frame as the test steps it, accessibility tree included, and of tessellating it.
@@ -183,7 +183,7 @@ fn thousands_of_cells_and_long_courses_leave_time_for_frames() {
     let found = large(&path);
     harness.state_mut().open(vec![path.clone()]);
     harness.run_steps(4);
-    let look = RunLook { folder: path.clone(), found: Ok(Contents::Grid(found)) };
+    let look = RunLook { folder: path.clone(), found: Ok(Contents::Grid(found)), label: Ok(Label::default()) };
     fake.send(Event::Looked(Box::new(look.clone())));
     harness.run_steps(4);
     assert!(shows(&harness, "3,000 of 3,000") || shows(&harness, "3000 of 3000"), "{:?}", super::labels(&harness));

@@ -58,7 +58,7 @@ fn a_click_on_a_point_of_the_law_opens_its_worst_images() {
     let area = harness.get_by_label(plot).rect();
     // Beside every point there is nothing to click.
     click_at(&mut harness, area.left_top() + vec2(2.0, 2.0));
-    assert!(fake.cell_images().is_empty() && harness.state().view().cell.is_none());
+    assert!(fake.cell_images().is_empty() && harness.state().view().cells.cursor().is_none());
     // Somewhere along the right edge stand the cells of the most images.
     let mut y = area.top();
     while fake.cell_images().is_empty() && y < area.bottom() {
@@ -73,8 +73,8 @@ fn a_click_on_a_point_of_the_law_opens_its_worst_images() {
     let [(id, request)] = asked.as_slice() else { panic!("{asked:?}") };
     let cell = folder.plan.iter().find(|planned| planned.id == request.cell).expect("a cell of the run").cell;
     assert_eq!((request.folder.as_path(), request.oracle.as_str(), cell.train_size), (place.path(), "mnist", 800));
+    assert_eq!(harness.state().view().cells.cursor(), Some(request.cell.as_str()));
     assert_eq!(request.title(), format!("Worst images of {}…", cell.label()));
-    assert_eq!(harness.state().view().cell.as_deref(), Some(request.cell.as_str()));
     assert_eq!(harness.state().prefs().tau, 1.0);
     fake.send(worst_images(12, 1.3));
     fake.send(Event::JobEnded { id: *id, outcome: Outcome::Done("12 images".into()) });

@@ -42,7 +42,7 @@ fn summary(folder: &Path) -> Vec<u8> {
 
 /// The newest look at a folder that satisfies.
 fn watched(bench: &mut Bench, folder: &Path, holds: impl Fn(&Found) -> bool) -> Found {
-    bench.worker.watch(WatchRequest { folders: vec![folder.to_owned()], cell: None });
+    bench.worker.watch(WatchRequest { folders: vec![folder.to_owned()], cells: None });
     bench.until(|event| match event {
         Event::Looked(look) if look.folder == folder => {
             look.found.as_ref().ok()?.grid().cloned().filter(|found| holds(found))
@@ -206,7 +206,7 @@ fn a_run_is_watched_whoever_works_on_it() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let missing = look(&run, None, None);
+    let missing = look(&run, &[], None);
     assert!(missing.found.unwrap_err().contains("is no run folder"));
     let id = bench.worker.submit(job(&run));
     bench.until(|told| event(told).filter(|event| matches!(event, RunEvent::Finished(_))).map(drop));
@@ -216,10 +216,10 @@ fn a_run_is_watched_whoever_works_on_it() {
     assert_eq!(found.results.summary.laws.len(), 1);
     let curve = &found.results.curves[0].points;
     assert!(curve.len() > 10 && curve.iter().all(|[_, value, low, high]| low <= value && value <= high));
-    assert!(found.course.is_some_and(|course| !course.lines.is_empty()));
+    assert!(found.courses.first().is_some_and(|course| !course.lines.is_empty()));
     // Nothing has changed: what is costly is taken over, the rest is equal.
-    let before = look(&run, None, None).found.unwrap();
-    let again = look(&run, None, Some(&before)).found.unwrap();
+    let before = look(&run, &[], None).found.unwrap();
+    let again = look(&run, &[], Some(&before)).found.unwrap();
     let results = |found: &Contents| found.grid().unwrap().results.clone();
     assert!(std::sync::Arc::ptr_eq(&results(&before), &results(&again)) && before == again);
 }

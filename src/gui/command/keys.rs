@@ -108,13 +108,14 @@ pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
 }
 
 /// What mouse and keys do inside controls, for the list of shortcuts.
-pub const GESTURES: [(&str, &str); 16] = [
+pub const GESTURES: [(&str, &str); 17] = [
     ("Tab, Shift+Tab", "To the next or previous control"),
     ("Space or Enter", "Press the button that has the focus"),
     ("Arrow keys on a slider", "Move it; a number beside it can be typed after Enter"),
     ("Escape in a field", "Give the focus back to the gallery"),
     ("Click an image", "Inspect it"),
-    ("Ctrl+click, Shift+click", "Select one more; select a range"),
+    ("Ctrl+click, Shift+click", "Select one more; select a range: of images, of the cells of a run"),
+    ("Arrow keys in the list of cells", "Choose the next; with Shift all up to it; Space adds it or takes it away"),
     ("Click a picture at another τ", "Set τ"),
     ("Drag the marker of the curve E(τ)", "Move τ"),
     ("Ctrl+wheel or two fingers over a plot, + and -", "Look closer, or see more, about the pointer"),

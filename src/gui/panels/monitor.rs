@@ -6,11 +6,12 @@ mod law;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use eframe::egui::{self, ComboBox, RichText, Slider, TextEdit, Ui};
+use eframe::egui::{self, ComboBox, RichText, TextEdit, Ui};
 
 use crate::gui::background::BackgroundTask;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
+use crate::gui::course_controls::{self, FIELD, call};
 use crate::gui::plot::{About, Board};
 use crate::gui::session::Session;
 use crate::gui::session::runs::RunView;
@@ -21,9 +22,6 @@ use kept::{Kept, Order};
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "monitor";
-/// Room for a name in a field, points.
-const FIELD: f32 = 190.0;
-
 /// Alarms that are told; of more, how many.
 const WARNINGS: usize = 6;
 /// Seconds between two pictures of runs that go on.
@@ -114,33 +112,12 @@ impl MonitorPanel {
         let fields = self.kept.as_ref().map_or(&[][..], |kept| &kept.fields);
         let choice = &mut self.choice;
         ui.horizontal_wrapped(|ui| {
-            let list = ComboBox::from_id_salt("quantity").selected_text(choice.quantity.name()).width(FIELD);
-            let shown = list.show_ui(ui, |ui| {
-                for quantity in Quantity::ALL {
-                    ui.selectable_value(&mut choice.quantity, quantity, quantity.name());
-                }
-            });
-            named(
-                shown.response,
-                "Figure of the courses",
-                "What is drawn, beside its floor: A under losses, the Bayes error under errors",
-            );
-            ui.label("over");
-            let list = ComboBox::from_id_salt("over").selected_text(choice.over.name()).width(FIELD);
-            let shown = list.show_ui(ui, |ui| {
-                for over in Over::ALL {
-                    ui.selectable_value(&mut choice.over, over, over.name());
-                }
-            });
-            named(shown.response, "Axis of the courses", "Images and time are known of runs whose program says them");
-            ui.checkbox(&mut choice.log[0], "log x").on_hover_text("Equal ratios of the axis are equal distances");
-            ui.checkbox(&mut choice.log[1], "log y").on_hover_text("Equal ratios of the figure are equal distances");
+            course_controls::quantity(ui, "Figure of the courses", &mut choice.quantity, &Quantity::ALL);
+            let axis = ("Axis of the courses", "Images and time are known of runs whose program says them");
+            course_controls::axes(ui, axis, &mut choice.over, &Over::ALL, &mut choice.log);
         });
         ui.horizontal_wrapped(|ui| {
-            let label = ui.label("Smoothing");
-            let smoothing = ui.add(Slider::new(&mut choice.smoothing, 0.0..=0.99).max_decimals(2).update_while_editing(false));
-            let about = "Weight of what came before in a running mean; what was logged stays in sight, pale";
-            smoothing.labelled_by(label.id).on_hover_text(about);
+            course_controls::smoothing(ui, &mut choice.smoothing);
             let chosen = choice.group.clone().unwrap_or_else(|| "every run by itself".into());
             let shown = ComboBox::from_id_salt("group").selected_text(chosen).width(FIELD).show_ui(ui, |ui| {
                 ui.selectable_value(&mut choice.group, None, "every run by itself");
@@ -148,7 +125,7 @@ impl MonitorPanel {
                     ui.selectable_value(&mut choice.group, Some(field.clone()), field.as_str());
                 }
             });
-            named(shown.response, "Group and colour by", "Runs with the same value of this field become one line: their mean with its 95 % interval over the runs, seeds for instance");
+            call(shown.response, "Group and colour by", "Runs with the same value of this field become one line: their mean with its 95 % interval over the runs, seeds for instance");
             // One after the other, also where the line ends between them.
             ui.horizontal(|ui| {
                 let label = ui.label("Filter");
@@ -180,8 +157,4 @@ fn open(ui: &mut Ui, cx: &mut Cx) {
     if button.clicked() {
         cx.commands.push(Command::Open);
     }
-}
-
-fn named(response: egui::Response, name: &str, about: &str) {
-    drop(response.on_hover_text(about).accessible_name(name));
 }

@@ -7,7 +7,8 @@ use super::Session;
 use super::jobs::{Jobs, State as JobState};
 use super::log::Level;
 use crate::experiment::{Cell, CellEvent, Watched};
-use crate::run::{Line, RunEvent, State};
+use crate::run::monitor::CellCourse;
+use crate::run::{Label, Line, RunEvent, State};
 use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Contents, ExternalFound, Found, Look};
@@ -44,6 +45,8 @@ pub struct RunView {
     pub job: Option<JobId>,
     /// What the newest look found.
     pub look: Option<Result<Contents, String>>,
+    /// What people say of it, or why that cannot be read.
+    pub label: Result<Label, String>,
     /// The cell this window's engine trains.
     pub live: Option<Live>,
     /// What the last job here failed of.
@@ -57,9 +60,9 @@ pub struct RunView {
 pub struct Live {
     /// The cell's ID.
     pub id: String,
-    /// In words.
-    pub label: String,
     pub cell: Cell,
+    /// Name of its condition, where there are several.
+    pub under: Option<String>,
     pub step: usize,
     pub steps: usize,
     /// Seconds left at the pace of this sitting.
@@ -95,18 +98,6 @@ pub enum Standing {
     Done,
 }
 
-/// How a cell's training went, as far as it is known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CourseView {
-    pub cell: Cell,
-    /// In words.
-    pub label: String,
-    /// Training loss, nats, against steps.
-    pub train: Vec<[f64; 2]>,
-    /// The watched test images.
-    pub watched: Vec<Watched>,
-}
-
 impl Session {
     /// Images of a cell were asked for.
     pub fn asks_cell_images(&mut self, id: JobId, request: CellImagesRequest) {
@@ -136,7 +127,8 @@ impl Runs {
         for folder in folders {
             if self.get(folder).is_none() {
                 let (folder, job, look, live, trouble) = (folder.clone(), None, None, None, None);
-                self.list.push(RunView { folder, job, look, live, trouble, revision: 0 });
+                let label = Ok(Label::default());
+                self.list.push(RunView { folder, job, look, label, live, trouble, revision: 0 });
             }
         }
     }
@@ -176,6 +168,17 @@ impl Runs {
                 run.look = Some(look.found);
                 run.revision += 1;
             }
+            run.revision += u64::from(run.label != look.label);
+            run.label = look.label;
+        }
+    }
+
+    /// What was said of a run is in its folder now.
+    pub fn labelled(&mut self, folder: &Path, label: Label) {
+        if let Some(run) = self.list.iter_mut().find(|run| run.folder == folder) {
+            run.label = Ok(label);
+            run.revision += 1;
+            self.look_now = true;
         }
     }
 
@@ -191,9 +194,9 @@ impl Runs {
             }
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {
-            let (label, id, cell, step) = (planned.label(), planned.id.clone(), planned.cell, *resumed_at);
+            let (id, cell, under, step) = (planned.id.clone(), planned.cell, planned.under.clone(), *resumed_at);
             let (loss, watched) = (Vec::new(), Vec::new());
-            run.live = Some(Live { id, label, cell, step, steps: *steps, eta_secs: None, loss, watched });
+            run.live = Some(Live { id, cell, under, step, steps: *steps, eta_secs: None, loss, watched });
             return;
         }
         let Some(live) = run.live.as_mut().filter(|live| live.id == planned.id) else { return };
@@ -237,8 +240,13 @@ impl RunView {
         self.look.as_ref()?.as_ref().ok()?.external()
     }
 
-    /// Returns the folder's name, with the spec's name where they differ.
+    /// Returns the name that it was given; else the folder's, with the spec's name where they differ.
     pub fn name(&self) -> String {
+        if let Ok(Label { name, .. }) = &self.label
+            && !name.is_empty()
+        {
+            return name.clone();
+        }
         let folder = self.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let of_external = || self.external().map(|found| found.spec.name.as_str());
         match self.found().map(|found| found.spec.name.as_str()).or_else(of_external) {
@@ -284,25 +292,28 @@ impl RunView {
 
     /// Returns the training curves of the chosen cell, else of the one in training, else of the
     /// last.
-    pub fn course(&self, chosen: Option<&str>) -> Option<CourseView> {
-        let found = self.found();
-        let read = found.and_then(|found| found.course.as_ref());
+    pub fn course(&self, chosen: Option<&str>) -> Option<CellCourse> {
+        let courses = self.found().map_or(&[][..], |found| &found.courses);
         let live = self.live.as_ref().filter(|live| chosen.is_none_or(|chosen| chosen == live.id));
-        let id = match (live, read) {
-            (Some(live), _) => &live.id,
-            (None, Some(read)) => &read.cell,
-            (None, None) => return None,
-        };
+        let read = || courses.iter().find(|course| Some(course.cell.as_str()) == chosen).or(courses.first());
+        let id = live.map(|live| &live.id).or_else(|| read().map(|course| &course.cell))?;
+        self.course_of(id)
+    }
+
+    /// Returns the training curves of a cell as far as they were read; without points where they were not.
+    pub fn course_of(&self, id: &str) -> Option<CellCourse> {
+        let found = self.found();
+        let live = self.live.as_ref().filter(|live| live.id == id);
         let of_plan = || {
-            found?
-                .cells
-                .iter()
-                .find(|cell| cell.planned.id == *id)
-                .map(|cell| (cell.planned.cell, cell.planned.label()))
+            let planned = &found?.cells.iter().find(|cell| cell.planned.id == id)?.planned;
+            Some((planned.cell, planned.under.clone()))
         };
-        let (cell, label) = live.map(|live| (live.cell, live.label.clone())).or_else(of_plan)?;
-        let mut course = CourseView { cell, label, train: Vec::new(), watched: Vec::new() };
-        for line in read.filter(|read| read.cell == *id).map_or(&[][..], |read| &read.lines) {
+        let (cell, under) = live.map(|live| (live.cell, live.under.clone())).or_else(of_plan)?;
+        let training = found.and_then(|found| found.spec.only_training(&cell));
+        let (train, watched) = (Vec::new(), Vec::new());
+        let mut course = CellCourse { id: id.to_owned(), cell, under, training, train, watched };
+        let read = found.and_then(|found| found.courses.iter().find(|course| course.cell == id));
+        for line in read.map_or(&[][..], |read| &read.lines) {
             match line {
                 Line::Train { step, loss, .. } => course.train.push([*step as f64, *loss]),
                 Line::Watched(watched) => course.watched.push(*watched),

@@ -18,6 +18,8 @@ const LEAST: usize = 250;
 const PLACES: usize = 2000;
 /// Lines that have their intervals: bands of more hide each other.
 const BANDS: usize = 12;
+/// What the caption calls runs.
+const WORDS: [&str; 3] = ["run", "a group over its runs", "filter, group or leave out"];
 
 /// What is drawn, and how.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -60,12 +62,37 @@ impl Drawn {
     /// Of a run: every point, or every second, third … and the last, so that they are about `most`. What is smoothed is
     /// smoothed before.
     pub fn of(track: &Track, choice: &Choice, most: usize) -> Self {
-        let points = course(track, choice);
-        let smooth = if choice.smoothing > 0.0 { smoothed(&points, choice.smoothing) } else { Vec::new() };
         let floor = track.steps.iter().rev().find_map(|seen| seen.floor(choice.quantity));
+        Self::through(course(track, choice), floor, choice.smoothing, most)
+    }
+
+    /// Through points by rising place.
+    pub(super) fn through(points: Vec<Point>, floor: Option<f64>, smoothing: f64, most: usize) -> Self {
+        let smooth = if smoothing > 0.0 { smoothed(&points, smoothing) } else { Vec::new() };
         let thinned = points.len() > most;
         Self { points: few(points, most), smooth: few(smooth, most), floor, thinned }
     }
+}
+
+/// Runs that make one line.
+pub(super) struct Group<'a> {
+    pub name: String,
+    /// Place in the palette.
+    pub colour: usize,
+    pub of: Vec<&'a Drawn>,
+}
+
+/// What is drawn of groups, over what, and how.
+pub(super) struct Drawing {
+    pub id: &'static str,
+    /// What one is called, what a group is and over what, and what to do about too many.
+    pub words: [&'static str; 3],
+    pub quantity: Quantity,
+    pub over: Over,
+    pub log: [bool; 2],
+    pub smoothing: f64,
+    /// Points that each run may have.
+    pub most: usize,
 }
 
 /// Points of a run of so many in one picture, about: what can be told apart, and drawn in time. A power of two: one run more or
@@ -88,9 +115,58 @@ pub fn picture(runs: &[(&Named, &Drawn)], choice: &Choice) -> Figure {
         };
         groups.entry(key).or_default().push(drawn);
     }
+    let group = |(colour, ((_, name), of))| Group { name, colour, of };
+    let groups: Vec<Group<'_>> = groups.into_iter().enumerate().map(group).collect();
+    let Choice { quantity, over, log, smoothing, .. } = *choice;
+    let most = points_each(runs.len());
+    let drawing = Drawing { id: "monitor", words: WORDS, quantity, over, log, smoothing, most };
+    let of = kept.iter().map(|(track, _)| track.name.as_str()).collect::<Vec<_>>().join(", ");
+    let program = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
+    let floors: Vec<(&str, Option<f64>)> =
+        kept.iter().map(|(track, drawn)| (track.name.as_str(), drawn.floor)).collect();
+    Figure { provenance: vec![("runs".into(), of), ("program".into(), program)], ..drawing.figure(&groups, &floors) }
+}
+
+impl Drawing {
+    /// Groups as lines of one figure, above the floors of those named. Where it comes from is still to be said.
+    pub fn figure(&self, groups: &[Group<'_>], floors: &[(&str, Option<f64>)]) -> Figure {
+        let Self { quantity, over, .. } = *self;
+        let scale = |log: bool| if log { Scale::Log10 } else { Scale::Linear };
+        let y = Axis::linear(quantity.name());
+        let y = quantity.unit().map_or(y.clone(), |unit| y.in_unit(unit));
+        Figure {
+            id: self.id.into(),
+            title: format!("{} over {}", quantity.name(), over.name()),
+            caption: self.caption(groups),
+            provenance: Vec::new(),
+            x: Axis { scale: scale(self.log[0]), ..Axis::linear(over.name()) },
+            y: Axis { scale: scale(self.log[1]), ..y },
+            series: series(groups),
+            rules: rules(floors, quantity),
+        }
+    }
+
+    fn caption(&self, groups: &[Group<'_>]) -> String {
+        let [kind, group, fewer] = self.words;
+        let mut text = match groups.len() <= BANDS {
+            true => format!("Bands are 95 % intervals: of one {kind} over its test images, of {group}."),
+            false => format!("Above {BANDS} lines none has its 95 % interval: {fewer}."),
+        };
+        if groups.iter().flat_map(|group| &group.of).any(|drawn| drawn.thinned) {
+            text += &format!(" Of a long {kind} about {} steps are drawn.", self.most);
+        }
+        if self.smoothing > 0.0 {
+            text += &format!(" Lines are running means of weight {}; pale, what was logged.", self.smoothing);
+        }
+        text
+    }
+}
+
+/// The lines of groups: the mean of several runs, and the points of a single one.
+fn series(groups: &[Group<'_>]) -> Vec<Series> {
     let band = groups.len() <= BANDS;
     let mut series = Vec::new();
-    for (place, ((_, name), of)) in groups.iter().enumerate() {
+    for Group { name, colour, of } in groups {
         let [points, smooth] = match of.as_slice() {
             [one] => [one.points.clone(), one.smooth.clone()],
             several => [mean(several, |one| &one.points), mean(several, |one| &one.smooth)],
@@ -98,51 +174,33 @@ pub fn picture(runs: &[(&Named, &Drawn)], choice: &Choice) -> Figure {
         if points.is_empty() {
             continue;
         }
-        let plain = |points: Vec<Point>| points.into_iter().map(|point| Point::new(point.x, point.y)).collect();
-        let points = if band { points } else { plain(points) };
-        let line = Series { name: name.clone(), colour: place, points, band, ..Series::default() };
-        if smooth.is_empty() {
-            series.push(line);
-            continue;
-        }
-        let own = Some([false, true].map(|dark| pale(colour(place, dark), dark)));
-        let points = plain(line.points.clone());
-        series.push(Series { name: format!("{name}, as logged"), own, points, band: false, ..line.clone() });
-        series.push(Series { points: plain(smooth), band: false, ..line });
+        let [points, smooth] = if band { [points, smooth] } else { [points, smooth].map(plain) };
+        let line = Series { name: name.clone(), colour: *colour, points, band, ..Series::default() };
+        series.extend(over_pale(line, smooth));
     }
-    let scale = |log: bool| if log { Scale::Log10 } else { Scale::Linear };
-    let y = Axis::linear(choice.quantity.name());
-    let y = choice.quantity.unit().map_or(y.clone(), |unit| y.in_unit(unit));
-    let of = kept.iter().map(|(track, _)| track.name.as_str()).collect::<Vec<_>>().join(", ");
-    Figure {
-        id: "monitor".into(),
-        title: format!("{} over {}", choice.quantity.name(), choice.over.name()),
-        caption: caption(
-            choice,
-            groups.len(),
-            kept.iter().any(|(_, drawn)| drawn.thinned).then(|| points_each(runs.len())),
-        ),
-        provenance: vec![("runs".into(), of), ("program".into(), format!("bayescope {}", env!("CARGO_PKG_VERSION")))],
-        x: Axis { scale: scale(choice.log[0]), ..Axis::linear(choice.over.name()) },
-        y: Axis { scale: scale(choice.log[1]), ..y },
-        series,
-        rules: floors(&kept, choice.quantity),
-    }
+    series
 }
 
-/// `most`: how many points of a long run are drawn, where one is so long.
-fn caption(choice: &Choice, lines: usize, most: Option<usize>) -> String {
-    let mut text = match lines <= BANDS {
-        true => "Bands are 95 % intervals: of one run over its test images, of a group over its runs.".to_owned(),
-        false => format!("Above {BANDS} lines none has its 95 % interval: filter, group or leave out."),
-    };
-    if let Some(most) = most {
-        text += &format!(" Of a long run about {most} steps are drawn.");
+/// A line and its running mean of a weight; with weight 0 the line alone.
+pub fn smooth_line(line: Series, weight: f64) -> Vec<Series> {
+    let smooth = if weight > 0.0 { smoothed(&line.points, weight) } else { Vec::new() };
+    over_pale(line, smooth)
+}
+
+/// A smoothed line over what was logged, pale; the line itself where nothing is smoothed.
+fn over_pale(line: Series, smooth: Vec<Point>) -> Vec<Series> {
+    if smooth.is_empty() {
+        return vec![line];
     }
-    if choice.smoothing > 0.0 {
-        text += &format!(" Lines are running means of weight {}; pale, what was logged.", choice.smoothing);
-    }
-    text
+    let own = Some([false, true].map(|dark| pale(colour(line.colour, dark), dark)));
+    let (name, points) = (format!("{}, as logged", line.name), plain(line.points.clone()));
+    let logged = Series { name, own, points, band: false, ..line.clone() };
+    vec![logged, Series { points: smooth, ..line }]
+}
+
+/// Points without their intervals.
+fn plain(points: Vec<Point>) -> Vec<Point> {
+    points.into_iter().map(|point| Point::new(point.x, point.y)).collect()
 }
 
 /// The points of a run, by rising place.
@@ -213,13 +271,13 @@ fn pale(rgb: [u8; 3], dark: bool) -> [u8; 3] {
 }
 
 /// A line for every floor there is: runs on the same test images share theirs.
-fn floors(runs: &[(&Named, &Drawn)], quantity: Quantity) -> Vec<Rule> {
+fn rules(floors: &[(&str, Option<f64>)], quantity: Quantity) -> Vec<Rule> {
     let Some(name) = quantity.floor() else { return Vec::new() };
     let mut found: Vec<(f64, &str)> = Vec::new();
-    for (track, drawn) in runs {
-        let Some(floor) = drawn.floor else { continue };
+    for (of, floor) in floors {
+        let Some(floor) = *floor else { continue };
         if !found.iter().any(|(known, _)| (known - floor).abs() <= 1e-9 * floor.abs()) {
-            found.push((floor, &track.name));
+            found.push((floor, of));
         }
     }
     if found.len() > FLOORS {

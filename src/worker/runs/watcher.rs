@@ -73,10 +73,10 @@ impl Watcher {
             if self.shared.watch.is_full() || self.shared.stopping.load(Ordering::Relaxed) {
                 return;
             }
-            let cell = request.cell.as_ref().filter(|(of, _)| of == folder).map(|(_, cell)| cell.as_str());
+            let cells = request.cells.as_ref().filter(|(of, _)| of == folder).map_or(&[][..], |(_, cells)| cells);
             let at = told.iter().position(|look| look.folder == *folder);
             let before = at.and_then(|at| told[at].found.as_ref().ok());
-            let seen = look(folder, cell, before);
+            let seen = look(folder, cells, before);
             if at.is_some_and(|at| seen.is_same(&told[at])) {
                 continue;
             }

@@ -1,18 +1,21 @@
 //! The cells of the run that is shown.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use eframe::egui::{self, Button, Color32, RichText, Ui};
+use eframe::egui::{self, Button, Color32, FocusDirection, Key, Response, RichText, Ui};
 
 use super::law_plot::bracketed;
 use crate::experiment::CellResult;
+use crate::gui::chosen_cells::ChosenCells;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::glossary;
+use crate::gui::selection::Click;
 use crate::gui::session::jobs::State as JobState;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::heading_with;
+use crate::gui::widgets::{heading_with, hint};
 use crate::run::State;
 use crate::worker::runs::{CellLook, Found};
 
@@ -21,12 +24,26 @@ const HEIGHT: f32 = 150.0;
 /// Widths of the columns after the first, points.
 const WIDTHS: [f32; 4] = [92.0, 92.0, 70.0, 62.0];
 
-/// The list; a click chooses a cell. It scrolls to the newest cell, noted in `followed`, unless one
-/// is chosen.
-pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), followed: &mut Option<String>) {
+/// The list of cells from frame to frame.
+#[derive(Default)]
+pub struct CellList {
+    /// The newest cell, which it has scrolled to.
+    followed: Option<String>,
+    /// The row that has the focus.
+    focused: Option<usize>,
+    /// Rows in sight.
+    in_sight: Range<usize>,
+}
+
+/// The list; clicks and keys choose cells. It scrolls to the newest cell, unless one is chosen.
+pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), state: &mut CellList) {
     heading_with(ui, "Cells", |ui| {
-        if cx.view.cell.is_some() && ui.button("Follow the newest").clicked() {
-            cx.view.cell = None;
+        let chosen = cx.view.cells.len();
+        if chosen > 0 && ui.button("Follow the newest").clicked() {
+            cx.view.cells = ChosenCells::default();
+        }
+        if chosen > 1 {
+            hint(ui, format!("{} cells chosen", format::count(chosen)));
         }
     });
     let weak = Theme::of(ui).weak();
@@ -39,26 +56,67 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), followed
             column(ui, width, |ui| drop(glossary::explain(ui.add(egui::Label::new(title).truncate()), &words)));
         }
     });
+    let moved = state.keys(ui, cx, found);
     let height = ui.spacing().interact_size.y;
+    let pitch = height + ui.spacing().item_spacing.y;
     let list = egui::ScrollArea::vertical().id_salt("cells").max_height(HEIGHT).auto_shrink([false, true]);
-    let newest = run.live.as_ref().map(|live| &live.id).or(found.newest().map(|cell| &cell.planned.id));
-    let moved = newest.filter(|newest| cx.view.cell.is_none() && followed.as_ref() != Some(newest));
-    let at = moved.and_then(|id| found.cells.iter().position(|cell| cell.planned.id == *id));
-    *followed = moved.cloned().or(followed.take());
-    let list = match at {
-        Some(at) => list.vertical_scroll_offset(at.saturating_sub(2) as f32 * (height + ui.spacing().item_spacing.y)),
+    let list = match state.follow(cx, run, found, moved) {
+        Some(top) => list.vertical_scroll_offset(top as f32 * pitch),
         None => list,
     };
     let alike = alike(found);
     list.show_rows(ui, height, found.cells.len(), |ui, rows| {
-        for cell in &found.cells[rows] {
+        state.in_sight = rows.clone();
+        for (place, cell) in rows.clone().zip(&found.cells[rows]) {
             let name = match &cell.planned.under {
                 Some(under) if alike => format!("{under}, seed {}", cell.planned.cell.seed),
                 _ => cell.planned.label(),
             };
-            ui.horizontal(|ui| row(ui, cx, (run, found), (cell, &name), first));
+            let name = ui.horizontal(|ui| row(ui, cx, (run, found), (cell, &name), first)).inner;
+            if moved == Some(place) {
+                name.request_focus();
+            }
+            if name.has_focus() {
+                state.focused = Some(place);
+            }
         }
     });
+}
+
+impl CellList {
+    /// The row that the arrow keys lead to: it is chosen, with Shift also those up to it.
+    fn keys(&mut self, ui: &Ui, cx: &mut Cx, found: &Found) -> Option<usize> {
+        let at = self.focused.take()?;
+        let [up, down, shift] = ui
+            .input(|input| [input.key_pressed(Key::ArrowUp), input.key_pressed(Key::ArrowDown), input.modifiers.shift]);
+        let to = match (up, down) {
+            (true, false) => at.checked_sub(1)?,
+            (false, true) => Some(at + 1).filter(|to| *to < found.cells.len())?,
+            _ => return None,
+        };
+        // The row itself asks for the focus.
+        ui.memory_mut(|memory| memory.move_focus(FocusDirection::None));
+        let order = order(found);
+        cx.view.cells.click(if shift { Click::Range } else { Click::Only }, order.get(to)?, &order);
+        Some(to)
+    }
+
+    /// The row that is to stand on top, where it is not where it is: `moved`, the row that keys lead to, comes into sight, or the
+    /// newest cell where none is chosen.
+    fn follow(&mut self, cx: &Cx, run: &RunView, found: &Found, moved: Option<usize>) -> Option<usize> {
+        let newest = run.live.as_ref().map(|live| &live.id).or(found.newest().map(|cell| &cell.planned.id));
+        let newer = newest.filter(|newest| cx.view.cells.cursor().is_none() && self.followed.as_ref() != Some(newest));
+        let at = newer.and_then(|id| found.cells.iter().position(|cell| cell.planned.id == *id));
+        self.followed = newer.cloned().or(self.followed.take());
+        // The outermost rows in sight are cut off.
+        let inside = |row: &usize| (self.in_sight.start + 1..self.in_sight.end.saturating_sub(2)).contains(row);
+        at.or(moved.filter(|row| !inside(row))).map(|row| row.saturating_sub(2))
+    }
+}
+
+/// The cells, in the order of the list.
+fn order(found: &Found) -> Vec<&str> {
+    found.cells.iter().map(|cell| cell.planned.id.as_str()).collect()
 }
 
 /// Whether cells differ by condition and seed alone: the rest of their names is then left out.
@@ -77,24 +135,51 @@ fn first_width(ui: &Ui) -> f32 {
     (ui.available_width() - WIDTHS.iter().sum::<f32>() - between - bar).clamp(120.0, 420.0)
 }
 
-fn column(ui: &mut Ui, width: f32, content: impl FnOnce(&mut Ui)) {
+fn column<R>(ui: &mut Ui, width: f32, content: impl FnOnce(&mut Ui) -> R) -> R {
     let size = egui::vec2(width, ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(size, egui::Layout::left_to_right(egui::Align::Center), |ui| {
+    let layout = egui::Layout::left_to_right(egui::Align::Center);
+    let shown = ui.allocate_ui_with_layout(size, layout, |ui| {
         ui.set_min_width(width);
-        content(ui);
+        content(ui)
     });
+    shown.inner
 }
 
-fn row(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), (cell, name): (&CellLook, &str), first: f32) {
+/// How a click or a key chooses.
+fn click(ui: &Ui) -> Click {
+    ui.input(|input| match input.modifiers {
+        held if held.shift => Click::Range,
+        held if held.command || input.key_pressed(Key::Space) => Click::Toggle,
+        _ => Click::Only,
+    })
+}
+
+/// A row; what its name answers.
+fn row(
+    ui: &mut Ui,
+    cx: &mut Cx,
+    (run, found): (&RunView, &Found),
+    (cell, name): (&CellLook, &str),
+    first: f32,
+) -> Response {
     let id = &cell.planned.id;
-    let chosen = cx.view.cell.as_ref() == Some(id);
     let label = cell.planned.label();
-    column(ui, first, |ui| {
-        let button = ui.add(Button::selectable(chosen, name).truncate()).on_hover_text(label.as_str());
-        if button.accessible_name(format!("Cell: {label}")).clicked() {
-            cx.view.cell = Some(id.clone());
-        }
+    let named = column(ui, first, |ui| {
+        let button = ui.add(Button::selectable(cx.view.cells.contains(id), name).truncate());
+        let about = "Ctrl+click adds or takes away, Shift+click goes up to here: their courses in one plot";
+        button.on_hover_text(format!("{label}\n{about}")).accessible_name(format!("Cell: {label}"))
     });
+    if named.clicked() {
+        cx.view.cells.click(click(ui), id, &order(found));
+        named.request_focus();
+    }
+    progress(ui, cx, (run, found), cell);
+    named
+}
+
+/// The columns of a row after the name.
+fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellLook) {
+    let id = &cell.planned.id;
     let live = run.live.as_ref().filter(|live| live.id == *id);
     let paused = run.job.and_then(|job| cx.session.jobs.get(job)).is_some_and(|job| job.state == JobState::Paused);
     let (word, colour, about) = match live {

@@ -6,30 +6,26 @@ use std::sync::Arc;
 use eframe::egui::Ui;
 
 use super::csv;
+use super::overlay::Overlay;
 use crate::classifier::Labels;
-use crate::experiment::Watched;
-use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Style, Way};
+use crate::figure::{Axis, Figure, Rule, Scale, Series, Style, Way};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
+use crate::gui::course_controls;
 use crate::gui::plot::{About, Board};
-use crate::gui::session::runs::{CourseView, RunView};
+use crate::gui::session::runs::RunView;
 use crate::gui::widgets::{heading, hint};
 use crate::measure::Estimate;
+use crate::run::monitor::{CellChoice, CellCourse, Over, Quantity, smooth_line};
 
-/// Names of the curves of the watched test images.
-const TEST: &str = "test cross-entropy";
-const KL: &str = "its epistemic KL";
-
-/// A number and its 95 % interval, where that is known.
-type Number = (f64, Option<[f64; 2]>);
-
-/// What the plot shows. A long course is put together again only when it has changed.
+/// What the plots show. A long course is put together again only when it has changed.
 #[derive(Default)]
 pub struct Course {
-    log: bool,
+    choice: CellChoice,
     kept: Option<Kept>,
     board: Board,
+    overlay: Overlay,
 }
 
 /// A course and what it was made of.
@@ -37,46 +33,50 @@ struct Kept {
     folder: PathBuf,
     revision: u64,
     chosen: Option<String>,
-    log: bool,
-    course: CourseView,
+    choice: CellChoice,
+    course: CellCourse,
     figure: Arc<Figure>,
 }
 
 impl Course {
     /// The course of a cell as it is now.
     fn refresh(&mut self, run: &RunView, chosen: Option<&str>) {
-        let log = self.log;
+        let choice = self.choice;
         let fresh = |kept: &Kept| {
             let place = (kept.folder.as_path(), kept.chosen.as_deref()) == (run.folder.as_path(), chosen);
-            place && (kept.revision, kept.log) == (run.revision, log)
+            place && (kept.revision, kept.choice) == (run.revision, choice)
         };
         if !self.kept.as_ref().is_some_and(fresh) {
             self.kept = run.course(chosen).map(|course| Kept {
                 folder: run.folder.clone(),
                 revision: run.revision,
                 chosen: chosen.map(str::to_owned),
-                log,
-                figure: Arc::new(figure(run, &course, log)),
+                choice,
+                figure: Arc::new(figure(run, &course, &choice)),
                 course,
             });
         }
     }
 
-    /// The plot, or what to wait for.
+    /// The plot of the chosen cell or of the chosen cells, or what to wait for.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, run: &RunView) {
+        if cx.view.cells.len() > 1 {
+            return self.overlay.show(ui, cx, run, &mut self.choice);
+        }
         heading(ui, "Training of one cell", None);
-        self.refresh(run, cx.view.cell.as_deref());
-        let Self { log, kept, board } = self;
+        self.refresh(run, cx.view.cells.cursor());
+        let Self { choice, kept, board, .. } = self;
         let Some(Kept { course, figure, .. }) = kept else {
             return hint(ui, "No cell has begun: its loss appears here step by step.");
         };
-        if course.train.is_empty() && course.watched.is_empty() {
-            ui.label(&course.label);
+        if !course.is_known() {
+            ui.label(course.label());
             return hint(ui, "No step has been written down yet.");
         }
         ui.horizontal_wrapped(|ui| {
-            ui.label(&course.label);
-            ui.checkbox(log, "log loss");
+            ui.label(course.label());
+            axes(ui, choice, course.axes());
+            course_controls::smoothing(ui, &mut choice.smoothing);
             if csv::button(ui, "Save the course of the training as CSV") {
                 let text = csv::course(run, course);
                 cx.commands.push(Command::Run(RunCommand::SavePoints(text, "training.csv")));
@@ -85,7 +85,7 @@ impl Course {
                 hint(ui, "bands: 95 % intervals");
             }
         });
-        let (name, numbers) = (format!("Training of {}", course.label), || csv::course(run, course));
+        let (name, numbers) = (format!("Training of {}", course.label()), || csv::course(run, course));
         let about = About {
             name: Some(&name),
             height: 210.0,
@@ -93,49 +93,56 @@ impl Course {
             ..About::default()
         };
         board.show_shared(ui, cx, figure, &about);
+        hint(ui, "Ctrl+click and Shift+click in the list of cells: the courses of several in one plot.");
     }
 }
 
-fn figure(run: &RunView, course: &CourseView, log: bool) -> Figure {
+/// Over what courses are drawn, of what they can be drawn over, and on which axes. A choice that cells do not have stays for
+/// those that do.
+pub fn axes(ui: &mut Ui, choice: &mut CellChoice, offered: &[Over]) {
+    let about = "Epochs and images are counted from the steps of cells that are one training; when a step was made, no cell says";
+    let shown = if offered.contains(&choice.over) { choice.over } else { Over::Steps };
+    let mut over = shown;
+    course_controls::axes(ui, ("Axis of the cells", about), &mut over, offered, &mut choice.log);
+    if over != shown {
+        choice.over = over;
+    }
+}
+
+fn figure(run: &RunView, course: &CellCourse, choice: &CellChoice) -> Figure {
     let told = match course.cell.labels {
         Labels::Drawn => "training cross-entropy",
         _ => "training cross-entropy, as told",
     };
-    let train = course.train.iter().map(|[step, loss]| Point::new(*step, *loss)).collect();
+    let over = if course.axes().contains(&choice.over) { choice.over } else { Over::Steps };
     let mut provenance = csv::origin(&[run]);
-    provenance.push(("cell".into(), course.label.clone()));
-    let y = Axis { scale: if log { Scale::Log10 } else { Scale::Linear }, ..Axis::linear("loss") };
+    provenance.push(("cell".into(), course.label()));
+    let scale = |log: bool| if log { Scale::Log10 } else { Scale::Linear };
+    let y = Axis { scale: scale(choice.log[1]), ..Axis::linear("loss") };
+    let points = course.points(Quantity::TrainLoss, over);
+    let mut series =
+        smooth_line(Series { name: told.into(), colour: 5, points, ..Series::default() }, choice.smoothing);
+    let watched = [("test cross-entropy", Quantity::CrossEntropy), ("its epistemic KL", Quantity::Epistemic)];
+    series.extend(watched.into_iter().zip([1, 2]).map(|((name, quantity), colour)| {
+        let points = course.points(quantity, over);
+        Series { name: name.into(), style: Style::LinePoints, colour, points, band: true, ..Series::default() }
+    }));
     Figure {
         id: "training".into(),
-        title: format!("Training of {}", course.label),
-        caption: "Cross-entropy over the optimisation steps: the mean over the steps between two points, and that of the watched \
+        title: format!("Training of {}", course.label()),
+        caption: "Cross-entropy in the course of the training: the mean over the steps between two points, and that of the watched \
                   test images with its epistemic part (bands: 95 % intervals). No loss on these images falls below the floor A for long."
             .into(),
         provenance,
-        x: Axis::linear("optimisation step"),
+        x: Axis { scale: scale(choice.log[0]), ..Axis::linear(over.name()) },
         y: y.in_unit("nats per image"),
-        series: vec![
-            Series { name: told.into(), colour: 5, points: train, ..Series::default() },
-            watched(TEST, 1, course, Watched::cross_entropy),
-            watched(KL, 2, course, Watched::epistemic),
-        ],
+        series,
         rules: floor(run, course).into_iter().collect(),
     }
 }
 
-/// A curve of the watched images and its band.
-fn watched(name: &str, colour: usize, course: &CourseView, value: fn(&Watched) -> Number) -> Series {
-    let point = |watched: &Watched| {
-        let (at, interval) = value(watched);
-        let point = Point::new(watched.step as f64, at);
-        interval.map_or(point.clone(), |[low, high]| point.within(low, high))
-    };
-    let points = course.watched.iter().map(point).collect();
-    Series { name: name.into(), style: Style::LinePoints, colour, points, band: true, ..Series::default() }
-}
-
 /// What no loss on these images can fall below. It is a mean over them: over others it is a little different.
-fn floor(run: &RunView, course: &CourseView) -> Option<Rule> {
+fn floor(run: &RunView, course: &CellCourse) -> Option<Rule> {
     let of_run = run.found().and_then(|found| found.results.summary.aleatoric);
     let of_run = of_run.map(|Estimate { value, interval }| ((value, Some([interval.low, interval.high])), "test"));
     let of_watched = course.watched.last().map(|watched| (watched.aleatoric(), "watched"));

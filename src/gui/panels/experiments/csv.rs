@@ -7,8 +7,9 @@ use eframe::egui::Ui;
 use super::law_plot::{Series, Shown};
 use crate::experiment::CellResult;
 use crate::figure::records;
-use crate::gui::session::runs::{CourseView, RunView};
+use crate::gui::session::runs::RunView;
 use crate::measure::{Estimate, HoldOut};
+use crate::run::monitor::CellCourse;
 
 /// The button of a plot; `name` is what it does, in full. Whether it was clicked.
 pub fn button(ui: &mut Ui, name: &str) -> bool {
@@ -92,9 +93,9 @@ fn held_out(text: &mut String, one: &Series<'_>, held: &HoldOut) {
 }
 
 /// The course of a cell's training, every point of it; single figures have no interval.
-pub fn course(run: &RunView, course: &CourseView) -> String {
+pub fn course(run: &RunView, course: &CellCourse) -> String {
     let mut text = provenance("training of one cell, nats per image", &[run]);
-    let _ = writeln!(text, "# cell: {}", course.label);
+    let _ = writeln!(text, "# cell: {}", course.label());
     text += "series,step,nats,low_95,high_95\n";
     for [step, loss] in &course.train {
         line(&mut text, &[&"training cross-entropy", step, loss, &"", &""]);

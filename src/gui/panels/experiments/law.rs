@@ -54,7 +54,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: &mut Shown, board: &
             cx.view.compared.insert(run.folder.clone());
             cx.view.run = Some(folder.clone());
         }
-        cx.view.cell = Some(cell.clone());
+        cx.view.cells.only(&cell);
         cx.commands.push(Command::Run(RunCommand::ShowCell(CellImages::Worst, folder, cell)));
     }
 }

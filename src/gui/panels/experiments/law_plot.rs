@@ -213,7 +213,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, drawing: Drawing<'_, '_>, board: &mut Boar
     let Picture { figure, cells } = Picture::of(series, floors, shown, provenance);
     let places =
         cells.iter().enumerate().flat_map(|(i, of)| of.iter().enumerate().map(move |(j, cell)| ([i, j], cell)));
-    let wanted = cx.view.cell.as_deref();
+    let wanted = cx.view.cells.cursor();
     let chosen: Vec<[usize; 2]> =
         places.filter(|(_, (_, cell))| Some(cell.id.as_str()) == wanted).map(|(place, _)| place).collect();
     let about = About {

@@ -7,8 +7,11 @@ mod csv;
 mod external;
 pub(in crate::gui) mod findings;
 mod form;
+mod label_form;
 pub(in crate::gui) mod law;
 mod law_plot;
+mod listed;
+mod overlay;
 mod reliability;
 mod table;
 
@@ -19,9 +22,11 @@ use crate::gui::plot::{Board, Boards};
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading, hint};
+use cells::CellList;
 use course::Course;
 use form::Form;
 use law_plot::Shown;
+use table::RunList;
 
 /// The panel's name in saved layouts.
 pub const ID: &str = "experiments";
@@ -39,8 +44,9 @@ pub struct ExperimentsPanel {
     external_step: external::Step,
     /// Its plots.
     external_drawn: external::Drawn,
-    /// The cell the list of cells has scrolled to.
-    followed: Option<String>,
+    runs: RunList,
+    /// The list of cells.
+    cells: CellList,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
     unfold: Option<bool>,
 }
@@ -59,7 +65,7 @@ impl Panel for ExperimentsPanel {
             if form.body_returned == Some(true) {
                 self.unfold = Some(false);
             }
-            if let Some(spec) = table::show(ui, cx) {
+            if let Some(spec) = table::show(ui, cx, &mut self.runs) {
                 self.form.duplicate(&spec, cx.prefs);
                 self.unfold = Some(true);
             }
@@ -104,7 +110,7 @@ impl ExperimentsPanel {
             hint(ui, waiting.unwrap_or_else(|| "Looking into the folder…".into()));
             return;
         };
-        cells::show(ui, cx, (run, found), &mut self.followed);
+        cells::show(ui, cx, (run, found), &mut self.cells);
         for caveat in found.results.summary.caveats() {
             ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
         }
@@ -115,7 +121,7 @@ impl ExperimentsPanel {
             findings::show(ui, cx, run, &mut self.figures);
             self.course.show(ui, cx, run);
         }
-        match reliability::chosen(found, cx.view.cell.as_deref()) {
+        match reliability::chosen(found, cx.view.cells.cursor()) {
             Some(result) => reliability::show(ui, cx, run, result, &mut self.reliability),
             None => {
                 heading(ui, "Reliability", None);

@@ -2,8 +2,10 @@
 
 use std::time::Instant;
 
-use eframe::egui::{self, Button, Color32, RichText, Ui};
+use eframe::egui::{self, Button, Color32, RichText, TextEdit, Ui};
 
+use super::label_form::LabelForm;
+use super::listed::{Column, Listed, Order};
 use crate::experiment::ExperimentSpec;
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
@@ -12,67 +14,142 @@ use crate::gui::format;
 use crate::gui::runs::carry_on_command;
 use crate::gui::session::runs::{RunView, Standing};
 use crate::gui::theme::Theme;
-use crate::gui::widgets::heading_with;
+use crate::gui::widgets::{self, heading_with, hint};
+use crate::run::Label;
 
 /// Characters of a run's name that are shown; the rest is in its tooltip.
 const LONGEST: usize = 28;
+/// Width of the filter, points.
+const FIELD: f32 = 190.0;
+/// Files of what is said of runs that cannot be read and are named.
+const WARNINGS: usize = 3;
+
+/// The list of runs from frame to frame.
+#[derive(Default)]
+pub struct RunList {
+    order: Order,
+    label: LabelForm,
+}
 
 /// The table; the spec to copy into the form, if that was asked for.
-pub fn show(ui: &mut Ui, cx: &mut Cx) -> Option<ExperimentSpec> {
+pub fn show(ui: &mut Ui, cx: &mut Cx, list: &mut RunList) -> Option<ExperimentSpec> {
     heading_with(ui, "Runs", |ui| {
         if ui.button("Open a run…").on_hover_text("A run folder, also one that others are working on").clicked() {
             cx.commands.push(Command::Open);
         }
     });
     let session = cx.session;
-    session.runs.iter().next()?;
-    let several = session.runs.iter().nth(1).is_some();
-    egui::Grid::new("runs").num_columns(5).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
-        let compare = if several { "compare" } else { "" };
-        for title in ["run", "cells finished", "state", "time left", compare] {
-            ui.label(RichText::new(title).small().color(Theme::of(ui).weak()));
-        }
-        ui.end_row();
-        for run in session.runs.iter() {
-            row(ui, cx, run);
+    let runs: Vec<&RunView> = session.runs.iter().collect();
+    if runs.is_empty() {
+        return None;
+    }
+    let said: Vec<Listed> = runs.iter().map(|run| listed(ui, cx, run)).collect();
+    let shown = list.order.of(&said);
+    filter(ui, &mut list.order.filter, shown.len(), runs.len());
+    egui::Grid::new("runs").num_columns(6).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
+        head(ui, &mut list.order);
+        for i in shown {
+            row(ui, cx, runs[i], &said[i], runs.len() == 1);
             ui.end_row();
         }
     });
-    let shown = cx.view.run.clone()?;
-    buttons(ui, cx, session.runs.get(&shown)?)
+    if runs.len() == 1 {
+        hint(ui, "To compare, a second run is needed: start one, or open its folder.");
+    }
+    for why in runs.iter().filter_map(|run| run.label.as_ref().err()).take(WARNINGS) {
+        widgets::said(ui, why, Theme::of(ui).warning());
+    }
+    let run = session.runs.get(&cx.view.run.clone()?)?;
+    let copied = buttons(ui, cx, run);
+    list.label.show(ui, cx, run);
+    copied
 }
 
-fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView) {
+/// What the list says of a run.
+fn listed(ui: &Ui, cx: &Cx, run: &RunView) -> Listed {
+    let Label { tags, notes, .. } = run.label.clone().unwrap_or_default();
+    let of_grid = run.found().map(|found| found.finished());
+    let job = run.job.and_then(|job| cx.session.jobs.get(job));
+    Listed {
+        name: run.name(),
+        tags,
+        notes,
+        finished: of_grid.or_else(|| run.external().map(|found| found.course.records)),
+        state: words(ui, &run.standing(&cx.session.jobs)).0,
+        left: job.and_then(|job| job.eta_secs(Instant::now())),
+    }
+}
+
+/// The field that leaves runs out of the list.
+fn filter(ui: &mut Ui, text: &mut String, shown: usize, all: usize) {
+    ui.horizontal_wrapped(|ui| {
+        let label = ui.label("Filter the runs");
+        let field = ui.add(TextEdit::singleline(text).desired_width(FIELD));
+        field.labelled_by(label.id).on_hover_text("Only runs in whose name, tags or notes these words stand");
+        if shown < all {
+            hint(ui, format!("{shown} of {all} runs"));
+        }
+    });
+}
+
+/// The titles; a click on one sorts.
+fn head(ui: &mut Ui, order: &mut Order) {
+    for column in Column::ALL {
+        let (way, chosen) = match order.by {
+            Some((by, falling)) if by == column => (if falling { " ⬇" } else { " ⬆" }, true),
+            _ => ("", false),
+        };
+        let title = RichText::new(format!("{}{way}", column.name())).small().color(Theme::of(ui).weak());
+        let button = ui.add(Button::selectable(chosen, title));
+        let about = "Sorts the list: rising, with a second click falling, with a third as the runs became known";
+        if button.on_hover_text(about).accessible_name(format!("Sort the runs by {}", column.name())).clicked() {
+            order.click(column);
+        }
+    }
+    ui.label(RichText::new("compare").small().color(Theme::of(ui).weak()));
+    ui.end_row();
+}
+
+fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView, said: &Listed, alone: bool) {
     let place = run.folder.display().to_string();
     let shown = cx.view.run.as_ref() == Some(&run.folder);
-    let name = elided(&run.name());
-    let name = ui.add(Button::selectable(shown, RichText::new(name).strong()).wrap_mode(egui::TextWrapMode::Extend));
-    if name.on_hover_text(&place).accessible_name(format!("Show run {place}")).clicked() {
-        (cx.view.run, cx.view.cell) = (Some(run.folder.clone()), None);
+    let name = RichText::new(elided(&said.name)).strong();
+    let name = ui.add(Button::selectable(shown, name).wrap_mode(egui::TextWrapMode::Extend));
+    let named = run.label.as_ref().is_ok_and(|label| !label.name.is_empty());
+    let called = if named { format!("Show run {}: {place}", said.name) } else { format!("Show run {place}") };
+    let about = if said.notes.is_empty() { place.clone() } else { format!("{place}\n{}", said.notes) };
+    if name.on_hover_text(about).accessible_name(called).clicked() {
+        cx.view.show_run(Some(run.folder.clone()));
     }
+    let tags = said.tags.join(", ");
+    ui.label(elided(&tags)).on_hover_text(&tags);
     let records = || run.external().map(|found| format!("{} records", found.course.records));
     let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len())).or_else(records);
     ui.label(cells.unwrap_or_else(|| "?".into()));
-    let standing = run.standing(&cx.session.jobs);
-    let (word, colour, about) = words(ui, &standing);
+    let (word, colour, about) = words(ui, &run.standing(&cx.session.jobs));
     let about = run.trouble.as_ref().map_or(about, Clone::clone);
     let state = ui.colored_label(colour, word);
     if !about.is_empty() {
         state.on_hover_text(about);
     }
-    let job = run.job.and_then(|job| cx.session.jobs.get(job));
-    let left = job.and_then(|job| job.eta_secs(Instant::now())).map(format::duration);
-    ui.label(left.unwrap_or_default()).on_hover_text("At the pace of steps so far; those of other networks differ.");
-    if cx.session.runs.iter().nth(1).is_none() {
-        return;
-    }
+    let left = said.left.map(format::duration).unwrap_or_default();
+    ui.label(left).on_hover_text("At the pace of steps so far; those of other networks differ.");
+    compare(ui, cx, run, shown, alone);
+}
+
+/// Whether a run is drawn beside the one that is shown.
+fn compare(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: bool, alone: bool) {
     let mut compared = cx.view.compared.contains(&run.folder);
     let has_laws = run.external().is_none();
-    let check = ui.add_enabled(!shown && has_laws, egui::Checkbox::without_text(&mut compared));
+    let check = ui.add_enabled(!alone && !shown && has_laws, egui::Checkbox::without_text(&mut compared));
     let check = check.on_hover_text("Draws its laws beside those of the run that is shown");
-    let why = if has_laws { "This is the run that is shown." } else { "An external run has no laws." };
+    let why = match (alone, has_laws) {
+        (true, _) => "A second run is needed: start one, or open its folder.",
+        (false, true) => "This is the run that is shown.",
+        (false, false) => "An external run has no laws.",
+    };
     let check = check.on_disabled_hover_text(why);
-    if check.accessible_name(format!("Compare with run {place}")).changed() {
+    if check.accessible_name(format!("Compare with run {}", run.folder.display())).changed() {
         match compared {
             true => drop(cx.view.compared.insert(run.folder.clone())),
             false => drop(cx.view.compared.remove(&run.folder)),

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use super::law::Given;
 use crate::experiment::ExperimentSpec;
 use crate::figure::Figure;
-use crate::gui::session::runs::{CourseView, RunView};
+use crate::gui::session::runs::RunView;
 use crate::run::external::{ExternalFolder, StepFigures};
-use crate::run::monitor::{Alarm, Choice, Drawn, Named, Steps, Track, alarms, differing, picture, points_each};
+use crate::run::monitor::{
+    Alarm, CellCourse, Choice, Drawn, Named, Steps, Track, alarms, differing, picture, points_each,
+};
 use crate::worker::runs::ExternalFound;
 
 /// Lines and their figure, and what they were made of.
@@ -55,7 +57,7 @@ enum Part {
 enum Source {
     External(Arc<ExternalFound>),
     /// Whether it is finished, last.
-    Grid(Arc<ExperimentSpec>, Box<CourseView>, bool),
+    Grid(Arc<ExperimentSpec>, Box<CellCourse>, bool),
     Unknown,
 }
 
@@ -146,7 +148,7 @@ impl Part {
                 Track { of, steps, finished }
             }
             Source::Grid(spec, course, finished) => {
-                let of = Named::new(format!("{name}: {}", course.label)).with(&*spec).with(&course.cell);
+                let of = Named::new(format!("{name}: {}", course.label())).with(&*spec).with(&course.cell);
                 Track { of, steps: Steps::Watched(course.watched), finished }
             }
             Source::Unknown => {
@@ -186,6 +188,7 @@ fn given(lines: &[&Arc<Line>]) -> Given {
 mod tests {
     use super::*;
     use crate::measure::{Estimate, Interval};
+    use crate::run::Label;
     use crate::run::external::{Course, ExternalSpec};
     use crate::worker::runs::Contents;
 
@@ -217,7 +220,7 @@ mod tests {
             (toml::from_str::<ExternalSpec>(SPEC).unwrap(), Arc::new(Course::of((1..=steps).map(step))));
         let look = Some(Ok(Contents::External(Arc::new(ExternalFound { spec, course }))));
         let (job, live, trouble) = (None, None, None);
-        RunView { folder: folder.into(), job, look, live, trouble, revision: 1 }
+        RunView { folder: folder.into(), job, look, label: Ok(Label::default()), live, trouble, revision: 1 }
     }
 
     #[test]

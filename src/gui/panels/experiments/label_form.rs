@@ -1,0 +1,84 @@
+//! What people say of the run that is shown: its name, tags and notes, as they are typed.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Button, TextEdit, Ui};
+
+use crate::gui::command::Command;
+use crate::gui::command::RunCommand;
+use crate::gui::context::Cx;
+use crate::gui::session::runs::RunView;
+use crate::gui::widgets::hint;
+use crate::run::Label;
+
+/// Width of a field, points.
+const FIELD: f32 = 360.0;
+/// Lines of the field for notes.
+const LINES: usize = 3;
+
+/// The fields, and what they were filled with.
+#[derive(Default)]
+pub struct LabelForm {
+    of: Option<(PathBuf, Label)>,
+    name: String,
+    tags: String,
+    notes: String,
+}
+
+impl LabelForm {
+    /// The fields of a run, folded until they are asked for.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, run: &RunView) {
+        let known = run.label.clone().unwrap_or_default();
+        let typed = self.typed();
+        match &mut self.of {
+            Some((folder, before)) if *folder == run.folder => {
+                // What is being typed stays, whatever the file says meanwhile.
+                if known == typed {
+                    *before = known;
+                } else if *before == typed {
+                    self.fill(run.folder.clone(), known);
+                }
+            }
+            _ => self.fill(run.folder.clone(), known),
+        }
+        egui::CollapsingHeader::new("Name, tags and notes").id_salt("label of a run").show(ui, |ui| {
+            if run.label.is_err() {
+                hint(ui, "Its label.toml cannot be read: what is saved here replaces it.");
+            }
+            self.fields(ui);
+            let label = self.typed();
+            let changed = run.label.as_ref() != Ok(&label);
+            let save = ui.add_enabled(changed, Button::new("Save name, tags and notes"));
+            let save = save.on_hover_text("Into label.toml in the folder of the run, for everybody who opens it");
+            if save.on_disabled_hover_text("Nothing has changed.").clicked() {
+                cx.commands.push(Command::Run(RunCommand::Label(run.folder.clone(), label)));
+            }
+        });
+    }
+
+    fn typed(&self) -> Label {
+        Label::typed(&self.name, &self.tags, &self.notes)
+    }
+
+    fn fill(&mut self, folder: PathBuf, label: Label) {
+        (self.name, self.tags, self.notes) = (label.name.clone(), label.tags.join(", "), label.notes.clone());
+        self.of = Some((folder, label));
+    }
+
+    fn fields(&mut self, ui: &mut Ui) {
+        let fields = [
+            ("Own name", &mut self.name, "What lists and legends call this run, in place of the name of its folder", 1),
+            ("Tags", &mut self.tags, "Words to find it by, with commas between them", 1),
+            ("Notes", &mut self.notes, "Anything that is worth remembering of it", LINES),
+        ];
+        egui::Grid::new("label fields").num_columns(2).show(ui, |ui| {
+            for (name, text, about, lines) in fields {
+                let label = ui.label(name);
+                let field =
+                    if lines > 1 { TextEdit::multiline(text).desired_rows(lines) } else { TextEdit::singleline(text) };
+                ui.add(field.desired_width(FIELD)).labelled_by(label.id).on_hover_text(about);
+                ui.end_row();
+            }
+        });
+    }
+}
