@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::engine::Engine;
 use super::session::Session;
+use super::session::keys::Meanwhile;
 use super::view::View;
 use crate::units::Tau;
 use crate::worker::protocol::{KeyOrigin, KeyRequest};
@@ -51,7 +52,12 @@ impl Glide {
     /// Asks for the key pictures that are missing for what is in view, unless they are on their way.
     pub fn ask(&mut self, engine: &dyn Engine, session: &Session, view: &View, (origin, tau): (KeyOrigin, Tau)) {
         let moving = self.moved.is_some();
-        let wanted = session.keys.wanted(&view.in_view, tau.get(), moving);
+        let meanwhile = match moving {
+            true => Meanwhile::Moving,
+            false if session.gallery.complete() => Meanwhile::Resting,
+            false => Meanwhile::Filling,
+        };
+        let wanted = session.keys.wanted(&view.in_view, tau.get(), meanwhile);
         let gives_up = moving && !self.gave_up;
         let on_its_way = || self.of.as_ref() == Some(&origin) && self.is_next(&wanted);
         if !gives_up && (wanted.is_empty() || on_its_way()) {

@@ -267,7 +267,7 @@ impl RequestTracker {
         let asked = self.gallery.as_ref() == Some(wanted) && !self.glide.gave_up();
         if asked {
             self.glide.rest();
-            if drafts && session.gallery.complete() {
+            if drafts && (session.gallery.complete() || session.gallery.answers(&view.in_view)) {
                 self.glide.ask(engine, session, view, at);
             }
             return true;

@@ -29,6 +29,18 @@ pub struct Keys {
     too_slow: bool,
 }
 
+/// What happens while key pictures are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meanwhile {
+    /// τ moves.
+    Moving,
+    /// What is in view is exact, and the rest of the gallery is still being made: what the first movement of τ needs, and no
+    /// more.
+    Filling,
+    /// Nothing.
+    Resting,
+}
+
 /// A picture between two temperatures.
 #[derive(Debug)]
 pub struct Between {
@@ -113,12 +125,16 @@ impl Keys {
 
     /// What is missing of these images for τ, most urgent first: beside it, coarse to fine; while it
     /// rests also the coarsest grid, outwards from it.
-    pub fn wanted(&self, images: &[usize], tau: f64, moving: bool) -> Vec<(Tau, Vec<usize>)> {
+    pub fn wanted(&self, images: &[usize], tau: f64, meanwhile: Meanwhile) -> Vec<(Tau, Vec<usize>)> {
         if self.too_slow {
             return Vec::new();
         }
         let mut places: Vec<u32> = GRIDS.iter().flat_map(|&grid| beside(tau, grid)).collect();
-        if !moving {
+        if meanwhile == Meanwhile::Filling {
+            let [low, high] = beside(tau, GRIDS[0]);
+            places = if low < high { vec![low, high] } else { vec![low, low + GRIDS[0], low.saturating_sub(GRIDS[0])] };
+        }
+        if meanwhile == Meanwhile::Resting {
             let mut far: Vec<u32> = (0..=(FILLED / STEP) as u32).step_by(GRIDS[0] as usize).collect();
             far.sort_by(|a, b| {
                 let off = |place: &u32| (f64::from(*place) * STEP - tau).abs();
@@ -166,13 +182,13 @@ mod tests {
         keys.expect(&origin(1));
         assert!(!keys.follow(&origin(1)) && keys.between(0, 1.0).is_none());
         for tau in [0.0, 0.03, 0.5, 1.0, 1.37, 2.9, 7.77] {
-            let wanted = keys.wanted(&[0, 2], tau, true);
+            let wanted = keys.wanted(&[0, 2], tau, Meanwhile::Moving);
             assert!(wanted.len() <= 2 * GRIDS.len());
             answer(&mut keys, &wanted[..wanted.len().min(2)], origin(1));
             let coarse = keys.between(2, tau).expect("the coarsest grid comes first");
-            let rest = keys.wanted(&[0, 2], tau, true);
+            let rest = keys.wanted(&[0, 2], tau, Meanwhile::Moving);
             answer(&mut keys, &rest, origin(1));
-            assert!(keys.wanted(&[0, 2], tau, true).is_empty(), "τ = {tau}");
+            assert!(keys.wanted(&[0, 2], tau, Meanwhile::Moving).is_empty(), "τ = {tau}");
             let fine = keys.between(2, tau).unwrap();
             for draft in [&coarse, &fine] {
                 let level = f64::from(draft.pixels.bytes().unwrap()[0]);
@@ -188,28 +204,40 @@ mod tests {
     fn at_rest_the_coarse_grid_is_filled_and_then_nothing_is_wanted() {
         let mut keys = Keys::default();
         keys.expect(&origin(1));
-        let wanted = keys.wanted(&[3], 1.1, false);
+        let wanted = keys.wanted(&[3], 1.1, Meanwhile::Resting);
         assert_eq!(wanted[0].0.get(), 1.0);
         answer(&mut keys, &wanted, origin(1));
-        assert!(keys.wanted(&[3], 1.1, false).is_empty());
+        assert!(keys.wanted(&[3], 1.1, Meanwhile::Resting).is_empty());
         assert!((0..=300).all(|i| keys.between(3, f64::from(i) * 0.01).is_some()));
         assert!(keys.between(3, 3.3).is_none(), "beyond the slider");
+        // While the rest of the gallery is made: as far as the first movement goes.
+        for (tau, asked) in [(1.0, vec![1.0, 1.5, 0.5]), (1.1, vec![1.0, 1.5]), (0.0, vec![0.0, 0.5])] {
+            let mut keys = Keys::default();
+            keys.expect(&origin(1));
+            let wanted = keys.wanted(&[3], tau, Meanwhile::Filling);
+            assert_eq!(wanted.iter().map(|(tau, _)| tau.get()).collect::<Vec<_>>(), asked);
+            answer(&mut keys, &wanted, origin(1));
+            assert!(keys.between(3, tau + 0.03).is_some() && keys.wanted(&[3], tau, Meanwhile::Filling).is_empty());
+        }
     }
 
     #[test]
     fn pictures_of_another_world_and_those_that_cannot_be_made_are_never_shown() {
         let mut keys = Keys::default();
         keys.expect(&origin(1));
-        let wanted = keys.wanted(&[0], 1.0, true);
+        let wanted = keys.wanted(&[0], 1.0, Meanwhile::Moving);
         answer(&mut keys, &wanted, origin(2));
         assert!(keys.between(0, 1.0).is_none());
         let pictures = wanted.iter().map(|(tau, _)| (*tau, 0, None)).collect();
         keys.take(KeyPictures { origin: origin(1), shape: SHAPE, pictures, too_slow: None });
-        assert!(keys.between(0, 1.0).is_none() && keys.wanted(&[0], 1.0, true).is_empty(), "asked for once");
+        assert!(
+            keys.between(0, 1.0).is_none() && keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty(),
+            "asked for once"
+        );
         keys.expect(&origin(2));
-        assert!(!keys.wanted(&[0], 1.0, true).is_empty());
+        assert!(!keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty());
         let slow = Some(std::time::Duration::from_secs(1));
         keys.take(KeyPictures { origin: origin(2), shape: SHAPE, pictures: Vec::new(), too_slow: slow });
-        assert!(keys.wanted(&[0], 1.0, true).is_empty() && !keys.follow(&origin(2)));
+        assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty() && !keys.follow(&origin(2)));
     }
 }

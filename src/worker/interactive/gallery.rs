@@ -45,6 +45,11 @@ impl Gallery {
         self.waiting.retain(|&index| there(index));
     }
 
+    /// Whether an image that is in view has still to be made.
+    pub fn owes_the_view(&self) -> bool {
+        self.waiting.front().is_some_and(|next| self.request.first.contains(next))
+    }
+
     /// A piece that is to be begun again.
     fn put_back(&mut self, indices: &[usize]) {
         indices.iter().rev().for_each(|&index| self.waiting.push_front(index));

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{KeyOrigin, KeyPictures};
+use super::gallery::Gallery;
 use super::{Interactive, PieceContext, unless};
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
@@ -15,13 +16,13 @@ use crate::worker::remote_device::is_lost;
 const SLOWEST: Duration = Duration::from_millis(30);
 
 impl Interactive {
-    /// The next piece of the key pictures asked for. While τ rests, the gallery comes first.
+    /// The next piece of the key pictures asked for. While τ rests, what is in view of the gallery comes first.
     pub(super) fn keys_piece(&self, cx: &PieceContext<'_>) {
         let Some(origin) = self.keys.origin().filter(|_| !self.lost()) else { return };
         if origin.world != *self.world.borrow() {
             return self.keys.drop_request();
         }
-        if !self.keys.moving() && self.gallery.borrow().is_some() {
+        if !self.keys.moving() && self.gallery.borrow().as_ref().is_some_and(Gallery::owes_the_view) {
             return;
         }
         let none = KeyPictures { origin, shape: cx.world.shape(), pictures: Vec::new(), too_slow: None };
