@@ -85,7 +85,8 @@ fn the_list_is_filtered_and_sorted_and_says_what_comparing_needs() {
         Label::typed(label.0, label.1, "").write(path).unwrap();
         open(&mut harness, &fake, path);
         if i == 0 {
-            let check = harness.get_by_label(&compare(path));
+            let label = compare(path);
+            let check = harness.get_by_label(&label);
             assert!(check.accesskit_node().is_disabled());
             assert!(shows(&harness, "To compare, a second run is needed"));
         }
