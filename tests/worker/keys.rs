@@ -1,8 +1,8 @@
-//! Key pictures of a real world: the pictures of the very samples, and never before a gallery that is wanted.
+//! Key pictures of a real world: the pictures of the very samples, and never before what is in view of a gallery.
 
 use bayescope::oracle::library;
 use bayescope::units::Tau;
-use bayescope::worker::protocol::{KeyOrigin, KeyPictures, KeyRequest};
+use bayescope::worker::protocol::{GalleryUpdate, KeyOrigin, KeyPictures, KeyRequest};
 
 use super::{Bench, request, settings, spec};
 
@@ -46,10 +46,10 @@ fn key_pictures_are_those_of_the_samples_at_their_temperatures() {
 }
 
 #[test]
-fn at_rest_the_gallery_comes_first_and_while_tau_moves_it_is_given_up() {
+fn at_rest_what_is_in_view_comes_first_and_while_tau_moves_the_gallery_is_given_up() {
     let mut bench = Bench::new();
     let wanted = vec![(Tau::new(2.0).unwrap(), (0..40).collect::<Vec<_>>())];
-    bench.worker.show(request(1, 120, 1.0, Vec::new()));
+    bench.worker.show(request(1, 120, 1.0, (0..120).collect()));
     bench.worker.draw_keys(KeyRequest { origin: origin(), wanted: wanted.clone(), moving: false });
     let mut early = Vec::new();
     bench.wait(|bench| {
@@ -61,8 +61,17 @@ fn at_rest_the_gallery_comes_first_and_while_tau_moves_it_is_given_up() {
     });
     let late = if early.len() < 40 { pictures(&mut bench, 40 - early.len()).len() } else { 0 };
     assert_eq!(early.len() + late, 40);
-    bench.worker.show(request(2, 5000, 1.5, Vec::new()));
-    bench.wait(|bench| bench.worker.take_gallery().filter(|update| update.generation == 2));
+    // What is not in view does not hold them up.
+    bench.worker.show(request(2, 5000, 1.2, vec![0]));
+    bench.worker.draw_keys(KeyRequest { origin: origin(), wanted: wanted.clone(), moving: false });
+    assert_eq!(pictures(&mut bench, 40).len(), 40);
+    let over = |update: &GalleryUpdate| update.generation == 2 && update.progress.done == update.progress.total;
+    assert!(
+        !bench.worker.take_gallery().is_some_and(|update| over(&update)),
+        "key pictures waited for the whole gallery"
+    );
+    bench.worker.show(request(3, 5000, 1.5, Vec::new()));
+    bench.wait(|bench| bench.worker.take_gallery().filter(|update| update.generation == 3));
     bench.worker.draw_keys(KeyRequest { origin: origin(), wanted, moving: true });
     assert_eq!(pictures(&mut bench, 40).len(), 40);
     while bench.worker.take_gallery().is_some() {}
