@@ -4,9 +4,9 @@ use super::text::{self, LEADING};
 use super::{Axis, ticks};
 
 /// Font size of labels.
-pub const SIZE: f64 = 12.0;
+pub const LABEL_SIZE: f64 = 12.0;
 /// Distance between an axis and its labels.
-pub const GAP: f64 = 7.0;
+pub const LABEL_GAP: f64 = 7.0;
 /// Least distance between two labels side by side.
 const APART: f64 = 12.0;
 /// Distance between two numbers that looks right, along and across.
@@ -19,7 +19,7 @@ const TURNED: [f64; 4] = [80.0, 110.0, 150.0, 220.0];
 
 /// A label and where it belongs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Label {
+pub struct AxisLabel {
     /// In the axis' own numbers.
     pub at: f64,
     /// Share of the axis before it.
@@ -30,9 +30,9 @@ pub struct Label {
 
 /// The labels below a horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Row {
+pub struct LabelRow {
     /// All that are written, from left to right.
-    pub labels: Vec<Label>,
+    pub labels: Vec<AxisLabel>,
     /// Degrees they are turned against the clock; 0 is upright.
     pub angle: f64,
     /// Room they take below the axis.
@@ -42,78 +42,79 @@ pub struct Row {
 }
 
 /// Labels of an axis over `range`: about `n` numbers, or all names within, broken at `room`.
-fn labels(axis: &Axis, range: [f64; 2], n: usize, room: f64) -> Vec<Label> {
+fn labels(axis: &Axis, range: [f64; 2], n: usize, room: f64) -> Vec<AxisLabel> {
     let scale = axis.shown_scale();
     let [low, high] = range.map(|end| scale.place(end));
-    let label = |at: f64, lines| Label { at, share: (scale.place(at) - low) / (high - low), lines };
+    let label = |at: f64, lines| AxisLabel { at, share: (scale.place(at) - low) / (high - low), lines };
     if axis.categories.is_empty() {
         return ticks(range, scale, n).into_iter().map(|tick| label(tick.at, vec![tick.label])).collect();
     }
     let names = axis.categories.iter().enumerate().map(|(i, name)| (i as f64, name));
     let inside = names.filter(|(at, _)| (range[0]..=range[1]).contains(at));
-    inside.map(|(at, name)| label(at, text::wrap(name, SIZE, room))).collect()
+    inside.map(|(at, name)| label(at, text::wrap(name, LABEL_SIZE, room))).collect()
 }
 
 /// The labels beside a vertical axis of `height`, and the width of the widest.
-pub(super) fn column(axis: &Axis, range: [f64; 2], height: f64) -> (Vec<Label>, f64) {
+pub(super) fn column(axis: &Axis, range: [f64; 2], height: f64) -> (Vec<AxisLabel>, f64) {
     let labels = labels(axis, range, (height / SPREAD[1]) as usize, WIDEST);
-    let width = labels.iter().map(|label| text::widest(&label.lines, SIZE)).fold(0.0, f64::max);
+    let width = labels.iter().map(|label| text::widest(&label.lines, LABEL_SIZE)).fold(0.0, f64::max);
     (labels, width)
 }
 
 /// Labels below an axis of `width`: as many numbers as fit, or all names, turned if needed. No name reaches farther than `left`
 /// beyond the left end where that can be.
-pub fn row(axis: &Axis, range: [f64; 2], width: f64, left: f64) -> Row {
+pub fn label_row(axis: &Axis, range: [f64; 2], width: f64, left: f64) -> LabelRow {
     let most = ((width / SPREAD[0]) as usize).max(2);
     if axis.categories.is_empty() {
-        let upright = |n: usize| Row::upright(labels(axis, range, n, width), width);
+        let upright = |n: usize| LabelRow::upright(labels(axis, range, n, width), width);
         return (2..=most).rev().map(upright).find(|row| row.fits(width)).unwrap_or_else(|| upright(2));
     }
     let slot = width / (range[1] - range[0]);
     let broken = |room: f64| labels(axis, range, most, room);
     let words = axis.categories.iter().flat_map(|name| name.split_whitespace());
-    let longest = words.map(|word| text::width(word, SIZE)).fold(0.0, f64::max);
-    let upright = Row::upright(broken((slot - APART).max(SIZE)), width);
+    let longest = words.map(|word| text::width(word, LABEL_SIZE)).fold(0.0, f64::max);
+    let upright = LabelRow::upright(broken((slot - APART).max(LABEL_SIZE)), width);
     if longest <= slot - APART && upright.labels.iter().all(|label| label.lines.len() <= MOST_LINES) {
         return upright;
     }
     // A word is broken only where no room holds it.
     let rooms = TURNED.into_iter().filter(|room| *room >= longest.min(TURNED[TURNED.len() - 1]));
     let turned = |angle: f64| {
-        rooms.clone().map(move |room| (angle, room)).map(|(angle, room)| Row::turned(broken(room), angle, width))
+        rooms.clone().map(move |room| (angle, room)).map(|(angle, room)| LabelRow::turned(broken(room), angle, width))
     };
     let found = turned(40.0).chain(turned(90.0)).find(|row| row.fits(width) && row.overhang[0] <= left);
     found.unwrap_or_else(|| {
         // Names closer together than lines of text: every second, third, … stays.
-        let every = (SIZE * LEADING / slot).ceil() as usize;
+        let every = (LABEL_SIZE * LEADING / slot).ceil() as usize;
         let few = broken(TURNED[3]).into_iter().step_by(every).map(|label| {
             let lines = vec![label.lines.join(" ")];
-            Label { lines, ..label }
+            AxisLabel { lines, ..label }
         });
-        Row::turned(few.collect(), 90.0, width)
+        LabelRow::turned(few.collect(), 90.0, width)
     })
 }
 
-impl Row {
-    fn upright(labels: Vec<Label>, width: f64) -> Self {
+impl LabelRow {
+    fn upright(labels: Vec<AxisLabel>, width: f64) -> Self {
         let lines = labels.iter().map(|label| label.lines.len()).max().unwrap_or(0);
-        let reach = |label: &Label| {
-            let half = text::widest(&label.lines, SIZE) / 2.0;
+        let reach = |label: &AxisLabel| {
+            let half = text::widest(&label.lines, LABEL_SIZE) / 2.0;
             [half - label.share * width, half - (1.0 - label.share) * width]
         };
         let overhang = widest_reach(labels.iter().map(reach));
-        Self { labels, angle: 0.0, height: lines as f64 * SIZE * LEADING, overhang }
+        Self { labels, angle: 0.0, height: lines as f64 * LABEL_SIZE * LEADING, overhang }
     }
 
-    fn turned(labels: Vec<Label>, angle: f64, width: f64) -> Self {
+    fn turned(labels: Vec<AxisLabel>, angle: f64, width: f64) -> Self {
         let (sin, cos) = angle.to_radians().sin_cos();
-        let depth =
-            |(i, line): (usize, &String)| text::width(line, SIZE) * sin + (i as f64 * LEADING + 1.0) * SIZE * cos;
+        let depth = |(i, line): (usize, &String)| {
+            text::width(line, LABEL_SIZE) * sin + (i as f64 * LEADING + 1.0) * LABEL_SIZE * cos
+        };
         let depths = labels.iter().flat_map(|label| label.lines.iter().enumerate().map(depth));
         let height = depths.fold(0.0, f64::max);
-        let reach = |label: &Label| {
-            let long = text::widest(&label.lines, SIZE);
-            let half = label.lines.len() as f64 * SIZE * LEADING * sin / 2.0;
+        let reach = |label: &AxisLabel| {
+            let long = text::widest(&label.lines, LABEL_SIZE);
+            let half = label.lines.len() as f64 * LABEL_SIZE * LEADING * sin / 2.0;
             [long * cos + half - label.share * width, half - (1.0 - label.share) * width]
         };
         let overhang = widest_reach(labels.iter().map(reach));
@@ -122,14 +123,19 @@ impl Row {
 
     /// The lines of a label whose mark is at `x` on an axis at height `y`, each with the middle of its height: at its end where
     /// the labels are turned, at its centre where they are upright.
-    pub fn lines<'a>(&self, label: &'a Label, x: f64, y: f64) -> impl Iterator<Item = (&'a str, [f64; 2])> + use<'a> {
-        let ((sin, cos), angle, top) = (self.angle.to_radians().sin_cos(), self.angle, y + GAP);
-        let apart = SIZE * LEADING;
+    pub fn lines<'a>(
+        &self,
+        label: &'a AxisLabel,
+        x: f64,
+        y: f64,
+    ) -> impl Iterator<Item = (&'a str, [f64; 2])> + use<'a> {
+        let ((sin, cos), angle, top) = (self.angle.to_radians().sin_cos(), self.angle, y + LABEL_GAP);
+        let apart = LABEL_SIZE * LEADING;
         let half = label.lines.len().saturating_sub(1) as f64 / 2.0 * apart;
         label.lines.iter().enumerate().map(move |(i, line)| {
             let down = i as f64 * apart;
             let at = match angle == 0.0 {
-                true => [x, top + 0.45 * SIZE + down],
+                true => [x, top + 0.45 * LABEL_SIZE + down],
                 // They are spread about the mark.
                 false => [x + (down - half) * sin, top + (down - half) * cos + half * cos],
             };
@@ -143,11 +149,11 @@ impl Row {
         self.labels.windows(2).all(|pair| {
             let distance = (pair[1].share - pair[0].share) * width;
             if self.angle == 0.0 {
-                let half = |label: &Label| text::widest(&label.lines, SIZE) / 2.0;
+                let half = |label: &AxisLabel| text::widest(&label.lines, LABEL_SIZE) / 2.0;
                 return distance >= half(&pair[0]) + half(&pair[1]) + APART;
             }
             let lines = pair.iter().map(|label| label.lines.len()).max().unwrap_or(1);
-            distance * sin >= lines as f64 * SIZE * LEADING
+            distance * sin >= lines as f64 * LABEL_SIZE * LEADING
         })
     }
 }
@@ -164,12 +170,12 @@ mod tests {
     use super::*;
 
     /// Where a line is, in coordinates along the text and across: both ends.
-    fn place(row: &Row, line: &str, [x, y]: [f64; 2]) -> [[f64; 2]; 2] {
-        let ((sin, cos), long) = (row.angle.to_radians().sin_cos(), text::width(line, SIZE));
+    fn place(row: &LabelRow, line: &str, [x, y]: [f64; 2]) -> [[f64; 2]; 2] {
+        let ((sin, cos), long) = (row.angle.to_radians().sin_cos(), text::width(line, LABEL_SIZE));
         let (along, across) = (x * cos - y * sin, x * sin + y * cos);
         let first = if row.angle == 0.0 { along - long / 2.0 } else { along - long };
         // Letters of the largest height, from the middle.
-        [[first, first + long], [across - 0.4 * SIZE, across + 0.4 * SIZE]]
+        [[first, first + long], [across - 0.4 * LABEL_SIZE, across + 0.4 * LABEL_SIZE]]
     }
 
     fn meet([a, b]: [f64; 2], [c, d]: [f64; 2]) -> bool {
@@ -193,7 +199,7 @@ mod tests {
             let whole = [-0.5, names.len() as f64 - 0.5];
             let range = if rng.random() { whole } else { [first, first + rng.random_range(0.5..5.0)] };
             let axis = Axis::named("corpus", names);
-            let row = row(&axis, range, width, left);
+            let row = label_row(&axis, range, width, left);
             turned += usize::from(row.angle != 0.0);
             let places: Vec<_> = row
                 .labels
@@ -209,9 +215,10 @@ mod tests {
                 }
                 // From the top of the letters at the one end to their foot at the other.
                 let (sin, cos) = row.angle.to_radians().sin_cos();
-                let [top, foot] = [at[1] - 0.4 * SIZE * cos, at[1] + (along[1] - along[0]) * sin + 0.4 * SIZE * cos];
+                let [top, foot] =
+                    [at[1] - 0.4 * LABEL_SIZE * cos, at[1] + (along[1] - along[0]) * sin + 0.4 * LABEL_SIZE * cos];
                 assert!(
-                    top > 0.0 && foot < row.height + GAP + 1e-9,
+                    top > 0.0 && foot < row.height + LABEL_GAP + 1e-9,
                     "«{line}» leaves its room: {top} {foot} {}",
                     row.height
                 );

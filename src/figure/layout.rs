@@ -1,7 +1,7 @@
 //! Layout: title, plot with axes, legend, caption and provenance, from top to bottom.
 
 use super::bounds::{Frame, bounds};
-use super::labels::{self, GAP, Label, Row, column, row};
+use super::labels::{self, AxisLabel, LABEL_GAP, LabelRow, column, label_row};
 use super::legend::Legend;
 use super::palette::Theme;
 use super::scene::{Anchor, Ink, Path, Scene, Shape, Stroke, Text};
@@ -122,8 +122,8 @@ struct Axes {
     below: f64,
     /// From the right end of the x axis to the legend.
     legend_gap: f64,
-    x: Row,
-    y: Vec<Label>,
+    x: LabelRow,
+    y: Vec<AxisLabel>,
     x_title: Vec<String>,
     y_title: Vec<String>,
     /// Where the right edge of the labels of y is, and how wide they are.
@@ -134,23 +134,24 @@ impl Axes {
     fn new(figure: &Figure, frame: &Frame, [width, height]: [f64; 2], legend: f64) -> Self {
         let (y, y_width) = column(&figure.y, frame.y, height);
         let y_title = text::wrap(&figure.y.full_title(), AXIS, height);
-        let titled = EDGE + block_height(y_title.len(), AXIS) + if y_title.is_empty() { 0.0 } else { GAP };
-        let mut left = titled + y_width + GAP;
+        let titled = EDGE + block_height(y_title.len(), AXIS) + if y_title.is_empty() { 0.0 } else { LABEL_GAP };
+        let mut left = titled + y_width + LABEL_GAP;
         let mut legend_gap = SPACE;
         let right = |left: f64, gap: f64| {
             let kept = if legend > 0.0 { legend + gap } else { gap - SPACE };
             (width - EDGE - kept).max(left + LEAST)
         };
         // Turned labels need more room at both ends, which leaves less between: twice is enough.
-        let mut x = row(&figure.x, frame.x, right(left, legend_gap) - left, f64::INFINITY);
+        let mut x = label_row(&figure.x, frame.x, right(left, legend_gap) - left, f64::INFINITY);
         for _ in 0..2 {
             left = left.max(EDGE + x.overhang[0]);
             legend_gap = legend_gap.max(x.overhang[1] + SPACE);
-            x = row(&figure.x, frame.x, right(left, legend_gap) - left, f64::INFINITY);
+            x = label_row(&figure.x, frame.x, right(left, legend_gap) - left, f64::INFINITY);
         }
         let right = right(left, legend_gap);
         let x_title = text::wrap(&figure.x.full_title(), AXIS, right - left);
-        let below = GAP + x.height + if x_title.is_empty() { 0.0 } else { GAP } + block_height(x_title.len(), AXIS);
+        let below =
+            LABEL_GAP + x.height + if x_title.is_empty() { 0.0 } else { LABEL_GAP } + block_height(x_title.len(), AXIS);
         Self { left, right, below, legend_gap, x, y, x_title, y_title, y_width }
     }
 
@@ -189,15 +190,15 @@ impl Axes {
         let [left, top, right, bottom] = scene.plot;
         for label in &self.y {
             let y = bottom - (bottom - top) * label.share;
-            let first = y + 0.35 * labels::SIZE - (label.lines.len() - 1) as f64 * labels::SIZE * LEADING / 2.0;
-            scene.block(&label.lines, [left - GAP, first], Anchor::End, labels::SIZE, theme.text);
+            let first = y + 0.35 * labels::LABEL_SIZE - (label.lines.len() - 1) as f64 * labels::SIZE * LEADING / 2.0;
+            scene.block(&label.lines, [left - LABEL_GAP, first], Anchor::End, labels::LABEL_SIZE, theme.text);
         }
         for label in &self.x.labels {
             self.below(scene, label, left + (right - left) * label.share, theme.text);
         }
         let under = bottom + self.below - block_height(self.x_title.len(), AXIS) + AXIS;
         scene.block(&self.x_title, [f64::midpoint(left, right), under], Anchor::Middle, AXIS, theme.text);
-        let beside = left - GAP - self.y_width - GAP - block_height(self.y_title.len(), AXIS) + AXIS;
+        let beside = left - LABEL_GAP - self.y_width - LABEL_GAP - block_height(self.y_title.len(), AXIS) + AXIS;
         for (i, line) in self.y_title.iter().enumerate() {
             let at = [beside + i as f64 * AXIS * LEADING, f64::midpoint(top, bottom)];
             scene.shapes.push(words(line, at, Anchor::Middle, AXIS, theme.text).turned(-90.0).shape());
@@ -205,13 +206,13 @@ impl Axes {
     }
 
     /// A label below the x axis, turned about its end if it must be.
-    fn below(&self, scene: &mut Scene, label: &Label, x: f64, ink: Ink) {
+    fn below(&self, scene: &mut Scene, label: &AxisLabel, x: f64, ink: Ink) {
         let anchor = if self.x.angle == 0.0 { Anchor::Middle } else { Anchor::End };
         // The middle of a line is so far above its baseline.
-        let ((sin, cos), lift) = (self.x.angle.to_radians().sin_cos(), 0.35 * labels::SIZE);
+        let ((sin, cos), lift) = (self.x.angle.to_radians().sin_cos(), 0.35 * labels::LABEL_SIZE);
         for (line, [x, y]) in self.x.lines(label, x, scene.plot[3]) {
             let at = [x + lift * sin, y + lift * cos];
-            scene.shapes.push(words(line, at, anchor, labels::SIZE, ink).turned(-self.x.angle).shape());
+            scene.shapes.push(words(line, at, anchor, labels::LABEL_SIZE, ink).turned(-self.x.angle).shape());
         }
     }
 }

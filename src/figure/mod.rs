@@ -37,7 +37,7 @@ mod ticks;
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
 pub use illustrated::Illustrated;
-pub use labels::{GAP, Label, Row, SIZE, row};
+pub use labels::{AxisLabel, LABEL_GAP, LABEL_SIZE, LabelRow, label_row};
 pub use model::{Axis, Figure, Point, RenderOptions, Rule, Scale, Series, Style, Way};
 pub use page::Page;
 #[cfg(test)]

@@ -169,7 +169,7 @@ impl RenderOptions {
     /// The look of a picture that is `mm` millimetres wide, with labels of `font` points: everything in it is as much
     /// larger or smaller as they are.
     pub fn on_paper(mm: f64, font: f64) -> Self {
-        let paper = font / super::labels::SIZE;
+        let paper = font / super::labels::LABEL_SIZE;
         let width = mm * POINTS_A_MM / paper;
         Self { width, plot_height: (PAPER_HEIGHT * width).clamp(230.0, 560.0), paper: Some(paper), ..Self::default() }
     }

@@ -58,11 +58,11 @@ impl App {
                     move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
                 self.runs.background.push(BackgroundTask::start(ctx, "delete a run", work));
             }
-            RunCommand::Label(folder, label) => {
+            RunCommand::Notes(folder, notes) => {
                 let work = move || {
-                    label.write(&folder).map(|()| Done::Labelled(folder, label)).map_err(|error| error.to_string())
+                    notes.write(&folder).map(|()| Done::Noted(folder, notes)).map_err(|error| error.to_string())
                 };
-                self.runs.background.push(BackgroundTask::start(ctx, "label a run", work));
+                self.runs.background.push(BackgroundTask::start(ctx, "notes of a run", work));
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
@@ -206,7 +206,7 @@ impl App {
                     self.forget_run(&folder);
                     self.session.notify(Level::Info, format!("Deleted {}", folder.display()));
                 }
-                Ok(Done::Labelled(folder, label)) => self.session.runs.labelled(&folder, label),
+                Ok(Done::Noted(folder, notes)) => self.session.runs.noted(&folder, notes),
                 Err(why) => self.session.notify(Level::Error, why),
             }
         }

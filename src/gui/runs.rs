@@ -11,14 +11,14 @@ use super::session::runs::RunView;
 use crate::device::DeviceChoice;
 use crate::experiment::WORST;
 use crate::figure::Figure;
-use crate::run::Label;
+use crate::run::RunNotes;
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 
 /// What came back from a thread.
 pub(super) enum Done {
     Written(String),
     Deleted(PathBuf),
-    Labelled(PathBuf, Label),
+    Noted(PathBuf, RunNotes),
     Picture(ColorImage),
 }
 

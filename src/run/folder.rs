@@ -9,8 +9,8 @@ use super::cells::Run;
 use super::execute::RunEvent;
 use super::external::{ExternalFolder, ExternalSpec};
 use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
-use super::label::LABEL;
 use super::metrics::{self, Line};
+use super::notes::NOTES;
 use super::pools;
 use super::status::Status;
 use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
@@ -180,7 +180,7 @@ impl RunFolder {
             let inner = path.join(name);
             gone(&inner, std::fs::remove_dir_all(&inner))?;
         }
-        for name in files.iter().chain(&[LABEL, SPEC]) {
+        for name in files.iter().chain(&[NOTES, SPEC]) {
             let file = path.join(name);
             gone(&file, std::fs::remove_file(&file))?;
         }

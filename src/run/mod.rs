@@ -17,7 +17,7 @@
 //! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
-//! RUN/label.toml                  what people call it and say of it
+//! RUN/notes.toml                  what people call it and say of it
 //! ```
 //!
 //! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
@@ -31,7 +31,7 @@
 //! |---|---|
 //! | `folder`, `files` | a grid on disk; its files |
 //! | `any_run`, `hardness`, `external` | which kind of run a folder holds; a ranking of corpora on disk; a training by another program |
-//! | `label` | names, notes and tags that people give runs |
+//! | `notes` | names, notes and tags that people give runs |
 //! | `cells` | what all kinds share: cells with states and results, run one after another |
 //! | `execute`, `estimate` | running the cells of a grid; how long that will take |
 //! | `target` | the τ of a spec that asks for a Bayes error |
@@ -55,9 +55,9 @@ mod files;
 mod folder;
 pub mod hardness;
 mod judge;
-mod label;
 mod metrics;
 pub mod monitor;
+mod notes;
 mod pace;
 mod picked;
 mod pools;
@@ -79,8 +79,8 @@ pub use figures::{Format, write_figures};
 pub use files::SPEC;
 pub use folder::{CellLook, Planned, RunFolder};
 pub use judge::JudgeModels;
-pub use label::Label;
 pub use metrics::{Line, read as read_metrics};
+pub use notes::RunNotes;
 pub use picked::CellPictures;
 pub use status::{State, Status};
 pub use target::with_tau;

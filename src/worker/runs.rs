@@ -13,7 +13,7 @@ use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
 pub use crate::run::CellLook;
 use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec};
-use crate::run::{Label, Line, RunFolder, State};
+use crate::run::{Line, RunFolder, RunNotes, State};
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct Look {
     /// What is in it, or why it cannot be read.
     pub found: std::result::Result<Contents, String>,
     /// What people say of it, or why that cannot be read.
-    pub label: std::result::Result<Label, String>,
+    pub notes: std::result::Result<RunNotes, String>,
 }
 
 /// What is in a run folder of some kind.
@@ -112,7 +112,7 @@ impl Look {
             (Ok(Contents::External(now)), Ok(Contents::External(then))) => Arc::ptr_eq(now, then),
             (now, then) => now == then,
         };
-        found && self.label == before.label
+        found && self.notes == before.notes
     }
 }
 
@@ -165,8 +165,8 @@ pub const COURSES: usize = 100;
 /// from `before`.
 pub fn look(folder: &Path, cells: &[String], before: Option<&Contents>) -> Look {
     let found = find(folder, cells, before).map_err(|error| error.to_string());
-    let label = Label::read(folder).map_err(|error| error.to_string());
-    Look { folder: folder.to_owned(), found, label }
+    let notes = RunNotes::read(folder).map_err(|error| error.to_string());
+    Look { folder: folder.to_owned(), found, notes }
 }
 
 fn find(path: &Path, wanted: &[String], before: Option<&Contents>) -> Result<Contents> {

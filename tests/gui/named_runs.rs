@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use bayescope::gui::App;
-use bayescope::run::Label;
+use bayescope::run::RunNotes;
 use eframe::egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -41,7 +41,7 @@ fn a_run_gets_a_name_tags_and_notes_that_stay_in_its_folder() {
         harness.run_steps(2);
         harness.get_by_role_and_label(Role::MultilineTextInput, "Notes").type_text("seed 3 diverged");
         harness.run_steps(3);
-        assert!(!path.join("label.toml").exists());
+        assert!(!path.join("notes.toml").exists());
         click(&mut harness, save);
         // A thread writes; the window goes on painting.
         let patience = Instant::now() + Duration::from_secs(60);
@@ -49,11 +49,11 @@ fn a_run_gets_a_name_tags_and_notes_that_stay_in_its_folder() {
             assert!(Instant::now() < patience, "the name is not shown: {:?}", labels(&harness));
             harness.step();
         }
-        let label = Label::read(path).unwrap();
-        assert_eq!(label, Label::typed("Baseline", "paper,small", "seed 3 diverged"));
+        let notes = RunNotes::read(path).unwrap();
+        assert_eq!(notes, RunNotes::typed("Baseline", "paper,small", "seed 3 diverged"));
         harness.check_accessibility();
         // Another program says something else: the fields follow, as nothing is being typed.
-        Label::typed("Renamed", "", "").write(path).unwrap();
+        RunNotes::typed("Renamed", "", "").write(path).unwrap();
         glance(&mut harness, &fake, path);
         assert!(shows(&harness, "Renamed") && !shows(&harness, "Baseline"), "{:?}", labels(&harness));
         click(&mut harness, "Name, tags and notes");
@@ -61,17 +61,17 @@ fn a_run_gets_a_name_tags_and_notes_that_stay_in_its_folder() {
 }
 
 #[test]
-fn a_label_that_cannot_be_read_is_named_and_hides_nothing() {
+fn notes_that_cannot_be_read_are_named_and_hide_nothing() {
     let (mut harness, fake) = panel();
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("mine");
     run(&path, "mine", 3);
-    std::fs::write(path.join("label.toml"), "name = [3]").unwrap();
+    std::fs::write(path.join("notes.toml"), "name = [3]").unwrap();
     open(&mut harness, &fake, &path);
-    assert!(shows(&harness, "label.toml") && shows(&harness, "3 of 16") && top(&harness, &path).is_some());
-    Label::default().write(&path).unwrap();
+    assert!(shows(&harness, "notes.toml") && shows(&harness, "3 of 16") && top(&harness, &path).is_some());
+    RunNotes::default().write(&path).unwrap();
     glance(&mut harness, &fake, &path);
-    assert!(!shows(&harness, "label.toml"), "{:?}", labels(&harness));
+    assert!(!shows(&harness, "notes.toml"), "{:?}", labels(&harness));
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn the_list_is_filtered_and_sorted_and_says_what_comparing_needs() {
     let compare = |path: &Path| format!("Compare with run {}", path.display());
     for (i, (path, label)) in paths.iter().zip([("m", "old"), ("a", "paper"), ("z", "paper")]).enumerate() {
         run(path, "mine", 3 - i);
-        Label::typed(label.0, label.1, "").write(path).unwrap();
+        RunNotes::typed(label.0, label.1, "").write(path).unwrap();
         open(&mut harness, &fake, path);
         if i == 0 {
             let label = compare(path);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bayescope::experiment::{CellResult, Summary};
 use bayescope::gui::App;
 use bayescope::measure::{Estimate, Interval};
-use bayescope::run::{Label, Line, Planned, Run, RunFolder, State, Status};
+use bayescope::run::{Line, Planned, Run, RunFolder, RunNotes, State, Status};
 use bayescope::worker::protocol::Event;
 use bayescope::worker::runs::{CellLook, Contents, Course, Found, LawCurve, Look as RunLook, Results, look};
 use eframe::egui::{Key, vec2};
@@ -183,7 +183,7 @@ fn thousands_of_cells_and_long_courses_leave_time_for_frames() {
     let found = large(&path);
     harness.state_mut().open(vec![path.clone()]);
     harness.run_steps(4);
-    let look = RunLook { folder: path.clone(), found: Ok(Contents::Grid(found)), label: Ok(Label::default()) };
+    let look = RunLook { folder: path.clone(), found: Ok(Contents::Grid(found)), notes: Ok(RunNotes::default()) };
     fake.send(Event::Looked(Box::new(look.clone())));
     harness.run_steps(4);
     assert!(shows(&harness, "3,000 of 3,000") || shows(&harness, "3000 of 3000"), "{:?}", super::labels(&harness));

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::experiment::{ExperimentSpec, HardnessSpec};
 use crate::figure::Figure;
-use crate::run::Label;
+use crate::run::RunNotes;
 use crate::worker::cell_images::CellImages;
 
 /// Something about a run.
@@ -30,7 +30,7 @@ pub enum RunCommand {
     /// Show images of a cell, once the oracle of that name is open.
     ShowCellIn(String, CellImages, PathBuf, String),
     /// Write into its folder what is said of a run.
-    Label(PathBuf, Label),
+    Notes(PathBuf, RunNotes),
     /// Fill the form with a preset.
     New(&'static str),
     /// Ask where to save the points of a plot: the file's text, and what it would be called.

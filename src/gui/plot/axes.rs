@@ -7,7 +7,7 @@ use eframe::egui::epaint::TextShape;
 use eframe::egui::{Align2, FontId, TextStyle, Ui, pos2};
 use egui_plot::{GridInput, GridMark, PlotPoint, PlotTransform};
 
-use crate::figure::{Axis, GAP, Row, SIZE, minor_ticks, number, row, ticks};
+use crate::figure::{Axis, LABEL_GAP, LABEL_SIZE, LabelRow, label_row, minor_ticks, number, ticks};
 use crate::gui::widgets::break_lines;
 
 /// egui_plot gives the step of lines so far apart, points.
@@ -52,18 +52,19 @@ pub fn label(axis: &Axis, mark: GridMark, range: &RangeInclusive<f64>) -> String
 
 /// The names below an x axis of `length` points, the right part of a plot of `width`, between its `ends`; none where it has
 /// numbers.
-pub fn names(axis: &Axis, ends: [f64; 2], width: f32, length: f32) -> Option<Row> {
+pub fn names(axis: &Axis, ends: [f64; 2], width: f32, length: f32) -> Option<LabelRow> {
     let [length, left] = [length, width - length].map(f64::from);
-    (!axis.categories.is_empty()).then(|| row(axis, ends, length, left))
+    (!axis.categories.is_empty()).then(|| label_row(axis, ends, length, left))
 }
 
 /// The room that names and title take below the axis, points.
-pub fn height(ui: &Ui, names: &Row, title: &str) -> f32 {
-    (GAP + names.height + GAP) as f32 + TITLE * title.lines().count() as f32 * ui.text_style_height(&TextStyle::Body)
+pub fn height(ui: &Ui, names: &LabelRow, title: &str) -> f32 {
+    (LABEL_GAP + names.height + LABEL_GAP) as f32
+        + TITLE * title.lines().count() as f32 * ui.text_style_height(&TextStyle::Body)
 }
 
 /// Writes names where they belong, as far as they are in view.
-pub fn write(ui: &Ui, names: &Row, transform: &PlotTransform) {
+pub fn write(ui: &Ui, names: &LabelRow, transform: &PlotTransform) {
     let (frame, colour) = (transform.frame(), ui.visuals().text_color());
     let (anchor, angle) = match names.angle == 0.0 {
         true => (Align2::CENTER_CENTER, 0.0),
@@ -75,7 +76,7 @@ pub fn write(ui: &Ui, names: &Row, transform: &PlotTransform) {
             continue;
         }
         for (line, [x, y]) in names.lines(label, f64::from(x), f64::from(frame.bottom())) {
-            let galley = ui.painter().layout_no_wrap(line.to_owned(), FontId::proportional(SIZE as f32), colour);
+            let galley = ui.painter().layout_no_wrap(line.to_owned(), FontId::proportional(LABEL_SIZE as f32), colour);
             let corner = pos2(x as f32, y as f32) - anchor.pos_in_rect(&galley.rect).to_vec2();
             ui.painter().add(TextShape::new(corner, galley, colour).with_angle_and_anchor(angle, anchor));
         }

@@ -35,7 +35,7 @@ use super::context::Cx;
 use super::table_window;
 use super::theme::Theme;
 use super::widgets::hint;
-use crate::figure::{Figure, Frame, Row, Scale, Series, Slot, bounds, csv, slots, thin};
+use crate::figure::{Figure, Frame, LabelRow, Scale, Series, Slot, bounds, csv, slots, thin};
 use items::Items;
 use map::{Map, Part, Places};
 pub use origin::of_world;
@@ -115,7 +115,7 @@ struct Kept {
     shown: Figure,
     slots: Vec<Slot>,
     /// Names below the x axis, where it has names.
-    names: Option<Row>,
+    names: Option<LabelRow>,
     /// The axes that hold all that is not hidden.
     whole: Frame,
     /// Where the legend stands.

@@ -8,7 +8,7 @@ use super::jobs::{Jobs, State as JobState};
 use super::log::Level;
 use crate::experiment::{Cell, CellEvent, Watched};
 use crate::run::monitor::CellCourse;
-use crate::run::{Label, Line, RunEvent, State};
+use crate::run::{Line, RunEvent, RunNotes, State};
 use crate::worker::cell_images::CellImagesRequest;
 use crate::worker::protocol::{JobId, Outcome};
 use crate::worker::runs::{CellLook, Contents, ExternalFound, Found, Look};
@@ -46,7 +46,7 @@ pub struct RunView {
     /// What the newest look found.
     pub look: Option<Result<Contents, String>>,
     /// What people say of it, or why that cannot be read.
-    pub label: Result<Label, String>,
+    pub notes: Result<RunNotes, String>,
     /// The cell this window's engine trains.
     pub live: Option<Live>,
     /// What the last job here failed of.
@@ -127,8 +127,8 @@ impl Runs {
         for folder in folders {
             if self.get(folder).is_none() {
                 let (folder, job, look, live, trouble) = (folder.clone(), None, None, None, None);
-                let label = Ok(Label::default());
-                self.list.push(RunView { folder, job, look, label, live, trouble, revision: 0 });
+                let notes = Ok(RunNotes::default());
+                self.list.push(RunView { folder, job, look, notes, live, trouble, revision: 0 });
             }
         }
     }
@@ -168,15 +168,15 @@ impl Runs {
                 run.look = Some(look.found);
                 run.revision += 1;
             }
-            run.revision += u64::from(run.label != look.label);
-            run.label = look.label;
+            run.revision += u64::from(run.notes != look.notes);
+            run.notes = look.notes;
         }
     }
 
     /// What was said of a run is in its folder now.
-    pub fn labelled(&mut self, folder: &Path, label: Label) {
+    pub fn noted(&mut self, folder: &Path, notes: RunNotes) {
         if let Some(run) = self.list.iter_mut().find(|run| run.folder == folder) {
-            run.label = Ok(label);
+            run.notes = Ok(notes);
             run.revision += 1;
             self.look_now = true;
         }
@@ -242,7 +242,7 @@ impl RunView {
 
     /// Returns the name that it was given; else the folder's, with the spec's name where they differ.
     pub fn name(&self) -> String {
-        if let Ok(Label { name, .. }) = &self.label
+        if let Ok(RunNotes { name, .. }) = &self.notes
             && !name.is_empty()
         {
             return name.clone();

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `track` | the course of a run, of whatever kind, and the fields of its spec |
 //! | `picture` | courses as one figure: groups with bands over their runs, smoothed lines over what was logged |
+//! | `mean` | means over runs and running means, with their intervals |
 //! | `cell` | chosen cells of a run as one figure: colours by architecture, N or seed, means over seeds |
 //! | `alarm` | courses that pass their floor, or fall no longer |
 
 mod alarm;
 mod cell;
+mod mean;
 mod picture;
 mod track;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::mean::{mean, smoothed};
 use super::track::{Named, Over, Quantity, Seen, Track};
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Way, colour};
-use crate::measure::over_seeds;
 
 /// Floors that get a line each; of more, none is told from the others.
 const FLOORS: usize = 6;
@@ -14,8 +14,6 @@ const PALE: f64 = 0.35;
 /// Points of a picture, and of one of its runs at least.
 const POINTS: usize = 50_000;
 const LEAST: usize = 250;
-/// Places at which runs are averaged.
-const PLACES: usize = 2000;
 /// Lines that have their intervals: bands of more hide each other.
 const BANDS: usize = 12;
 /// What the caption calls runs.
@@ -101,8 +99,8 @@ pub fn points_each(runs: usize) -> usize {
     (POINTS / runs.max(1)).max(LEAST).next_power_of_two()
 }
 
-/// The courses in one figure. A group of several runs is their mean at every place that at least two of them reach, with
-/// Student's 95 % interval over the runs; a single run has its own intervals.
+/// The courses in one figure. A group of several runs is their mean at every place that at least two of them reach, with a
+/// 95 % interval over the runs and their test images; a single run has its own intervals.
 pub fn picture(runs: &[(&Named, &Drawn)], choice: &Choice) -> Figure {
     let kept: Vec<(&Named, &Drawn)> = runs.iter().copied().filter(|(track, _)| track.matches(&choice.filter)).collect();
     let mut groups: BTreeMap<(usize, String), Vec<&Drawn>> = BTreeMap::new();
@@ -149,7 +147,9 @@ impl Drawing {
     fn caption(&self, groups: &[Group<'_>]) -> String {
         let [kind, group, fewer] = self.words;
         let mut text = match groups.len() <= BANDS {
-            true => format!("Bands are 95 % intervals: of one {kind} over its test images, of {group}."),
+            true => {
+                format!("Bands are 95 % intervals: of one {kind} over its test images, of {group} and test images.")
+            }
             false => format!("Above {BANDS} lines none has its 95 % interval: {fewer}."),
         };
         if groups.iter().flat_map(|group| &group.of).any(|drawn| drawn.thinned) {
@@ -169,7 +169,12 @@ fn series(groups: &[Group<'_>]) -> Vec<Series> {
     for Group { name, colour, of } in groups {
         let [points, smooth] = match of.as_slice() {
             [one] => [one.points.clone(), one.smooth.clone()],
-            several => [mean(several, |one| &one.points), mean(several, |one| &one.smooth)],
+            several => {
+                let of = |line: fn(&Drawn) -> &Vec<Point>| {
+                    mean(&several.iter().map(|one| &line(one)[..]).collect::<Vec<_>>())
+                };
+                [of(|one| &one.points), of(|one| &one.smooth)]
+            }
         };
         if points.is_empty() {
             continue;
@@ -216,52 +221,13 @@ fn course(track: &Track, choice: &Choice) -> Vec<Point> {
 }
 
 /// Every second, third … and the last, so that they are about `most`.
-fn few<T>(all: Vec<T>, most: usize) -> Vec<T> {
+pub(super) fn few<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let (each, count) = (all.len().div_ceil(most.max(1)).max(1), all.len());
     let kept = all.into_iter().enumerate().filter(|(i, _)| i.is_multiple_of(each) || i + 1 == count);
     // In the memory of all of them: there may be hundreds of runs.
     let mut few: Vec<T> = kept.map(|(_, one)| one).collect();
     few.shrink_to_fit();
     few
-}
-
-/// The mean of several runs where at least two of them are, on straight lines between their points.
-fn mean(runs: &[&Drawn], of: impl Fn(&Drawn) -> &Vec<Point>) -> Vec<Point> {
-    let courses: Vec<&Vec<Point>> = runs.iter().map(|run| of(run)).collect();
-    let mut places: Vec<f64> = courses.iter().flat_map(|course| course.iter()).map(|point| point.x).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
-    let at = |x: f64| {
-        let values: Vec<f64> = courses.iter().filter_map(|course| between(course, x)).collect();
-        (values.len() > 1).then(|| {
-            let (mean, half) = over_seeds(&values);
-            Point::new(x, mean).within(mean - half, mean + half)
-        })
-    };
-    few(places, PLACES).into_iter().filter_map(at).collect()
-}
-
-/// The value of a course at a place within its ends.
-fn between(course: &[Point], x: f64) -> Option<f64> {
-    let after = course.partition_point(|point| point.x < x);
-    let right = course.get(after)?;
-    if right.x == x {
-        return Some(right.y);
-    }
-    let left = course.get(after.checked_sub(1)?)?;
-    let share = (x - left.x) / (right.x - left.x);
-    Some(left.y + share * (right.y - left.y))
-}
-
-/// The running mean s = w·s + (1 − w)·y, divided by what of it has been filled: it begins at the first point.
-fn smoothed(points: &[Point], weight: f64) -> Vec<Point> {
-    let (mut sum, mut filled) = (0.0, 0.0);
-    let one = |point: &Point| {
-        sum = weight * sum + (1.0 - weight) * point.y;
-        filled = weight * filled + (1.0 - weight);
-        Point::new(point.x, sum / filled)
-    };
-    points.iter().map(one).collect()
 }
 
 /// A colour as it looks under its line.

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 /// What the list says of a run, to be sorted and found by.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Listed {
+pub struct Listed<'a> {
     pub name: String,
-    pub tags: Vec<String>,
-    pub notes: String,
+    pub tags: &'a [String],
+    pub notes: &'a str,
     /// Finished cells, or records.
     pub finished: Option<usize>,
     /// Where it stands, in words.
@@ -27,7 +27,7 @@ pub enum Column {
 }
 
 impl Column {
-    pub const ALL: [Self; 5] = [Self::Run, Self::Tags, Self::Finished, Self::State, Self::Left];
+    const ALL: [Self; 5] = [Self::Run, Self::Tags, Self::Finished, Self::State, Self::Left];
 
     /// Its title.
     pub fn name(self) -> &'static str {
@@ -40,8 +40,14 @@ impl Column {
         }
     }
 
-    /// What a run without a value has no place by.
-    fn compare(self, a: &Listed, b: &Listed) -> (Ordering, [bool; 2]) {
+    /// The columns that say something: the one of tags where a run has any.
+    pub fn shown(runs: &[Listed<'_>]) -> impl Iterator<Item = Self> {
+        let tagged = runs.iter().any(|run| !run.tags.is_empty());
+        Self::ALL.into_iter().filter(move |column| tagged || *column != Self::Tags)
+    }
+
+    /// Which of two runs comes first when the column rises, and which of them has no value in it.
+    fn compare(self, a: &Listed<'_>, b: &Listed<'_>) -> (Ordering, [bool; 2]) {
         let lower = |text: &str| text.to_lowercase();
         let words = |a: &str, b: &str| (lower(a).cmp(&lower(b)), [a.is_empty(), b.is_empty()]);
         let missing = [a, b];
@@ -78,7 +84,7 @@ impl Order {
     }
 
     /// Places of the runs to show, in their order. Those without a value come last, whichever way it goes.
-    pub fn of(&self, runs: &[Listed]) -> Vec<usize> {
+    pub fn of(&self, runs: &[Listed<'_>]) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..runs.len()).filter(|&i| self.matches(&runs[i])).collect();
         if let Some((column, falling)) = self.by {
             shown.sort_by(|&a, &b| {
@@ -91,8 +97,9 @@ impl Order {
     }
 
     /// Whether every word stands somewhere, capital letters or not.
-    fn matches(&self, run: &Listed) -> bool {
-        let said = [&run.name, &run.notes].into_iter().chain(&run.tags).map(|text| text.to_lowercase());
+    fn matches(&self, run: &Listed<'_>) -> bool {
+        let tags = run.tags.iter().map(String::as_str);
+        let said = [&*run.name, run.notes].into_iter().chain(tags).map(str::to_lowercase);
         let said: Vec<String> = said.collect();
         self.filter.to_lowercase().split_whitespace().all(|word| said.iter().any(|text| text.contains(word)))
     }
@@ -102,25 +109,38 @@ impl Order {
 mod tests {
     use super::*;
 
-    fn runs() -> Vec<Listed> {
-        let run = |name: &str, tags: &str, notes: &str, finished, left| Listed {
+    const NOTES: [&str; 4] = ["learning rate too large", "", "", "for the PAPER"];
+
+    fn tags() -> [Vec<String>; 4] {
+        ["paper", "", "Paper old", "draft"].map(|tags| tags.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn runs(tags: &[Vec<String>; 4]) -> Vec<Listed<'_>> {
+        let run = |i: usize, name: &str, finished, left| Listed {
             name: name.into(),
-            tags: tags.split_whitespace().map(str::to_owned).collect(),
-            notes: notes.into(),
+            tags: &tags[i],
+            notes: NOTES[i],
             finished,
             state: if left == Some(1.0) { "running".into() } else { "done".into() },
             left,
         };
         vec![
-            run("beta", "paper", "learning rate too large", Some(16), None),
-            run("Alpha", "", "", None, Some(30.0)),
-            run("gamma", "Paper old", "", Some(3), Some(1.0)),
-            run("alpha2", "draft", "for the PAPER", Some(120), None),
+            run(0, "beta", Some(16), None),
+            run(1, "Alpha", None, Some(30.0)),
+            run(2, "gamma", Some(3), Some(1.0)),
+            run(3, "alpha2", Some(120), None),
         ]
     }
 
     fn order(by: Option<(Column, bool)>, filter: &str) -> Vec<usize> {
-        Order { by, filter: filter.into() }.of(&runs())
+        Order { by, filter: filter.into() }.of(&runs(&tags()))
+    }
+
+    #[test]
+    fn tags_have_a_column_where_there_are_any() {
+        let (tags, none) = (tags(), [const { Vec::new() }; 4]);
+        assert_eq!(Column::shown(&runs(&tags)).collect::<Vec<_>>(), Column::ALL);
+        assert!(Column::shown(&runs(&none)).all(|column| column != Column::Tags));
     }
 
     #[test]
@@ -144,7 +164,8 @@ mod tests {
             assert_eq!(order(Some((column, false)), ""), rising, "{column:?}");
             // What has a value turns round; equal ones stay as they became known.
             let falling = order(Some((column, true)), "");
-            let runs = runs();
+            let tags = tags();
+            let runs = runs(&tags);
             let ordered = |pair: &[usize]| {
                 let (order, [_, missing]) = column.compare(&runs[pair[0]], &runs[pair[1]]);
                 missing || order != Ordering::Less

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use eframe::egui::{self, Button, Color32, RichText, TextEdit, Ui};
 
-use super::label_form::LabelForm;
 use super::listed::{Column, Listed, Order};
+use super::notes_form::NotesForm;
 use crate::experiment::ExperimentSpec;
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
@@ -15,7 +15,6 @@ use crate::gui::runs::carry_on_command;
 use crate::gui::session::runs::{RunView, Standing};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{self, heading_with, hint};
-use crate::run::Label;
 
 /// Characters of a run's name that are shown; the rest is in its tooltip.
 const LONGEST: usize = 28;
@@ -28,7 +27,7 @@ const WARNINGS: usize = 3;
 #[derive(Default)]
 pub struct RunList {
     order: Order,
-    label: LabelForm,
+    notes: NotesForm,
 }
 
 /// The table; the spec to copy into the form, if that was asked for.
@@ -43,31 +42,35 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, list: &mut RunList) -> Option<ExperimentSp
     if runs.is_empty() {
         return None;
     }
-    let said: Vec<Listed> = runs.iter().map(|run| listed(ui, cx, run)).collect();
+    let said: Vec<Listed<'_>> = runs.iter().map(|run| listed(ui, cx, run)).collect();
     let shown = list.order.of(&said);
     filter(ui, &mut list.order.filter, shown.len(), runs.len());
-    egui::Grid::new("runs").num_columns(6).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
-        head(ui, &mut list.order);
-        for i in shown {
-            row(ui, cx, runs[i], &said[i], runs.len() == 1);
-            ui.end_row();
-        }
+    let columns: Vec<Column> = Column::shown(&said).collect();
+    // Wider than a narrow panel, where letters are large.
+    egui::ScrollArea::horizontal().id_salt("list of runs").show(ui, |ui| {
+        egui::Grid::new("runs").num_columns(columns.len() + 1).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
+            head(ui, &mut list.order, &columns);
+            for i in shown {
+                row(ui, cx, runs[i], &said[i], &columns);
+                ui.end_row();
+            }
+        });
     });
     if runs.len() == 1 {
         hint(ui, "To compare, a second run is needed: start one, or open its folder.");
     }
-    for why in runs.iter().filter_map(|run| run.label.as_ref().err()).take(WARNINGS) {
+    for why in runs.iter().filter_map(|run| run.notes.as_ref().err()).take(WARNINGS) {
         widgets::said(ui, why, Theme::of(ui).warning());
     }
     let run = session.runs.get(&cx.view.run.clone()?)?;
     let copied = buttons(ui, cx, run);
-    list.label.show(ui, cx, run);
+    list.notes.show(ui, cx, run);
     copied
 }
 
 /// What the list says of a run.
-fn listed(ui: &Ui, cx: &Cx, run: &RunView) -> Listed {
-    let Label { tags, notes, .. } = run.label.clone().unwrap_or_default();
+fn listed<'a>(ui: &Ui, cx: &Cx, run: &'a RunView) -> Listed<'a> {
+    let (tags, notes) = run.notes.as_ref().map_or((&[][..], ""), |said| (&said.tags, &said.notes));
     let of_grid = run.found().map(|found| found.finished());
     let job = run.job.and_then(|job| cx.session.jobs.get(job));
     Listed {
@@ -93,8 +96,8 @@ fn filter(ui: &mut Ui, text: &mut String, shown: usize, all: usize) {
 }
 
 /// The titles; a click on one sorts.
-fn head(ui: &mut Ui, order: &mut Order) {
-    for column in Column::ALL {
+fn head(ui: &mut Ui, order: &mut Order, columns: &[Column]) {
+    for &column in columns {
         let (way, chosen) = match order.by {
             Some((by, falling)) if by == column => (if falling { " ⬇" } else { " ⬆" }, true),
             _ => ("", false),
@@ -110,19 +113,21 @@ fn head(ui: &mut Ui, order: &mut Order) {
     ui.end_row();
 }
 
-fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView, said: &Listed, alone: bool) {
+fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView, said: &Listed<'_>, columns: &[Column]) {
     let place = run.folder.display().to_string();
     let shown = cx.view.run.as_ref() == Some(&run.folder);
     let name = RichText::new(elided(&said.name)).strong();
     let name = ui.add(Button::selectable(shown, name).wrap_mode(egui::TextWrapMode::Extend));
-    let named = run.label.as_ref().is_ok_and(|label| !label.name.is_empty());
+    let named = run.notes.as_ref().is_ok_and(|notes| !notes.name.is_empty());
     let called = if named { format!("Show run {}: {place}", said.name) } else { format!("Show run {place}") };
     let about = if said.notes.is_empty() { place.clone() } else { format!("{place}\n{}", said.notes) };
     if name.on_hover_text(about).accessible_name(called).clicked() {
         cx.view.show_run(Some(run.folder.clone()));
     }
-    let tags = said.tags.join(", ");
-    ui.label(elided(&tags)).on_hover_text(&tags);
+    if columns.contains(&Column::Tags) {
+        let tags = said.tags.join(", ");
+        ui.label(elided(&tags)).on_hover_text(&tags);
+    }
     let records = || run.external().map(|found| format!("{} records", found.course.records));
     let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len())).or_else(records);
     ui.label(cells.unwrap_or_else(|| "?".into()));
@@ -134,7 +139,7 @@ fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView, said: &Listed, alone: bool) {
     }
     let left = said.left.map(format::duration).unwrap_or_default();
     ui.label(left).on_hover_text("At the pace of steps so far; those of other networks differ.");
-    compare(ui, cx, run, shown, alone);
+    compare(ui, cx, run, shown, cx.session.runs.iter().count() == 1);
 }
 
 /// Whether a run is drawn beside the one that is shown.

@@ -188,7 +188,7 @@ fn given(lines: &[&Arc<Line>]) -> Given {
 mod tests {
     use super::*;
     use crate::measure::{Estimate, Interval};
-    use crate::run::Label;
+    use crate::run::RunNotes;
     use crate::run::external::{Course, ExternalSpec};
     use crate::worker::runs::Contents;
 
@@ -220,7 +220,7 @@ mod tests {
             (toml::from_str::<ExternalSpec>(SPEC).unwrap(), Arc::new(Course::of((1..=steps).map(step))));
         let look = Some(Ok(Contents::External(Arc::new(ExternalFound { spec, course }))));
         let (job, live, trouble) = (None, None, None);
-        RunView { folder: folder.into(), job, look, label: Ok(Label::default()), live, trouble, revision: 1 }
+        RunView { folder: folder.into(), job, look, notes: Ok(RunNotes::default()), live, trouble, revision: 1 }
     }
 
     #[test]

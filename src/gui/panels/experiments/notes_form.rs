@@ -9,7 +9,7 @@ use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
 use crate::gui::session::runs::RunView;
 use crate::gui::widgets::hint;
-use crate::run::Label;
+use crate::run::RunNotes;
 
 /// Width of a field, points.
 const FIELD: f32 = 360.0;
@@ -18,17 +18,17 @@ const LINES: usize = 3;
 
 /// The fields, and what they were filled with.
 #[derive(Default)]
-pub struct LabelForm {
-    of: Option<(PathBuf, Label)>,
+pub struct NotesForm {
+    of: Option<(PathBuf, RunNotes)>,
     name: String,
     tags: String,
     notes: String,
 }
 
-impl LabelForm {
+impl NotesForm {
     /// The fields of a run, folded until they are asked for.
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, run: &RunView) {
-        let known = run.label.clone().unwrap_or_default();
+        let known = run.notes.clone().unwrap_or_default();
         let typed = self.typed();
         match &mut self.of {
             Some((folder, before)) if *folder == run.folder => {
@@ -41,28 +41,28 @@ impl LabelForm {
             }
             _ => self.fill(run.folder.clone(), known),
         }
-        egui::CollapsingHeader::new("Name, tags and notes").id_salt("label of a run").show(ui, |ui| {
-            if run.label.is_err() {
-                hint(ui, "Its label.toml cannot be read: what is saved here replaces it.");
+        egui::CollapsingHeader::new("Name, tags and notes").id_salt("notes of a run").show(ui, |ui| {
+            if run.notes.is_err() {
+                hint(ui, "Its notes.toml cannot be read: what is saved here replaces it.");
             }
             self.fields(ui);
-            let label = self.typed();
-            let changed = run.label.as_ref() != Ok(&label);
+            let notes = self.typed();
+            let changed = run.notes.as_ref() != Ok(&notes);
             let save = ui.add_enabled(changed, Button::new("Save name, tags and notes"));
-            let save = save.on_hover_text("Into label.toml in the folder of the run, for everybody who opens it");
+            let save = save.on_hover_text("Into notes.toml in the folder of the run, for everybody who opens it");
             if save.on_disabled_hover_text("Nothing has changed.").clicked() {
-                cx.commands.push(Command::Run(RunCommand::Label(run.folder.clone(), label)));
+                cx.commands.push(Command::Run(RunCommand::Notes(run.folder.clone(), notes)));
             }
         });
     }
 
-    fn typed(&self) -> Label {
-        Label::typed(&self.name, &self.tags, &self.notes)
+    fn typed(&self) -> RunNotes {
+        RunNotes::typed(&self.name, &self.tags, &self.notes)
     }
 
-    fn fill(&mut self, folder: PathBuf, label: Label) {
-        (self.name, self.tags, self.notes) = (label.name.clone(), label.tags.join(", "), label.notes.clone());
-        self.of = Some((folder, label));
+    fn fill(&mut self, folder: PathBuf, notes: RunNotes) {
+        (self.name, self.tags, self.notes) = (notes.name.clone(), notes.tags.join(", "), notes.notes.clone());
+        self.of = Some((folder, notes));
     }
 
     fn fields(&mut self, ui: &mut Ui) {
@@ -71,7 +71,7 @@ impl LabelForm {
             ("Tags", &mut self.tags, "Words to find it by, with commas between them", 1),
             ("Notes", &mut self.notes, "Anything that is worth remembering of it", LINES),
         ];
-        egui::Grid::new("label fields").num_columns(2).show(ui, |ui| {
+        egui::Grid::new("fields of notes").num_columns(2).show(ui, |ui| {
             for (name, text, about, lines) in fields {
                 let label = ui.label(name);
                 let field =

@@ -9,14 +9,14 @@ use crate::data::{read_bounded, write_atomically};
 use crate::error::{Error, Result};
 
 /// The file.
-pub(super) const LABEL: &str = "label.toml";
+pub(super) const NOTES: &str = "notes.toml";
 /// Most bytes that it may have.
 const MOST: u64 = 64 << 10;
 
 /// What is said of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Label {
+pub struct RunNotes {
     /// What it is called; empty for the name of its folder and spec.
     pub name: String,
     /// Words by which it is found.
@@ -25,7 +25,7 @@ pub struct Label {
     pub notes: String,
 }
 
-impl Label {
+impl RunNotes {
     /// Of what was typed: tags with commas between them. Blanks around names and tags, and tags said twice, say nothing.
     pub fn typed(name: &str, tags: &str, notes: &str) -> Self {
         Self { name: name.into(), tags: tags.split(',').map(str::to_owned).collect(), notes: notes.into() }.tidy()
@@ -47,7 +47,7 @@ impl Label {
     /// # Errors
     /// Names a file that is there and cannot be read, or is too large.
     pub fn read(run: &Path) -> Result<Self> {
-        let path = run.join(LABEL);
+        let path = run.join(NOTES);
         let bytes = match read_bounded(&path, MOST) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             read => read.map_err(|e| Error::io(&path, e))?,
@@ -61,7 +61,7 @@ impl Label {
     /// # Errors
     /// Where the folder holds no run, the text is longer than is read, or the file cannot be written.
     pub fn write(&self, run: &Path) -> Result<()> {
-        let path = run.join(LABEL);
+        let path = run.join(NOTES);
         if !run.join(SPEC).is_file() {
             return Err(Error::file(run, format!("is no run folder: it has no {SPEC}")));
         }
@@ -89,34 +89,34 @@ mod tests {
     #[test]
     fn what_was_said_is_read_again_whatever_is_in_it() {
         let folder = run();
-        assert_eq!(Label::read(folder.path()).unwrap(), Label::default());
+        assert_eq!(RunNotes::read(folder.path()).unwrap(), RunNotes::default());
         for notes in ["", "a \"quoted\" line\nand '''another''', \\ and ü = [1]", "\t[table]\nname = 'no'"] {
-            let label = Label::typed(" My \"best\" run ", "first, zwölf ,, first", notes);
+            let said = RunNotes::typed(" My \"best\" run ", "first, zwölf ,, first", notes);
             assert_eq!(
-                (label.name.as_str(), label.tags.as_slice()),
+                (said.name.as_str(), said.tags.as_slice()),
                 ("My \"best\" run", &["first", "zwölf"].map(String::from)[..])
             );
-            label.write(folder.path()).unwrap();
-            assert_eq!(Label::read(folder.path()).unwrap(), label);
+            said.write(folder.path()).unwrap();
+            assert_eq!(RunNotes::read(folder.path()).unwrap(), said);
         }
     }
 
     #[test]
-    fn files_that_are_no_labels_are_named_and_stay_within_bounds() {
+    fn files_that_are_no_notes_are_named_and_stay_within_bounds() {
         let folder = run();
-        let file = folder.path().join(LABEL);
+        let file = folder.path().join(NOTES);
         let endless = vec![b'#'; MOST as usize + 1];
         for bad in [&b"name = "[..], b"name = 3", b"colour = 'red'", b"notes = '\xff'", &endless[..]] {
             std::fs::write(&file, bad).unwrap();
-            let why = Label::read(folder.path()).unwrap_err().to_string();
-            assert!(why.contains(LABEL), "{why}");
+            let why = RunNotes::read(folder.path()).unwrap_err().to_string();
+            assert!(why.contains(NOTES), "{why}");
         }
         // What is refused takes nothing away.
         let before = std::fs::read(&file).unwrap();
-        let long = Label { notes: "x".repeat(MOST as usize), ..Label::default() };
+        let long = RunNotes { notes: "x".repeat(MOST as usize), ..RunNotes::default() };
         assert!(long.write(folder.path()).unwrap_err().to_string().contains("shorten the notes"));
         assert_eq!(std::fs::read(&file).unwrap(), before);
         let nowhere = tempfile::tempdir().unwrap();
-        assert!(Label::default().write(nowhere.path()).is_err() && !nowhere.path().join(LABEL).exists());
+        assert!(RunNotes::default().write(nowhere.path()).is_err() && !nowhere.path().join(NOTES).exists());
     }
 }
