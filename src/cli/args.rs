@@ -37,7 +37,7 @@ pub use external::{ExternalCommand, ExternalStartArgs, ExternalWorstArgs};
 pub use look::LookArgs;
 pub use numbers::{count, number};
 pub use pictures::FitArgs;
-pub use run::{CopiesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
+pub use run::{CopiesArgs, NotesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
 pub use sampling::{LimitArgs, SamplingArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 pub use serve::ServeArgs;
@@ -175,6 +175,8 @@ pub enum Command {
     Summary(SummaryArgs),
     /// Follow a run that another process or machine works on.
     Watch(WatchArgs),
+    /// Name runs, tag them and write notes on them; without any of these, tell what is said of them.
+    Notes(NotesArgs),
     /// Print a script that carries out a planned run as a job array of Slurm, for `sbatch`.
     Slurm(SlurmArgs),
     /// Lend this machine's device to Bayescope on another machine.

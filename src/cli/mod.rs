@@ -19,6 +19,7 @@ mod external;
 mod fetch;
 mod hardness;
 mod laws;
+mod notes;
 mod open;
 mod oracle;
 mod output;
@@ -151,6 +152,7 @@ fn dispatch(cli: Cli) -> Result<()> {
         Some(Command::Plan(args)) => plan::plan(&args),
         Some(Command::Summary(args)) => run::summary(&args),
         Some(Command::Watch(args)) => watch::run(&args),
+        Some(Command::Notes(args)) => notes::run(&args),
         Some(Command::Slurm(args)) => slurm::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
     }

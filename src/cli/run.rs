@@ -15,7 +15,7 @@ use super::place::is_free;
 use super::progress::{Bar, duration};
 use super::spec::{Spec, read_spec};
 use super::task::run_task_for;
-use super::{external, hardness};
+use super::{external, hardness, notes};
 use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
@@ -291,7 +291,12 @@ fn figures(result: &CellResult) -> String {
 pub fn summary(args: &SummaryArgs) -> Result<()> {
     [&args.figures, &args.png].into_iter().flatten().try_for_each(|place| is_free(place))?;
     let [run] = &args.runs[..] else { return external::law(args) };
-    let folder = match AnyRun::open(run)? {
+    let opened = AnyRun::open(run)?;
+    let plain = !args.json && !args.csv && args.worst.is_none() && args.bought.is_none() && args.figures.is_none();
+    if plain {
+        print_text(&notes::heading(run))?;
+    }
+    let folder = match opened {
         AnyRun::Grid(folder) => folder,
         AnyRun::Hardness(folder) => return hardness::summary(&folder, args),
         AnyRun::External(folder) => return external::summary(&folder, args),

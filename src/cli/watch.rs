@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::args::WatchArgs;
 use super::output::{print_json_line, print_text};
 use super::progress::duration;
-use super::{external, hardness};
+use super::{external, hardness, notes};
 use crate::error::{Error, Result};
 use crate::run::{AnyRun, CellLook, Line, RunFolder, State, Status};
 
@@ -57,6 +57,9 @@ pub fn run(args: &WatchArgs) -> Result<()> {
 #[expect(clippy::disallowed_methods, reason = "files, on a network at that, tell nobody when they change")]
 fn follow(args: &WatchArgs, mut look: impl FnMut() -> Result<Seen>) -> Result<()> {
     let mut before = String::new();
+    if !args.json {
+        print_text(&notes::heading(&args.run))?;
+    }
     loop {
         let Seen { json, text, over } = look()?;
         if args.json {

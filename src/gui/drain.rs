@@ -63,7 +63,8 @@ impl App {
                 }
                 self.view.enter(&self.session);
                 // Brings back its own label filter, which must fit this world too.
-                if self.view.source == Source::Outside && self.session.external.is_none() {
+                let looked_outside = self.view.source == Source::Outside && self.session.external.is_none();
+                if looked_outside {
                     self.show_source(Source::World);
                 }
                 let classes = self.session.class_names().len();
@@ -74,6 +75,12 @@ impl App {
                     self.prefs.products = MatmulPrecision::F32;
                 }
                 self.requests.forget();
+                // The picture that was looked at is shown to this world too.
+                if let Some(job) =
+                    looked_outside.then(|| self.session.read_outside_again(self.prefs.settings())).flatten()
+                {
+                    self.submit(job);
+                }
                 self.open_cell_images_next();
             }
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),

@@ -21,6 +21,7 @@ mod graph;
 mod hardness;
 mod label_noise;
 mod looking;
+mod notes;
 mod odd;
 mod pictures;
 mod reference;

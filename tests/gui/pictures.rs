@@ -154,3 +154,27 @@ fn a_pasted_picture_is_shown_to_the_world() {
     harness.run_steps(3);
     assert!(shows(&harness, "A pasted picture has no file"));
 }
+
+#[test]
+fn a_picture_that_is_looked_at_is_shown_to_the_next_world_too() {
+    let (mut harness, fake) = opened(10);
+    click(&mut harness, "pad");
+    harness.run_steps(4);
+    send(&mut harness, &fake, photograph(10, asked(&fake)));
+    let before = fake.jobs().len();
+    fake.open_classes(["cat", "dog"].map(String::from).to_vec());
+    harness.run_steps(4);
+    let jobs = fake.jobs();
+    let [(_, Job::Classify { settings, .. })] = &jobs[before..] else { panic!("{jobs:?}") };
+    // As it was cut before, at the prior of the world that is open now.
+    assert_eq!((asked(&fake).way, settings.prior.probabilities()), (Way::Pad, &[0.5, 0.5][..]));
+    send(&mut harness, &fake, photograph(10, asked(&fake)));
+    assert!(shows(&harness, "photograph.jpg"), "{:?}", super::labels(&harness));
+    // Who looks at samples keeps looking at samples.
+    click(&mut harness, "World samples");
+    harness.run_steps(3);
+    let before = fake.jobs().len();
+    fake.open_tarflow(3);
+    harness.run_steps(4);
+    assert_eq!(fake.jobs().len(), before, "{:?}", fake.jobs());
+}

@@ -1,11 +1,11 @@
-//! Arguments of `run`, `plan`, `resume`, `summary`, `watch` and `slurm`.
+//! Arguments of `run`, `plan`, `resume`, `summary`, `watch`, `notes` and `slurm`.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::{DeviceArg, DevicesArg};
+use super::{DeviceArg, DevicesArg, Output};
 use crate::error::{Error, Result};
 use crate::run::Share;
 
@@ -160,6 +160,25 @@ pub struct WatchArgs {
     /// Print every look as a line of JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `notes`.
+#[derive(Debug, Args)]
+pub struct NotesArgs {
+    /// Folders of runs, those of other programs among them.
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+    /// What lists and legends call the run, in place of its folder and spec; "" takes the name back.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Words to find the runs by, in place of those they have; "" takes them back.
+    #[arg(long, value_name = "WORD,…")]
+    pub tags: Option<String>,
+    /// Anything else that is worth remembering; "" takes it back.
+    #[arg(long, value_name = "TEXT")]
+    pub notes: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 /// Arguments of `slurm`.

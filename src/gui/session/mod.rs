@@ -274,7 +274,7 @@ impl Session {
             self.sketch = None;
             self.running = None;
             self.references = References::default();
-            self.external = None;
+            self.leave_outside();
             self.tasks.forget_world();
             self.bayes.forget_world();
         }

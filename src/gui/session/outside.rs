@@ -47,6 +47,15 @@ impl Session {
         }
     }
 
+    /// Another world is open: it has to look at them itself. Single pictures can be brought into its shape; what they
+    /// were read from stays for that. A dataset is of the world it was read for.
+    pub(super) fn leave_outside(&mut self) {
+        if self.external.take().is_some_and(|left| left.pictures.is_empty()) {
+            self.external_paths.clear();
+            self.outside = OutsideInput::default();
+        }
+    }
+
     /// A job that brings images from outside was submitted. What they are read from counts from when they
     /// are there: others may come before them.
     pub(super) fn asks_outside(&mut self, id: JobId, job: &Job) {

@@ -10,7 +10,7 @@ use bayescope::flow::Precision;
 use bayescope::oracle::folder as oracle_folder;
 use bayescope::oracle::scale::Job;
 use bayescope::oracle::train::TrainSpec;
-use bayescope::run::{AnyRun, Run, RunContext, RunEvent, RunFolder, Share, execute};
+use bayescope::run::{AnyRun, Run, RunContext, RunEvent, RunFolder, RunNotes, Share, execute};
 use burn::tensor::Device;
 
 use super::folder;
@@ -112,6 +112,18 @@ fn look(folder: &Path) -> Result<()> {
     })?;
     let _ = (summary.csv(), serde_json::to_string(&summary));
     Ok(())
+}
+
+#[test]
+fn fuzz_notes_of_runs() {
+    let notes = RunNotes::typed("Baseline", "paper, small", "seed 3 \"diverged\"\n= [after] 'an hour'");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("run.toml"), "name = 'x'").unwrap();
+    notes.write(folder.path()).unwrap();
+    let bytes = std::fs::read(folder.path().join("notes.toml")).unwrap();
+    let wholes = vec![Whole::new("notes.toml", Form::Text, bytes)];
+    let read = |path: &Path| RunNotes::read(path.parent().unwrap()).map(drop);
+    Reader { name: "notes", wholes, few: 1000, read: &read }.run();
 }
 
 #[test]
