@@ -39,6 +39,10 @@ const _: () = assert!(HEAD == crate::kernels::HEAD, "one size of heads");
 const ROWS: usize = 256;
 /// Images inverted together, token by token.
 const LOOP_IMAGES: usize = 128;
+/// Arithmetic of a group of images between two waits for all groups: a few milliseconds of a core. Each wait
+/// wakes sleeping threads, which costs tenths of a millisecond where others want the cores, too: of a small
+/// flow, waits after every token would cost more than the tokens.
+const STRIDE_FLOP: f64 = 1e8;
 
 /// A TarFlow in the precision `T`, its weights packed for the matrix products.
 #[derive(Debug)]
@@ -106,6 +110,24 @@ impl<T: Real> CpuTarFlow<T> {
     fn group(images: usize, most: usize) -> usize {
         images.div_ceil(rayon::current_num_threads()).clamp(1, most.max(1))
     }
+
+    /// Finds token after token of groups of so many images, a few between two waits for all groups.
+    fn all_tokens(&self, groups: &mut [Inversion<'_, T>], images: usize, tick: Tick<'_>) -> Result<()> {
+        let config = &self.network.config;
+        let token = images as f64 * config.flop_per_image() / (config.blocks * config.tokens()) as f64;
+        let (last, stride) = (config.tokens() - 1, (STRIDE_FLOP / token).max(1.0) as usize);
+        for from in (0..last).step_by(stride) {
+            let to = last.min(from.saturating_add(stride));
+            let steps = |group: &mut Inversion<'_, T>| (from..to).for_each(|token| group.step(token));
+            match &mut *groups {
+                // No other thread need wake.
+                [alone] => steps(alone),
+                several => several.par_iter_mut().for_each(steps),
+            }
+            tick(to + 1)?;
+        }
+        Ok(())
+    }
 }
 
 impl<T: Real> Engine for CpuTarFlow<T> {
@@ -161,11 +183,8 @@ impl<T: Real> Engine for CpuTarFlow<T> {
         let (mut rounds, mut residual) = (0, 0.0_f64);
         match strategy {
             Strategy::Loop => {
-                for token in 0..last {
-                    groups.par_iter_mut().for_each(|group| group.step(token));
-                    rounds += 1;
-                    tick(token + 2)?;
-                }
+                self.all_tokens(&mut groups, group, tick)?;
+                rounds = last;
             }
             Strategy::Jacobi { modules, guess, tolerance } => {
                 let edges: Vec<usize> = (0..=modules).map(|module| module * last / modules).collect();

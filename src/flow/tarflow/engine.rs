@@ -34,8 +34,8 @@ pub struct Inverted {
     pub residual: f64,
 }
 
-/// Told after every token (loop) or module (Jacobi): tokens finished of T. An error stops the
-/// inversion.
+/// Told after every few tokens (loop; after every one where they are slow) or module (Jacobi): tokens finished
+/// of T. An error stops the inversion.
 pub type Tick<'a> = &'a mut dyn FnMut(usize) -> Result<()>;
 
 /// The passes of one TarFlow. Every image's result is the same in whatever batch it comes.

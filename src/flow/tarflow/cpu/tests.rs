@@ -253,6 +253,23 @@ fn wrong_calls_are_told() {
     assert!(flow.encode(&[], &[]).unwrap().z.is_empty());
 }
 
+/// Every wait for all groups wakes threads: a flow whose tokens take microseconds has one a block.
+#[test]
+fn groups_of_a_small_flow_wait_for_each_other_once_a_block() {
+    let config = tiny(false);
+    let flow = model::<f32>(&config);
+    for count in [1, 5] {
+        let (x, conditions) = images(&config, count);
+        let mut told = Vec::new();
+        let mut tick = |done| {
+            told.push(done);
+            Ok(())
+        };
+        let found = flow.invert(0, &x, &conditions, Strategy::Loop, None, &mut tick).unwrap();
+        assert_eq!((told, found.rounds), (vec![config.tokens()], config.tokens() - 1));
+    }
+}
+
 #[test]
 fn an_image_of_one_token_stays_as_it_is() {
     let config = TarFlowConfig { patch: 6, ..tiny(false) };
