@@ -89,3 +89,18 @@ impl Channels {
         self.shared.stopping.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use crossbeam_channel::bounded;
+
+    use super::*;
+    use crate::worker::bayes::RequestSlots;
+
+    /// Channels without a handle, and the end to which events come.
+    pub fn alone() -> (Channels, Receiver<Event>) {
+        let ((notifier, notified), (_, queue), (events, told)) = (bounded(1), bounded(1), bounded(8));
+        let shared = Shared::new([notifier.clone(), notifier], RequestSlots::new().0, Arc::new(|| {}));
+        (Channels { shared: Arc::new(shared), queue, jobs: Queue::default(), notified, events }, told)
+    }
+}

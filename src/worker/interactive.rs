@@ -9,6 +9,7 @@ mod gallery;
 mod inspect;
 mod key_queue;
 mod keys;
+mod pace;
 mod reference;
 mod referring;
 mod sketch;
@@ -358,6 +359,7 @@ fn tile(world: &World, sample: &Sample) -> Tile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker::channels::tests::alone;
 
     #[test]
     fn what_did_not_fit_is_remembered_where_the_world_is_opened_again() {
@@ -373,15 +375,7 @@ mod tests {
 
     #[test]
     fn what_is_stopped_stays_and_what_fails_goes() {
-        let (notifier, notified) = crossbeam_channel::bounded(1);
-        let (_jobs, queue) = crossbeam_channel::bounded(1);
-        let (events, told) = crossbeam_channel::bounded(8);
-        let shared = Arc::new(Shared::new(
-            [notifier.clone(), notifier],
-            super::super::bayes::RequestSlots::new().0,
-            Arc::new(|| {}),
-        ));
-        let channels = Channels { shared, queue, jobs: super::super::queue::Queue::default(), notified, events };
+        let (channels, told) = alone();
         let (slot, interactive) = (RefCell::new(Some(1)), Interactive::default());
         interactive.settle(&channels, (Asked::Gallery, &slot), Err(Error::Cancelled));
         assert!(!interactive.lost());

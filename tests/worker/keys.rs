@@ -78,3 +78,28 @@ fn at_rest_what_is_in_view_comes_first_and_while_tau_moves_the_gallery_is_given_
     std::thread::sleep(std::time::Duration::from_millis(200));
     assert!(bench.worker.take_gallery().is_none(), "a gallery that was given up goes on");
 }
+
+/// Pieces of the gallery in between would take turns with them, and are much longer: the slider would be moved before they are there.
+#[test]
+fn at_rest_no_piece_of_the_gallery_comes_between_key_pictures_of_what_is_in_view() {
+    let mut bench = Bench::new();
+    bench.worker.show(request(1, 5000, 1.0, vec![0]));
+    bench.wait(|bench| bench.worker.take_gallery());
+    let taus = [0.5, 1.5, 2.0].map(|tau| Tau::new(tau).unwrap());
+    let wanted = taus.map(|tau| (tau, (0..200).collect::<Vec<_>>())).to_vec();
+    bench.worker.draw_keys(KeyRequest { origin: origin(), wanted, moving: false });
+    let mut drawn = 0;
+    bench.wait(|bench| {
+        // Taken before the pictures: what it tells was made before them.
+        let gallery = bench.worker.take_gallery();
+        let begun = drawn > 0;
+        drawn += bench.worker.take_keys().map_or(0, |keys| keys.pictures.len());
+        assert!(!begun || gallery.is_none() || drawn == 600, "a piece of the gallery came after {drawn} of 600");
+        if !begun && drawn > 0 {
+            bench.worker.take_gallery();
+        }
+        (drawn == 600).then_some(())
+    });
+    let whole = |update: &GalleryUpdate| update.progress.done == update.progress.total;
+    bench.wait(|bench| bench.worker.take_gallery().filter(whole));
+}

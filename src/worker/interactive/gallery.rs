@@ -67,8 +67,12 @@ impl Gallery {
 }
 
 impl Interactive {
-    /// The next piece of the gallery under way. One that is stopped waits to be begun again.
+    /// The next piece of the gallery under way, where no key pictures come first. One that is stopped waits to be
+    /// begun again.
     pub(super) fn gallery_piece(&self, cx: &PieceContext<'_>) -> Result<()> {
+        if self.keys_are_due() {
+            return Ok(());
+        }
         let mut slot = self.gallery.borrow_mut();
         let Some(gallery) = slot.as_mut() else { return Ok(()) };
         let most = cx.world.flow().resident().map_or(usize::MAX, |flow| flow.at_once());

@@ -38,14 +38,15 @@ impl Inspecting {
 }
 
 impl Interactive {
-    /// Continues the inspection until it is finished or another request is due.
+    /// Continues the inspection until it is finished or another request is due. While τ moves it does a step
+    /// between key pictures.
     pub(super) fn inspect_piece(&self, cx: &PieceContext<'_>) -> Result<()> {
         let mut slot = self.inspecting.borrow_mut();
         let Some(inspecting) = slot.as_mut() else { return Ok(()) };
         let (channels, began) = (cx.channels, Instant::now());
         loop {
             let more = self.inspect_step(cx, inspecting)?;
-            let late = began.elapsed() > PUBLISH_EVERY;
+            let late = began.elapsed() > PUBLISH_EVERY || self.keys.moving();
             if let Some(answer) = inspecting.answer.as_ref().filter(|_| late || !more) {
                 put(channels, &channels.shared.inspection, answer.clone());
             }

@@ -4,20 +4,15 @@ use std::cell::{Cell, RefCell};
 use std::time::Duration;
 
 use super::super::protocol::{KeyOrigin, KeyRequest};
+use super::pace::Pace;
 use crate::units::Tau;
 use crate::worker::shared::Shared;
 
-/// A piece should take about this long.
-const PIECE: Duration = Duration::from_millis(80);
-/// Pictures in the first piece, before their cost is known, and in any piece at most.
-const FIRST: usize = 16;
-const LARGEST: usize = 128;
-
-/// The request under way, and what a picture costs.
+/// The request under way, and how quickly pictures come.
 #[derive(Default)]
 pub struct KeyQueue {
     request: RefCell<Option<KeyRequest>>,
-    cost: Cell<Duration>,
+    pace: Cell<Pace>,
 }
 
 impl KeyQueue {
@@ -48,10 +43,18 @@ impl KeyQueue {
         self.request.take();
     }
 
-    /// Another world or device: nothing is asked for, and no cost is known.
+    /// Another world or device: nothing is asked for, and nothing is known of the pace.
     pub fn forget(&self) {
         self.drop_request();
-        self.cost.set(Duration::ZERO);
+        self.pace.set(Pace::default());
+    }
+
+    /// What a picture takes where that is too long; then nothing is asked for any more, and the next request
+    /// measures anew: what else the machine had to do may be over.
+    pub fn give_up(&self) -> Option<Duration> {
+        let each = self.pace.get().is_too_slow()?;
+        self.forget();
+        Some(each)
     }
 
     /// Of what the pictures asked for are; nothing where none are.
@@ -64,11 +67,10 @@ impl KeyQueue {
         self.request.borrow().as_ref().is_some_and(|request| request.moving)
     }
 
-    /// The next pictures, of one τ, at most so many; without any the request has ended.
-    pub fn next(&self, most: usize) -> Option<(Tau, Vec<usize>)> {
-        let cost = self.cost.get().as_secs_f64();
-        let fit = if cost > 0.0 { (PIECE.as_secs_f64() / cost) as usize } else { FIRST };
-        let most = fit.clamp(1, LARGEST).min(most.max(1));
+    /// The next pictures, of one τ, at most so many, and in the first piece no more than `first`; without any the
+    /// request has ended.
+    pub fn next(&self, most: usize, first: usize) -> Option<(Tau, Vec<usize>)> {
+        let most = self.pace.get().size(first).min(most.max(1));
         let mut slot = self.request.borrow_mut();
         let wanted = &mut slot.as_mut()?.wanted;
         while let Some((tau, indices)) = wanted.first_mut() {
@@ -92,7 +94,9 @@ impl KeyQueue {
 
     /// So many pictures took so long.
     pub fn took(&self, pictures: usize, time: Duration) {
-        self.cost.set(time / pictures.max(1) as u32);
+        let mut pace = self.pace.get();
+        pace.took(pictures, time);
+        self.pace.set(pace);
     }
 }
 
@@ -110,22 +114,28 @@ mod tests {
         let wanted = vec![(low, vec![0, 1, 2]), (high, Vec::new()), (high, vec![4])];
         let queue = KeyQueue::default();
         *queue.request.borrow_mut() = Some(KeyRequest { origin, wanted, moving: true });
-        assert_eq!(queue.next(2), Some((low, vec![0, 1])));
+        assert_eq!(queue.next(2, 2), Some((low, vec![0, 1])));
         queue.put_back(low, vec![0, 1]);
-        let rest: Vec<_> = std::iter::from_fn(|| queue.next(2)).collect();
+        let rest: Vec<_> = std::iter::from_fn(|| queue.next(2, 2)).collect();
         assert_eq!(rest, [(low, vec![0, 1]), (low, vec![2]), (high, vec![4])]);
         assert!(queue.origin().is_none() && !queue.moving(), "the request has ended");
     }
 
     #[test]
-    fn dear_pictures_come_in_small_pieces_and_cheap_ones_in_large() {
+    fn what_is_too_slow_is_given_up_once_and_the_next_request_measures_anew() {
         let origin = KeyOrigin::new("world".into(), &SampleSpec::new(500, Seed(1)), Prior::uniform(2));
         let request = KeyRequest { origin, wanted: vec![(Tau::ONE, (0..500).collect())], moving: false };
-        for (cost, pictures) in [(0, FIRST), (1, 80), (40, 2), (900, 1)] {
-            let queue = KeyQueue::default();
-            *queue.request.borrow_mut() = Some(request.clone());
-            queue.took(1, Duration::from_millis(cost));
-            assert_eq!(queue.next(500).map(|(_, piece)| piece.len()), Some(pictures), "{cost} ms each");
+        let queue = KeyQueue::default();
+        *queue.request.borrow_mut() = Some(request.clone());
+        let mut pieces = 0;
+        while queue.give_up().is_none() {
+            let (_, piece) = queue.next(500, 4).expect("500 pictures");
+            queue.took(piece.len(), Duration::from_secs(1) * piece.len() as u32);
+            pieces += 1;
         }
+        assert!(pieces <= 4 && queue.origin().is_none(), "{pieces} pieces of a second each picture");
+        *queue.request.borrow_mut() = Some(request);
+        assert!(queue.give_up().is_none());
+        assert_eq!(queue.next(500, 4).map(|(_, piece)| piece.len()), Some(4));
     }
 }

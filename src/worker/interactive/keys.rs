@@ -1,6 +1,6 @@
 //! Key pictures: what the window draws samples between while τ moves. Pictures alone, without scores.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::super::protocol::{KeyOrigin, KeyPictures};
 use super::gallery::Gallery;
@@ -12,28 +12,34 @@ use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::Tau;
 use crate::worker::remote_device::is_lost;
 
-/// Where one sample takes longer, key pictures would be late whenever they are wanted.
-const SLOWEST: Duration = Duration::from_millis(30);
-
 impl Interactive {
+    /// Whether key pictures come before the gallery: always while τ moves, else once what is in view is exact.
+    pub(super) fn keys_are_due(&self) -> bool {
+        let view = || self.gallery.borrow().as_ref().is_some_and(Gallery::owes_the_view);
+        self.keys.origin().is_some() && (self.keys.moving() || !view())
+    }
+
     /// The next piece of the key pictures asked for. While τ rests, what is in view of the gallery comes first.
     pub(super) fn keys_piece(&self, cx: &PieceContext<'_>) {
         let Some(origin) = self.keys.origin().filter(|_| !self.lost()) else { return };
         if origin.world != *self.world.borrow() {
             return self.keys.drop_request();
         }
-        if !self.keys.moving() && self.gallery.borrow().as_ref().is_some_and(Gallery::owes_the_view) {
+        if !self.keys_are_due() {
             return;
         }
         let none = KeyPictures { origin, shape: cx.world.shape(), pictures: Vec::new(), too_slow: None };
-        let cost = self.cost.get();
-        if cost > SLOWEST || matches!(self.device.get(), DeviceChoice::Remote(_)) {
+        if matches!(self.device.get(), DeviceChoice::Remote(_)) {
             self.keys.drop_request();
-            return publish(cx, KeyPictures { too_slow: Some(cost), ..none });
+            return publish(cx, KeyPictures { too_slow: Some(self.cost.get()), ..none });
         }
-        let Some((tau, indices)) = self.keys.next(self.largest.get()) else { return };
+        // Exact samples take longer, and inspected ones are made alone: only key pictures say what they cost.
+        if let Some(each) = self.keys.give_up() {
+            return publish(cx, KeyPictures { too_slow: Some(each), ..none });
+        }
+        let Some((tau, indices)) = self.keys.next(self.largest.get(), self.piece.get()) else { return };
         let began = Instant::now();
-        let pictures = match draw(cx, &none.origin, tau, &indices) {
+        let pictures = match draw(cx, &none.origin, (tau, &indices), self.keys.moving()) {
             Ok(pictures) => pictures.into_iter().map(Some).collect(),
             Err(Error::Cancelled) => return self.keys.put_back(tau, indices),
             Err(loss @ Error::DeviceLost { .. }) => {
@@ -56,14 +62,22 @@ impl Interactive {
     }
 }
 
-/// Pictures of samples at one τ. Stops for what comes before a gallery, but not for a newer request of
-/// the kind: while τ moves there is one in every few frames.
-fn draw(cx: &PieceContext<'_>, origin: &KeyOrigin, tau: Tau, indices: &[usize]) -> Result<Vec<Vec<u8>>> {
+/// Pictures of samples at one τ. Stops for a drawing and for a new gallery, at rest also for an inspection, but
+/// not for a newer request of the kind: while τ moves there is one in every few frames.
+fn draw(
+    cx: &PieceContext<'_>,
+    origin: &KeyOrigin,
+    (tau, indices): (Tau, &[usize]),
+    moving: bool,
+) -> Result<Vec<Vec<u8>>> {
     let KeyOrigin { seed, class, products, .. } = *origin;
     let spec = SampleSpec { class, products, ..SampleSpec::new(indices.len(), seed) };
     let prior = origin.prior.clone();
     let settings = Settings { tau, prior, ..Settings::default_for(cx.world.flow().classes()) };
-    let mut watch = |_: Decoding| unless(cx.called_away() || cx.channels.shared.sketch_request.is_full());
+    let shared = &cx.channels.shared;
+    let looks = || shared.inspect_request.is_full() || shared.evidence_request.is_full();
+    let newer = || shared.sketch_request.is_full() || shared.gallery_request.is_full() || (!moving && looks());
+    let mut watch = |_: Decoding| unless(cx.called_away() || newer());
     cx.world.pictures(&spec, &settings, indices, &mut watch)
 }
 
@@ -79,4 +93,39 @@ fn join(mut old: KeyPictures, new: KeyPictures) -> KeyPictures {
     old.pictures.extend(new.pictures);
     old.too_slow = old.too_slow.or(new.too_slow);
     old
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::device::choose;
+    use crate::flow::Precision;
+    use crate::oracle::folder;
+    use crate::oracle::posterior::Prior;
+    use crate::units::Seed;
+    use crate::worker::channels::tests::alone;
+    use crate::worker::protocol::KeyRequest;
+
+    #[test]
+    fn what_an_inspected_sample_has_cost_says_nothing_of_key_pictures() {
+        let (channels, _told) = alone();
+        let cpu = choose(DeviceChoice::Cpu).unwrap();
+        let opened = folder::open("mnist", &cpu.device, Precision::F32, 16).unwrap();
+        let (weights, prior) = (opened.info.weights_sha256, Prior::uniform(10));
+        let interactive = Interactive::default();
+        interactive.enter(&weights, DeviceChoice::Cpu, "cpu");
+        // Alone, and while others wanted the cores.
+        interactive.cost.set(Duration::from_secs(1));
+        let origin = KeyOrigin::new(weights, &SampleSpec::new(8, Seed(1)), prior);
+        for moving in [false, true] {
+            let wanted = vec![(Tau::ONE, vec![3, 5])];
+            channels.shared.key_request.put(KeyRequest { origin: origin.clone(), wanted, moving });
+            while interactive.serve(&channels, Some(&opened.world), &|| false) {}
+            let keys = channels.shared.keys.take().expect("an answer");
+            assert_eq!((keys.pictures.len(), keys.too_slow), (2, None));
+            assert!(keys.pictures.iter().all(|(_, _, picture)| picture.is_some()));
+        }
+    }
 }
