@@ -276,8 +276,10 @@ impl RequestTracker {
             let settings = Settings { tau: settings.tau, ..b.clone() };
             (a, &settings, c, d) == (spec, &wanted.1, look, &wanted.3)
         };
-        let alone = self.gallery.as_ref().is_some_and(at_another_tau);
-        if drafts && alone && session.keys.follow(&at.0) && self.glide.moves(settings.tau, Instant::now()) {
+        let alone = drafts && self.gallery.as_ref().is_some_and(at_another_tau);
+        // Of the τ before, not even what is in view has come.
+        let outrun = !view.in_view.is_empty() && !session.gallery.answers(&view.in_view);
+        if alone && session.keys.follow(&at.0, outrun) && self.glide.moves(settings.tau, Instant::now()) {
             self.glide.ask(engine, session, view, at);
             return true;
         }

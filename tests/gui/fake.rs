@@ -225,6 +225,12 @@ impl Fake {
         self.state().keys = Some(KeyPictures { origin, shape: SHAPE, pictures: pictures.collect(), too_slow: None });
     }
 
+    /// Says that key pictures take too long here.
+    pub fn refuse_keys(&self, KeyRequest { origin, .. }: KeyRequest) {
+        let too_slow = Some(std::time::Duration::from_secs(1));
+        self.state().keys = Some(KeyPictures { origin, shape: SHAPE, pictures: Vec::new(), too_slow });
+    }
+
     pub fn shown(&self) -> usize {
         self.state().shown
     }

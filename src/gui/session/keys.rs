@@ -1,6 +1,7 @@
 //! Key pictures, and the pictures between them: drafts that follow τ while it moves.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use crate::data::ImageShape;
 use crate::device::ImageSource;
@@ -17,6 +18,8 @@ const FILLED: f64 = 3.0;
 const ONE: u32 = 1 << 16;
 /// Bytes of pictures that are kept.
 const ROOM: usize = 128 << 20;
+/// A world whose pictures came too slowly is asked again after so long: something else may have held it up.
+const AGAIN: Duration = Duration::from_secs(60);
 
 /// Samples at a few temperatures.
 #[derive(Debug, Default)]
@@ -26,7 +29,7 @@ pub struct Keys {
     /// By running number and multiple of STEP; `None` of one that cannot be made.
     pictures: HashMap<usize, BTreeMap<u32, Option<Vec<u8>>>>,
     bytes: usize,
-    too_slow: bool,
+    too_slow: Option<Instant>,
 }
 
 /// What happens while key pictures are asked for.
@@ -73,7 +76,7 @@ impl Keys {
         if self.origin.as_ref() != Some(&news.origin) {
             return;
         }
-        self.too_slow |= news.too_slow.is_some();
+        self.too_slow = news.too_slow.map(|_| Instant::now()).or(self.too_slow);
         self.shape = Some(news.shape);
         if self.bytes > ROOM {
             // Those in view are among the news.
@@ -90,9 +93,14 @@ impl Keys {
         }
     }
 
-    /// Returns whether drafts of this origin can follow τ.
-    pub fn follow(&self, origin: &KeyOrigin) -> bool {
-        self.origin.as_ref() == Some(origin) && !self.too_slow && !self.pictures.is_empty()
+    fn too_slow(&self) -> bool {
+        self.too_slow.is_some_and(|since| since.elapsed() < AGAIN)
+    }
+
+    /// Returns whether drafts of this origin are to follow τ: where pictures are there, and where τ has outrun the
+    /// exact images, which would be begun again at every τ and never come.
+    pub fn follow(&self, origin: &KeyOrigin, outrun: bool) -> bool {
+        self.origin.as_ref() == Some(origin) && !self.too_slow() && (outrun || !self.pictures.is_empty())
     }
 
     /// Shape of the pictures, once there are any.
@@ -126,7 +134,7 @@ impl Keys {
     /// What is missing of these images for τ, most urgent first: beside it, coarse to fine; while it
     /// rests also the coarsest grid, outwards from it.
     pub fn wanted(&self, images: &[usize], tau: f64, meanwhile: Meanwhile) -> Vec<(Tau, Vec<usize>)> {
-        if self.too_slow {
+        if self.too_slow() {
             return Vec::new();
         }
         let mut places: Vec<u32> = GRIDS.iter().flat_map(|&grid| beside(tau, grid)).collect();
@@ -180,7 +188,8 @@ mod tests {
     fn what_is_wanted_brackets_tau_and_once_it_is_there_drafts_follow() {
         let mut keys = Keys::default();
         keys.expect(&origin(1));
-        assert!(!keys.follow(&origin(1)) && keys.between(0, 1.0).is_none());
+        assert!(!keys.follow(&origin(1), false) && keys.between(0, 1.0).is_none());
+        assert!(keys.follow(&origin(1), true) && !keys.follow(&origin(2), true));
         for tau in [0.0, 0.03, 0.5, 1.0, 1.37, 2.9, 7.77] {
             let wanted = keys.wanted(&[0, 2], tau, Meanwhile::Moving);
             assert!(wanted.len() <= 2 * GRIDS.len());
@@ -196,7 +205,7 @@ mod tests {
                 assert!(draft.stamp >> 63 == 1);
             }
         }
-        assert!(keys.follow(&origin(1)) && !keys.follow(&origin(2)));
+        assert!(keys.follow(&origin(1), false) && !keys.follow(&origin(2), false));
         assert!(keys.between(1, 1.0).is_none(), "of an image that nobody asked for");
     }
 
@@ -238,6 +247,8 @@ mod tests {
         assert!(!keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty());
         let slow = Some(std::time::Duration::from_secs(1));
         keys.take(KeyPictures { origin: origin(2), shape: SHAPE, pictures: Vec::new(), too_slow: slow });
-        assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty() && !keys.follow(&origin(2)));
+        assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty() && !keys.follow(&origin(2), true));
+        keys.too_slow = Instant::now().checked_sub(AGAIN);
+        assert!(!keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty(), "asked again after a while");
     }
 }
