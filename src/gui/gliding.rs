@@ -58,6 +58,10 @@ impl Glide {
             false => Meanwhile::Filling,
         };
         let wanted = session.keys.wanted(&view.in_view, tau.get(), meanwhile);
+        if wanted.is_empty() {
+            // What was asked for has come, or never will.
+            self.asked.clear();
+        }
         let gives_up = moving && !self.gave_up;
         let on_its_way = || self.of.as_ref() == Some(&origin) && self.is_next(&wanted);
         if !gives_up && (wanted.is_empty() || on_its_way()) {

@@ -116,7 +116,7 @@ enum Shot {
 /// Length of each part of the measurement.
 const MEASURED: Duration = Duration::from_secs(5);
 /// The whole gallery is waited for no longer than this: then what is in view is enough.
-const FILLED: Duration = Duration::from_secs(60);
+const FILLED: Duration = Duration::from_secs(30);
 /// How soon a window is looked at again that paints only what is new.
 const SOON: Duration = Duration::from_millis(100);
 

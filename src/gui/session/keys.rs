@@ -18,7 +18,8 @@ const FILLED: f64 = 3.0;
 const ONE: u32 = 1 << 16;
 /// Bytes of pictures that are kept.
 const ROOM: usize = 128 << 20;
-/// A world whose pictures came too slowly is asked again after so long: something else may have held it up.
+/// Where pictures came too slowly, they are asked for again after so long, at rest: something else may have held
+/// them up.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// Samples at a few temperatures.
@@ -76,7 +77,7 @@ impl Keys {
         if self.origin.as_ref() != Some(&news.origin) {
             return;
         }
-        self.too_slow = news.too_slow.map(|_| Instant::now()).or(self.too_slow);
+        self.too_slow = news.too_slow.map(|_| Instant::now());
         self.shape = Some(news.shape);
         if self.bytes > ROOM {
             // Those in view are among the news.
@@ -93,14 +94,10 @@ impl Keys {
         }
     }
 
-    fn too_slow(&self) -> bool {
-        self.too_slow.is_some_and(|since| since.elapsed() < AGAIN)
-    }
-
     /// Returns whether drafts of this origin are to follow τ: where pictures are there, and where τ has outrun the
     /// exact images, which would be begun again at every τ and never come.
     pub fn follow(&self, origin: &KeyOrigin, outrun: bool) -> bool {
-        self.origin.as_ref() == Some(origin) && !self.too_slow() && (outrun || !self.pictures.is_empty())
+        self.origin.as_ref() == Some(origin) && self.too_slow.is_none() && (outrun || !self.pictures.is_empty())
     }
 
     /// Shape of the pictures, once there are any.
@@ -134,7 +131,7 @@ impl Keys {
     /// What is missing of these images for τ, most urgent first: beside it, coarse to fine; while it
     /// rests also the coarsest grid, outwards from it.
     pub fn wanted(&self, images: &[usize], tau: f64, meanwhile: Meanwhile) -> Vec<(Tau, Vec<usize>)> {
-        if self.too_slow() {
+        if self.too_slow.is_some_and(|since| meanwhile == Meanwhile::Moving || since.elapsed() < AGAIN) {
             return Vec::new();
         }
         let mut places: Vec<u32> = GRIDS.iter().flat_map(|&grid| beside(tau, grid)).collect();
@@ -249,6 +246,9 @@ mod tests {
         keys.take(KeyPictures { origin: origin(2), shape: SHAPE, pictures: Vec::new(), too_slow: slow });
         assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty() && !keys.follow(&origin(2), true));
         keys.too_slow = Instant::now().checked_sub(AGAIN);
-        assert!(!keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty(), "asked again after a while");
+        assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty());
+        let again = keys.wanted(&[0], 1.0, Meanwhile::Resting);
+        answer(&mut keys, &again, origin(2));
+        assert!(!again.is_empty() && keys.follow(&origin(2), false), "asked again after a while, and quick now");
     }
 }

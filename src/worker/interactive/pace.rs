@@ -135,7 +135,7 @@ mod tests {
         let mut dear = Pace::default();
         let (spent, _) = draw(&mut dear, 8, [0.0, 0.5]);
         assert!(spent <= 4.1);
-        draw(&mut dear, 16, [0.0, 0.5]);
+        draw(&mut dear, 40, [0.0, 0.5]);
         let each = dear.is_too_slow().expect("half a second each");
         assert!((each.as_secs_f64() - 0.5).abs() < 1e-6);
         let mut held_up = Pace::default();
