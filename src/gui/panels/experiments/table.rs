@@ -16,8 +16,10 @@ use crate::gui::session::runs::{RunView, Standing};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{self, heading_with, hint};
 
-/// Characters of a run's name that are shown; the rest is in its tooltip.
-const LONGEST: usize = 28;
+/// Characters of a run's name, and of its tags, that are shown at least and at most; the rest is in their tooltips.
+const LETTERS: [usize; 2] = [9, 28];
+/// Width of the columns after them, points.
+const REST: f32 = 340.0;
 /// Width of the filter, points.
 const FIELD: f32 = 190.0;
 /// Files of what is said of runs that cannot be read and are named.
@@ -46,15 +48,13 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, list: &mut RunList) -> Option<ExperimentSp
     let shown = list.order.of(&said);
     filter(ui, &mut list.order.filter, shown.len(), runs.len());
     let columns: Vec<Column> = Column::shown(&said).collect();
-    // Wider than a narrow panel, where letters are large.
-    egui::ScrollArea::horizontal().id_salt("list of runs").show(ui, |ui| {
-        egui::Grid::new("runs").num_columns(columns.len() + 1).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
-            head(ui, &mut list.order, &columns);
-            for i in shown {
-                row(ui, cx, runs[i], &said[i], &columns);
-                ui.end_row();
-            }
-        });
+    let longest = letters(ui, &columns);
+    egui::Grid::new("runs").num_columns(columns.len() + 1).striped(true).spacing([14.0, 3.0]).show(ui, |ui| {
+        head(ui, &mut list.order, &columns);
+        for i in shown {
+            row(ui, cx, (runs[i], &said[i]), &columns, longest);
+            ui.end_row();
+        }
     });
     if runs.len() == 1 {
         hint(ui, "To compare, a second run is needed: start one, or open its folder.");
@@ -113,10 +113,10 @@ fn head(ui: &mut Ui, order: &mut Order, columns: &[Column]) {
     ui.end_row();
 }
 
-fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView, said: &Listed<'_>, columns: &[Column]) {
+fn row(ui: &mut Ui, cx: &mut Cx, (run, said): (&RunView, &Listed<'_>), columns: &[Column], longest: usize) {
     let place = run.folder.display().to_string();
     let shown = cx.view.run.as_ref() == Some(&run.folder);
-    let name = RichText::new(elided(&said.name)).strong();
+    let name = RichText::new(elided(&said.name, longest)).strong();
     let name = ui.add(Button::selectable(shown, name).wrap_mode(egui::TextWrapMode::Extend));
     let named = run.notes.as_ref().is_ok_and(|notes| !notes.name.is_empty());
     let called = if named { format!("Show run {}: {place}", said.name) } else { format!("Show run {place}") };
@@ -126,7 +126,7 @@ fn row(ui: &mut Ui, cx: &mut Cx, run: &RunView, said: &Listed<'_>, columns: &[Co
     }
     if columns.contains(&Column::Tags) {
         let tags = said.tags.join(", ");
-        ui.label(elided(&tags)).on_hover_text(&tags);
+        ui.label(elided(&tags, longest)).on_hover_text(&tags);
     }
     let records = || run.external().map(|found| format!("{} records", found.course.records));
     let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len())).or_else(records);
@@ -162,9 +162,18 @@ fn compare(ui: &mut Ui, cx: &mut Cx, run: &RunView, shown: bool, alone: bool) {
     }
 }
 
-/// A name short enough for its column.
-fn elided(name: &str) -> String {
-    if name.chars().count() <= LONGEST { name.into() } else { name.chars().take(LONGEST - 1).chain(['…']).collect() }
+/// Characters of names, and of tags where there are any, that the panel has room for: a list that is wider would push all that lies
+/// below it out of sight.
+fn letters(ui: &Ui, columns: &[Column]) -> usize {
+    let texts = if columns.contains(&Column::Tags) { 2.0 } else { 1.0 };
+    let letter = ui.text_style_height(&egui::TextStyle::Body) / 2.0;
+    let [least, most] = LETTERS;
+    ((ui.available_width() - REST).max(0.0) / texts / letter).clamp(least as f32, most as f32) as usize
+}
+
+/// A text short enough for its column.
+fn elided(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest { text.into() } else { text.chars().take(longest - 1).chain(['…']).collect() }
 }
 
 /// A word for where a run stands, its colour, and what it means.
