@@ -5,16 +5,22 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+/// One window at a time: what a window shows in time is not to depend on the others.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// A virtual display; ends when dropped.
 struct Display {
     server: Child,
     name: String,
+    _alone: MutexGuard<'static, ()>,
 }
 
 impl Display {
     fn start() -> Result<Self, String> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         // The server picks a free number and writes it to its standard output.
         let args = ["-displayfd", "1", "-screen", "0", "1440x900x24", "-nolisten", "tcp"];
         let spawned = Command::new("Xvfb").args(args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
@@ -22,7 +28,7 @@ impl Display {
         let mut number = String::new();
         let mut out = std::io::BufReader::new(server.stdout.take().expect("piped"));
         std::io::BufRead::read_line(&mut out, &mut number).map_err(|e| e.to_string())?;
-        Ok(Self { server, name: format!(":{}", number.trim()) })
+        Ok(Self { server, name: format!(":{}", number.trim()), _alone: alone })
     }
 }
 

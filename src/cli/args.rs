@@ -130,7 +130,7 @@ pub enum Command {
         /// What to measure alone; everything if not given.
         #[command(subcommand)]
         task: Option<BenchTask>,
-        /// Bundled name, oracle folder, or checkpoint file whose likelihoods and samples are timed; both bundled ones if not given.
+        /// Bundled name, oracle folder, or checkpoint file whose likelihoods and samples are timed; `mnist` and `cells` if not given.
         oracle: Option<String>,
         #[command(flatten)]
         device: DeviceArg,

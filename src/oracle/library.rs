@@ -39,6 +39,11 @@ static LIBRARY: &[Bundled] = &[
         description: include_bytes!("../../assets/oracles/cells/oracle.json"),
         weights: include_bytes!("../../assets/oracles/cells/weights.safetensors"),
     },
+    Bundled {
+        name: "fashion",
+        description: include_bytes!("../../assets/oracles/fashion/oracle.json"),
+        weights: include_bytes!("../../assets/oracles/fashion/weights.safetensors"),
+    },
 ];
 
 /// Names of the bundled oracles.

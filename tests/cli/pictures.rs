@@ -62,7 +62,7 @@ fn pictures_of_five_kinds_go_into_every_bundled_world() {
     let mut files = vec![photograph(folder.path())];
     files.extend(others(folder.path()));
     let names: Vec<&str> = files.iter().map(|file| text(file)).collect();
-    for world in ["mnist", "cells"] {
+    for world in bayescope::oracle::library::names() {
         let report = json(&[&["posterior", world][..], &names, &CPU, &["--json"]].concat());
         assert_eq!(report["images"].as_array().unwrap().len(), 5);
         let photograph = of(&report, "photograph.jpg");

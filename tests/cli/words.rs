@@ -152,7 +152,7 @@ fn a_file_in_the_place_of_an_oracle_is_told_from_one() {
     let (out, picture) = (folder.path().join("out"), "docs/explorer-light.png");
     let empty = folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    let takes = "give a bundled name (mnist, cells), an oracle folder, a folder with flows.json, ";
+    let takes = "give a bundled name (mnist, cells, fashion), an oracle folder, a folder with flows.json, ";
     for (given, what) in [
         (picture, "is a picture, no oracle"),
         ("README.md", "is a text, no oracle"),

@@ -24,6 +24,7 @@ pub const PRESETS: &[Preset] = &[
         name: "cells (TarFlow, one map for all classes)",
         text: include_str!("../../../assets/specs/oracle-cells.toml"),
     },
+    Preset { name: "fashion (Glow)", text: include_str!("../../../assets/specs/oracle-fashion.toml") },
     Preset { name: "animals (TarFlow)", text: include_str!("../../../assets/specs/oracle-animals.toml") },
     Preset {
         name: "AFHQ 256×256, BLC Table 5 (TarFlow)",

@@ -21,8 +21,11 @@ use crate::worker::runs::{CellLook, Found};
 
 /// Height of the list, points.
 const HEIGHT: f32 = 150.0;
-/// Widths of the columns after the first, points.
+/// Widths of the columns after the first, points, and the least share of them in a narrow panel.
 const WIDTHS: [f32; 4] = [92.0, 92.0, 70.0, 62.0];
+const NARROWEST: f32 = 0.7;
+/// Width of the first, points, at least and at most.
+const FIRST: [f32; 2] = [110.0, 420.0];
 
 /// The list of cells from frame to frame.
 #[derive(Default)]
@@ -48,9 +51,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), state: &
     });
     let weak = Theme::of(ui).weak();
     let titles = ["classifier", "state", "step", "time left", "KL (nats)"];
-    let first = first_width(ui);
+    let widths = widths(ui);
     ui.horizontal(|ui| {
-        for (title, width) in titles.into_iter().zip(std::iter::once(first).chain(WIDTHS)) {
+        for (title, width) in titles.into_iter().zip(widths) {
             let title = RichText::new(title).small().color(weak);
             let words = title.text().to_owned();
             column(ui, width, |ui| drop(glossary::explain(ui.add(egui::Label::new(title).truncate()), &words)));
@@ -72,7 +75,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), state: &
                 Some(under) if alike => format!("{under}, seed {}", cell.planned.cell.seed),
                 _ => cell.planned.label(),
             };
-            let name = ui.horizontal(|ui| row(ui, cx, (run, found), (cell, &name), first)).inner;
+            let name = ui.horizontal(|ui| row(ui, cx, (run, found), (cell, &name), widths)).inner;
             if moved == Some(place) {
                 name.request_focus();
             }
@@ -128,11 +131,14 @@ fn alike(found: &Found) -> bool {
     found.cells.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
 }
 
-/// What is left for the first column.
-fn first_width(ui: &Ui) -> f32 {
+/// Widths of all columns: the first has what the others leave, and these give way where that is too little.
+fn widths(ui: &Ui) -> [f32; 5] {
     let between = ui.spacing().item_spacing.x * WIDTHS.len() as f32;
-    let bar = ui.spacing().scroll.allocated_width();
-    (ui.available_width() - WIDTHS.iter().sum::<f32>() - between - bar).clamp(120.0, 420.0)
+    let room = ui.available_width() - between - ui.spacing().scroll.allocated_width();
+    let all: f32 = WIDTHS.iter().sum();
+    let share = ((room - FIRST[0]) / all).clamp(NARROWEST, 1.0);
+    let [state, step, left, kl] = WIDTHS.map(|width| share * width);
+    [(room - share * all).clamp(FIRST[0], FIRST[1]), state, step, left, kl]
 }
 
 fn column<R>(ui: &mut Ui, width: f32, content: impl FnOnce(&mut Ui) -> R) -> R {
@@ -160,11 +166,11 @@ fn row(
     cx: &mut Cx,
     (run, found): (&RunView, &Found),
     (cell, name): (&CellLook, &str),
-    first: f32,
+    widths: [f32; 5],
 ) -> Response {
     let id = &cell.planned.id;
     let label = cell.planned.label();
-    let named = column(ui, first, |ui| {
+    let named = column(ui, widths[0], |ui| {
         let button = ui.add(Button::selectable(cx.view.cells.contains(id), name).truncate());
         let about = "Ctrl+click adds or takes away, Shift+click goes up to here: their courses in one plot";
         button.on_hover_text(format!("{label}\n{about}")).accessible_name(format!("Cell: {label}"))
@@ -173,12 +179,12 @@ fn row(
         cx.view.cells.click(click(ui), id, &order(found));
         named.request_focus();
     }
-    progress(ui, cx, (run, found), cell);
+    progress(ui, cx, (run, found), cell, &widths[1..]);
     named
 }
 
 /// The columns of a row after the name.
-fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellLook) {
+fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellLook, widths: &[f32]) {
     let id = &cell.planned.id;
     let live = run.live.as_ref().filter(|live| live.id == *id);
     let paused = run.job.and_then(|job| cx.session.jobs.get(job)).is_some_and(|job| job.state == JobState::Paused);
@@ -187,7 +193,7 @@ fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellL
         Some(_) => ("running".into(), Theme::of(ui).accent(), String::new()),
         None => state(ui, cell),
     };
-    column(ui, WIDTHS[0], |ui| {
+    column(ui, widths[0], |ui| {
         let shown = ui.add(egui::Label::new(RichText::new(word).color(colour)).truncate());
         if !about.is_empty() {
             shown.on_hover_text(about);
@@ -208,7 +214,7 @@ fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellL
         (left.map(format::duration), None),
         (kl.map(|kl| format::sig4(kl.value)), interval),
     ];
-    for ((text, about), width) in texts.into_iter().zip(&WIDTHS[1..]) {
+    for ((text, about), width) in texts.into_iter().zip(&widths[1..]) {
         column(ui, *width, |ui| {
             let shown = ui.add(egui::Label::new(text.unwrap_or_default()).truncate());
             if let Some(about) = about {

@@ -40,10 +40,14 @@ impl Column {
         }
     }
 
-    /// The columns that say something: the one of tags where a run has any.
+    /// The columns that say something: tags and times where a run has any.
     pub fn shown(runs: &[Listed<'_>]) -> impl Iterator<Item = Self> {
-        let tagged = runs.iter().any(|run| !run.tags.is_empty());
-        Self::ALL.into_iter().filter(move |column| tagged || *column != Self::Tags)
+        let (tags, left) = (runs.iter().any(|run| !run.tags.is_empty()), runs.iter().any(|run| run.left.is_some()));
+        Self::ALL.into_iter().filter(move |column| match column {
+            Self::Tags => tags,
+            Self::Left => left,
+            Self::Run | Self::Finished | Self::State => true,
+        })
     }
 
     /// Which of two runs comes first when the column rises, and which of them has no value in it.
@@ -137,10 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn tags_have_a_column_where_there_are_any() {
+    fn tags_and_times_have_a_column_where_there_are_any() {
         let (tags, none) = (tags(), [const { Vec::new() }; 4]);
         assert_eq!(Column::shown(&runs(&tags)).collect::<Vec<_>>(), Column::ALL);
         assert!(Column::shown(&runs(&none)).all(|column| column != Column::Tags));
+        let rests: Vec<Listed<'_>> = runs(&tags).into_iter().map(|run| Listed { left: None, ..run }).collect();
+        assert!(Column::shown(&rests).all(|column| column != Column::Left));
     }
 
     #[test]

@@ -18,8 +18,9 @@ use crate::gui::widgets::{self, heading_with, hint};
 
 /// Characters of a run's name, and of its tags, that are shown at least and at most; the rest is in their tooltips.
 const LETTERS: [usize; 2] = [9, 28];
-/// Width of the columns after them, points.
-const REST: f32 = 340.0;
+/// Width of the columns after them, and of the times left, points.
+const REST: f32 = 260.0;
+const TIMES: f32 = 80.0;
 /// Width of the filter, points.
 const FIELD: f32 = 190.0;
 /// Files of what is said of runs that cannot be read and are named.
@@ -137,8 +138,10 @@ fn row(ui: &mut Ui, cx: &mut Cx, (run, said): (&RunView, &Listed<'_>), columns: 
     if !about.is_empty() {
         state.on_hover_text(about);
     }
-    let left = said.left.map(format::duration).unwrap_or_default();
-    ui.label(left).on_hover_text("At the pace of steps so far; those of other networks differ.");
+    if columns.contains(&Column::Left) {
+        let left = said.left.map(format::duration).unwrap_or_default();
+        ui.label(left).on_hover_text("At the pace of steps so far; those of other networks differ.");
+    }
     compare(ui, cx, run, shown, cx.session.runs.iter().count() == 1);
 }
 
@@ -168,7 +171,8 @@ fn letters(ui: &Ui, columns: &[Column]) -> usize {
     let texts = if columns.contains(&Column::Tags) { 2.0 } else { 1.0 };
     let letter = ui.text_style_height(&egui::TextStyle::Body) / 2.0;
     let [least, most] = LETTERS;
-    ((ui.available_width() - REST).max(0.0) / texts / letter).clamp(least as f32, most as f32) as usize
+    let rest = if columns.contains(&Column::Left) { REST + TIMES } else { REST };
+    ((ui.available_width() - rest).max(0.0) / texts / letter).clamp(least as f32, most as f32) as usize
 }
 
 /// A text short enough for its column.
