@@ -46,6 +46,8 @@ const HEIGHT: f32 = 300.0;
 const AXIS: f32 = 42.0;
 /// Widest figure: beyond, lines get long and points get lost.
 const WIDEST: f32 = 900.0;
+/// Room beside a plot for half of the number that stands below its right end, points.
+const BESIDE: f32 = 14.0;
 /// Room of a label along x and along y, points.
 const LABELS: [f64; 2] = [90.0, 45.0];
 /// With more names those of the legend are small; with still more it would hide the plot, and stands below it alone.
@@ -149,7 +151,7 @@ impl Board {
         // A part of steps is none of epochs, and one of a run none of another.
         let id = ui.make_persistent_id((&figure.id, about.name, run_of(figure), axes));
         let memory = PlotMemory::load(ui.ctx(), id);
-        let width = about.width.unwrap_or_else(|| ui.available_width().min(WIDEST).floor());
+        let width = about.width.unwrap_or_else(|| (ui.available_width() - BESIDE).min(WIDEST).floor());
         let seen = Seen::new(memory.as_ref(), figure, width);
         let kept = match self.kept.take() {
             Some(kept) if kept.seen == seen && kept.is_of(figure) => kept,
