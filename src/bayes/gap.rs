@@ -19,7 +19,7 @@ use super::inverse::TauEstimate;
 use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
 use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
-use super::scores::{Place, Scorer};
+use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Kernel, vectorise};
 use super::sobol::Scramble;
 use super::sov::log_union;
@@ -79,7 +79,7 @@ impl Refined for GapSum {
 
     fn refine(&mut self, points: f64, work: f64) -> bool {
         let all = whole_nets(points / BLOCK as f64);
-        let wanted = all.min(self.blocks + self.scorer.blocks_for(work));
+        let wanted = all.min(self.blocks.saturating_add(blocks_for(work, self.scorer.cost())));
         let pieces: Vec<(usize, [u64; 2])> = pieces([self.blocks, wanted]).collect();
         let of = &*self;
         let sum = |(replicate, blocks)| (replicate, vectorise(Piece { of, replicate, blocks }));

@@ -19,7 +19,7 @@ use super::memory;
 use super::quadrature::Scaled;
 use super::refine::Refined;
 use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
-use super::scores::{Place, Scorer, entropy};
+use super::scores::{Place, Scorer, blocks_for, entropy};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
@@ -120,7 +120,7 @@ impl Refined for MiddleSum {
     fn refine(&mut self, points: f64, work: f64) -> bool {
         self.points = self.points.max(points);
         let total: f64 = self.strata.iter().map(|stratum| stratum.total).sum();
-        let mut left = self.scorer.blocks_for(work);
+        let mut left = blocks_for(work, self.scorer.cost());
         let (mut parts, mut reached) = (Vec::new(), Vec::with_capacity(self.strata.len()));
         let mut complete = true;
         for (index, stratum) in self.strata.iter().enumerate() {
