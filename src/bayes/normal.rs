@@ -339,7 +339,7 @@ mod tests {
             assert!((log_tail(x) - q.ln()).abs() < 4e-15 * (1.0 + q.ln().abs()), "ln Q({x})");
             assert!((cdf_with::<Fused>(-x) / q - 1.0).abs() < 4e-15);
         }
-        for x in [-1e300, -40.0, -3.0, -0.1, 0.0, 0.1, 3.0, 5.0, 37.0, 1e3, 1e6] {
+        for x in [-1e6, -40.0, -3.0, -0.1, 0.0, 0.1, 3.0, 5.0, 37.0, 1e3, 1e6] {
             let (one, other) = (log_tail_with::<Fused>(x), log_tail(x));
             assert!((one - other).abs() <= 4e-15 * (1.0 + other.abs()), "ln Q({x}): {one} and {other}");
         }

@@ -276,3 +276,44 @@ impl Kernel for Piece<'_> {
         (sum, short)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::classes::{GaussianClasses, Merge};
+    use super::super::equidistant;
+    use super::*;
+    use crate::units::Tau;
+
+    #[test]
+    fn intervals_of_pairs_that_share_their_noise_cover_as_often_as_they_say() {
+        let count = SHARE_FROM + 10;
+        let mean = |k: usize| (0..count).map(|i| if i == k { 3.5 } else { 0.0 }).collect();
+        let classes = GaussianClasses::new((0..count).map(mean).collect(), vec![1.0 / count as f64; count]).unwrap();
+        let scene = classes.scene(Tau::ONE, Merge::Best);
+        let exact = equidistant::bayes_error(&scene).unwrap();
+        let covers = |seed: &u64| {
+            let mut sum = PairSum::new(&scene, Target::Error, Seed(*seed)).unwrap();
+            assert_eq!(sum.rounds, SHARED);
+            while !sum.refine(sum.first_points(), 1e3) {}
+            let found = sum.sum();
+            let truth = exact.value * (exact.log_scale - found.log_scale).exp();
+            (found.value - truth).abs() <= found.half_width
+        };
+        let covered = (0..100).into_par_iter().filter(covers).count();
+        assert!((88..=100).contains(&covered), "{covered} of 100");
+    }
+
+    #[test]
+    fn the_union_over_pairs_is_the_sum_of_their_tails() {
+        let means = vec![vec![0.0, 0.0], vec![3.0, 0.0], vec![0.0, 40.0], vec![0.0, 45.0]];
+        let classes = GaussianClasses::new(means, vec![0.4, 0.3, 0.2, 0.1]).unwrap();
+        for tau in [0.02, 1.0, 30.0] {
+            let scene = classes.scene(Tau::new(tau).unwrap(), Merge::Best);
+            let sum = PairSum::new(&scene, Target::Error, Seed(0)).unwrap();
+            let expected = super::super::sov::log_union(&scene);
+            assert!((sum.log_union() - expected).abs() < 1e-13 * (1.0 + expected.abs()), "{tau}");
+            let one = PairSum::new(&scene, Target::OneVsRest(2), Seed(0)).unwrap();
+            assert!(one.pairs.iter().all(|pair| (pair.class == 2) != (pair.rival == 2)) && one.log_union() < expected);
+        }
+    }
+}

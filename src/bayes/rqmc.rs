@@ -21,7 +21,7 @@ use crate::units::Seed;
 /// Independent scrambles.
 pub(super) const REPLICATES: usize = 8;
 
-/// log₂ of the half blocks of a run, at most.
+/// log₂ of the units of a run, at most.
 const MOST_DOUBLINGS: u32 = 24;
 
 /// Blocks of one replicate that one thread takes at a time.
@@ -43,31 +43,46 @@ pub(super) struct Term {
     pub wedge: Wedge,
 }
 
-/// A part of a stream of points, in half blocks.
-#[derive(Clone, Copy)]
-struct Run {
-    stream: u64,
-    first: u64,
-    end: u64,
+/// A part of a stream of points, in units of a whole or half block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Run {
+    pub stream: u64,
+    pub first: u64,
+    pub end: u64,
 }
 
-/// Where the next run begins.
-#[derive(Clone, Copy)]
-struct Cursor {
+/// Lays out the runs of many terms in one sequence of points.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cursor {
     stream: u64,
-    half: u64,
+    next: u64,
+    /// Units of a stream.
+    most: u64,
 }
 
 impl Cursor {
-    /// A run of so many half blocks, a power of two (or none), which begins where a net of that size does.
-    fn take(&mut self, halves: u64) -> Run {
-        let mut first = self.half.next_multiple_of(halves.max(1));
-        if first + halves > MOST_POINTS / HALF as u64 {
+    /// At the beginning, for units of so many points.
+    pub fn new(unit: usize) -> Self {
+        Self { stream: 0, next: 0, most: MOST_POINTS / unit as u64 }
+    }
+
+    /// A run of so many units, a power of two (or none), which begins where a net of that size does.
+    pub fn take(&mut self, units: u64) -> Run {
+        let mut first = self.next.next_multiple_of(units.max(1));
+        if first + units > self.most {
             (self.stream, first) = (self.stream + 1, 0);
         }
-        self.half = first + halves;
-        Run { stream: self.stream, first, end: first + halves }
+        self.next = first + units;
+        Run { stream: self.stream, first, end: first + units }
     }
+}
+
+/// Units of the next run of a term that had some and wants so many in all. Many short runs are no net: it is a power of
+/// two, and as long as all before, or there is none.
+pub(super) fn next_run(wanted: f64, had: u64) -> u64 {
+    let doublings = (wanted - had as f64).max(1.0).log2().round() as u32;
+    let more = 1 << doublings.min(MOST_DOUBLINGS);
+    if more < had { 0 } else { more }
 }
 
 /// How far a term has been sampled, and what is to be sampled next.
@@ -127,19 +142,17 @@ impl WedgeSum {
         let shares = masses.iter().map(|mass| mass / total).collect();
         let dims = terms.iter().map(|t| t.wedge.dims()).max().unwrap_or(0);
         let scrambles = (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, dims)).collect();
-        let cursor = Cursor { stream: 0, half: 0 };
-        let next = Run { stream: 0, first: 0, end: 0 };
+        let cursor = Cursor::new(HALF);
+        let next = Run::default();
         let states = vec![State { halves: 0, sums: [0.0; REPLICATES], next }; terms.len()];
         Self { terms, states, scrambles, log_scale, masses, shares, points: 0.0, ready: 0, cursor, samples: 0 }
     }
 
     /// Lays out the next runs of all terms: the longest first, whose nets leave no gaps then.
     fn plan(&mut self) {
-        // Many short runs are no net: the next one is as long as all before, or there is none.
-        let missing = |i: usize| {
-            let (wanted, had) = (halves(self.points, self.shares[i]), self.states[i].halves);
-            let more = ((wanted - had as f64).max(1.0).log2().round() as u32).min(MOST_DOUBLINGS);
-            if self.terms[i].wedge.certain() || 1 << more < had { 0 } else { 1u64 << more }
+        let missing = |i: usize| match self.terms[i].wedge.certain() {
+            true => 0,
+            false => next_run(halves(self.points, self.shares[i]), self.states[i].halves),
         };
         let mut runs: Vec<(u64, usize)> = (0..self.terms.len()).map(|i| (missing(i), i)).collect();
         runs.sort_by_key(|&(halves, i)| (Reverse(halves), self.terms[i].place));
@@ -261,5 +274,79 @@ pub(super) fn student_95(degrees: usize) -> f64 {
     match StudentsT::new(0.0, 1.0, degrees as f64) {
         Ok(distribution) => distribution.inverse_cdf(0.975),
         Err(_) => f64::INFINITY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::classes::{GaussianClasses, Merge};
+    use super::super::sov;
+    use super::*;
+    use crate::units::Tau;
+
+    #[test]
+    fn runs_are_whole_nets_and_no_point_is_in_two_of_them() {
+        let mut cursor = Cursor::new(HALF);
+        let mut before = Run::default();
+        for units in [64, 16, 16, 4, 1, 1, 1, 8, 2, 1 << 24, 1 << 24, 4, 0, 1] {
+            let run = cursor.take(units);
+            assert_eq!(run.end - run.first, units);
+            assert!(units == 0 || run.first % units == 0, "{run:?}");
+            assert!(run.stream > before.stream || run.first >= before.end, "{before:?}, {run:?}");
+            assert!(run.end * HALF as u64 <= MOST_POINTS);
+            before = run;
+        }
+        assert!(before.stream > 0);
+    }
+
+    #[test]
+    fn a_term_that_had_points_gets_as_many_again_or_none() {
+        for had in [0, 1, 2, 5, 64, 100] {
+            for wanted in (0..400).map(f64::from) {
+                let more = next_run(wanted, had);
+                assert!(more == 0 || more.is_power_of_two() && more >= had, "{wanted}, {had}: {more}");
+                assert!(wanted < 3.0 * had as f64 || more > 0, "{wanted}, {had}");
+            }
+        }
+    }
+
+    /// Means on a bent line, and a sum of their terms after two stages.
+    fn refined(seed: u64, work: f64) -> WedgeSum {
+        let mean = |k: usize| (0..6).map(|i| 1.5 * ((k * (i + 2)) as f64 * 0.9).sin()).collect();
+        let classes = GaussianClasses::new((0..9).map(mean).collect(), vec![1.0 / 9.0; 9]).unwrap();
+        let mut sum = WedgeSum::new(sov::error_terms(&classes.scene(Tau::ONE, Merge::Best)), Seed(seed));
+        for points in [1024.0, 20_000.0] {
+            while !sum.refine(points, work) {}
+        }
+        sum
+    }
+
+    #[test]
+    fn sampling_in_pieces_is_sampling_at_once() {
+        let (once, pieces) = (refined(3, f64::INFINITY), refined(3, 1.0));
+        assert_eq!((once.samples(), once.work()), (pieces.samples(), pieces.work()));
+        assert_eq!(once.sum(), pieces.sum());
+    }
+
+    #[test]
+    fn one_sequence_for_all_terms_scatters_less_than_one_for_each() {
+        // The same blocks of points, but every term in a stream of its own.
+        let apart = |seed: u64| {
+            let mut sum = refined(seed, f64::INFINITY);
+            for (i, (state, term)) in sum.states.iter_mut().zip(&sum.terms).enumerate() {
+                let all = State {
+                    halves: 0,
+                    sums: [0.0; REPLICATES],
+                    next: Run { stream: i as u64, first: 0, end: state.halves },
+                };
+                *state = all;
+                state.refine(term, &sum.scrambles);
+            }
+            sum.sum()
+        };
+        let scatter = |found: Vec<f64>| mean_and_error(&found).1;
+        let together = scatter((0..24).map(|seed| refined(seed, f64::INFINITY).sum().value).collect());
+        let apart = scatter((0..24).map(|seed| apart(seed).value).collect());
+        assert!(together < 0.8 * apart, "{together:e}, apart {apart:e}");
     }
 }

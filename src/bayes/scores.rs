@@ -184,18 +184,6 @@ impl Scorer {
         let means: Vec<f64> = ordered.iter().flat_map(|mean| basis.iter().map(|axis| dot(mean, axis))).collect();
         Self::of_means(self.rank, &means, self.products.clone(), self.offsets.clone())
     }
-
-    /// Posteriors over the largest, unsorted, without those whose logarithm is further below the second
-    /// than `unseen` (negative) says.
-    pub fn posteriors(&self, joints: &[f64], unseen: f64, out: &mut Vec<f64>) {
-        let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        for &joint in joints {
-            second = second.max(joint.min(first));
-            first = first.max(joint);
-        }
-        out.clear();
-        out.extend(joints.iter().filter(|joint| **joint - second > unseen).map(|joint| (joint - first).exp()));
-    }
 }
 
 /// Blocks of every replicate that so much work allows, where a point costs so much; one at least.
@@ -353,8 +341,64 @@ fn first_and_second(values: &[f64]) -> (f64, f64) {
     })
 }
 
-/// Σ p·(−ln p)·total of shares that add to `total` = 1 + `others`, the first being 1.
-pub(super) fn entropy(shares: &[f64], others: f64) -> f64 {
-    let surprise = others.ln_1p();
-    surprise + shares.iter().skip(1).map(|p| p * (surprise - p.ln())).sum::<f64>()
+#[cfg(test)]
+mod tests {
+    use rand::distr::{Distribution, StandardUniform};
+
+    use super::super::classes::{GaussianClasses, Merge};
+    use super::super::simd::{Fused, Plain};
+    use super::*;
+    use crate::units::{Seed, Tau};
+
+    #[test]
+    fn bucketed_posteriors_have_the_sums_of_sorted_ones() {
+        let mut rng = Seed(4).rng(0);
+        let mut sorter = Sorter::default();
+        for count in [1, 2, 3, 8, 9, 40, 1000] {
+            for spread in [0.0, 1e-3, 3.0, 50.0, 1e4] {
+                let mut joints: Vec<f64> = (0..count).map(|_| spread * StandardUniform.sample(&mut rng)).collect();
+                let (error, union) = sorter.error_and_union::<Fused>(&joints, -25.0);
+                joints.sort_by(|a, b| b.total_cmp(a));
+                let second = joints.get(1).copied().unwrap_or(f64::NEG_INFINITY);
+                let seen = joints.iter().filter(|joint| **joint - second > -25.0);
+                let shares: Vec<f64> = seen.map(|joint| (joint - joints[0]).exp()).collect();
+                let others: f64 = shares.iter().skip(1).sum();
+                let ranked: f64 = shares.iter().enumerate().map(|(i, p)| i as f64 * p).sum();
+                let near = |a: f64, b: f64| (a - b).abs() <= 1e-13 * b;
+                assert!(
+                    near(error, others) && near(union, ranked),
+                    "{count}, {spread}: {error} {others} {union} {ranked}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn log_joints_are_those_of_the_densities_on_either_side_of_the_noise() {
+        let mut rng = Seed(5).rng(0);
+        let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
+        let means = (0..45).map(|_| (0..60).map(|_| 0.5 * uniform()).collect()).collect();
+        let classes = GaussianClasses::new(means, vec![1.0 / 45.0; 45]).unwrap();
+        let scene = classes.scene(Tau::ONE, Merge::Best);
+        for scorer in [Scorer::new(&scene), Scorer::new(&scene).facing(3, 20)] {
+            let scramble = Scramble::new(Seed(6), 0, scene.rank);
+            let mut workspace = scorer.workspace();
+            scorer.draw::<Plain>(&scramble, (0, 2, 0), &mut workspace);
+            let means: Vec<&[f64]> = scorer.means.chunks(scene.rank).collect();
+            let of = |class: usize| means[scorer.order.iter().position(|&g| g == class).unwrap()];
+            for sign in [1.0, -1.0] {
+                scorer.put::<Plain>(&[Place::Between { one: 7, other: 30 }; BLOCK], sign, &mut workspace);
+                for point in [0, 17, 63] {
+                    let middle = of(7).iter().zip(of(30)).map(|(a, b)| 0.5 * (a + b));
+                    let z: Vec<f64> = middle.zip(&workspace.noise).map(|(m, e)| m + sign * e[point]).collect();
+                    let joint = |class: usize| {
+                        let square: f64 = of(class).iter().zip(&z).map(|(m, z)| (z - m).powi(2)).sum();
+                        scene.log_weights[class] - 0.5 * square + 0.5 * dot(&z, &z)
+                    };
+                    let found = &workspace.joints[point * 45..(point + 1) * 45];
+                    (0..45).for_each(|class| assert!((found[class] - joint(class)).abs() < 1e-11, "{class}, {point}"));
+                }
+            }
+        }
+    }
 }
