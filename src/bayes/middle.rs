@@ -16,7 +16,7 @@ use rayon::prelude::*;
 
 use super::classes::Scene;
 use super::memory;
-use super::normal::{exp, ln};
+use super::posteriors::ratios;
 use super::quadrature::Scaled;
 use super::refine::Refined;
 use super::rqmc::{Cursor, REPLICATES, Run, mean_and_error, next_run, pieces, student_95};
@@ -184,57 +184,6 @@ impl Refined for MiddleSum {
     }
 }
 
-/// H(p)·Σ j / Σ_{g<h} √(j_g j_h) of the log-joints [BLOCK][count] of a block of points.
-#[inline(always)]
-fn ratios<A: Arithmetic>(joints: &[f64], count: usize) -> Block {
-    let mut column: Block = [0.0; BLOCK];
-    let mut first: Block = [f64::NEG_INFINITY; BLOCK];
-    for class in 0..count {
-        take(joints, count, class, &mut column);
-        for i in 0..BLOCK {
-            first[i] = if column[i] > first[i] { column[i] } else { first[i] };
-        }
-    }
-    // Sums over all classes but the largest: one of those that share its depth of 0.
-    let [mut others, mut roots, mut nats] = [[-1.0; BLOCK], [-1.0; BLOCK], [0.0; BLOCK]];
-    let (mut near, mut near_roots): (Block, Block) = ([0.0; BLOCK], [0.0; BLOCK]);
-    for class in 0..count {
-        take(joints, count, class, &mut column);
-        for i in 0..BLOCK {
-            let depth = first[i] - column[i];
-            let root = exp::<A>(-0.5 * depth);
-            let share = root * root;
-            let alike = if depth > 0.0 { 0.0 } else { 1.0 };
-            others[i] += alike;
-            roots[i] += alike;
-            // Apart from those of 1, beside which small ones would be lost.
-            near[i] += if depth > 0.0 { share } else { 0.0 };
-            near_roots[i] += if depth > 0.0 { root } else { 0.0 };
-            nats[i] = A::mul_add(share, depth, nats[i]);
-        }
-    }
-    let mut found: Block = [0.0; BLOCK];
-    for i in 0..BLOCK {
-        let (others, roots) = (others[i] + near[i], roots[i] + near_roots[i]);
-        let total = 1.0 + others;
-        // ln(1 + others) with what rounding took from the sum.
-        let surprise = ln::<A>(total) + (others - (total - 1.0)) / total;
-        let beside = A::mul_add(roots, roots, -others);
-        let all = roots + 0.5 * if beside > 0.0 { beside } else { 0.0 };
-        let ratio = A::mul_add(total, surprise, nats[i]) / if all > 0.0 { all } else { 1.0 };
-        found[i] = if all > 0.0 { ratio } else { 0.0 };
-    }
-    found
-}
-
-/// The log-joints of one class.
-#[inline(always)]
-fn take(joints: &[f64], count: usize, class: usize, column: &mut Block) {
-    for (x, joints) in column.iter_mut().zip(joints.chunks_exact(count)) {
-        *x = joints[class];
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     of: &'a MiddleSum,
@@ -278,7 +227,6 @@ impl Kernel for Piece<'_> {
 mod tests {
     use super::super::classes::{GaussianClasses, Merge};
     use super::super::plane;
-    use super::super::simd::Fused;
     use super::super::simd::tests::on_every_set;
     use super::*;
     use crate::units::Tau;
@@ -384,21 +332,5 @@ mod tests {
         let found = after(&scene, 20_000.0, f64::INFINITY).sum();
         assert!(found.log_scale < -700.0 && found.value > 0.0 && found.value.is_finite());
         assert!(found.half_width < 0.2 * found.value, "{found:?}");
-    }
-
-    #[test]
-    fn what_is_unthinkable_adds_nothing() {
-        let ratio = |joints: &[f64]| {
-            let found = ratios::<Fused>(&joints.repeat(BLOCK), joints.len());
-            assert!(found.iter().all(|ratio| *ratio == found[0]));
-            found[0]
-        };
-        assert_eq!((ratio(&[3.0]), ratio(&[-2.0, -1e300])), (0.0, 0.0));
-        assert!((ratio(&[5.0, 5.0]) - 2.0 * std::f64::consts::LN_2).abs() < 1e-15);
-        // Two classes, one of which is next to impossible: √p·(1 − ln p).
-        for depth in [30.0f64, 80.0, 600.0] {
-            let expected = (-0.5 * depth).exp() * (1.0 + depth);
-            assert!((ratio(&[1.0, 1.0 - depth]) / expected - 1.0).abs() < 1e-6, "{depth}");
-        }
     }
 }

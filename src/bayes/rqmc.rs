@@ -279,6 +279,8 @@ pub(super) fn student_95(degrees: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use rand::distr::{Distribution, StandardUniform};
+
     use super::super::classes::{GaussianClasses, Merge};
     use super::super::sov;
     use super::*;
@@ -310,10 +312,18 @@ mod tests {
         }
     }
 
-    /// Means on a bent line, and a sum of their terms after two stages.
+    /// Random means of about equal distances, and the sum of their terms after two stages.
     fn refined(seed: u64, work: f64) -> WedgeSum {
-        let mean = |k: usize| (0..6).map(|i| 1.5 * ((k * (i + 2)) as f64 * 0.9).sin()).collect();
-        let classes = GaussianClasses::new((0..9).map(mean).collect(), vec![1.0 / 9.0; 9]).unwrap();
+        let mut rng = Seed(9).rng(0);
+        let mut mean = || {
+            (0..64)
+                .map(|_| {
+                    let x: f64 = StandardUniform.sample(&mut rng);
+                    1.4 * x
+                })
+                .collect()
+        };
+        let classes = GaussianClasses::new((0..9).map(|_| mean()).collect(), vec![1.0 / 9.0; 9]).unwrap();
         let mut sum = WedgeSum::new(sov::error_terms(&classes.scene(Tau::ONE, Merge::Best)), Seed(seed));
         for points in [1024.0, 20_000.0] {
             while !sum.refine(points, work) {}

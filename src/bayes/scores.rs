@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::classes::{Scene, dot};
-use super::normal::{cdf_with, exp, ln, quantile_with, tail, tail_quantile_of_log};
+use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
 use super::rqmc::REPLICATES;
 use super::simd::{Arithmetic, BLOCK, Block};
 use super::sobol::Scramble;
@@ -261,117 +261,14 @@ fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], o
     }
 }
 
-/// Room for the posteriors of one point.
-#[derive(Default)]
-pub(super) struct Sorter {
-    depths: Vec<f64>,
-    sorted: Vec<f64>,
-    starts: Vec<u32>,
-}
-
-impl Sorter {
-    /// (Σ_{i≥1} p_(i))·normaliser and Σ_i i·p_(i)·normaliser of the sorted posteriors of these log-joints, over
-    /// the largest; without those whose logarithm is further below the second than `unseen` (negative) says.
-    #[inline(always)]
-    pub fn error_and_union<A: Arithmetic>(&mut self, joints: &[f64], unseen: f64) -> (f64, f64) {
-        let (first, second) = first_and_second(joints);
-        let deepest = first - second - unseen;
-        self.depths.resize(joints.len(), 0.0);
-        let mut count = 0;
-        for joint in joints {
-            // Without a branch: which are left out cannot be foreseen.
-            self.depths[count] = first - joint;
-            count += usize::from(first - joint < deepest);
-        }
-        self.sort(count, deepest);
-        for depth in &mut self.sorted[..count] {
-            *depth = exp::<A>(-*depth);
-        }
-        let (mut others, mut union) = (0.0, 0.0);
-        for (i, p) in self.sorted[..count].iter().enumerate() {
-            union += i as f64 * p;
-            others += p;
-        }
-        (others - 1.0, union)
-    }
-
-    /// Puts the first `count` depths into `sorted` in ascending order: into buckets of about one each, then in
-    /// order inside of these.
-    fn sort(&mut self, count: usize, deepest: f64) {
-        let depths = &self.depths[..count];
-        let scale = count as f64 / deepest;
-        let bucket = |depth: f64| ((depth * scale) as usize).min(count - 1);
-        self.starts.clear();
-        self.starts.resize(count + 1, 0);
-        depths.iter().for_each(|depth| self.starts[bucket(*depth) + 1] += 1);
-        (0..count).for_each(|i| self.starts[i + 1] += self.starts[i]);
-        self.sorted.resize(self.depths.len(), 0.0);
-        for &depth in depths {
-            let place = &mut self.starts[bucket(depth)];
-            self.sorted[*place as usize] = depth;
-            *place += 1;
-        }
-        for i in 1..count {
-            let depth = self.sorted[i];
-            let mut at = i;
-            while at > 0 && self.sorted[at - 1] > depth {
-                self.sorted[at] = self.sorted[at - 1];
-                at -= 1;
-            }
-            self.sorted[at] = depth;
-        }
-    }
-}
-
-/// The two largest.
-#[inline(always)]
-fn first_and_second(values: &[f64]) -> (f64, f64) {
-    let (mut first, mut second) = ([f64::NEG_INFINITY; 8], [f64::NEG_INFINITY; 8]);
-    let larger = |a: f64, b: f64| if a > b { a } else { b };
-    let smaller = |a: f64, b: f64| if a < b { a } else { b };
-    let (eights, rest) = values.as_chunks::<8>();
-    for eight in eights {
-        for i in 0..8 {
-            second[i] = larger(second[i], smaller(eight[i], first[i]));
-            first[i] = larger(first[i], eight[i]);
-        }
-    }
-    first.iter().chain(&second).chain(rest).fold((f64::NEG_INFINITY, f64::NEG_INFINITY), |(first, second), &value| {
-        (larger(first, value), larger(second, smaller(value, first)))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use rand::distr::{Distribution, StandardUniform};
 
     use super::super::classes::{GaussianClasses, Merge};
-    use super::super::simd::{Fused, Plain};
+    use super::super::simd::Plain;
     use super::*;
     use crate::units::{Seed, Tau};
-
-    #[test]
-    fn bucketed_posteriors_have_the_sums_of_sorted_ones() {
-        let mut rng = Seed(4).rng(0);
-        let mut sorter = Sorter::default();
-        for count in [1, 2, 3, 8, 9, 40, 1000] {
-            for spread in [0.0, 1e-3, 3.0, 50.0, 1e4] {
-                let mut joints: Vec<f64> = (0..count).map(|_| spread * StandardUniform.sample(&mut rng)).collect();
-                let (error, union) = sorter.error_and_union::<Fused>(&joints, -25.0);
-                joints.sort_by(|a, b| b.total_cmp(a));
-                let second = joints.get(1).copied().unwrap_or(f64::NEG_INFINITY);
-                let seen = joints.iter().filter(|joint| **joint - second > -25.0);
-                let shares: Vec<f64> = seen.map(|joint| (joint - joints[0]).exp()).collect();
-                let others: f64 = shares.iter().skip(1).sum();
-                let ranked: f64 = shares.iter().enumerate().map(|(i, p)| i as f64 * p).sum();
-                let near = |a: f64, b: f64| (a - b).abs() <= 1e-13 * b;
-                assert!(
-                    near(error, others) && near(union, ranked),
-                    "{count}, {spread}: {error} {others} {union} {ranked}"
-                );
-            }
-        }
-    }
 
     #[test]
     fn log_joints_are_those_of_the_densities_on_either_side_of_the_noise() {
