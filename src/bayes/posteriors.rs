@@ -39,16 +39,17 @@ impl Sorter {
         (others, union)
     }
 
-    /// Puts the first `count` depths into `sorted` in ascending order: into buckets of about one each, then in
-    /// order inside of these.
+    /// Puts the first `count` depths into `sorted` in ascending order: into four buckets for each, then in order
+    /// inside of these.
     fn sort(&mut self, count: usize, deepest: f64) {
         let depths = &self.depths[..count];
-        let scale = count as f64 / deepest;
-        let bucket = |depth: f64| ((depth * scale) as usize).min(count - 1);
+        let buckets = 4 * count;
+        let scale = buckets as f64 / deepest;
+        let bucket = |depth: f64| ((depth * scale) as usize).min(buckets - 1);
         self.starts.clear();
-        self.starts.resize(count + 1, 0);
+        self.starts.resize(buckets + 1, 0);
         depths.iter().for_each(|depth| self.starts[bucket(*depth) + 1] += 1);
-        (0..count).for_each(|i| self.starts[i + 1] += self.starts[i]);
+        (0..buckets).for_each(|i| self.starts[i + 1] += self.starts[i]);
         self.sorted.resize(self.depths.len(), 0.0);
         for &depth in depths {
             let place = &mut self.starts[bucket(depth)];

@@ -64,7 +64,7 @@ impl Scorer {
         let mean = |g: usize| &means[g * rank..(g + 1) * rank];
         let extent = |g: usize| mean(g).iter().rposition(|x| *x != 0.0).map_or(0, |last| last + 1);
         let mut order: Vec<usize> = (0..count).collect();
-        order.sort_by_key(|&g| Reverse(extent(g)));
+        order.sort_by_cached_key(|&g| Reverse(extent(g)));
         let extents = order.iter().map(|&g| extent(g)).collect();
         let means = order.iter().flat_map(|&g| mean(g)).copied().collect();
         Self { count, rank, means, order, extents, products, offsets }
