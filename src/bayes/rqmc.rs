@@ -2,8 +2,8 @@
 //!
 //! All terms share one sequence of points: each has a run of it, and terms that resemble each other have
 //! neighbouring runs. So the sequence is spread evenly over the terms, too, as over one variable more (a
-//! Hammersley set), and errors of neighbours cancel: at 64 points a term the scatter is 2 (K = 100) to 6 times
-//! (K = 10) less than that of a sequence for each.
+//! Hammersley set), and errors of neighbours cancel. At 64 points a term of random means the scatter was 2
+//! (K = 100) to 6 times (K = 10) less than that of a sequence for each; of irregular means it may be the same.
 
 use std::cmp::Reverse;
 
