@@ -9,8 +9,9 @@
 //!
 //! R is bounded, and smooth in z where [`super::pair`] has faces, so that Sobol' points serve better. Pairs
 //! count by c_gh/(1 + d/2), about what they add: the large ones have points of their own, the small ones
-//! are drawn. All share one sequence of points ([`super::rqmc`]). Coordinates of a large pair lead from one mean to the other first, then to the likeliest
-//! rivals at their middle: so R depends on the first dimensions of the points most.
+//! are drawn. All share one sequence of points ([`super::rqmc`]). Coordinates of a large pair lead from one
+//! mean to the other first, then to the likeliest rivals at their middle: so R depends on the first dimensions
+//! of the points most.
 
 use rayon::prelude::*;
 
