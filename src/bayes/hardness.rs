@@ -62,7 +62,7 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
         line::bayes_error(&scene)
     } else {
         let mut sum = PairSum::new(&scene, Target::OneVsRest(own), spec.seed)?;
-        refine(&mut sum, spec.tolerance, |sum, _| Ok(sum.sum()))?
+        refine(&mut sum, spec.tolerance, |_, now, _| Ok(now))?
     };
     let scale = sum.log_scale.exp();
     Ok(Figure::new(scale * sum.value, scale * sum.half_width, 0.5))

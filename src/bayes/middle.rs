@@ -20,7 +20,7 @@ use super::memory;
 use super::posteriors::ratios;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{Cursor, REPLICATES, Run, mean_and_error, next_run, pieces, student_95};
+use super::rqmc::{Cursor, REPLICATES, Run, mean_and_error, next_run, pieces};
 use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
@@ -174,14 +174,15 @@ impl Refined for MiddleSum {
         self.samples() as f64 * self.scorer.cost()
     }
 
-    fn sum(&self) -> Scaled {
+    fn replicates(&self) -> [f64; REPLICATES] {
         let mean =
             |stratum: &Stratum, r: usize| stratum.total * stratum.sums[r] / (stratum.blocks * BLOCK as u64) as f64;
-        let replicates: [f64; REPLICATES] =
-            std::array::from_fn(|r| self.strata.iter().map(|stratum| mean(stratum, r)).sum());
-        let (value, error) = mean_and_error(&replicates);
-        let half_width = student_95(REPLICATES - 1) * error + 1e-13 * value;
-        Scaled { log_scale: self.log_scale, value, half_width }
+        std::array::from_fn(|r| self.strata.iter().map(|stratum| mean(stratum, r)).sum())
+    }
+
+    fn sum(&self) -> Scaled {
+        let value = mean_and_error(&self.replicates()).0;
+        Scaled { log_scale: self.log_scale, value, half_width: self.scatter() + 1e-13 * value }
     }
 }
 

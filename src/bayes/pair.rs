@@ -16,7 +16,7 @@ use super::normal::{exp, log_tail_with};
 use super::posteriors::Sorter;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
+use super::rqmc::{REPLICATES, mean_and_error, pieces, whole_nets};
 use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
@@ -113,12 +113,6 @@ impl<'a> PairSum<'a> {
         self.log_scale + self.union.ln()
     }
 
-    /// The replicates' means, over e^log_scale.
-    fn replicates(&self) -> [f64; REPLICATES] {
-        let points = self.points_per_replicate();
-        self.sums.map(|sum| self.union * sum / points)
-    }
-
     /// Log ratios of this integral to `other` by replicate, on the same points.
     pub fn log_ratios(&self, other: &Self) -> [f64; REPLICATES] {
         let (one, two) = (self.replicates(), other.replicates());
@@ -194,11 +188,16 @@ impl Refined for PairSum<'_> {
         (self.blocks * (BLOCK * REPLICATES) as u64) as f64 * self.cost()
     }
 
+    fn replicates(&self) -> [f64; REPLICATES] {
+        let points = self.points_per_replicate();
+        self.sums.map(|sum| self.union * sum / points)
+    }
+
     fn sum(&self) -> Scaled {
-        let (value, error) = mean_and_error(&self.replicates());
+        let value = mean_and_error(&self.replicates()).0;
         // Where hardly a point falls short of U, others may be unseen: the rule of three.
         let unseen = if self.short < ENOUGH { 3.0 * self.union / self.samples() as f64 } else { 0.0 };
-        let half_width = student_95(REPLICATES - 1) * error + unseen + 1e-14 * value;
+        let half_width = self.scatter() + unseen + 1e-14 * value;
         Scaled { log_scale: self.log_scale, value, half_width }
     }
 }

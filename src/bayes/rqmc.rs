@@ -231,25 +231,27 @@ impl Refined for WedgeSum {
         self.terms.iter().all(|t| t.wedge.certain())
     }
 
-    fn sum(&self) -> Scaled {
+    fn replicates(&self) -> [f64; REPLICATES] {
         let mut replicates = [0.0; REPLICATES];
-        let mut dropped = 0.0;
         for ((term, state), mass) in self.terms.iter().zip(&self.states).zip(&self.masses) {
             for (replicate, sum) in replicates.iter_mut().zip(&state.sums) {
                 let mean = if term.wedge.certain() { 1.0 } else { sum / (state.halves * HALF as u64) as f64 };
                 *replicate += mass * mean;
             }
-            dropped += mass * term.wedge.dropped;
         }
+        replicates
+    }
+
+    fn sum(&self) -> Scaled {
+        let dropped: f64 = self.terms.iter().zip(&self.masses).map(|(term, mass)| mass * term.wedge.dropped).sum();
         let union: f64 = self.masses.iter().sum();
         let left_out = dropped + LEFT_OUT * union;
-        let (value, std_error) = mean_and_error(&replicates);
-        let sampled = if self.exact() { 0.0 } else { student_95(REPLICATES - 1) * std_error };
+        let value = mean_and_error(&self.replicates()).0;
         // Where the union bound is nearly the sum, what it lacks lives in points that were never
         // drawn, and replicates that agree prove nothing.
         let gap = (union - value).max(0.0);
         let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
-        Scaled { log_scale: self.log_scale, value, half_width: sampled + unseen + left_out + 4e-15 * value }
+        Scaled { log_scale: self.log_scale, value, half_width: self.scatter() + unseen + left_out + 4e-15 * value }
     }
 }
 

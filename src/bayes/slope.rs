@@ -23,7 +23,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
         None if scene.count() <= TENSOR_UP_TO => tensor::integrate(&sov::derivative_terms(&scene), spec.tolerance).0,
         None if scene.count() <= SOV_UP_TO => {
             let mut sum = WedgeSum::new(sov::derivative_terms(&scene), spec.seed.split("derivative"));
-            refine(&mut sum, spec.tolerance, |sum, _| Ok(sum.sum()))?
+            refine(&mut sum, spec.tolerance, |_, now, _| Ok(now))?
         }
         None => by_difference(classes, tau, spec)?,
     };
@@ -47,7 +47,7 @@ fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Sca
     let scenes = [scene(-STEP)?, scene(STEP)?];
     let mut below = PairSum::new(&scenes[0], Target::Error, spec.seed)?;
     let mut above = PairSum::new(&scenes[1], Target::Error, spec.seed)?;
-    let now = refine(&mut below, spec.tolerance.max(1e-3), |sum, _| Ok(sum.sum()))?;
+    let now = refine(&mut below, spec.tolerance.max(1e-3), |_, now, _| Ok(now))?;
     above.refine(below.points_per_replicate(), f64::INFINITY);
     // d log E / d log τ by a central difference, whose own error is of the order STEP².
     let (slope, error) = mean_and_error(&above.log_ratios(&below).map(|ratio| ratio / (2.0 * STEP)));
