@@ -157,7 +157,7 @@ pub(super) fn tau_of_gap(
     let limit = super::inverse::reachable(classes).1;
     let mut search = Search { classes, limit, spec, events, evaluations: 0, begun: Instant::now() };
     let nearest = search.nearest()?;
-    let (_, sum, known) = search.at(nearest, COARSE)?;
+    let (_, _, known) = search.at(nearest, COARSE)?;
     let excess = (known.value / gap).ln();
     if excess < 0.0 {
         return Ok(None);

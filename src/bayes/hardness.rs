@@ -9,7 +9,7 @@ use super::line;
 use super::normal::tail;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
-use super::refine::{Refined, refine};
+use super::refine::refine;
 use super::work;
 use crate::error::{Error, Result};
 use crate::events::Events;

@@ -1,12 +1,16 @@
 //! Refinement of an integral until its interval is as narrow as was asked for.
 //!
-//! A scatter that is small by chance ends the refinement, a large one does not: of intervals that each hold the truth in
-//! 95 %, those that end it hold it less often. Simulated with normal replicates, 90 to 93 % where two or more stages may
-//! be the last; measured, 90 to 92 % of separation of variables. So the half width of a stage is never less than that of
-//! an earlier one times (points over earlier points)^−RATE. The scatter of the first stage, which nothing has selected,
-//! is then in every interval: its size for the later error is that of a Student interval, as in two-stage sampling
-//! (Stein 1945), where the error falls as points^−RATE or faster. Simulated: 95.0 % or more at that rate and above it,
-//! 94.4 % or more at points^−½. It costs about no points: the next stage is planned by that rate anyway.
+//! A scatter that is small by chance ends the refinement, a large one does not: intervals that each hold the truth in
+//! 95 % hold it less often where they end it. So the half width of a stage is never less than that of the stage before
+//! times (points over earlier points)^−RATE. The scatter of the first stage, which nothing has selected, is then in
+//! every interval: where errors fall as points^−RATE or faster, the last one is at least a Student interval of two-stage
+//! sampling (Stein 1945), whatever the stages between have shown.
+//!
+//! Normal replicates, new ones at every stage, hold the truth in 90 to 95 % without this, and with it in 95 % or more at
+//! that rate and above it, in 94.4 % or more at points^−½ (simulated, 40,000 runs for each tolerance). Measured over 200
+//! seeds, five tolerances from 1.3 to 0.3 of the first half width and four problems: separation of variables 93.7 %
+//! without and 96.3 % with it, pairs 92.6 % and 95.6 %; at one stage or three without a choice 95 % each. It takes 5
+//! to 20 % more points, and about twice as many where errors fall as 1/points^1.5.
 
 use super::quadrature::Scaled;
 use super::rqmc::{REPLICATES, mean_and_error, student_95};
