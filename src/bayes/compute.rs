@@ -203,9 +203,9 @@ impl Run<'_> {
         let why = |sum: &WedgeSum, end: &str| {
             format!("{count} classes in {} dimensions, {} terms: {reason}{end}", self.scene.rank, sum.terms())
         };
-        refine(&mut sum, self.spec.tolerance, |sum, met| {
+        refine(&mut sum, self.spec.tolerance, |sum, now, met| {
             let why = why(sum, met.ending());
-            let mut estimate = self.finish(Method::Sov, Badge::Estimated, sum.sum(), sum.samples(), why);
+            let mut estimate = self.finish(Method::Sov, Badge::Estimated, now, sum.samples(), why);
             estimate.draws = sum.work() as u64;
             if met == Status::NotYet {
                 events.report(estimate.clone())?
@@ -218,9 +218,9 @@ impl Run<'_> {
         let mut sum = PairSum::new(self.scene, Target::Error, self.spec.seed)?;
         self.bounds.get_or_init(|| bounds(self.scene, || sum.log_union()));
         let why = format!("{} classes in {} dimensions: {reason}", self.scene.count(), self.scene.rank);
-        refine(&mut sum, self.spec.tolerance, |sum, met| {
+        refine(&mut sum, self.spec.tolerance, |sum, now, met| {
             let why = format!("{why}{}", met.ending());
-            let estimate = self.finish(Method::Pair, Badge::Estimated, sum.sum(), sum.samples(), why);
+            let estimate = self.finish(Method::Pair, Badge::Estimated, now, sum.samples(), why);
             if met == Status::NotYet {
                 events.report(estimate.clone())?
             }

@@ -19,7 +19,7 @@ use super::inverse::TauEstimate;
 use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
 use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
-use super::scores::{Place, Scorer};
+use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Kernel, vectorise};
 use super::sobol::Scramble;
 use super::sov::log_union;
@@ -60,11 +60,6 @@ impl GapSum {
             sums: [0.0; REPLICATES],
         }
     }
-
-    /// The replicates' means.
-    fn replicates(&self) -> [f64; REPLICATES] {
-        self.sums.map(|sum| self.weight * sum / self.points_per_replicate())
-    }
 }
 
 impl Refined for GapSum {
@@ -79,7 +74,7 @@ impl Refined for GapSum {
 
     fn refine(&mut self, points: f64, work: f64) -> bool {
         let all = whole_nets(points / BLOCK as f64);
-        let wanted = all.min(self.blocks + self.scorer.blocks_for(work));
+        let wanted = all.min(self.blocks.saturating_add(blocks_for(work, self.scorer.cost())));
         let pieces: Vec<(usize, [u64; 2])> = pieces([self.blocks, wanted]).collect();
         let of = &*self;
         let sum = |(replicate, blocks)| (replicate, vectorise(Piece { of, replicate, blocks }));
@@ -101,9 +96,13 @@ impl Refined for GapSum {
         self.samples() as f64 * self.scorer.cost()
     }
 
+    fn replicates(&self) -> [f64; REPLICATES] {
+        self.sums.map(|sum| self.weight * sum / self.points_per_replicate())
+    }
+
     fn sum(&self) -> Scaled {
-        let (value, error) = mean_and_error(&self.replicates());
-        Scaled { log_scale: 0.0, value, half_width: student_95(REPLICATES - 1) * error + 1e-14 * value }
+        let value = mean_and_error(&self.replicates()).0;
+        Scaled { log_scale: 0.0, value, half_width: self.scatter() + 1e-14 * value }
     }
 }
 
@@ -158,8 +157,8 @@ pub(super) fn tau_of_gap(
     let limit = super::inverse::reachable(classes).1;
     let mut search = Search { classes, limit, spec, events, evaluations: 0, begun: Instant::now() };
     let nearest = search.nearest()?;
-    let (_, sum) = search.at(nearest, COARSE)?;
-    let excess = (sum.sum().value / gap).ln();
+    let (_, _, known) = search.at(nearest, COARSE)?;
+    let excess = (known.value / gap).ln();
     if excess < 0.0 {
         return Ok(None);
     }
@@ -180,12 +179,15 @@ impl Search<'_> {
     }
 
     /// The gap at log τ to a relative half width.
-    fn at(&mut self, log_tau: f64, tolerance: f64) -> Result<(Scene, GapSum)> {
+    fn at(&mut self, log_tau: f64, tolerance: f64) -> Result<(Scene, GapSum, Scaled)> {
         self.evaluations += 1;
         let scene = self.scene(log_tau)?;
         let mut sum = GapSum::new(&scene, self.spec.seed);
-        refine(&mut sum, tolerance, |sum, _| self.events.report(self.estimate(&scene, sum)))?;
-        Ok((scene, sum))
+        let known = refine(&mut sum, tolerance, |sum, now, _| {
+            self.events.report(self.estimate(&scene, sum, now))?;
+            Ok(now)
+        })?;
+        Ok((scene, sum, known))
     }
 
     /// Safeguarded secant on the logarithm of the gap against log τ, of which it is nearly a line.
@@ -195,8 +197,8 @@ impl Search<'_> {
         let mut fine = false;
         let mut at = nearest + excess;
         loop {
-            let (scene, sum) = self.at(at, if fine { self.spec.tolerance * slope.abs() } else { COARSE })?;
-            let excess = (sum.sum().value / gap).ln();
+            let (scene, sum, known) = self.at(at, if fine { self.spec.tolerance * slope.abs() } else { COARSE })?;
+            let excess = (known.value / gap).ln();
             if excess > 0.0 {
                 low = at
             } else {
@@ -207,7 +209,7 @@ impl Search<'_> {
             }
             let step = -excess / slope;
             if (fine && step.abs() < 0.1 * self.spec.tolerance.sqrt()) || self.evaluations >= MOST_STEPS {
-                return self.found((at, step), &scene, &sum, gap);
+                return self.found((at, step), &scene, (&sum, known), gap);
             }
             fine |= step.abs() < STEP;
             if excess.is_finite() {
@@ -219,7 +221,13 @@ impl Search<'_> {
     }
 
     /// The last step, and what its error is: that of the gap over the slope, and the square of the step.
-    fn found(&mut self, (at, step): (f64, f64), scene: &Scene, sum: &GapSum, gap: f64) -> Result<TauEstimate> {
+    fn found(
+        &mut self,
+        (at, step): (f64, f64),
+        scene: &Scene,
+        (sum, known): (&GapSum, Scaled),
+        gap: f64,
+    ) -> Result<TauEstimate> {
         let on_the_same_points = |log_tau: f64| -> Result<[f64; REPLICATES]> {
             let mut other = GapSum::new(&self.scene(log_tau)?, self.spec.seed);
             while !other.refine(sum.points_per_replicate(), f64::INFINITY) {}
@@ -229,7 +237,6 @@ impl Search<'_> {
         let ratios: [f64; REPLICATES] = std::array::from_fn(|r| (above[r] / below[r]).ln() / (2.0 * STEP));
         let (relative, error) = mean_and_error(&ratios);
         let relative_error = student_95(REPLICATES - 1) * error + STEP * STEP * relative.abs();
-        let known = sum.sum();
         let excess = (known.value / gap).ln();
         let newton = if relative < 0.0 { -excess / relative } else { step };
         let found = (at + newton).exp();
@@ -240,15 +247,14 @@ impl Search<'_> {
         Ok(TauEstimate {
             target: self.limit - gap,
             tau: Figure::new(found, found * half_width, f64::INFINITY),
-            achieved: self.estimate(scene, sum),
+            achieved: self.estimate(scene, sum, known),
             slope: Figure::new(slope, slope_error, f64::INFINITY),
             evaluations: self.evaluations,
             seconds: self.begun.elapsed().as_secs_f64(),
         })
     }
 
-    fn estimate(&self, scene: &Scene, sum: &GapSum) -> Estimate {
-        let gap = sum.sum();
+    fn estimate(&self, scene: &Scene, sum: &GapSum, gap: Scaled) -> Estimate {
         let value = self.limit - gap.value;
         Estimate {
             figure: Figure::new(value, gap.half_width, self.limit),
@@ -298,7 +304,7 @@ mod tests {
         for tau in [3.0, 10.0, 300.0] {
             let error = bayes_error(&classes, Tau::new(tau).unwrap(), &Spec::default(), &mut going).unwrap();
             let mut sum = GapSum::new(&classes.scene(Tau::new(tau).unwrap(), Merge::Best), Seed(5));
-            let found = refine(&mut sum, 1e-3, |sum, _| Ok(sum.sum())).unwrap();
+            let found = refine(&mut sum, 1e-3, |_, now, _| Ok(now)).unwrap();
             let gap = 0.875 - error.figure.value;
             assert!((found.value - gap).abs() < 2.0 * found.half_width, "τ = {tau}: {found:?}, not {gap}");
             assert!(found.half_width <= 1e-3 * found.value, "τ = {tau}: {found:?}");

@@ -9,7 +9,7 @@ use super::line;
 use super::normal::tail;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
-use super::refine::{Refined, refine};
+use super::refine::refine;
 use super::work;
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -62,7 +62,7 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
         line::bayes_error(&scene)
     } else {
         let mut sum = PairSum::new(&scene, Target::OneVsRest(own), spec.seed)?;
-        refine(&mut sum, spec.tolerance, |sum, _| Ok(sum.sum()))?
+        refine(&mut sum, spec.tolerance, |_, now, _| Ok(now))?
     };
     let scale = sum.log_scale.exp();
     Ok(Figure::new(scale * sum.value, scale * sum.half_width, 0.5))

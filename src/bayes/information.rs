@@ -53,8 +53,8 @@ pub fn information(
         return Ok(assemble(classes, &scene, sum, Badge::Bounded, 0));
     }
     let mut sum = MiddleSum::new(&scene, spec.seed)?;
-    refine(&mut sum, spec.tolerance, |sum, _| {
-        let found = assemble(classes, &scene, sum.sum(), Badge::Estimated, sum.samples());
+    refine(&mut sum, spec.tolerance, |sum, now, _| {
+        let found = assemble(classes, &scene, now, Badge::Estimated, sum.samples());
         events.report(found)?;
         Ok(found)
     })

@@ -9,30 +9,29 @@
 //!
 //! R is bounded, and smooth in z where [`super::pair`] has faces, so that Sobol' points serve better. Pairs
 //! count by c_gh/(1 + d/2), about what they add: the large ones have points of their own, the small ones
-//! are drawn. Coordinates of a large pair lead from one mean to the other first, then to the likeliest
-//! rivals at their middle: so R depends on the first dimensions of the points most.
+//! are drawn. All share one sequence of points ([`super::rqmc`]). Coordinates of a large pair lead from one
+//! mean to the other first, then to the likeliest rivals at their middle: so R depends on the first dimensions
+//! of the points most.
 
 use rayon::prelude::*;
 
 use super::classes::Scene;
 use super::memory;
+use super::posteriors::ratios;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
-use super::scores::{Place, Scorer, entropy};
+use super::rqmc::{Cursor, REPLICATES, Run, mean_and_error, next_run, pieces};
+use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
 use crate::units::Seed;
 
-/// Log-joints further than this below the second are left out: their root is 1e-13 of the density.
-const UNSEEN: f64 = -60.0;
-
 /// Pairs of at least this part of all have points of their own; so there are at most as many as its inverse.
 const OWN_FROM: f64 = 1.0 / 256.0;
 /// Blocks of a replicate that every stratum has at least. With fewer, all replicates may miss the same rare
 /// large values, and agree.
-const LEAST_BLOCKS: u64 = 16;
+const LEAST_BLOCKS: f64 = 16.0;
 /// A pair, what of the others in its stratum lies up to it, and what its points count.
 struct Pair {
     one: usize,
@@ -48,6 +47,8 @@ struct Stratum {
     scorer: Option<Scorer>,
     total: f64,
     blocks: u64,
+    /// What is to be sampled next.
+    next: Run,
     sums: [f64; REPLICATES],
 }
 
@@ -59,7 +60,7 @@ impl Stratum {
             total += pair.until;
             pair.until = total;
         }
-        Self { pairs, scorer, total, blocks: 0, sums: [0.0; REPLICATES] }
+        Self { pairs, scorer, total, blocks: 0, next: Run::default(), sums: [0.0; REPLICATES] }
     }
 }
 
@@ -71,6 +72,7 @@ pub(super) struct MiddleSum {
     /// All totals are over e^log_scale.
     log_scale: f64,
     points: f64,
+    cursor: Cursor,
 }
 
 impl MiddleSum {
@@ -104,45 +106,62 @@ impl MiddleSum {
         let small = Some(small).filter(|small| !small.is_empty()).map(|small| Stratum::new(small, None));
         let scrambles = (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, scene.rank + 1));
         let (strata, scrambles) = (own.into_iter().chain(small).collect(), scrambles.collect());
-        Ok(Self { scorer, strata, scrambles, log_scale, points: 0.0 })
+        Ok(Self { scorer, strata, scrambles, log_scale, points: 0.0, cursor: Cursor::new(BLOCK) })
+    }
+
+    /// Lays out the next runs of all strata: the longest first, and large pairs beside each other. One sequence
+    /// for all is spread evenly over the strata, too, and errors of neighbours cancel.
+    fn plan(&mut self) {
+        let total: f64 = self.strata.iter().map(|stratum| stratum.total).sum();
+        let missing = |stratum: &Stratum| {
+            let share = self.points * stratum.total / (total * BLOCK as f64);
+            next_run(share.max(LEAST_BLOCKS), stratum.blocks)
+        };
+        let mut runs: Vec<(u64, usize)> = self.strata.iter().enumerate().map(|(i, s)| (missing(s), i)).collect();
+        runs.sort_by(|(a, i), (b, k)| {
+            b.cmp(a).then_with(|| self.strata[*k].total.total_cmp(&self.strata[*i].total)).then(i.cmp(k))
+        });
+        for (blocks, i) in runs {
+            self.strata[i].next = self.cursor.take(blocks);
+        }
     }
 }
 
 impl Refined for MiddleSum {
     const RATE: f64 = 1.0;
+    /// Early stages give points to few strata. At rate 1 intervals held the truth in 93.2 % (two problems, 700 seeds).
+    const LEAST_RATE: f64 = 0.5;
     /// As many as Sobol' points are kept for.
     const MOST_POINTS: f64 = 6e7;
 
     fn first_points(&self) -> f64 {
-        (LEAST_BLOCKS as usize * BLOCK * self.strata.len()) as f64
+        LEAST_BLOCKS * (BLOCK * self.strata.len()) as f64
     }
 
     fn refine(&mut self, points: f64, work: f64) -> bool {
-        self.points = self.points.max(points);
-        let total: f64 = self.strata.iter().map(|stratum| stratum.total).sum();
-        let mut left = self.scorer.blocks_for(work);
-        let (mut parts, mut reached) = (Vec::new(), Vec::with_capacity(self.strata.len()));
-        let mut complete = true;
-        for (index, stratum) in self.strata.iter().enumerate() {
-            let share = self.points * stratum.total / (total * BLOCK as f64);
-            let all = whole_nets(share).max(LEAST_BLOCKS).max(stratum.blocks);
+        if points > self.points {
+            self.points = points;
+            self.plan();
+        }
+        let mut left = blocks_for(work, self.scorer.cost());
+        let mut parts = Vec::new();
+        for (index, stratum) in self.strata.iter_mut().enumerate() {
+            let Run { stream, first, end } = stratum.next;
             // Nothing is known before every stratum has been looked at.
-            let wanted = all.min(stratum.blocks + left.max(u64::from(stratum.blocks == 0)));
-            left = left.saturating_sub(wanted - stratum.blocks);
-            complete &= wanted == all;
-            let of_stratum = pieces([stratum.blocks, wanted]);
-            parts.extend(of_stratum.map(|(replicate, blocks)| (index, replicate, blocks)));
-            reached.push(wanted);
+            let until = end.min(first.saturating_add(left.max(u64::from(stratum.blocks == 0))));
+            left = left.saturating_sub(until - first);
+            parts.extend(pieces([first, until]).map(|(replicate, blocks)| (index, replicate, stream, blocks)));
+            stratum.next.first = until;
+            stratum.blocks += until - first;
         }
         let this = &*self;
-        let sum = |(stratum, replicate, blocks)| {
-            let piece = Piece { of: this, stratum, replicate, blocks };
+        let sum = |(stratum, replicate, stream, blocks)| {
+            let piece = Piece { of: this, stratum, replicate, stream, blocks };
             (stratum, replicate, vectorise(piece))
         };
         let done: Vec<(usize, usize, f64)> = parts.into_par_iter().map(sum).collect();
         done.into_iter().for_each(|(stratum, replicate, sum)| self.strata[stratum].sums[replicate] += sum);
-        self.strata.iter_mut().zip(reached).for_each(|(stratum, blocks)| stratum.blocks = blocks);
-        complete
+        self.strata.iter().all(|stratum| stratum.next.first == stratum.next.end)
     }
 
     fn points_per_replicate(&self) -> f64 {
@@ -157,27 +176,16 @@ impl Refined for MiddleSum {
         self.samples() as f64 * self.scorer.cost()
     }
 
-    fn sum(&self) -> Scaled {
+    fn replicates(&self) -> [f64; REPLICATES] {
         let mean =
             |stratum: &Stratum, r: usize| stratum.total * stratum.sums[r] / (stratum.blocks * BLOCK as u64) as f64;
-        let replicates: [f64; REPLICATES] =
-            std::array::from_fn(|r| self.strata.iter().map(|stratum| mean(stratum, r)).sum());
-        let (value, error) = mean_and_error(&replicates);
-        let half_width = student_95(REPLICATES - 1) * error + 1e-13 * value;
-        Scaled { log_scale: self.log_scale, value, half_width }
+        std::array::from_fn(|r| self.strata.iter().map(|stratum| mean(stratum, r)).sum())
     }
-}
 
-/// H(p)·Σ j / Σ_{g<h} √(j_g j_h) of joints over their largest, which comes to the front.
-fn ratio(shares: &mut [f64]) -> f64 {
-    let Some(largest) = shares.iter().position(|share| *share >= 1.0) else { return 0.0 };
-    shares.swap(0, largest);
-    let [mut others, mut roots] = [0.0; 2];
-    for share in &shares[1..] {
-        others += share;
-        roots += share.sqrt();
+    fn sum(&self) -> Scaled {
+        let value = mean_and_error(&self.replicates()).0;
+        Scaled { log_scale: self.log_scale, value, half_width: self.scatter() + 1e-13 * value }
     }
-    if roots > 0.0 { entropy(shares, others) / (roots + 0.5 * (roots * roots - others).max(0.0)) } else { 0.0 }
 }
 
 #[derive(Clone, Copy)]
@@ -185,6 +193,7 @@ struct Piece<'a> {
     of: &'a MiddleSum,
     stratum: usize,
     replicate: usize,
+    stream: u64,
     blocks: [u64; 2],
 }
 
@@ -198,12 +207,11 @@ impl Kernel for Piece<'_> {
         let scramble = &of.scrambles[self.replicate];
         let mut workspace = of.scorer.workspace();
         let mut choice: Block = [0.0; BLOCK];
-        let mut shares = Vec::with_capacity(count);
         let mut sum = 0.0;
-        let (stratum, stream) = (&of.strata[self.stratum], self.stratum as u64);
+        let stratum = &of.strata[self.stratum];
         let scorer = stratum.scorer.as_ref().unwrap_or(&of.scorer);
         for block in self.blocks[0]..self.blocks[1] {
-            scramble.block(stream, block, 0, &mut choice);
+            scramble.block(self.stream, block, 0, &mut choice);
             let mut weights = [0.0; BLOCK];
             let places = std::array::from_fn(|point| {
                 let at = stratum.pairs.partition_point(|pair| pair.until <= choice[point] * stratum.total);
@@ -211,11 +219,9 @@ impl Kernel for Piece<'_> {
                 weights[point] = weight;
                 Place::Between { one, other }
             });
-            scorer.score::<A>(scramble, (stream, block, 1), &places, &mut workspace);
-            for (joints, weight) in workspace.joints.chunks_exact(count).zip(weights) {
-                of.scorer.posteriors(joints, UNSEEN, &mut shares);
-                sum += weight * ratio(&mut shares);
-            }
+            scorer.score::<A>(scramble, (self.stream, block, 1), &places, &mut workspace);
+            let ratios = ratios::<A>(&workspace.joints, count);
+            sum += weights.iter().zip(ratios).map(|(weight, ratio)| weight * ratio).sum::<f64>();
         }
         sum
     }
@@ -275,7 +281,8 @@ mod tests {
     #[test]
     fn sampling_in_pieces_is_sampling_at_once_and_goes_on_from_there() {
         let scene = scene(7, 5, 0.8);
-        let once = after(&scene, 20_000.0, f64::INFINITY);
+        let mut once = after(&scene, 3_000.0, f64::INFINITY);
+        while !once.refine(20_000.0, f64::INFINITY) {}
         let mut pieces = after(&scene, 3_000.0, 1.0);
         while !pieces.refine(20_000.0, 1.0) {
             assert!(pieces.sum().value.is_finite());
@@ -316,7 +323,7 @@ mod tests {
         let scene = scene(7, 5, 0.8);
         let of = MiddleSum::new(&scene, Seed(1)).unwrap();
         for stratum in 0..of.strata.len() {
-            let results = on_every_set(Piece { of: &of, stratum, replicate: 2, blocks: [0, 3] });
+            let results = on_every_set(Piece { of: &of, stratum, replicate: 2, stream: 1, blocks: [0, 3] });
             for (name, sum) in &results {
                 assert!((sum / results[0].1 - 1.0).abs() < 1e-11, "{name}: {sum} against {}", results[0].1);
             }
@@ -329,14 +336,5 @@ mod tests {
         let found = after(&scene, 20_000.0, f64::INFINITY).sum();
         assert!(found.log_scale < -700.0 && found.value > 0.0 && found.value.is_finite());
         assert!(found.half_width < 0.2 * found.value, "{found:?}");
-    }
-
-    #[test]
-    fn what_is_unthinkable_adds_nothing() {
-        assert_eq!(ratio(&mut [1.0]), 0.0);
-        assert_eq!(ratio(&mut []), 0.0);
-        assert_eq!(ratio(&mut [1.0, 0.0]), 0.0);
-        assert!(ratio(&mut [5e-324, 1.0]).is_finite());
-        assert!((ratio(&mut [1.0, 1.0]) - 2.0 * std::f64::consts::LN_2).abs() < 1e-15);
     }
 }

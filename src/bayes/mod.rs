@@ -11,7 +11,7 @@
 //! | `line`, `equidistant`, `biorthogonal`, `product` | closed forms and one-dimensional integrals |
 //! | `plane`, `tensor` | deterministic quadrature: two dimensions; at most six classes |
 //! | `sov`, `wedge`, `rqmc` | first-violation separation of variables with scrambled Sobol' points |
-//! | `pair`, `middle`, `scores` | pair importance sampling: beyond faces, and for entropies around middles |
+//! | `pair`, `middle`, `scores`, `posteriors` | pair importance sampling: beyond faces, and for entropies around middles |
 //! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `sampling` | every figure of any world, from draws common to all temperatures |
@@ -41,6 +41,7 @@ mod monte_carlo;
 mod normal;
 mod pair;
 mod plane;
+mod posteriors;
 mod problem;
 mod product;
 mod quadrature;

@@ -1,5 +1,6 @@
 //! Log-joints ln w_i f_i of all classes at blocks of random points around a class or beyond a face.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use super::classes::{Scene, dot};
@@ -12,8 +13,12 @@ use super::sobol::Scramble;
 pub(super) struct Scorer {
     count: usize,
     rank: usize,
-    /// [G, r].
+    /// [G, r], those with the most coordinates that are not 0 first.
     means: Vec<f64>,
+    /// Whose these means are.
+    order: Vec<usize>,
+    /// How many of their coordinates come before the zeros.
+    extents: Vec<usize>,
     /// m_i·m_j, [G, G].
     products: Vec<f64>,
     /// ln w_i − |m_i|²/2.
@@ -32,7 +37,10 @@ pub(super) enum Place {
 /// Room for one block.
 pub(super) struct Workspace {
     noise: Vec<Block>,
+    /// m·e of the means in their order.
     along: Vec<Block>,
+    /// The same of one point after the other: [BLOCK][G].
+    scalars: Vec<f64>,
     /// Log-joints of the points so far, less |z|²/2 and constants: [BLOCK][G].
     pub joints: Vec<f64>,
 }
@@ -46,7 +54,20 @@ impl Scorer {
         let products: Vec<f64> =
             (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).map(|(i, j)| product(i, j)).collect();
         let offsets = (0..count).map(|i| scene.log_weights[i] - 0.5 * products[i * count + i]).collect();
-        Self { count, rank: scene.rank, means: scene.means.clone(), products, offsets }
+        Self::of_means(scene.rank, &scene.means, products, offsets)
+    }
+
+    /// Coordinates of means are triangular where every axis was led through one more of them: half of the
+    /// products are with 0.
+    fn of_means(rank: usize, means: &[f64], products: Vec<f64>, offsets: Vec<f64>) -> Self {
+        let count = offsets.len();
+        let mean = |g: usize| &means[g * rank..(g + 1) * rank];
+        let extent = |g: usize| mean(g).iter().rposition(|x| *x != 0.0).map_or(0, |last| last + 1);
+        let mut order: Vec<usize> = (0..count).collect();
+        order.sort_by_cached_key(|&g| Reverse(extent(g)));
+        let extents = order.iter().map(|&g| extent(g)).collect();
+        let means = order.iter().flat_map(|&g| mean(g)).copied().collect();
+        Self { count, rank, means, order, extents, products, offsets }
     }
 
     /// ln w_i − |m_i|²/2, [G].
@@ -59,29 +80,35 @@ impl Scorer {
         (self.count * self.rank.max(16)) as f64 / 16.0
     }
 
-    /// Blocks, of all replicates together, that so much work allows; one at least.
-    pub fn blocks_for(&self, work: f64) -> u64 {
-        (work / (self.cost() * (BLOCK * REPLICATES) as f64)).max(1.0) as u64
-    }
-
     /// Room for blocks of this scene.
     pub fn workspace(&self) -> Workspace {
         Workspace {
             noise: vec![[0.0; BLOCK]; self.rank],
             along: vec![[0.0; BLOCK]; self.count],
+            scalars: vec![0.0; BLOCK * self.count],
             joints: vec![0.0; BLOCK * self.count],
         }
     }
 
-    /// Fills `workspace.joints` for a block of points at these places. Coordinates `first_dim …` of the
-    /// stream become a standard normal e. Its part along the line between two classes is replaced:
-    /// beyond a face by one of t > b with the same rank.
+    /// Fills `workspace.joints` for a block of points at these places.
     #[inline(always)]
     pub fn score<A: Arithmetic>(
         &self,
         scramble: &Scramble,
         (stream, block, first_dim): (u64, u64, usize),
         places: &[Place; BLOCK],
+        workspace: &mut Workspace,
+    ) {
+        self.draw::<A>(scramble, (stream, block, first_dim), workspace);
+        self.put::<A>(places, 1.0, workspace);
+    }
+
+    /// Draws a block of standard normal e: coordinates `first_dim …` of the stream.
+    #[inline(always)]
+    pub fn draw<A: Arithmetic>(
+        &self,
+        scramble: &Scramble,
+        (stream, block, first_dim): (u64, u64, usize),
         workspace: &mut Workspace,
     ) {
         for (dim, noise) in workspace.noise.iter_mut().enumerate() {
@@ -92,26 +119,45 @@ impl Scorer {
         }
         workspace.along.fill([0.0; BLOCK]);
         for start in (0..self.rank).step_by(DIMS) {
-            let part = start..(start + DIMS).min(self.rank);
-            for (means, along) in self.means.chunks(2 * self.rank).zip(workspace.along.chunks_mut(2)) {
-                products::<A>(means, part.clone(), &workspace.noise, along);
+            let end = (start + DIMS).min(self.rank);
+            // All further ones have nothing but zeros here.
+            let reach = self.extents.partition_point(|extent| *extent > start);
+            let means = self.means[..reach * self.rank].chunks(2 * self.rank);
+            for ((means, along), extents) in
+                means.zip(workspace.along[..reach].chunks_mut(2)).zip(self.extents.chunks(2))
+            {
+                products::<A>(means, start..end.min(extents[0]), &workspace.noise, along);
             }
         }
-        for (point, place) in places.iter().enumerate() {
+        for (&class, along) in self.order.iter().zip(&workspace.along) {
+            for (point, along) in along.iter().enumerate() {
+                workspace.scalars[point * self.count + class] = *along;
+            }
+        }
+    }
+
+    /// Fills `workspace.joints` for the e that was drawn last, or for −e (`sign` = −1), at these places. Its
+    /// part along the line between two classes is replaced: beyond a face by one of t > b with the same rank.
+    #[inline(always)]
+    pub fn put<A: Arithmetic>(&self, places: &[Place; BLOCK], sign: f64, workspace: &mut Workspace) {
+        let scalars = workspace.scalars.chunks_exact(self.count);
+        for ((place, scalars), joints) in places.iter().zip(scalars).zip(workspace.joints.chunks_exact_mut(self.count))
+        {
             // How far from the first class to the second the point is moved, over their distance.
             let (g, h, share) = match *place {
                 Place::Beyond { class, rival, boundary, distance } if boundary > f64::NEG_INFINITY => {
-                    let normal = (workspace.along[rival][point] - workspace.along[class][point]) / distance;
+                    let normal = sign * (scalars[rival] - scalars[class]) / distance;
                     (class, rival, (beyond::<A>(boundary, normal) - normal) / distance)
                 }
                 Place::Beyond { class, rival, .. } => (class, rival, 0.0),
                 Place::Between { one, other } => (one, other, 0.5),
             };
-            let joints = &mut workspace.joints[point * self.count..(point + 1) * self.count];
             let from = &self.products[g * self.count..(g + 1) * self.count];
             let to = &self.products[h * self.count..(h + 1) * self.count];
-            for (i, joint) in joints.iter_mut().enumerate() {
-                *joint = A::mul_add(share, to[i] - from[i], self.offsets[i] + from[i] + workspace.along[i][point]);
+            for ((joint, scalar), ((from, to), offset)) in
+                joints.iter_mut().zip(scalars).zip(from.iter().zip(to).zip(&self.offsets))
+            {
+                *joint = A::mul_add(share, to - from, offset + from + sign * scalar);
             }
         }
     }
@@ -119,7 +165,9 @@ impl Scorer {
     /// The same in other coordinates: the first leads from one class to the other, the next in turn to
     /// the likeliest others at their middle.
     pub fn facing(&self, one: usize, other: usize) -> Self {
-        let mean = |g: usize| &self.means[g * self.rank..(g + 1) * self.rank];
+        let mut ordered: Vec<&[f64]> = vec![&[]; self.count];
+        self.order.iter().zip(self.means.chunks(self.rank)).for_each(|(&g, mean)| ordered[g] = mean);
+        let mean = |g: usize| ordered[g];
         let joint = |&i: &usize| {
             self.offsets[i] + 0.5 * (self.products[one * self.count + i] + self.products[other * self.count + i])
         };
@@ -133,22 +181,14 @@ impl Scorer {
             .chain(rivals.iter().map(|&rival| from(&middle, rival)))
             .chain((0..self.rank).map(axis));
         let basis = orthonormal(directions, self.rank);
-        let means = (0..self.count).flat_map(|g| basis.iter().map(move |axis| dot(mean(g), axis))).collect();
-        let (products, offsets) = (self.products.clone(), self.offsets.clone());
-        Self { count: self.count, rank: self.rank, means, products, offsets }
+        let means: Vec<f64> = ordered.iter().flat_map(|mean| basis.iter().map(|axis| dot(mean, axis))).collect();
+        Self::of_means(self.rank, &means, self.products.clone(), self.offsets.clone())
     }
+}
 
-    /// Posteriors over the largest, unsorted, without those whose logarithm is further below the second
-    /// than `unseen` (negative) says.
-    pub fn posteriors(&self, joints: &[f64], unseen: f64, out: &mut Vec<f64>) {
-        let (mut first, mut second) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        for &joint in joints {
-            second = second.max(joint.min(first));
-            first = first.max(joint);
-        }
-        out.clear();
-        out.extend(joints.iter().filter(|joint| **joint - second > unseen).map(|joint| (joint - first).exp()));
-    }
+/// Blocks of every replicate that so much work allows, where a point costs so much; one at least.
+pub(super) fn blocks_for(work: f64, cost: f64) -> u64 {
+    (work / (cost * (BLOCK * REPLICATES) as f64)).max(1.0) as u64
 }
 
 /// So many orthonormal axes in the order of these directions; those that lie in the ones before are left out.
@@ -221,17 +261,41 @@ fn products<A: Arithmetic>(means: &[f64], part: Range<usize>, noise: &[Block], o
     }
 }
 
-/// (Σ_{i≥1} p_(i))·normaliser and Σ_i i·p_(i)·normaliser of unnormalised posteriors whose largest is 1:
-/// sorted in place, largest first.
-pub(super) fn error_and_union(shares: &mut [f64]) -> (f64, f64) {
-    shares.sort_unstable_by(|a, b| b.total_cmp(a));
-    let others: f64 = shares.iter().skip(1).sum();
-    let union = shares.iter().enumerate().map(|(i, p)| i as f64 * p).sum();
-    (others, union)
-}
+#[cfg(test)]
+mod tests {
+    use rand::distr::{Distribution, StandardUniform};
 
-/// Σ p·(−ln p)·total of shares that add to `total` = 1 + `others`, the first being 1.
-pub(super) fn entropy(shares: &[f64], others: f64) -> f64 {
-    let surprise = others.ln_1p();
-    surprise + shares.iter().skip(1).map(|p| p * (surprise - p.ln())).sum::<f64>()
+    use super::super::classes::{GaussianClasses, Merge};
+    use super::super::simd::Plain;
+    use super::*;
+    use crate::units::{Seed, Tau};
+
+    #[test]
+    fn log_joints_are_those_of_the_densities_on_either_side_of_the_noise() {
+        let mut rng = Seed(5).rng(0);
+        let mut uniform = || -> f64 { StandardUniform.sample(&mut rng) };
+        let means = (0..45).map(|_| (0..60).map(|_| 0.5 * uniform()).collect()).collect();
+        let classes = GaussianClasses::new(means, vec![1.0 / 45.0; 45]).unwrap();
+        let scene = classes.scene(Tau::ONE, Merge::Best);
+        for scorer in [Scorer::new(&scene), Scorer::new(&scene).facing(3, 20)] {
+            let scramble = Scramble::new(Seed(6), 0, scene.rank);
+            let mut workspace = scorer.workspace();
+            scorer.draw::<Plain>(&scramble, (0, 2, 0), &mut workspace);
+            let means: Vec<&[f64]> = scorer.means.chunks(scene.rank).collect();
+            let of = |class: usize| means[scorer.order.iter().position(|&g| g == class).unwrap()];
+            for sign in [1.0, -1.0] {
+                scorer.put::<Plain>(&[Place::Between { one: 7, other: 30 }; BLOCK], sign, &mut workspace);
+                for point in [0, 17, 63] {
+                    let middle = of(7).iter().zip(of(30)).map(|(a, b)| 0.5 * (a + b));
+                    let z: Vec<f64> = middle.zip(&workspace.noise).map(|(m, e)| m + sign * e[point]).collect();
+                    let joint = |class: usize| {
+                        let square: f64 = of(class).iter().zip(&z).map(|(m, z)| (z - m).powi(2)).sum();
+                        scene.log_weights[class] - 0.5 * square + 0.5 * dot(&z, &z)
+                    };
+                    let found = &workspace.joints[point * 45..(point + 1) * 45];
+                    (0..45).for_each(|class| assert!((found[class] - joint(class)).abs() < 1e-11, "{class}, {point}"));
+                }
+            }
+        }
+    }
 }

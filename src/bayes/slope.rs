@@ -8,7 +8,7 @@ use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
 use super::rqmc::{REPLICATES, WedgeSum, mean_and_error, student_95};
 use super::{equidistant, line, plane, product, sov, tensor};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::units::Tau;
 
 /// dE/dlog τ with its 95 % interval: exact where E is, else to the tolerance of `spec`.
@@ -23,7 +23,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
         None if scene.count() <= TENSOR_UP_TO => tensor::integrate(&sov::derivative_terms(&scene), spec.tolerance).0,
         None if scene.count() <= SOV_UP_TO => {
             let mut sum = WedgeSum::new(sov::derivative_terms(&scene), spec.seed.split("derivative"));
-            refine(&mut sum, spec.tolerance, |sum, _| Ok(sum.sum()))?
+            refine(&mut sum, spec.tolerance, |_, now, _| Ok(now))?
         }
         None => by_difference(classes, tau, spec)?,
     };
@@ -43,12 +43,11 @@ fn exactly(scene: &Scene) -> Option<Scaled> {
 /// Too many classes for a sum over faces: the same points at two τ, by replicate.
 fn by_difference(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Scaled> {
     const STEP: f64 = 0.01;
-    let at = |log_step: f64| -> Result<PairSum> {
-        let scene = classes.scene(Tau::new(tau.get() * log_step.exp())?, Merge::Best);
-        PairSum::new(&scene, Target::Error, spec.seed)
-    };
-    let (mut below, mut above) = (at(-STEP)?, at(STEP)?);
-    let now = refine(&mut below, spec.tolerance.max(1e-3), |sum, _| Ok(sum.sum()))?;
+    let scene = |log_step: f64| Ok::<_, Error>(classes.scene(Tau::new(tau.get() * log_step.exp())?, Merge::Best));
+    let scenes = [scene(-STEP)?, scene(STEP)?];
+    let mut below = PairSum::new(&scenes[0], Target::Error, spec.seed)?;
+    let mut above = PairSum::new(&scenes[1], Target::Error, spec.seed)?;
+    let now = refine(&mut below, spec.tolerance.max(1e-3), |_, now, _| Ok(now))?;
     above.refine(below.points_per_replicate(), f64::INFINITY);
     // d log E / d log τ by a central difference, whose own error is of the order STEP².
     let (slope, error) = mean_and_error(&above.log_ratios(&below).map(|ratio| ratio / (2.0 * STEP)));

@@ -18,6 +18,9 @@ const COLUMNS: usize = 30;
 /// log₂ of [`BLOCK`].
 const LOW: usize = BLOCK.ilog2() as usize;
 
+/// Points of a stream that differ.
+pub const MOST_POINTS: u64 = 1 << COLUMNS;
+
 /// Dimensions with direction numbers; beyond, points are pseudo-random.
 pub const MAX_DIMS: usize = 1000;
 
@@ -66,21 +69,41 @@ impl Scramble {
     /// Coordinate `dim` of the points `64·block …` of a stream, each inside (0, 1).
     #[inline(always)]
     pub fn block(&self, stream: u64, block: u64, dim: usize, points: &mut Block) {
-        let shift = mix(self.seed.0 ^ mix(self.replicate << 40 ^ stream << 12 ^ dim as u64)) >> 12;
-        if dim >= self.high.len() {
-            let from = shift ^ mix(block ^ 0x5151);
-            for (i, x) in points.iter_mut().enumerate() {
-                *x = unit(mix(from.wrapping_add(i as u64)) >> 12);
-            }
-            return;
-        }
-        let mut base = shift;
-        for (bit, column) in self.high[dim].iter().enumerate() {
-            // All ones where the bit is set.
-            base ^= column & 0u64.wrapping_sub(block >> bit & 1);
-        }
-        for (x, low) in points.iter_mut().zip(&self.low[dim]) {
+        self.part(stream, block * BLOCK as u64, dim, points);
+    }
+
+    /// Coordinate `dim` of the points `first …` of a stream, which lie in one block of 64.
+    #[inline(always)]
+    pub fn part(&self, stream: u64, first: u64, dim: usize, points: &mut [f64]) {
+        let (block, inside) = (first / BLOCK as u64, first as usize % BLOCK);
+        let Some(low) = self.low.get(dim) else {
+            return self.pseudo_random(stream, first, dim, points);
+        };
+        let base = self.base(stream, block, dim);
+        for (x, low) in points.iter_mut().zip(&low[inside..]) {
             *x = unit(base ^ low);
+        }
+    }
+
+    /// The bits that all points of a block have in common.
+    fn base(&self, stream: u64, block: u64, dim: usize) -> u64 {
+        // All ones where the bit is set.
+        let columns =
+            self.high[dim].iter().enumerate().map(|(bit, column)| column & 0u64.wrapping_sub(block >> bit & 1));
+        columns.fold(self.shift(stream, dim), |base, column| base ^ column)
+    }
+
+    fn shift(&self, stream: u64, dim: usize) -> u64 {
+        mix(self.seed.0 ^ mix(self.replicate << 40 ^ stream << 12 ^ dim as u64)) >> 12
+    }
+
+    /// The same where direction numbers end.
+    #[cold]
+    fn pseudo_random(&self, stream: u64, first: u64, dim: usize, points: &mut [f64]) {
+        let (block, inside) = (first / BLOCK as u64, first % BLOCK as u64);
+        let from = self.shift(stream, dim) ^ mix(block ^ 0x5151);
+        for (i, x) in points.iter_mut().enumerate() {
+            *x = unit(mix(from.wrapping_add(inside + i as u64)) >> 12);
         }
     }
 }

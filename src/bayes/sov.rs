@@ -28,7 +28,8 @@ pub(super) fn error_terms(scene: &Scene) -> Vec<Term> {
                 let h = rivals[q];
                 let wedge = Wedge::new(scene, &from, h, Lead::Beyond(scene.boundary(g, h)), &rivals[..q])?;
                 let log_mass = scene.log_weights[g] + wedge.log_lead();
-                Some(Term { log_mass, stream: stream(scene, g, h), wedge })
+                // Wedges of as many constraints beside each other, and at the same place whatever τ is.
+                Some(Term { log_mass, place: (q * scene.count() + g) as u64, wedge })
             })
             .collect();
         terms
@@ -45,7 +46,7 @@ pub(super) fn derivative_terms(scene: &Scene) -> Vec<Term> {
                 let rivals: Vec<usize> = (0..scene.count()).filter(|&i| i != g && i != h).collect();
                 let wedge = Wedge::new(scene, &from, h, Lead::At(scene.boundary(g, h)), &rivals)?;
                 let log_mass = scene.log_weights[g] + wedge.log_lead() + scene.distance(g, h).ln();
-                Some(Term { log_mass, stream: stream(scene, g, h), wedge })
+                Some(Term { log_mass, place: (g * scene.count() + h) as u64, wedge })
             })
             .collect();
         terms
@@ -58,9 +59,4 @@ pub(super) fn log_union(scene: &Scene) -> f64 {
     let pairs = (0..scene.count()).flat_map(|g| (0..scene.count()).filter(move |&h| h != g).map(move |h| (g, h)));
     let logs: Vec<f64> = pairs.map(|(g, h)| scene.log_pair(g, h)).collect();
     crate::oracle::posterior::log_sum_exp(&logs)
-}
-
-/// Random numbers go with the pair, so that they are the same at every τ.
-fn stream(scene: &Scene, g: usize, h: usize) -> u64 {
-    (g * scene.count() + h) as u64
 }

@@ -139,28 +139,36 @@ fn draw_below<A: Arithmetic>(high: &Block, u: &Block, weight: &mut Block, new: O
     }
 }
 
-/// Σ of the integrand over the blocks `first..end` of a stream.
+/// Points of one replicate that are taken together: two replicates share a block, so that each of thousands of
+/// terms need not have a whole one.
+pub(in super::super) const HALF: usize = BLOCK / 2;
+
+/// Σ of the integrand over the half blocks `first..end` of a stream, in two replicates.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Points<'a> {
     pub wedge: &'a Wedge,
-    pub scramble: &'a Scramble,
+    pub scrambles: [&'a Scramble; 2],
     pub stream: u64,
     pub first: u64,
     pub end: u64,
 }
 
 impl Kernel for Points<'_> {
-    type Output = f64;
+    type Output = [f64; 2];
 
     #[inline(always)]
-    fn run<A: Arithmetic>(self) -> f64 {
+    fn run<A: Arithmetic>(self) -> [f64; 2] {
         let mut y = vec![[0.0; BLOCK]; self.wedge.variables.max(1)];
-        let mut sum = 0.0;
-        for block in self.first..self.end {
-            let weight = self.wedge.integrand::<A>(&mut y, |dim, u| self.scramble.block(self.stream, block, dim, u));
-            sum += weight.iter().sum::<f64>();
+        let mut sums = [0.0; 2];
+        for half in self.first..self.end {
+            let weight = self.wedge.integrand::<A>(&mut y, |dim, u| {
+                for (scramble, u) in self.scrambles.iter().zip(u.chunks_exact_mut(HALF)) {
+                    scramble.part(self.stream, half * HALF as u64, dim, u);
+                }
+            });
+            sums.iter_mut().zip(weight.chunks_exact(HALF)).for_each(|(sum, part)| *sum += part.iter().sum::<f64>());
         }
-        sum
+        sums
     }
 }
 
