@@ -190,7 +190,8 @@ impl Axes {
         let [left, top, right, bottom] = scene.plot;
         for label in &self.y {
             let y = bottom - (bottom - top) * label.share;
-            let first = y + 0.35 * labels::LABEL_SIZE - (label.lines.len() - 1) as f64 * labels::LABEL_SIZE * LEADING / 2.0;
+            let first =
+                y + 0.35 * labels::LABEL_SIZE - (label.lines.len() - 1) as f64 * labels::LABEL_SIZE * LEADING / 2.0;
             scene.block(&label.lines, [left - LABEL_GAP, first], Anchor::End, labels::LABEL_SIZE, theme.text);
         }
         for label in &self.x.labels {
