@@ -53,36 +53,7 @@ impl App {
     fn react(&mut self, effect: Effect) {
         match effect {
             Effect::None => {}
-            Effect::AskAgain => {
-                if let Some(report) = &self.session.device {
-                    self.prefs.remember_machine(report.used.choice);
-                }
-                if self.session.oracle.is_some() {
-                    self.prefs.enter(&self.session.oracle_name);
-                    self.prefs.remember_oracle(&self.session.oracle_name);
-                }
-                self.view.enter(&self.session);
-                // Brings back its own label filter, which must fit this world too.
-                let looked_outside = self.view.source == Source::Outside && self.session.external.is_none();
-                if looked_outside {
-                    self.show_source(Source::World);
-                }
-                let classes = self.session.class_names().len();
-                if classes > 0 {
-                    self.prefs.fit(classes);
-                }
-                if !self.session.formats.contains(&self.prefs.products) {
-                    self.prefs.products = MatmulPrecision::F32;
-                }
-                self.requests.forget();
-                // The picture that was looked at is shown to this world too.
-                if let Some(job) =
-                    looked_outside.then(|| self.session.read_outside_again(self.prefs.settings())).flatten()
-                {
-                    self.submit(job);
-                }
-                self.open_cell_images_next();
-            }
+            Effect::AskAgain => self.ask_again(),
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
                 self.requests.look_again();
@@ -118,6 +89,36 @@ impl App {
                 self.requests.accept(&self.prefs);
             }
         }
+    }
+
+    /// Another world or device is open, or the engine began anew: all that is shown is asked for again.
+    fn ask_again(&mut self) {
+        if let Some(report) = &self.session.device {
+            self.prefs.remember_machine(report.used.choice);
+        }
+        if self.session.oracle.is_some() {
+            self.prefs.enter(&self.session.oracle_name);
+            self.prefs.remember_oracle(&self.session.oracle_name);
+        }
+        self.view.enter(&self.session);
+        // Brings back its own label filter, which must fit this world too.
+        let looked_outside = self.view.source == Source::Outside && self.session.external.is_none();
+        if looked_outside {
+            self.show_source(Source::World);
+        }
+        let classes = self.session.class_names().len();
+        if classes > 0 {
+            self.prefs.fit(classes);
+        }
+        if !self.session.formats.contains(&self.prefs.products) {
+            self.prefs.products = MatmulPrecision::F32;
+        }
+        self.requests.forget();
+        // The picture that was looked at is shown to this world too.
+        if let Some(job) = looked_outside.then(|| self.session.read_outside_again(self.prefs.settings())).flatten() {
+            self.submit(job);
+        }
+        self.open_cell_images_next();
     }
 
     /// Shows the world's samples in the order and with the filter they had, or images from outside.
