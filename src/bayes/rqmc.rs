@@ -299,7 +299,7 @@ mod tests {
         for units in [64, 16, 16, 4, 1, 1, 1, 8, 2, 1 << 24, 1 << 24, 4, 0, 1] {
             let run = cursor.take(units);
             assert_eq!(run.end - run.first, units);
-            assert!(units == 0 || run.first % units == 0, "{run:?}");
+            assert!(units == 0 || run.first.is_multiple_of(units), "{run:?}");
             assert!(run.stream > before.stream || run.first >= before.end, "{before:?}, {run:?}");
             assert!(run.end * HALF as u64 <= MOST_POINTS);
             before = run;

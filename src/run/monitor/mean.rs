@@ -73,9 +73,11 @@ mod tests {
         // Runs that agree have no spread: what is left is the error over test images, each end by itself, not divided by √2.
         let close = |got: Option<f64>, want: f64| assert!((got.unwrap() - want).abs() < 1e-12, "{got:?}, {want}");
         assert_eq!(both.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>(), [(0.0, 1.0), (1.0, 2.0)]);
-        (close(both[0].low, 0.8), close(both[0].high, 1.4));
+        close(both[0].low, 0.8);
+        close(both[0].high, 1.4);
         // a at 1 lies halfway: 2.0 within 1.35 and 2.65.
-        (close(both[1].low, 2.0 - (0.65 + 0.4) / 2.0), close(both[1].high, 2.0 + (0.65 + 0.6) / 2.0));
+        close(both[1].low, 2.0 - (0.65 + 0.4) / 2.0);
+        close(both[1].high, 2.0 + (0.65 + 0.6) / 2.0);
         // Runs that differ have Student's interval as well; without intervals of their own that alone.
         let c = [Point::new(0.0, 3.0).within(2.6, 3.4)];
         let apart = mean(&[&a, &c]);
