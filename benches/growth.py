@@ -1,7 +1,7 @@
 """How time and memory of bayescope grow with images N, classes K, dimensions D, side of the images, and cores: the table of
 docs/performance.md, Growth.
 
-    python3 benches/growth.py --bayescope target/release/bayescope            # about eight minutes, ten at most
+    python3 benches/growth.py --bayescope target/release/bayescope            # two minutes on a quiet machine, ten at most
 
 Every point is a process of its own, measured whole (start and reading included, whose time is the first line): elapsed time, time of
 all cores together, and the most memory it held (rusage). A point takes the median of --rounds (three); one that takes longer than ten
