@@ -35,9 +35,9 @@ fn wanted(name: &str) -> bool {
 }
 
 /// Contact sheets of bundled worlds, each made by the command that stands beside it in `docs/oracles.md`.
-const SHEETS: [&str; 1] = ["cells"];
+const SHEETS: [&str; 2] = ["cells", "fashion"];
 /// Sheets of real images; their page says which these are.
-const REAL: [&str; 1] = ["cells-real"];
+const REAL: [&str; 2] = ["cells-real", "fashion-real"];
 
 /// A scene and what it needs from `BAYESCOPE_MADE`, if anything.
 type Scene = (&'static str, Option<&'static str>, fn(&str, &Path));
