@@ -314,6 +314,9 @@ fn no_file_is_read_raw() {
         ("src/data/lock.rs", "locks"),
         ("src/oracle/scale/log.rs", "its own log, open to be read and written"),
         ("src/data/fetch/part.rs", "its own part, open to be read and written"),
+        ("src/flow/weights/array.rs", "as long as its shape, which its file was found to hold"),
+        ("src/data/pickle/batch.rs", "a piece of a storage"),
+        ("src/data/fetch/mat.rs", "one element, of which the length is known"),
     ];
     let mut raw = Vec::new();
     for (name, text) in sources() {
@@ -321,7 +324,11 @@ fn no_file_is_read_raw() {
             continue;
         }
         let before_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        let lines = before_tests.lines().filter(|line| RAW.iter().any(|raw| line.contains(raw)));
+        // Whatever opened it: a reader that is read to its end is bounded in the same line.
+        let endless = |line: &str| {
+            ["read_to_end(", "read_to_string("].iter().any(|read| line.contains(read)) && !line.contains(".take(")
+        };
+        let lines = before_tests.lines().filter(|line| RAW.iter().any(|raw| line.contains(raw)) || endless(line));
         raw.extend(lines.map(|line| format!("{name}: {line}")));
     }
     assert!(

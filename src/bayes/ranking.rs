@@ -72,9 +72,9 @@ impl ClassRanking {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agreement {
-    /// It is.
+    /// It is, and at every τ each class is told apart from the next.
     Same,
-    /// It changes among classes only that intervals do not tell apart.
+    /// No two classes change places that intervals tell apart; others may.
     Blurred,
     /// It changes.
     Changes {
@@ -107,7 +107,8 @@ impl RankingsOverTau {
 }
 
 fn agreement(rankings: &[ClassRanking]) -> Agreement {
-    if rankings.windows(2).all(|pair| pair[0].order().eq(pair[1].order())) {
+    let apart = rankings.iter().all(|ranking| ranking.apart().all(|apart| apart));
+    if apart && rankings.windows(2).all(|pair| pair[0].order().eq(pair[1].order())) {
         return Agreement::Same;
     }
     for (i, one) in rankings.iter().enumerate() {
@@ -126,8 +127,8 @@ impl Agreement {
         match *self {
             Self::Same => "The order of the classes is the same at each τ, as EBO §4.3 says.".into(),
             Self::Blurred => {
-                "The order of the classes changes over τ, but only among classes that their intervals do not tell \
-                              apart: nothing here contradicts EBO §4.3, which says that it stays the same."
+                "No two classes that their intervals tell apart change places over τ: nothing here contradicts EBO §4.3, which \
+                 says that the order stays the same. Of the others it is not known."
                     .into()
             }
             Self::Changes { first, second, at, turned_at } => format!(
@@ -167,6 +168,8 @@ mod tests {
         assert!(first.order().eq([2, 1, 0]) && first.apart().all(|apart| apart));
         let same = ranking(1.0, [0.2, 0.3, 0.4], 0.01);
         assert_eq!(over([first.clone(), same]), Some(Agreement::Same));
+        // The same estimates, of which two are not told apart, say less.
+        assert_eq!(over([first.clone(), ranking(1.0, [0.295, 0.3, 0.4], 0.01)]), Some(Agreement::Blurred));
         // 0 and 1 change places within their intervals.
         let blurred = ranking(1.0, [0.301, 0.3, 0.4], 0.01);
         assert_eq!(over([first.clone(), blurred]), Some(Agreement::Blurred));

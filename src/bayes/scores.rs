@@ -46,7 +46,7 @@ pub(super) struct Workspace {
 }
 
 impl Scorer {
-    /// Of a scene.
+    /// A scorer for the groups of `scene`.
     pub fn new(scene: &Scene) -> Self {
         let count = scene.count();
         let squares: Vec<f64> = (0..count).map(|i| dot(scene.mean(i), scene.mean(i))).collect();

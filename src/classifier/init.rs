@@ -96,7 +96,7 @@ impl<'a> ParamBuilder<'a> {
         Self { given, seed, device, dtype: precision.dtype(), names: Names::new(), drawn: Vec::new() }
     }
 
-    /// What was made of what.
+    /// Returns the names of all parameters, those that were drawn, and the given arrays that were not used.
     pub fn finish(self) -> Finished {
         Finished { names: self.names, drawn: self.drawn, left: self.given }
     }

@@ -37,7 +37,7 @@ impl Labels {
         matches!(self, Self::Posterior | Self::Argmax)
     }
 
-    /// In words.
+    /// The label of this kind of labels in figures, tables and forms.
     pub fn label(self) -> &'static str {
         match self {
             Self::Drawn => "drawn labels",

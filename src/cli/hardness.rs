@@ -107,7 +107,7 @@ pub fn plan(folder: &HardnessFolder, args: &PlanArgs, written: bool) -> Result<(
     print_text(&text)
 }
 
-/// What a watcher sees.
+/// Where a ranking stands, one line per corpus, as `watch` prints it.
 pub fn look(folder: &HardnessFolder) -> Result<Seen> {
     let (mut lines, mut corpora, mut finished, mut over) = (String::new(), Vec::new(), 0, 0);
     for PlannedCorpus { id, name, .. } in &folder.plan {

@@ -125,7 +125,7 @@ pub fn run(args: &PosteriorArgs, folder: &Path) -> Result<()> {
 fn on_several(args: &PosteriorArgs, folder: &Path) -> Result<()> {
     if args.scale.shard.is_some() {
         return Err(Error::input(
-            "several devices take shards of their own accord: leave --shard and --of out, or name one device",
+            "several devices divide the work into shards themselves: leave --shard and --of out, or name one device",
         ));
     }
     let devices = args.device.devices.choose()?;

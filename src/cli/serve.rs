@@ -135,11 +135,11 @@ fn explanation(report: &Report<'_>, place: SocketAddr) -> String {
     }
     text += &format!("  ssh -N -L {port}:127.0.0.1:{port} {far}\n  {set}bayescope --device ws://127.0.0.1:{port}\n\n");
     text += match (token, drawn_token) {
-        (true, None) => "A token is wanted: BAYESCOPE_TOKEN there must be the same as here.\n",
+        (true, None) => "A token is required: BAYESCOPE_TOKEN there must be the same as here.\n",
         (true, Some(_)) => {
             "The token was drawn for this run. Put one into BAYESCOPE_TOKEN, here and there, to keep it.\n"
         }
-        (false, _) => "No token is wanted: everyone on this machine can use the device and its memory.\n",
+        (false, _) => "No token is required: everyone on this machine can use the device and its memory.\n",
     };
     text + "Ctrl+C ends it.\n"
 }

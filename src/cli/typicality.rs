@@ -61,7 +61,7 @@ impl Against {
         Self { log_px_of_samples: [low, reference.median(), high], census: reference.census(log_px) }
     }
 
-    /// In two sentences.
+    /// The counts by band, and the range of log p(x) of the samples, nats: two lines.
     pub fn describe(&self) -> String {
         let [low, middle, high] = self.log_px_of_samples;
         format!(

@@ -20,7 +20,7 @@ struct Report<'a> {
     worst: &'a Worst,
 }
 
-/// Lists them.
+/// Prints the test images of cell `id` with the largest KL(p‖q), as a table or as JSON.
 pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
     let (worst, planned) = (folder.worst(id)?, folder.planned(id)?);
     let classes = glance(&folder.spec.world.oracle).map(|info| info.class_names);

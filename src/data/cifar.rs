@@ -3,11 +3,11 @@
 //!
 //! A record: a label byte (CIFAR-100: coarse, then fine) and 3,072 pixels, 3×32×32, channel first.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::reader::Reader;
-use super::source::{file_name, open_file};
+use super::source::{file_name, open_file, read_bounded};
+use super::space::check_memory;
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
@@ -132,21 +132,21 @@ fn read_records(files: &[PathBuf], layout: &Layout, standard: Vec<String>) -> Re
 }
 
 fn append_file(file: &Path, layout: &Layout, pixels: &mut Vec<u8>, labels: &mut Vec<usize>) -> Result<()> {
-    let mut bytes = Vec::new();
-    open_file(file)?.read_to_end(&mut bytes).map_err(|e| Error::io(file, e))?;
+    let length = open_file(file)?.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
     let record = layout.record();
-    let (whole, rest) = (bytes.len() / record, bytes.len() % record);
+    let (whole, rest) = (length / record as u64, length % record as u64);
     if rest != 0 || whole == 0 {
         return Err(Error::file(
             file,
             format!(
-                "byte {}: {} bytes are {whole} whole CIFAR-{} records of {record} and {rest} bytes more",
-                whole * record,
-                bytes.len(),
+                "byte {}: {length} bytes are {whole} whole CIFAR-{} records of {record} and {rest} bytes more",
+                length - rest,
                 layout.classes
             ),
         ));
     }
+    check_memory(&format!("the images of {}", file.display()), length, "take a part of them")?;
+    let bytes = read_bounded(file, length).map_err(|e| Error::io(file, e))?;
     for (i, item) in bytes.chunks_exact(record).enumerate() {
         let (head, image) = item.split_at(layout.label_bytes);
         let label = head.last().copied().map_or(0, usize::from);

@@ -10,10 +10,14 @@ use std::path::{Path, PathBuf};
 
 use super::reader::Reader;
 use super::source::{file_name, open_unzipped};
+use super::space::check_memory;
 use super::{Dataset, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 const UNSIGNED_BYTE: u8 = 0x08;
+
+/// Most bytes that a byte of a gzip file can unpack to (deflate).
+const MOST_UNPACKED: u64 = 1032;
 
 /// The format, as [`super::open`] knows it.
 pub(super) struct Idx;
@@ -159,6 +163,12 @@ fn read_array(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
         .try_fold(1u64, |product, &dim| product.checked_mul(dim as u64))
         .filter(|&bytes| bytes < u64::MAX - header)
         .ok_or_else(|| Error::file(path, format!("byte 4: impossible sizes {dims:?}")))?;
+    let stored = std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
+    if announced > stored.saturating_mul(MOST_UNPACKED) {
+        let cause = format!("byte 4: impossible sizes {dims:?}: {stored} bytes cannot unpack to {announced}");
+        return Err(Error::file(path, cause));
+    }
+    check_memory(&format!("the images of {}", path.display()), announced, "take a part of them")?;
     let mut data = Vec::new();
     let end = reader.take(announced + 1).read_to_end(&mut data);
     let found = data.len() as u64;

@@ -70,7 +70,7 @@ pub enum Split {
 }
 
 impl Split {
-    /// The other one.
+    /// The other split: test for train, train for test.
     pub fn other(self) -> Self {
         match self {
             Self::Train => Self::Test,

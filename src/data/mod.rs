@@ -78,7 +78,9 @@ pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, image_files, kind_of, open, open_dataset, open_split, open_test};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use reader::Input;
-pub(crate) use source::{CUT_SHORT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, said};
+pub(crate) use source::{
+    CUT_SHORT, TEXT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, read_text_bounded, said,
+};
 pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
 pub use store::{PARTS, Pieces, Store, StoreKind};
 pub use stream::{NpzImages, holds_images};

@@ -58,7 +58,12 @@ pub(crate) fn read_bytes(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
 
 /// The same as text.
 pub(crate) fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
-    let text = String::from_utf8(read_bytes(path)?);
+    read_text_bounded(path, TEXT)
+}
+
+/// The text of a regular file of at most `limit` bytes.
+pub(crate) fn read_text_bounded(path: impl AsRef<Path>, limit: u64) -> io::Result<String> {
+    let text = String::from_utf8(read_bounded(path, limit)?);
     text.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, format!("is no text in UTF-8: {}", e.utf8_error())))
 }
 

@@ -7,7 +7,7 @@ use super::faults::note;
 use super::guard::guarded;
 use crate::error::{Error, Result};
 
-/// DeviceFailures in one piece of work after which it is given up.
+/// Losses of a device in one piece of work after which it is given up.
 const MOST: usize = 4;
 /// New devices of one adapter that are tried in one piece of work.
 const OF_ONE_ADAPTER: usize = 1;

@@ -37,7 +37,7 @@ impl MatmulPrecision {
         *self == Self::F32
     }
 
-    /// In words.
+    /// The name of the format for people, such as "bfloat16".
     pub fn label(self) -> &'static str {
         match self {
             Self::F32 => "32 bits",

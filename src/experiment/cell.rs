@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blocks::TestBlocks;
 use super::output::CellOutput;
 use crate::classifier::{Architecture, Labels};
 use crate::measure::Measured;
@@ -57,6 +58,9 @@ pub struct CellResult {
     pub train_loss: f64,
     /// The finished classifier on the test images.
     pub measured: Measured,
+    /// The same over blocks of these images, for differences; absent in cells of a version before 2026-11-26.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<TestBlocks>,
     /// What only this kind of experiment finds.
     #[serde(default, rename = "found", skip_serializing_if = "Option::is_none")]
     pub output: Option<CellOutput>,

@@ -128,7 +128,7 @@ mod tests {
             last_loss,
             seconds: 1.5,
             course: vec![watched],
-            validated: vec![Validated { epoch: 1, epistemic: 0.3, seen }],
+            validated: vec![Validated { epoch: 1, epistemic: 0.3, blocks: None, seen }],
             classifier: None,
         };
         write(&path, &state, &Saved { weights: weights.clone(), optimizer: vec![1, 2, 255] }).unwrap();

@@ -58,7 +58,16 @@ pub fn measured(error: f64, expected_error: f64, bayes_error: f64) -> Measured {
 
 /// A finished cell.
 pub fn result(cell: Cell, measured: Measured) -> CellResult {
-    CellResult { id: format!("{cell:?}"), cell, parameters: 1, steps: 1, train_loss: 0.5, measured, output: None }
+    CellResult {
+        id: format!("{cell:?}"),
+        cell,
+        parameters: 1,
+        steps: 1,
+        train_loss: 0.5,
+        measured,
+        blocks: None,
+        output: None,
+    }
 }
 
 /// A Bayes error ± 0.002.

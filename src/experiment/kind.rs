@@ -182,7 +182,7 @@ pub trait Kind: Value {
 pub struct Experiment(Arc<dyn Kind>);
 
 impl Experiment {
-    /// Of a kind.
+    /// An experiment of the given kind.
     pub fn new(kind: impl Kind) -> Self {
         Self(Arc::new(kind))
     }

@@ -19,6 +19,7 @@
 //! | `hardness` | the ranking of corpora |
 //! | `papers` | figures of the papers that contradict each other |
 //! | `bench` | how fast classifiers train |
+//! | `blocks` | means over blocks of test images: what a difference has of their error |
 //! | `hand_made` | results with known numbers, for tests |
 
 mod active;
@@ -26,6 +27,7 @@ mod axes;
 mod bayes_gap;
 mod bayes_reference;
 mod bench;
+mod blocks;
 mod calibration;
 mod cell;
 mod checkpoint;
@@ -72,6 +74,7 @@ pub use axes::{AxesSpec, AxisPoint, Compute, Longer, NamedTraining, TrainingAxes
 pub use bayes_gap::{BayesGap, Gap};
 pub use bayes_reference::{Drawing, Facts, Truth, WORLD_SEED};
 pub use bench::{TrainBench, TrainTask, bench_training};
+pub use blocks::{Blocks, TestBlocks};
 pub use calibration::{
     Calibrated, CalibrationGrades, CalibrationSpec, EstimatedEce, GradedCalibrator, GradedEce, Recalibrated,
 };

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blocks::{Blocks, Difference, TestBlocks, Tested, over_images};
 use super::cell::{Cell, CellResult};
 use super::spec::{ExperimentSpec, GridSpec};
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Value};
-use crate::measure::{Estimate, Interval, over_seeds};
+use crate::measure::{Estimate, Interval, Measured, over_seeds};
 
 /// What the captions of figures say whose error bars are those of a [`SeedMean`].
 pub(super) const SEED_MEAN: &str = "Means over seeds with 95 % intervals over seeds (Student) and over test images, added in quadrature; \
@@ -14,7 +15,12 @@ pub(super) const SEED_MEAN: &str = "Means over seeds with 95 % intervals over se
 
 /// What the captions say of a [`SeedGain`].
 pub(super) const SEED_GAIN: &str = "Differences are formed seed by seed (the same training and test images on both sides) and have \
-     Student's 95 % interval over seeds; no interval where a single seed is finished.";
+     95 % intervals over seeds (Student) and over test images (block means), added in quadrature; over seeds alone where cells were \
+     finished by a version before 2026-11-26; no interval where a single seed is finished.";
+
+/// The same of calibration errors, which are no means over images.
+pub(super) const SEED_GAIN_HERE: &str = "Those of calibration errors have Student's 95 % interval over seeds alone, given these test images, \
+     whose error is not in it.";
 
 /// Range of accuracies, errors and calibration errors.
 pub(super) const SHARE: [f64; 2] = [0.0, 1.0];
@@ -37,15 +43,16 @@ pub struct SeedMean {
     pub interval: Option<Interval>,
 }
 
-/// Mean over seeds of a figure that shares nothing between seeds: a paired difference, or an
-/// estimate from its own images. In the unit of the figure.
+/// Mean over seeds of a paired difference, or of a figure given these test images, in the unit of the
+/// figure.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SeedGain {
     /// The mean.
     pub value: f64,
     /// Seeds; of a difference those that both sides have.
     pub seeds: usize,
-    /// Student's 95 % interval over seeds; absent with a single one.
+    /// 95 % interval: of [`Self::paired`] over seeds and test images, of [`Self::of`] over seeds alone.
+    /// Absent with a single one.
     pub interval: Option<Interval>,
 }
 
@@ -84,11 +91,24 @@ impl SeedMean {
 }
 
 impl SeedGain {
-    /// Of figures, one a seed; none without any.
-    pub fn of(differences: &[f64]) -> Option<Self> {
-        let (value, half) = over_seeds(differences);
+    /// Of figures, one a seed; none without any. What seeds have in common, such as their test images,
+    /// is not in the interval.
+    pub fn of(figures: &[f64]) -> Option<Self> {
+        Self::within(figures, 0.0)
+    }
+
+    /// Of differences on the same test images, one a seed; none without any. The error of these images
+    /// is in the interval where both sides know their blocks.
+    pub fn paired(differences: &[Difference]) -> Option<Self> {
+        let values: Vec<f64> = differences.iter().map(|one| one.value).collect();
+        Self::within(&values, over_images(differences).unwrap_or_default())
+    }
+
+    fn within(values: &[f64], over_images: f64) -> Option<Self> {
+        let (value, over_seeds) = over_seeds(values);
+        let half = over_seeds.hypot(over_images);
         let interval = half.is_finite().then_some(Interval { low: value - half, high: value + half });
-        (!differences.is_empty()).then_some(Self { value, seeds: differences.len(), interval })
+        (!values.is_empty()).then_some(Self { value, seeds: values.len(), interval })
     }
 
     /// As [`SeedMean::point`].
@@ -140,6 +160,17 @@ pub(super) fn repeats(cells: &[CellResult]) -> Vec<Repeats<'_>> {
     found
 }
 
+impl CellResult {
+    /// A figure of the finished classifier on the test images, and of their blocks.
+    pub(super) fn tested(
+        &self,
+        figure: impl Fn(&Measured) -> Estimate,
+        blocks: impl Fn(&TestBlocks) -> &Blocks,
+    ) -> Option<Tested<'_>> {
+        Some(Tested { value: figure(&self.measured).value, blocks: self.blocks.as_ref().map(blocks) })
+    }
+}
+
 impl Repeats<'_> {
     /// Mean over seeds of a figure; none without a seed.
     pub fn mean(&self, of: impl Fn(&CellResult) -> Estimate, range: [f64; 2]) -> Option<SeedMean> {
@@ -148,12 +179,12 @@ impl Repeats<'_> {
     }
 
     /// Mean difference to another classifier over the seeds that both have.
-    pub fn gain(&self, over: &Self, of: impl Fn(&CellResult) -> f64) -> Option<SeedGain> {
-        let pair = |result: &&CellResult| {
+    pub fn gain<'a>(&'a self, over: &'a Self, of: impl Fn(&'a CellResult) -> Option<Tested<'a>>) -> Option<SeedGain> {
+        let pair = |result: &&'a CellResult| {
             let other = over.results.iter().find(|other| other.cell.seed == result.cell.seed)?;
-            Some(of(result) - of(other))
+            Some(of(result)?.less(of(other)?))
         };
-        SeedGain::of(&self.results.iter().filter_map(pair).collect::<Vec<f64>>())
+        SeedGain::paired(&self.results.iter().filter_map(pair).collect::<Vec<Difference>>())
     }
 }
 
@@ -265,7 +296,7 @@ mod tests {
         results.reverse();
         let groups = repeats(&results);
         assert_eq!(groups.iter().map(|group| group.results.len()).collect::<Vec<_>>(), [2, 3]);
-        let gain = groups[1].gain(&groups[0], |result| result.measured.accuracy.value).unwrap();
+        let gain = groups[1].gain(&groups[0], |result| result.tested(|m| m.accuracy, |b| &b.accuracy)).unwrap();
         // Differences 0.03 and 0.05: s = 0.01 √2, t of one degree 12.7062.
         assert!(near(gain.value, 0.04) && gain.seeds == 2);
         let half = 12.706_204_736 * 0.01;

@@ -114,10 +114,10 @@ pub(super) fn validate_cell(
 ) -> Result<(CellResult, Trained, Vec<Validated>)> {
     let run = run_to_the_end(job, validation, events)?;
     let trained = run.trained();
-    let measured = measure(job, &trained)?;
+    let (measured, blocks) = measure(job, &trained)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, run.total);
     let (parameters, train_loss) = (run.trainee.classifier().parameters(), run.state.last_loss);
-    let result = CellResult { id, cell, parameters, steps, train_loss, measured, output: None };
+    let result = CellResult { id, cell, parameters, steps, train_loss, measured, blocks: Some(blocks), output: None };
     Ok((result, trained, run.state.validated))
 }
 

@@ -1,5 +1,6 @@
 //! A trained classifier: its answers, and the figures of a finished cell.
 
+use super::blocks::TestBlocks;
 use super::images::Images;
 use super::tested::Tested;
 use super::train::CellJob;
@@ -97,13 +98,13 @@ impl Trained {
 
 /// Measures the finished classifier. Its worst images and its figures on each are written first: a
 /// finished cell has them.
-pub(super) fn measure(job: &CellJob<'_>, trained: &Trained) -> Result<Measured> {
+pub(super) fn measure(job: &CellJob<'_>, trained: &Trained) -> Result<(Measured, TestBlocks)> {
     let (test, mut keeper) = (job.test, Keeper::default());
     let images = trained.looked_at(test, test.len(), &mut |images, first, log_q| keeper.look(images, first, log_q))?;
     let worst = Worst { id: job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };
     worst.write(job.folder)?;
     Tested::of(&images, test).write(job.folder)?;
-    images.measured(&measuring())
+    Ok((images.measured(&measuring())?, TestBlocks::of(&images)))
 }
 
 /// The same resampled images for every cell, so that they do not blur differences between cells.

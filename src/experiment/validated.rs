@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blocks::{Blocks, Tested};
 use super::images::Images;
 use crate::error::Result;
 use crate::measure::{EceEstimator, PerImage, mean};
@@ -23,6 +24,9 @@ pub struct Validated {
     pub epoch: usize,
     /// mean KL(p‖q) of all test images, nats.
     pub epistemic: f64,
+    /// The same over blocks of these images; absent in cells of a version before 2026-11-26.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
     /// What n labels say, in the order asked for.
     pub seen: Vec<Seen>,
 }
@@ -41,6 +45,11 @@ pub struct Seen {
 }
 
 impl Validated {
+    /// KL(p‖q) of the test images, and of their blocks.
+    pub(super) fn kl(&self) -> Tested<'_> {
+        Tested { value: self.epistemic, blocks: self.blocks.as_ref() }
+    }
+
     /// From its figures on the held-out images and on the test images.
     ///
     /// # Errors
@@ -54,7 +63,7 @@ impl Validated {
             Ok(Seen { n, loss: mean(&first(&held.nll)).0, accuracy: mean(&hits).0, ece })
         };
         let seen = labels.iter().map(seen).collect::<Result<_>>()?;
-        Ok(Self { epoch, epistemic: mean(&test.kl).0, seen })
+        Ok(Self { epoch, epistemic: mean(&test.kl).0, blocks: Some(Blocks::of(&test.kl)), seen })
     }
 }
 

@@ -67,12 +67,12 @@ impl Watched {
         (self.cross_entropy, around(self.cross_entropy, self.half_widths.map(|half| half.cross_entropy)))
     }
 
-    /// Of the aleatoric part.
+    /// The aleatoric part, nats, with its 95 % interval where one is known.
     pub fn aleatoric(&self) -> (f64, Option<[f64; 2]>) {
         (self.aleatoric, around(self.aleatoric, self.half_widths.map(|half| half.aleatoric)))
     }
 
-    /// Of the epistemic part.
+    /// The epistemic part, nats, with its 95 % interval where one is known.
     pub fn epistemic(&self) -> (f64, Option<[f64; 2]>) {
         (self.epistemic, around(self.epistemic, self.half_widths.map(|half| half.epistemic)))
     }

@@ -165,7 +165,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// In words.
+    /// The stage as shown beside its progress.
     pub fn label(self) -> String {
         match self {
             Self::Drawing(split) => format!("drawing {split} images"),

@@ -76,6 +76,15 @@ pub struct Series {
     pub own: Option<[[u8; 3]; 2]>,
 }
 
+impl Series {
+    /// Markers joined by a line, in the order of x.
+    pub fn markers_joined(name: String, colour: usize, points: impl Iterator<Item = Point>) -> Self {
+        let mut points: Vec<Point> = points.collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Self { name, style: Style::LinePoints, colour, points, ..Self::default() }
+    }
+}
+
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -113,7 +113,7 @@ impl Preprocessing {
         BitsPerDim(self.nll_of_pixels(log_p, dims).0 / (dims as f64 * std::f64::consts::LN_2))
     }
 
-    /// In words.
+    /// The formula that maps pixels to x, for records and messages.
     pub fn describe(self) -> String {
         match self {
             Self::Uniform => "v = (pixel + u)/256 with u uniform, seeded for each image".into(),

@@ -32,7 +32,7 @@ impl Landmarks {
         self.wanted = Some(landmark);
     }
 
-    /// One was painted here.
+    /// Records where a landmark was painted in this frame.
     pub fn mark(&mut self, ui: &Ui, landmark: Landmark, rect: Rect) {
         let seen = rect.intersect(ui.clip_rect());
         if self.wanted.take_if(|wanted| *wanted == landmark).is_some() && !ui.clip_rect().contains_rect(rect) {

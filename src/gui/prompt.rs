@@ -19,7 +19,7 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// Asks.
+    /// A prompt for a path, filled in with the usual name for `purpose`.
     pub fn new(purpose: Purpose) -> Self {
         let text = match purpose {
             Purpose::Save { look: true, .. } => "pictures.png".into(),

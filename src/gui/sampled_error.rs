@@ -127,7 +127,7 @@ pub fn survey(ui: &mut Ui, cx: &mut Cx) {
 fn stop<T: Task>(ui: &mut Ui, session: &Session, commands: &mut Vec<Command>, view: &TaskView<'_, T>, name: &str) {
     let Some(job) = session.jobs.get(view.job).filter(|job| !job.ended()) else { return };
     let button = ui.add_enabled(!job.stopping, egui::Button::new("Stop"));
-    let button = button.on_hover_text("Ends it; what was found by now stays.");
+    let button = button.on_hover_text("Stops it; what has been found so far is kept.");
     button.widget_info(|| named(name.to_owned()));
     if button.clicked() {
         commands.push(Command::Cancel(view.job));

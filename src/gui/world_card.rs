@@ -260,7 +260,7 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
     if !gallery.asks_for(cx.prefs.tau) {
         hint(ui, "Of the settings before.");
     } else if !gallery.complete() {
-        hint(ui, format!("Of the settings before; {} of {} computed.", progress.done, progress.total));
+        hint(ui, format!("Of the previous settings; {} of {} computed.", progress.done, progress.total));
     }
 }
 

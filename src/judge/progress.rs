@@ -33,7 +33,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// In words.
+    /// The stage as shown beside its progress, with the unit that is counted.
     pub fn label(&self) -> String {
         match self {
             Self::Truth => "checking the dataset (bytes)".into(),

@@ -31,7 +31,7 @@ pub enum PosteriorSource {
 }
 
 impl PosteriorSource {
-    /// In words.
+    /// Where the posteriors come from and their precision, for the report.
     pub fn describe(self) -> &'static str {
         match self {
             Self::LogLikelihoods => "float64, from logp with the manifest's prior and T",

@@ -173,7 +173,7 @@ impl Verdict {
             expected: images.expected[i],
             q: model.log_q[i * truth.classes..(i + 1) * truth.classes].iter().map(|log_q| log_q.exp()).collect(),
         };
-        let label_gap = bootstrap.mean(&paired);
+        let label_gap = bootstrap.mean_within(&paired, [-1.0, 1.0]);
         steps.step()?;
         let per_class = per_class(truth, &measured, &lost, bootstrap);
         steps.step()?;
@@ -242,7 +242,7 @@ fn per_class(truth: &Truth, measured: &Measured, lost: &[f64], bootstrap: &Boots
         ClassGap {
             class: truth.class_names[class].clone(),
             count: lost.len(),
-            gap: (lost.len() > 1).then(|| bootstrap.mean(&lost)),
+            gap: (lost.len() > 1).then(|| bootstrap.mean_within(&lost, [0.0, 1.0])),
             epistemic: measured.epistemic,
             aleatoric: measured.aleatoric,
         }

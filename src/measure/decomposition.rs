@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, acceleration, bca};
+use super::bootstrap::{Bootstrap, acceleration, bca, with_unseen};
 use super::images::PerImage;
 use super::interval::Estimate;
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
@@ -170,7 +170,7 @@ impl PerImage {
             error: accuracy.complement(),
             expected_accuracy: mean(EXPECTED),
             bayes_accuracy: mean(BEST),
-            gap: mean(GAP),
+            gap: with_unseen(mean(GAP), table.lines.iter().map(|line| line.figures[GAP]), [0.0, 1.0]),
             ece: calibration(|sums| sums.excess),
             exact_calibration_error: calibration(|sums| sums.exact_excess),
             reliability: Reliability::of(self),

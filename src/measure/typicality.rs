@@ -178,7 +178,7 @@ impl Typicality {
         self.at_most.min(self.at_least) == 0
     }
 
-    /// Whether *exact* would mislead.
+    /// Whether log p(x) lies beyond all samples by more than they range, where the badge *exact* would mislead.
     pub fn is_far_outside(&self) -> bool {
         self.band == Band::FarOutside
     }

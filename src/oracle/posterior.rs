@@ -42,7 +42,7 @@ impl Prior {
         self.0.len()
     }
 
-    /// In words.
+    /// "uniform", or the probabilities as a list.
     pub fn describe(&self) -> String {
         match self.0.iter().all(|p| *p == self.0[0]) {
             true => "uniform".into(),

@@ -52,7 +52,7 @@ impl Planned {
         spec.cells().into_iter().map(planned).collect()
     }
 
-    /// In words.
+    /// The label of the cell, behind the name of its condition, if it has one.
     pub fn label(&self) -> String {
         let under = self.under.as_ref().map_or(String::new(), |under| format!("{under}: "));
         under + &self.cell.label()

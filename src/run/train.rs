@@ -149,7 +149,7 @@ impl TrainHistory {
         }
     }
 
-    /// It reports.
+    /// Takes an event of the training into what is known of it.
     pub fn take(&mut self, event: &TrainEvent) {
         match event {
             TrainEvent::Started { images, held_out, parameters, dims, resumed_at, .. } => {

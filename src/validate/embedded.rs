@@ -8,7 +8,7 @@ use super::{FeatureChoice, FeatureRecord, Stage, ValidateEvent, Work};
 use crate::classifier::features::{Embedded, FeatureNet};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::measure::Estimate;
+use crate::measure::{Estimate, argmax};
 use crate::units::ClassId;
 
 /// Images of a kept piece.
@@ -94,9 +94,9 @@ pub fn embed(
     Ok(AllEmbedded { record, train, held_out, generated })
 }
 
-/// Share of images whose label is the net's most probable class, from log p(y|x) [N, K].
+/// Share of images whose label is the net's most probable class, the first of equals, from log p(y|x) [N, K].
 pub fn right(log_p: &[f64], classes: usize, labels: Option<&[ClassId]>) -> Option<Estimate> {
     let labels = labels?;
-    let hit = |(row, &label): (&[f64], &ClassId)| row.iter().all(|&log_p| log_p <= row[label]);
+    let hit = |(row, &label): (&[f64], &ClassId)| argmax(row) == label && !row[label].is_nan();
     Some(Estimate::proportion(log_p.chunks(classes).zip(labels).filter(|pair| hit(*pair)).count(), labels.len()))
 }

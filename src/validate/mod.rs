@@ -116,9 +116,12 @@ pub fn validate(
         0 => (None, None, None),
         _ => {
             let made = generated::draw(&work, &mut work.stage(Stage::Drawing, events))?;
-            let two_sample = two_sample::test(&work, &real, &made, &mut work.stage(Stage::TwoSample, events))?;
-            let embedded = embedded::embed(&work, &real, &made, events)?;
-            let (fidelity, pairs) = verdict::measure(&work, &real, &made, &embedded, events)?;
+            // Samples of a noisy world are compared with real images that have its noise, too.
+            let noisy = real.noisy(&work);
+            let alike = noisy.as_ref().unwrap_or(&real);
+            let two_sample = two_sample::test(&work, alike, &made, &mut work.stage(Stage::TwoSample, events))?;
+            let embedded = embedded::embed(&work, alike, &made, events)?;
+            let (fidelity, pairs) = verdict::measure(&work, alike, &made, &embedded, events)?;
             (two_sample, Some(fidelity), Some(pairs))
         }
     };

@@ -10,6 +10,7 @@ use super::pieces::fingerprint;
 use super::{FEWEST, Work};
 use crate::data::{Dataset, Input, Split, as_numbers, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
+use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
 use crate::units::Seed;
@@ -100,6 +101,29 @@ impl Real {
         }
         Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), of_the_oracle, notes), train, held_out })
     }
+
+    /// The same images as the world has them, with its noise; none where they need no change.
+    pub fn noisy(&self, work: &Work<'_>) -> Option<Self> {
+        let seed = work.spec.seed;
+        let train = noisy(work.world, &self.train, seed.split("noise of training images"))?;
+        let held_out = noisy(work.world, &self.held_out, seed.split("noise of held-out images"))?;
+        Some(Self { train, held_out, corpus: self.corpus.clone() })
+    }
+}
+
+/// Images as the world has them: with its noise, where its images have Gaussian noise; none where they
+/// need no change. Without it every figure of samples would tell nothing but that files have no noise.
+/// Uniform dequantisation changes no level.
+fn noisy(world: &World, images: &Dataset, seed: Seed) -> Option<Dataset> {
+    let taken = world.flow().pixels();
+    if !matches!(taken, Preprocessing::Gaussian { .. }) {
+        return None;
+    }
+    let dims = world.shape().dims();
+    let how = Dequantisation::Seeded(seed);
+    let picture = |(i, image)| taken.picture(&taken.map_in(image, dims, i, how));
+    let pixels = images.pixels.chunks(dims).enumerate().flat_map(picture).collect();
+    Some(Dataset { pixels, ..images.clone() })
 }
 
 /// The test part of a corpus in the shape and with the classes of the world, and whether the corpus
@@ -188,8 +212,12 @@ fn split_held_out(all: &Dataset, seed: Seed) -> Result<(Dataset, Dataset)> {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::Device;
+
     use super::*;
     use crate::data::ImageShape;
+    use crate::flow::Precision;
+    use crate::oracle::folder;
 
     fn names(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -224,5 +252,24 @@ mod tests {
             assert!(numbers(unknown).unwrap_err().contains("not those of the oracle (cat, dog, wild)"));
         }
         assert_eq!(notes.len(), 2);
+    }
+
+    #[test]
+    fn real_images_get_the_noise_of_the_world_and_no_other() {
+        let grey = |oracle: &str| {
+            let world = folder::open(oracle, &Device::flex(), Precision::F32, 8).unwrap().world;
+            let pixels = vec![128; 4 * world.shape().dims()];
+            let ids = (0..4).map(|i| i.to_string()).collect();
+            let (name, shape) = ("grey".to_owned(), world.shape());
+            let images = Dataset { name, shape, pixels, labels: None, class_names: Vec::new(), ids };
+            noisy(&world, &images, Seed(1))
+        };
+        assert!(grey("mnist").is_none());
+        // σ = 0.05 of the range from -1 to 1, rounded to levels; no image has the noise of another.
+        let images = grey("cells").unwrap();
+        let change = |&level: &u8| (f64::from(level) - 128.0).powi(2);
+        let variance = images.pixels.iter().map(change).sum::<f64>() / images.pixels.len() as f64;
+        assert!((variance.sqrt() - 0.05 * 127.5).abs() < 0.2, "{}", variance.sqrt());
+        assert_ne!(images.image(0), images.image(1));
     }
 }

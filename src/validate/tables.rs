@@ -109,12 +109,16 @@ fn manifolds(f: &Fidelity) -> Vec<Line> {
 /// Nearness to training images.
 fn memory(f: &Fidelity) -> Vec<Line> {
     let memory = &f.memory;
+    let within = format!("within {:.3} of a training image (%)", memory.threshold);
     let mut rows = vec![
-        line(
-            format!("within {:.3} of a training image (%)", memory.threshold),
-            both(&memory.rate, percent),
-            "more than held-out images: copies",
-        ),
+        match memory.quantile {
+            None => line(within, both(&memory.rate, percent), "more than held-out images: copies"),
+            Some(level) => line(
+                within,
+                [percent(&memory.rate.generated), (100.0 * level).into()],
+                "held-out images by construction; a larger share than theirs: copies",
+            ),
+        },
         line("median distance to training images", both(&memory.median, |&m| m.into()), "less than held-out: copies"),
         line(
             "P(farther than a held-out image)",

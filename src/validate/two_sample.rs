@@ -18,10 +18,8 @@ use crate::classifier::features::FeatureNet;
 use crate::data::{Dataset, ImageShape};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::flow::preprocess::Dequantisation;
 use crate::measure::Estimate;
 use crate::measure::fidelity::Compared;
-use crate::oracle::world::World;
 use crate::units::Seed;
 
 /// Fewest images of each side.
@@ -74,7 +72,6 @@ pub fn test(
     work.store.value(&format!("two-sample-{}.json", name_of(&real.held_out)), || {
         let size = n * shape.dims();
         let images = shuffled(&real.held_out.pixels, shape, seed.split("real images"));
-        let images = of_the_world(work.world, &images[..2 * size], seed.split("noise"));
         let drawn = shuffled(&made.pixels, shape, seed.split("samples"));
         let (one, other) = (&images[..size], &images[size..2 * size]);
         let tell = Tell { spec, shape, device: work.device };
@@ -93,13 +90,6 @@ fn shuffled(pixels: &[u8], shape: ImageShape, seed: Seed) -> Vec<u8> {
     let mut images: Vec<&[u8]> = pixels.chunks(shape.dims()).collect();
     images.shuffle(&mut seed.rng(0));
     images.concat()
-}
-
-/// Real images as the world takes them: where its images have Gaussian noise, with such noise. Without it
-/// a network would see nothing but that files have none. Uniform dequantisation changes no level.
-fn of_the_world(world: &World, pixels: &[u8], seed: Seed) -> Vec<u8> {
-    let taken = world.flow().pixels();
-    taken.picture(&taken.map_in(pixels, world.shape().dims(), 0, Dequantisation::Seeded(seed)))
 }
 
 /// How sides are told apart.
@@ -146,8 +136,6 @@ mod tests {
 
     use super::*;
     use crate::events::silent;
-    use crate::flow::Precision;
-    use crate::oracle::folder;
 
     const SHAPE: ImageShape = ImageShape { channels: 1, height: 8, width: 8 };
 
@@ -178,18 +166,9 @@ mod tests {
     }
 
     #[test]
-    fn real_images_have_the_noise_of_the_world_and_no_other() {
-        let changes = |oracle: &str| -> Vec<f64> {
-            let world = folder::open(oracle, &Device::flex(), Precision::F32, 8).unwrap().world;
-            let grey = vec![128; 4 * world.shape().dims()];
-            let taken = of_the_world(&world, &grey, Seed(1));
-            taken.into_iter().map(|level| f64::from(level) - 128.0).collect()
-        };
-        assert!(changes("mnist").iter().all(|&change| change == 0.0));
-        // σ = 0.05 of the range from -1 to 1, rounded to levels.
-        let noise = changes("cells");
-        let variance = noise.iter().map(|change| change * change).sum::<f64>() / noise.len() as f64;
-        assert!((variance.sqrt() - 0.05 * 127.5).abs() < 0.2, "{}", variance.sqrt());
+    fn a_network_that_says_nothing_is_right_half_of_the_time() {
+        assert_eq!(right(&[-0.7; 8], 2, Some(&[0, 1, 0, 1])).unwrap().value, 0.5);
+        assert_eq!(right(&[f64::NAN; 4], 2, Some(&[0, 1])).unwrap().value, 0.0);
     }
 
     #[test]

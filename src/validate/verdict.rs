@@ -15,7 +15,7 @@ use crate::measure::fidelity::{
     BLOCK, ClassDiversity, Close, Compared, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
     InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, Neighbours, SPLITS, Unbiased, WINDOW,
     compare_manifolds, coverage, data_copying, diversity, expected_coverage, frechet, frechet_unbiased, histogram,
-    inception_score, kid, memorisation, percentile, texture, texture_ratios, thinned,
+    inception_score, kid, memorisation, texture, texture_ratios, thinned,
 };
 use crate::units::{ClassId, Seed};
 
@@ -23,8 +23,6 @@ use crate::units::{ClassId, Seed};
 const PAIRS: usize = 48;
 /// Bins of the histogram of distances.
 const BINS: usize = 40;
-/// The share of held-out images that counts as copies where no threshold is given.
-const BY_CHANCE: f64 = 0.01;
 /// Fewest blocks that KID's images are cut into.
 const KID_BLOCKS: usize = 5;
 /// Least generated images in a cell that counts in C_T (the τ of Meehan et al.).
@@ -202,15 +200,16 @@ impl Near {
         let held_out = Neighbours::of(&sets.held_out, &sets.train, 1)?;
         let (to_generated, to_held_out) = (generated.nearest(), held_out.nearest());
         let distances = Compared { generated: &to_generated[..], held_out: &to_held_out[..] };
-        let (threshold, threshold_from) = match work.spec.threshold {
-            Some(given) => (given, "given".to_owned()),
-            None => {
-                let from = format!("the distance within which {:.0} % of held-out images lie", 100.0 * BY_CHANCE);
-                (percentile(&to_held_out, BY_CHANCE)?, from)
+        let memory = memorisation(&distances, work.spec.threshold)?;
+        let threshold_from = match memory.quantile {
+            None => "given".to_owned(),
+            Some(level) => {
+                let percent = (1e4 * level).round() / 1e2;
+                format!("the distance within which {percent} % of held-out images lie")
             }
         };
         Ok(Self {
-            memory: memorisation(&distances, threshold)?,
+            memory,
             threshold_from,
             histogram: histogram(&distances, BINS)?,
             closest: Compared { generated: generated.closest(PAIRS), held_out: held_out.closest(PAIRS) },

@@ -1,6 +1,6 @@
 //! What 32 bits may be off by: the limits of the test suite, which holds graphics adapters to them.
 
-/// Of a flow.
+/// Largest errors that a flow may have on a device.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Of base-space values z, and of the noise that they stand for.

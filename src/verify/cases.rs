@@ -14,7 +14,7 @@ pub struct Case {
     pub work: fn(&Subject, &mut Checks) -> Result<()>,
 }
 
-/// All of them.
+/// All cases, in the order in which they are carried out.
 pub const CASES: &[Case] = &[
     Case { name: "glow-reference", work: reference::glow },
     Case { name: "tarflow-reference", work: reference::tarflow },

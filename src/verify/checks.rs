@@ -23,7 +23,7 @@ impl Verdict {
         self != Self::Failed
     }
 
-    /// In a word.
+    /// The verdict as printed in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Passed => "passed",
@@ -63,7 +63,7 @@ impl Row {
         }
     }
 
-    /// In one line.
+    /// Case, check and judgement in one line.
     pub fn sentence(&self) -> String {
         format!("{}, {}: {}", self.case, self.check, self.judgement())
     }

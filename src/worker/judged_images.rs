@@ -27,7 +27,7 @@ pub enum WorstBy {
 }
 
 impl WorstBy {
-    /// In words.
+    /// The short label of the order: "KL" or "gap".
     pub fn label(self) -> &'static str {
         match self {
             Self::Kl => "KL",

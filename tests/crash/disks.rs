@@ -97,12 +97,14 @@ fn a_disk_that_may_not_be_written() {
         let half = 0.7 * bench.whole(writer).took.as_secs_f64();
         let Some(told) = script(&bench, writer, READ_ONLY, half) else { return };
         let codes = read(told("codes"));
+        assert_eq!(codes.split_whitespace().count(), 3, "{writer:?}: {codes}");
         for (code, name) in codes.split_whitespace().zip(["empty", "half", "room"]) {
             let said = read(told(name));
             println!("{writer:?} {name}: {code} {}", said.lines().last().unwrap_or_default());
             assert!(!said.contains("panicked"), "{writer:?} {name}: {said}");
             // What was finished before can still be read.
-            assert_eq!(code == "0", name == "room" || (name == "half" && code == "0"), "{writer:?} {name}: {said}");
+            // One that was killed half way may have been finished by then.
+            assert!(name == "half" || (code == "0") == (name == "room"), "{writer:?} {name}: {said}");
             let fair = said.contains("disk/out") && said.contains("choose another folder");
             assert!(code == "0" || fair, "{writer:?} {name}: {said}");
         }

@@ -56,6 +56,10 @@ fn data_idx_huge_headers_fail_fast() {
     let bomb = gzip(&idx(&[2, 2, 2], &vec![0; 1 << 26]));
     let path = put(folder.path(), "bomb-images-idx3-ubyte.gz", &bomb);
     fails(read_idx(&path, None), &path, "trailing bytes");
+    // The same zeros behind a header that announces more than they can be.
+    let bomb = gzip(&idx(&[1 << 20, 1 << 10, 1 << 10], &vec![0; 1 << 26]));
+    let path = put(folder.path(), "announced-images-idx3-ubyte.gz", &bomb);
+    fails(read_idx(&path, None), &path, "cannot unpack");
     assert!(start.elapsed().as_secs() < 10);
 }
 

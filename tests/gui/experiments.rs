@@ -59,6 +59,7 @@ pub fn run_of(path: &Path, spec: &ExperimentSpec, finished: usize) -> RunFolder 
             steps: 8,
             train_loss: 0.3,
             measured: measured(share),
+            blocks: None,
             output: None,
         };
         folder.finish(&result.id, &result).unwrap();

@@ -122,7 +122,7 @@ fn large(path: &Path) -> Found {
             one.interval = Interval { low: low * factor, high: high * factor };
         }
         let (parameters, steps, train_loss) = (7850, 8, 0.3);
-        CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured, output: None }
+        CellResult { id: planned.id.clone(), cell, parameters, steps, train_loss, measured, blocks: None, output: None }
     };
     let results: Vec<CellResult> = folder.plan.iter().enumerate().map(result).collect();
     let summary = Summary::of(&folder.spec, &std::collections::BTreeMap::new(), results, &[]).unwrap();

@@ -56,7 +56,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The user's.
+    /// The cache in the user's cache folder; without such a folder it keeps nothing.
     pub fn of_user() -> Self {
         let dirs = directories::ProjectDirs::from("", "", "bayescope");
         Self { root: dirs.map(|dirs| dirs.cache_dir().join("bayes")), most: MOST_BYTES }

@@ -39,6 +39,8 @@ impl SampledHardness {
     /// What n draws say at τ.
     pub(super) fn of(snapshot: &Snapshot, pool: &Pool<'_>, tau: Tau, n: usize, ended: Ended) -> Self {
         let present = snapshot.present();
+        // One class alone has no rest to be told from.
+        let present = if present.len() < 2 { Vec::new() } else { present };
         let readings = readings(snapshot, &present);
         let one = |(&class, reading): (&ClassId, &Reading)| ClassHardness { class, one_vs_rest: reading.figure };
         Self {

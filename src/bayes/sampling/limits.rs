@@ -48,7 +48,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// In words.
+    /// The reason as a clause, such as "the time is up".
     pub fn words(self) -> &'static str {
         match self {
             Self::Tolerance => "the tolerance is met",

@@ -116,7 +116,7 @@ impl Snapshot {
         Controls::new(&self.strata, &columns, &vec![0.0; self.known.len()])
     }
 
-    /// A mean over the world.
+    /// The mean over the world of a function with these `values`, one per draw, by strata and control variates.
     pub fn fit(&self, values: &[f64]) -> Fit {
         self.strata.fit(self.fitted.as_ref(), values)
     }

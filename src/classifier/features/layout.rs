@@ -41,7 +41,7 @@ impl Layout {
         found.map_err(|cause| format!("{cause}; {WAY_OUT}"))
     }
 
-    /// In words.
+    /// Network and package, such as "Inception-v3 of torchvision".
     pub fn label(self) -> String {
         match self {
             Self::Inception(Port::PytorchFid) => "Inception-v3 of pytorch-fid".into(),

@@ -12,7 +12,7 @@ pub fn count(text: &str) -> Result<usize, String> {
     if let Ok(count) = plain.parse() {
         return Ok(count);
     }
-    let wanted = "a whole number of 0 or more is wanted, such as 10000, 10,000 or 1e4";
+    let wanted = "expected a whole number of 0 or more, such as 10000, 10,000 or 1e4";
     match plain.parse::<f64>() {
         Ok(value) if value < 0.0 => Err(format!("{text} is negative: {wanted}")),
         Ok(value) if value.fract() == 0.0 && value <= LARGEST => Ok(value as usize),
@@ -32,7 +32,7 @@ pub fn number(text: &str) -> Result<f64, String> {
     }
     let point = text.replacen(',', ".", 1);
     match point.parse::<f64>() {
-        Ok(_) => Err(format!("a number has a point where it has decimals: {point}")),
+        Ok(_) => Err(format!("decimals are written with a point, not a comma: {point}")),
         Err(_) => Err("this is no number".into()),
     }
 }

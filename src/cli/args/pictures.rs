@@ -48,7 +48,7 @@ impl FitArgs {
             WayArg::None => Way::None,
         };
         if self.frame.is_some() && way != Way::Crop {
-            return Err(Error::input("--frame is what --fit crop cuts out: leave one of the two out"));
+            return Err(Error::input("--frame is used only with --fit crop: leave --frame or the other --fit out"));
         }
         Ok(Fits::all(Fit { way, frame: self.frame, invert: self.invert }))
     }

@@ -38,7 +38,7 @@ impl Part {
         Ok(Self { path, file, hash, bytes })
     }
 
-    /// Appends.
+    /// Appends `bytes` to the part and to its hash.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(error) = self.file.write_all(bytes) {
             // What did get written of these bytes is not in the hash.

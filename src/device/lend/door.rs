@@ -2,9 +2,10 @@
 //! token.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write, copy};
+use std::io::{BufRead, BufReader, Read, Write, copy};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, park_timeout, scope};
 use std::time::{Duration, Instant};
@@ -18,6 +19,8 @@ const HEAD_TIME: Duration = Duration::from_secs(5);
 const INIT_TIME: Duration = Duration::from_secs(10);
 /// Longest wait for burn's answers.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
+/// Longest line with the port of a session, in bytes.
+const LINE: u64 = 16;
 /// Largest first message, in bytes.
 const INIT: usize = 64 << 10;
 /// How long a refusal is held back.
@@ -198,8 +201,15 @@ fn start(command: &impl Fn() -> Result<Command>) -> Result<(Session, TcpStream)>
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut session = Session(command.spawn().map_err(|e| failed(&e))?);
     let out = session.0.stdout.take().ok_or_else(|| failed(&"it says nothing"))?;
-    let mut port = String::new();
-    BufReader::new(out).read_line(&mut port).map_err(|e| failed(&e))?;
+    let (told, heard) = channel();
+    let listen = move || {
+        let mut port = String::new();
+        let _ = told.send(BufReader::new(out.take(LINE)).read_line(&mut port).map(|_| port));
+    };
+    Builder::new().name("port of a session".into()).spawn(listen).map_err(|e| failed(&e))?;
+    // A process that hangs, in a driver perhaps, is ended with its session.
+    let port = heard.recv_timeout(ANSWER_TIME).map_err(|_| failed(&"it did not start within a minute"))?;
+    let port = port.map_err(|e| failed(&e))?;
     let port: u16 = port.trim().parse().map_err(|_| failed(&"it has ended at once"))?;
     let inner = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(|e| failed(&e))?;
     inner.set_nodelay(true).map_err(|e| failed(&e))?;

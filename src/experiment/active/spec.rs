@@ -198,7 +198,7 @@ impl Strategy {
         matches!(self, Self::Bald | Self::BatchBald | Self::LookAhead)
     }
 
-    /// In words.
+    /// The label of this strategy in figures, tables and forms.
     pub fn label(self) -> &'static str {
         match self {
             Self::Random => "random",

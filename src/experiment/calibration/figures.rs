@@ -3,8 +3,8 @@
 use super::findings::{CalibrationGrades, GradedCalibrator, GradedEce};
 use crate::experiment::bayes_gap::Who;
 use crate::experiment::output::Findings;
-use crate::experiment::repeats::{SEED_GAIN, SEED_MEAN, SeedGain, distinct, only};
-use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
+use crate::experiment::repeats::{SEED_GAIN, SEED_GAIN_HERE, SEED_MEAN, SeedGain, distinct, only};
+use crate::figure::{Axis, Figure, Point, Rule, Series, Table, Way};
 use crate::measure::{Calibration, EceEstimator};
 
 /// What captions say of the grades of an estimator.
@@ -36,7 +36,9 @@ impl CalibrationGrades {
         let of = |method: Calibration| here.iter().copied().filter(move |one| one.method == method);
         let fitted = || Calibration::ALL.into_iter().enumerate().filter(|(_, method)| *method != Calibration::None);
         let curves = |point: &dyn Fn(&GradedCalibrator) -> Point| -> Vec<Series> {
-            fitted().map(|(colour, method)| line(method.label().into(), colour, of(method).map(point))).collect()
+            fitted()
+                .map(|(colour, method)| Series::markers_joined(method.label().into(), colour, of(method).map(point)))
+                .collect()
         };
         let nothing = Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no gain".into() };
         let gains = Figure {
@@ -79,7 +81,7 @@ impl CalibrationGrades {
                 let here = here.iter().filter(move |one| one.estimator == estimator);
                 let dashed = !matches!(estimator, EceEstimator::Width(_));
                 let points = here.map(|one| of(one).point(one.n as f64, 100.0));
-                Series { dashed, ..line(estimator.label(), colour, points) }
+                Series { dashed, ..Series::markers_joined(estimator.label(), colour, points) }
             };
             EceEstimator::ALL.into_iter().enumerate().map(one).filter(|one| !one.points.is_empty()).collect()
         };
@@ -129,7 +131,7 @@ impl CalibrationGrades {
     fn calibrator_table(&self) -> Table {
         let caption = format!(
             "Of the test images, after calibration on n labels. 'impossible': mean exact probability of the classes to which the fitted map \
-             gives probability 0; each then gets 1/(n + 1)·1/K. {SEED_MEAN} {SEED_GAIN}"
+             gives probability 0; each then gets 1/(n + 1)·1/K. {SEED_MEAN} {SEED_GAIN} {SEED_GAIN_HERE}"
         );
         Table::of(&self.calibrators)
             .words("classifier", |one| one.who().0.name())
@@ -161,10 +163,4 @@ impl CalibrationGrades {
             .column("root mean square", "pp", 2, |one| one.rms.cell(100.0))
             .named("calibration-error-estimators", "Estimators of the calibration error, graded", caption)
     }
-}
-
-fn line(name: String, colour: usize, points: impl Iterator<Item = Point>) -> Series {
-    let mut points: Vec<Point> = points.collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series { name, style: Style::LinePoints, colour, points, ..Series::default() }
 }

@@ -75,7 +75,7 @@ pub struct GradedEce {
 }
 
 impl CalibrationGrades {
-    /// From the finished cells.
+    /// Computes the grades from the results of the finished cells.
     pub fn of(spec: &ExperimentSpec, cells: &[CellResult]) -> Self {
         let groups = repeats(cells);
         Self {
@@ -120,7 +120,9 @@ impl GradedCalibrator {
             method,
             n,
             epistemic: mean(|one| one.epistemic, NATS)?,
-            gain: each(&|before, after| before.epistemic.value - after.epistemic.value)?,
+            gain: SeedGain::paired(
+                &pairs.iter().map(|(before, after)| before.kl().less(after.kl())).collect::<Vec<_>>(),
+            )?,
             exact_calibration_error: mean(|one| one.exact_calibration_error, SHARE)?,
             less_error: each(&|before, after| {
                 before.exact_calibration_error.value - after.exact_calibration_error.value

@@ -2,13 +2,13 @@
 //! error estimated from n labels, again and again.
 
 use rand::RngExt;
-use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::CalibrationSpec;
 use crate::error::Result;
 use crate::events::Events;
+use crate::experiment::blocks::{Blocks, TestBlocks, Tested};
 use crate::experiment::cell::CellResult;
 use crate::experiment::held_out::held_out;
 use crate::experiment::images::Images;
@@ -44,6 +44,16 @@ pub struct Recalibrated {
     /// Mean exact probability of the classes that the fitted map calls impossible. Each then gets
     /// 1/(n + 1) · 1/K, and the others as much less: KL would be infinite.
     pub impossible: f64,
+    /// mean KL(p‖q) over blocks of the test images; absent in cells of a version before 2026-11-26.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<Blocks>,
+}
+
+impl Recalibrated {
+    /// KL(p‖q) of the test images, and of their blocks.
+    pub(super) fn kl(&self) -> Tested<'_> {
+        Tested { value: self.epistemic.value, blocks: self.blocks.as_ref() }
+    }
 }
 
 /// Estimates of a classifier's calibration error from n labels, beside the exact value.
@@ -51,7 +61,7 @@ pub struct Recalibrated {
 pub struct EstimatedEce {
     /// By whom.
     pub estimator: EceEstimator,
-    /// Test images, drawn anew each time with their labels.
+    /// Test images, drawn anew each time with their labels, with replacement.
     pub n: usize,
     /// Exact value in the estimator's norm, from all test images.
     pub exact: f64,
@@ -108,6 +118,7 @@ fn scored(method: Calibration, n: usize, log_q: Vec<f64>, test: &Images) -> Resu
         exact_calibration_error: measured.exact_calibration_error,
         expected_accuracy: measured.expected_accuracy,
         impossible,
+        blocks: Some(TestBlocks::of(&images).epistemic),
     })
 }
 
@@ -141,12 +152,15 @@ fn estimates(spec: &CalibrationSpec, images: &PerImage, seed: Seed) -> Result<Ve
     Ok(all)
 }
 
-/// Confidences of `n` different images, and hits drawn by the exact probability of each.
+/// Confidences of `n` images, and hits drawn by the exact probability of each. The images are drawn with replacement:
+/// without it every draw of all of them would be the same set, and estimates would seem to scatter less than they do.
 fn drawn(confidence: &[f64], right: &[f64], n: usize, seed: &Seed, draw: usize) -> (Vec<f64>, Vec<f64>) {
     let mut rng = seed.split(&n.to_string()).rng(draw as u64);
-    let mut order: Vec<usize> = (0..confidence.len()).collect();
-    let (chosen, _) = order.partial_shuffle(&mut rng, n);
-    chosen.iter().map(|&i| (confidence[i], f64::from(u8::from(rng.random::<f64>() < right[i])))).unzip()
+    let one = |_| {
+        let i = rng.random_range(0..confidence.len());
+        (confidence[i], f64::from(u8::from(rng.random::<f64>() < right[i])))
+    };
+    (0..n).map(one).unzip()
 }
 
 /// Mean and standard deviation of at least two values.

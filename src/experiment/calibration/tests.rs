@@ -20,6 +20,7 @@ fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
             exact_calibration_error: around(0.1, 0.01),
             expected_accuracy: around(0.8, 0.01),
             impossible: 0.0,
+            blocks: None,
         };
         let after = before - 0.01 - 0.02 * cell.seed as f64;
         let mut methods = vec![method(Calibration::None, 0, before)];

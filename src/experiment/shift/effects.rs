@@ -7,12 +7,13 @@ use super::fit::{Fit, Spread};
 use super::shift_kind::ShiftKind;
 use super::{ShiftSpec, Shifted};
 use crate::classifier::{Architecture, Labels};
+use crate::experiment::blocks::over_images;
 use crate::experiment::cell::CellResult;
 use crate::experiment::output::Findings;
 use crate::experiment::repeats::classifiers;
 use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
-use crate::measure::{Estimate, Interval};
+use crate::measure::{Estimate, Interval, Measured};
 use crate::oracle::posterior::Prior;
 
 /// What shifts cost.
@@ -103,10 +104,10 @@ pub struct ShiftedRun {
 }
 
 impl ShiftEffect {
-    fn of(own: &ShiftSpec, condition: usize, world: Option<&Prior>, cells: &[&CellResult]) -> Option<Self> {
+    fn of<'a>(own: &ShiftSpec, condition: usize, world: Option<&Prior>, cells: &[&'a CellResult]) -> Option<Self> {
         let (setting, baseline) = (own.settings.get(condition)?, own.settings.first()?);
         let of = |condition: usize| cells.iter().filter(move |result| result.cell.condition == condition);
-        let mine: Vec<(&CellResult, &Shifted)> =
+        let mine: Vec<(&'a CellResult, &Shifted)> =
             of(condition).filter_map(|result| Some((*result, result.output.as_ref()?.get()?))).collect();
         let run = |(result, found): &(&CellResult, &Shifted)| {
             let accuracy = result.measured.expected_accuracy;
@@ -123,6 +124,19 @@ impl ShiftEffect {
             Some(-run.change? - 100.0 * found.unavoidable_loss?.value)
         };
         let beyond: Vec<f64> = mine.iter().zip(&runs).filter_map(beyond).collect();
+        let measured = |figure: fn(&Measured) -> Estimate| {
+            Spread::on_test_images(&mine.iter().map(|(result, _)| figure(&result.measured)).collect::<Vec<_>>())
+        };
+        let expected = |result: &'a CellResult| result.tested(|m| m.expected_accuracy, |b| &b.expected_accuracy);
+        let pair = |(result, _): &(&'a CellResult, &Shifted)| {
+            let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed)?;
+            Some(expected(result)?.less(expected(unshifted)?))
+        };
+        let over_images = over_images(&mine.iter().filter_map(pair).collect::<Vec<_>>());
+        let change_over_images = 100.0 * over_images.unwrap_or_default();
+        let unavoidable_loss = percentage_points(&unavoidable);
+        // The classifier and the shifted Bayes decision lose on the same images: the error of the difference is at most both in quadrature.
+        let beyond_over_images = change_over_images.hypot(unavoidable_loss.map_or(0.0, |loss| half_width(&loss)));
         let drops: Vec<f64> = mine.iter().filter_map(|(_, found)| Some(found.log_likelihood_drop?.value)).collect();
         Some(Self {
             name: setting.name.clone(),
@@ -132,17 +146,23 @@ impl ShiftEffect {
             target_kl_y: world.and_then(|world| setting.prior_kl(world).ok()),
             joint_kl: world.and_then(|world| setting.joint_kl(world).ok().flatten()),
             kl_y: spread(&|_, found| found.kl_y),
-            accuracy: spread(&|result, _| result.measured.expected_accuracy.value),
-            change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>()),
-            error: spread(&|result, _| 1.0 - result.measured.expected_accuracy.value),
-            unavoidable_loss: percentage_points(&unavoidable),
-            excess_loss: Spread::of(&beyond),
+            accuracy: measured(|m| m.expected_accuracy),
+            change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>())
+                .map(|change| change.widened([change_over_images; 2])),
+            error: measured(|m| m.expected_accuracy.complement()),
+            unavoidable_loss,
+            excess_loss: Spread::of(&beyond).map(|excess| excess.widened([beyond_over_images; 2])),
             validation: spread(&|_, found| found.validation.value),
-            epistemic: spread(&|result, _| result.measured.epistemic.value),
+            epistemic: measured(|m| m.epistemic),
             log_likelihood_drop: Spread::of(&drops),
             runs,
         })
     }
+}
+
+/// Half the width of an interval.
+fn half_width(of: &Estimate) -> f64 {
+    0.5 * (of.interval.high - of.interval.low)
 }
 
 /// The mean of fractions measured on the same images, in percentage points: their errors do not

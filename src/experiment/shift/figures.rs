@@ -84,7 +84,7 @@ impl Make<'_> {
     /// Figure 3a: accuracy over KL.
     fn by_size(&self) -> Figure {
         let caption = "Test accuracy over the size of the shift: the exact joint KL. The KL of noised pixels is not known; as in BLC figure \
-                       3a they stand at their KL_y, hence marked. Error bars: Student's 95 % interval over seeds.";
+                       3a they stand at their KL_y, hence marked. Error bars: 95 % intervals over seeds (Student) and test images, in quadrature.";
         let (x, y) = (Axis::linear("KL of the shift").in_unit("nats"), Axis::linear("test accuracy").in_unit("%"));
         let mut figure = self.figure("shift-accuracy", "Test accuracy by size and kind of shift", caption, x, y);
         figure.series = self.by_kind(Style::Points, |effect| {
@@ -100,7 +100,7 @@ impl Make<'_> {
 
     /// Table 8: Δ of every setting.
     fn by_setting(&self) -> Figure {
-        let caption = "Expected test accuracy, mean p(argmax q|x), less that of the baseline of the same seed; mean over seeds with Student's 95 % interval. Pale: BLC \
+        let caption = "Expected test accuracy, mean p(argmax q|x), less that of the baseline of the same seed; mean over seeds with its 95 % interval over seeds (Student) and test images, in quadrature. Pale: BLC \
                        table 8 (AFHQ, pretrained ResNet-50, N = 5,000), which gives no interval of the difference. \
                        Unavoidable: what the Bayes classifier of the shifted world loses, known where the shift has a density; what \
                        lies below it is the learner's own excess.";
@@ -138,7 +138,7 @@ impl Make<'_> {
     /// Figure 3d, table 9: the drop over σ.
     fn by_noise(&self) -> Figure {
         let caption = "Test accuracy lost over the standard deviation σ of the pixel noise in the training images, against the baseline of \
-                       the same seed; mean over seeds with Student's 95 % interval. Pale: BLC table 9, right half (AFHQ).";
+                       the same seed; mean over seeds with its 95 % interval over seeds (Student) and test images, in quadrature. Pale: BLC table 9, right half (AFHQ).";
         let (x, y) = (
             Axis::linear("σ of pixel noise").in_unit("units of x"),
             Axis::linear("drop in test accuracy").in_unit("pp"),
@@ -170,7 +170,7 @@ impl Make<'_> {
             .filter_map(|effect| effect.joint_kl)
             .collect();
         let caption = "Shifts of the same exact joint KL, to 5 %: test accuracy less that of the baseline of the same seed, by what is \
-                       shifted; mean over seeds with Student's 95 % interval. The levels are the KLs of the prior shifts. Pixel noise has \
+                       shifted; mean over seeds with its 95 % interval over seeds (Student) and test images, in quadrature. The levels are the KLs of the prior shifts. Pixel noise has \
                        no place here: its KL is not known.";
         let x = Axis::named("joint KL of the shift", levels.iter().map(|level| format!("{level:.3} nats")));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");

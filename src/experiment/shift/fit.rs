@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Interval, over_seeds};
+use crate::measure::{Estimate, Interval, over_seeds};
 
 /// Values of several seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -13,7 +13,8 @@ pub struct Spread {
     pub mean: f64,
     /// Standard deviation, n − 1 below the bar; absent for one seed.
     pub std: Option<f64>,
-    /// Student's 95 % interval of the mean; absent for one seed.
+    /// 95 % interval of the mean: Student's over seeds, and of what is measured on the test images, which all
+    /// seeds share, over these in quadrature. Absent for one seed.
     pub interval: Option<Interval>,
 }
 
@@ -46,6 +47,22 @@ impl Spread {
         let several = seeds > 1;
         let interval = Interval { low: mean - half, high: mean + half };
         Some(Self { seeds, mean, std: several.then(|| variance.sqrt()), interval: several.then_some(interval) })
+    }
+
+    /// Of one figure a seed, all measured on the same test images; none without any.
+    pub fn on_test_images(figures: &[Estimate]) -> Option<Self> {
+        let mean = |of: fn(&Estimate) -> f64| figures.iter().map(of).sum::<f64>() / figures.len() as f64;
+        let spread = Self::of(&figures.iter().map(|figure| figure.value).collect::<Vec<_>>())?;
+        Some(spread.widened([mean(|f| f.value - f.interval.low), mean(|f| f.interval.high - f.value)]))
+    }
+
+    /// With further distances of the ends from the mean, in quadrature.
+    #[must_use]
+    pub fn widened(self, [down, up]: [f64; 2]) -> Self {
+        let Self { mean, .. } = self;
+        let wider =
+            |i: Interval| Interval { low: mean - (mean - i.low).hypot(down), high: mean + (i.high - mean).hypot(up) };
+        Self { interval: self.interval.map(wider), ..self }
     }
 }
 

@@ -64,7 +64,7 @@ impl ShiftKind {
         Self::LABELS.into_iter().map(|(kind, _)| kind)
     }
 
-    /// In words.
+    /// The label of this kind in figures, tables and forms.
     pub fn label(self) -> &'static str {
         Self::LABELS[self as usize].1
     }

@@ -66,7 +66,7 @@ fn sizes(effects: &ShiftEffects, group: &Group) -> Table {
 fn costs(effects: &ShiftEffects, group: &Group) -> Table {
     let caption = format!(
         "{}, all measured on the same {} test images, which are not shifted; the validation images are. Means over seeds with \
-         Student's 95 % interval; Δ is paired by seed with the first setting. Accuracy and error are expected \
+         95 % intervals over seeds (Student) and over the test images, in quadrature; Δ is paired by seed with the first setting. Accuracy and error are expected \
          ones, the sum of p(y|x) at the decisions; those of the validation images count drawn labels, because the posterior of shifted \
          images is another. Unavoidable loss: what the Bayes classifier of the shifted world loses on the unshifted images, with its \
          interval over them (not known under pixel noise); excess: the drop less that. BLC's columns are table 8 (AFHQ, pretrained \

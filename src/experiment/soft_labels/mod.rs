@@ -191,8 +191,9 @@ impl Gain {
             architecture: cell.architecture,
             train_size: cell.train_size,
             over,
-            expected_accuracy: soft.gain(other, |result| result.measured.expected_accuracy.value)?,
-            accuracy: soft.gain(other, |result| result.measured.accuracy.value)?,
+            expected_accuracy: soft
+                .gain(other, |result| result.tested(|m| m.expected_accuracy, |b| &b.expected_accuracy))?,
+            accuracy: soft.gain(other, |result| result.tested(|m| m.accuracy, |b| &b.accuracy))?,
         })
     }
 }

@@ -3,12 +3,15 @@
 use super::regret::{Regret, StoppingRegrets, StoppingRule};
 use crate::experiment::output::Findings;
 use crate::experiment::repeats::{distinct, only};
-use crate::figure::{Axis, Figure, Point, Series, Style, Table};
+use crate::figure::{Axis, Figure, Series, Table};
 use crate::units::Tau;
 
 /// What captions say of intervals.
 const OVER_SEEDS: &str = "Means over seeds with Student's 95 % interval over seeds, each with training and held-out images of its own; no interval \
      where a single seed is finished.";
+
+/// What they say of a difference beside others.
+const IMAGES: &str = "The interval of KL above the best one has the error of the test images, too (block means); all others are given these images.";
 
 impl Findings for StoppingRegrets {
     fn figures(&self) -> Vec<Figure> {
@@ -37,7 +40,7 @@ impl StoppingRegrets {
                 let name = format!("{}, {}", who.name(), rule.label());
                 let dashed = rule == StoppingRule::Last;
                 let colour = who.colour(&self.architectures) * StoppingRule::ALL.len() + rule as usize;
-                series.push(Series { dashed, ..line(name, colour, points) });
+                series.push(Series { dashed, ..Series::markers_joined(name, colour, points) });
             }
         }
         let caption = format!(
@@ -53,7 +56,7 @@ impl StoppingRegrets {
         let here = self.courses.iter().filter(|one| (one.tau, one.train_size) == place);
         let series = here.map(|one| {
             let points = one.epochs.iter().map(|(epoch, kl)| kl.point(*epoch as f64, 1.0));
-            line(one.who().name(), one.who().colour(&self.architectures), points)
+            Series::markers_joined(one.who().name(), one.who().colour(&self.architectures), points)
         });
         let caption = format!("Exact KL(p || q) of the test images in the course of the training. {OVER_SEEDS}");
         let (x, y) = (Axis::log10("epochs"), Axis::linear("KL(p || q)").in_unit("nats"));
@@ -74,7 +77,7 @@ impl StoppingRegrets {
 
     fn table(&self) -> Table {
         let caption = format!(
-            "Exact KL at the chosen epoch less KL at the best one of those looked at, on the same test images. {OVER_SEEDS}"
+            "Exact KL at the chosen epoch less KL at the best one of those looked at, on the same test images. {OVER_SEEDS} {IMAGES}"
         );
         Table::of(&self.regrets)
             .words("classifier", |one| one.who().name())
@@ -89,10 +92,4 @@ impl StoppingRegrets {
             .column("of least KL", "%", 1, |one| one.relative.map(|relative| relative.cell(100.0)))
             .named("stopping", "When to stop", caption)
     }
-}
-
-fn line(name: String, colour: usize, points: impl Iterator<Item = Point>) -> Series {
-    let mut points: Vec<Point> = points.collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series { name, style: Style::LinePoints, colour, points, ..Series::default() }
 }

@@ -52,6 +52,11 @@ impl StoppingRule {
         };
         epochs.iter().min_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
+
+    /// The chosen epoch and the one of least exact KL.
+    fn beside_best(self, epochs: &[Validated], n: usize) -> Option<(&Validated, &Validated)> {
+        Some((self.choose(epochs, n)?, epochs.iter().min_by(|a, b| a.epistemic.total_cmp(&b.epistemic))?))
+    }
 }
 
 /// What one rule chose under one seed.
@@ -70,8 +75,7 @@ pub struct Chosen {
 impl Chosen {
     /// `None` where there is no epoch.
     pub fn of(rule: StoppingRule, epochs: &[Validated], n: usize) -> Option<Self> {
-        let chosen = rule.choose(epochs, n)?;
-        let best = epochs.iter().min_by(|a, b| a.epistemic.total_cmp(&b.epistemic))?;
+        let (chosen, best) = rule.beside_best(epochs, n)?;
         let (epoch, epistemic) = (chosen.epoch, chosen.epistemic);
         Some(Self { epoch, epistemic, best_epoch: best.epoch, best: best.epistemic })
     }
@@ -163,6 +167,8 @@ impl Regret {
         let chosen: Vec<Chosen> = found(group).into_iter().filter_map(|epochs| Chosen::of(rule, epochs, n)).collect();
         let each = |of: fn(&Chosen) -> f64| SeedGain::of(&chosen.iter().map(of).collect::<Vec<f64>>());
         let apart = chosen.iter().all(|one| one.best > 0.0);
+        let pairs = found(group).into_iter().filter_map(|epochs| rule.beside_best(epochs, n));
+        let regrets = pairs.map(|(chosen, best)| chosen.kl().less(best.kl()));
         Some(Self {
             tau,
             architecture: group.cell.architecture,
@@ -170,7 +176,7 @@ impl Regret {
             train_size: group.cell.train_size,
             rule,
             n,
-            regret: each(|one| one.epistemic - one.best)?,
+            regret: SeedGain::paired(&regrets.collect::<Vec<_>>())?,
             relative: each(|one| one.epistemic / one.best - 1.0).filter(|_| apart),
             epoch: each(|one| one.epoch as f64)?,
             best_epoch: each(|one| one.best_epoch as f64)?,

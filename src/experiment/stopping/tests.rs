@@ -25,7 +25,8 @@ fn epochs(seed: u64) -> Vec<Validated> {
     let loss = [[1.0, 0.5, 0.7, 0.9], [1.0, 0.5, 0.4, 0.9]];
     let of = |at: usize| {
         let seen = |n, loss| Seen { n, loss, accuracy: [0.5, 0.8, 0.8, 0.7][at], ece: [0.01, 0.02, 0.03, 0.04][at] };
-        Validated { epoch: at + 1, epistemic: kl[at], seen: vec![seen(200, loss[0][at]), seen(50, loss[1][at])] }
+        let seen = vec![seen(200, loss[0][at]), seen(50, loss[1][at])];
+        Validated { epoch: at + 1, epistemic: kl[at], blocks: None, seen }
     };
     (0..4).map(of).collect()
 }

@@ -3,7 +3,7 @@
 use super::{FourCell, FourCells, Origin, OriginGain};
 use crate::experiment::bayes_gap::{Who, across};
 use crate::experiment::output::Findings;
-use crate::experiment::repeats::{SEED_GAIN, SEED_MEAN, SeedGain, SeedMean, distinct};
+use crate::experiment::repeats::{SEED_GAIN, SEED_GAIN_HERE, SEED_MEAN, SeedGain, SeedMean, distinct};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
 
 const LABELS: &str =
@@ -150,7 +150,7 @@ impl FourCells {
             title: format!("What learning real images changes of {what}"),
             caption: format!(
                 "{what} of classifiers that learned real images minus that of those that learned samples of the world, on the same test \
-                 images; at the same N, seed and training. {SEED_GAIN}"
+                 images; at the same N, seed and training. {SEED_GAIN} {SEED_GAIN_HERE}"
             ),
             provenance: self.provenance.clone(),
             x: sizes(),
@@ -183,6 +183,10 @@ impl FourCells {
             .column("gain of accuracy", "pp", 2, |gain| gain.accuracy.cell(100.0))
             .column("change of NLL", "nats", 4, |gain| gain.nll.cell(1.0))
             .column("change of ECE", "", 4, |gain| gain.ece.cell(1.0))
-            .named("transfer-gain", "Real images learned in place of the world's", SEED_GAIN)
+            .named(
+                "transfer-gain",
+                "Real images learned in place of the world's",
+                format!("{SEED_GAIN} {SEED_GAIN_HERE}"),
+            )
     }
 }

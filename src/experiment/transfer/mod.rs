@@ -12,6 +12,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::bayes_reference::Truth;
+use super::blocks::{TestBlocks, Tested};
 use super::cell::CellResult;
 use super::images::{Source, View};
 use super::kind::{About, CellPlace, Kind};
@@ -24,7 +25,7 @@ use super::trained::{Trained, measuring};
 use crate::classifier::{Architecture, Labels, PASS};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::measure::{Estimate, PerImage};
+use crate::measure::{Estimate, Measured, PerImage};
 
 pub(super) const ABOUT: About = About {
     name: "transfer",
@@ -47,7 +48,7 @@ impl Origin {
     /// Both, as conditions count them.
     const ALL: [Self; 2] = [Self::World, Self::Real];
 
-    /// In words.
+    /// The label in figures and tables: "world images" or "real images".
     pub fn label(self) -> &'static str {
         match self {
             Self::World => "world images",
@@ -112,7 +113,7 @@ impl Kind for TransferSpec {
 }
 
 /// A classifier on the real test images.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OnReal {
     /// Images.
     pub images: usize,
@@ -122,6 +123,9 @@ pub struct OnReal {
     pub nll: Estimate,
     /// Expected calibration error, 15 bins of equal width.
     pub ece: Estimate,
+    /// The figures over blocks of the images; absent in cells of a version before 2026-11-26.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<TestBlocks>,
 }
 
 impl OnReal {
@@ -134,8 +138,8 @@ impl OnReal {
             let known = batch.targets(Labels::Drawn, classes, 0.0);
             figures.extend(&known, &trained.log_q(batch.x)?, &batch.labels)?;
         }
-        let measured = figures.measured(&measuring())?;
-        Ok(Self { images: measured.n, accuracy: measured.accuracy, nll: measured.nll, ece: measured.ece })
+        let Measured { n: images, accuracy, nll, ece, .. } = figures.measured(&measuring())?;
+        Ok(Self { images, accuracy, nll, ece, blocks: Some(TestBlocks::of(&figures)) })
     }
 }
 
@@ -203,6 +207,14 @@ fn scores(result: &CellResult, tested: Origin) -> Option<[Estimate; 3]> {
     }
 }
 
+/// The blocks of the same test images, where they are known.
+fn blocks(result: &CellResult, tested: Origin) -> Option<&TestBlocks> {
+    match tested {
+        Origin::World => result.blocks.as_ref(),
+        Origin::Real => result.output.as_ref()?.get::<OnReal>()?.blocks.as_ref(),
+    }
+}
+
 impl FourCells {
     /// From the finished cells.
     pub fn of(spec: &ExperimentSpec, cells: &[CellResult]) -> Self {
@@ -254,16 +266,14 @@ impl FourCell {
 impl OriginGain {
     /// `None` where the two share no seed.
     fn of(real: &Repeats<'_>, world: &Repeats<'_>, tested: Origin) -> Option<Self> {
-        let pairs: Vec<[f64; 3]> = real
-            .results
-            .iter()
-            .filter_map(|result| {
-                let other = world.results.iter().find(|other| other.cell.seed == result.cell.seed)?;
-                let (a, b) = (scores(result, tested)?, scores(other, tested)?);
-                Some([0, 1, 2].map(|which| a[which].value - b[which].value))
+        let of = |which: usize| {
+            real.gain(world, |result| {
+                let blocks = blocks(result, tested);
+                // A calibration error is no mean over images.
+                let blocks = [blocks.map(|b| &b.accuracy), blocks.map(|b| &b.nll), None][which];
+                Some(Tested { value: scores(result, tested)?[which].value, blocks })
             })
-            .collect();
-        let of = |which: usize| SeedGain::of(&pairs.iter().map(|pair| pair[which]).collect::<Vec<_>>());
+        };
         Some(Self {
             architecture: real.cell.architecture,
             labels: real.cell.labels,

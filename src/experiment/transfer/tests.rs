@@ -16,7 +16,13 @@ fn results(spec: &ExperimentSpec) -> Vec<CellResult> {
         let [world, real] =
             ERRORS[cell.condition].map(|error| error + 0.01 * (cell.seed * cell.condition as u64) as f64);
         let accuracy = around(1.0 - real, 0.01);
-        let output = OnReal { images: 500, accuracy, nll: around(2.0 * real, 0.02), ece: around(0.1 * real, 0.01) };
+        let output = OnReal {
+            images: 500,
+            accuracy,
+            nll: around(2.0 * real, 0.02),
+            ece: around(0.1 * real, 0.01),
+            blocks: None,
+        };
         CellResult { output: Some(CellOutput::new(output)), ..result(*cell, measured(world, world, 0.05)) }
     };
     spec.cells().iter().map(of).collect()

@@ -36,7 +36,7 @@ pub fn bindings() -> Vec<Binding> {
         (CTRL, Key::S, Command::Save, "Save samples"),
         (CTRL, Key::Enter, Command::Start, "Press the main button of the panel in front: start, judge, validate, walk"),
         // Those with more keys first: Ctrl+Z is also part of Ctrl+Shift+Z.
-        (CTRL_SHIFT, Key::Z, Command::Redo, "Make the last undone change of a setting again"),
+        (CTRL_SHIFT, Key::Z, Command::Redo, "Redo the last undone change of a setting"),
         (CTRL, Key::Y, Command::Redo, "The same"),
         (CTRL, Key::Z, Command::Undo, "Take the last change of a setting back"),
         (CTRL, Key::Plus, Command::Larger, "Everything larger"),
@@ -57,7 +57,7 @@ pub fn bindings() -> Vec<Binding> {
             PLAIN,
             Key::Escape,
             Command::Escape,
-            "Leave the start page or the tour, close what lies on top, select nothing",
+            "Leave the start page or the tour, close the topmost window, clear the selection",
         ),
     ];
     let binding = |reach| {
@@ -118,13 +118,13 @@ pub const GESTURES: [(&str, &str); 17] = [
     ("Arrow keys in the list of cells", "Choose the next; with Shift all up to it; Space adds it or takes it away"),
     ("Click a picture at another τ", "Set τ"),
     ("Drag the marker of the curve E(τ)", "Move τ"),
-    ("Ctrl+wheel or two fingers over a plot, + and -", "Look closer, or see more, about the pointer"),
-    ("Drag in a plot", "Draw the frame of what is to be seen; with Shift or the right button, move it"),
+    ("Ctrl+wheel or two fingers over a plot, + and -", "Zoom in or out around the pointer"),
+    ("Drag in a plot", "Select the region to zoom into; with Shift or the right button, move the view"),
     ("Double click in a plot, 0", "See all of it again"),
     ("Click in the legend of a plot", "Hide a series, or show it again"),
     ("Click a point of a scaling law", "Show that classifier's worst images"),
     ("Drop files on the window", "Open them"),
-    ("Ctrl+V", "Show a picture from the clipboard to the world"),
+    ("Ctrl+V", "Map a picture from the clipboard into the world"),
     ("Drag in the picture of the inspector", "Move the frame that is cut out of it"),
 ];
 

@@ -237,7 +237,7 @@ impl Own {
         self.id
     }
 
-    /// Itself.
+    /// The texture on the device, for tests that read it back.
     #[cfg(test)]
     pub fn texture(&self) -> &wgpu::Texture {
         &self.texture

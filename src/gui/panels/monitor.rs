@@ -130,7 +130,7 @@ impl MonitorPanel {
             ui.horizontal(|ui| {
                 let label = ui.label("Filter");
                 let filter = TextEdit::singleline(&mut choice.filter).desired_width(FIELD).hint_text("world.tau = 1");
-                ui.add(filter).labelled_by(label.id).on_hover_text("Only runs in whose name or fields (name = value) this stands");
+                ui.add(filter).labelled_by(label.id).on_hover_text("Only runs whose name or fields (name = value) contain this text");
             });
         });
     }

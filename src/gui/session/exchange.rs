@@ -6,7 +6,7 @@ use crate::data::fetch::Fetched;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::{JobId, Outcome};
 
-/// All of it.
+/// Downloads of corpora and images of judged models: what was asked for, and how it goes.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// The corpus that was asked for last.

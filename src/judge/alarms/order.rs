@@ -66,7 +66,7 @@ pub enum Rearranged {
 impl Rearranged {
     const ALL: [Self; 4] = [Self::ByClassFolder, Self::Reversed, Self::OneLate, Self::OneEarly];
 
-    /// In words.
+    /// How the rows are ordered, for the message of the alarm.
     pub fn describe(self) -> &'static str {
         match self {
             Self::ByClassFolder => "sorted by the folders of the class names, as torchvision's ImageFolder lists them",

@@ -1,18 +1,21 @@
 //! Tables of comma-, semicolon- or tab-separated values, with and without a header.
 
-use std::io::Read;
 use std::path::Path;
 
 use super::Raw;
 use super::columns::{Layout, Rows, wrong_number};
-use crate::data::open_file;
+use crate::data::{TEXT, read_text_bounded};
 use crate::error::{Error, Result};
 use crate::judge::Truth;
 
-/// Reads a table. Lines that begin with # are comments.
+/// Most bytes of a number with what separates it from the next.
+const NUMBER: u64 = 64;
+
+/// Reads a table of at most 64 MiB, and 64 bytes more for each probability and two further columns. Lines that begin with # are comments.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
-    let mut text = String::new();
-    open_file(path)?.read_to_string(&mut text).map_err(|e| Error::io(path, e))?;
+    let numbers = (truth.len() as u64).saturating_mul(truth.classes as u64 + 2);
+    let text =
+        read_text_bounded(path, TEXT.saturating_add(numbers.saturating_mul(NUMBER))).map_err(|e| Error::io(path, e))?;
     table(text.trim_start_matches('\u{feff}'), truth).map_err(|cause| Error::file(path, cause))
 }
 

@@ -32,7 +32,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words.
+    /// The plural of the numbers it stands for, such as "logits".
     pub fn describe(self) -> &'static str {
         match self {
             Self::Logits => "logits",

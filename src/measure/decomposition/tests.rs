@@ -72,7 +72,8 @@ fn the_exact_posterior_has_no_epistemic_part_and_no_gap() {
     let log_q: Vec<f64> = p.iter().map(|p| p.ln()).collect();
     let m = measure(&p, &log_q, &labels, 7, &bootstrap()).unwrap();
     assert!(m.epistemic.value.abs() < 1e-14 && m.epistemic.interval.high < 1e-14, "{:?}", m.epistemic);
-    assert_eq!((m.gap.value, m.gap.interval.high), (0.0, 0.0));
+    // The rule of three: a classifier that differs on 1 % of all images may show none in 300.
+    assert!(m.gap.value == 0.0 && (m.gap.interval.high - 0.01).abs() < 1e-15, "{:?}", m.gap);
     assert!(m.exact_calibration_error.value < 1e-14);
     assert!((m.cross_entropy.value - m.aleatoric.value).abs() < 1e-14);
 }

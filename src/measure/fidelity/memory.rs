@@ -7,6 +7,7 @@
 //! the rank tests below measure, without a threshold.
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{Beta, ContinuousCDF};
 
 use super::coverage::percentile;
 use super::features::{Features, Real, by_class};
@@ -14,14 +15,22 @@ use super::manifold::Compared;
 use super::neighbours::Neighbours;
 use crate::error::{Error, Result};
 use crate::measure::interval::Z95;
-use crate::measure::{Estimate, Interval, wilson};
+use crate::measure::{Estimate, Interval, bootstrap, wilson};
+
+/// The share of held-out images that counts as copies where no threshold is given.
+const BY_CHANCE: f64 = 0.01;
 
 /// Nearest training distances of generated and of held-out images.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Memorisation {
     /// Distance below which an image counts as near.
     pub threshold: f64,
-    /// Share of images with a training image within the threshold; Wilson's interval.
+    /// The share of held-out images whose quantile the threshold is; none of a threshold that was given.
+    #[serde(default)]
+    pub quantile: Option<f64>,
+    /// Share of images with a training image within the threshold. Of a threshold that was given with
+    /// Wilson's intervals. Of a quantile the held-out share is that quantile, without an error, and the
+    /// interval of the generated share holds the error of the quantile, too.
     pub rate: Compared<Estimate>,
     /// Median distance to the nearest training image, in units of the features.
     pub median: Compared<f64>,
@@ -30,19 +39,47 @@ pub struct Memorisation {
 }
 
 /// Compares distances to the nearest training image ([`Neighbours::nearest`] in the training set).
-/// A low percentile of the held-out distances is a threshold that fits any feature space.
+/// Without a threshold it is the held-out distances' quantile of 1 %, or of 1/(n + 1) where n held-out
+/// images have no such quantile: a generator without copies has as many images within it in the mean.
 ///
 /// # Errors
 /// When one set is empty or a distance is not a number.
-pub fn memorisation(distances: &Compared<&[f64]>, threshold: f64) -> Result<Memorisation> {
-    let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
+pub fn memorisation(distances: &Compared<&[f64]>, threshold: Option<f64>) -> Result<Memorisation> {
     let (made, real) = (distances.generated, distances.held_out);
-    Ok(Memorisation {
-        threshold,
-        rate: Compared { generated: rate(made), held_out: rate(real) },
-        median: Compared { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? },
-        ranks: Ranks::of(made, real)?,
-    })
+    // Refuses what has no order.
+    let median = Compared { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? };
+    let quantile = threshold.is_none().then(|| BY_CHANCE.max(1.0 / (real.len() + 1) as f64));
+    let threshold = threshold.unwrap_or_else(|| {
+        let mut sorted = real.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        bootstrap::quantile(&sorted, quantile.unwrap_or(BY_CHANCE))
+    });
+    let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
+    let (generated, held_out) = (rate(made), rate(real));
+    let rate = match quantile {
+        None => Compared { generated, held_out },
+        Some(level) => Compared {
+            generated: with_error_of_quantile(generated, made.len(), level, real.len())?,
+            held_out: Estimate::new(level, Interval { low: level, high: level }),
+        },
+    };
+    Ok(Memorisation { threshold, quantile, rate, median, ranks: Ranks::of(made, real)? })
+}
+
+/// The share of `m` generated images within the quantile `level` of `n` held-out distances, with the
+/// error of that quantile: the share of *all* held-out images within it is Beta(level (n + 1),
+/// (1 − level)(n + 1)), and the generated share is taken to be in proportion to it nearby.
+fn with_error_of_quantile(rate: Estimate, m: usize, level: f64, n: usize) -> Result<Estimate> {
+    let all = (n + 1) as f64;
+    let within = Beta::new(level * all, (1.0 - level) * all)
+        .map_err(|error| Error::Numeric(format!("the quantile {level} of {n} distances: {error}")))?;
+    let [low, high] = [0.025, 0.975].map(|p| within.inverse_cdf(p));
+    let Estimate { value, interval } = rate;
+    // No image at all says as little about the quantile as one.
+    let at_least = value.max(1.0 / m as f64);
+    let down = (value - interval.low).hypot(value * (1.0 - level / high));
+    let up = (interval.high - value).hypot(at_least * (level / low - 1.0));
+    Ok(Estimate::new(value, Interval { low: (value - down).max(0.0), high: (value + up).min(1.0) }))
 }
 
 /// The rank test of Mann & Whitney (1947) on two sets of distances.

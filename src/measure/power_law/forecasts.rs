@@ -64,7 +64,7 @@ pub struct GradedForecast {
 }
 
 impl FitWay {
-    /// All of them.
+    /// All combinations of form, weighting and range.
     pub fn all() -> impl Iterator<Item = Self> {
         let ways = |form| {
             [Weighting::Relative, Weighting::Absolute].into_iter().flat_map(move |weighting| {

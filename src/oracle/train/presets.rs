@@ -17,7 +17,7 @@ pub struct Preset {
     text: &'static str,
 }
 
-/// All of them.
+/// All presets, in the order in which they are offered.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "mnist (Glow)", text: include_str!("../../../assets/specs/oracle-mnist.toml") },
     Preset {

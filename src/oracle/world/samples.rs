@@ -63,7 +63,7 @@ impl Settings {
         Self { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(classes), label_noise: None }
     }
 
-    /// In words.
+    /// τ, T, the class prior and the label noise, if any, in one line.
     pub fn describe(&self) -> String {
         let noise = self.label_noise.as_ref().map_or_else(String::new, |c| format!(", label noise {}", c.describe()));
         format!("τ = {}, T = {}, class prior {}{noise}", self.tau.get(), self.smoothing.get(), self.prior.describe())

@@ -26,7 +26,7 @@ pub struct CellCourse {
 }
 
 impl CellCourse {
-    /// In words.
+    /// The label of the cell, behind the name of its condition, if it has one.
     pub fn label(&self) -> String {
         self.named(&self.cell.label())
     }

@@ -9,8 +9,8 @@ const PLACES: usize = 2000;
 
 /// The mean of several courses where at least two of them are, on straight lines between their points. Its 95 % interval is
 /// Student's over the courses and, where every course has an interval of its own, the mean of these in quadrature: courses
-/// are measured on the same test images, so that their errors do not average out.
-pub(super) fn mean(courses: &[&[Point]]) -> Vec<Point> {
+/// are measured on the same test images, so that their errors do not average out. Its ends lie in the range of the quantity.
+pub(super) fn mean(courses: &[&[Point]], [least, most]: [f64; 2]) -> Vec<Point> {
     let mut places: Vec<f64> = courses.iter().flat_map(|course| course.iter()).map(|point| point.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
@@ -22,7 +22,8 @@ pub(super) fn mean(courses: &[&[Point]]) -> Vec<Point> {
                 let own: Option<f64> = points.iter().map(|point| Some((of(point)? - point.y).abs())).sum();
                 half.hypot(own.unwrap_or_default() / points.len() as f64)
             };
-            Point::new(x, mean).within(mean - end(|point| point.low), mean + end(|point| point.high))
+            let (down, up) = (end(|point| point.low), end(|point| point.high));
+            Point::new(x, mean).within((mean - down).max(least), (mean + up).min(most))
         })
     };
     few(places, PLACES).into_iter().filter_map(at).collect()
@@ -69,7 +70,8 @@ mod tests {
     fn a_mean_keeps_the_error_of_the_test_images_that_its_runs_share() {
         let a = [Point::new(0.0, 1.0).within(0.7, 1.3), Point::new(2.0, 3.0).within(2.0, 4.0)];
         let b = [Point::new(0.0, 1.0).within(0.9, 1.5), Point::new(1.0, 2.0).within(1.6, 2.6)];
-        let both = mean(&[&a, &b]);
+        const ANY: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+        let both = mean(&[&a, &b], ANY);
         // Runs that agree have no spread: what is left is the error over test images, each end by itself, not divided by √2.
         let close = |got: Option<f64>, want: f64| assert!((got.unwrap() - want).abs() < 1e-12, "{got:?}, {want}");
         assert_eq!(both.iter().map(|point| (point.x, point.y)).collect::<Vec<_>>(), [(0.0, 1.0), (1.0, 2.0)]);
@@ -80,11 +82,14 @@ mod tests {
         close(both[1].high, 2.0 + (0.65 + 0.6) / 2.0);
         // Runs that differ have Student's interval as well; without intervals of their own that alone.
         let c = [Point::new(0.0, 3.0).within(2.6, 3.4)];
-        let apart = mean(&[&a, &c]);
+        let apart = mean(&[&a, &c], ANY);
         let half = T1 * 2.0_f64.sqrt() / 2.0_f64.sqrt();
         assert!((apart[0].high.unwrap() - 2.0 - half.hypot(0.35)).abs() < 1e-6, "{apart:?}");
-        let alone = mean(&[&a, &[Point::new(0.0, 3.0)]]);
+        let alone = mean(&[&a, &[Point::new(0.0, 3.0)]], ANY);
         assert!((alone[0].high.unwrap() - 2.0 - half).abs() < 1e-6, "{alone:?}");
+        // No error is below 0 or above 1.
+        let shares = mean(&[&[Point::new(0.0, 0.1)], &[Point::new(0.0, 0.9)]], [0.0, 1.0]);
+        assert_eq!((shares[0].low, shares[0].high), (Some(0.0), Some(1.0)));
     }
 
     #[test]

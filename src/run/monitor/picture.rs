@@ -139,7 +139,7 @@ impl Drawing {
             provenance: Vec::new(),
             x: Axis { scale: scale(self.log[0]), ..Axis::linear(over.name()) },
             y: Axis { scale: scale(self.log[1]), ..y },
-            series: series(groups),
+            series: series(groups, quantity.range()),
             rules: rules(floors, quantity),
         }
     }
@@ -163,7 +163,7 @@ impl Drawing {
 }
 
 /// The lines of groups: the mean of several runs, and the points of a single one.
-fn series(groups: &[Group<'_>]) -> Vec<Series> {
+fn series(groups: &[Group<'_>], range: [f64; 2]) -> Vec<Series> {
     let band = groups.len() <= BANDS;
     let mut series = Vec::new();
     for Group { name, colour, of } in groups {
@@ -171,7 +171,7 @@ fn series(groups: &[Group<'_>]) -> Vec<Series> {
             [one] => [one.points.clone(), one.smooth.clone()],
             several => {
                 let of = |line: fn(&Drawn) -> &Vec<Point>| {
-                    mean(&several.iter().map(|one| &line(one)[..]).collect::<Vec<_>>())
+                    mean(&several.iter().map(|one| &line(one)[..]).collect::<Vec<_>>(), range)
                 };
                 [of(|one| &one.points), of(|one| &one.smooth)]
             }

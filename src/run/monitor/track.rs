@@ -110,9 +110,20 @@ impl Quantity {
     /// What it cannot fall below in the mean: its name.
     pub fn floor(self) -> Option<&'static str> {
         match self {
-            Self::CrossEntropy | Self::Nll | Self::TrainLoss => Some("aleatoric A"),
+            Self::CrossEntropy | Self::Nll => Some("aleatoric A"),
             Self::ExpectedError | Self::Error => Some("Bayes error"),
-            Self::Epistemic | Self::Ece | Self::ExactCalibration => None,
+            // Training images are others than those that A is of, and can be learned by heart.
+            Self::Epistemic | Self::TrainLoss | Self::Ece | Self::ExactCalibration => None,
+        }
+    }
+
+    /// Between what it lies.
+    pub(super) fn range(self) -> [f64; 2] {
+        match self {
+            Self::ExpectedError | Self::Error | Self::Ece | Self::ExactCalibration => [0.0, 1.0],
+            // Labels may be told as logits of any kind: a training loss is what its script says.
+            Self::TrainLoss => [f64::NEG_INFINITY, f64::INFINITY],
+            Self::CrossEntropy | Self::Epistemic | Self::Nll => [0.0, f64::INFINITY],
         }
     }
 }

@@ -19,6 +19,7 @@ mod tests;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::real::test_part;
 use super::spec::{Stage, ValidateEvent};
@@ -110,6 +111,8 @@ pub struct Reality {
     pub reliability: Vec<RealBin>,
     /// ½ Σ_y |share of class y among the images − π_y|.
     pub prior_distance: f64,
+    /// How probable it is that images of classes drawn by π have shares as far from it: Pearson's χ² test.
+    pub prior_p_value: f64,
     /// What all this says of nature, in sentences.
     pub findings: Vec<Finding>,
 }
@@ -118,6 +121,7 @@ pub struct Reality {
 struct Decided {
     images: PerImage,
     prior_distance: f64,
+    prior_p_value: f64,
 }
 
 impl RealitySpec {
@@ -192,6 +196,7 @@ fn compare(
         ece: figures.ece,
         reliability: figures.reliability,
         prior_distance: decided.prior_distance,
+        prior_p_value: decided.prior_p_value,
         findings: Vec::new(),
     };
     found.findings = contrast::findings(&found);
@@ -221,9 +226,25 @@ fn decide(world: &World, images: &Dataset, spec: &RealitySpec, events: &mut dyn 
         all.extend(&p, &log_p, labels)?;
         events.report(Progress { done: all.len(), total: images.len() })?;
     }
-    let share = |class| labels.iter().filter(|label| **label == class).count() as f64 / labels.len() as f64;
-    let apart = settings.prior.probabilities().iter().enumerate().map(|(class, pi)| (share(class) - pi).abs());
-    Ok(Decided { prior_distance: 0.5 * apart.sum::<f64>(), images: all })
+    let mut counts = vec![0; k];
+    labels.iter().for_each(|&label| counts[label] += 1);
+    let (prior, n) = (settings.prior.probabilities(), labels.len() as f64);
+    let apart = counts.iter().zip(prior).map(|(&count, pi)| (f64::from(count) / n - pi).abs());
+    Ok(Decided { prior_distance: 0.5 * apart.sum::<f64>(), prior_p_value: chi_squared(&counts, prior), images: all })
+}
+
+/// The p-value of Pearson's χ² test of counts against probabilities; 0 where one that is 0 has a count.
+fn chi_squared(counts: &[u32], probabilities: &[f64]) -> f64 {
+    let n: f64 = counts.iter().map(|&count| f64::from(count)).sum();
+    let each = counts.iter().map(|&count| f64::from(count)).zip(probabilities);
+    if each.clone().any(|(count, &p)| p == 0.0 && count > 0.0) {
+        return 0.0;
+    }
+    let possible = each.filter(|(_, p)| **p > 0.0);
+    let freedom = possible.clone().count() as f64 - 1.0;
+    let statistic: f64 = possible.map(|(count, p)| (count - n * p).powi(2) / (n * p)).sum();
+    // No freedom: with one class there is nothing to differ in.
+    ChiSquared::new(freedom).map_or(1.0, |chi| chi.sf(statistic))
 }
 
 /// The figures of decided images.

@@ -184,10 +184,26 @@ fn a_world_easier_than_nature_is_told_so_and_other_class_shares_are_named() {
     let skewed = nature(3000, APART, 0.8, 3);
     let uniform = found(skewed.clone(), true, &spec(3, None)).unwrap();
     assert!((uniform.prior_distance - 0.3).abs() < 0.04 && kinds(&uniform).contains(&Kind::OtherClasses));
+    // Shares alone make E and the errors of a perfect world differ: its verdict does not blame what tells classes apart.
+    let verdict = &uniform.findings.last().unwrap().sentence;
+    assert!(!uniform.is_contradicted() || verdict.contains("can be all that makes"), "{verdict}");
     // The prior of the images makes the decisions better, and the bound sharper.
     let asked = RealitySpec { prior: Prior::new(&[0.2, 0.8]).unwrap(), ..spec(3, None) };
     let fitting = found(skewed, true, &asked).unwrap();
     assert!(fitting.decision_error.value < uniform.decision_error.value && fitting.prior_distance < 0.04);
+}
+
+#[test]
+fn shares_of_classes_are_told_by_a_test_that_knows_how_many_images_there_are() {
+    // R: chisq.test(c(30, 20, 50), p = c(.3, .3, .4)): X² = 5.8333, p = 0.05411.
+    assert!((chi_squared(&[30, 20, 50], &[0.3, 0.3, 0.4]) - 0.054_114).abs() < 1e-5);
+    assert_eq!((chi_squared(&[3, 1], &[1.0, 0.0]), chi_squared(&[4, 0], &[1.0, 0.0])), (0.0, 1.0));
+    // Ten classes, a hundred images: a total variation of 0.12 is what chance gives, of a million 0.02 is not.
+    assert!(chi_squared(&[13, 7, 12, 8, 13, 7, 12, 8, 13, 7], &[0.1; 10]) > 0.5);
+    assert!(
+        chi_squared(&[104_000, 96_000, 104_000, 96_000, 104_000, 96_000, 104_000, 96_000, 104_000, 96_000], &[0.1; 10])
+            < 1e-9
+    );
 }
 
 #[test]

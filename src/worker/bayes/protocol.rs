@@ -99,7 +99,7 @@ pub struct Figure1Point {
     pub estimate: Estimate,
 }
 
-/// What ended.
+/// Which of the studies of the Bayes error ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Study {
     /// The curve.

@@ -24,7 +24,7 @@ impl KeyQueue {
         moving
     }
 
-    /// τ rests.
+    /// Notes that τ has stopped moving, so that these pictures no longer come first.
     pub fn rest(&self) {
         if let Some(request) = self.request.borrow_mut().as_mut() {
             request.moving = false;

@@ -100,7 +100,8 @@ impl Course {
 /// Over what courses are drawn, of what they can be drawn over, and on which axes. A choice that cells do not have stays for
 /// those that do.
 pub fn axes(ui: &mut Ui, choice: &mut CellChoice, offered: &[Over]) {
-    let about = "Epochs and images are counted from the steps of cells that are one training; when a step was made, no cell says";
+    let about =
+        "Epochs and images are counted from the steps of cells that are one training; cells record no times of steps";
     let shown = if offered.contains(&choice.over) { choice.over } else { Over::Steps };
     let mut over = shown;
     course_controls::axes(ui, ("Axis of the cells", about), &mut over, offered, &mut choice.log);

@@ -29,7 +29,7 @@ pub enum Column {
 impl Column {
     const ALL: [Self; 5] = [Self::Run, Self::Tags, Self::Finished, Self::State, Self::Left];
 
-    /// Its title.
+    /// The title of the column.
     pub fn name(self) -> &'static str {
         match self {
             Self::Run => "run",

@@ -69,7 +69,7 @@ impl NotesForm {
         let fields = [
             ("Own name", &mut self.name, "What lists and legends call this run, in place of the name of its folder", 1),
             ("Tags", &mut self.tags, "Words to find it by, with commas between them", 1),
-            ("Notes", &mut self.notes, "Anything that is worth remembering of it", LINES),
+            ("Notes", &mut self.notes, "Anything worth remembering about it", LINES),
         ];
         egui::Grid::new("fields of notes").num_columns(2).show(ui, |ui| {
             for (name, text, about, lines) in fields {

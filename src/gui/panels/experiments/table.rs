@@ -89,7 +89,7 @@ fn filter(ui: &mut Ui, text: &mut String, shown: usize, all: usize) {
     ui.horizontal_wrapped(|ui| {
         let label = ui.label("Filter the runs");
         let field = ui.add(TextEdit::singleline(text).desired_width(FIELD));
-        field.labelled_by(label.id).on_hover_text("Only runs in whose name, tags or notes these words stand");
+        field.labelled_by(label.id).on_hover_text("Only runs whose name, tags or notes contain these words");
         if shown < all {
             hint(ui, format!("{shown} of {all} runs"));
         }
@@ -105,7 +105,7 @@ fn head(ui: &mut Ui, order: &mut Order, columns: &[Column]) {
         };
         let title = RichText::new(format!("{}{way}", column.name())).small().color(Theme::of(ui).weak());
         let button = ui.add(Button::selectable(chosen, title));
-        let about = "Sorts the list: rising, with a second click falling, with a third as the runs became known";
+        let about = "Sorts the list: ascending; a second click, descending; a third, in the original order";
         if button.on_hover_text(about).accessible_name(format!("Sort the runs by {}", column.name())).clicked() {
             order.click(column);
         }

@@ -1,3 +1,5 @@
+use rand::RngExt;
+
 use super::super::tests::normal;
 use super::*;
 use crate::units::Seed;
@@ -27,8 +29,8 @@ fn copies_are_seen_and_fresh_images_are_not() {
         let (made, real) = (near(&made), near(&test));
         let distances = Compared { generated: &made[..], held_out: &real[..] };
         let threshold = percentile(&real, 0.05).unwrap();
-        let found = memorisation(&distances, threshold).unwrap();
-        assert!((found.rate.held_out.value - 0.05).abs() < 0.01, "{found:?}");
+        let found = memorisation(&distances, Some(threshold)).unwrap();
+        assert!((found.rate.held_out.value - 0.05).abs() < 0.01 && found.quantile.is_none(), "{found:?}");
         assert_eq!(found.rate.generated.interval.low > found.rate.held_out.interval.high, copying, "{found:?}");
         assert_eq!(found.ranks.z < -3.0, copying, "{found:?}");
         assert_eq!(found.ranks.farther.interval.contains(0.5), !copying, "{found:?}");
@@ -36,6 +38,29 @@ fn copies_are_seen_and_fresh_images_are_not() {
         let shown = histogram(&distances, 20).unwrap();
         assert_eq!(shown.counts.generated.iter().sum::<usize>(), 250);
         assert_eq!((shown.edges.len(), shown.counts.held_out.iter().sum::<usize>()), (21, 200));
+    }
+}
+
+#[test]
+fn a_share_within_a_quantile_of_held_out_images_has_the_error_of_that_quantile() {
+    const SEEDS: u64 = 1000;
+    // Held-out images, generated images, and how much more often generated ones are near.
+    for (n, m, often) in [(50, 400, 1.0), (200, 400, 1.0), (1000, 2000, 1.0), (200, 400, 3.0)] {
+        let level = f64::max(0.01, 1.0 / (n + 1) as f64);
+        let (mut covered, mut sum) = (0, 0.0);
+        for seed in 0..SEEDS {
+            let mut rng = Seed(seed).rng(0);
+            let mut uniform = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.random()).collect() };
+            let real = uniform(n);
+            let made: Vec<f64> = uniform(m).iter().map(|u| u / often).collect();
+            let found = memorisation(&Compared { generated: &made[..], held_out: &real[..] }, None).unwrap();
+            assert_eq!(found.quantile, Some(found.rate.held_out.value));
+            sum += found.rate.generated.value;
+            covered += u64::from(found.rate.generated.interval.contains(often * level));
+        }
+        assert!(covered * 100 >= 92 * SEEDS, "{n} {m}: {covered} of {SEEDS}");
+        let mean = sum / SEEDS as f64 / (often * level);
+        assert!((0.9..1.1).contains(&mean), "{n} {m}: {mean} times the quantile");
     }
 }
 
@@ -100,7 +125,7 @@ fn ranks_at_the_edges() {
     assert_eq!((tied.farther.value, tied.z), (0.5, 0.0));
     assert!(Ranks::of(&[], &[1.0]).is_err() && Ranks::of(&[f64::NAN], &[1.0]).is_err());
     let empty = Compared { generated: &[][..], held_out: &[1.0][..] };
-    assert!(memorisation(&empty, 10.0).is_err() && histogram(&empty, 0).is_err());
+    assert!(memorisation(&empty, Some(10.0)).is_err() && histogram(&empty, 0).is_err());
     let zeros = Compared { generated: &[0.0][..], held_out: &[0.0][..] };
     assert_eq!(histogram(&zeros, 2).unwrap().counts.generated, [1, 0]);
 }

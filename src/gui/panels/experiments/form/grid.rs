@@ -32,10 +32,10 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
         choices(ui, "Tell", &LABELS, &mut spec.grid.labels, Labels::label);
     });
     ui.horizontal_wrapped(|ui| {
-        let meaning = "Numbers of training images, apart by commas: three make a law, four a law with a floor.";
+        let meaning = "Numbers of training images, separated by commas: three make a law, four a law with a floor.";
         let label = ui.label("Training images N").on_hover_text(meaning);
         ui.add(TextEdit::singleline(sizes).desired_width(270.0)).labelled_by(label.id).on_hover_text(meaning);
-        let meaning = "Seeds of the images drawn, the start and the order, apart by commas.";
+        let meaning = "Seeds of the images drawn, the initial weights and the order, separated by commas.";
         let label = ui.label("Seeds").on_hover_text(meaning);
         ui.add(TextEdit::singleline(seeds).desired_width(70.0)).labelled_by(label.id).on_hover_text(meaning);
     });
@@ -58,7 +58,7 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
             &mut t.weight_decay,
             "",
             1e-3,
-            "Times the learning rate, a step; decoupled in AdamW (BLC: 0.01).",
+            "Weight decay per step, multiplied by the learning rate; decoupled in AdamW (BLC: 0.01).",
         );
         ui.end_row();
         number(ui, "Test images", &mut spec.test.images, " images", 10.0, "Every finished cell is measured on them.");

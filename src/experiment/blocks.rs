@@ -1,0 +1,158 @@
+//! Means of figures over blocks of the test images. Classifiers that are tested on the same images have the error of
+//! these images in common: how much of it is left in a difference of two, a few block means of each tell as well as
+//! all images (batch means; Asmussen & Glynn 2007, *Stochastic Simulation*, chapter IV.5).
+
+use serde::{Deserialize, Serialize};
+
+use crate::measure::{PerImage, over_seeds};
+
+/// Blocks of the test images; each image is its own block where there are fewer.
+const BLOCKS: usize = 40;
+
+/// The mean of a figure over each block of test images, in its unit; image i lies in block i mod 40. Kept in single
+/// precision: only their scatter counts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Blocks(Vec<f32>);
+
+impl Blocks {
+    /// Of one value an image.
+    pub fn of(values: &[f64]) -> Self {
+        let blocks = BLOCKS.min(values.len());
+        let mean = |first: usize| {
+            let mine = values.iter().skip(first).step_by(blocks);
+            (mine.clone().sum::<f64>() / mine.count() as f64) as f32
+        };
+        Self((0..blocks).map(mean).collect())
+    }
+}
+
+/// The figures of a classifier over blocks of its test images.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestBlocks {
+    /// Share of images whose drawn label it finds.
+    pub accuracy: Blocks,
+    /// mean p(argmax q).
+    pub expected_accuracy: Blocks,
+    /// mean max p − p(argmax q).
+    pub gap: Blocks,
+    /// mean KL(p‖q), nats.
+    pub epistemic: Blocks,
+    /// mean −log q(drawn label), nats.
+    pub nll: Blocks,
+}
+
+impl TestBlocks {
+    /// Of all test images.
+    pub fn of(images: &PerImage) -> Self {
+        let all = |figure: &dyn Fn(usize) -> f64| Blocks::of(&(0..images.len()).map(figure).collect::<Vec<f64>>());
+        Self {
+            accuracy: all(&|i| f64::from(u8::from(images.hit(i)))),
+            expected_accuracy: all(&|i| images.expected[i]),
+            gap: all(&|i| images.best[i] - images.expected[i]),
+            epistemic: all(&|i| images.kl[i].max(0.0)),
+            nll: all(&|i| images.nll[i]),
+        }
+    }
+}
+
+/// A figure of a classifier, and the same over blocks of the test images where these are known.
+#[derive(Debug, Clone, Copy)]
+pub struct Tested<'a> {
+    /// Of all test images.
+    pub value: f64,
+    /// Of each block.
+    pub blocks: Option<&'a Blocks>,
+}
+
+/// The difference of a figure between two classifiers that were tested on the same images.
+#[derive(Debug, Clone)]
+pub struct Difference {
+    /// Over all test images.
+    pub value: f64,
+    /// Over each block; absent where one of the two has none.
+    blocks: Option<Vec<f64>>,
+}
+
+impl Tested<'_> {
+    /// This figure less the other.
+    pub fn less(self, other: Tested<'_>) -> Difference {
+        let pairs = |a: &Blocks, b: &Blocks| {
+            let less = |(a, b): (&f32, &f32)| f64::from(*a) - f64::from(*b);
+            (a.0.len() == b.0.len()).then(|| a.0.iter().zip(&b.0).map(less).collect())
+        };
+        let blocks = self.blocks.zip(other.blocks).and_then(|(a, b)| pairs(a, b));
+        Difference { value: self.value - other.value, blocks }
+    }
+}
+
+/// Half the width of the 95 % interval over test images of the mean of differences, all on the same images: Student's
+/// over blocks of the mean difference. None where blocks are unknown or fewer than two.
+pub fn over_images(differences: &[Difference]) -> Option<f64> {
+    let each: Vec<&Vec<f64>> = differences.iter().map(|one| one.blocks.as_ref()).collect::<Option<_>>()?;
+    let blocks = each.first()?.len();
+    if blocks < 2 || each.iter().any(|one| one.len() != blocks) {
+        return None;
+    }
+    let mean = |block: usize| each.iter().map(|one| one[block]).sum::<f64>() / each.len() as f64;
+    Some(over_seeds(&(0..blocks).map(mean).collect::<Vec<f64>>()).1)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+    use rand_distr::{Distribution, StandardNormal};
+
+    use super::*;
+    use crate::experiment::repeats::SeedGain;
+    use crate::units::Seed;
+
+    #[test]
+    fn blocks_take_every_fortieth_image_and_few_images_each_their_own() {
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        let blocks = Blocks::of(&values);
+        assert_eq!((blocks.0.len(), blocks.0[0], blocks.0[39]), (40, 40.0, 59.0));
+        assert_eq!(Blocks::of(&values[..3]).0, [0.0, 1.0, 2.0]);
+        assert!(Blocks::of(&[]).0.is_empty());
+    }
+
+    /// A difference of two classifiers on each of 2,000 test images: what every seed has in common there, and what it has not.
+    #[test]
+    fn the_interval_of_a_gain_holds_the_truth_although_all_seeds_are_tested_on_the_same_images() {
+        const RUNS: u64 = 400;
+        let normal = |rng: &mut rand_chacha::ChaCha8Rng| -> f64 { StandardNormal.sample(rng) };
+        for seeds in [3, 10] {
+            let (mut covered, mut without) = (0, 0);
+            for run in 0..RUNS {
+                let mut rng = Seed(run).rng(0);
+                let common: Vec<f64> = (0..2000).map(|_| 0.2 * normal(&mut rng)).collect();
+                let one = |rng: &mut rand_chacha::ChaCha8Rng| {
+                    let shift = 0.002 * normal(rng);
+                    let base: Vec<f64> = (0..2000).map(|_| rng.random()).collect();
+                    let more: Vec<f64> =
+                        base.iter().zip(&common).map(|(b, c)| b + c + shift + 0.1 * normal(rng)).collect();
+                    let mean = |values: &[f64]| values.iter().sum::<f64>() / 2000.0;
+                    let (a, b) = (Blocks::of(&more), Blocks::of(&base));
+                    let tested = Tested { value: mean(&more), blocks: Some(&a) };
+                    tested.less(Tested { value: mean(&base), blocks: Some(&b) })
+                };
+                let differences: Vec<Difference> = (0..seeds).map(|_| one(&mut rng)).collect();
+                let holds = |gain: SeedGain| u64::from(gain.interval.unwrap().contains(0.0));
+                covered += holds(SeedGain::paired(&differences).unwrap());
+                let values: Vec<f64> = differences.iter().map(|one| one.value).collect();
+                without += holds(SeedGain::of(&values).unwrap());
+            }
+            assert!(covered * 100 >= 92 * RUNS, "{seeds} seeds: {covered} of {RUNS}");
+            assert!(without * 100 < 85 * RUNS, "{seeds} seeds, over seeds alone: {without} of {RUNS}");
+        }
+    }
+
+    #[test]
+    fn without_blocks_on_one_side_there_is_no_error_over_images() {
+        let blocks = Blocks::of(&[1.0, 2.0, 4.0]);
+        let (with, without) = (Tested { value: 2.0, blocks: Some(&blocks) }, Tested { value: 1.0, blocks: None });
+        assert!(over_images(&[with.less(with)]).unwrap().abs() < 1e-12);
+        assert!(over_images(&[with.less(without)]).is_none() && over_images(&[]).is_none());
+        assert!(over_images(&[with.less(with), without.less(with)]).is_none());
+    }
+}
