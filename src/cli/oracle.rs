@@ -134,6 +134,9 @@ fn describe(info: &OracleInfo) -> Result<()> {
     if let Some(t) = &info.training {
         println!("trained on:    {} images of {}, seed {}", t.images, t.data, t.spec.training.seed.0);
         println!("               {:.1} h on {}, epoch {} kept, {}", t.seconds / 3600.0, t.device, t.epoch, t.finished);
+        if let Some(history) = &t.history {
+            println!("               {history}");
+        }
         println!("held out:      {}", figures(&t.held_out));
         if let Some(test) = &t.test {
             println!("test:          {}", figures(test));

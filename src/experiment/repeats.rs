@@ -24,7 +24,7 @@ pub(super) const SEED_GAIN_HERE: &str = "Those of calibration errors have Studen
 
 /// Range of accuracies, errors and calibration errors.
 pub(super) const SHARE: [f64; 2] = [0.0, 1.0];
-/// Range of divergences, nats.
+/// Range of divergences, nats, and of whatever is not below 0.
 pub(super) const NATS: [f64; 2] = [0.0, f64::INFINITY];
 
 /// Mean over seeds of a figure that was measured on the same test images for every seed.
@@ -102,6 +102,13 @@ impl SeedGain {
     pub fn paired(differences: &[Difference]) -> Option<Self> {
         let values: Vec<f64> = differences.iter().map(|one| one.value).collect();
         Self::within(&values, over_images(differences).unwrap_or_default())
+    }
+
+    /// With its interval cut to the range of the figure.
+    #[must_use]
+    pub fn cut(self, [least, most]: [f64; 2]) -> Self {
+        let cut = |i: Interval| Interval { low: i.low.max(least), high: i.high.min(most) };
+        Self { interval: self.interval.map(cut), ..self }
     }
 
     fn within(values: &[f64], over_images: f64) -> Option<Self> {
@@ -303,6 +310,8 @@ mod tests {
         let interval = gain.interval.unwrap();
         assert!((interval.low - (0.04 - half)).abs() < 1e-8 && (interval.high - (0.04 + half)).abs() < 1e-8);
         assert_eq!(SeedGain::of(&[0.1]).unwrap().interval, None);
+        let share = SeedGain::of(&[0.0, 0.1]).unwrap().cut(SHARE).interval.unwrap();
+        assert!(share.low == 0.0 && share.high > 0.6, "{share:?}");
         assert_eq!(SeedGain::of(&[]), None);
     }
 }

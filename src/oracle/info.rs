@@ -73,6 +73,9 @@ pub struct TrainingRecord {
     pub spec: TrainSpec,
     /// The epoch that was kept, from 1.
     pub epoch: usize,
+    /// How it was trained where the spec, that of its last epochs, does not say it: in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<String>,
     /// Seconds of training.
     pub seconds: f64,
     /// What computed.
@@ -126,9 +129,9 @@ pub(super) fn check_names(info: &OracleInfo) -> Result<(), String> {
     let words = [&info.family, &info.preprocessing, &info.weights_sha256, &info.storage];
     let mut words = words.into_iter().chain(info.inferred.iter().flatten()).chain(&info.flows);
     words.try_for_each(|words| check_words(words))?;
-    if let Some(TrainingRecord { data, pixels_sha256, device, finished, .. }) = &info.training {
+    if let Some(TrainingRecord { data, pixels_sha256, device, finished, history, .. }) = &info.training {
         let words = [data, pixels_sha256, device, finished].map(String::as_str);
-        words.into_iter().chain(info.notice()).try_for_each(check_words)?;
+        words.into_iter().chain(history.as_deref()).chain(info.notice()).try_for_each(check_words)?;
     }
     let mut seen = HashSet::new();
     match info.class_names.iter().find(|name| !seen.insert(name.as_str())) {

@@ -137,6 +137,7 @@ pub fn trained() -> TrainingRecord {
         finished: "2026-11-20".into(),
         held_out: evaluation(1052.0),
         test: Some(evaluation(1047.0)),
+        history: None,
         storage_drift: None,
     }
 }

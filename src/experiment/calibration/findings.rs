@@ -127,7 +127,7 @@ impl GradedCalibrator {
             less_error: each(&|before, after| {
                 before.exact_calibration_error.value - after.exact_calibration_error.value
             })?,
-            impossible: each(&|_, after| after.impossible)?,
+            impossible: each(&|_, after| after.impossible)?.cut(SHARE),
         })
     }
 
@@ -159,11 +159,11 @@ impl GradedEce {
             train_size: group.cell.train_size,
             estimator,
             n,
-            exact: each(|one| one.exact)?,
+            exact: each(|one| one.exact)?.cut(SHARE),
             bias: each(|one| one.mean - one.exact)?,
             hidden: hidden.and_then(|hidden| SeedGain::of(&hidden)),
-            deviation: each(|one| one.deviation)?,
-            rms: each(|one| (one.mean - one.exact).hypot(one.deviation))?,
+            deviation: each(|one| one.deviation)?.cut(NATS),
+            rms: each(|one| (one.mean - one.exact).hypot(one.deviation))?.cut(NATS),
         })
     }
 

@@ -6,7 +6,7 @@ use super::{Stopped, StoppingSpec};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::bayes_gap::Who;
 use crate::experiment::cell::CellResult;
-use crate::experiment::repeats::{Repeats, SeedGain, distinct, provenance, repeats};
+use crate::experiment::repeats::{NATS, Repeats, SeedGain, distinct, provenance, repeats};
 use crate::experiment::spec::ExperimentSpec;
 use crate::experiment::validated::{Seen, Validated};
 use crate::units::Tau;
@@ -176,11 +176,11 @@ impl Regret {
             train_size: group.cell.train_size,
             rule,
             n,
-            regret: SeedGain::paired(&regrets.collect::<Vec<_>>())?,
-            relative: each(|one| one.epistemic / one.best - 1.0).filter(|_| apart),
+            regret: SeedGain::paired(&regrets.collect::<Vec<_>>())?.cut(NATS),
+            relative: each(|one| one.epistemic / one.best - 1.0).filter(|_| apart).map(|one| one.cut(NATS)),
             epoch: each(|one| one.epoch as f64)?,
             best_epoch: each(|one| one.best_epoch as f64)?,
-            best: each(|one| one.best)?,
+            best: each(|one| one.best)?.cut(NATS),
         })
     }
 
@@ -196,7 +196,7 @@ impl KlCourse {
         let epochs = distinct(seeds.iter().flat_map(|epochs| epochs.iter().map(|one| one.epoch)));
         let at = |epoch: usize| {
             let there = seeds.iter().flat_map(|epochs| epochs.iter().filter(move |one| one.epoch == epoch));
-            Some((epoch, SeedGain::of(&there.map(|one| one.epistemic).collect::<Vec<_>>())?))
+            Some((epoch, SeedGain::of(&there.map(|one| one.epistemic).collect::<Vec<_>>())?.cut(NATS)))
         };
         let epochs: Vec<(usize, SeedGain)> = epochs.into_iter().filter_map(at).collect();
         let (architecture, told, train_size) = (group.cell.architecture, group.cell.labels, group.cell.train_size);

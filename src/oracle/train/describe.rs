@@ -48,6 +48,7 @@ pub(crate) fn describe(
             finished: finished.into(),
             held_out: trained.held_out.clone(),
             test: trained.test.clone(),
+            history: None,
             storage_drift: drift,
         }),
     }
