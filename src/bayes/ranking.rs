@@ -74,7 +74,8 @@ impl ClassRanking {
 pub enum Agreement {
     /// It is, and at every τ each class is told apart from the next.
     Same,
-    /// No two classes change places that intervals tell apart; others may.
+    /// No two classes are told apart in one order at one τ and in the other at another; where their
+    /// intervals overlap the order is not known.
     Blurred,
     /// It changes.
     Changes {
@@ -127,8 +128,8 @@ impl Agreement {
         match *self {
             Self::Same => "The order of the classes is the same at each τ, as EBO §4.3 says.".into(),
             Self::Blurred => {
-                "No two classes that their intervals tell apart change places over τ: nothing here contradicts EBO §4.3, which \
-                 says that the order stays the same. Of the others it is not known."
+                "No two classes are told apart by their intervals in one order at one τ and in the other at another: nothing here \
+                 contradicts EBO §4.3, which says that the order stays the same. Where intervals overlap the order is not known."
                     .into()
             }
             Self::Changes { first, second, at, turned_at } => format!(

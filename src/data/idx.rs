@@ -165,10 +165,10 @@ fn read_array(path: &Path, kind: Kind) -> Result<(Vec<usize>, Vec<u8>)> {
         .ok_or_else(|| Error::file(path, format!("byte 4: impossible sizes {dims:?}")))?;
     let stored = std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len();
     if announced > stored.saturating_mul(MOST_UNPACKED) {
-        let cause = format!("byte 4: impossible sizes {dims:?}: {stored} bytes cannot unpack to {announced}");
+        let cause = format!("byte 4: impossible sizes {dims:?}: {announced} bytes do not fit into a file of {stored}");
         return Err(Error::file(path, cause));
     }
-    check_memory(&format!("the images of {}", path.display()), announced, "take a part of them")?;
+    check_memory(&format!("the values of {}", path.display()), announced, "take a part of them")?;
     let mut data = Vec::new();
     let end = reader.take(announced + 1).read_to_end(&mut data);
     let found = data.len() as u64;

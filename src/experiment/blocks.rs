@@ -1,6 +1,7 @@
 //! Means of figures over blocks of the test images. Classifiers that are tested on the same images have the error of
 //! these images in common: how much of it is left in a difference of two, a few block means of each tell as well as
-//! all images (batch means; Asmussen & Glynn 2007, *Stochastic Simulation*, chapter IV.5).
+//! all images (batch means; Asmussen & Glynn 2007, *Stochastic Simulation*, chapter IV.5). They lie in the result of a
+//! cell, so that findings need no file of every image (`tested`), and single epochs and calibrations have theirs.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,9 +57,10 @@ impl TestBlocks {
     }
 }
 
-/// A figure of a classifier, and the same over blocks of the test images where these are known.
+/// A figure of a classifier on the test images that another one is tested on, too, and the same over blocks of these
+/// where they are known.
 #[derive(Debug, Clone, Copy)]
-pub struct Tested<'a> {
+pub struct PairedFigure<'a> {
     /// Of all test images.
     pub value: f64,
     /// Of each block.
@@ -74,9 +76,9 @@ pub struct Difference {
     blocks: Option<Vec<f64>>,
 }
 
-impl Tested<'_> {
+impl PairedFigure<'_> {
     /// This figure less the other.
-    pub fn less(self, other: Tested<'_>) -> Difference {
+    pub fn less(self, other: PairedFigure<'_>) -> Difference {
         let pairs = |a: &Blocks, b: &Blocks| {
             let less = |(a, b): (&f32, &f32)| f64::from(*a) - f64::from(*b);
             (a.0.len() == b.0.len()).then(|| a.0.iter().zip(&b.0).map(less).collect())
@@ -133,8 +135,8 @@ mod tests {
                         base.iter().zip(&common).map(|(b, c)| b + c + shift + 0.1 * normal(rng)).collect();
                     let mean = |values: &[f64]| values.iter().sum::<f64>() / 2000.0;
                     let (a, b) = (Blocks::of(&more), Blocks::of(&base));
-                    let tested = Tested { value: mean(&more), blocks: Some(&a) };
-                    tested.less(Tested { value: mean(&base), blocks: Some(&b) })
+                    let figure = PairedFigure { value: mean(&more), blocks: Some(&a) };
+                    figure.less(PairedFigure { value: mean(&base), blocks: Some(&b) })
                 };
                 let differences: Vec<Difference> = (0..seeds).map(|_| one(&mut rng)).collect();
                 let holds = |gain: SeedGain| u64::from(gain.interval.unwrap().contains(0.0));
@@ -150,7 +152,8 @@ mod tests {
     #[test]
     fn without_blocks_on_one_side_there_is_no_error_over_images() {
         let blocks = Blocks::of(&[1.0, 2.0, 4.0]);
-        let (with, without) = (Tested { value: 2.0, blocks: Some(&blocks) }, Tested { value: 1.0, blocks: None });
+        let (with, without) =
+            (PairedFigure { value: 2.0, blocks: Some(&blocks) }, PairedFigure { value: 1.0, blocks: None });
         assert!(over_images(&[with.less(with)]).unwrap().abs() < 1e-12);
         assert!(over_images(&[with.less(without)]).is_none() && over_images(&[]).is_none());
         assert!(over_images(&[with.less(with), without.less(with)]).is_none());

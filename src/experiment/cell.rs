@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::TestBlocks;
+use super::blocks::{Blocks, PairedFigure, TestBlocks};
 use super::output::CellOutput;
 use crate::classifier::{Architecture, Labels};
-use crate::measure::Measured;
+use crate::measure::{Estimate, Measured};
 
 /// One classifier of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -64,4 +64,15 @@ pub struct CellResult {
     /// What only this kind of experiment finds.
     #[serde(default, rename = "found", skip_serializing_if = "Option::is_none")]
     pub output: Option<CellOutput>,
+}
+
+impl CellResult {
+    /// A figure of the finished classifier on the test images, and on their blocks.
+    pub(super) fn paired(
+        &self,
+        figure: impl Fn(&Measured) -> Estimate,
+        blocks: impl Fn(&TestBlocks) -> &Blocks,
+    ) -> PairedFigure<'_> {
+        PairedFigure { value: figure(&self.measured).value, blocks: self.blocks.as_ref().map(blocks) }
+    }
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Blocks, Difference, TestBlocks, Tested, over_images};
+use super::blocks::{Difference, PairedFigure, over_images};
 use super::cell::{Cell, CellResult};
 use super::spec::{ExperimentSpec, GridSpec};
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Value};
-use crate::measure::{Estimate, Interval, Measured, over_seeds};
+use crate::measure::{Estimate, Interval, over_seeds};
 
 /// What the captions of figures say whose error bars are those of a [`SeedMean`].
 pub(super) const SEED_MEAN: &str = "Means over seeds with 95 % intervals over seeds (Student) and over test images, added in quadrature; \
@@ -19,8 +19,8 @@ pub(super) const SEED_GAIN: &str = "Differences are formed seed by seed (the sam
      finished by a version before 2026-11-26; no interval where a single seed is finished.";
 
 /// The same of calibration errors, which are no means over images.
-pub(super) const SEED_GAIN_HERE: &str = "Those of calibration errors have Student's 95 % interval over seeds alone, given these test images, \
-     whose error is not in it.";
+pub(super) const SEED_GAIN_HERE: &str = "Differences of calibration errors are formed seed by seed, too, and have Student's 95 % interval over \
+     seeds alone, given these test images, whose error is not in it.";
 
 /// Range of accuracies, errors and calibration errors.
 pub(super) const SHARE: [f64; 2] = [0.0, 1.0];
@@ -167,17 +167,6 @@ pub(super) fn repeats(cells: &[CellResult]) -> Vec<Repeats<'_>> {
     found
 }
 
-impl CellResult {
-    /// A figure of the finished classifier on the test images, and of their blocks.
-    pub(super) fn tested(
-        &self,
-        figure: impl Fn(&Measured) -> Estimate,
-        blocks: impl Fn(&TestBlocks) -> &Blocks,
-    ) -> Option<Tested<'_>> {
-        Some(Tested { value: figure(&self.measured).value, blocks: self.blocks.as_ref().map(blocks) })
-    }
-}
-
 impl Repeats<'_> {
     /// Mean over seeds of a figure; none without a seed.
     pub fn mean(&self, of: impl Fn(&CellResult) -> Estimate, range: [f64; 2]) -> Option<SeedMean> {
@@ -186,7 +175,11 @@ impl Repeats<'_> {
     }
 
     /// Mean difference to another classifier over the seeds that both have.
-    pub fn gain<'a>(&'a self, over: &'a Self, of: impl Fn(&'a CellResult) -> Option<Tested<'a>>) -> Option<SeedGain> {
+    pub fn gain<'a>(
+        &'a self,
+        over: &'a Self,
+        of: impl Fn(&'a CellResult) -> Option<PairedFigure<'a>>,
+    ) -> Option<SeedGain> {
         let pair = |result: &&'a CellResult| {
             let other = over.results.iter().find(|other| other.cell.seed == result.cell.seed)?;
             Some(of(result)?.less(of(other)?))
@@ -303,7 +296,7 @@ mod tests {
         results.reverse();
         let groups = repeats(&results);
         assert_eq!(groups.iter().map(|group| group.results.len()).collect::<Vec<_>>(), [2, 3]);
-        let gain = groups[1].gain(&groups[0], |result| result.tested(|m| m.accuracy, |b| &b.accuracy)).unwrap();
+        let gain = groups[1].gain(&groups[0], |result| Some(result.paired(|m| m.accuracy, |b| &b.accuracy))).unwrap();
         // Differences 0.03 and 0.05: s = 0.01 √2, t of one degree 12.7062.
         assert!(near(gain.value, 0.04) && gain.seeds == 2);
         let half = 12.706_204_736 * 0.01;

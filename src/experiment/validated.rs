@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Blocks, Tested};
+use super::blocks::{Blocks, PairedFigure};
 use super::images::Images;
 use crate::error::Result;
 use crate::measure::{EceEstimator, PerImage, mean};
@@ -46,8 +46,8 @@ pub struct Seen {
 
 impl Validated {
     /// KL(p‖q) of the test images, and of their blocks.
-    pub(super) fn kl(&self) -> Tested<'_> {
-        Tested { value: self.epistemic, blocks: self.blocks.as_ref() }
+    pub(super) fn kl(&self) -> PairedFigure<'_> {
+        PairedFigure { value: self.epistemic, blocks: self.blocks.as_ref() }
     }
 
     /// From its figures on the held-out images and on the test images.

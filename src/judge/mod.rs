@@ -98,11 +98,14 @@ pub struct Pair {
 /// Judges models on the images of `truth`; intervals and shuffles come from `seed`.
 ///
 /// # Errors
-/// When there is no model, two have the same name, the figures of one leave the finite numbers, or
+/// When there is no model or a single image, two models have the same name, the figures of one leave the finite numbers, or
 /// the caller stops.
 pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed, events: &mut dyn Events<JudgeEvent>) -> Result<Report> {
     if models.is_empty() {
         return Err(Error::input("there are no predictions to judge"));
+    }
+    if truth.len() < 2 {
+        return Err(Error::input("one image says nothing about the error of a mean: judge two or more"));
     }
     for (i, model) in models.iter().enumerate() {
         if models[..i].iter().any(|other| other.name == model.name) {
@@ -144,16 +147,16 @@ fn pairs(verdicts: &[Verdict], bootstrap: &Bootstrap, events: &mut dyn Events<Ju
 
 impl Pair {
     fn of(a: &Verdict, b: &Verdict, bootstrap: &Bootstrap) -> Self {
-        let mean = |value: &dyn Fn(&Verdict, usize) -> f64| {
-            let differences: Vec<f64> = (0..a.images.len()).map(|i| value(a, i) - value(b, i)).collect();
-            bootstrap.mean(&differences)
+        let differences = |value: &dyn Fn(&Verdict, usize) -> f64| -> Vec<f64> {
+            (0..a.images.len()).map(|i| value(a, i) - value(b, i)).collect()
         };
+        let share = |value: &dyn Fn(&Verdict, usize) -> f64| bootstrap.mean_within(&differences(value), [-1.0, 1.0]);
         Self {
             first: a.name.clone(),
             second: b.name.clone(),
-            error: mean(&|v, i| f64::from(u8::from(!v.images.hit(i)))),
-            expected_error: mean(&|v, i| -v.images.expected[i]),
-            cross_entropy: mean(&|v, i| v.images.cross_entropy[i]),
+            error: share(&|v, i| f64::from(u8::from(!v.images.hit(i)))),
+            expected_error: share(&|v, i| -v.images.expected[i]),
+            cross_entropy: bootstrap.mean(&differences(&|v, i| v.images.cross_entropy[i])),
         }
     }
 }

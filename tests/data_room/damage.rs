@@ -59,8 +59,17 @@ fn data_idx_huge_headers_fail_fast() {
     // The same zeros behind a header that announces more than they can be.
     let bomb = gzip(&idx(&[1 << 20, 1 << 10, 1 << 10], &vec![0; 1 << 26]));
     let path = put(folder.path(), "announced-images-idx3-ubyte.gz", &bomb);
-    fails(read_idx(&path, None), &path, "cannot unpack");
+    fails(read_idx(&path, None), &path, "do not fit into a file");
     assert!(start.elapsed().as_secs() < 10);
+}
+
+#[test]
+fn data_cifar_that_no_memory_holds_is_refused_before_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data_batch_1.bin");
+    // A file of holes: three TB that take no room.
+    std::fs::File::create(&path).unwrap().set_len(3073 << 30).unwrap();
+    fails(read_cifar10(std::slice::from_ref(&path)), &path, "of memory");
 }
 
 /// Arrays with one fault each, and what its message says.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 const HEAD_TIME: Duration = Duration::from_secs(5);
 /// Longest wait for the first message, which holds the token.
 const INIT_TIME: Duration = Duration::from_secs(10);
-/// Longest wait for burn's answers.
+/// Longest wait for the port of a session, and for burn's answers.
 const ANSWER_TIME: Duration = Duration::from_secs(60);
 /// Longest line with the port of a session, in bytes.
 const LINE: u64 = 16;
@@ -154,7 +154,7 @@ fn attend(
         tracing::warn!("{peer}: refused, {status}");
         return client.write_all(answer(status).as_bytes()).map_err(failed);
     }
-    let (mut session, inner) = start(command)?;
+    let (mut session, inner) = start(command, ANSWER_TIME)?;
     let mut server = &inner;
     server.write_all(&request).map_err(failed)?;
     let answer = head(server, Instant::now() + ANSWER_TIME).map_err(failed)?;
@@ -194,8 +194,8 @@ fn attend(
     Ok(())
 }
 
-/// A process for one session, and a connection to it.
-fn start(command: &impl Fn() -> Result<Command>) -> Result<(Session, TcpStream)> {
+/// A process for one session that names its port within `patience`, and a connection to it.
+fn start(command: &impl Fn() -> Result<Command>, patience: Duration) -> Result<(Session, TcpStream)> {
     let failed = |why: &dyn std::fmt::Display| Error::Device(format!("no process for a session: {why}"));
     let mut command = command()?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -208,7 +208,7 @@ fn start(command: &impl Fn() -> Result<Command>) -> Result<(Session, TcpStream)>
     };
     Builder::new().name("port of a session".into()).spawn(listen).map_err(|e| failed(&e))?;
     // A process that hangs, in a driver perhaps, is ended with its session.
-    let port = heard.recv_timeout(ANSWER_TIME).map_err(|_| failed(&"it did not start within a minute"))?;
+    let port = heard.recv_timeout(patience).map_err(|_| failed(&format!("it named no port within {patience:?}")))?;
     let port = port.map_err(|e| failed(&e))?;
     let port: u16 = port.trim().parse().map_err(|_| failed(&"it has ended at once"))?;
     let inner = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(|e| failed(&e))?;
@@ -245,5 +245,28 @@ fn watch_for_death(client: &TcpStream) {
         let _ = sockopt::set_tcp_keepidle(client, Duration::from_secs(15));
         let _ = sockopt::set_tcp_keepintvl(client, Duration::from_secs(5));
         let _ = sockopt::set_tcp_keepcnt(client, 3);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_process_that_hangs_or_says_no_port_gives_its_seat_back() {
+        let begun = Instant::now();
+        let complaint = |script: &str| {
+            let command = || {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", script]);
+                Ok(shell)
+            };
+            start(&command, Duration::from_millis(300)).err().unwrap().to_string()
+        };
+        assert!(complaint("exec sleep 60").contains("named no port within 300ms"));
+        assert!(complaint("yes | tr -d '\\n'").contains("ended at once"), "an endless line is read no further");
+        assert!(complaint("exit 3").contains("ended at once"));
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     }
 }

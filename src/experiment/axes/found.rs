@@ -144,8 +144,8 @@ impl Longer {
             train_size: cell.train_size,
             trainings: [shortest, longest],
             times: steps(longest)? as f64 / steps(shortest)?.max(1) as f64,
-            epistemic: long.gain(short, |result| result.tested(|m| m.epistemic, |b| &b.epistemic))?,
-            gap: long.gain(short, |result| result.tested(|m| m.gap, |b| &b.gap))?,
+            epistemic: long.gain(short, |result| Some(result.paired(|m| m.epistemic, |b| &b.epistemic)))?,
+            gap: long.gain(short, |result| Some(result.paired(|m| m.gap, |b| &b.gap)))?,
         })
     }
 }

@@ -8,8 +8,7 @@ use crate::figure::{Axis, Figure, Point, Rule, Series, Table, Way};
 use crate::measure::{Calibration, EceEstimator};
 
 /// What captions say of the grades of an estimator.
-const OVER_SEEDS: &str =
-    "Means over seeds with Student's 95 % interval over seeds; no interval where a single seed is finished.";
+const OVER_SEEDS: &str = "Means over seeds with Student's 95 % interval over seeds, given the test images; no interval where a single seed is finished.";
 
 impl Findings for CalibrationGrades {
     fn figures(&self) -> Vec<Figure> {
@@ -131,7 +130,8 @@ impl CalibrationGrades {
     fn calibrator_table(&self) -> Table {
         let caption = format!(
             "Of the test images, after calibration on n labels. 'impossible': mean exact probability of the classes to which the fitted map \
-             gives probability 0; each then gets 1/(n + 1)·1/K. {SEED_MEAN} {SEED_GAIN} {SEED_GAIN_HERE}"
+             gives probability 0; each then gets 1/(n + 1)·1/K. {SEED_MEAN} {SEED_GAIN} {SEED_GAIN_HERE} \
+             The interval of 'impossible' is over seeds alone, too."
         );
         Table::of(&self.calibrators)
             .words("classifier", |one| one.who().0.name())

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::CalibrationSpec;
 use crate::error::Result;
 use crate::events::Events;
-use crate::experiment::blocks::{Blocks, TestBlocks, Tested};
+use crate::experiment::blocks::{Blocks, PairedFigure, TestBlocks};
 use crate::experiment::cell::CellResult;
 use crate::experiment::held_out::held_out;
 use crate::experiment::images::Images;
@@ -51,8 +51,8 @@ pub struct Recalibrated {
 
 impl Recalibrated {
     /// KL(p‖q) of the test images, and of their blocks.
-    pub(super) fn kl(&self) -> Tested<'_> {
-        Tested { value: self.epistemic.value, blocks: self.blocks.as_ref() }
+    pub(super) fn kl(&self) -> PairedFigure<'_> {
+        PairedFigure { value: self.epistemic.value, blocks: self.blocks.as_ref() }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::classifier::{Architecture, Labels};
 use crate::experiment::blocks::over_images;
 use crate::experiment::cell::CellResult;
 use crate::experiment::output::Findings;
-use crate::experiment::repeats::classifiers;
+use crate::experiment::repeats::{NATS, SHARE, classifiers};
 use crate::experiment::spec::ExperimentSpec;
 use crate::figure::{Figure, Table};
 use crate::measure::{Estimate, Interval, Measured};
@@ -124,13 +124,13 @@ impl ShiftEffect {
             Some(-run.change? - 100.0 * found.unavoidable_loss?.value)
         };
         let beyond: Vec<f64> = mine.iter().zip(&runs).filter_map(beyond).collect();
-        let measured = |figure: fn(&Measured) -> Estimate| {
-            Spread::on_test_images(&mine.iter().map(|(result, _)| figure(&result.measured)).collect::<Vec<_>>())
+        let measured = |figure: fn(&Measured) -> Estimate, range| {
+            Spread::on_test_images(&mine.iter().map(|(result, _)| figure(&result.measured)).collect::<Vec<_>>(), range)
         };
-        let expected = |result: &'a CellResult| result.tested(|m| m.expected_accuracy, |b| &b.expected_accuracy);
+        let expected = |result: &'a CellResult| result.paired(|m| m.expected_accuracy, |b| &b.expected_accuracy);
         let pair = |(result, _): &(&'a CellResult, &Shifted)| {
             let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed)?;
-            Some(expected(result)?.less(expected(unshifted)?))
+            Some(expected(result).less(expected(unshifted)))
         };
         let over_images = over_images(&mine.iter().filter_map(pair).collect::<Vec<_>>());
         let change_over_images = 100.0 * over_images.unwrap_or_default();
@@ -146,14 +146,14 @@ impl ShiftEffect {
             target_kl_y: world.and_then(|world| setting.prior_kl(world).ok()),
             joint_kl: world.and_then(|world| setting.joint_kl(world).ok().flatten()),
             kl_y: spread(&|_, found| found.kl_y),
-            accuracy: measured(|m| m.expected_accuracy),
+            accuracy: measured(|m| m.expected_accuracy, SHARE),
             change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>())
-                .map(|change| change.widened([change_over_images; 2])),
-            error: measured(|m| m.expected_accuracy.complement()),
+                .map(|change| change.widened(change_over_images)),
+            error: measured(|m| m.expected_accuracy.complement(), SHARE),
             unavoidable_loss,
-            excess_loss: Spread::of(&beyond).map(|excess| excess.widened([beyond_over_images; 2])),
+            excess_loss: Spread::of(&beyond).map(|excess| excess.widened(beyond_over_images)),
             validation: spread(&|_, found| found.validation.value),
-            epistemic: measured(|m| m.epistemic),
+            epistemic: measured(|m| m.epistemic, NATS),
             log_likelihood_drop: Spread::of(&drops),
             runs,
         })

@@ -21,6 +21,10 @@ struct Make<'a> {
     group: &'a Group,
 }
 
+/// What captions say of a difference.
+const WITHIN: &str = "mean over seeds with its 95 % interval over seeds (Student) and test images (block means), in quadrature; over seeds alone \
+     where cells were finished by a version before 2026-11-26";
+
 /// The mean over seeds, times `factor`, with Student's interval.
 fn point(x: f64, spread: &Spread, factor: f64, label: &str) -> Point {
     let point = named(Point::new(x, factor * spread.mean), label);
@@ -84,7 +88,8 @@ impl Make<'_> {
     /// Figure 3a: accuracy over KL.
     fn by_size(&self) -> Figure {
         let caption = "Test accuracy over the size of the shift: the exact joint KL. The KL of noised pixels is not known; as in BLC figure \
-                       3a they stand at their KL_y, hence marked. Error bars: 95 % intervals over seeds (Student) and test images, in quadrature.";
+                       3a they stand at their KL_y, hence marked. Error bars: 95 % intervals over seeds (Student) and test images, in \
+                       quadrature.";
         let (x, y) = (Axis::linear("KL of the shift").in_unit("nats"), Axis::linear("test accuracy").in_unit("%"));
         let mut figure = self.figure("shift-accuracy", "Test accuracy by size and kind of shift", caption, x, y);
         figure.series = self.by_kind(Style::Points, |effect| {
@@ -100,13 +105,16 @@ impl Make<'_> {
 
     /// Table 8: Δ of every setting.
     fn by_setting(&self) -> Figure {
-        let caption = "Expected test accuracy, mean p(argmax q|x), less that of the baseline of the same seed; mean over seeds with its 95 % interval over seeds (Student) and test images, in quadrature. Pale: BLC \
+        let caption = format!(
+            "Expected test accuracy, mean p(argmax q|x), less that of the baseline of the same seed; \
+                       {WITHIN}. Pale: BLC \
                        table 8 (AFHQ, pretrained ResNet-50, N = 5,000), which gives no interval of the difference. \
                        Unavoidable: what the Bayes classifier of the shifted world loses, known where the shift has a density; what \
-                       lies below it is the learner's own excess.";
+                       lies below it is the learner's own excess."
+        );
         let x = Axis::named("setting", self.group.effects.iter().map(|effect| effect.name.as_str()));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");
-        let mut figure = self.figure("shift-settings", "What every shift costs", caption, x, y);
+        let mut figure = self.figure("shift-settings", "What every shift costs", &caption, x, y);
         let points = |of: &dyn Fn(f64, &ShiftEffect) -> Option<Point>| -> Vec<Point> {
             self.group.effects.iter().enumerate().filter_map(|(i, effect)| of(i as f64, effect)).collect()
         };
@@ -137,13 +145,15 @@ impl Make<'_> {
 
     /// Figure 3d, table 9: the drop over σ.
     fn by_noise(&self) -> Figure {
-        let caption = "Test accuracy lost over the standard deviation σ of the pixel noise in the training images, against the baseline of \
-                       the same seed; mean over seeds with its 95 % interval over seeds (Student) and test images, in quadrature. Pale: BLC table 9, right half (AFHQ).";
+        let caption = format!(
+            "Test accuracy lost over the standard deviation σ of the pixel noise in the training images, against the baseline of \
+                       the same seed; {WITHIN}. Pale: BLC table 9, right half (AFHQ)."
+        );
         let (x, y) = (
             Axis::linear("σ of pixel noise").in_unit("units of x"),
             Axis::linear("drop in test accuracy").in_unit("pp"),
         );
-        let mut figure = self.figure("shift-noise", "What pixel noise costs", caption, x, y);
+        let mut figure = self.figure("shift-noise", "What pixel noise costs", &caption, x, y);
         figure.series = self.by_kind(Style::LinePoints, |effect| {
             let shown = matches!(effect.kind, ShiftKind::Noise | ShiftKind::PriorAndNoise);
             shown.then_some(point(effect.noise, &effect.change?, -1.0, &effect.name))
@@ -169,12 +179,14 @@ impl Make<'_> {
             .filter(|effect| effect.kind == ShiftKind::Prior)
             .filter_map(|effect| effect.joint_kl)
             .collect();
-        let caption = "Shifts of the same exact joint KL, to 5 %: test accuracy less that of the baseline of the same seed, by what is \
-                       shifted; mean over seeds with its 95 % interval over seeds (Student) and test images, in quadrature. The levels are the KLs of the prior shifts. Pixel noise has \
-                       no place here: its KL is not known.";
+        let caption = format!(
+            "Shifts of the same exact joint KL, to 5 %: test accuracy less that of the baseline of the same seed, by what is \
+                       shifted; {WITHIN}. The levels are the KLs of the prior shifts. Pixel noise has \
+                       no place here: its KL is not known."
+        );
         let x = Axis::named("joint KL of the shift", levels.iter().map(|level| format!("{level:.3} nats")));
         let y = Axis::linear("Δ test accuracy").in_unit("pp");
-        let mut figure = self.figure("shift-equal-kl", "Equal KL, other shifts", caption, x, y);
+        let mut figure = self.figure("shift-equal-kl", "Equal KL, other shifts", &caption, x, y);
         figure.series = self.by_kind(Style::Bars, |effect| {
             let kl = effect.joint_kl?;
             let level = levels.iter().position(|level| (kl / level - 1.0).abs() <= EQUAL)?;

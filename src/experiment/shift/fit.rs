@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::experiment::repeats::SeedMean;
 use crate::measure::{Estimate, Interval, over_seeds};
 
 /// Values of several seeds.
@@ -49,19 +50,19 @@ impl Spread {
         Some(Self { seeds, mean, std: several.then(|| variance.sqrt()), interval: several.then_some(interval) })
     }
 
-    /// Of one figure a seed, all measured on the same test images; none without any.
-    pub fn on_test_images(figures: &[Estimate]) -> Option<Self> {
-        let mean = |of: fn(&Estimate) -> f64| figures.iter().map(of).sum::<f64>() / figures.len() as f64;
-        let spread = Self::of(&figures.iter().map(|figure| figure.value).collect::<Vec<_>>())?;
-        Some(spread.widened([mean(|f| f.value - f.interval.low), mean(|f| f.interval.high - f.value)]))
+    /// Of one figure a seed, all measured on the same test images and within `range`, as [`SeedMean`];
+    /// none without any.
+    pub fn on_test_images(figures: &[Estimate], range: [f64; 2]) -> Option<Self> {
+        let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+        Some(Self { interval: SeedMean::of(figures, range)?.interval, ..Self::of(&values)? })
     }
 
-    /// With further distances of the ends from the mean, in quadrature.
+    /// With a further distance of both ends from the mean, in quadrature.
     #[must_use]
-    pub fn widened(self, [down, up]: [f64; 2]) -> Self {
+    pub fn widened(self, by: f64) -> Self {
         let Self { mean, .. } = self;
         let wider =
-            |i: Interval| Interval { low: mean - (mean - i.low).hypot(down), high: mean + (i.high - mean).hypot(up) };
+            |i: Interval| Interval { low: mean - (mean - i.low).hypot(by), high: mean + (i.high - mean).hypot(by) };
         Self { interval: self.interval.map(wider), ..self }
     }
 }

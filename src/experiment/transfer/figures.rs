@@ -143,6 +143,7 @@ impl FourCells {
                 ..Series::default()
             }
         };
+        let within = if id == "ece" { SEED_GAIN_HERE } else { SEED_GAIN };
         let series =
             distinct(self.gains.iter().map(|gain| (gain.who(), gain.tested))).into_iter().map(series).collect();
         Figure {
@@ -150,7 +151,7 @@ impl FourCells {
             title: format!("What learning real images changes of {what}"),
             caption: format!(
                 "{what} of classifiers that learned real images minus that of those that learned samples of the world, on the same test \
-                 images; at the same N, seed and training. {SEED_GAIN} {SEED_GAIN_HERE}"
+                 images; at the same N, seed and training. {within}"
             ),
             provenance: self.provenance.clone(),
             x: sizes(),

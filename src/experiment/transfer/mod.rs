@@ -12,7 +12,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::bayes_reference::Truth;
-use super::blocks::{TestBlocks, Tested};
+use super::blocks::{PairedFigure, TestBlocks};
 use super::cell::CellResult;
 use super::images::{Source, View};
 use super::kind::{About, CellPlace, Kind};
@@ -271,7 +271,7 @@ impl OriginGain {
                 let blocks = blocks(result, tested);
                 // A calibration error is no mean over images.
                 let blocks = [blocks.map(|b| &b.accuracy), blocks.map(|b| &b.nll), None][which];
-                Some(Tested { value: scores(result, tested)?[which].value, blocks })
+                Some(PairedFigure { value: scores(result, tested)?[which].value, blocks })
             })
         };
         Some(Self {

@@ -11,7 +11,8 @@ use crate::judge::Truth;
 /// Most bytes of a number with what separates it from the next.
 const NUMBER: u64 = 64;
 
-/// Reads a table of at most 64 MiB, and 64 bytes more for each probability and two further columns. Lines that begin with # are comments.
+/// Reads a table of at most 64 MiB, and 64 bytes more for each probability and for each value of two
+/// further columns. Lines that begin with # are comments.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
     let numbers = (truth.len() as u64).saturating_mul(truth.classes as u64 + 2);
     let text =

@@ -76,6 +76,15 @@ fn refused<T: std::fmt::Debug>(found: Result<T>, file: &str, cause: &str) {
 }
 
 #[test]
+fn a_table_that_is_larger_than_its_images_need_is_not_read() {
+    let files = Files::new();
+    let path = files.0.path().join("m.csv");
+    // A file of holes.
+    std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    refused(Predictions::read(&path, &world(), &ReadOptions::default()), "m.csv", "is larger than");
+}
+
+#[test]
 fn kinds_are_seen() {
     let files = Files::new();
     let kind = |text: &str| files.csv(text).unwrap().kind;

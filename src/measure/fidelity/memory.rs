@@ -48,12 +48,15 @@ pub fn memorisation(distances: &Compared<&[f64]>, threshold: Option<f64>) -> Res
     let (made, real) = (distances.generated, distances.held_out);
     // Refuses what has no order.
     let median = Compared { generated: percentile(made, 0.5)?, held_out: percentile(real, 0.5)? };
-    let quantile = threshold.is_none().then(|| BY_CHANCE.max(1.0 / (real.len() + 1) as f64));
-    let threshold = threshold.unwrap_or_else(|| {
-        let mut sorted = real.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        bootstrap::quantile(&sorted, quantile.unwrap_or(BY_CHANCE))
-    });
+    let (threshold, quantile) = match threshold {
+        Some(given) => (given, None),
+        None => {
+            let level = BY_CHANCE.max(1.0 / (real.len() + 1) as f64);
+            let mut sorted = real.to_vec();
+            sorted.sort_unstable_by(f64::total_cmp);
+            (bootstrap::quantile(&sorted, level), Some(level))
+        }
+    };
     let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
     let (generated, held_out) = (rate(made), rate(real));
     let rate = match quantile {

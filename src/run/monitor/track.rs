@@ -117,11 +117,11 @@ impl Quantity {
         }
     }
 
-    /// Between what it lies.
+    /// The least and the largest value that it can have.
     pub(super) fn range(self) -> [f64; 2] {
         match self {
             Self::ExpectedError | Self::Error | Self::Ece | Self::ExactCalibration => [0.0, 1.0],
-            // Labels may be told as logits of any kind: a training loss is what its script says.
+            // Whatever a script logs as its training loss.
             Self::TrainLoss => [f64::NEG_INFINITY, f64::INFINITY],
             Self::CrossEntropy | Self::Epistemic | Self::Nll => [0.0, f64::INFINITY],
         }
