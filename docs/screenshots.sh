@@ -37,6 +37,6 @@ if wanted validation || wanted experiments/hardness; then
 fi
 if wanted experiments/hardness; then (cd "$BAYESCOPE_MADE" && run hardness-quick); fi
 if wanted validation; then
-    "$bayescope" oracle validate mnist --data "$mnist" --images 1000 --report "$BAYESCOPE_MADE/validation" >/dev/null
+    "$bayescope" oracle validate mnist@9b44f254 --data "$mnist" --images 1000 --report "$BAYESCOPE_MADE/validation" >/dev/null
 fi
 cargo test --release --features bundle --locked --test screenshots -- --nocapture

@@ -35,9 +35,9 @@ fn wanted(name: &str) -> bool {
 }
 
 /// Contact sheets of bundled worlds, each made by the command that stands beside it in `docs/oracles.md`.
-const SHEETS: [&str; 2] = ["cells", "fashion"];
+const SHEETS: [&str; 3] = ["mnist", "cells", "fashion"];
 /// Sheets of real images; their page says which these are.
-const REAL: [&str; 2] = ["cells-real", "fashion-real"];
+const REAL: [&str; 3] = ["mnist-real", "cells-real", "fashion-real"];
 
 /// A scene and what it needs from `BAYESCOPE_MADE`, if anything.
 type Scene = (&'static str, Option<&'static str>, fn(&str, &Path));
@@ -267,7 +267,7 @@ fn hardness(name: &str, folder: &Path) {
 
 fn validation(name: &str, folder: &Path) {
     let data = std::env::var("BAYESCOPE_MNIST").expect("the folder of MNIST's four files");
-    let mut stage = Stage::open("mnist", "Light");
+    let mut stage = Stage::open("mnist@9b44f254", "Light");
     stage.panel("validate");
     stage.write("Real images", &data);
     stage.write("Folder of the validation", &folder.display().to_string());

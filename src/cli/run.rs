@@ -24,8 +24,8 @@ use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Summary};
 use crate::flow::Precision;
 use crate::run::hardness::RankCorpora;
 use crate::run::{
-    AnyRun, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on, with_tau,
-    write_figures,
+    AnyRun, Example, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on,
+    with_tau, write_figures,
 };
 use crate::task::{News, TaskHost};
 
@@ -114,22 +114,25 @@ fn start_or_resume(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) 
         RunSettings { share: *share, every: *every, stage: copies.stage.clone(), oracle: copies.oracle.clone() };
     let task = RunExperiment { spec: Some(spec.clone()), folder: run.to_owned(), settings };
     on_device(alone, |chosen| {
-        let opened = open_on(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
+        let opened = open_on(&oracle_of(run, spec, options), chosen.clone(), Precision::F32)?;
         let done = run_task_for(&task, Some(&opened), chosen, &mut Watch::new(&spec.name, options));
         Output { json: options.json }.print(&options.ended(run, done)?, tell)
     })
 }
 
-fn oracle_of<'a>(spec: &'a ExperimentSpec, options: &'a RunOptions<'_>) -> &'a str {
-    options.copies.oracle.as_deref().unwrap_or(&spec.world.oracle)
+/// What opens the oracle of a run: what was asked for, that of the plan where one is there, or the spec's.
+fn oracle_of(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) -> String {
+    let planned_on = || RunFolder::open(run).map_or_else(|_| spec.world.oracle.clone(), |folder| folder.oracle());
+    options.copies.oracle.clone().unwrap_or_else(planned_on)
 }
 
 /// Every device takes the next cell.
 fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devices: Vec<OpenDevice>) -> Result<()> {
     let first = devices.first().cloned().ok_or_else(|| Error::input("no device"))?;
-    let (folder, _) = plan_in(run, spec, &open_on(oracle_of(spec, options), first, Precision::F32)?)?;
+    let oracle = oracle_of(run, spec, options);
+    let (folder, _) = plan_in(run, spec, &open_on(&oracle, first, Precision::F32)?)?;
     let on = |chosen: &OpenDevice, work: &mut dyn FnMut(&RunContext<'_>) -> Result<()>| {
-        let opened = open_silently(oracle_of(spec, options), chosen.clone(), Precision::F32)?;
+        let opened = open_silently(&oracle, chosen.clone(), Precision::F32)?;
         let spec = &folder.spec;
         let (data, settings) = (open_data(spec, &opened)?, spec.world.settings(opened.world.class_names().len())?);
         let (every, stage) = (options.every, options.copies.stage.clone());
@@ -291,6 +294,16 @@ fn figures(result: &CellResult) -> String {
 pub fn summary(args: &SummaryArgs) -> Result<()> {
     [&args.figures, &args.png].into_iter().flatten().try_for_each(|place| is_free(place))?;
     let [run] = &args.runs[..] else { return external::law(args) };
+    // The name of an example stands for its folder, unless such a folder is there.
+    let unpacked = match run.to_str().and_then(Example::find).filter(|_| !run.exists()) {
+        Some(example) => {
+            let place = tempfile::tempdir().map_err(|e| Error::io(std::env::temp_dir(), e))?;
+            example.unpack(place.path())?;
+            Some(place)
+        }
+        None => None,
+    };
+    let run = unpacked.as_ref().map_or(run.as_path(), |place| place.path());
     let opened = AnyRun::open(run)?;
     let plain = !args.json && !args.csv && args.worst.is_none() && args.bought.is_none() && args.figures.is_none();
     if plain {

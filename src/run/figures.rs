@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::experiment::Summary;
 use crate::figure::{Figure, RenderOptions, Table, csv, pdf, png, svg, thin};
 use crate::oracle::folder::glance;
+use crate::oracle::library;
 
 /// Dots of a PNG for each of the figure's pixels: sharp in print.
 const PNG_SCALE: f32 = 2.0;
@@ -19,8 +20,20 @@ const POINTS_A_PIXEL: f64 = 2.0;
 impl RunFolder {
     /// SHA-256 of the oracle's weights, where it is at hand and still the one of the plan.
     pub fn world_sha256(&self) -> Option<String> {
-        let hash = glance(&self.spec.world.oracle)?.weights_sha256;
-        self.is_on(&hash).unwrap_or(false).then_some(hash)
+        self.planned_on().map(|(_, hash)| hash)
+    }
+
+    /// What opens the oracle of the plan: the name in the spec, or that of an earlier bundled world of this name.
+    pub fn oracle(&self) -> String {
+        self.planned_on().map_or_else(|| self.spec.world.oracle.clone(), |(oracle, _)| oracle)
+    }
+
+    /// The oracle of the plan, where it is at hand, and the SHA-256 of its weights.
+    fn planned_on(&self) -> Option<(String, String)> {
+        let named = &self.spec.world.oracle;
+        let oracles = std::iter::once(named.clone()).chain(library::versions(named));
+        let known = oracles.filter_map(|oracle| Some((glance(&oracle)?.weights_sha256, oracle)));
+        known.map(|(hash, oracle)| (oracle, hash)).find(|(_, hash)| self.is_on(hash).unwrap_or(false))
     }
 
     /// The figures of a summary of this run; `world` is [`Self::world_sha256`].

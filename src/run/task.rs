@@ -70,13 +70,15 @@ impl Task for RunExperiment {
     }
 
     fn run(&self, cx: &mut TaskContext<'_, RunEvent>) -> Result<Done<Summary>> {
+        let there = RunFolder::open(&self.folder);
+        let planned_on = there.as_ref().ok().map(RunFolder::oracle);
         let spec = match &self.spec {
             Some(spec) => spec.clone(),
-            None => RunFolder::open(&self.folder)?.spec,
+            None => there?.spec,
         };
         spec.validate()?;
         let RunSettings { share, every, stage, oracle } = self.settings.clone();
-        let place = Place::open(oracle.as_ref().unwrap_or(&spec.world.oracle), cx)?;
+        let place = Place::open(oracle.or(planned_on).as_ref().unwrap_or(&spec.world.oracle), cx)?;
         let (world, weights) = place.world();
         let spec = with_tau(&self.folder, &spec, world, (weights, &cx.chosen.report.used.label()), cx)?;
         if let Some(data) = &spec.data {

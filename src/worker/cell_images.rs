@@ -97,7 +97,7 @@ fn open_grid(request: &CellImagesRequest) -> Result<RunFolder> {
     let folder = RunFolder::open(&request.folder)?;
     match folder.is_on(&request.world)? {
         true => Ok(folder),
-        false => Err(elsewhere(&folder.spec.world.oracle, &request.oracle)),
+        false => Err(elsewhere(&folder.oracle(), &request.oracle)),
     }
 }
 

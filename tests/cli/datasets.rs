@@ -8,7 +8,7 @@ use bayescope::units::Seed;
 use serde_json::{Value, json};
 
 use crate::experiments::{Grid, summary};
-use crate::run::{fail, json, succeed, text};
+use crate::run::{SHARP_DIGITS, fail, json, succeed, text};
 
 const REST: &str = "[data]\ntrain = 'train.npz'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [50, 200]\nseeds = [0, 1]\n\
                     labels = ['drawn', 'posterior']\n[test]\nimages = 100\nwatched = 50\n[training]\nepochs = 3\n\
@@ -265,8 +265,8 @@ fn what_does_not_fit_is_refused_before_anything_is_computed() {
 #[test]
 fn an_image_that_the_world_cannot_hold_is_named_once_for_all_cells() {
     let rest = REST.replace("[50, 200]", "[20, 30]").replace("images = 100\nwatched = 50", "images = 20\nwatched = 20");
-    let grid = Grid::of(tempfile::tempdir().unwrap(), "mnist", &rest);
-    let mut batch = sample(&grid, "mnist", 30, "train.npz");
+    let grid = Grid::of(tempfile::tempdir().unwrap(), SHARP_DIGITS, &rest);
+    let mut batch = sample(&grid, SHARP_DIGITS, 30, "train.npz");
     batch.x[17 * 32 * 32] = 5.0;
     write_npz(&grid.path("train.npz"), &batch).unwrap();
     let why = fail(1, &["run", text(&grid.spec), "--out", text(&grid.path("run")), "--device", "cpu"]);

@@ -134,6 +134,26 @@ fn cells_give_the_same_in_any_order_and_division() {
     assert!(fail(1, &["run", "--plan", text(&whole), "--task", "3", "--of", "3"]).contains("no task 3 of 3"));
 }
 
+#[test]
+fn a_run_on_the_digits_of_before_goes_on_with_them() {
+    let rest = "[grid]\narchitectures = ['linear']\ntrain_sizes = [20, 40]\nseeds = [0]\n[test]\nimages = 20\n\
+                watched = 10\n[training]\nepochs = 1\n";
+    let grid = Grid::of(tempfile::tempdir().unwrap(), "mnist@9b44f254", rest);
+    let run = grid.path("run");
+    succeed(&["plan", text(&grid.spec), "--out", text(&run), "--device", "cpu"]);
+    // As a version wrote it to whom `mnist` was this world.
+    let file = run.join("run.toml");
+    std::fs::write(&file, std::fs::read_to_string(&file).unwrap().replace("mnist@9b44f254", "mnist")).unwrap();
+    let before = json(&["resume", text(&run), "--device", "cpu", "--json"]);
+    assert_eq!(before["finished"], 2, "{before}");
+    // The same figures by the name that stays.
+    let there = grid.run(&grid.path("again"));
+    let measured = |found: &Value| {
+        found["cells"].as_array().unwrap().iter().map(|cell| cell["measured"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(measured(&there), measured(&before));
+}
+
 /// How the intervals of the first law hold the error of the test images.
 fn image_error(run: &Path) -> Value {
     let found = json(&["summary", text(run), "--json"]);

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use crate::common::tiny;
-use crate::run::{fail, json, text};
+use crate::run::{SHARP_DIGITS, fail, json, text};
 
 pub fn export(oracle: &str, out: &Path, more: &[&str]) -> Value {
     json(&[&["export", oracle, "--out", text(out), "--device", "cpu", "--json"], more].concat())
@@ -69,7 +69,7 @@ fn digits_in_every_form_say_the_same() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("digits");
     let asked = ["--train", "60", "--test", "40", "--tau", "1.2", "--seed", "3", "--format", "npz,png,parquet"];
-    let manifest = export("mnist", &out, &asked);
+    let manifest = export(SHARP_DIGITS, &out, &asked);
     assert_eq!(manifest, serde_json::from_slice::<Value>(&std::fs::read(out.join("dataset.json")).unwrap()).unwrap());
     for (name, hash) in manifest["files"].as_object().unwrap() {
         assert_eq!(sum(&out.join(name)), hash.as_str().unwrap(), "{name}");
@@ -77,7 +77,7 @@ fn digits_in_every_form_say_the_same() {
     let named: Vec<&String> = manifest["files"].as_object().unwrap().keys().collect();
     assert_eq!(named.len(), 8, "{named:?}");
     assert!(!out.join(".parts").exists());
-    let direct = json(&["bayes-error", "mnist", "--tau", "1.2", "--json"]);
+    let direct = json(&["bayes-error", SHARP_DIGITS, "--tau", "1.2", "--json"]);
     let near = |a: &Value, b: &Value, by: f64| (a.as_f64().unwrap() - b.as_f64().unwrap()).abs() < by;
     assert!(near(&manifest["world"]["bayes_error"]["value"], &direct["value"], 1e-4));
 
@@ -124,9 +124,9 @@ fn digits_in_every_form_say_the_same() {
     rows_hold(&out, &labels, &picture);
     // A finished one is not made again; another one does not go on in its folder.
     let before = files(&out);
-    assert_eq!(export("mnist", &out, &asked), manifest);
+    assert_eq!(export(SHARP_DIGITS, &out, &asked), manifest);
     assert_eq!(files(&out), before);
-    let other = fail(1, &["export", "mnist", "--out", text(&out), "--train", "5", "--device", "cpu"]);
+    let other = fail(1, &["export", SHARP_DIGITS, "--out", text(&out), "--train", "5", "--device", "cpu"]);
     assert!(other.contains("holds another export"), "{other}");
 }
 
@@ -163,7 +163,7 @@ fn scored(place: &Path, x: &[f32], tau: &str) -> Vec<f64> {
         aleatoric: None,
     };
     bayescope::data::write_npz(&file, &batch).unwrap();
-    let said = json(&["posterior", "mnist", text(&file), "--tau", tau, "--json", "--device", "cpu"]);
+    let said = json(&["posterior", SHARP_DIGITS, text(&file), "--tau", tau, "--json", "--device", "cpu"]);
     said["images"][0]["log_likelihood"].as_array().unwrap().iter().map(|l| l.as_f64().unwrap()).collect()
 }
 
@@ -171,7 +171,7 @@ fn scored(place: &Path, x: &[f32], tau: &str) -> Vec<f64> {
 fn sixteen_bits_keep_the_posteriors_of_digits() {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("digits");
-    let manifest = export("mnist", &out, &["--train", "60", "--test", "0", "--format", "png,png16,parquet"]);
+    let manifest = export(SHARP_DIGITS, &out, &["--train", "60", "--test", "0", "--format", "png,png16,parquet"]);
     let kl = |bits: &str| manifest["splits"]["train"]["pictures"][bits]["kl_nats"]["value"].as_f64().unwrap();
     println!("{} nats with 16 bits, {} with 8", kl("16"), kl("8"));
     assert!(kl("16") < 1e-4 && kl("8") > 0.1);
@@ -193,8 +193,8 @@ fn sixteen_bits_keep_the_posteriors_of_digits() {
 
 /// Its export once added the world's noise a second time: 1.06 nats.
 #[test]
-fn a_world_of_noisy_photographs_keeps_its_posteriors_in_eight_bits() {
-    for world in ["tests/worlds/animals", "cells"] {
+fn a_world_of_noisy_images_keeps_its_posteriors_in_eight_bits() {
+    for world in ["tests/worlds/animals", "cells", "mnist", "fashion"] {
         let found = json(&["oracle", "depth", world, "--samples", "16", "--device", "cpu", "--json"]);
         let kl = |bits: usize| found["depths"][bits - 4]["kl_nats"]["value"].as_f64().unwrap();
         println!("{world}: {} nats with 8 bits, {} with 16", kl(8), kl(16));
@@ -204,7 +204,7 @@ fn a_world_of_noisy_photographs_keeps_its_posteriors_in_eight_bits() {
 
 #[test]
 fn a_depth_curve_falls_with_the_bits() {
-    let found = json(&["oracle", "depth", "mnist", "--samples", "60", "--device", "cpu", "--json"]);
+    let found = json(&["oracle", "depth", SHARP_DIGITS, "--samples", "60", "--device", "cpu", "--json"]);
     let depths = found["depths"].as_array().unwrap();
     assert_eq!(depths.iter().map(|d| d["bits"].as_u64().unwrap()).collect::<Vec<_>>(), (4..=16).collect::<Vec<_>>());
     let kl: Vec<f64> = depths.iter().map(|d| d["kl_nats"]["value"].as_f64().unwrap()).collect();
@@ -216,7 +216,7 @@ fn a_depth_curve_falls_with_the_bits() {
         assert!(of("decision_error") >= found["bayes_error"]["value"].as_f64().unwrap() - 1e-12);
         assert!((0.0..=1.0).contains(&of("decisions_changed")) && of("bayes_error") >= 0.0);
     }
-    let refused = fail(1, &["oracle", "depth", "mnist", "--tau", "0", "--device", "cpu"]);
+    let refused = fail(1, &["oracle", "depth", SHARP_DIGITS, "--tau", "0", "--device", "cpu"]);
     assert!(refused.contains("τ above 0"), "{refused}");
 }
 

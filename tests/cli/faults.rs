@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bayescope::experiment::ExperimentSpec;
 
 use crate::experiments::{Grid, summary};
-use crate::run::{bayescope, json, succeed, text};
+use crate::run::{SHARP_DIGITS, bayescope, json, succeed, text};
 use crate::slurm::temporary_files;
 
 const SMALL: &str = "[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [100, 400]\nseeds = [0]\n\
@@ -124,13 +124,14 @@ fn a_killed_process_leaves_its_images_and_its_rubbish_goes() {
 fn images_that_lose_their_posterior_to_rounding_are_counted_as_sample_counts_them() {
     let rest = "[grid]\narchitectures = ['linear']\ntrain_sizes = [10, 20]\nseeds = [0]\n[test]\nimages = 60\nwatched = 20\n\
                 [training]\nepochs = 2\n";
-    let grid = Grid::of(tempfile::tempdir().unwrap(), "mnist", &format!("tau = 2.0\n{rest}"));
+    let grid = Grid::of(tempfile::tempdir().unwrap(), SHARP_DIGITS, &format!("tau = 2.0\n{rest}"));
     let run = grid.path("run");
     let found = grid.run(&run);
     let spec = ExperimentSpec::read(&grid.spec).unwrap();
     for (name, seed, n) in [("test", spec.test_seed(), "60"), ("train-0", spec.train_seed(0), "20")] {
         let (seed, out) = (seed.0.to_string(), grid.path("x.npz"));
-        let args = ["sample", "mnist", "--tau", "2", "--n", n, "--seed", &seed, "--out", text(&out), "--device", "cpu"];
+        let args =
+            ["sample", SHARP_DIGITS, "--tau", "2", "--n", n, "--seed", &seed, "--out", text(&out), "--device", "cpu"];
         let sampled = json(&[&args[..], &["--force", "--json"]].concat());
         assert_eq!(found["rounding"][name], sampled["saved"], "{name}");
         assert!(sampled["saved"]["rounded"].as_u64().unwrap() > 0);

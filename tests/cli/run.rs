@@ -4,6 +4,9 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+/// Digits without noise: 8 bits lose their posteriors, 32 bits do at a large τ, and values outside of what a pixel can be are refused.
+pub const SHARP_DIGITS: &str = "mnist@9b44f254";
+
 /// The program with arguments, to be run without a display.
 pub fn bayescope(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bayescope"));

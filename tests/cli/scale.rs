@@ -20,7 +20,7 @@ use crate::common::fill::uniform;
 use crate::common::npz::npz_array;
 use crate::common::pictures::pictures;
 use crate::common::{max_abs, tiny};
-use crate::run::{bayescope, fail, json, succeed, text};
+use crate::run::{SHARP_DIGITS, bayescope, fail, json, succeed, text};
 
 /// Images of the tiny world: two whole passes of 64 and a part of a third.
 const IMAGES: usize = 150;
@@ -387,7 +387,8 @@ fn bad_images_are_named_by_their_number_in_the_whole() {
     let mut x = vec![0.5f32; 40 * 1024];
     x[35 * 1024] = 3.0;
     tensor_file(&glow, shape, x);
-    let message = fail(1, &["posterior", "mnist", text(&glow), "--out", text(&bench.path("g")), "--device", "cpu"]);
+    let message =
+        fail(1, &["posterior", SHARP_DIGITS, text(&glow), "--out", text(&bench.path("g")), "--device", "cpu"]);
     assert!(message.contains("image 3 ") && message.contains("from image 32"), "{message}");
     let message = fail(1, &["posterior", &bench.oracle, text(&glow), "--out", text(&out), "--device", "cpu"]);
     assert!(message.contains("1×32×32") && message.contains("1×8×8"), "{message}");

@@ -34,7 +34,7 @@ fn refused(name: &'static str, line: &'static str) -> Case {
 
 /// All of them.
 pub fn cases() -> Vec<Case> {
-    [told(), worlds(), errors(), oracles(), runs(), looks(), refusals()].into_iter().flatten().collect()
+    [told(), samples(), worlds(), errors(), oracles(), runs(), looks(), refusals()].into_iter().flatten().collect()
 }
 
 /// What is told without computing.
@@ -42,7 +42,8 @@ fn told() -> Vec<Case> {
     vec![
         case("oracle-list", EXACT, "oracle list", &[]),
         case("oracle-list-json", EXACT, "oracle list --json", &[]),
-        case("oracle-info", WIDE, "oracle info mnist", &[]),
+        case("oracle-info", WIDE, "oracle info mnist@9b44f254", &[]),
+        case("oracle-info-newest", WIDE, "oracle info mnist", &[]),
         case("oracle-info-notice", WIDE, "oracle info cells", &[]),
         case("oracle-info-class-map", EXACT, "oracle info worlds/animals --json", &[]),
         case("plan-list", EXACT, "plan", &[]),
@@ -57,20 +58,25 @@ fn told() -> Vec<Case> {
     ]
 }
 
-/// Samples, posteriors, walks, evidence and datasets.
-fn worlds() -> Vec<Case> {
+/// Samples.
+fn samples() -> Vec<Case> {
     vec![
         case(
             "sample",
             CLOSE,
-            "sample mnist --n 8 --seed 3 --tau 0.9 --device cpu --out a.npz",
+            "sample mnist@9b44f254 --n 8 --seed 3 --tau 0.9 --device cpu --out a.npz",
             &["a.npz", "a.npz.provenance.json"],
         ),
-        case("sample-sheet", CLOSE, "sample mnist --n 16 --class 7 --device cpu --out sheet.png", &["sheet.png"]),
+        case(
+            "sample-sheet",
+            CLOSE,
+            "sample mnist@9b44f254 --n 16 --class 7 --device cpu --out sheet.png",
+            &["sheet.png"],
+        ),
         case(
             "sample-folder",
             CLOSE,
-            "sample mnist --n 12 --device cpu --out folder",
+            "sample mnist@9b44f254 --n 12 --device cpu --out folder",
             &["folder", "folder/3/000000.png"],
         ),
         case(
@@ -79,20 +85,31 @@ fn worlds() -> Vec<Case> {
             "sample worlds/animals --n 3 --seed 1 --device cpu --out animals.npz",
             &["animals.npz"],
         ),
-        case("posterior", CLOSE, "posterior mnist a.npz --tau 0.9 --device cpu", &[]),
-        case("posterior-smoothed", CLOSE, "posterior mnist a.npz --smoothing 5 --json --device cpu", &[]),
-        case("posterior-pictures", CLOSE, "posterior mnist folder/3 --dequantise mean:2 --device cpu --json", &[]),
+    ]
+}
+
+/// Posteriors, walks, evidence and datasets.
+fn worlds() -> Vec<Case> {
+    vec![
+        case("posterior", CLOSE, "posterior mnist@9b44f254 a.npz --tau 0.9 --device cpu", &[]),
+        case("posterior-smoothed", CLOSE, "posterior mnist@9b44f254 a.npz --smoothing 5 --json --device cpu", &[]),
+        case(
+            "posterior-pictures",
+            CLOSE,
+            "posterior mnist@9b44f254 folder/3 --dequantise mean:2 --device cpu --json",
+            &[],
+        ),
         case("posterior-class-map", CLOSE, "posterior worlds/animals animals.npz --json --device cpu", &[]),
         case(
             "posterior-job",
             CLOSE,
-            "posterior mnist a.npz --out job --device cpu",
+            "posterior mnist@9b44f254 a.npz --out job --device cpu",
             &["job", "job/posteriors.npz", "job/posteriors.json"],
         ),
         case(
             "walk",
             CLOSE,
-            "walk mnist --from sample:0 --to sample:3 --steps 6 --device cpu --out way.npz --json",
+            "walk mnist@9b44f254 --from sample:0 --to sample:3 --steps 6 --device cpu --out way.npz --json",
             &["way.npz"],
         ),
         case(
@@ -101,11 +118,11 @@ fn worlds() -> Vec<Case> {
             "walk worlds/animals --from sample:0 --to class:1 --steps 3 --device cpu --json",
             &[],
         ),
-        case("evidence", CLOSE, "evidence mnist a.npz --for 3 --against 5 --device cpu", &[]),
+        case("evidence", CLOSE, "evidence mnist@9b44f254 a.npz --for 3 --against 5 --device cpu", &[]),
         case(
             "export",
             CLOSE,
-            "export mnist --train 80 --test 40 --seed 2 --format npz,png,png16,parquet --device cpu --out digits",
+            "export mnist@9b44f254 --train 80 --test 40 --seed 2 --format npz,png,png16,parquet --device cpu --out digits",
             &[
                 "digits",
                 "digits/dataset.json",
@@ -126,13 +143,13 @@ fn errors() -> Vec<Case> {
             "evaluate digits --predictions predictions.csv --device cpu --json --report judged",
             &["judged"],
         ),
-        case("bayes-error", WIDE, "bayes-error mnist --tau 1.2 --tolerance 0.003 --information", &[]),
+        case("bayes-error", WIDE, "bayes-error mnist@9b44f254 --tau 1.2 --tolerance 0.003 --information", &[]),
         case("bayes-error-quadrature", WIDE, "bayes-error problem.json --json", &[]),
         case("bayes-error-mc", WIDE, "bayes-error problem.json --method mc --tolerance 0.005 --seed 4 --json", &[]),
         case("bayes-error-pair", WIDE, "bayes-error problem.json --method pair --tolerance 0.005 --json", &[]),
         case("bayes-error-hdr", WIDE, "bayes-error problem.json --method hdr --tolerance 0.05 --json", &[]),
         case("bayes-error-samples", CLOSE, "bayes-error worlds/animals --samples 12 --json --device cpu", &[]),
-        case("tau", WIDE, "tau mnist --target 5% --json", &[]),
+        case("tau", WIDE, "tau mnist@9b44f254 --target 5% --json", &[]),
         case("hardness", WIDE, "hardness problem.json", &[]),
         case("hardness-json", WIDE, "hardness problem.json --tau 1.5 --json", &[]),
     ]
@@ -141,13 +158,18 @@ fn errors() -> Vec<Case> {
 /// Oracles measured, trained and compared.
 fn oracles() -> Vec<Case> {
     vec![
-        case("oracle-depth", CLOSE, "oracle depth mnist --samples 8 --device cpu --json", &[]),
-        case("oracle-precision", NOISE, "oracle precision mnist --images 4 --device cpu --json", &[]),
-        case("oracle-validate", TRAINED, "oracle validate mnist --data digits/train --limit 40 --device cpu", &[]),
+        case("oracle-depth", CLOSE, "oracle depth mnist@9b44f254 --samples 8 --device cpu --json", &[]),
+        case("oracle-precision", NOISE, "oracle precision mnist@9b44f254 --images 4 --device cpu --json", &[]),
+        case(
+            "oracle-validate",
+            TRAINED,
+            "oracle validate mnist@9b44f254 --data digits/train --limit 40 --device cpu",
+            &[],
+        ),
         case(
             "oracle-reality",
             CLOSE,
-            "oracle reality mnist --data digits/train --published-error 0.5% --device cpu --json",
+            "oracle reality mnist@9b44f254 --data digits/train --published-error 0.5% --device cpu --json",
             &[],
         ),
         case(
@@ -200,12 +222,12 @@ fn refusals() -> Vec<Case> {
     vec![
         refused("refused-oracle", "sample nobody --n 4 --out x.npz --device cpu"),
         refused("refused-former", "sample animals --n 4 --out x.npz --device cpu"),
-        refused("refused-target", "tau mnist --target 99% --json"),
-        refused("refused-prior", "sample mnist --n 4 --prior 1,2 --out x.npz --device cpu"),
+        refused("refused-target", "tau mnist@9b44f254 --target 99% --json"),
+        refused("refused-prior", "sample mnist@9b44f254 --n 4 --prior 1,2 --out x.npz --device cpu"),
         refused("refused-folder", "run scaling.toml --out digits --device cpu"),
-        refused("refused-export", "export mnist --train 8 --test 8 --seed 5 --device cpu --out digits"),
+        refused("refused-export", "export mnist@9b44f254 --train 8 --test 8 --seed 5 --device cpu --out digits"),
         refused("refused-run", "summary digits"),
-        refused("refused-images", "posterior mnist problem.json --device cpu"),
-        Case { code: 2, ..refused("refused-usage", "sample mnist --count 4") },
+        refused("refused-images", "posterior mnist@9b44f254 problem.json --device cpu"),
+        Case { code: 2, ..refused("refused-usage", "sample mnist@9b44f254 --count 4") },
     ]
 }

@@ -27,10 +27,19 @@ pub fn refusal(oracle: &str, also: Option<&str>) -> Option<Error> {
         }
         () => match library::former(oracle) {
             Some(where_now) => return Some(Error::input(format!("'{shown}' is no bundled oracle: {where_now}"))),
-            None => format!("'{shown}' is no oracle{}", did_you_mean(oracle, library::names())),
+            None => format!("'{shown}' is no oracle{}", closest(oracle)),
         },
     };
     Some(Error::input(format!("{what}: give {}", taken(also))))
+}
+
+/// What was meant, if it can be told: a bundled name, or one of those that are bundled of a name with a hash.
+fn closest(oracle: &str) -> String {
+    let versions = oracle.split_once('@').map(|(name, _)| library::versions(name)).unwrap_or_default();
+    match versions.is_empty() {
+        true => did_you_mean(oracle, library::names()),
+        false => format!(" (of that name there are {})", versions.join(" and ")),
+    }
 }
 
 /// What can be given for an oracle, and `also` in its place.
@@ -90,6 +99,12 @@ mod tests {
         let read = |oracle: &str| read_watched(oracle, &mut silent()).err().unwrap().to_string();
         assert!(read(folder.path().to_str().unwrap()).contains("is a folder without oracle.json or flows.json"));
         assert!(refusal("mnist", None).is_none());
+        let [newest, earlier] = &library::versions("mnist")[..] else { unreachable!() };
+        assert!(refusal(newest, None).is_none() && refusal(earlier, None).is_none());
+        let unknown = refusal("mnist@00000000", None).unwrap().to_string();
+        assert!(unknown.contains(&format!("of that name there are {newest} and {earlier}")), "{unknown}");
+        // Too few digits to tell worlds apart.
+        assert!(refusal(&earlier[..earlier.len() - 1], None).is_some());
         let also = refusal("nobody", Some("a class problem")).unwrap().to_string();
         assert!(also.ends_with("a checkpoint file (.safetensors, .pth, .pth.tar), or a class problem"), "{also}");
         assert!(
