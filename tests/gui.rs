@@ -81,7 +81,7 @@ mod worst;
 use std::path::Path;
 use std::sync::Arc;
 
-use bayescope::gui::{App, Prefs, ThemePreference};
+use bayescope::gui::{App, Prefs};
 use bayescope::oracle::library;
 use bayescope::worker::protocol::{Event, Job, Outcome};
 use bayescope::worker::save::SaveSamples;
@@ -359,30 +359,6 @@ fn without_an_oracle_the_window_says_why() {
     harness.run_steps(3);
     assert!(shows(&harness, "No oracle is open"));
     assert!(shows(&harness, "'/gone' is no oracle"));
-}
-
-#[test]
-fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
-    for look in [ThemePreference::Light, ThemePreference::Dark] {
-        for size in [[1000.0, 600.0], [1920.0, 1080.0]] {
-            let (mut harness, fake) = sized(Prefs { theme: look, n: 40, ..Prefs::default() }, size);
-            harness.run_steps(2);
-            fake.open_oracle();
-            harness.run_steps(2);
-            fake.answer();
-            harness.run_steps(2);
-            fake.train(&mut harness);
-            bayes::answer_all(&mut harness, &fake);
-            for (_, title) in harness.state().panel_names() {
-                harness.get_by_role_and_label(Role::Button, title).click();
-                harness.run_steps(3);
-                bayes::answer_all(&mut harness, &fake);
-                harness.check_accessibility();
-            }
-            let dark = harness.ctx.global_style().visuals.dark_mode;
-            assert_eq!(dark, look == ThemePreference::Dark);
-        }
-    }
 }
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use super::run::{open_data, open_world, plan_in};
 use super::spec::{Spec, is_preset, read_spec};
 use crate::error::Result;
 use crate::experiment::{DataRecord, ExperimentSpec, HARDNESS_PRESETS, PRESETS};
-use crate::run::{AnyRun, Estimate, Planned, Run, RunContext, RunFolder, estimate};
+use crate::run::{AnyRun, EXAMPLES, Estimate, Planned, Run, RunContext, RunFolder, estimate};
 
 #[derive(Serialize)]
 struct PlanReport<'a> {
@@ -109,6 +109,10 @@ fn list_presets(json: bool) -> Result<()> {
     for described in grids.chain(rankings) {
         let (name, description) = described?;
         text += &format!("  {name:24} {}\n", description.unwrap_or_default());
+    }
+    text += "finished runs that come with the program (`bayescope summary NAME`):\n";
+    for example in EXAMPLES {
+        text += &format!("  {:24} {}\n", example.name, example.about);
     }
     print_text(&text)
 }

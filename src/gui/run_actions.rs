@@ -9,7 +9,7 @@ use super::background::{self, BackgroundTask, Purpose};
 use super::command::{Command, RunCommand};
 use super::panels;
 use super::prompt::Prompt;
-use super::runs::{Done, run_command};
+use super::runs::{Done, example_folder, run_command};
 use super::session::log::Level;
 use super::session::runs::Standing;
 use super::theme::Theme;
@@ -20,7 +20,7 @@ use crate::figure::{Figure, Illustrated, Table};
 use crate::provenance::Made;
 use crate::run::external::figures;
 use crate::run::hardness::{HardnessFolder, RankCorpora};
-use crate::run::{RunExperiment, RunFolder, RunSettings, write_figures};
+use crate::run::{Example, RunExperiment, RunFolder, RunSettings, write_figures};
 use crate::worker::cell_images::{CellImages, CellImagesRequest};
 use crate::worker::protocol::Job;
 
@@ -51,6 +51,7 @@ impl App {
                 self.show_run(&folder);
                 self.bring(panels::experiments::ID);
             }
+            RunCommand::OpenExample(name) => self.open_example(ctx, name),
             RunCommand::Forget(folder) => self.forget_run(&folder),
             RunCommand::AskToDelete(folder) => self.runs.asked = Some(folder),
             RunCommand::Delete(folder) => {
@@ -177,6 +178,12 @@ impl App {
         });
     }
 
+    /// Opens a run that comes with the program, from where the window keeps its own.
+    fn open_example(&mut self, ctx: &egui::Context, name: &'static str) {
+        let work = move || unpack(name);
+        self.runs.background.push(BackgroundTask::start(ctx, "unpack a run", work));
+    }
+
     /// Copies the command that comes of writing a spec.
     fn copy_written(&mut self, ctx: &egui::Context, write: impl FnOnce() -> Result<String> + Send + 'static) {
         let work = move || write().map(Done::Written).map_err(|error| error.to_string());
@@ -197,6 +204,7 @@ impl App {
                 Ok(Done::Written(text)) => {
                     self.copy_line(ctx, text);
                 }
+                Ok(Done::Unpacked(folder)) => self.commands.push(Command::Run(RunCommand::Open(folder))),
                 Ok(Done::Picture(image)) => {
                     let [width, height] = image.size;
                     ctx.copy_image(image);
@@ -244,4 +252,11 @@ impl App {
             self.runs.asked = None;
         }
     }
+}
+
+/// Writes a run that comes with the program to where the window keeps its own.
+fn unpack(name: &str) -> std::result::Result<Done, String> {
+    let example = Example::find(name).ok_or_else(|| format!("no run {name} comes with the program"))?;
+    let folder = example_folder(name);
+    example.unpack(&folder).map(|()| Done::Unpacked(folder)).map_err(|error| error.to_string())
 }

@@ -17,6 +17,7 @@ use crate::worker::cell_images::{CellImages, CellImagesRequest};
 /// What came back from a thread.
 pub(super) enum Done {
     Written(String),
+    Unpacked(PathBuf),
     Deleted(PathBuf),
     Noted(PathBuf, RunNotes),
     Picture(ColorImage),
@@ -44,10 +45,19 @@ impl RunDialog {
     }
 }
 
-/// Default folder of a run of that name: beside the window's own settings.
+/// Where the window keeps its own: beside its settings.
+fn data_folder() -> PathBuf {
+    directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned()).unwrap_or_default()
+}
+
+/// Folder of a run that comes with the program.
+pub fn example_folder(name: &str) -> PathBuf {
+    data_folder().join("examples").join(name)
+}
+
+/// Default folder of a run of that name.
 pub fn default_folder(name: &str, taken: &[PathBuf]) -> PathBuf {
-    let data = directories::ProjectDirs::from("", "", "bayescope").map(|dirs| dirs.data_dir().to_owned());
-    let runs = data.unwrap_or_default().join("runs");
+    let runs = data_folder().join("runs");
     let free = |folder: &PathBuf| !taken.contains(folder);
     let numbered = (2..).map(|i| runs.join(format!("{name}-{i}")));
     std::iter::once(runs.join(name)).chain(numbered).find(free).unwrap_or(runs)

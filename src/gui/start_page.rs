@@ -1,4 +1,4 @@
-//! The start page: a card for each bundled world, three things to try, recent oracles and runs.
+//! The start page: a card for each bundled world, three things to try, recent oracles and runs, finished runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +18,7 @@ use super::theme::{SECTION_GAP, Theme};
 use super::widgets::{badge, heading, hint};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
+use crate::run::EXAMPLES;
 use crate::worker::protocol::Glimpse;
 
 /// Width of what a card holds, its margin and its border, points.
@@ -81,6 +82,7 @@ impl StartPage {
                 things_to_try(ui, cx);
                 recent_oracles(ui, cx);
                 recent_runs(ui, cx);
+                examples(ui, cx);
                 ui.add_space(SECTION_GAP);
             });
         });
@@ -241,6 +243,18 @@ fn things_to_try(ui: &mut Ui, cx: &mut Cx) {
                 cx.commands.extend(commands);
             }
             hint(ui, about);
+        });
+    }
+}
+
+fn examples(ui: &mut Ui, cx: &mut Cx) {
+    heading(ui, "Finished runs to look at", None);
+    for example in EXAMPLES {
+        ui.horizontal_wrapped(|ui| {
+            if ui.button(example.name).clicked() {
+                cx.commands.push(Command::Run(RunCommand::OpenExample(example.name)));
+            }
+            hint(ui, example.about);
         });
     }
 }

@@ -20,13 +20,16 @@ use crate::experiment::{
 };
 use crate::oracle::rounding::Rounding;
 
-const PLAN: &str = "plan.jsonl";
+pub(super) const PLAN: &str = "plan.jsonl";
+/// The summary of a run that came with the program.
+pub(super) const EXAMPLE: &str = "example.json";
 /// What is known about the dataset of a run that has one.
 const DATA: &str = "data.json";
 /// Hashes of the files of features of a run that has some.
 const FEATURES: &str = "features.json";
 /// Folders and files that a run consists of, besides its spec.
-const PARTS: (&[&str], &[&str]) = (&["cells", "pool", "worlds"], &[SUMMARY[0], SUMMARY[1], DATA, FEATURES, PLAN]);
+const PARTS: (&[&str], &[&str]) =
+    (&["cells", "pool", "worlds"], &[SUMMARY[0], SUMMARY[1], DATA, FEATURES, EXAMPLE, PLAN]);
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -253,6 +256,10 @@ impl RunFolder {
     /// # Errors
     /// Names a result that cannot be read.
     pub fn summary(&self) -> Result<Summary> {
+        // Of an example that is all there is.
+        if let Some(summary) = read_json(&self.path.join(EXAMPLE))? {
+            return Ok(summary);
+        }
         let results = self.plan.iter().map(|planned| self.result(&planned.id)).collect::<Result<Vec<_>>>()?;
         let mut rounding = BTreeMap::new();
         for name in pools::names(self) {

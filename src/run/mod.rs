@@ -18,6 +18,7 @@
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
 //! RUN/notes.toml                  what people call it and say of it
+//! RUN/example.json                the summary of a run that came with the program, whose images and networks are not there
 //! ```
 //!
 //! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
@@ -42,12 +43,14 @@
 //! | `figures` | figures and tables with their provenance |
 //! | `pace` | how much time is left of a grid under way |
 //! | `task`, `train`, `judge` | tasks: experiments and their time; an oracle trained; classifiers judged, those of runs among them |
+//! | `examples` | finished runs that come with the program |
 //! | `slurm` | job arrays |
 
 mod any_run;
 mod bought;
 mod cells;
 mod estimate;
+mod examples;
 mod execute;
 pub mod external;
 mod figures;
@@ -74,6 +77,7 @@ pub use any_run::AnyRun;
 pub use bought::{BOUGHT, BoughtImage, BoughtImages};
 pub use cells::{Run, Share};
 pub use estimate::{Estimate, estimate};
+pub use examples::{EXAMPLES, Example};
 pub use execute::{OnDevice, RunContext, RunEvent, execute, execute_on};
 pub use figures::{Format, write_figures};
 pub use files::SPEC;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use bayescope::gui::{App, Prefs};
+use bayescope::gui::{App, Prefs, ThemePreference};
 use eframe::egui::accesskit::{Action, NodeId};
 use eframe::egui::{Key, Rect, Role};
 use egui_kittest::Harness;
@@ -180,6 +180,30 @@ fn no_tab_is_hidden_however_narrow_the_window() {
             harness.run_steps(3);
             let shown = words.iter().filter(|(_, words)| shows(&harness, words)).map(|(title, _)| *title);
             assert_eq!(shown.collect::<Vec<_>>(), [title], "{size:?}: '{there}' is shown");
+        }
+    }
+}
+
+#[test]
+fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
+    for look in [ThemePreference::Light, ThemePreference::Dark] {
+        for size in [[1000.0, 600.0], [1920.0, 1080.0]] {
+            let (mut harness, fake) = sized(Prefs { theme: look, n: 40, ..Prefs::default() }, size);
+            harness.run_steps(2);
+            fake.open_oracle();
+            harness.run_steps(2);
+            fake.answer();
+            harness.run_steps(2);
+            fake.train(&mut harness);
+            bayes::answer_all(&mut harness, &fake);
+            for (_, title) in harness.state().panel_names() {
+                harness.get_by_role_and_label(Role::Button, title).click();
+                harness.run_steps(3);
+                bayes::answer_all(&mut harness, &fake);
+                harness.check_accessibility();
+            }
+            let dark = harness.ctx.global_style().visuals.dark_mode;
+            assert_eq!(dark, look == ThemePreference::Dark);
         }
     }
 }

@@ -120,7 +120,8 @@ pub struct PlanArgs {
 /// Arguments of `summary`.
 #[derive(Debug, Args)]
 pub struct SummaryArgs {
-    /// Folder of the run. Several external runs on the same test images give the law of KL over their numbers of training images.
+    /// Folder of the run, or the name of a finished one that comes with the program (`bayescope plan` lists them). Several external
+    /// runs on the same test images give the law of KL over their numbers of training images.
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
     /// Print one JSON document.

@@ -9,6 +9,7 @@ use crate::device::DeviceChoice;
 use crate::experiment::PRESETS;
 use crate::gui::prefs::ThemePreference;
 use crate::gui::selection::Source;
+use crate::run::EXAMPLES;
 
 /// A line of the palette.
 #[derive(Debug, Clone)]
@@ -33,6 +34,9 @@ pub fn palette(panels: &[(&'static str, &'static str)], devices: &[DeviceChoice]
             .iter()
             .map(|preset| (format!("New experiment: {}", preset.name), Command::Run(RunCommand::New(preset.name)))),
     );
+    all.extend(EXAMPLES.iter().map(|example| {
+        (format!("Open finished run: {}", example.name), Command::Run(RunCommand::OpenExample(example.name)))
+    }));
     all.extend(devices.iter().map(|choice| (format!("Compute on: {choice}"), Command::UseDevice(*choice))));
     let entry = |(title, command)| Entry { title, shortcut: shortcut(&command), command };
     all.into_iter().map(entry).collect()

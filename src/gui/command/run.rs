@@ -18,6 +18,8 @@ pub enum RunCommand {
     CopyRanking(Box<HardnessSpec>, PathBuf),
     /// Show the run in a folder.
     Open(PathBuf),
+    /// Show a finished run that comes with the program.
+    OpenExample(&'static str),
     /// Show it no longer; the folder stays.
     Forget(PathBuf),
     /// Ask whether to delete the folder.

@@ -1,0 +1,122 @@
+//! Finished runs that come with the program: spec, plan and what came out, without images, networks and courses. Their specs
+//! lie in `docs/results`, `docs/results/pack` makes the archives of their folders.
+
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+
+use super::cells::Run;
+use super::files::SPEC;
+use super::folder::{EXAMPLE, PLAN, RunFolder};
+use crate::data::{write_atomically, write_json};
+use crate::error::{Error, Result};
+use crate::experiment::Summary;
+
+/// What an archive holds: the spec, the plan and the summary.
+const FILES: [&str; 3] = [SPEC, PLAN, EXAMPLE];
+/// Bytes that a file may unpack to.
+const LARGEST: u64 = 64 << 20;
+
+/// A finished run, inside the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Example {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows, for a list.
+    pub about: &'static str,
+    archive: &'static [u8],
+}
+
+macro_rules! examples {
+    ($($name:literal: $about:literal;)*) => {
+        /// All of them.
+        pub static EXAMPLES: &[Example] = &[$(Example {
+            name: $name,
+            about: $about,
+            archive: include_bytes!(concat!("../../assets/examples/", $name, ".tar.gz")),
+        }),*];
+    };
+}
+
+examples! {
+    "scaling-cells": "BLC figure 2 in the world of blood cells: three networks, N to 10,000, three seeds";
+}
+
+impl Example {
+    /// The example of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        EXAMPLES.iter().find(|example| example.name == name)
+    }
+
+    /// Writes its run folder, or finds it there.
+    ///
+    /// # Errors
+    /// When the folder holds another run or something else, or cannot be written.
+    pub fn unpack(&self, folder: &Path) -> Result<()> {
+        let broken = |why: &str| Error::input(format!("the example {}: {why}", self.name));
+        let mut archive = tar::Archive::new(GzDecoder::new(self.archive));
+        let mut found: [Option<String>; 3] = Default::default();
+        for entry in archive.entries().map_err(|e| broken(&e.to_string()))? {
+            let entry = entry.map_err(|e| broken(&e.to_string()))?;
+            let path = entry.path().map_err(|e| broken(&e.to_string()))?.into_owned();
+            let place = FILES.iter().position(|name| Path::new(name) == path);
+            let Some(text) = place.and_then(|place| found.get_mut(place)) else { continue };
+            entry.take(LARGEST).read_to_string(text.insert(String::new())).map_err(|e| broken(&e.to_string()))?;
+        }
+        let [Some(spec), Some(plan), Some(summary)] = &found else { return Err(broken("a file is missing")) };
+        let said: Summary = serde_json::from_str(summary).map_err(|e| broken(&e.to_string()))?;
+        RunFolder::write_spec(folder, &toml::from_str(spec).map_err(|e| broken(&e.to_string()))?)?;
+        for (name, text) in [(PLAN, plan), (EXAMPLE, summary)] {
+            write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?;
+        }
+        let run = RunFolder::open(folder)?;
+        for result in &said.cells {
+            let cell = run.cell(&result.id);
+            std::fs::create_dir_all(&cell).map_err(|e| Error::io(&cell, e))?;
+            write_json(&run.result_path(&result.id), result)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentSpec, PRESETS};
+
+    #[test]
+    fn an_example_opens_as_a_finished_run_and_says_what_its_summary_says() {
+        let place = tempfile::tempdir().unwrap();
+        for example in EXAMPLES {
+            let folder = place.path().join(example.name);
+            // Twice: it may be there already.
+            for _ in 0..2 {
+                example.unpack(&folder).unwrap();
+            }
+            let run = RunFolder::open(&folder).unwrap();
+            let summary = run.summary().unwrap();
+            let counted = (summary.planned, summary.finished);
+            assert!(run.spec.name == example.name && counted == (run.plan.len(), run.plan.len()), "{counted:?}");
+            assert!(run.look().unwrap().iter().all(|cell| cell.finished));
+            // The world of the plan is bundled, so its figures say of which weights they are.
+            assert!(run.world_sha256().is_some(), "{}", example.name);
+            assert!(!run.figures(&summary, None).is_empty() && !summary.tables().is_empty());
+            // Its spec is the one that makes it anew.
+            let spec = Path::new("docs/results").join(format!("{}.toml", example.name));
+            assert_eq!(ExperimentSpec::read(&spec).unwrap(), run.spec, "{}", example.name);
+            RunFolder::delete(&folder).unwrap();
+            assert!(!folder.exists());
+        }
+    }
+
+    #[test]
+    fn an_example_does_not_touch_another_run() {
+        let place = tempfile::tempdir().unwrap();
+        RunFolder::write_spec(place.path(), &PRESETS[0].spec().unwrap()).unwrap();
+        let before = std::fs::read(place.path().join(SPEC)).unwrap();
+        assert!(EXAMPLES[0].unpack(place.path()).unwrap_err().to_string().contains("another spec"));
+        assert_eq!(std::fs::read(place.path().join(SPEC)).unwrap(), before);
+        assert!(!place.path().join(EXAMPLE).exists());
+    }
+}
