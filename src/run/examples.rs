@@ -40,6 +40,7 @@ macro_rules! examples {
 }
 
 examples! {
+    "figure-4-fashion": "EBO figure 4 in the world of clothes: four networks on 60,000 images, beside the Bayes error";
     "scaling-cells": "BLC figure 2 in the world of blood cells: three networks, N to 10,000, three seeds";
 }
 
@@ -80,6 +81,13 @@ impl Example {
     }
 }
 
+impl RunFolder {
+    /// Returns whether it came with the program, so that its summary is all there is.
+    pub(super) fn is_example(&self) -> bool {
+        self.path.join(EXAMPLE).is_file()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +107,8 @@ mod tests {
             let counted = (summary.planned, summary.finished);
             assert!(run.spec.name == example.name && counted == (run.plan.len(), run.plan.len()), "{counted:?}");
             assert!(run.look().unwrap().iter().all(|cell| cell.finished));
+            let why = run.worst_images(&run.plan[0].id).unwrap_err().to_string();
+            assert!(why.contains(&format!("bayescope run docs/results/{}.toml", example.name)), "{why}");
             // The world of the plan is bundled, so its figures say of which weights they are.
             assert!(run.world_sha256().is_some(), "{}", example.name);
             assert!(!run.figures(&summary, None).is_empty() && !summary.tables().is_empty());

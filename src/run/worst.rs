@@ -29,7 +29,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// When there is no such cell, it is not finished, or it was measured by a version that kept
-    /// none; says what helps.
+    /// none, or came with the program; says what helps.
     pub fn worst(&self, id: &str) -> Result<Worst> {
         let label = self.planned(id)?.label();
         let path = self.cell(id).join(WORST_FILE);
@@ -41,6 +41,13 @@ impl RunFolder {
                 true => Ok(worst),
                 false => Err(Error::file(&path, format!("belongs to cell {}, not to {id}", worst.id))),
             };
+        }
+        if self.is_example() {
+            return Err(Error::input(format!(
+                "this run came with the program, without images and networks: `bayescope run docs/results/{}.toml --out RUN` of the \
+                 source code makes them",
+                self.spec.name
+            )));
         }
         let (result, run) = (self.result_path(id), self.path.display());
         Err(Error::input(format!(

@@ -38,6 +38,9 @@ struct Kept {
     figure: Arc<Figure>,
 }
 
+/// Said of a run whose courses were left out, as of one that came with the program.
+const OVER: &str = "All cells are finished. How their losses fell is not in this folder.";
+
 impl Course {
     /// The course of a cell as it is now.
     fn refresh(&mut self, run: &RunView, chosen: Option<&str>) {
@@ -67,7 +70,8 @@ impl Course {
         self.refresh(run, cx.view.cells.cursor());
         let Self { choice, kept, board, .. } = self;
         let Some(Kept { course, figure, .. }) = kept else {
-            return hint(ui, "No cell has begun: its loss appears here step by step.");
+            let over = run.found().is_some_and(|found| found.finished() == found.cells.len());
+            return hint(ui, if over { OVER } else { "No cell has begun: its loss appears here step by step." });
         };
         if !course.is_known() {
             ui.label(course.label());
