@@ -11,7 +11,7 @@ use super::files::SPEC;
 use super::folder::{EXAMPLE, PLAN, RunFolder};
 use crate::data::{write_atomically, write_json};
 use crate::error::{Error, Result};
-use crate::experiment::Summary;
+use crate::experiment::{ExperimentSpec, Summary};
 
 /// What an archive holds: the spec, the plan and the summary.
 const FILES: [&str; 3] = [SPEC, PLAN, EXAMPLE];
@@ -50,7 +50,7 @@ impl Example {
         EXAMPLES.iter().find(|example| example.name == name)
     }
 
-    /// Writes its run folder, or finds it there.
+    /// Writes its run folder, or finds it there. The example of an older program, whose spec was another, gives it its place.
     ///
     /// # Errors
     /// When the folder holds another run or something else, or cannot be written.
@@ -67,7 +67,11 @@ impl Example {
         }
         let [Some(spec), Some(plan), Some(summary)] = &found else { return Err(broken("a file is missing")) };
         let said: Summary = serde_json::from_str(summary).map_err(|e| broken(&e.to_string()))?;
-        RunFolder::write_spec(folder, &toml::from_str(spec).map_err(|e| broken(&e.to_string()))?)?;
+        let spec: ExperimentSpec = toml::from_str(spec).map_err(|e| broken(&e.to_string()))?;
+        if RunFolder::open(folder).is_ok_and(|there| there.is_example() && there.spec != spec) {
+            RunFolder::delete(folder)?;
+        }
+        RunFolder::write_spec(folder, &spec)?;
         for (name, text) in [(PLAN, plan), (EXAMPLE, summary)] {
             write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?;
         }
@@ -91,7 +95,7 @@ impl RunFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentSpec, PRESETS};
+    use crate::experiment::PRESETS;
 
     #[test]
     fn an_example_opens_as_a_finished_run_and_says_what_its_summary_says() {
@@ -121,12 +125,18 @@ mod tests {
     }
 
     #[test]
-    fn an_example_does_not_touch_another_run() {
+    fn an_example_takes_the_place_of_an_older_one_and_of_no_other_run() {
         let place = tempfile::tempdir().unwrap();
         RunFolder::write_spec(place.path(), &PRESETS[0].spec().unwrap()).unwrap();
         let before = std::fs::read(place.path().join(SPEC)).unwrap();
         assert!(EXAMPLES[0].unpack(place.path()).unwrap_err().to_string().contains("another spec"));
         assert_eq!(std::fs::read(place.path().join(SPEC)).unwrap(), before);
         assert!(!place.path().join(EXAMPLE).exists());
+        // But what an older program unpacked there goes.
+        for (name, text) in [(PLAN, ""), (EXAMPLE, "{}")] {
+            std::fs::write(place.path().join(name), text).unwrap();
+        }
+        EXAMPLES[0].unpack(place.path()).unwrap();
+        assert_eq!(RunFolder::open(place.path()).unwrap().spec.name, EXAMPLES[0].name);
     }
 }
