@@ -101,6 +101,14 @@ fn squares_with_digits(picture: &Path) -> usize {
     counts.filter(|digit| *digit).count()
 }
 
+/// The share of a picture that has the colour `ground` exactly, of three bytes.
+fn share_of(ground: u32, picture: &Path) -> f64 {
+    let picture = image::open(picture).unwrap().to_rgb8();
+    let [_, red, green, blue] = ground.to_be_bytes();
+    let of_it = picture.pixels().filter(|pixel| pixel.0 == [red, green, blue]).count();
+    of_it as f64 / f64::from(picture.width() * picture.height())
+}
+
 /// Times are measured, not asserted: machines differ, and the hundreds of steps of a TarFlow's pictures outrun the slider on free cores
 /// alone. What is asserted is that they are measured, and that the gallery of a Glow follows the slider.
 #[test]
@@ -115,7 +123,8 @@ fn frames_are_measured_at_rest_and_while_sampling() {
         let frames: serde_json::Value = serde_json::from_slice(&std::fs::read(log).unwrap()).unwrap();
         println!("{world}: {frames}");
         let share = frames["share_of_newest_tau_mean"].as_f64().unwrap_or_else(|| panic!("{world}: {frames}"));
-        let measured = ["interval_at_rest_ms_p50", "interval_sampling_ms_p50", "ui_work_ms_p99", "images_in_view"];
+        let measured =
+            ["interval_at_rest_ms_p50", "interval_sampling_ms_p50", "ui_work_sampling_ms_p99", "images_in_view"];
         let of_followers = ["fresh_pictures_per_second", "slider_to_paint_ms_p99", "exact_after_rest_ms"];
         let follows = world == "mnist" || share > 0.9;
         for field in measured.into_iter().chain(of_followers.into_iter().filter(|_| follows)) {
@@ -134,6 +143,9 @@ fn the_window_shows_samples_and_closes_cleanly() {
         let digits = squares_with_digits(&picture);
         println!("{theme}: {digits} squares with digits; open for {:.1} s; frames: {frames}", took.as_secs_f64());
         assert!(digits >= 60, "{theme}: only {digits} squares look like digits");
+        // The window is cleared with the theme's ground, and panels are not filled again.
+        let ground = share_of(if theme == "light" { 0xf7_f8fa } else { 0x18_1b20 }, &picture);
+        assert!(ground > 0.3, "{theme}: {:.0} % of the window have the colour of its panels", 100.0 * ground);
         assert!(frames["first_frame_ms"].as_f64().is_some_and(|ms| ms > 0.0));
         if let Some(keep) = std::env::var_os("BAYESCOPE_WINDOW_OUT") {
             std::fs::copy(&picture, Path::new(&keep).join(format!("explorer-{theme}.png"))).unwrap();

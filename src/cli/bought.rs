@@ -47,7 +47,7 @@ pub fn bought(folder: &RunFolder, id: &str, png: Option<&Path>, json: bool) -> R
     if let Some(path) = png {
         draw(folder, &images, path)?;
     }
-    let classes = glance(&folder.spec.world.oracle).map(|info| info.class_names);
+    let classes = glance(&folder.oracle()).map(|info| info.class_names);
     let sheet = png.map(|path| path.display().to_string());
     if !json {
         return print_text(&text(&images, &rounds, classes.as_deref(), sheet));
@@ -63,7 +63,7 @@ pub fn bought(folder: &RunFolder, id: &str, png: Option<&Path>, json: bool) -> R
 
 /// A contact sheet in the order of the purchases, row by row.
 fn draw(folder: &RunFolder, images: &BoughtImages, path: &Path) -> Result<()> {
-    let oracle = &folder.spec.world.oracle;
+    let oracle = &folder.oracle();
     let pixels = match glance(oracle) {
         Some(info) => info.pixels,
         None => read_watched(oracle, &mut Bar::new("reading"))?.0.pixels,

@@ -23,7 +23,7 @@ struct Report<'a> {
 /// Prints the test images of cell `id` with the largest KL(p‖q), as a table or as JSON.
 pub fn worst(folder: &RunFolder, id: &str, json: bool) -> Result<()> {
     let (worst, planned) = (folder.worst(id)?, folder.planned(id)?);
-    let classes = glance(&folder.spec.world.oracle).map(|info| info.class_names);
+    let classes = glance(&folder.oracle()).map(|info| info.class_names);
     if json {
         return print_json(&Report { cell: &planned.cell, classes: classes.as_deref(), worst: &worst });
     }

@@ -295,10 +295,12 @@ impl App {
         let Self { session, prefs, view, devices, commands, inspector, layout, panels, history, tour, start, .. } =
             self;
         let cx = &mut Cx { session, prefs, view, devices, commands };
-        Side::top("top bar").show(ui, |ui| top_bar::show(ui, cx, &names, history));
-        Side::bottom("status").show(ui, |ui| jobs::status(ui, cx));
+        let ground = Frame::new().fill(Canvas::ground(ui));
+        let edge = Frame::side_top_panel(ui.style()).fill(ground.fill);
+        Side::top("top bar").frame(edge).show(ui, |ui| top_bar::show(ui, cx, &names, history));
+        Side::bottom("status").frame(edge).show(ui, |ui| jobs::status(ui, cx));
         if session.jobs.iter().next().is_some() {
-            Side::bottom("jobs").show(ui, |ui| jobs::show(ui, cx));
+            Side::bottom("jobs").frame(edge).show(ui, |ui| jobs::show(ui, cx));
         }
         if start.is_open() {
             start.show(ui, cx);
@@ -307,17 +309,16 @@ impl App {
         tour.dock(ui, cx);
         let [card, inspects] = cx.view.sides(cx.prefs, ui.ctx().content_rect().width());
         if !card && cx.view.narrow() && cx.prefs.world_card && cx.session.oracle.is_some() {
-            Side::top("knob rail").show(ui, |ui| world_card::rail(ui, cx));
+            Side::top("knob rail").frame(edge).show(ui, |ui| world_card::rail(ui, cx));
         }
         if card {
-            let side = Side::left("world card").default_size(296.0).size_range(260.0..=420.0);
+            let side = Side::left("world card").frame(edge).default_size(296.0).size_range(260.0..=420.0);
             side.show(ui, |ui| widgets::as_wide_as_it_is(ui, |ui| world_card::show(ui, cx)));
         }
         if inspects {
-            let side = Side::right("inspector").default_size(352.0).size_range(310.0..=560.0);
+            let side = Side::right("inspector").frame(edge).default_size(352.0).size_range(310.0..=560.0);
             side.show(ui, |ui| widgets::as_wide_as_it_is(ui, |ui| inspector.show(ui, cx)));
         }
-        let ground = Frame::new().fill(ui.visuals().panel_fill);
         CentralPanel::default().frame(ground).show(ui, |ui| panels::show(ui, layout, panels, cx));
         self.end_press();
     }
@@ -384,6 +385,10 @@ impl eframe::App for App {
         self.times.painted(frame.info().cpu_usage);
         self.times.viewed(self.view.viewed.take(), began);
         self.times.frame(began);
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        visuals.panel_fill.to_normalized_gamma_f32()
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {

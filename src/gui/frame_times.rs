@@ -41,6 +41,7 @@ pub struct FrameTimes {
     counted: Option<Phase>,
     at_rest_ms: Vec<f32>,
     sampling_ms: Vec<f32>,
+    sampling_work_ms: Vec<f32>,
     pen_ms: Vec<f32>,
     follow: FollowTimes,
     visible: bool,
@@ -59,6 +60,12 @@ pub struct FrameReport {
     pub ui_work_ms_p99: f32,
     /// The longest.
     pub ui_work_ms_max: f32,
+    /// The ten frames with the most of it, longest first: the number of the frame, from 0, and milliseconds.
+    pub ui_work_slowest: Vec<(usize, f32)>,
+    /// The window's own work on a frame while τ moved, median, milliseconds; absent if not measured.
+    pub ui_work_sampling_ms_p50: Option<f32>,
+    /// The same, 99th percentile.
+    pub ui_work_sampling_ms_p99: Option<f32>,
     /// Whole work on a frame with tessellation and painting commands, median, milliseconds.
     pub frame_ms_p50: f32,
     /// The same, 99th percentile.
@@ -142,7 +149,11 @@ impl FrameTimes {
             }
         }
         self.last = Some(began);
-        push(&mut self.work_ms, (now - began).as_secs_f32() * 1e3);
+        let work = (now - began).as_secs_f32() * 1e3;
+        push(&mut self.work_ms, work);
+        if self.counted == Some(Phase::Sampling) {
+            push(&mut self.sampling_work_ms, work);
+        }
     }
 
     /// The frame before this one took the window's thread so many seconds in all.
@@ -161,6 +172,9 @@ impl FrameTimes {
             ui_work_ms_p50: quantile(&self.work_ms, 0.5),
             ui_work_ms_p99: quantile(&self.work_ms, 0.99),
             ui_work_ms_max: quantile(&self.work_ms, 1.0),
+            ui_work_slowest: slowest(&self.work_ms),
+            ui_work_sampling_ms_p50: median(&self.sampling_work_ms),
+            ui_work_sampling_ms_p99: percentile_99(&self.sampling_work_ms),
             frame_ms_p50: quantile(&self.whole_ms, 0.5),
             frame_ms_p99: quantile(&self.whole_ms, 0.99),
             frame_ms_max: quantile(&self.whole_ms, 1.0),
@@ -171,7 +185,7 @@ impl FrameTimes {
             interval_at_rest_ms_p50: median(&self.at_rest_ms),
             interval_sampling_ms_p50: median(&self.sampling_ms),
             pen_to_posterior_ms_p50: median(&self.pen_ms),
-            pen_to_posterior_ms_p99: (!self.pen_ms.is_empty()).then(|| quantile(&self.pen_ms, 0.99)),
+            pen_to_posterior_ms_p99: percentile_99(&self.pen_ms),
             pens: self.pen_ms.len(),
             follow: self.follow.report(),
         }
@@ -204,6 +218,18 @@ impl FrameTimes {
 
 fn median(values: &[f32]) -> Option<f32> {
     (!values.is_empty()).then(|| quantile(values, 0.5))
+}
+
+fn percentile_99(values: &[f32]) -> Option<f32> {
+    (!values.is_empty()).then(|| quantile(values, 0.99))
+}
+
+/// The ten largest with their places, largest first.
+fn slowest(values: &[f32]) -> Vec<(usize, f32)> {
+    let mut all: Vec<(usize, f32)> = values.iter().copied().enumerate().collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1));
+    all.truncate(10);
+    all
 }
 
 fn push(all: &mut Vec<f32>, value: f32) {

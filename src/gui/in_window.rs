@@ -1,5 +1,7 @@
 //! The app in a real window: start, screenshot, frame times, and the loss of its graphics device.
 
+mod measurement;
+
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +15,7 @@ use super::app::App;
 #[cfg(feature = "wgpu")]
 use super::background::BackgroundTask;
 use super::engine::Engine;
-use super::frame_times::{FrameReport, Phase};
+use super::frame_times::FrameReport;
 use super::launch::Options;
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
@@ -26,6 +28,8 @@ use crate::device::queue_yield;
 use crate::error::{Error, Result};
 use crate::oracle::library;
 use crate::worker::Worker;
+
+use measurement::Measurement;
 
 /// What the window leaves behind.
 #[derive(Default)]
@@ -111,29 +115,6 @@ enum Shot {
     /// The gallery is filling; how many full frames were painted since it is full.
     Waiting(u32),
     Asked(Arc<Mutex<Option<Arc<ColorImage>>>>),
-}
-
-/// Length of each part of the measurement.
-const MEASURED: Duration = Duration::from_secs(5);
-/// The whole gallery is waited for no longer than this: then what is in view is enough.
-const FILLED: Duration = Duration::from_secs(30);
-/// How soon a window is looked at again that paints only what is new.
-const SOON: Duration = Duration::from_millis(100);
-
-/// Where the measurement of the frames is.
-enum Measurement {
-    /// Not asked for, or over.
-    No,
-    /// The gallery is filling.
-    Waiting,
-    /// Frames at rest, since then.
-    Rest(Instant),
-    /// Frames while the engine samples, since then.
-    Sampling(Instant),
-    /// τ rests, since then, and exact images are waited for.
-    Settling(Instant),
-    /// The pen draws, since then.
-    Drawing(Instant),
 }
 
 /// The app, and what only a real window needs.
@@ -256,53 +237,6 @@ impl Running {
         frame.set_wgpu_surface_config(if queue_yield::take_refusal() && now == own { other } else { own });
     }
 
-    /// Whether the gallery is there as who drags the slider has it before them.
-    fn is_filled(&self) -> bool {
-        self.app.settled() && (self.app.session().gallery_complete() || self.started.elapsed() > FILLED)
-    }
-
-    fn measure(&mut self, ctx: &egui::Context) {
-        match self.measurement {
-            Measurement::No => return,
-            Measurement::Waiting if self.is_filled() => {
-                self.app.count_frames(Phase::Rest);
-                self.measurement = Measurement::Rest(Instant::now());
-            }
-            // As a window does that nobody touches: frames for their own sake would take the engine's cores.
-            Measurement::Waiting => return ctx.request_repaint_after(SOON),
-            Measurement::Rest(since) if since.elapsed() > MEASURED => {
-                self.app.count_frames(Phase::Sampling);
-                self.measurement = Measurement::Sampling(Instant::now());
-            }
-            Measurement::Rest(_) => {}
-            Measurement::Sampling(since) if since.elapsed() > MEASURED => {
-                self.app.count_frames(Phase::After);
-                self.measurement = Measurement::Settling(Instant::now());
-            }
-            Measurement::Settling(since) if self.app.settled() || since.elapsed() > MEASURED => {
-                if self.app.settled() {
-                    self.app.was_exact(since.elapsed());
-                }
-                self.app.slide(1.0);
-                self.app.show_panel(super::panels::draw::ID);
-                self.measurement = Measurement::Drawing(Instant::now());
-            }
-            Measurement::Settling(_) => {}
-            Measurement::Drawing(since) if since.elapsed() > MEASURED => {
-                self.measurement = Measurement::No;
-                ctx.send_viewport_cmd(ViewportCommand::Close);
-            }
-            // A figure of eight, once a second: another picture in every frame.
-            Measurement::Drawing(since) => {
-                let turn = std::f32::consts::TAU * since.elapsed().as_secs_f32();
-                self.app.pen([0.5 + 0.35 * turn.sin(), 0.5 + 0.35 * (1.03 * 2.0 * turn).sin()]);
-            }
-            // A slow sweep: another τ in every frame.
-            Measurement::Sampling(since) => self.app.slide(1.0 + 0.4 * since.elapsed().as_secs_f64().sin()),
-        }
-        ctx.request_repaint();
-    }
-
     fn photograph(&mut self, ctx: &egui::Context) {
         match &mut self.shot {
             Shot::No => {}
@@ -387,6 +321,10 @@ impl eframe::App for Running {
                 _ => ctx.send_viewport_cmd(ViewportCommand::Close),
             }
         }
+    }
+
+    fn clear_color(&self, visuals: &egui::Visuals) -> [f32; 4] {
+        self.app.clear_color(visuals)
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {

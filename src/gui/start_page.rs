@@ -12,7 +12,7 @@ use super::bayes_error_view;
 use super::command::{Command, RunCommand};
 use super::context::Cx;
 use super::format;
-use super::paint::{NEAREST, picture};
+use super::paint::{Canvas, NEAREST, picture};
 use super::panels;
 use super::theme::{SECTION_GAP, Theme};
 use super::widgets::{badge, heading, hint};
@@ -74,7 +74,7 @@ impl StartPage {
     }
 
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        let ground = Frame::new().fill(ui.visuals().panel_fill).inner_margin(MARGIN);
+        let ground = Frame::new().fill(Canvas::ground(ui)).inner_margin(MARGIN);
         CentralPanel::default().frame(ground).show(ui, |ui| {
             ScrollArea::vertical().id_salt("start page").auto_shrink([false, false]).show(ui, |ui| {
                 head(ui, cx);

@@ -85,6 +85,15 @@ pub fn versions(name: &str) -> Vec<String> {
     of_name.filter_map(|bundled| Some(pinned(name, &bundled.described().ok()?.weights_sha256))).collect()
 }
 
+/// What opens the world of a name and of these weights, as far as the program knows: `NAME@HASH` where a newer
+/// bundled world has the bare name.
+pub fn opening(name: &str, weights_sha256: &str) -> String {
+    let pinned = pinned(name, weights_sha256);
+    let newer = find(name).and_then(|bundled| bundled.described().ok());
+    let earlier = newer.is_some_and(|info| info.weights_sha256 != weights_sha256) && find(&pinned).is_some();
+    if earlier { pinned } else { name.to_owned() }
+}
+
 fn pinned(name: &str, weights_sha256: &str) -> String {
     format!("{name}@{}", weights_sha256.get(..DIGITS).unwrap_or(weights_sha256))
 }
@@ -167,6 +176,10 @@ mod tests {
         let whole = format!("mnist@{}", newest.weights_sha256);
         assert_eq!(folder::read(&whole).unwrap().0.weights_sha256, newest.weights_sha256);
         assert!(find("cells@9b44f254").is_none() && versions("animals").is_empty());
+        let open = |sha256: &str| opening("mnist", sha256);
+        assert_eq!([open(&info.weights_sha256), open(&newest.weights_sha256)], [DIGITS_OF_BEFORE, "mnist"]);
+        // Weights that no bundled world has ever had; a world that is not bundled.
+        assert_eq!([open("00000000ff"), opening("a/folder", "00000000ff")], ["mnist", "a/folder"]);
     }
 
     #[test]

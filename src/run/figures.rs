@@ -28,8 +28,8 @@ impl RunFolder {
         self.planned_on().map_or_else(|| self.spec.world.oracle.clone(), |(oracle, _)| oracle)
     }
 
-    /// The oracle of the plan, where it is at hand, and the SHA-256 of its weights.
-    fn planned_on(&self) -> Option<(String, String)> {
+    /// What opens the oracle of the plan, where it is at hand, and the SHA-256 of its weights.
+    pub fn planned_on(&self) -> Option<(String, String)> {
         let named = &self.spec.world.oracle;
         let oracles = std::iter::once(named.clone()).chain(library::versions(named));
         let known = oracles.filter_map(|oracle| Some((glance(&oracle)?.weights_sha256, oracle)));

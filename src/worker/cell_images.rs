@@ -15,6 +15,7 @@ use super::side_jobs::{self, SideJob};
 use crate::error::{Error, Result};
 use crate::experiment::{WORST, WorstImage};
 use crate::oracle::classify::ExternalImages;
+use crate::oracle::library;
 use crate::run::external::{ExternalFolder, StepPictures};
 use crate::run::{BOUGHT, BoughtImages, RunFolder, WorstImages};
 
@@ -107,7 +108,7 @@ fn at_step(id: JobId, request: &CellImagesRequest, step: u64) -> Result<LoadedIm
     let folder = ExternalFolder::open(&request.folder)?;
     let of = &folder.spec.world;
     if of.weights_sha256 != request.world {
-        return Err(elsewhere(&of.oracle, &request.oracle));
+        return Err(elsewhere(&library::opening(&of.oracle, &of.weights_sha256), &request.oracle));
     }
     let StepPictures { found, shape, x, settings } = folder.worst_pictures(step, WORST)?;
     let name = format!(

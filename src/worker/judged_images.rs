@@ -10,6 +10,7 @@ use crate::experiment::WorstImage as Shown;
 use crate::export::Manifest;
 use crate::judge::{Origin, WorstImage};
 use crate::oracle::classify::ExternalImages;
+use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
@@ -110,7 +111,7 @@ impl JudgedImagesRequest {
         };
         if *weights != self.world {
             let named = archive.parent().and_then(|folder| Manifest::read(folder).ok().flatten());
-            let named = named.map_or("its oracle".to_owned(), |manifest| manifest.oracle);
+            let named = named.map_or("its oracle".to_owned(), |manifest| library::opening(&manifest.oracle, weights));
             let open = &self.oracle;
             return Err(Error::input(format!("these images are of another world than {open}: open {named} first")));
         }

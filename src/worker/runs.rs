@@ -77,6 +77,8 @@ pub struct Results {
     pub figures: Vec<Figure>,
     /// Its tables.
     pub tables: Vec<Table>,
+    /// What opens the oracle of the plan.
+    pub oracle: String,
     /// SHA-256 of the oracle's weights, where it is at hand and still the one of the plan.
     pub world: Option<String>,
 }
@@ -231,7 +233,8 @@ fn results(folder: &RunFolder) -> Result<Results> {
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points, without_largest })
     });
     let curves = drawn.collect();
-    let world = folder.world_sha256();
+    let (oracle, world) = folder.planned_on().unzip();
+    let oracle = oracle.unwrap_or_else(|| folder.spec.world.oracle.clone());
     let (figures, tables) = (folder.figures(&summary, world.as_deref()), summary.tables());
-    Ok(Results { summary, curves, figures, tables, world })
+    Ok(Results { summary, curves, figures, tables, oracle, world })
 }

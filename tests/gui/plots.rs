@@ -143,8 +143,17 @@ fn large(path: &Path) -> Found {
     let noise = |step: usize| 2.0 / (step as f64).sqrt() + 0.2 * (step as f64 * 0.7).sin().abs();
     let lines = (1..=200_000).map(|step| Line::Train { step, loss: noise(step), rate: 1e-3 }).collect();
     let courses = vec![Arc::new(Course { cell: folder.plan[2999].id.clone(), lines })];
-    let (cells, results) =
-        (cells.collect(), Arc::new(Results { summary, curves, figures: Vec::new(), tables: Vec::new(), world: None }));
+    let (cells, results) = (
+        cells.collect(),
+        Arc::new(Results {
+            summary,
+            curves,
+            figures: Vec::new(),
+            tables: Vec::new(),
+            oracle: "mnist".into(),
+            world: None,
+        }),
+    );
     Found { spec: Arc::new(folder.spec), cells, results, courses }
 }
 

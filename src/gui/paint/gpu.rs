@@ -23,6 +23,8 @@ pub struct Gpu {
     renderer: Arc<RwLock<Renderer>>,
     tiles: wgpu::RenderPipeline,
     heat: wgpu::RenderPipeline,
+    /// Whether the window's surface takes the numbers of a colour as they are.
+    clears: bool,
     /// Textures that were dropped: the frame under way may still show them.
     dropped: Mutex<Vec<TextureId>>,
     /// What textures are still to be given.
@@ -47,8 +49,23 @@ impl Gpu {
         let (device, queue) = (state.device.clone(), state.queue.clone());
         let tiles = pipeline(&device, wgpu::include_wgsl!("../../../shaders/tiles.wgsl"));
         let heat = pipeline(&device, wgpu::include_wgsl!("../../../shaders/heat.wgsl"));
-        let renderer = state.renderer.clone();
-        Self { window, device, queue, renderer, tiles, heat, dropped: Mutex::default(), updates: Mutex::default() }
+        let (renderer, clears) = (state.renderer.clone(), !state.target_format.is_srgb());
+        Self {
+            window,
+            device,
+            queue,
+            renderer,
+            tiles,
+            heat,
+            clears,
+            dropped: Mutex::default(),
+            updates: Mutex::default(),
+        }
+    }
+
+    /// Returns whether the window can be cleared with a colour of the theme.
+    pub fn clears(&self) -> bool {
+        self.clears
     }
 
     /// Returns whether something is to be done before the next frame is painted.

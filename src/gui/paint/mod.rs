@@ -57,6 +57,17 @@ impl Canvas {
         let _ = ctx;
     }
 
+    /// What panels that lie on the window itself are filled with: with nothing where the window is cleared with that
+    /// colour anyway, a layer of the whole window less for a painter in software. No surface but one without gamma
+    /// of its own is cleared with the colour that it is told.
+    pub fn ground(ui: &egui::Ui) -> egui::Color32 {
+        #[cfg(feature = "wgpu")]
+        if Self::of(ui.ctx()).gpu.is_some_and(|gpu| gpu.clears()) {
+            return egui::Color32::TRANSPARENT;
+        }
+        ui.visuals().panel_fill
+    }
+
     /// Frees the textures that were dropped before this frame.
     pub fn sweep(&self) {
         #[cfg(feature = "wgpu")]

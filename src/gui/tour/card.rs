@@ -10,6 +10,7 @@ use super::{State, Step, Tour, perform};
 use crate::gui::command::{Command, Page};
 use crate::gui::context::Cx;
 use crate::gui::landmarks::Landmark;
+use crate::gui::paint::Canvas;
 use crate::gui::panels;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::hint;
@@ -33,7 +34,7 @@ impl Tour {
     pub fn dock(&mut self, ui: &mut Ui, cx: &mut Cx) {
         let Some(step) = self.step.filter(|_| docked(ui.ctx())) else { return };
         let theme = Theme::of(ui);
-        let frame = Frame::side_top_panel(ui.style()).inner_margin(Margin::symmetric(12, 8));
+        let frame = Frame::side_top_panel(ui.style()).fill(Canvas::ground(ui)).inner_margin(Margin::symmetric(12, 8));
         Panel::bottom("tour").frame(frame).show(ui, |ui| {
             let edge = ui.max_rect().expand2(vec2(12.0, 8.0));
             ui.painter().hline(edge.x_range(), edge.top() + 1.0, Stroke::new(2.0, theme.accent()));

@@ -9,6 +9,7 @@ use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
 use crate::gui::session::runs::{CellImagesView, RunView};
 use crate::gui::theme::Theme;
+use crate::oracle::library;
 use crate::worker::cell_images::CellImages;
 
 /// The buttons of a finished cell.
@@ -39,11 +40,14 @@ pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
     let images = cx.session.runs.cell_images.as_ref().filter(of);
     let Some((images, why)) = images.and_then(|images| Some((images, images.trouble.as_ref()?))) else { return };
     ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
-    let of_grid = run.found().map(|found| &found.spec.world.oracle);
-    let Some(oracle) = of_grid.or_else(|| Some(&run.external()?.spec.world.oracle)) else { return };
-    let other = images.request.oracle != *oracle;
+    let of_external = || {
+        let world = &run.external()?.spec.world;
+        Some(library::opening(&world.oracle, &world.weights_sha256))
+    };
+    let Some(oracle) = run.found().map(|found| found.results.oracle.clone()).or_else(of_external) else { return };
+    let other = images.request.oracle != oracle;
     if other && ui.button(format!("Open {oracle} and show them")).clicked() {
         let (folder, cell) = (run.folder.clone(), images.request.cell.clone());
-        cx.commands.push(Command::Run(RunCommand::ShowCellIn(oracle.clone(), images.request.which, folder, cell)));
+        cx.commands.push(Command::Run(RunCommand::ShowCellIn(oracle, images.request.which, folder, cell)));
     }
 }
