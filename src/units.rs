@@ -146,6 +146,11 @@ impl Seed {
     }
 }
 
+/// So many images, in words.
+pub fn images(n: usize) -> String {
+    format!("{n} image{}", if n == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

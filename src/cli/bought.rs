@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::output::{print_json, print_text};
 use super::progress::Bar;
-use crate::data::{contact_sheet, write_png};
+use crate::data::write_sheet;
 use crate::error::{Error, Result};
 use crate::experiment::{Cell, Purchase};
 use crate::oracle::folder::{glance, read_watched};
@@ -72,8 +72,7 @@ fn draw(folder: &RunFolder, images: &BoughtImages, path: &Path) -> Result<()> {
         return Err(Error::input(format!("{} bought nothing after its start", images.planned.label())));
     }
     let scale = (SIDE / images.shape.width.max(1)).max(1);
-    let (shape, sheet) = contact_sheet(images.shape, &pixels.picture(&images.x), COLUMNS, scale)?;
-    write_png(path, shape, &sheet)
+    write_sheet(path, images.shape, &pixels.picture(&images.x), COLUMNS, scale)
 }
 
 fn text(images: &BoughtImages, rounds: &[Purchase], classes: Option<&[String]>, sheet: Option<String>) -> String {

@@ -14,6 +14,7 @@ use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Evidence;
+use crate::oracle::evidence::leaders;
 use crate::oracle::pictures::Picture;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::world::Settings;
@@ -108,12 +109,24 @@ fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<
     let (world, names) = (&opened.world, opened.world.class_names());
     // Likelihoods know of no prior, and T smooths posteriors.
     let settings = Settings { tau: Tau::new(args.tau)?, ..Settings::default_for(names.len()) };
-    let (a, b) = (class_of("--for ", &args.a, names)?, class_of("--against ", &args.b, names)?);
-    if a == b {
-        return Err(Error::input(format!("--for and --against are both {}: evidence is between two classes", args.a)));
-    }
+    let given = match (&args.a, &args.b) {
+        (Some(a), Some(b)) if class_of("--for ", a, names)? == class_of("--against ", b, names)? => {
+            return Err(Error::input(format!("--for and --against are both {a}: evidence is between two classes")));
+        }
+        (Some(a), Some(b)) => Some((class_of("--for ", a, names)?, class_of("--against ", b, names)?)),
+        _ => None,
+    };
     let read = world.read_files(&args.input, &args.pictures.fits()?)?;
     let read = world.read(read, args.dequantise.single("a map of evidence")?)?;
+    let (a, b) = match given {
+        Some(classes) => classes,
+        None if read.ids.len() == 1 => leaders(&read.posterior(world, 0, &settings)?.0)
+            .ok_or_else(|| Error::input("a world of one class has no evidence between classes"))?,
+        None => {
+            let why = format!("{} images have no two classes in common: say --for and --against", read.ids.len());
+            return Err(Error::input(why));
+        }
+    };
     let done = |(id, picture): (&String, &Picture)| (format!("picture {id}"), picture.treatment.describe());
     let treated = read.ids.iter().zip(&read.pictures).map(done).collect();
     let task = MapEvidence { ids: read.ids, x: read.x, treated, a, b, settings, out: args.out.clone() };

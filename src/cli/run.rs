@@ -18,14 +18,14 @@ use super::task::run_task_for;
 use super::{external, hardness, notes};
 use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::events::{Events, Progress};
 use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Summary};
 use crate::flow::Precision;
 use crate::run::hardness::RankCorpora;
 use crate::run::{
-    AnyRun, Example, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share, execute_on,
-    with_tau, write_figures,
+    AnyRun, EXAMPLES, Example, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share,
+    execute_on, with_tau, write_figures,
 };
 use crate::task::{News, TaskHost};
 
@@ -304,6 +304,10 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
         None => None,
     };
     let run = unpacked.as_ref().map_or(run.as_path(), |place| place.path());
+    if !run.exists() {
+        let near = did_you_mean(&run.display().to_string(), EXAMPLES.iter().map(|example| example.name));
+        return Err(Error::file(run, format!("there is no such run{near}")));
+    }
     let opened = AnyRun::open(run)?;
     let plain = !args.json && !args.csv && args.worst.is_none() && args.bought.is_none() && args.figures.is_none();
     if plain {

@@ -21,7 +21,7 @@ use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
-use crate::units::{Seed, Smoothing};
+use crate::units::{Seed, Smoothing, images};
 use crate::worker::save::{SaveSamples, Saved};
 
 /// From so many samples of a class-map world on, measuring how its blocks are best inverted pays.
@@ -79,7 +79,7 @@ impl Task for SaveLatents {
         let provenance = provenance.with("latents", latents.display().to_string());
         let made =
             write_provenance(path, "samples", provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
-        let sentence = format!("{} images of given latents are in {}", saved.images, path.display());
+        let sentence = format!("{} of given latents are in {}", images(saved.images), path.display());
         Ok(Done::new(saved, sentence).made([made]))
     }
 }
@@ -145,7 +145,7 @@ fn sample(args: &SampleArgs, opened: &Opened, chosen: &OpenDevice) -> Result<()>
 fn print(Report { file, oracle, saved, .. }: &Report<'_>, args: &SampleArgs) -> Result<()> {
     let from =
         args.latents.as_ref().map_or_else(|| format!("seed {}", args.seed), |f| format!("latents of {}", f.display()));
-    println!("{file}: {} images of {oracle} at τ = {}, {from}", saved.images, args.world.tau);
+    println!("{file}: {} of {oracle} at τ = {}, {from}", images(saved.images), args.world.tau);
     if let Some(rounding) = saved.describe() {
         println!("{rounding}; those stored are of the image before rounding");
     }

@@ -46,6 +46,7 @@ mod pad;
 pub(crate) mod pickle;
 mod picture;
 mod reader;
+mod sheet;
 mod source;
 mod space;
 mod store;
@@ -78,6 +79,7 @@ pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, image_files, kind_of, open, open_dataset, open_split, open_test};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use reader::Input;
+pub use sheet::{contact_sheet, images_in, split_sheet, write_sheet};
 pub(crate) use source::{
     CUT_SHORT, TEXT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, read_text_bounded, said,
 };
@@ -89,7 +91,7 @@ pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files}
 pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{contact_sheet, encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
+pub use write::{encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
 
 /// The file of a dataset folder that describes its world.
 pub const DATASET: &str = "dataset.json";

@@ -12,10 +12,7 @@ use super::temp_files::{affixes, sweep_once};
 use crate::error::{Error, Result};
 
 /// Largest side of a PNG written here, in pixels.
-const MAX_SIDE: usize = 1 << 16;
-/// Pixels between the images of a contact sheet, and their value: white.
-const GAP: usize = 2;
-const GAP_VALUE: u8 = 255;
+pub(super) const MAX_SIDE: usize = 1 << 16;
 
 /// A file on its way to the disk, buffered.
 pub(super) type Out<'a> = BufWriter<Disk<'a>>;
@@ -216,55 +213,9 @@ fn encode<T: Copy>(
 }
 
 /// CHW → HWC.
-fn interleave<T: Copy>(shape: ImageShape, pixels: &[T]) -> Vec<T> {
+pub(super) fn interleave<T: Copy>(shape: ImageShape, pixels: &[T]) -> Vec<T> {
     let plane = shape.height * shape.width;
     (0..plane).flat_map(|at| (0..shape.channels).map(move |c| pixels[c * plane + at])).collect()
-}
-
-/// Lays images (`pixels`, NCHW, each of `shape`) out in `columns` columns with white lines between,
-/// each pixel `scale`×`scale`. Returns shape and CHW pixels of the sheet, for [`write_png`].
-///
-/// # Errors
-/// When `pixels` is empty or no whole number of images, `columns` or `scale` is 0, or a side of the
-/// sheet exceeds 65,536 pixels.
-pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<(ImageShape, Vec<u8>)> {
-    let dims = shape.dims();
-    if dims == 0 || pixels.is_empty() || !pixels.len().is_multiple_of(dims) || columns == 0 || scale == 0 {
-        return Err(Error::input(format!(
-            "{} values in {columns} column(s) at scale {scale} make no sheet of images of shape {shape}",
-            pixels.len()
-        )));
-    }
-    let count = pixels.len() / dims;
-    let columns = columns.min(count);
-    let (cell_height, cell_width) = (shape.height.saturating_mul(scale), shape.width.saturating_mul(scale));
-    let side = |cells: usize, cell: usize| {
-        let length = cell.saturating_add(GAP).saturating_mul(cells).saturating_sub(GAP);
-        (length <= MAX_SIDE).then_some(length).ok_or_else(|| {
-            Error::input(format!(
-                "a sheet of {count} images of shape {shape} at scale {scale} exceeds {MAX_SIDE} pixels a side"
-            ))
-        })
-    };
-    let sheet = ImageShape {
-        channels: shape.channels,
-        height: side(count.div_ceil(columns), cell_height)?,
-        width: side(columns, cell_width)?,
-    };
-    let mut out = vec![GAP_VALUE; sheet.dims()];
-    for (i, image) in pixels.chunks_exact(dims).enumerate() {
-        let top = i / columns * (cell_height + GAP);
-        let left = i % columns * (cell_width + GAP);
-        for (row, line) in image.chunks_exact(shape.width).enumerate() {
-            let (channel, row) = (row / shape.height, row % shape.height);
-            let enlarged: Vec<u8> = line.iter().flat_map(|&v| std::iter::repeat_n(v, scale)).collect();
-            for y in 0..scale {
-                let at = (channel * sheet.height + top + row * scale + y) * sheet.width + left;
-                out[at..at + cell_width].copy_from_slice(&enlarged);
-            }
-        }
-    }
-    Ok((sheet, out))
 }
 
 #[cfg(test)]
@@ -325,21 +276,5 @@ mod tests {
         assert_eq!(read.color(), image::ColorType::Rgb16);
         assert_eq!(read.into_rgb16().into_raw(), [0, 1, 4097, 65535, 256, 255]);
         assert!(encode_png16(shape, &pixels[1..]).is_err());
-    }
-
-    #[test]
-    fn a_contact_sheet_has_every_image_in_its_place() {
-        let shape = ImageShape { channels: 1, height: 1, width: 2 };
-        let (sheet, pixels) = contact_sheet(shape, &[1, 2, 3, 4, 5, 6], 2, 1).unwrap();
-        assert_eq!((sheet.height, sheet.width), (4, 6));
-        let w = GAP_VALUE;
-        assert_eq!(pixels[..6], [1, 2, w, w, 3, 4]);
-        assert_eq!(pixels[6..18], [w; 12]);
-        assert_eq!(pixels[18..], [5, 6, w, w, w, w]);
-        let (sheet, pixels) = contact_sheet(shape, &[1, 2], 9, 2).unwrap();
-        assert_eq!((sheet.height, sheet.width, pixels), (2, 4, vec![1, 1, 2, 2, 1, 1, 2, 2]));
-        for (values, columns, scale) in [(3, 1, 1), (0, 1, 1), (2, 0, 1), (2, 1, 0), (2, 1, usize::MAX)] {
-            assert!(contact_sheet(shape, &vec![0; values], columns, scale).is_err());
-        }
     }
 }

@@ -92,6 +92,8 @@ pub enum Command {
     /// Press the button that the panel in front is for.
     Start,
     ShowPanel(&'static str),
+    /// The keyboard enters the panel in front.
+    EnterPanel,
     Theme(ThemePreference),
     ToggleWorldCard,
     ToggleInspector,

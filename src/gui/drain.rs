@@ -6,6 +6,7 @@ use eframe::egui;
 
 use super::app::App;
 use super::prefs::{MAX_TAU, Sort};
+use super::request_tracker::submit;
 use super::selection::{Click, Source};
 use super::session::Effect;
 use super::{format, panels};
@@ -54,6 +55,7 @@ impl App {
         match effect {
             Effect::None => {}
             Effect::AskAgain => self.ask_again(),
+            Effect::Outside { aside: true, .. } => self.requests.look_again(),
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
                 self.requests.look_again();
@@ -114,9 +116,12 @@ impl App {
             self.prefs.products = MatmulPrecision::F32;
         }
         self.requests.forget();
-        // The picture that was looked at is shown to this world too.
-        if let Some(job) = looked_outside.then(|| self.session.read_outside_again(self.prefs.settings())).flatten() {
-            self.submit(job);
+        // Pictures from outside are shown to this world too, before the world's samples where they were looked at.
+        let lost = self.session.external.is_none() && self.session.oracle.is_some();
+        if let Some(job) = lost.then(|| self.session.read_outside_again(self.prefs.settings())).flatten() {
+            let forward = looked_outside || self.session.outside.awaits;
+            let id = submit(self.engine.as_ref(), &mut self.session, job);
+            self.session.aside = (!forward).then_some(id);
         }
         self.open_cell_images_next();
     }

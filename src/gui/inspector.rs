@@ -1,5 +1,7 @@
 //! The inspector: everything about the image under the cursor.
 
+use std::cmp::Reverse;
+
 use eframe::egui::{self, Image, Rect, RichText, Sense, TextStyle, TextWrapMode, Ui, WidgetText, vec2};
 
 use super::command::Command;
@@ -308,7 +310,7 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
     let theme = Theme::of(ui);
     let names = names_width(ui, cx.session);
     let bar_width = (ui.available_width() - names - 186.0).clamp(40.0, 240.0);
-    egui::ScrollArea::vertical().max_height(320.0).id_salt("posterior").show(ui, |ui| {
+    egui::ScrollArea::vertical().max_height(320.0).min_scrolled_height(320.0).id_salt("posterior").show(ui, |ui| {
         egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
             grid_head(ui, &["class", "", "p(y|x)", "log p(x|y), nats"]);
             for class in 0..classes {
@@ -327,11 +329,15 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
 }
 
 /// Room for the longest class name, within limits.
-fn names_width(ui: &Ui, session: &Session) -> f32 {
-    let longest = session.class_names().iter().max_by_key(|name| name.chars().count());
-    let text = WidgetText::from(RichText::new(longest.map_or("", String::as_str)).strong());
-    let drawn = text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body);
-    drawn.size().x.clamp(36.0, 96.0).ceil()
+pub fn names_width(ui: &Ui, session: &Session) -> f32 {
+    // Of the names with the most letters, since a letter is wider than another.
+    let mut names: Vec<&str> = session.class_names().iter().map(String::as_str).collect();
+    names.sort_by_key(|name| Reverse(name.chars().count()));
+    let width = |name: &&str| {
+        let text = WidgetText::from(RichText::new(*name).strong());
+        text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body).size().x
+    };
+    names.iter().take(12).map(width).fold(36.0, f32::max).min(96.0).ceil()
 }
 
 /// What "exact" means here, with the precision that was measured.

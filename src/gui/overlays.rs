@@ -5,8 +5,9 @@ use std::time::Duration;
 use eframe::egui::{self, Frame, Ui};
 
 use super::app::App;
-use super::command;
+use super::command::{self, Command};
 use super::context::Cx;
+use super::panels::gallery;
 use super::session::log::Level;
 use super::theme::Theme;
 use super::{ledger, table_window, verify, widgets};
@@ -18,7 +19,10 @@ impl App {
         let here = self.devices.iter().map(|candidate| candidate.choice);
         let devices: Vec<_> = here.chain(self.prefs.machines.iter().copied()).collect();
         if let Some(command) = self.palette.show(ctx, || command::palette(&names, &devices)) {
+            // Who chose it by name goes on by keyboard; the arrow keys are the gallery's without that.
+            let enters = matches!(command, Command::ShowPanel(id) if id != gallery::ID);
             self.commands.push(command);
+            self.commands.extend(enters.then_some(Command::EnterPanel));
         }
         self.run_question(ctx);
         self.windows(ctx);

@@ -27,7 +27,7 @@ impl Palette {
         if !self.open {
             return None;
         }
-        let mut matching: Vec<(i32, Entry)> =
+        let mut matching: Vec<((u8, i32), Entry)> =
             entries().into_iter().filter_map(|entry| Some((score(&self.text, &entry.title)?, entry))).collect();
         matching.sort_by_key(|(score, _)| *score);
         let (up, down, enter) = ctx.input_mut(|input| {
@@ -75,9 +75,18 @@ fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
     ui.add(button.min_size(vec2(ui.available_width(), 0.0)))
 }
 
-/// Returns whether the letters of `wanted` occur in `title` in this order; smaller is better.
-fn score(wanted: &str, title: &str) -> Option<i32> {
+/// Returns whether the letters of `wanted` occur in `title` in this order; smaller is better. First comes what has
+/// `wanted` as whole words, then as the beginning of a word, then anywhere, then with gaps.
+fn score(wanted: &str, title: &str) -> Option<(u8, i32)> {
     let title = title.to_lowercase();
+    let phrase = wanted.trim().to_lowercase();
+    let apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
+    let kind = |(at, found): (usize, &str)| {
+        let begins = apart(title[..at].chars().next_back());
+        let ends = apart(title[at + found.len()..].chars().next());
+        [2, 1, 0][usize::from(begins) + usize::from(begins && ends)]
+    };
+    let kind = title.match_indices(&phrase).map(kind).min().unwrap_or(3);
     let mut from = 0;
     let mut gaps = 0;
     for letter in wanted.to_lowercase().chars().filter(|letter| !letter.is_whitespace()) {
@@ -85,7 +94,7 @@ fn score(wanted: &str, title: &str) -> Option<i32> {
         gaps += found as i32;
         from += found + letter.len_utf8();
     }
-    Some(gaps)
+    Some((kind, gaps))
 }
 
 #[cfg(test)]
@@ -97,6 +106,8 @@ mod tests {
         assert!(score("nsm", "New samples").is_some());
         assert!(score("zq", "New samples").is_none());
         assert!(score("new", "New samples") < score("new", "Nothing else with w"));
-        assert_eq!(score("", "anything"), Some(0));
+        assert!(score("", "anything").is_some_and(|(_, gaps)| gaps == 0));
+        let best = ["Show panel: Draw", "Drawing: save it", "Redraw Figure 1", "Do run always when"];
+        assert!(best.windows(2).all(|pair| score("draw", pair[0]) < score("draw", pair[1])));
     }
 }

@@ -27,6 +27,8 @@ pub struct PrimaryAction {
     painted: Vec<String>,
     /// Whether the panel that is being painted is the one in front.
     here: bool,
+    /// Whether the keyboard is to enter the panel in front.
+    enters: bool,
 }
 
 impl PrimaryAction {
@@ -39,6 +41,11 @@ impl PrimaryAction {
         });
         ctx.request_repaint();
         self.press = Press::Asked;
+    }
+
+    /// Has the keyboard enter the panel in front.
+    pub fn enter_by_keys(&mut self) {
+        self.enters = true;
     }
 
     /// A panel was brought up or touched.
@@ -60,13 +67,14 @@ impl PrimaryAction {
         self.painted.iter().any(|painted| painted == panel)
     }
 
-    /// A panel is painted now.
-    pub fn enter(&mut self, panel: &str, ui: &Ui) {
+    /// A panel is painted now. Returns whether the keyboard enters it.
+    pub fn enter(&mut self, panel: &str, ui: &Ui) -> bool {
         if ui.ui_contains_pointer() && ui.input(|input| input.pointer.any_pressed()) {
             self.bring(panel);
         }
         self.here = self.front == panel;
         self.painted.push(panel.to_owned());
+        self.here && std::mem::take(&mut self.enters)
     }
 
     /// Ends a frame. Returns why a requested press did nothing.

@@ -75,7 +75,9 @@ pub fn rows(ui: &mut Ui, session: &Session, settings: Option<&Settings>, posteri
 /// The band and its p-value.
 pub fn summary(place: &Typicality) -> String {
     let bound = if place.is_beyond() { "≤" } else { "=" };
-    format!("{}, p {bound} {}", place.band.name(), format::sig4(place.p_value))
+    // A bound is one over a number of samples: no more digits than it has.
+    let p = if place.is_beyond() { place.p_value.to_string() } else { format::sig4(place.p_value) };
+    format!("{}, p {bound} {p}", place.band.name())
 }
 
 /// log p(x) of pixels, beside that of x.

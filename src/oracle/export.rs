@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    ImageShape, WorldBatch, check_folder_kind, contact_sheet, least_png_size, write_npz_in_pieces, write_png,
+    ImageShape, WorldBatch, check_folder_kind, least_png_size, write_npz_in_pieces, write_png, write_sheet,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -227,10 +227,7 @@ impl<'a> Pictures<'a> {
         let shape = self.world.shape();
         match columns {
             Columns::Single => write_png(self.path, shape, &pixels),
-            Columns::Sheet(columns) => {
-                let (shape, sheet) = contact_sheet(shape, &pixels, columns, scale(shape))?;
-                write_png(self.path, shape, &sheet)
-            }
+            Columns::Sheet(columns) => write_sheet(self.path, shape, &pixels, columns, scale(shape)),
         }
     }
 }

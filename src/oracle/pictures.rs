@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::data::{
     self, Dataset, Fit, Fitted, Frame, Ground, ImageFiles, Input, Preview, Treatment, Way, border, fit_picture,
-    read_picture,
+    images_in, read_picture, split_sheet,
 };
 use crate::error::{Error, Result};
 use crate::oracle::world::{SampleSpec, Settings, World};
@@ -120,7 +120,7 @@ impl World {
         Ok(*self.known_ground().get_or_init(|| ground))
     }
 
-    /// Reads files or a folder. Pictures are brought into this world's shape one by one; 8-bit
+    /// Reads files or a folder. Pictures, and those in contact sheets, are brought into this world's shape one by one; 8-bit
     /// images of datasets are not mapped yet, and world-space tensors are taken as they are.
     ///
     /// # Errors
@@ -134,24 +134,35 @@ impl World {
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             return refuse_fit(first, fits).and_then(|()| data::open(first)).map(Reading::from);
         };
-        let alone = files.len() == 1;
-        if !alone && fits.usual.frame.is_some() {
-            return Err(Error::input(format!("a frame is of one picture, and there are {}", files.len())));
+        // Files of class folders are images of a dataset, one each.
+        let images = |file: &PathBuf| if labels.is_some() { 1 } else { images_in(file) };
+        let counts: Vec<usize> = files.iter().map(images).collect();
+        let total: usize = counts.iter().sum();
+        if total != 1 && fits.usual.frame.is_some() {
+            return Err(Error::input(format!("a frame is of one picture, and there are {total}")));
         }
         let ground = self.ground()?;
-        let fitted = |(i, file): (usize, &PathBuf)| {
-            let fit = fits.of(i);
-            let Fitted { pixels, treatment, preview } = fit_picture(file, &read_picture(file)?, &fit, &ground)?;
-            let preview = (files.len() <= PREVIEWS).then_some(preview);
-            Ok((pixels, Picture { fit, treatment, preview }))
+        let firsts = counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
+        let named: Vec<(usize, &PathBuf, &String)> =
+            firsts.zip(files.iter().zip(&ids)).map(|(first, (file, id))| (first, file, id)).collect();
+        let fitted = |(first, file, id): &(usize, &PathBuf, &String)| {
+            let fit_one = |(i, (id, bytes)): (usize, (String, Vec<u8>))| {
+                let fit = fits.of(first + i);
+                let Fitted { pixels, treatment, preview } = fit_picture(file, &bytes, &fit, &ground)?;
+                let preview = (total <= PREVIEWS).then_some(preview);
+                Ok((id, pixels, Picture { fit, treatment, preview }))
+            };
+            pictures_in(file, id, labels.is_none())?.into_iter().enumerate().map(fit_one).collect()
         };
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let fitted: Vec<Result<(Vec<u8>, Picture)>> = files.par_iter().enumerate().map(fitted).collect();
-        let (mut pixels, mut pictures) = (Vec::new(), Vec::new());
-        for one in fitted {
-            let (of_one, picture) = one?;
-            pixels.extend(of_one);
-            pictures.push(picture);
+        let fitted: Vec<Result<Vec<Named>>> = named.par_iter().map(fitted).collect();
+        let (mut ids, mut pixels, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
+        for of_file in fitted {
+            for (id, of_one, picture) in of_file? {
+                ids.push(id);
+                pixels.extend(of_one);
+                pictures.push(picture);
+            }
         }
         let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids };
         Ok(Reading { input: Input::Pixels(dataset), pictures })
@@ -170,6 +181,20 @@ impl World {
         let pictures = vec![Picture { fit, treatment, preview: Some(preview) }];
         Ok(Reading { input: Input::Pixels(dataset), pictures })
     }
+}
+
+/// The name of a picture, its pixels in the world's shape, and how it got there.
+type Named = (String, Vec<u8>, Picture);
+
+/// The pictures in a file, each with its name: those of a contact sheet, or the file itself.
+fn pictures_in(file: &Path, id: &str, sheets: bool) -> Result<Vec<(String, Vec<u8>)>> {
+    let bytes = read_picture(file)?;
+    let images = if sheets { split_sheet(file, &bytes)? } else { Vec::new() };
+    if images.is_empty() {
+        return Ok(vec![(id.to_owned(), bytes)]);
+    }
+    let numbered = images.into_iter().enumerate();
+    Ok(numbered.map(|(i, image)| (format!("{id}, image {i}"), image)).collect())
 }
 
 /// Datasets are padded, whatever their images: another treatment is not carried out in silence.

@@ -12,7 +12,7 @@ use crate::flow::{Flow, Precision, Scores};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{SampleSpec, Settings, World};
-use crate::units::Seed;
+use crate::units::{Seed, images};
 
 /// Images compared by default.
 pub const IMAGES: usize = 8;
@@ -39,8 +39,11 @@ impl fmt::Display for PrecisionReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "32-bit arithmetic: posteriors within {:.1e}, log p(x|y) within {:.1e} nats of 64-bit on {} image(s), {} classes",
-            self.max_posterior_error, self.max_log_likelihood_error, self.images, self.classes
+            "32-bit arithmetic: posteriors within {:.1e}, log p(x|y) within {:.1e} nats of 64-bit on {}, {} classes",
+            self.max_posterior_error,
+            self.max_log_likelihood_error,
+            images(self.images),
+            self.classes
         )
     }
 }

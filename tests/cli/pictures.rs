@@ -152,4 +152,21 @@ fn one_sample_is_written_as_itself_and_read_back_as_it_was() {
     assert!(picture["scaled"].is_null() && picture["cropped"].is_null() && picture["colour"] == "kept", "{picture}");
     let told = succeed(&[&["evidence", "mnist", text(&one), "--for", "3", "--against", "5"][..], &CPU].concat());
     assert!(told.contains("one.png: 32×32 pixels"), "{told}");
+    // The two classes that matter most, if none are named; several images have no such two.
+    let classes = &report["classes"];
+    let mut p: Vec<(f64, usize)> = report["images"][0]["probabilities"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .enumerate()
+        .map(|(class, p)| (p.as_f64().unwrap(), class))
+        .collect();
+    p.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let told = succeed(&[&["evidence", "mnist", text(&one)][..], &CPU].concat());
+    let leading = [0, 1].map(|place: usize| classes[p[place].1].as_str().unwrap());
+    assert!(told.starts_with(&format!("log p(x|{}) - log p(x|{})", leading[0], leading[1])), "{told}");
+    let why = fail(1, &[&["evidence", "mnist", text(&one), text(&sheet)][..], &CPU].concat());
+    assert!(why.contains("say --for and --against"), "{why}");
+    let why = fail(2, &[&["evidence", "mnist", text(&one), "--for", "3"][..], &CPU].concat());
+    assert!(why.contains("--against"), "{why}");
 }

@@ -157,6 +157,18 @@ fn pictures_and_contact_sheets_read_back_as_images() {
     // A folder of classes brings labels. Clipping to 8 bits leaves the world: a good part of the pictures is decided otherwise.
     let right = images.iter().filter(|image| image["label"] == image["decision"]).count();
     assert!(right >= 6, "only {right} of 12 pictures keep their class");
+    // The sheet holds the same pictures in the order of their numbers, without labels.
+    sample(text(&sheet), &["--n", "12", "--force"]);
+    let report = posterior(text(&sheet), &["--dequantise", "midpoint"]);
+    let in_sheet = report["images"].as_array().unwrap();
+    let alone = posterior(text(&pictures), &["--dequantise", "midpoint"]);
+    let alone = alone["images"].as_array().unwrap();
+    assert_eq!((in_sheet.len(), &in_sheet[11]["id"]), (12, &"sheet.png, image 11".into()));
+    for (i, image) in in_sheet.iter().enumerate() {
+        let file = format!("{i:06}.png");
+        let same = alone.iter().find(|one| one["id"].as_str().unwrap().ends_with(&file)).unwrap();
+        assert_eq!((&image["log_px"], &image["decision"]), (&same["log_px"], &same["decision"]), "{file}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use bayescope::gui::App;
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, Role};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
+use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::{bayes, full, shows};
 
@@ -97,6 +97,30 @@ fn everything_grows_and_shrinks_by_keys_and_menu() {
     assert_eq!(harness.state().prefs().scale, 110);
     key(&mut harness, CTRL, Key::Num0);
     assert_eq!((harness.state().prefs().scale, harness.ctx.zoom_factor()), (100, 1.0));
+}
+
+/// What has the focus, by its name.
+fn focused(harness: &Harness<'_, App>) -> Option<String> {
+    let nodes = harness.root().children_recursive().map(|node| node.accesskit_node());
+    nodes.filter(|node| node.is_focused()).find_map(|node| node.label())
+}
+
+#[test]
+fn a_key_and_the_palette_lead_into_the_panel_in_front() {
+    let (mut harness, _) = full();
+    key(&mut harness, Modifiers::NONE, Key::F6);
+    assert_eq!(focused(&harness).as_deref(), Some("Panel World samples"));
+    // On into the panel, and back to the gallery's own keys.
+    key(&mut harness, Modifiers::NONE, Key::Tab);
+    assert_eq!(focused(&harness).as_deref(), Some("World samples"));
+    key(&mut harness, Modifiers::NONE, Key::Escape);
+    assert_eq!(focused(&harness), None);
+    key(&mut harness, CTRL, Key::P);
+    harness.event(Event::Text("draw".into()));
+    harness.run_steps(2);
+    key(&mut harness, Modifiers::NONE, Key::Enter);
+    harness.run_steps(2);
+    assert_eq!(focused(&harness).as_deref(), Some("Panel Draw"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bayescope::data::{Colour, Cut, Fit, Frame, Preview, Scaling, Treatment, Turn, Way};
-use bayescope::gui::App;
+use bayescope::gui::{App, Prefs};
 use bayescope::oracle::pictures::Picture;
 use bayescope::worker::protocol::{Event, Job};
 use eframe::egui::{self, ColorImage, Pos2, Role, vec2};
@@ -12,7 +12,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::experiments::click;
 use super::fake::{self, Fake};
-use super::{full, shows};
+use super::{full, shows, window};
 
 /// A photograph of 400×300 as stored, which stands upright after a turn; its border is at a level.
 fn photograph(border: u8, fit: Fit) -> Picture {
@@ -176,5 +176,26 @@ fn a_picture_that_is_looked_at_is_shown_to_the_next_world_too() {
     let before = fake.jobs().len();
     fake.open_tarflow(3);
     harness.run_steps(4);
-    assert_eq!(fake.jobs().len(), before, "{:?}", fake.jobs());
+    assert_eq!(fake.jobs().len(), before + 1, "{:?}", fake.jobs());
+    send(&mut harness, &fake, photograph(10, asked(&fake)));
+    assert!(!shows(&harness, "photograph.jpg"), "{:?}", super::labels(&harness));
+    click(&mut harness, "From outside");
+    harness.run_steps(3);
+    assert!(shows(&harness, "photograph.jpg"), "{:?}", super::labels(&harness));
+}
+
+#[test]
+fn pictures_that_are_named_at_the_start_wait_for_the_classes_of_a_world() {
+    let (mut harness, fake) = window(Prefs::default());
+    harness.state_mut().open(vec!["/data/photograph.jpg".into()]);
+    harness.run_steps(3);
+    let classify = || fake.jobs().into_iter().filter(|(_, job)| matches!(job, Job::Classify { .. })).count();
+    assert_eq!(classify(), 0, "{:?}", fake.jobs());
+    fake.open_classes(["cat", "dog", "horse"].map(String::from).to_vec());
+    harness.run_steps(4);
+    let jobs = fake.jobs();
+    let Some((_, Job::Classify { settings, .. })) = jobs.last() else { panic!("{jobs:?}") };
+    assert_eq!((classify(), settings.prior.probabilities()), (1, &[1.0 / 3.0; 3][..]));
+    send(&mut harness, &fake, photograph(10, Fit::default()));
+    assert!(shows(&harness, "photograph.jpg"), "{:?}", super::labels(&harness));
 }

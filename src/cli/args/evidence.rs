@@ -17,12 +17,12 @@ pub struct EvidenceArgs {
     pub input: Vec<PathBuf>,
     #[command(flatten)]
     pub pictures: FitArgs,
-    /// The class a the evidence speaks for: its name or number.
-    #[arg(long = "for", value_name = "CLASS")]
-    pub a: String,
-    /// The class b it speaks against: its name or number.
-    #[arg(long = "against", value_name = "CLASS")]
-    pub b: String,
+    /// The class a the evidence speaks for: its name or number; of one image, the most probable one if neither is given.
+    #[arg(long = "for", value_name = "CLASS", requires = "b")]
+    pub a: Option<String>,
+    /// The class b it speaks against: its name or number; of one image, the next most probable one if neither is given.
+    #[arg(long = "against", value_name = "CLASS", requires = "a")]
+    pub b: Option<String>,
     /// Base temperature τ: the base covariance is multiplied by τ².
     #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true, alias = "temperature")]
     pub tau: f64,

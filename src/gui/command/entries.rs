@@ -50,6 +50,7 @@ fn doing() -> Vec<(&'static str, Command)> {
         ("Fetch a corpus…", Command::ShowFetch(None)),
         ("New samples", Command::NewSamples),
         ("Start what the panel in front says", Command::Start),
+        ("Enter the panel in front by keyboard", Command::EnterPanel),
         ("Reset τ, T and prior", Command::ResetKnobs),
         ("Uniform class prior", Command::UniformPrior),
         ("Undo", Command::Undo),

@@ -45,6 +45,7 @@ pub fn bindings() -> Vec<Binding> {
         (CTRL, Key::Num0, Command::Scale(100), "As large as at first: 100 %"),
         (Modifiers::SHIFT, Key::F1, Command::Help(Page::Glossary), "Every word, with its formula"),
         (PLAIN, Key::F1, Command::Help(Page::Shortcuts), "Every key: this list"),
+        (PLAIN, Key::F6, Command::EnterPanel, "Into the panel in front; Tab leads on, Escape gives the keys back"),
         (PLAIN, Key::F11, Command::Fullscreen, "Whole screen and back"),
         (PLAIN, Key::F12, Command::Overlay, "Frame times"),
         (CTRL, Key::Q, Command::Quit, "Quit"),

@@ -9,8 +9,11 @@ use crate::oracle::pictures::Fits;
 use crate::worker::protocol::{Job, Pasted};
 
 impl App {
-    /// Opens images from files.
+    /// Opens images from files, where there is no world yet as soon as there is one.
     pub(super) fn classify(&mut self, paths: Vec<PathBuf>) {
+        if self.session.oracle.is_none() {
+            return self.session.await_world(paths);
+        }
         self.submit(Job::Classify { paths, fits: Fits::default(), settings: self.prefs.settings() });
     }
 

@@ -130,7 +130,7 @@ fn legend(ui: &mut Ui, cx: &Cx) {
     let mut add = |words: &str, colour| text.append(words, 6.0, egui::TextFormat::simple(font.clone(), colour));
     add("Colours of the labels:", theme.weak());
     names.iter().enumerate().for_each(|(class, name)| add(&format!("■ {name}"), theme.class(class, names.len())));
-    ui.add(egui::Label::new(text).truncate());
+    ui.add(egui::Label::new(text).wrap());
 }
 
 fn class_filter(ui: &mut Ui, cx: &mut Cx) {

@@ -100,7 +100,8 @@ struct Dock<'a, 'b> {
 impl egui_tiles::Behavior<Pane> for Dock<'_, '_> {
     fn pane_ui(&mut self, ui: &mut Ui, _: TileId, pane: &mut Pane) -> UiResponse {
         if let Some(docked) = self.panels.iter_mut().find(|docked| docked.id == pane.0) {
-            self.cx.view.primary.enter(&pane.0, ui);
+            let entered = self.cx.view.primary.enter(&pane.0, ui);
+            tabs::entrance(ui, docked.title, entered);
             egui::Frame::new().inner_margin(8.0).show(ui, |ui| docked.panel.ui(ui, self.cx));
         }
         UiResponse::None

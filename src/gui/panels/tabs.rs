@@ -7,6 +7,7 @@ use eframe::egui::{
 use egui_tiles::{Behavior, Container, TabState, Tile, TileId, Tiles, Tree};
 
 use super::{Dock, Pane};
+use crate::gui::theme::Theme;
 
 /// Text size and spacing of a tab, points: small, so that few rows are needed.
 const TEXT: f32 = 12.0;
@@ -81,9 +82,30 @@ impl Dock<'_, '_> {
             let colour = self.tab_text_color(ui.visuals(), tiles, tile, state);
             let at = pos2(rect.left() + SPACING, rect.center().y - galley.size().y / 2.0);
             ui.painter().galley(at, galley, colour);
+            if response.has_focus() {
+                focus_ring(ui, rect);
+            }
         }
         self.on_tab_button(tiles, tile, response)
     }
+}
+
+/// Where the keyboard enters a panel: a stop above its first control, which bears its name.
+pub fn entrance(ui: &Ui, title: &str, entered: bool) {
+    let rect = ui.max_rect();
+    let edge = rect.with_max_y(rect.top() + 1.0);
+    let response = ui.interact(edge, ui.scope_id().with("entrance"), Sense::focusable_noninteractive());
+    response.widget_info(|| WidgetInfo::labeled(Role::Group, ui.is_enabled(), format!("Panel {title}")));
+    if entered {
+        response.request_focus();
+    }
+    if response.has_focus() {
+        focus_ring(ui, rect);
+    }
+}
+
+fn focus_ring(ui: &Ui, rect: Rect) {
+    ui.painter().rect_stroke(rect.shrink(1.0), 2.0, Stroke::new(2.0, Theme::of(ui).accent()), StrokeKind::Inside);
 }
 
 fn font(ui: &Ui) -> FontId {

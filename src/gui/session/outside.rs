@@ -1,5 +1,7 @@
 //! Images from outside.
 
+use std::path::PathBuf;
+
 use super::gallery::Gallery;
 use super::log::Level;
 use super::{Effect, Session};
@@ -33,18 +35,26 @@ pub struct OutsideInput {
     pub fits: Fits,
     /// The picture, if it came from the clipboard.
     pub pasted: Option<Pasted>,
+    /// Whether they wait for a world: its classes are not known before.
+    pub awaits: bool,
 }
 
 impl Session {
     /// The job that reads the images from outside once more; none where they came from neither files
     /// nor the clipboard.
     pub fn read_outside_again(&self, settings: Settings) -> Option<Job> {
-        let OutsideInput { fits, pasted } = self.outside.clone();
+        let OutsideInput { fits, pasted, .. } = self.outside.clone();
         match pasted {
             Some(picture) => Some(Job::ClassifyPasted { picture, fit: fits.of(0), settings }),
             None if self.external_paths.is_empty() => None,
             None => Some(Job::Classify { paths: self.external_paths.clone(), fits, settings }),
         }
+    }
+
+    /// Keeps files until a world is open that can look at them.
+    pub fn await_world(&mut self, paths: Vec<PathBuf>) {
+        self.external_paths = paths;
+        self.outside = OutsideInput { awaits: true, ..OutsideInput::default() };
     }
 
     /// Another world is open: it has to look at them itself. Single pictures can be brought into its shape; what they
@@ -60,10 +70,13 @@ impl Session {
     /// are there: others may come before them.
     pub(super) fn asks_outside(&mut self, id: JobId, job: &Job) {
         let (paths, input) = match job {
-            Job::Classify { paths, fits, .. } => (paths.clone(), OutsideInput { fits: fits.clone(), pasted: None }),
+            Job::Classify { paths, fits, .. } => {
+                (paths.clone(), OutsideInput { fits: fits.clone(), ..OutsideInput::default() })
+            }
             // These images have no files.
             Job::ClassifyPasted { picture, fit, .. } => {
-                (Vec::new(), OutsideInput { fits: Fits::all(*fit), pasted: Some(picture.clone()) })
+                let (fits, pasted) = (Fits::all(*fit), Some(picture.clone()));
+                (Vec::new(), OutsideInput { fits, pasted, awaits: false })
             }
             Job::SendWalk { .. } | Job::SendSketch { .. } => Default::default(),
             _ => return,
@@ -85,6 +98,7 @@ impl Session {
         let gallery = Gallery::from_tiles(shape, tiles, self.clock);
         let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
         let same = same && !own_knobs;
+        let aside = self.aside.take_if(|aside| *aside == job).is_some();
         if !same {
             self.forget_outside();
         }
@@ -98,6 +112,6 @@ impl Session {
             }
         }
         self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts, pictures });
-        Effect::Outside { same, knobs }
+        Effect::Outside { same, aside, knobs }
     }
 }

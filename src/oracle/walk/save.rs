@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Walk, WalkPoint};
-use crate::data::{Column, Stored, contact_sheet, write_png, write_table};
+use crate::data::{Column, Stored, write_sheet, write_table};
 use crate::error::{Error, Result};
 use crate::oracle::export::scale;
 use crate::oracle::world::World;
@@ -29,8 +29,7 @@ pub fn save(world: &World, walk: &Walk, path: &Path) -> Result<()> {
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
         Some("png") => {
             let pixels: Vec<u8> = points.iter().flat_map(|point| world.flow().pixels().picture(&point.x)).collect();
-            let (shape, sheet) = contact_sheet(world.shape(), &pixels, COLUMNS, scale(world.shape()))?;
-            write_png(path, shape, &sheet)
+            write_sheet(path, world.shape(), &pixels, COLUMNS, scale(world.shape()))
         }
         Some("npz") => write_arrays(world, &points, path),
         _ => Err(Error::input(format!("{}: a walk is saved as .png or .npz", path.display()))),

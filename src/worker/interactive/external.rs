@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::experiment::WorstImage;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Settings, World};
+use crate::units;
 use crate::worker::channels::Channels;
 use crate::worker::loaded_images::LoadedImages;
 use crate::worker::protocol::{Event, JobId, Outcome, Tile};
@@ -16,7 +17,7 @@ impl Interactive {
     /// about them. The window takes over their knobs where these are their `own`.
     ///
     /// # Errors
-    /// When a posterior is not known and the device fails; then those before stay.
+    /// When the knobs are of another number of classes, or a posterior is not known and the device fails; then those before stay.
     pub fn show_external(
         &self,
         (channels, job): (&Channels, JobId),
@@ -25,6 +26,7 @@ impl Interactive {
         settings: &Settings,
         own: bool,
     ) -> Result<String> {
+        world.check(settings)?;
         let n = images.ids.len();
         let tiles = (0..n).map(|i| external_tile(&images, world, i, settings)).collect::<Result<Vec<Tile>>>()?;
         channels.send(Event::External {
@@ -39,7 +41,7 @@ impl Interactive {
             verdicts: verdicts.clone(),
             pictures: images.pictures.clone(),
         });
-        let sentence = format!("posteriors of {n} image{} from {}", if n == 1 { "" } else { "s" }, images.name);
+        let sentence = format!("posteriors of {} from {}", units::images(n), images.name);
         *self.external.borrow_mut() = Some(images);
         *self.verdicts.borrow_mut() = verdicts;
         Ok(sentence)

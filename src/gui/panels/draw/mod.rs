@@ -39,7 +39,7 @@ const WIDTHS: std::ops::RangeInclusive<f32> = 1.0..=16.0;
 /// Side of the canvas, points.
 const SIDES: std::ops::RangeInclusive<f32> = 160.0..=420.0;
 /// Least width at which canvas and figures stand side by side, points.
-const SIDE_BY_SIDE: f32 = 620.0;
+const SIDE_BY_SIDE: f32 = 540.0;
 
 /// What is drawn, on which image.
 struct Page {
