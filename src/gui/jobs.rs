@@ -89,6 +89,7 @@ fn progress_text(job: &JobView, waiting: bool) -> String {
                 format::count(p.total)
             )
         }
+        (_, Some(_)) => "at work".into(),
         _ => "starting".into(),
     }
 }

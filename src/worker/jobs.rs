@@ -121,6 +121,8 @@ fn perform(cx: &mut JobContext<'_>) -> Result<String> {
         Job::OpenOracle(name) => open_oracle(cx, name),
         Job::UseDevice(choice) => Err(Error::input(format!("{choice} cannot be taken while a job is under way"))),
         Job::Classify { paths, fits, settings } => {
+            let (id, progress) = (cx.entry.id, Progress { done: 0, total: 0 });
+            cx.channels.send(Event::JobProgress { id, progress, note: "reading".into() });
             outside::classify(cx, cx.opened()?.world.read_files(paths, fits)?, settings)
         }
         Job::ClassifyPasted { picture: Pasted(bytes), fit, settings } => {
