@@ -1,6 +1,5 @@
 //! Contact sheets: many images in one picture, which says how to take them out again.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use ::png::{ColorType, Decoder, Encoder, EncodingError, Limits};
 
 use super::ImageShape;
 use super::decode::decoded;
+use super::source::open_regular;
 use super::write::{MAX_SIDE, encode_png, interleave, write_atomically};
 use crate::error::{Error, Result};
 
@@ -73,7 +73,8 @@ impl Layout {
         let reader = Decoder::new_with_limits(source, Limits { bytes: TEXT }).read_info().ok()?;
         let info = reader.info();
         let text = info.uncompressed_latin1_text.iter().find(|text| text.keyword == KEY)?;
-        let layout = Self::of_text(&text.text).filter(|layout| layout.count <= MOST)?;
+        let read_back = |layout: &Self| layout.count <= MOST && matches!(layout.shape.channels, 1 | 3);
+        let layout = Self::of_text(&text.text).filter(read_back)?;
         let sheet = layout.sheet().ok()?;
         ([sheet.height, sheet.width] == [info.height as usize, info.width as usize]).then_some(layout)
     }
@@ -108,7 +109,8 @@ pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: us
     Ok((sheet, out))
 }
 
-/// Writes images (`pixels`, NCHW, each of `shape`) as a contact sheet from which [`split_sheet`] takes them again.
+/// Writes images (`pixels`, NCHW, each of `shape`) as a contact sheet from which [`split_sheet`] takes them again, if they are at
+/// most 65,536 and its sides as long as those of other pictures that are read.
 ///
 /// # Errors
 /// As [`contact_sheet`], when no PNG has so many channels, and the system's error on `path`.
@@ -144,7 +146,7 @@ fn encoded(
 
 /// How many images a file holds: those of a contact sheet that was written here, else one.
 pub fn images_in(path: &Path) -> usize {
-    let layout = File::open(path).ok().and_then(|file| Layout::of_png(BufReader::new(file)));
+    let layout = open_regular(path).ok().and_then(|file| Layout::of_png(BufReader::new(file)));
     layout.map_or(1, |layout| layout.count)
 }
 

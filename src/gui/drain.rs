@@ -6,7 +6,6 @@ use eframe::egui;
 
 use super::app::App;
 use super::prefs::{MAX_TAU, Sort};
-use super::request_tracker::submit;
 use super::selection::{Click, Source};
 use super::session::Effect;
 use super::{format, panels};
@@ -55,7 +54,6 @@ impl App {
         match effect {
             Effect::None => {}
             Effect::AskAgain => self.ask_again(),
-            Effect::Outside { aside: true, .. } => self.requests.look_again(),
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
                 self.requests.look_again();
@@ -116,12 +114,10 @@ impl App {
             self.prefs.products = MatmulPrecision::F32;
         }
         self.requests.forget();
-        // Pictures from outside are shown to this world too, before the world's samples where they were looked at.
-        let lost = self.session.external.is_none() && self.session.oracle.is_some();
-        if let Some(job) = lost.then(|| self.session.read_outside_again(self.prefs.settings())).flatten() {
-            let forward = looked_outside || self.session.outside.awaits;
-            let id = submit(self.engine.as_ref(), &mut self.session, job);
-            self.session.aside = (!forward).then_some(id);
+        // The picture that was looked at is shown to this world too; what waited for a world has one now.
+        let open = self.session.oracle.is_some();
+        if looked_outside || (open && std::mem::take(&mut self.session.outside.awaits)) {
+            self.read_outside();
         }
         self.open_cell_images_next();
     }
@@ -129,8 +125,21 @@ impl App {
     /// Shows the world's samples in the order and with the filter they had, or images from outside.
     pub(super) fn show_source(&mut self, source: Source) {
         self.view.show(source);
+        if source == Source::Outside {
+            self.read_outside();
+        }
         if let Some((sort, descending, filter)) = self.view.order.take_if(|_| source == Source::World) {
             (self.prefs.sort, self.prefs.descending, self.prefs.class_filter) = (sort, descending, filter);
+        }
+    }
+
+    /// Has images from outside read for this world, where another one had them.
+    fn read_outside(&mut self) {
+        if !self.session.lacks_outside() {
+            return;
+        }
+        if let Some(job) = self.session.read_outside_again(self.prefs.settings()) {
+            self.submit(job);
         }
     }
 

@@ -332,7 +332,7 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
 pub fn names_width(ui: &Ui, session: &Session) -> f32 {
     // Of the names with the most letters, since a letter is wider than another.
     let mut names: Vec<&str> = session.class_names().iter().map(String::as_str).collect();
-    names.sort_by_key(|name| Reverse(name.chars().count()));
+    names.sort_by_cached_key(|name| Reverse(name.chars().count()));
     let width = |name: &&str| {
         let text = WidgetText::from(RichText::new(*name).strong());
         text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body).size().x

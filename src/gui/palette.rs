@@ -80,6 +80,9 @@ fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
 fn score(wanted: &str, title: &str) -> Option<(u8, i32)> {
     let title = title.to_lowercase();
     let phrase = wanted.trim().to_lowercase();
+    if phrase.is_empty() {
+        return Some((0, 0));
+    }
     let apart = |letter: Option<char>| letter.is_none_or(|letter| !letter.is_alphanumeric());
     let kind = |(at, found): (usize, &str)| {
         let begins = apart(title[..at].chars().next_back());
@@ -106,7 +109,7 @@ mod tests {
         assert!(score("nsm", "New samples").is_some());
         assert!(score("zq", "New samples").is_none());
         assert!(score("new", "New samples") < score("new", "Nothing else with w"));
-        assert!(score("", "anything").is_some_and(|(_, gaps)| gaps == 0));
+        assert_eq!([score("", "New samples"), score(" ", "Open oracle: mnist")], [Some((0, 0)); 2], "in their order");
         let best = ["Show panel: Draw", "Drawing: save it", "Redraw Figure 1", "Do run always when"];
         assert!(best.windows(2).all(|pair| score("draw", pair[0]) < score("draw", pair[1])));
     }

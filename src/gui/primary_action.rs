@@ -55,9 +55,6 @@ impl PrimaryAction {
 
     /// Before the panels are painted.
     pub fn begin(&mut self) {
-        if !self.painted.contains(&self.front) {
-            self.front = self.painted.first().cloned().unwrap_or_default();
-        }
         self.painted.clear();
         self.here = false;
     }
@@ -79,6 +76,10 @@ impl PrimaryAction {
 
     /// Ends a frame. Returns why a requested press did nothing.
     pub fn end(&mut self) -> Option<String> {
+        // A panel that was closed or is behind another is not in front. One that was brought up is painted by now.
+        if !self.painted.contains(&self.front) {
+            self.front = self.painted.first().cloned().unwrap_or_default();
+        }
         match std::mem::take(&mut self.press) {
             Press::Asked => self.press = Press::Due,
             Press::Due => return Some("The panel in front has nothing to start.".into()),

@@ -208,7 +208,9 @@ pub fn install(ctx: &egui::Context) {
             style.spacing.item_spacing = egui::vec2(8.0, 5.0);
             style.spacing.button_padding = egui::vec2(8.0, 3.0);
             style.spacing.slider_width = 130.0;
+            // Bars are always there, so edges need not fade, which a panel without a fill of its own could not.
             style.spacing.scroll = egui::style::ScrollStyle::solid();
+            style.spacing.scroll.fade.strength = 0.0;
             style.interaction.tooltip_delay = 0.35;
             let visuals = &mut style.visuals;
             visuals.panel_fill = theme.pick(0xf7f8fa, 0x181b20);

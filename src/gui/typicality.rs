@@ -75,8 +75,8 @@ pub fn rows(ui: &mut Ui, session: &Session, settings: Option<&Settings>, posteri
 /// The band and its p-value.
 pub fn summary(place: &Typicality) -> String {
     let bound = if place.is_beyond() { "≤" } else { "=" };
-    // A bound is one over a number of samples: no more digits than it has.
-    let p = if place.is_beyond() { place.p_value.to_string() } else { format::sig4(place.p_value) };
+    let p = format::sig4(place.p_value);
+    let p = if p.contains(['.']) && !p.contains(['e']) { p.trim_end_matches('0').trim_end_matches('.') } else { &p };
     format!("{}, p {bound} {p}", place.band.name())
 }
 

@@ -176,11 +176,16 @@ fn a_picture_that_is_looked_at_is_shown_to_the_next_world_too() {
     let before = fake.jobs().len();
     fake.open_tarflow(3);
     harness.run_steps(4);
-    assert_eq!(fake.jobs().len(), before + 1, "{:?}", fake.jobs());
-    send(&mut harness, &fake, photograph(10, asked(&fake)));
-    assert!(!shows(&harness, "photograph.jpg"), "{:?}", super::labels(&harness));
+    assert_eq!(fake.jobs().len(), before, "{:?}", fake.jobs());
+    // Until they want to see it again, which is asked for once.
     click(&mut harness, "From outside");
     harness.run_steps(3);
+    assert!(fake.jobs().len() == before + 1 && shows(&harness, "Being read…"), "{:?}", fake.jobs());
+    click(&mut harness, "World samples");
+    click(&mut harness, "From outside");
+    harness.run_steps(3);
+    assert_eq!(fake.jobs().len(), before + 1, "{:?}", fake.jobs());
+    send(&mut harness, &fake, photograph(10, asked(&fake)));
     assert!(shows(&harness, "photograph.jpg"), "{:?}", super::labels(&harness));
 }
 

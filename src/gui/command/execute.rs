@@ -62,6 +62,7 @@ impl App {
             Command::Inspect => (self.prefs.inspector, self.view.front) = (true, Side::Inspector),
             Command::Start => self.view.primary.ask(ctx),
             Command::ShowPanel(id) => self.bring(id),
+            Command::EnterPanel if self.start.is_open() || self.asks() => {}
             Command::EnterPanel => self.view.primary.enter_by_keys(),
             Command::ShowSource(source) => self.show_source(source),
             Command::ResetLayout => {

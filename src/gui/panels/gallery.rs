@@ -59,6 +59,9 @@ fn controls(ui: &mut Ui, cx: &mut Cx) {
         // What a classifier says something of are images of the world's own.
         let judged = external.is_some_and(|external| !external.verdicts.is_empty());
         let (outside, about) = match judged {
+            _ if cx.session.lacks_outside() => {
+                ("From outside".into(), "Reads the images of before for this world, and shows them")
+            }
             true => (format!("Test images ({outside})"), "Test images with what a classifier says of them"),
             false => (format!("From outside ({outside})"), "Images from files, as the world sees them"),
         };
@@ -158,6 +161,7 @@ fn nothing(ui: &mut Ui, cx: &mut Cx, arrangement: &Arrangement) {
         return;
     }
     match cx.view.source {
+        Source::Outside if cx.session.reads_outside() => empty_state(ui, "Being read…", "Their posteriors come next."),
         Source::Outside => empty_state(
             ui,
             "No images from outside yet",

@@ -69,8 +69,6 @@ pub struct Session {
     pub outside: OutsideInput,
     /// The same of images that are on their way, by their job.
     coming: BTreeMap<JobId, (Vec<PathBuf>, OutsideInput)>,
-    /// The job that reads them for another world while its own samples are looked at.
-    pub aside: Option<JobId>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
     /// What the device compiles before the first picture, if it does.
@@ -117,8 +115,6 @@ pub enum Effect {
     /// Images from outside have come; the same ones as before, or others.
     Outside {
         same: bool,
-        /// They were read for another world while its samples are looked at, and stay beside them.
-        aside: bool,
         /// Their own knobs, where they were drawn at some.
         knobs: Option<Settings>,
     },

@@ -51,8 +51,21 @@ impl Session {
         }
     }
 
+    /// Returns whether images from outside that another world had are still to be read for this one.
+    pub fn lacks_outside(&self) -> bool {
+        let known = self.outside.pasted.is_some() || !self.external_paths.is_empty();
+        known && self.external.is_none() && self.oracle.is_some() && self.coming.is_empty()
+    }
+
+    /// Returns whether images from outside are on their way.
+    pub fn reads_outside(&self) -> bool {
+        !self.coming.is_empty()
+    }
+
     /// Keeps files until a world is open that can look at them.
     pub fn await_world(&mut self, paths: Vec<PathBuf>) {
+        let what = if paths.len() == 1 { "The file".to_owned() } else { format!("{} files", paths.len()) };
+        self.notify(Level::Info, format!("{what} will be read as soon as a world is open."));
         self.external_paths = paths;
         self.outside = OutsideInput { awaits: true, ..OutsideInput::default() };
     }
@@ -98,7 +111,6 @@ impl Session {
         let gallery = Gallery::from_tiles(shape, tiles, self.clock);
         let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
         let same = same && !own_knobs;
-        let aside = self.aside.take_if(|aside| *aside == job).is_some();
         if !same {
             self.forget_outside();
         }
@@ -112,6 +124,6 @@ impl Session {
             }
         }
         self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts, pictures });
-        Effect::Outside { same, aside, knobs }
+        Effect::Outside { same, knobs }
     }
 }
