@@ -20,6 +20,7 @@
 //! | `folder_kind` | kinds of folders |
 //! | `space` | free memory and disk space |
 //! | `store`, `ticket`, `json` | resumable work: pieces, ticket; JSON files |
+//! | `sheet` | contact sheets, and their images taken out again |
 //! | `write`, `temp_files`, `lock`, `hash` | atomic files; temporary files; lock files; SHA-256 |
 
 mod archive;

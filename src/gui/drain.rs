@@ -140,6 +140,7 @@ impl App {
         }
         if let Some(job) = self.session.read_outside_again(self.prefs.settings()) {
             self.submit(job);
+            self.session.outside.asked = true;
         }
     }
 

@@ -175,6 +175,9 @@ pub fn both_grounds(class: usize, classes: usize) -> [[u8; 3]; 2] {
 
 /// Pictures are shown as they are, whatever the theme.
 pub const UNTINTED: Color32 = Color32::WHITE;
+
+/// The fill of what is not filled.
+pub const CLEAR: Color32 = Color32::TRANSPARENT;
 /// What an atlas page holds before its first tile.
 pub const EMPTY: Color32 = Color32::TRANSPARENT;
 

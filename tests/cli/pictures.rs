@@ -154,7 +154,7 @@ fn one_sample_is_written_as_itself_and_read_back_as_it_was() {
     assert!(told.contains("one.png: 32×32 pixels"), "{told}");
     // The two classes that matter most, if none are named; several images have no such two.
     let classes = &report["classes"];
-    let mut p: Vec<(f64, usize)> = report["images"][0]["probabilities"]
+    let mut p: Vec<(f64, usize)> = report["images"][0]["posterior"]
         .as_array()
         .unwrap()
         .iter()

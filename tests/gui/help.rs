@@ -109,7 +109,7 @@ fn focused(harness: &Harness<'_, App>) -> Option<String> {
 fn a_key_and_the_palette_lead_into_the_panel_in_front() {
     let (mut harness, _) = full();
     key(&mut harness, Modifiers::NONE, Key::F6);
-    assert_eq!(focused(&harness).as_deref(), Some("Panel World samples"));
+    assert_eq!(focused(&harness).as_deref(), Some("Panel Gallery"));
     // On into the panel, and back to the gallery's own keys.
     key(&mut harness, Modifiers::NONE, Key::Tab);
     assert_eq!(focused(&harness).as_deref(), Some("World samples"));

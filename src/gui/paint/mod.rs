@@ -63,7 +63,7 @@ impl Canvas {
     pub fn ground(ui: &egui::Ui) -> egui::Color32 {
         #[cfg(feature = "wgpu")]
         if Self::of(ui.ctx()).gpu.is_some_and(|gpu| gpu.clears()) {
-            return egui::Color32::TRANSPARENT;
+            return crate::gui::theme::CLEAR;
         }
         ui.visuals().panel_fill
     }

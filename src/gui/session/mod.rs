@@ -298,7 +298,9 @@ impl Session {
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
-        self.coming.retain(|coming, _| done || *coming != id);
+        if !done && self.coming.remove(&id).is_some() {
+            self.outside.asked = false;
+        }
         self.far.ended(id, &outcome);
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),

@@ -37,6 +37,8 @@ pub struct OutsideInput {
     pub pasted: Option<Pasted>,
     /// Whether they wait for a world: its classes are not known before.
     pub awaits: bool,
+    /// Whether this world was asked to read them.
+    pub asked: bool,
 }
 
 impl Session {
@@ -54,7 +56,7 @@ impl Session {
     /// Returns whether images from outside that another world had are still to be read for this one.
     pub fn lacks_outside(&self) -> bool {
         let known = self.outside.pasted.is_some() || !self.external_paths.is_empty();
-        known && self.external.is_none() && self.oracle.is_some() && self.coming.is_empty()
+        known && self.external.is_none() && self.oracle.is_some() && !self.outside.asked
     }
 
     /// Returns whether images from outside are on their way.
@@ -73,6 +75,7 @@ impl Session {
     /// Another world is open: it has to look at them itself. Single pictures can be brought into its shape; what they
     /// were read from stays for that. A dataset is of the world it was read for.
     pub(super) fn leave_outside(&mut self) {
+        self.outside.asked = false;
         if self.external.take().is_some_and(|left| left.pictures.is_empty()) {
             self.external_paths.clear();
             self.outside = OutsideInput::default();
@@ -89,7 +92,7 @@ impl Session {
             // These images have no files.
             Job::ClassifyPasted { picture, fit, .. } => {
                 let (fits, pasted) = (Fits::all(*fit), Some(picture.clone()));
-                (Vec::new(), OutsideInput { fits, pasted, awaits: false })
+                (Vec::new(), OutsideInput { fits, pasted, ..OutsideInput::default() })
             }
             Job::SendWalk { .. } | Job::SendSketch { .. } => Default::default(),
             _ => return,
