@@ -182,7 +182,7 @@ fn a_picture_that_is_looked_at_is_shown_to_the_next_world_too() {
     harness.run_steps(3);
     assert!(fake.jobs().len() == before + 1 && shows(&harness, "Being read…"), "{:?}", fake.jobs());
     click(&mut harness, "World samples");
-    click(&mut harness, "From outside");
+    click(&mut harness, "From outside (0)");
     harness.run_steps(3);
     assert_eq!(fake.jobs().len(), before + 1, "{:?}", fake.jobs());
     send(&mut harness, &fake, photograph(10, asked(&fake)));
