@@ -299,5 +299,6 @@ fn what_is_wrong_is_named() {
     // The folder holds this run, not another.
     let other = Grid::new(SMALL);
     assert!(fail(1, &["run", text(&other.spec), "--out", text(&run), "--device", "cpu"]).contains("run.toml"));
-    assert!(fail(1, &["summary", text(&grid.path("nothing"))]).contains("no run folder"));
+    assert!(fail(1, &["summary", text(&grid.path("nothing"))]).contains("there is no such run"));
+    assert!(fail(1, &["summary", "scaling-cels"]).contains("did you mean scaling-cells?"));
 }
