@@ -36,7 +36,7 @@ impl Layout {
     /// Shape of the sheet.
     fn sheet(&self) -> Result<ImageShape> {
         let Self { shape, count, columns, scale } = *self;
-        if shape.dims() == 0 || count == 0 || columns == 0 || scale == 0 {
+        if [shape.channels, shape.height, shape.width, count].contains(&0) || columns == 0 || scale == 0 {
             return Err(Error::input(format!("{count} images of shape {shape} in {columns} columns are no sheet")));
         }
         let side = |cells: usize, pixels: usize| {
@@ -57,6 +57,7 @@ impl Layout {
         [i / self.columns * side(self.shape.height), i % self.columns * side(self.shape.width)]
     }
 
+    /// Count, columns, scale, channels, height and width, apart by spaces.
     fn text(&self) -> String {
         let Self { shape: ImageShape { channels, height, width }, count, columns, scale } = self;
         format!("{count} {columns} {scale} {channels} {height} {width}")
@@ -68,7 +69,7 @@ impl Layout {
         Some(Self { shape: ImageShape { channels, height, width }, count, columns, scale })
     }
 
-    /// That of a PNG, if it is a sheet. Of a sheet that was cut or scaled, too: its size tells.
+    /// The layout of a PNG that is a sheet; `None` for other pictures, and where the size has been changed since.
     fn of_png(source: impl BufRead + Seek) -> Option<Self> {
         let reader = Decoder::new_with_limits(source, Limits { bytes: TEXT }).read_info().ok()?;
         let info = reader.info();

@@ -11,7 +11,7 @@ use crate::task::Task;
 use crate::units::{ClassId, Tau};
 use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
 use crate::worker::protocol::{
-    Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, JobId, KeyOrigin, SketchRequest, Subject,
+    Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, KeyOrigin, SketchRequest, Subject,
 };
 use crate::worker::runs::WatchRequest;
 use crate::worker::sampling::{self, FindTau, SurveyWorld};
@@ -391,8 +391,7 @@ fn replace<T: Task>(engine: &dyn Engine, session: &mut Session, task: T) {
 }
 
 /// Submits a job and records it in the session.
-pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) -> JobId {
+pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) {
     let id = engine.submit(job.clone());
     session.submitted(id, &job);
-    id
 }

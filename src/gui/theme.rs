@@ -175,10 +175,7 @@ pub fn both_grounds(class: usize, classes: usize) -> [[u8; 3]; 2] {
 
 /// Pictures are shown as they are, whatever the theme.
 pub const UNTINTED: Color32 = Color32::WHITE;
-
-/// The fill of what is not filled.
-pub const CLEAR: Color32 = Color32::TRANSPARENT;
-/// What an atlas page holds before its first tile.
+/// No colour: what an atlas page holds before its first tile, and the fill of panels where the window is cleared with theirs.
 pub const EMPTY: Color32 = Color32::TRANSPARENT;
 
 pub fn pixel(r: u8, g: u8, b: u8) -> Color32 {

@@ -76,7 +76,8 @@ pub fn rows(ui: &mut Ui, session: &Session, settings: Option<&Settings>, posteri
 pub fn summary(place: &Typicality) -> String {
     let bound = if place.is_beyond() { "≤" } else { "=" };
     let p = format::sig4(place.p_value);
-    let p = if p.contains(['.']) && !p.contains(['e']) { p.trim_end_matches('0').trim_end_matches('.') } else { &p };
+    // 0.005, not 0.005000.
+    let p = if p.contains('.') && !p.contains('e') { p.trim_end_matches('0').trim_end_matches('.') } else { &p };
     format!("{}, p {bound} {p}", place.band.name())
 }
 

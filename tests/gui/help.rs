@@ -3,8 +3,9 @@
 use bayescope::gui::App;
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, Role};
 use egui_kittest::Harness;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::Queryable;
 
+use super::tour::focused;
 use super::{bayes, full, shows};
 
 const CTRL: Modifiers = Modifiers::COMMAND;
@@ -97,12 +98,6 @@ fn everything_grows_and_shrinks_by_keys_and_menu() {
     assert_eq!(harness.state().prefs().scale, 110);
     key(&mut harness, CTRL, Key::Num0);
     assert_eq!((harness.state().prefs().scale, harness.ctx.zoom_factor()), (100, 1.0));
-}
-
-/// What has the focus, by its name.
-fn focused(harness: &Harness<'_, App>) -> Option<String> {
-    let nodes = harness.root().children_recursive().map(|node| node.accesskit_node());
-    nodes.filter(|node| node.is_focused()).find_map(|node| node.label())
 }
 
 #[test]

@@ -161,7 +161,8 @@ fn every_step_and_what_comes_of_it_is_announced() {
     says(&harness, &["Tour, 4 of 4.", "Sample 7 at τ = 1.600"]);
 }
 
-fn focused(harness: &Harness<'_, App>) -> Option<String> {
+/// What has the focus, by its name.
+pub fn focused(harness: &Harness<'_, App>) -> Option<String> {
     let nodes = harness.root().children_recursive().map(|node| node.accesskit_node());
     nodes.filter(|node| node.is_focused()).find_map(|node| node.label())
 }

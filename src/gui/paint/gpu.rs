@@ -23,7 +23,7 @@ pub struct Gpu {
     renderer: Arc<RwLock<Renderer>>,
     tiles: wgpu::RenderPipeline,
     heat: wgpu::RenderPipeline,
-    /// Whether the window's surface takes the numbers of a colour as they are.
+    /// Whether the surface is in no sRGB format, so that a clear colour is not converted.
     clears: bool,
     /// Textures that were dropped: the frame under way may still show them.
     dropped: Mutex<Vec<TextureId>>,

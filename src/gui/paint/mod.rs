@@ -57,13 +57,13 @@ impl Canvas {
         let _ = ctx;
     }
 
-    /// What panels that lie on the window itself are filled with: with nothing where the window is cleared with that
-    /// colour anyway, a layer of the whole window less for a painter in software. No surface but one without gamma
-    /// of its own is cleared with the colour that it is told.
+    /// The fill of panels that lie on the window itself. A window is cleared with this colour before each frame, so
+    /// panels need no fill, which saves a painter in software a layer of the whole window. Surfaces in an sRGB format
+    /// would convert the clear colour: there panels keep their fill.
     pub fn ground(ui: &egui::Ui) -> egui::Color32 {
         #[cfg(feature = "wgpu")]
         if Self::of(ui.ctx()).gpu.is_some_and(|gpu| gpu.clears()) {
-            return crate::gui::theme::CLEAR;
+            return crate::gui::theme::EMPTY;
         }
         ui.visuals().panel_fill
     }
