@@ -361,7 +361,7 @@ fn published_fraction(name: &str, text: &Option<String>) -> Result<Option<(f64, 
     Ok(number.map(|(value, half_unit)| (value / 100.0, half_unit / 100.0)))
 }
 
-/// `check`.
+/// `check`. Figures that cannot all be true are an error, for scripts; those of the papers are what was asked for.
 pub fn check(args: &CheckArgs) -> Result<()> {
     let contradictions = if args.papers { papers::contradictions()? } else { claimed(args)? };
     let report = CheckReport { possible: contradictions.is_empty(), contradictions };
@@ -373,7 +373,11 @@ pub fn check(args: &CheckArgs) -> Result<()> {
             println!("impossible: {contradiction}");
         }
         Ok(())
-    })
+    })?;
+    match report.possible || args.papers {
+        true => Ok(()),
+        false => Err(Error::input("these figures cannot all be true")),
+    }
 }
 
 /// What contradicts itself in the figures given.

@@ -33,6 +33,16 @@ struct Layout {
 }
 
 impl Layout {
+    /// That of images (`pixels`, NCHW, each of `shape`) in at most `columns` columns.
+    fn of(shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<Self> {
+        let dims = shape.dims().max(1);
+        if pixels.is_empty() || !pixels.len().is_multiple_of(dims) {
+            return Err(Error::input(format!("{} values are no images of shape {shape}", pixels.len())));
+        }
+        let count = pixels.len() / dims;
+        Ok(Self { shape, count, columns: columns.min(count), scale })
+    }
+
     /// Shape of the sheet.
     fn sheet(&self) -> Result<ImageShape> {
         let Self { shape, count, columns, scale } = *self;
@@ -55,6 +65,25 @@ impl Layout {
     fn corner(&self, i: usize) -> [usize; 2] {
         let side = |pixels: usize| pixels * self.scale + GAP;
         [i / self.columns * side(self.shape.height), i % self.columns * side(self.shape.width)]
+    }
+
+    /// Shape and CHW pixels of the sheet of these images.
+    fn drawn(&self, pixels: &[u8]) -> Result<(ImageShape, Vec<u8>)> {
+        let Self { shape, scale, .. } = *self;
+        let sheet = self.sheet()?;
+        let mut out = vec![GAP_VALUE; sheet.dims()];
+        for (i, image) in pixels.chunks_exact(shape.dims()).enumerate() {
+            let [top, left] = self.corner(i);
+            for (row, line) in image.chunks_exact(shape.width).enumerate() {
+                let (channel, row) = (row / shape.height, row % shape.height);
+                let enlarged: Vec<u8> = line.iter().flat_map(|&v| std::iter::repeat_n(v, scale)).collect();
+                for y in 0..scale {
+                    let at = (channel * sheet.height + top + row * scale + y) * sheet.width + left;
+                    out[at..at + enlarged.len()].copy_from_slice(&enlarged);
+                }
+            }
+        }
+        Ok((sheet, out))
     }
 
     /// Count, columns, scale, channels, height and width, apart by spaces.
@@ -88,26 +117,7 @@ impl Layout {
 /// When `pixels` is empty or no whole number of images, `columns` or `scale` is 0, or a side of the
 /// sheet exceeds 65,536 pixels.
 pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<(ImageShape, Vec<u8>)> {
-    let dims = shape.dims().max(1);
-    if pixels.is_empty() || !pixels.len().is_multiple_of(dims) {
-        return Err(Error::input(format!("{} values are no images of shape {shape}", pixels.len())));
-    }
-    let count = pixels.len() / dims;
-    let layout = Layout { shape, count, columns: columns.min(count), scale };
-    let sheet = layout.sheet()?;
-    let mut out = vec![GAP_VALUE; sheet.dims()];
-    for (i, image) in pixels.chunks_exact(dims).enumerate() {
-        let [top, left] = layout.corner(i);
-        for (row, line) in image.chunks_exact(shape.width).enumerate() {
-            let (channel, row) = (row / shape.height, row % shape.height);
-            let enlarged: Vec<u8> = line.iter().flat_map(|&v| std::iter::repeat_n(v, scale)).collect();
-            for y in 0..scale {
-                let at = (channel * sheet.height + top + row * scale + y) * sheet.width + left;
-                out[at..at + enlarged.len()].copy_from_slice(&enlarged);
-            }
-        }
-    }
-    Ok((sheet, out))
+    Layout::of(shape, pixels, columns, scale)?.drawn(pixels)
 }
 
 /// Writes images (`pixels`, NCHW, each of `shape`) as a contact sheet from which [`split_sheet`] takes them again, if they are at
@@ -116,9 +126,8 @@ pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: us
 /// # Errors
 /// As [`contact_sheet`], when no PNG has so many channels, and the system's error on `path`.
 pub fn write_sheet(path: &Path, shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<()> {
-    let count = pixels.len() / shape.dims().max(1);
-    let layout = Layout { shape, count, columns: columns.min(count), scale };
-    let (sheet, pixels) = contact_sheet(shape, pixels, columns, scale)?;
+    let layout = Layout::of(shape, pixels, columns, scale)?;
+    let (sheet, pixels) = layout.drawn(pixels)?;
     let colour = match shape.channels {
         1 => ColorType::Grayscale,
         3 => ColorType::Rgb,

@@ -268,6 +268,7 @@ impl DepthCurve {
                 high: None,
                 label: "0.01 nats".into(),
             }],
+            ..Figure::default()
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Figures as CSV.
 
-use super::{Axis, Figure, Point, Rule, Scale, Series, Way, bounds};
+use super::{Axis, Figure, Point, Rule, Scale, Series, Way, bounds, grid};
 
-/// The figure as CSV: lines `# key: value`, then one line a point. Numbers are the shortest that
+/// The figure as CSV: lines `# key: value`, then one line a point, or a square of a grid. Numbers are the shortest that
 /// read back to the same f64; categories are written by name.
 pub fn csv(figure: &Figure) -> String {
     let mut text = String::new();
@@ -21,7 +21,7 @@ pub fn csv(figure: &Figure) -> String {
     if !omitted.is_empty() {
         comment("picture", &omitted);
     }
-    text + &table(figure)
+    text + &if figure.grids.is_empty() { table(figure) } else { grid::table(figure) }
 }
 
 /// A line that is no record, whatever is in it.

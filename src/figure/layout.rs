@@ -1,6 +1,7 @@
 //! Layout: title, plot with axes, legend, caption and provenance, from top to bottom.
 
 use super::bounds::{Frame, bounds};
+use super::grid;
 use super::labels::{self, AxisLabel, LABEL_GAP, LabelRow, column, label_row};
 use super::legend::Legend;
 use super::palette::Theme;
@@ -40,7 +41,8 @@ pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
     let title = if look.bare { Vec::new() } else { text::wrap(&figure.title, TITLE, width - 2.0 * EDGE) };
     let top = EDGE + block_height(title.len(), TITLE) + if look.bare { 0.0 } else { SPACE };
     let below_top = usable(look.plot_height).max(LEAST);
-    let axes = Axes::new(figure, &frame, [width, below_top], if narrow { 0.0 } else { legend.width });
+    let mut axes = Axes::new(figure, &frame, [width, below_top], if narrow { 0.0 } else { legend.width });
+    let below_top = if figure.grids.is_empty() { below_top } else { axes.with_squares(&frame, below_top) };
     let plot = [axes.left, top, axes.right, top + below_top];
     let mut scene = Scene {
         size: [width, 0.0],
@@ -59,6 +61,7 @@ pub fn scene(figure: &Figure, look: &RenderOptions) -> Scene {
     let painter = Painter::new(figure, frame, plot, look.dark);
     painter.paint(&mut scene);
     let under = plot[3] + axes.below;
+    let under = under + grid::scales(figure, &mut scene, under, look.dark);
     let (corner, bottom) = match narrow && legend.height > 0.0 {
         true => ([EDGE, under + SPACE], under + SPACE + legend.height),
         false => ([axes.right + axes.legend_gap, top], under.max(top + legend.height)),
@@ -84,7 +87,10 @@ fn block_height(lines: usize, size: f64) -> f64 {
 /// Returns the description for readers who cannot see the picture; that of a bare one has its provenance, too.
 fn description(figure: &Figure, frame: &Frame, bare: bool) -> String {
     let names: Vec<_> = figure.series.iter().map(|series| series.name.as_str()).collect();
-    let axes = format!("{} over {}", figure.y.full_title(), figure.x.full_title());
+    let axes = match figure.grids.is_empty() {
+        true => format!("{} over {}", figure.y.full_title(), figure.x.full_title()),
+        false => figure.x.categories.join(", "),
+    };
     let said = if bare { provenance(figure) } else { String::new() };
     let parts = [axes, names.join(", "), figure.caption.clone(), frame.omitted.to_string(), said];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(". ")
@@ -132,7 +138,9 @@ struct Axes {
 
 impl Axes {
     fn new(figure: &Figure, frame: &Frame, [width, height]: [f64; 2], legend: f64) -> Self {
-        let (y, y_width) = column(&figure.y, frame.y, height);
+        // Beside squares there are no numbers.
+        let numbered = figure.grids.is_empty().then(|| column(&figure.y, frame.y, height));
+        let (y, y_width) = numbered.unwrap_or_default();
         let y_title = text::wrap(&figure.y.full_title(), AXIS, height);
         let titled = EDGE + block_height(y_title.len(), AXIS) + if y_title.is_empty() { 0.0 } else { LABEL_GAP };
         let mut left = titled + y_width + LABEL_GAP;
@@ -155,7 +163,18 @@ impl Axes {
         Self { left, right, below, legend_gap, x, y, x_title, y_title, y_width }
     }
 
+    /// Gives both axes places of one length, within the room there is; returns the height of the plot.
+    fn with_squares(&mut self, frame: &Frame, height: f64) -> f64 {
+        let [across, up] = [frame.x, frame.y].map(|[low, high]| high - low);
+        let place = ((self.right - self.left) / across).min(height / up);
+        self.right = self.left + place * across;
+        place * up
+    }
+
     fn paint(&self, scene: &mut Scene, figure: &Figure, frame: &Frame, theme: &Theme) {
+        if !figure.grids.is_empty() {
+            return self.write(scene, theme);
+        }
         let [left, top, right, bottom] = scene.plot;
         let across = |share: f64| left + (right - left) * share;
         let up = |share: f64| bottom - (bottom - top) * share;

@@ -9,12 +9,14 @@
 //! | `model` | figures as data |
 //! | `scene`, `svg`, `pdf`, `png`, `csv`, `page` | the list of shapes, and what is written from it |
 //! | `layout`, `bounds`, `ticks`, `labels`, `legend` | where everything is |
+//! | `grid` | pictures and maps: coloured squares side by side, and their scale |
 //! | `thin` | long lines with no more points than a picture can show |
 //! | `series`, `palette`, `text` | data as shapes; the colours, for the window too, and markers; widths and outlines of text |
 //! | `table`, `illustrated` | tables; what was found beside its figures and tables |
 
 mod bounds;
 mod csv;
+mod grid;
 mod illustrated;
 mod labels;
 mod layout;
@@ -36,13 +38,14 @@ mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
+pub use grid::{Cells, Grid};
 pub use illustrated::Illustrated;
 pub use labels::{AxisLabel, LABEL_GAP, LABEL_SIZE, LabelRow, label_row};
 pub use model::{Axis, Figure, Point, RenderOptions, Rule, Scale, Series, Style, Way};
 pub use page::Page;
 #[cfg(test)]
 pub(crate) use palette::contrast;
-pub use palette::{COLOURS, Marker, colour, markers};
+pub use palette::{COLOURS, Marker, colour, diverging, markers};
 pub use pdf::pdf;
 pub use png::{Pixels, pixels, png};
 pub use svg::svg;

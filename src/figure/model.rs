@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::Grid;
+
 /// One picture with everything a reader needs to judge it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -22,6 +24,9 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// Reference lines across the whole picture.
     pub rules: Vec<Rule>,
+    /// Squares below everything else: a figure that has some has no other axes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grids: Vec<Grid>,
 }
 
 /// One axis.

@@ -52,6 +52,18 @@ impl Theme {
     }
 }
 
+/// A number's colour on a scale from −1, blue, over 0, close to the ground, to 1, orange.
+pub fn diverging(share: f64, dark: bool) -> [u8; 3] {
+    let pick = |light: [u8; 3], on_dark: [u8; 3]| if dark { on_dark } else { light };
+    let middle = pick([0xf4, 0xf4, 0xf1], [0x20, 0x24, 0x2a]);
+    let end = match share < 0.0 {
+        true => pick([0x1c, 0x5c, 0xa8], [0x5a, 0xa9, 0xff]),
+        false => pick([0xc9, 0x5a, 0x0c], [0xff, 0xa2, 0x4d]),
+    };
+    let mixed = |i: usize| f64::from(middle[i]) + (f64::from(end[i]) - f64::from(middle[i])) * share.abs().min(1.0);
+    [0, 1, 2].map(|i| mixed(i).round() as u8)
+}
+
 /// The shape of a marker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names say it")]

@@ -2,6 +2,7 @@
 
 use super::bounds::{Frame, Slot, slots};
 use super::csv::name;
+use super::grid;
 use super::palette::{Theme, colour, markers, outline};
 use super::scene::{Ink, Path, Scene, Stroke};
 use super::{Axis, Figure, Marker, Point, Rule, Scale, Series, Style, Way, number};
@@ -45,8 +46,9 @@ impl<'a> Painter<'a> {
         Self { figure, frame, plot, dark, theme, markers: markers(figure), slots: slots(figure) }
     }
 
-    /// Draws all data: bands and bars lowest, then published numbers, then ours.
+    /// Draws all data: grids lowest, then bands and bars, then published numbers, then ours.
     pub(super) fn paint(&self, scene: &mut Scene) {
+        grid::paint(self.figure, scene, |x, y| self.at(x, y, 0.0), self.dark);
         for (i, series) in self.figure.series.iter().enumerate().filter(|(_, series)| series.band) {
             self.band(scene, series, self.ink(i).pale(BAND));
         }

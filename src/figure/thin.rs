@@ -38,9 +38,10 @@ fn header(series: &Series) -> Series {
 }
 
 fn without_series(figure: &Figure) -> Figure {
-    let Figure { id, title, caption, provenance, x, y, series: _, rules } = figure;
+    let Figure { id, title, caption, provenance, x, y, series: _, rules, grids } = figure;
     let (id, title, caption, provenance) = (id.clone(), title.clone(), caption.clone(), provenance.clone());
-    Figure { id, title, caption, provenance, x: x.clone(), y: y.clone(), series: Vec::new(), rules: rules.clone() }
+    let (x, y, series, rules, grids) = (x.clone(), y.clone(), Vec::new(), rules.clone(), grids.clone());
+    Figure { id, title, caption, provenance, x, y, series, rules, grids }
 }
 
 fn few(points: &[Point], scale: Scale, within: Option<[f64; 2]>, columns: usize) -> Vec<Point> {

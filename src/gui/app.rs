@@ -75,7 +75,7 @@ pub struct App {
     pub(super) toasts: Toasts,
     pub(super) first_selected: bool,
     /// What had the focus in the last frame.
-    focused: Option<egui::Id>,
+    pub(super) focused: Option<egui::Id>,
 }
 
 impl App {
@@ -366,10 +366,10 @@ impl eframe::App for App {
         let began = Instant::now();
         let ctx = ui.ctx().clone();
         self.appearance(&ctx);
-        self.follow_focus(&ctx);
         self.keys(&ctx);
         self.dropped(&ctx);
         self.execute_commands(&ctx);
+        self.follow_focus(&ctx);
         self.paint(ui);
         self.overlays(ui);
         if self.execute_commands(&ctx) {

@@ -6,13 +6,14 @@ use super::context::Cx;
 use super::format;
 use super::glossary;
 use super::inspector::waiting;
-use super::paint::{HeatMap, Ramp, Sheet};
+use super::paint::{HeatMap, Ramp, Sheet, picture};
+use super::plot::{self, of_world};
 use super::selection::Source;
 use super::session::Session;
 use super::table_window;
 use super::theme::{Badge, Theme, UNTINTED};
 use super::widgets::{heading, hint};
-use crate::figure::Records;
+use crate::figure::{Cells, Figure, Grid, Records};
 use crate::flow::Architecture;
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -75,7 +76,11 @@ impl EvidenceSection {
             return;
         };
         mode(ui, cx);
-        table_window::button(ui, cx.view, "evidence map", "evidence.csv", || csv(cx.session, map));
+        ui.horizontal_wrapped(|ui| {
+            let session = cx.session;
+            table_window::button(ui, cx.view, "evidence map", "evidence.csv", || csv(session, map));
+            plot::buttons(ui, cx, "Evidence map", || figure(session, map));
+        });
         self.paint(ui, cx, map);
         total(ui, cx, map, posterior);
     }
@@ -152,6 +157,27 @@ fn csv(session: &Session, map: &EvidenceMap) -> String {
         map.evidence.total
     );
     about + &lines.text()
+}
+
+/// Picture and map as a figure; the map alone where the picture lies on a device that paints it.
+fn figure(session: &Session, map: &EvidenceMap) -> Figure {
+    let [a, b] = [map.request.a, map.request.b].map(|class| session.class_name(class).to_owned());
+    let pixels = map.pixels.bytes().map(|bytes| picture(map.shape, bytes).pixels);
+    let pixels = pixels.map(|pixels| Cells::Pixels(pixels.iter().map(|at| [at.r(), at.g(), at.b()]).collect()));
+    let (values, unit, sides) = (map.evidence.cells.clone(), "nats".to_owned(), [b.clone(), a.clone()]);
+    let evidence = Grid { columns: map.evidence.columns, cells: Cells::Numbers { values, unit, sides } };
+    let image = pixels.map(|cells| ("image".to_owned(), Grid { columns: map.shape.width, cells }));
+    let tau = map.request.settings.tau.get();
+    Figure {
+        id: "evidence".into(),
+        title: format!("Evidence for {a} against {b}"),
+        caption: format!(
+            "The squares add up to log p(x|{a}) − log p(x|{b}) = {} nats: orange speaks for {a}, blue for {b}.",
+            signed(map.evidence.total)
+        ),
+        provenance: of_world(session, [("τ", format::sig4(tau))]),
+        ..Figure::of_grids(image.into_iter().chain([("evidence".to_owned(), evidence)]))
+    }
 }
 
 fn heat_map(map: &EvidenceMap, style: MapStyle) -> HeatMap<'_> {

@@ -45,6 +45,6 @@ fn figure(session: &Session, p: &Posterior, log: bool) -> Figure {
         x: Axis::named("class", (0..p.probabilities.len()).map(|class| session.class_name(class))),
         y: Axis { range: Some(range), ..y },
         series: vec![Series { name: TITLE.into(), style: Style::Bars, points: points.collect(), ..Series::default() }],
-        rules: Vec::new(),
+        ..Figure::default()
     }
 }

@@ -146,9 +146,8 @@ impl Theme {
 
     /// A diverging map's colour, −1 to 1: blue, the ground at 0, orange.
     pub fn diverging(self, share: f32) -> Color32 {
-        let ground = self.pick(0xf4f4f1, 0x20242a);
-        let end = if share < 0.0 { self.pick(0x1c5ca8, 0x5aa9ff) } else { self.pick(0xc95a0c, 0xffa24d) };
-        ground.lerp_to_gamma(end, share.abs().min(1.0))
+        let [r, g, b] = figure::diverging(share.into(), self.dark);
+        pixel(r, g, b)
     }
 
     /// The same as a veil over a picture: transparent at 0, covering by `strength`, 0 to 1, at the

@@ -106,7 +106,9 @@ fn capital(words: &str) -> String {
 /// The heading of a posterior: *exact*, or what that is worth far outside the world.
 pub fn posterior_heading(ui: &mut Ui, title: &str, why: &str, place: Option<&Typicality>) {
     let Some(place) = place.filter(|place| place.is_far_outside()) else {
-        return heading(ui, title, Some((Badge::Exact, why)));
+        let outside = place.filter(|place| place.band == Band::Outside);
+        let outside = outside.map(|place| format!("\n\n{}: {}.", capital(place.band.name()), place.words()));
+        return heading(ui, title, Some((Badge::Exact, &format!("{why}{}", outside.unwrap_or_default()))));
     };
     heading(ui, title, None);
     let colour = Theme::of(ui).badge(Badge::Estimated);

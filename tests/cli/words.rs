@@ -1,6 +1,6 @@
 //! Words as people type them: mistakes are answered with what was meant, and nothing is overwritten unasked.
 
-use crate::run::{fail, json, succeed, text};
+use crate::run::{fail, json, output, succeed, text};
 
 #[test]
 fn a_first_word_that_is_nothing_opens_no_window() {
@@ -82,14 +82,18 @@ fn numbers_are_read_as_people_write_them() {
 
 #[test]
 fn an_impossible_bayes_error_is_called_impossible() {
-    let said = |classes: &str, error: &str| succeed(&["check", "--classes", classes, "--bayes-error", error]);
+    let said = |classes: &str, error: &str, code: i32| {
+        let output = output(&["check", "--classes", classes, "--bayes-error", error]);
+        assert_eq!(output.status.code(), Some(code), "{classes} {error}");
+        String::from_utf8(output.stdout).unwrap()
+    };
     for (classes, error) in [("10", "0.95"), ("10", "95%"), ("10", "3.59"), ("2", "0.6"), ("10", "-3%")] {
-        let said = said(classes, error);
+        let said = said(classes, error, 1);
         assert!(said.starts_with("impossible") && said.contains("1 − max π"), "{classes} {error}: {said}");
         assert_eq!(said.contains("is 3.59% meant?"), error == "3.59", "{said}");
     }
     for (classes, error) in [("10", "3.59%"), ("10", "0.9"), ("2", "0.5"), ("10", "0")] {
-        assert!(said(classes, error).starts_with("possible"), "{classes} {error}");
+        assert!(said(classes, error, 0).starts_with("possible"), "{classes} {error}");
     }
 }
 

@@ -138,6 +138,23 @@ fn every_control_of_every_window_has_a_name_and_is_reached_by_tab() {
 }
 
 #[test]
+fn escape_leads_out_of_a_control_before_it_clears_the_selection() {
+    let (mut harness, _) = full();
+    harness.get_by_label_contains("Sample 7,").click();
+    harness.run_steps(3);
+    let selected = |harness: &Harness<'_, App>| harness.state().view().selection.len();
+    harness.key_press(Key::F6);
+    harness.run_steps(3);
+    assert!(focused(&harness).is_some() && selected(&harness) == 1);
+    harness.key_press(Key::Escape);
+    harness.run_steps(2);
+    assert!(focused(&harness).is_none() && selected(&harness) == 1);
+    harness.key_press(Key::Escape);
+    harness.run_steps(2);
+    assert_eq!(selected(&harness), 0);
+}
+
+#[test]
 fn what_has_the_focus_is_in_view() {
     let (mut harness, fake) = full();
     harness.state_mut().show_panel("bayes error");

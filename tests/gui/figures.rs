@@ -13,7 +13,8 @@ use egui_kittest::kittest::{NodeT, Queryable};
 
 use super::bayes::{self, panel};
 use super::experiments::{click, open, rewrite, run};
-use super::{experiments, shows};
+use super::fake::SHAPE;
+use super::{experiments, full, shows};
 
 const PLOT: &str = "Bayes error over τ";
 const ALL: &str = "Show all of Bayes error over τ";
@@ -237,6 +238,28 @@ fn bars_that_are_no_plot_are_saved_as_figures() {
         classes,
         "{text}"
     );
+}
+
+#[test]
+fn an_evidence_map_is_saved_as_a_figure_with_its_picture() {
+    let (mut harness, fake) = full();
+    harness.get_by_label_contains("Sample 7,").click();
+    harness.run_steps(3);
+    let asked = fake.asked_evidence().expect("the map is asked for");
+    fake.answer();
+    harness.run_steps(3);
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("map.csv");
+    click(&mut harness, "Save the figure Evidence map");
+    rewrite(&mut harness, "Path", &path.display().to_string());
+    click(&mut harness, "Save");
+    let text = String::from_utf8(written(&mut harness, &path)).unwrap();
+    let [a, b] = [asked.a, asked.b].map(|class| harness.state().session().class_name(class).to_owned());
+    assert!(text.contains(&format!("log p(x|{a}) − log p(x|{b}) = +1.375 nats")), "{text}");
+    let squares = |grid: &str| text.lines().filter(|line| line.starts_with(grid)).count();
+    assert_eq!([squares("evidence,"), squares("image,")], [16, SHAPE.height * SHAPE.width]);
+    // The cell that the fake engine gives another number, row by row the sixth.
+    assert!(text.lines().any(|line| line == "evidence,2,2,3.25"), "{text}");
 }
 
 #[test]

@@ -169,6 +169,7 @@ fn over_n(grades: &Grades, tau: f64, said: &str) -> Figure {
         y: Axis::linear("Bayes error").in_unit("%"),
         series: curves(&here, |marked| marked.estimate.point(marked.n as f64, 100.0)),
         rules: here.first().map(rule).into_iter().collect(),
+        ..Figure::default()
     }
 }
 

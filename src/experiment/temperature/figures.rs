@@ -141,6 +141,7 @@ impl Sweep {
             y: Axis::linear("test error − Bayes error").in_unit("pp"),
             series: paired.into_iter().map(on_test).chain(in_world).collect(),
             rules: [zero].into_iter().chain(said.map(vertical)).collect(),
+            ..Figure::default()
         }
     }
 
@@ -177,6 +178,7 @@ impl Sweep {
             y: Axis::linear("test error").in_unit("%"),
             series: here.iter().enumerate().map(bar).collect(),
             rules: world.truth.iter().map(line).collect(),
+            ..Figure::default()
         })
     }
 

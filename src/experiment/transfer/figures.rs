@@ -158,6 +158,7 @@ impl FourCells {
             y,
             series,
             rules: vec![Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no change".into() }],
+            ..Figure::default()
         }
     }
 

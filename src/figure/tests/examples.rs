@@ -63,6 +63,7 @@ pub fn scaling() -> Figure {
         y: Axis::log10("KL(p‖q)").in_unit("nats"),
         series,
         rules: vec![Rule { way: Way::Horizontal, at: 0.031, low: Some(0.029), high: Some(0.033), label: "aleatoric floor 0.031".into() }],
+        ..Figure::default()
     }
 }
 
@@ -95,6 +96,7 @@ pub fn sweep() -> Figure {
         y: Axis::linear("Error").in_unit("fraction"),
         series,
         rules: vec![Rule { way: Way::Vertical, at: 1.0, low: None, high: None, label: "τ = 1".into() }],
+        ..Figure::default()
     }
 }
 
@@ -137,6 +139,7 @@ pub fn shift() -> Figure {
         y: Axis::linear("Accuracy drop").in_unit("pp"),
         series,
         rules: vec![Rule { way: Way::Horizontal, at: 0.0, low: None, high: None, label: "no change".into() }],
+        ..Figure::default()
     }
 }
 
@@ -169,5 +172,6 @@ pub fn learning() -> Figure {
         y: Axis::linear("Expected accuracy").in_unit("fraction"),
         series: series.collect(),
         rules: vec![Rule { way: Way::Horizontal, at: 0.982, low: Some(0.981), high: Some(0.983), label: "Bayes accuracy 0.982".into() }],
+        ..Figure::default()
     }
 }

@@ -7,6 +7,7 @@ use super::*;
 
 mod bounded;
 mod examples;
+mod gridded;
 mod marked;
 mod painted;
 mod paper;

@@ -41,6 +41,11 @@ impl App {
         any
     }
 
+    /// Whether Escape led out of something: a window, the start page, the tour, or the control that had the focus.
+    fn escaped(&mut self) -> bool {
+        self.close_window() || self.leave_start() || self.leave_tour() || self.focused.is_some()
+    }
+
     fn execute(&mut self, ctx: &egui::Context, command: Command) {
         match command {
             Command::Palette => self.palette.toggle(),
@@ -55,7 +60,7 @@ impl App {
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));
             }
             Command::Quit => ctx.send_viewport_cmd(ViewportCommand::Close),
-            Command::Escape if self.close_window() || self.leave_start() || self.leave_tour() => {}
+            Command::Escape if self.escaped() => {}
             Command::Escape | Command::SelectNone => self.view.selection.clear(),
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),

@@ -155,6 +155,7 @@ impl RunLaw {
             series,
             rules: vec![Rule { way: Way::Horizontal, at, low, high, label: "aleatoric A".into() }],
             provenance: self.provenance.clone(),
+            ..Figure::default()
         }
     }
 

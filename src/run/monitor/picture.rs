@@ -141,6 +141,7 @@ impl Drawing {
             y: Axis { scale: scale(self.log[1]), ..y },
             series: series(groups, quantity.range()),
             rules: rules(floors, quantity),
+            ..Figure::default()
         }
     }
 

@@ -74,6 +74,7 @@ fn figure(cx: &Cx) -> Figure {
             Series { name: "E at the marker".into(), ..marked },
         ],
         rules,
+        ..Figure::default()
     }
 }
 

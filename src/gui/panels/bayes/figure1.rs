@@ -97,7 +97,7 @@ fn figure(points: &[Figure1Point], log: bool) -> Figure {
         x: Axis { range: Some([0.09, 11.0]), ..Axis::log10("temperature τ, Σ = τ²I") },
         y: y.in_unit("%"),
         series: std::iter::once(exact).chain(methods).collect(),
-        rules: Vec::new(),
+        ..Figure::default()
     }
 }
 

@@ -89,7 +89,7 @@ fn figure(session: &Session) -> Drawn {
         x: Axis::named("class", hardness.classes.iter().map(|one| session.class_name(one.class))),
         y: Axis::linear("one-vs-rest Bayes error").in_unit("%"),
         series: vec![Series { name: "one against the rest".into(), style: Style::Bars, points, ..Series::default() }],
-        rules: Vec::new(),
+        ..Drawn::default()
     }
 }
 

@@ -143,6 +143,7 @@ fn figure(run: &RunView, course: &CellCourse, choice: &CellChoice) -> Figure {
         y: y.in_unit("nats per image"),
         series,
         rules: floor(run, course).into_iter().collect(),
+        ..Figure::default()
     }
 }
 

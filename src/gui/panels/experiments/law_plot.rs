@@ -135,6 +135,7 @@ impl<'a> Picture<'a> {
             y: Axis::log10("loss").in_unit("nats per image"),
             series,
             rules,
+            ..Figure::default()
         };
         picture
     }

@@ -109,6 +109,6 @@ fn figure(run: &RunView, result: &CellResult) -> Figure {
             series("drawn labels", Style::Points, 0, drawn.collect()),
             series("exact posterior", Style::LinePoints, 1, exact),
         ],
-        rules: Vec::new(),
+        ..Figure::default()
     }
 }

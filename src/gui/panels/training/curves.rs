@@ -69,6 +69,6 @@ fn figure(train: &TrainHistory, bits: bool) -> Figure {
             Series { style: Style::LinePoints, ..line("held out", 1, held_out) },
             Series { style: Style::Points, ..line("best epoch", 6, best) },
         ],
-        rules: Vec::new(),
+        ..Figure::default()
     }
 }

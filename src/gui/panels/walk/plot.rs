@@ -86,5 +86,6 @@ fn figure(session: &Session, walk: &WalkHistory, mark: Mark) -> Figure {
         y: Axis { range: Some([-0.03, 1.03]), ..Axis::linear("p(y|x)") },
         series: series.collect(),
         rules: middle.into_iter().chain(here).collect(),
+        ..Figure::default()
     }
 }
