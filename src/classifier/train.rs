@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, Cut, Sums, clip, in_pieces, with_moments};
+use crate::gradients::{AdamW, Cut, ReadOnHost, Sums, clip, in_pieces, with_moments};
 use crate::kernels::Pool;
 use crate::units::Seed;
 
@@ -56,10 +56,10 @@ fn optimizer(spec: &TrainingSpec) -> ModuleOptimizer {
         Optimizer::AdamW => AdamW { weight_decay: spec.weight_decay, ..AdamW::default() }.init(),
         Optimizer::Sgd => {
             let momentum = MomentumConfig::new().with_momentum(spec.momentum).with_dampening(0.0);
-            SgdConfig::new()
+            let sgd = SgdConfig::new()
                 .with_momentum((spec.momentum > 0.0).then_some(momentum))
-                .with_weight_decay((decay > 0.0).then(|| WeightDecayConfig::new(decay)))
-                .init()
+                .with_weight_decay((decay > 0.0).then(|| WeightDecayConfig::new(decay)));
+            ModuleOptimizer::from(ReadOnHost(sgd.build()))
         }
     }
 }

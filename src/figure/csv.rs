@@ -1,6 +1,6 @@
 //! Figures as CSV.
 
-use super::{Axis, Figure, Point, Rule, Scale, Series, Way, bounds, grid};
+use super::{Axis, Cells, Figure, Grid, Point, Rule, Scale, Series, Way, bounds};
 
 /// The figure as CSV: lines `# key: value`, then one line a point, or a square of a grid. Numbers are the shortest that
 /// read back to the same f64; categories are written by name.
@@ -21,7 +21,7 @@ pub fn csv(figure: &Figure) -> String {
     if !omitted.is_empty() {
         comment("picture", &omitted);
     }
-    text + &if figure.grids.is_empty() { table(figure) } else { grid::table(figure) }
+    text + &if figure.grids.is_empty() { table(figure) } else { squares(figure) }
 }
 
 /// A line that is no record, whatever is in it.
@@ -39,6 +39,24 @@ fn table(figure: &Figure) -> String {
     };
     let head = ["series", "x", "y", "low", "high", "label"].map(ToOwned::to_owned);
     records(std::iter::once(head).chain(points.map(record)))
+}
+
+/// The squares of all grids as records.
+fn squares(figure: &Figure) -> String {
+    let name = |i: usize| figure.x.categories.get(i).cloned().unwrap_or_default();
+    let record = |(i, grid): (usize, &Grid), square: usize| {
+        let value = match &grid.cells {
+            Cells::Pixels(pixels) => pixels.get(square).map(|[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}")),
+            Cells::Numbers { values, .. } => values.get(square).map(ToString::to_string),
+        };
+        let place = [square / grid.columns.max(1) + 1, square % grid.columns.max(1) + 1].map(|at| at.to_string());
+        let [row, column] = place;
+        [name(i), row, column, value.unwrap_or_default()]
+    };
+    let head = ["grid", "row", "column", "value"].map(ToOwned::to_owned);
+    let grids = figure.grids.iter().enumerate();
+    let squares = grids.flat_map(|(i, grid)| (0..grid.len()).map(move |square| record((i, grid), square)));
+    records(std::iter::once(head).chain(squares))
 }
 
 /// Records as comma-separated values, a line each; fields are in quotes where they need them.

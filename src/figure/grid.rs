@@ -1,12 +1,9 @@
-//! Grids of coloured squares: the pixels of a picture, or numbers on a scale from blue over the ground to orange.
+//! Grids as shapes: coloured squares, and the scale of those that are numbers.
 
-use serde::{Deserialize, Serialize};
-
-use super::csv::records;
 use super::labels::LABEL_SIZE;
 use super::palette::{Theme, diverging};
 use super::scene::{Anchor, Ink, Path, Scene, Stroke};
-use super::{Axis, Figure, number};
+use super::{Cells, Figure, Grid, number};
 
 /// Share of the longer side of its place that a grid fills.
 const FILLED: f64 = 0.96;
@@ -18,49 +15,7 @@ const WIDEST: f64 = 420.0;
 const HEIGHT: f64 = 10.0;
 const ABOVE: f64 = 16.0;
 
-/// Squares in rows. Grid i of a figure stands at name i of its x axis, on a y axis from −½ to ½ ([`Figure::of_grids`]).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Grid {
-    /// How many squares a row has.
-    pub columns: usize,
-    /// The squares row by row from the top.
-    pub cells: Cells,
-}
-
-/// What colours squares.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cells {
-    /// Colours of their own, sRGB.
-    Pixels(Vec<[u8; 3]>),
-    /// Numbers: the largest magnitude has the full colour, zero none.
-    Numbers {
-        /// The numbers. One that is not finite has no colour.
-        values: Vec<f64>,
-        /// Their unit.
-        unit: String,
-        /// What numbers below zero and above it speak for.
-        sides: [String; 2],
-    },
-}
-
-impl Figure {
-    /// A figure of grids by their names, without words.
-    pub fn of_grids(grids: impl IntoIterator<Item = (String, Grid)>) -> Self {
-        let (names, grids): (Vec<String>, Vec<Grid>) = grids.into_iter().unzip();
-        let y = Axis { range: Some([-0.5, 0.5]), ..Axis::default() };
-        Self { x: Axis::named("", names), y, grids, ..Self::default() }
-    }
-}
-
 impl Grid {
-    fn len(&self) -> usize {
-        match &self.cells {
-            Cells::Pixels(pixels) => pixels.len(),
-            Cells::Numbers { values, .. } => values.len(),
-        }
-    }
-
     /// Columns and rows.
     fn size(&self) -> [usize; 2] {
         let columns = self.columns.max(1);
@@ -140,24 +95,6 @@ pub(super) fn scales(figure: &Figure, scene: &mut Scene, mut top: f64, dark: boo
         top = baseline + 0.4 * LABEL_SIZE;
     }
     top - start
-}
-
-/// The squares of all grids as records.
-pub(super) fn table(figure: &Figure) -> String {
-    let name = |i: usize| figure.x.categories.get(i).cloned().unwrap_or_default();
-    let record = |(i, grid): (usize, &Grid), square: usize| {
-        let value = match &grid.cells {
-            Cells::Pixels(pixels) => pixels.get(square).map(|[r, g, b]| format!("#{r:02x}{g:02x}{b:02x}")),
-            Cells::Numbers { values, .. } => values.get(square).map(ToString::to_string),
-        };
-        let place = [square / grid.columns.max(1) + 1, square % grid.columns.max(1) + 1].map(|at| at.to_string());
-        let [row, column] = place;
-        [name(i), row, column, value.unwrap_or_default()]
-    };
-    let head = ["grid", "row", "column", "value"].map(ToOwned::to_owned);
-    let squares = figure.grids.iter().enumerate();
-    let squares = squares.flat_map(|(i, grid)| (0..grid.len()).map(move |square| record((i, grid), square)));
-    records(std::iter::once(head).chain(squares))
 }
 
 fn square([left, top, right, bottom]: [f64; 4], ink: Ink) -> Path {

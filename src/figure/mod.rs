@@ -38,10 +38,9 @@ mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
 pub use csv::{Records, csv, records};
-pub use grid::{Cells, Grid};
 pub use illustrated::Illustrated;
 pub use labels::{AxisLabel, LABEL_GAP, LABEL_SIZE, LabelRow, label_row};
-pub use model::{Axis, Figure, Point, RenderOptions, Rule, Scale, Series, Style, Way};
+pub use model::{Axis, Cells, Figure, Grid, Point, RenderOptions, Rule, Scale, Series, Style, Way};
 pub use page::Page;
 #[cfg(test)]
 pub(crate) use palette::contrast;

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Grid;
-
 /// One picture with everything a reader needs to judge it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -153,6 +151,32 @@ pub enum Way {
     Vertical,
 }
 
+/// Squares in rows. Grid i of a figure stands at name i of its x axis, on a y axis from −½ to ½ ([`Figure::of_grids`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Grid {
+    /// How many squares a row has.
+    pub columns: usize,
+    /// The squares row by row from the top.
+    pub cells: Cells,
+}
+
+/// What colours squares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cells {
+    /// Colours of their own, sRGB.
+    Pixels(Vec<[u8; 3]>),
+    /// Numbers: the largest magnitude has the full colour, zero none.
+    Numbers {
+        /// The numbers. One that is not finite has no colour.
+        values: Vec<f64>,
+        /// Their unit.
+        unit: String,
+        /// What numbers below zero and above it speak for.
+        sides: [String; 2],
+    },
+}
+
 /// How a picture looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RenderOptions {
@@ -186,6 +210,25 @@ impl RenderOptions {
         let paper = font / super::labels::LABEL_SIZE;
         let width = mm * POINTS_A_MM / paper;
         Self { width, plot_height: (PAPER_HEIGHT * width).clamp(230.0, 560.0), paper: Some(paper), ..Self::default() }
+    }
+}
+
+impl Figure {
+    /// A figure of grids by their names, without words.
+    pub fn of_grids(grids: impl IntoIterator<Item = (String, Grid)>) -> Self {
+        let (names, grids): (Vec<String>, Vec<Grid>) = grids.into_iter().unzip();
+        let y = Axis { range: Some([-0.5, 0.5]), ..Axis::default() };
+        Self { x: Axis::named("", names), y, grids, ..Self::default() }
+    }
+}
+
+impl Grid {
+    /// How many squares it has.
+    pub(super) fn len(&self) -> usize {
+        match &self.cells {
+            Cells::Pixels(pixels) => pixels.len(),
+            Cells::Numbers { values, .. } => values.len(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! memory where that is the host's: burn's own makes some fifteen, which on a CPU is most of a step
 //! of a small batch.
 
+use super::ReadOnHost;
 use crate::kernels::vectorise;
 use burn::optim::{ModuleOptimizer, Optimizer, RecordState, StateSink, StateSource};
 use burn::tensor::{DType, Device, Tensor, TensorData};
@@ -30,7 +31,7 @@ impl Default for AdamW {
 impl AdamW {
     /// For all parameters of a module.
     pub fn init(self) -> ModuleOptimizer {
-        ModuleOptimizer::from(self)
+        ModuleOptimizer::from(ReadOnHost(self))
     }
 
     /// The numbers of step `time`, from 1.

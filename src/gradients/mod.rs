@@ -1,6 +1,7 @@
 //! Gradients of a batch: computed in pieces side by side, added, measured and clipped.
 
 mod adamw;
+mod read_on_host;
 
 use std::sync::OnceLock;
 
@@ -15,6 +16,7 @@ use crate::error::{Error, Result, caught};
 use crate::kernels::kernel;
 
 pub use adamw::AdamW;
+pub use read_on_host::ReadOnHost;
 
 /// How a batch is cut for a step.
 #[derive(Debug, Clone, Copy)]

@@ -15,6 +15,12 @@ pub fn bayescope(args: &[&str]) -> Command {
     static CACHE: LazyLock<tempfile::TempDir> =
         LazyLock::new(|| tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
     command.env("XDG_CACHE_HOME", CACHE.path()).env("XDG_DATA_HOME", CACHE.path());
+    // What is computed on the CPU needs no graphics driver: none is to be found.
+    if args.windows(2).any(|pair| pair == ["--device", "cpu"]) {
+        for names in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "__EGL_VENDOR_LIBRARY_FILENAMES"] {
+            command.env(names, "/nowhere");
+        }
+    }
     command
 }
 
