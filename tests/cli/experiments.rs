@@ -1,8 +1,9 @@
 //! `run`, `resume`, `plan`, `summary`, `watch`: a grid of classifiers against a world whose truth is a formula; kills; any order.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
@@ -245,21 +246,36 @@ fn the_worst_images_of_a_cell_are_listed_and_old_runs_say_how_to_get_them() {
     assert!(why.contains("no cell nothing") && why.contains("plan"), "{why}");
 }
 
+/// The states that cells of a run have saved in the middle of their training: files and when they were written.
+fn states(run: &Path) -> BTreeSet<(PathBuf, SystemTime)> {
+    let cells = std::fs::read_dir(run.join("cells")).into_iter().flatten().flatten();
+    let states = cells.map(|cell| cell.path().join("last.safetensors"));
+    states.filter_map(|path| Some((path.clone(), path.metadata().ok()?.modified().ok()?))).collect()
+}
+
 #[test]
 fn twenty_kills_change_nothing() {
     let rest = "[grid]\narchitectures = ['mlp-500', 'convnet']\ntrain_sizes = [300, 600]\nseeds = [0]\n\
-                [test]\nimages = 300\nwatched = 50\n[training]\nepochs = 40\nlearning_rate = 1e-3\n\
+                [test]\nimages = 300\nwatched = 50\n[training]\nepochs = 60\nlearning_rate = 1e-3\n\
                 resize = 8\nshards = 2\n";
     let grid = Grid::new(rest);
     let whole = grid.path("whole");
+    let begun = Instant::now();
     grid.run(&whole);
+    let took = begun.elapsed();
     let killed = grid.path("killed");
     let args = ["run", text(&grid.spec), "--out", text(&killed), "--device", "cpu", "--checkpoint-every", "0.05"];
     let waits = fill::uniform("kills", 7, 20);
     let (mut kills, mut resumed) = (0, 0);
     for wait in waits {
+        let before = states(&killed);
         let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_secs_f64(0.35 + 0.25 * wait));
+        // Once it has trained and saved, however fast the machine is: a kill after some sixtieth of the whole.
+        let begun = Instant::now();
+        while states(&killed).is_subset(&before) && begun.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(took.mul_f64((1.0 + wait) / 120.0));
         let running = child.try_wait().unwrap().is_none();
         child.kill().unwrap();
         child.wait().unwrap();

@@ -53,12 +53,14 @@ fn kills_change_no_byte() {
     let oracle = tiny::gaussian_file(place.path());
     let (whole, killed) = (place.path().join("whole"), place.path().join("killed"));
     let asked = ["--train", "5000", "--test", "300", "--format", "npz,png,parquet"];
+    let begun = Instant::now();
     export(text(&oracle), &whole, &asked);
+    let took = begun.elapsed();
     let args = [&["export", text(&oracle), "--out", text(&killed), "--device", "cpu"], &asked[..]].concat();
     let mut hit = 0;
     for wait in fill::uniform("exports", 5, 5) {
         let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_secs_f64(0.7 + 0.5 * wait));
+        std::thread::sleep(took.mul_f64(0.45 + 0.35 * wait));
         // Beside other tests it may not have begun.
         let begun = Instant::now();
         while !killed.join("export.json").exists() && begun.elapsed() < Duration::from_secs(30) {
