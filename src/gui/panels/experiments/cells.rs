@@ -51,9 +51,11 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), state: &
     });
     let weak = Theme::of(ui).weak();
     let titles = ["classifier", "state", "step", "time left", "KL (nats)"];
-    let widths = widths(ui);
+    // Nothing more is told of how a finished run gets on.
+    let moves = run.live.is_some() || !found.cells.iter().all(|cell| cell.finished);
+    let widths = widths(ui, moves);
     ui.horizontal(|ui| {
-        for (title, width) in titles.into_iter().zip(widths) {
+        for (title, width) in titles.into_iter().zip(widths).filter(|(_, width)| *width > 0.0) {
             let title = RichText::new(title).small().color(weak);
             let words = title.text().to_owned();
             column(ui, width, |ui| drop(glossary::explain(ui.add(egui::Label::new(title).truncate()), &words)));
@@ -131,13 +133,16 @@ fn alike(found: &Found) -> bool {
     found.cells.windows(2).all(|pair| of(&pair[0]) == of(&pair[1]))
 }
 
-/// Widths of all columns: the first has what the others leave, and these give way where that is too little.
-fn widths(ui: &Ui) -> [f32; 5] {
-    let between = ui.spacing().item_spacing.x * WIDTHS.len() as f32;
+/// Widths of all columns: the first has what the others leave, and these give way where that is too little. Where nothing
+/// `moves`, those of step and time left have none.
+fn widths(ui: &Ui, moves: bool) -> [f32; 5] {
+    let [state, step, left, kl] = WIDTHS;
+    let others = if moves { WIDTHS } else { [state, 0.0, 0.0, kl] };
+    let between = ui.spacing().item_spacing.x * others.iter().filter(|width| **width > 0.0).count() as f32;
     let room = ui.available_width() - between - ui.spacing().scroll.allocated_width();
-    let all: f32 = WIDTHS.iter().sum();
+    let all: f32 = others.iter().sum();
     let share = ((room - FIRST[0]) / all).clamp(NARROWEST, 1.0);
-    let [state, step, left, kl] = WIDTHS.map(|width| share * width);
+    let [state, step, left, kl] = others.map(|width| share * width);
     [(room - share * all).clamp(FIRST[0], FIRST[1]), state, step, left, kl]
 }
 
@@ -214,7 +219,7 @@ fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellL
         (left.map(format::duration), None),
         (kl.map(|kl| format::sig4(kl.value)), interval),
     ];
-    for ((text, about), width) in texts.into_iter().zip(&widths[1..]) {
+    for ((text, about), width) in texts.into_iter().zip(&widths[1..]).filter(|(_, width)| **width > 0.0) {
         column(ui, *width, |ui| {
             let shown = ui.add(egui::Label::new(text.unwrap_or_default()).truncate());
             if let Some(about) = about {
