@@ -136,7 +136,7 @@ fn alike(found: &Found) -> bool {
 /// Widths of all columns: the first has what the others leave, and these give way where that is too little. Where nothing
 /// `moves`, those of step and time left have none.
 fn widths(ui: &Ui, moves: bool) -> [f32; 5] {
-    let [state, step, left, kl] = WIDTHS;
+    let [state, _, _, kl] = WIDTHS;
     let others = if moves { WIDTHS } else { [state, 0.0, 0.0, kl] };
     let between = ui.spacing().item_spacing.x * others.iter().filter(|width| **width > 0.0).count() as f32;
     let room = ui.available_width() - between - ui.spacing().scroll.allocated_width();
