@@ -28,15 +28,15 @@ impl Grid {
         values.iter().filter(|value| value.is_finite()).fold(0.0, |most, value| value.abs().max(most))
     }
 
-    /// The colour of a square, and what it says under the pointer.
-    fn square(&self, i: usize, dark: bool) -> Option<(Ink, Option<String>)> {
+    /// The colour of a square, on a scale to ± `extent`, and what it says under the pointer.
+    fn square(&self, i: usize, extent: f64, dark: bool) -> Option<(Ink, Option<String>)> {
         match &self.cells {
             Cells::Pixels(pixels) => Some((Ink::solid(*pixels.get(i)?), None)),
             Cells::Numbers { values, unit, .. } => {
                 let value = values.get(i).filter(|value| value.is_finite())?;
                 let (row, column) = (i / self.columns.max(1) + 1, i % self.columns.max(1) + 1);
                 let tip = format!("row {row} column {column}: {} {unit}", short(*value));
-                Some((Ink::solid(diverging(share(*value, self.extent()), dark)), Some(tip)))
+                Some((Ink::solid(diverging(share(*value, extent), dark)), Some(tip)))
             }
         }
     }
@@ -47,8 +47,9 @@ impl Grid {
         let [left, top] = at(middle - half(columns), half(rows));
         let [right, bottom] = at(middle + half(columns), -half(rows));
         let edge = |from: f64, to: f64, i: usize, of: usize| from + (to - from) * i as f64 / of as f64;
+        let extent = self.extent();
         for i in 0..self.len() {
-            let Some((ink, tip)) = self.square(i, dark) else { continue };
+            let Some((ink, tip)) = self.square(i, extent, dark) else { continue };
             let (row, column) = (i / columns, i % columns);
             let [x, next] = [column, column + 1].map(|i| edge(left, right, i, columns));
             let [y, below] = [row, row + 1].map(|i| edge(top, bottom, i, rows));

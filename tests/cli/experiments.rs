@@ -270,7 +270,7 @@ fn twenty_kills_change_nothing() {
     for wait in waits {
         let before = states(&killed);
         let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        // Once it has trained and saved, however fast the machine is: a kill after some sixtieth of the whole.
+        // The kill comes once it has trained and saved, within a sixtieth of what the whole took, however fast the machine is.
         let begun = Instant::now();
         while states(&killed).is_subset(&before) && begun.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(5));

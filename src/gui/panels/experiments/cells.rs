@@ -51,7 +51,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), state: &
     });
     let weak = Theme::of(ui).weak();
     let titles = ["classifier", "state", "step", "time left", "KL (nats)"];
-    // Nothing more is told of how a finished run gets on.
+    // A finished run has no steps to come, and no time left.
     let moves = run.live.is_some() || !found.cells.iter().all(|cell| cell.finished);
     let widths = widths(ui, moves);
     ui.horizontal(|ui| {
