@@ -1,5 +1,6 @@
 //! `bayescope bench`.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::args::Runs;
@@ -10,7 +11,7 @@ use crate::device::{DeviceChoice, choose};
 use crate::error::{Error, Result};
 use crate::experiment::{TrainTask, bench_training};
 use crate::flow::Precision;
-use crate::oracle::bench;
+use crate::oracle::bench::{self, Peak};
 use crate::oracle::folder;
 
 /// The worlds that come with the program.
@@ -23,7 +24,7 @@ const BATCH: usize = 128;
 /// training, Bayes errors and, on a graphics adapter, pictures brought to the screen.
 pub fn all(oracle: Option<&str>, device: DeviceChoice, Runs { runs, output }: Runs) -> Result<()> {
     let chosen = choose(device)?;
-    let peak = bench::matmul_gflops(&chosen, runs)?;
+    let peak = Peak::measure(&chosen, runs)?;
     let mut benches = Vec::new();
     let mut add = |bench: serde_json::Result<Value>| -> Result<()> {
         benches.push(bench.map_err(|e| Error::input(e.to_string()))?);
@@ -47,11 +48,20 @@ pub fn all(oracle: Option<&str>, device: DeviceChoice, Runs { runs, output }: Ru
         painted.iter().try_for_each(|timing| add(without_roofline(timing)))?;
     }
     let device = chosen.report.used.label();
-    output.print(&json!({ "device": device, "matmul_gflops": peak, "benches": benches }), |_| {
-        println!("{device}: matrix products reach {peak:.0} GFLOP/s");
+    output.print(&Figures { device: &device, peak, benches: &benches }, |_| {
+        println!("{device}: {peak}");
         benches.iter().for_each(print_row);
         Ok(())
     })
+}
+
+/// Figures of one device, as JSON.
+#[derive(Serialize)]
+struct Figures<'a, B> {
+    device: &'a str,
+    #[serde(flatten)]
+    peak: Peak,
+    benches: &'a [B],
 }
 
 /// A task that no measured limit bounds.
@@ -99,7 +109,7 @@ pub fn run(oracle: &str, device: DeviceChoice, Runs { runs, output }: Runs) -> R
     let oracle = folder::open(oracle, &chosen.device, Precision::F32, chosen.batch)?;
     let report = bench::run(&oracle, &chosen, runs)?;
     output.print(&report, |_| {
-        println!("{}: matrix products reach {:.0} GFLOP/s", report.device, report.matmul_gflops);
+        println!("{}: {}", report.device, report.peak);
         for b in &report.benches {
             let (t, share) = (&b.timing, 100.0 * b.roofline_share);
             println!(
@@ -120,7 +130,7 @@ pub fn training(
 ) -> Result<()> {
     let chosen = choose(device)?;
     let [side, batch, shards] = sizes;
-    let peak = bench::matmul_gflops(&chosen, runs)?;
+    let peak = Peak::measure(&chosen, runs)?;
     let architectures =
         architectures.iter().cloned().map(Architecture::try_from).collect::<Result<Vec<Architecture>>>()?;
     let benches = architectures
@@ -131,8 +141,8 @@ pub fn training(
         })
         .collect::<Result<Vec<_>>>()?;
     let device = chosen.report.used.label();
-    output.print(&json!({ "device": device, "matmul_gflops": peak, "benches": benches }), |_| {
-        println!("{device}: matrix products reach {peak:.0} GFLOP/s");
+    output.print(&Figures { device: &device, peak, benches: &benches }, |_| {
+        println!("{device}: {peak}");
         for b in &benches {
             let t = &b.timing;
             let share = b.roofline_share.map(|share| format!(", {:.0} % of that", 100.0 * share)).unwrap_or_default();
@@ -154,10 +164,11 @@ pub fn sampling(oracle: &str, images: usize, device: DeviceChoice, Runs { runs, 
         println!("{}: {} images of {} at once", s.device, s.images, oracle.info.name);
         println!("passes over a rest: {:9.1} ms", s.sequential_ms);
         println!(
-            "token by token:     {:9.1} ms, {:.0} % of the {:.0} GFLOP/s of matrix products",
+            "token by token:     {:9.1} ms, {:.0} % of the {:.0} GFLOP/s of {}",
             s.cached_ms,
             100.0 * s.cached_roofline_share,
-            s.matmul_gflops
+            s.peak.roofline_gflops(),
+            s.peak.roofline()
         );
         println!("GS-Jacobi:          {:9.1} ms, {:.2} times as fast as token by token", s.jacobi_ms, s.jacobi_speedup);
         println!("auto:               {:9.1} ms, {:.1} images a second", s.auto_ms, s.images_per_second);

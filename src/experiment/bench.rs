@@ -7,7 +7,7 @@ use crate::classifier::{Architecture, ClassifierConfig, Trainee, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::Result;
 use crate::flow::base::latents;
-use crate::oracle::bench::{MATRIX_PRODUCTS, Timing};
+use crate::oracle::bench::{Peak, Timing};
 use crate::units::Seed;
 
 /// Classes of the images.
@@ -19,7 +19,7 @@ pub struct TrainBench {
     /// How long a step took: forward, backward and AdamW.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that its products reach (three times those of the
+    /// Share of the measured peak that its products reach (three times those of the
     /// forward pass, padding not counted); `None` where they are not counted, or no peak is given.
     pub roofline_share: Option<f64>,
     /// What the share is of.
@@ -53,11 +53,11 @@ pub struct TrainTask {
     pub runs: usize,
 }
 
-/// Times steps of AdamW, beside a peak of so many GFLOP/s where one is given.
+/// Times steps of AdamW, beside the peak of its device where one is given.
 ///
 /// # Errors
 /// When images of that side cannot enter, or the device fails.
-pub fn bench_training(task: TrainTask, device: &Device, peak: Option<f64>) -> Result<TrainBench> {
+pub fn bench_training(task: TrainTask, device: &Device, peak: Option<Peak>) -> Result<TrainBench> {
     let TrainTask { architecture, side, batch, shards, runs } = task;
     let shape = ImageShape { channels: 3, height: side, width: side };
     let config = ClassifierConfig { architecture, shape, classes: CLASSES, resize: None };
@@ -79,8 +79,8 @@ pub fn bench_training(task: TrainTask, device: &Device, peak: Option<f64>) -> Re
     let gflop = classifier.macs_per_image().map(|macs| 2.0 * 3.0 * macs * batch as f64 / 1e9);
     Ok(TrainBench {
         timing,
-        roofline_share: gflop.zip(peak).map(|(gflop, peak)| gflop / seconds / peak),
-        roofline: MATRIX_PRODUCTS,
+        roofline_share: gflop.zip(peak).map(|(gflop, peak)| gflop / seconds / peak.roofline_gflops()),
+        roofline: peak.map_or("", Peak::roofline),
         architecture,
         side,
         batch,

@@ -69,13 +69,8 @@ impl<T: Real> Attention<T> {
     /// softmax(q kᵀ·scale) v from `qkv` [image, token, 3, head, 64] to `out` [image, token, head,
     /// 64]. Adds keys and values to `cache`, where `slots` gives the place of each image; without
     /// `slots` nothing is kept from image to image.
-    pub fn forward(self, cache: &mut Cache<T>, slots: Option<&[usize]>, qkv: &[T], out: &mut [T], threads: Threads) {
-        if slots.is_some() || !threads.several() {
-            return attend(self, cache, slots, qkv, out);
-        }
-        let (size, tokens) = (self.tokens * self.width(), self.tokens);
-        let images = out.par_chunks_mut(size).zip(qkv.par_chunks(3 * size));
-        images.for_each_init(|| Cache::new(1, tokens), |cache, (out, qkv)| attend(self, cache, None, qkv, out));
+    pub fn forward(self, cache: &mut Cache<T>, slots: Option<&[usize]>, qkv: &[T], out: &mut [T]) {
+        attend(self, cache, slots, qkv, out);
     }
 
     /// Gradients `out` of queries, keys and values from the gradient `slope` of [`Self::forward`]'s
@@ -94,6 +89,12 @@ impl<T: Real> Attention<T> {
     }
 }
 
+/// Numbers from row to row where a row has one for every token: an odd number of cache lines (of
+/// f32), so that a column does not fall on a few sets of the nearest cache.
+fn stride(tokens: usize) -> usize {
+    (tokens.div_ceil(PAD) | 1) * PAD
+}
+
 /// Keys and values of the tokens so far, for every head of some images.
 #[derive(Debug)]
 pub struct Cache<T> {
@@ -110,7 +111,7 @@ pub struct Cache<T> {
 impl<T: Real> Cache<T> {
     /// Room for `slots` pairs of image and head.
     pub fn new(slots: usize, tokens: usize) -> Self {
-        let stride = tokens.next_multiple_of(PAD);
+        let stride = stride(tokens);
         Self {
             stride,
             keys: Buffer::zeros(slots * HEAD * stride),

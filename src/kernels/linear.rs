@@ -117,6 +117,12 @@ impl<T: Real> Normalised<T> {
     pub fn new(channels: usize, rows: usize) -> Self {
         Self { standard: Buffer::zeros(rows * channels), scales: Buffer::zeros(rows) }
     }
+
+    /// (x − mean)/σ and 1/σ of the first rows, to write.
+    pub fn rows(&mut self, rows: usize) -> (&mut [T], &mut [T]) {
+        let channels = self.standard.len() / self.scales.len().max(1);
+        (&mut self.standard[..rows * channels], &mut self.scales[..rows])
+    }
 }
 
 impl<T: Real> Norm<T> {
@@ -130,10 +136,9 @@ impl<T: Real> Norm<T> {
         [&self.gain, &self.bias]
     }
 
-    /// `out` = γ (x − mean)/√(var + ε) + β, row by row.
-    pub fn forward(&self, x: &[T], out: &mut [T], saved: Option<&mut Normalised<T>>, threads: Threads) {
+    /// `out` = γ (x − mean)/√(var + ε) + β, row by row. `saved` receives what [`Normalised`] keeps.
+    pub fn forward(&self, x: &[T], out: &mut [T], saved: Option<(&mut [T], &mut [T])>, threads: Threads) {
         let (affine, epsilon, size) = (self.affine(), self.epsilon, ROWS * self.gain.len());
-        let saved = saved.map(|saved| (&mut *saved.standard, &mut *saved.scales));
         if !threads.several() {
             return normalise(x, affine, epsilon, out, saved);
         }
@@ -148,8 +153,13 @@ impl<T: Real> Norm<T> {
     }
 
     /// What [`Self::forward`] wrote, for as many rows as `out` has.
-    pub fn again(&self, saved: &Normalised<T>, out: &mut [T]) {
-        renormalise(&saved.standard, self.affine(), out);
+    pub fn again(&self, saved: &Normalised<T>, out: &mut [T], threads: Threads) {
+        if !threads.several() {
+            return renormalise(&saved.standard, self.affine(), out);
+        }
+        let size = ROWS * self.gain.len();
+        let rows = saved.standard.par_chunks(size).zip(out.par_chunks_mut(size));
+        rows.for_each(|(standard, out)| renormalise(standard, self.affine(), out));
     }
 
     /// Adds ∂/∂x to `x` and those of γ and β to `gradient`, from the gradient `slope` of the

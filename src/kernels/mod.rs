@@ -9,6 +9,7 @@
 //! | `rows`, `functions` | what happens between products; e^x and GELU as polynomials |
 //! | `linear`, `attention`, `transformer` | layers forward and back; the Transformer layer made of them |
 //! | `buffer`, `pool` | aligned memory; memory used again |
+//! | `peak` | the most arithmetic a core can do |
 
 mod attention;
 mod buffer;
@@ -16,6 +17,7 @@ mod functions;
 mod kernel;
 mod linear;
 mod outer;
+mod peak;
 mod pool;
 mod product;
 mod real;
@@ -30,6 +32,7 @@ pub use buffer::Buffer;
 pub(crate) use kernel::kernel;
 pub use linear::{Linear, LinearGradient, Norm, Normalised};
 pub use outer::{add_outer_products, add_transposed_product};
+pub use peak::multiply_adds;
 pub use pool::Pool;
 pub use product::{Panels, Threads, multiply_all};
 pub use real::Real;

@@ -13,8 +13,9 @@ pub(super) const ACROSS: usize = 2;
 /// Products and additions below which a second thread costs more than it saves.
 pub const WORTH_A_THREAD: usize = 1 << 18;
 
-/// Rows of the result that one thread makes at a time: enough to share a pass over the weights.
-const BLOCK: usize = 64;
+/// Rows of the result made at a time: enough to share a pass over the weights, few enough to stay in
+/// the cache of a core with them. Whole tiles of 12 and of 6.
+const BLOCK: usize = 96;
 
 /// Which threads work on a kernel. No result depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +158,28 @@ pub struct Term<'a, T> {
     pub place: usize,
 }
 
+/// Runs `$body` for one tile after the other, with `$row` as its first row and the constant `$count`
+/// as the number of its rows: as many as their sums find registers.
+macro_rules! each_tile {
+    ($registers:ident, $rows:expr, $row:ident, $count:ident => $body:block) => {{
+        let mut $row = 0;
+        if $registers::REGISTER_COUNT >= 32 {
+            each_tile!(@ $rows, $row, $count => $body; 12 8);
+        } else {
+            each_tile!(@ $rows, $row, $count => $body; 6);
+        }
+        each_tile!(@ $rows, $row, $count => $body; 4 2 1);
+    }};
+    (@ $rows:expr, $row:ident, $count:ident => $body:block; $($number:literal)*) => {$(
+        while $rows - $row >= $number {
+            const $count: usize = $number;
+            $body
+            $row += $number;
+        }
+    )*};
+}
+pub(super) use each_tile;
+
 kernel! {
     /// `out` (+)= Σ over `terms` of rows · matrix + bias, for as many rows as `out` has.
     pub multiply<T, S, simd>(
@@ -169,25 +192,24 @@ kernel! {
         if *inputs == 0 || *outputs == 0 {
             return;
         }
-        let rows = out.len() / outputs;
-        let all = data.chunks_exact(places * inputs * width).zip(bias.chunks_exact(*width));
-        for (index, (panel, bias)) in all.enumerate() {
-            let tile = Tile { simd, terms, panel, bias, inputs: *inputs, outputs: *outputs, add };
-            let (first, mut row) = (index * width, 0);
-            let used = (*width).min(outputs - first);
-            // As many rows at a time as their sums find registers.
-            macro_rules! tiles {
-                ($($rows:literal)*) => {$(
-                    while rows - row >= $rows {
-                        tile.rows::<$rows>(row, &mut out[row * outputs + first..], used);
-                        row += $rows;
-                    }
-                )*};
+        for (block, out) in out.chunks_mut(BLOCK * outputs).enumerate() {
+            let (start, rows) = (block * BLOCK, out.len() / outputs);
+            let all = data.chunks_exact(places * inputs * width).zip(bias.chunks_exact(*width));
+            for (index, (panel, bias)) in all.enumerate() {
+                let tile = Tile { simd, terms, panel, bias, inputs: *inputs, outputs: *outputs, add };
+                let first = index * width;
+                let used = (*width).min(outputs - first);
+                // Half a tile where no more of it is used.
+                if used <= T::lanes::<S>() {
+                    each_tile!(S, rows, row, ROWS => {
+                        tile.rows::<ROWS, 1>(start + row, &mut out[row * outputs + first..], used);
+                    });
+                } else {
+                    each_tile!(S, rows, row, ROWS => {
+                        tile.rows::<ROWS, ACROSS>(start + row, &mut out[row * outputs + first..], used);
+                    });
+                }
             }
-            if S::REGISTER_COUNT >= 32 {
-                tiles!(8);
-            }
-            tiles!(4 2 1);
         }
     }
 }
@@ -237,55 +259,68 @@ struct Tile<'a, T, S> {
     add: bool,
 }
 
+/// Runs `$body` with `$i` from 0 up to the constant `$n`, at most 12. The compiler does not unroll a
+/// loop over so many rows by itself, and sums that are indexed by a variable do not stay in registers.
+macro_rules! unrolled {
+    ($i:ident < $n:ident => $body:block) => { unrolled!(@ $i $n $body 0 1 2 3 4 5 6 7 8 9 10 11) };
+    (@ $i:ident $n:ident $body:block $($number:literal)*) => {$(
+        if $number < $n {
+            let $i = $number;
+            $body
+        }
+    )*};
+}
+pub(super) use unrolled;
+
 impl<T: Real, S: Simd> Tile<'_, T, S> {
+    /// Rows `first` … of the first WIDE registers of the panel.
     #[inline(always)]
-    fn rows<const ROWS: usize>(&self, first: usize, out: &mut [T], used: usize) {
+    fn rows<const ROWS: usize, const WIDE: usize>(&self, first: usize, out: &mut [T], used: usize) {
         let simd = self.simd;
         let size = self.inputs * self.bias.len();
-        let mut sums = [[T::splat(simd, T::ZERO); ACROSS]; ROWS];
+        let mut sums = [[T::splat(simd, T::ZERO); WIDE]; ROWS];
         for term in self.terms {
             let (matrix, _) = T::vectors::<S>(&self.panel[term.place * size..][..size]).as_chunks::<ACROSS>();
             let mut rows = [&term.rows[..0]; ROWS];
-            for (i, row) in rows.iter_mut().enumerate() {
-                *row = &term.rows[(first + i) * self.inputs..][..matrix.len()];
-            }
+            unrolled!(i < ROWS => { rows[i] = &term.rows[(first + i) * self.inputs..][..matrix.len()]; });
             for (k, b) in matrix.iter().enumerate() {
-                for i in 0..ROWS {
+                unrolled!(i < ROWS => {
                     let a = T::splat(simd, rows[i][k]);
-                    for j in 0..ACROSS {
+                    for j in 0..WIDE {
                         sums[i][j] = T::multiply_add(simd, a, b[j], sums[i][j]);
                     }
-                }
+                });
             }
         }
         let bias = T::vectors::<S>(self.bias);
-        let (b0, b1) = (bias[0], bias[1]);
-        for sums in &mut sums {
-            *sums = [T::plus(simd, sums[0], b0), T::plus(simd, sums[1], b1)];
-        }
-        if used < self.bias.len() {
-            return store_beginning::<T, S, ROWS>(sums, out, self.outputs, used, self.add);
-        }
-        for i in 0..ROWS {
-            let out = T::vectors_mut::<S>(&mut out[i * self.outputs..][..used]);
-            out[0] = if self.add { T::plus(simd, out[0], sums[i][0]) } else { sums[i][0] };
-            out[1] = if self.add { T::plus(simd, out[1], sums[i][1]) } else { sums[i][1] };
-        }
+        unrolled!(i < ROWS => {
+            for j in 0..WIDE {
+                sums[i][j] = T::plus(simd, sums[i][j], bias[j]);
+            }
+        });
+        unrolled!(i < ROWS => { store::<T, S, WIDE>(simd, sums[i], &mut out[i * self.outputs..][..used], self.add); });
     }
 }
 
-/// Writes or adds a tile of which only the first `width` columns are there.
+/// Writes or adds a row of a tile, as far as `out` goes.
 #[inline(always)]
-pub(super) fn store_beginning<T: Real, S: Simd, const ROWS: usize>(
-    sums: [[T::Vector<S>; ACROSS]; ROWS],
+pub(super) fn store<T: Real, S: Simd, const WIDE: usize>(
+    simd: S,
+    sums: [T::Vector<S>; WIDE],
     out: &mut [T],
-    stride: usize,
-    width: usize,
     add: bool,
 ) {
-    for (out, sums) in out.chunks_mut(stride).zip(&sums) {
-        for (out, sum) in out[..width].iter_mut().zip(T::scalars::<S>(sums)) {
-            *out = if add { *out + *sum } else { *sum };
+    let used = out.len();
+    if used == WIDE * T::lanes::<S>() {
+        let out = T::vectors_mut::<S>(out);
+        for j in 0..WIDE {
+            out[j] = if add { T::plus(simd, out[j], sums[j]) } else { sums[j] };
         }
+        return;
+    }
+    for (j, sum) in sums.into_iter().enumerate() {
+        let out = &mut out[(j * T::lanes::<S>()).min(used)..((j + 1) * T::lanes::<S>()).min(used)];
+        let sum = if add { T::plus(simd, T::beginning(simd, out), sum) } else { sum };
+        T::write_beginning(simd, sum, out);
     }
 }

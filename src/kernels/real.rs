@@ -47,8 +47,10 @@ pub trait Real:
     fn vectors<S: Simd>(x: &[Self]) -> &[Self::Vector<S>];
     /// The same, to write.
     fn vectors_mut<S: Simd>(x: &mut [Self]) -> &mut [Self::Vector<S>];
-    /// The numbers in registers.
-    fn scalars<S: Simd>(x: &[Self::Vector<S>]) -> &[Self];
+    /// A register whose first numbers are those of `x`, which fills none; the others are 0.
+    fn beginning<S: Simd>(simd: S, x: &[Self]) -> Self::Vector<S>;
+    /// Writes the first numbers of a register, as many as `out` has.
+    fn write_beginning<S: Simd>(simd: S, a: Self::Vector<S>, out: &mut [Self]);
     /// x in every lane.
     fn splat<S: Simd>(simd: S, x: Self) -> Self::Vector<S>;
     /// a + b.
@@ -78,7 +80,7 @@ pub trait Real:
 
 macro_rules! vector_operations {
     ($t:ident, $lanes:ident, $vector:ident, $vectors:ident, $vectors_mut:ident, $splat:ident, $add:ident, $mul:ident, $fma:ident,
-     $sub:ident, $max:ident, $sum:ident, $top:ident) => {
+     $sub:ident, $max:ident, $sum:ident, $top:ident, $load:ident, $store:ident) => {
         type Vector<S: Simd> = S::$vector;
         const ZERO: Self = 0.0;
         const ONE: Self = 1.0;
@@ -113,8 +115,12 @@ macro_rules! vector_operations {
             S::$vectors_mut(x).0
         }
         #[inline(always)]
-        fn scalars<S: Simd>(x: &[S::$vector]) -> &[Self] {
-            pulp::bytemuck::cast_slice(x)
+        fn beginning<S: Simd>(simd: S, x: &[Self]) -> S::$vector {
+            simd.$load(x)
+        }
+        #[inline(always)]
+        fn write_beginning<S: Simd>(simd: S, a: S::$vector, out: &mut [Self]) {
+            simd.$store(out, a);
         }
         #[inline(always)]
         fn splat<S: Simd>(simd: S, x: Self) -> S::$vector {
@@ -172,7 +178,9 @@ impl Real for f32 {
         sub_f32s,
         max_f32s,
         reduce_sum_f32s,
-        reduce_max_f32s
+        reduce_max_f32s,
+        partial_load_f32s,
+        partial_store_f32s
     );
 
     #[inline(always)]
@@ -205,7 +213,9 @@ impl Real for f64 {
         sub_f64s,
         max_f64s,
         reduce_sum_f64s,
-        reduce_max_f64s
+        reduce_max_f64s,
+        partial_load_f64s,
+        partial_store_f64s
     );
 
     #[inline(always)]

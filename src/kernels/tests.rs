@@ -4,8 +4,8 @@ use super::attention::{Attention, Cache, HEAD, Scratch};
 use super::{Buffer, Linear, LinearGradient, Norm, Normalised, Real, Threads};
 
 /// Rows, inputs and outputs.
-const SIZES: [[usize; 3]; 7] =
-    [[1, 1, 1], [2, 3, 5], [7, 17, 33], [9, 31, 1], [65, 5, 47], [130, 64, 19], [3, 700, 520]];
+const SIZES: [[usize; 3]; 8] =
+    [[1, 1, 1], [2, 3, 5], [7, 17, 33], [9, 31, 1], [65, 5, 47], [130, 64, 19], [3, 700, 520], [300, 29, 35]];
 const THREADS: [Threads; 2] = [Threads::One, Threads::All];
 
 /// Numbers between −1 and 1.
@@ -122,7 +122,10 @@ fn norms<T: Real>(rounding: f64) {
         let norm = Norm::new(&gain, &bias, EPSILON);
         let of = |x: &[T], threads| {
             let (mut out, mut saved) = (vec![T::ZERO; x.len()], Normalised::new(channels, rows));
-            norm.forward(x, &mut out, Some(&mut saved), threads);
+            norm.forward(x, &mut out, Some(saved.rows(rows)), threads);
+            let mut again = vec![T::ZERO; x.len()];
+            norm.again(&saved, &mut again, threads);
+            assert!(again.iter().zip(&out).all(|(again, out)| again == out || out.is_nan() && again.is_nan()));
             let mut back = vec![T::ZERO; x.len()];
             norm.backward(&slope, &saved, &mut back, None, threads);
             (out, back)
@@ -182,18 +185,16 @@ fn attention_of_odd_lengths_is_the_formula_forward_and_back() {
         let wide_one = Attention { first: 0, tokens, heads, scale: 0.125, causal };
         let (size, images) = (tokens * heads * HEAD, 2);
         let (qkv, slope) = (numbers::<f64>(images * 3 * size, 9), numbers::<f64>(images * size, 10));
-        let forward = |qkv: &[f64], threads| {
+        let forward = |qkv: &[f64]| {
             let mut out = vec![0.0; images * size];
-            wide_one.forward(&mut Cache::new(1, tokens), None, qkv, &mut out, threads);
+            wide_one.forward(&mut Cache::new(1, tokens), None, qkv, &mut out);
             out
         };
         let plain: Vec<f64> = qkv.chunks(3 * size).flat_map(|qkv| plain_attention(wide_one, qkv)).collect();
         let what = format!("{tokens} tokens, {heads} heads, causal {causal}");
-        for threads in THREADS {
-            assert_near(&forward(&qkv, threads), &plain, 1e-13, &what);
-        }
+        assert_near(&forward(&qkv), &plain, 1e-13, &what);
         let (qkv32, mut out) = (qkv.iter().map(|x| *x as f32).collect::<Vec<f32>>(), vec![0.0f32; images * size]);
-        narrow.forward(&mut Cache::new(1, tokens), None, &qkv32, &mut out, Threads::All);
+        narrow.forward(&mut Cache::new(1, tokens), None, &qkv32, &mut out);
         assert_near(&out, &plain, 1e-5, &what);
 
         let back = |slope: &[f64]| {
@@ -202,8 +203,7 @@ fn attention_of_odd_lengths_is_the_formula_forward_and_back() {
             into
         };
         let gradient = back(&slope);
-        let loss =
-            |qkv: &[f64]| -> f64 { forward(qkv, Threads::All).iter().zip(&slope).map(|(y, slope)| y * slope).sum() };
+        let loss = |qkv: &[f64]| -> f64 { forward(qkv).iter().zip(&slope).map(|(y, slope)| y * slope).sum() };
         for i in (0..qkv.len()).step_by(1 + qkv.len() / 41) {
             let [low, high] = [-1e-5, 1e-5].map(|by| {
                 let mut moved = qkv.clone();
@@ -218,9 +218,7 @@ fn attention_of_odd_lengths_is_the_formula_forward_and_back() {
         let mut broken = qkv.clone();
         broken[(token * 3 + 1) * heads * HEAD] = f64::NAN;
         let first = if causal { token } else { 0 };
-        for (row, (lost, whole)) in
-            forward(&broken, Threads::All).chunks(heads * HEAD).zip(plain.chunks(heads * HEAD)).enumerate()
-        {
+        for (row, (lost, whole)) in forward(&broken).chunks(heads * HEAD).zip(plain.chunks(heads * HEAD)).enumerate() {
             let hit = (first..tokens).contains(&row);
             assert!(
                 if hit { lost[..HEAD].iter().all(|x| x.is_nan()) } else { lost.iter().all(|x| !x.is_nan()) },
@@ -239,4 +237,12 @@ fn attention_of_odd_lengths_is_the_formula_forward_and_back() {
             assert_eq!(lost.iter().any(|x| x.is_nan()), hit, "{what}: slopes of {row}");
         }
     }
+}
+
+#[test]
+fn the_peak_counts_what_it_added() {
+    let (narrow, wide) = (super::multiply_adds::<f32>(1000, 1.0, 1.0), super::multiply_adds::<f64>(999, 0.5, 1.0));
+    assert_eq!(narrow.0, narrow.1 / 2.0);
+    // 1 + ½ + ¼ + …
+    assert_eq!(wide.0, 2.0 * wide.1 / 2.0 / 999.0);
 }

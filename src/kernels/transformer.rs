@@ -22,6 +22,10 @@ pub const ARRAYS: usize = 12;
 /// Numbers that one thread passes through GELU at a time.
 const PIECE: usize = 1 << 14;
 
+/// Rows that one thread takes through a whole layer at a time, or those of one image where it has
+/// more: what lies between the products stays in the cache of its core.
+const BLOCK: usize = 64;
+
 /// Which tokens of which images pass a layer, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct Span<'a> {
@@ -87,9 +91,57 @@ impl<T: Real> Activations<T> {
         }
     }
 
+    /// The first rows.
+    fn whole(&mut self, rows: usize) -> Part<'_, T> {
+        let [c, hidden] = self.widths;
+        Part {
+            attention_norm: self.attention_norm.as_mut().map(|norm| norm.rows(rows)),
+            qkv: &mut self.qkv[..rows * 3 * c],
+            mixed: &mut self.mixed[..rows * c],
+            mlp_norm: self.mlp_norm.as_mut().map(|norm| norm.rows(rows)),
+            hidden: &mut self.hidden[..rows * hidden],
+        }
+    }
+
+    /// The first rows, `size` of them at a time.
+    fn parts(&mut self, rows: usize, size: usize) -> Vec<Part<'_, T>> {
+        let [c, hidden] = self.widths;
+        let mut rest = self.whole(rows);
+        let sizes = (0..rows).step_by(size).map(|first| size.min(rows - first));
+        sizes.map(|rows| rest.split_off([c, hidden], rows)).collect()
+    }
+
     /// Whether so many rows of such a layer find room.
     pub fn fits(&self, widths: [usize; 2], rows: usize) -> bool {
         self.widths == widths && self.rows >= rows
+    }
+}
+
+/// Some rows of [`Activations`].
+struct Part<'a, T> {
+    attention_norm: Option<(&'a mut [T], &'a mut [T])>,
+    qkv: &'a mut [T],
+    mixed: &'a mut [T],
+    mlp_norm: Option<(&'a mut [T], &'a mut [T])>,
+    hidden: &'a mut [T],
+}
+
+impl<'a, T> Part<'a, T> {
+    /// Takes the first rows away from the others.
+    fn split_off(&mut self, [c, hidden]: [usize; 2], rows: usize) -> Self {
+        fn first<'a, T>(all: &mut &'a mut [T], count: usize) -> &'a mut [T] {
+            all.split_off_mut(..count).unwrap_or_default()
+        }
+        let norm = |saved: &mut Option<(&'a mut [T], &'a mut [T])>| {
+            saved.as_mut().map(|(standard, scales)| (first(standard, rows * c), first(scales, rows)))
+        };
+        Self {
+            attention_norm: norm(&mut self.attention_norm),
+            qkv: first(&mut self.qkv, rows * 3 * c),
+            mixed: first(&mut self.mixed, rows * c),
+            mlp_norm: norm(&mut self.mlp_norm),
+            hidden: first(&mut self.hidden, rows * hidden),
+        }
     }
 }
 
@@ -216,28 +268,38 @@ impl<T: Real> Layer<T> {
         activations: &mut Activations<T>,
         room: &mut Room<T>,
     ) {
-        let ([c, hidden], rows, threads) = (self.widths(), span.rows(), span.threads);
-        let Activations { attention_norm, qkv, mixed, mlp_norm, hidden: inner, .. } = activations;
-        let (qkv, mixed, inner) = (&mut qkv[..rows * 3 * c], &mut mixed[..rows * c], &mut inner[..rows * hidden]);
+        let rows = span.rows();
+        if span.slots.is_some() || !span.threads.several() {
+            return self.pass(stream, span, cache, activations.whole(rows), room);
+        }
+        let (widths, kept) = (self.widths(), activations.mlp_norm.is_some());
+        let size = BLOCK.div_ceil(span.tokens) * span.tokens;
+        let blocks = stream[..rows * widths[0]].par_chunks_mut(size * widths[0]).zip(activations.parts(rows, size));
+        let new = || (Cache::new(1, span.tokens), Room::new(widths, size, kept));
+        blocks.for_each_init(new, |(cache, room), (stream, part)| {
+            self.pass(stream, Span { images: part.mixed.len() / (span.tokens * widths[0]), ..span }, cache, part, room);
+        });
+    }
+
+    /// [`Self::forward`] of rows that one thread takes.
+    fn pass(&self, stream: &mut [T], span: Span<'_>, cache: &mut Cache<T>, part: Part<'_, T>, room: &mut Room<T>) {
+        const ONE: Threads = Threads::One;
+        let ([c, hidden], rows, kept) = (self.widths(), span.rows(), part.mlp_norm.is_some());
         let normed = &mut room.normed[..rows * c];
-        self.attention_norm.forward(stream, normed, attention_norm.as_mut(), threads);
-        self.qkv.apply(normed, qkv, false, threads);
-        span.attention(c).forward(cache, span.slots, qkv, mixed, threads);
-        self.proj.apply(mixed, stream, true, threads);
-        let kept = mlp_norm.is_some();
-        self.mlp_norm.forward(stream, normed, mlp_norm.as_mut(), threads);
-        self.expand.apply(normed, inner, false, threads);
-        if !kept {
-            gelu(inner);
-            return self.contract.apply(inner, stream, true, threads);
-        }
-        let active = &mut room.active[..rows * hidden];
-        if threads.several() {
-            active.par_chunks_mut(PIECE).zip(inner.par_chunks(PIECE)).for_each(|(out, x)| gelu_into(x, out));
+        self.attention_norm.forward(stream, normed, part.attention_norm, ONE);
+        self.qkv.apply(normed, part.qkv, false, ONE);
+        span.attention(c).forward(cache, span.slots, part.qkv, part.mixed);
+        self.proj.apply(part.mixed, stream, true, ONE);
+        self.mlp_norm.forward(stream, normed, part.mlp_norm, ONE);
+        self.expand.apply(normed, part.hidden, false, ONE);
+        let active = if kept {
+            gelu_into(part.hidden, &mut room.active[..rows * hidden]);
+            &room.active[..rows * hidden]
         } else {
-            gelu_into(inner, active);
-        }
-        self.contract.apply(active, stream, true, threads);
+            gelu(part.hidden);
+            part.hidden
+        };
+        self.contract.apply(active, stream, true, ONE);
     }
 
     /// `stream` from the gradient of the layer's result to that of its input, in place. Adds the
@@ -263,7 +325,7 @@ impl<T: Real> Layer<T> {
         gelu_gradient(&activations.hidden[..rows * hidden], active, inner, threads);
         if let Some(gradient) = &mut gradient {
             gradient.contract.add(stream, active, outer, threads);
-            self.mlp_norm.again(mlp_norm, again);
+            self.mlp_norm.again(mlp_norm, again, threads);
             gradient.expand.add(inner, again, outer, threads);
         }
         self.expand.backward(inner, normed, threads);
@@ -274,7 +336,7 @@ impl<T: Real> Layer<T> {
         span.attention(c).backward(attention, &activations.qkv[..rows * 3 * c], normed, qkv, threads);
         if let Some(gradient) = &mut gradient {
             gradient.proj.add(stream, &activations.mixed[..rows * c], outer, threads);
-            self.attention_norm.again(attention_norm, again);
+            self.attention_norm.again(attention_norm, again, threads);
             gradient.qkv.add(qkv, again, outer, threads);
         }
         self.qkv.backward(qkv, normed, threads);

@@ -2,6 +2,7 @@
 
 pub mod sampling;
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use burn::tensor::{Device, Tensor, TensorData};
@@ -12,7 +13,7 @@ use crate::device::{OpenDevice, full_precision_matmul, to_host};
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::base::latents;
-use crate::kernels::Panels;
+use crate::kernels::{Panels, multiply_adds};
 use crate::oracle::folder::Oracle;
 use crate::units::{Seed, Tau};
 
@@ -32,8 +33,9 @@ const MOST: usize = 1024;
 pub struct Report {
     /// What computed.
     pub device: String,
-    /// The measured peak: 32-bit arithmetic in products of large matrices, GFLOP/s.
-    pub matmul_gflops: f64,
+    /// What it can do at most.
+    #[serde(flatten)]
+    pub peak: Peak,
     /// The figures.
     pub benches: Vec<Bench>,
 }
@@ -95,8 +97,50 @@ fn cpu_ms() -> Option<f64> {
     Some(10.0 * (fields.next()?.ok()? + fields.next()?.ok()?))
 }
 
-/// The limit that products of large matrices set.
-pub const MATRIX_PRODUCTS: &str = "matrix products";
+/// The most 32-bit arithmetic that was measured on a device, GFLOP/s of median runs.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Peak {
+    /// Products of large matrices: burn's, or on the CPU our own kernels' where those are faster.
+    pub matmul_gflops: f64,
+    /// On the CPU: fused multiply-adds that read no memory, on all cores.
+    pub multiply_add_gflops: Option<f64>,
+}
+
+impl Peak {
+    /// Measures it.
+    ///
+    /// # Errors
+    /// When the device fails or computes wrongly.
+    pub fn measure(chosen: &OpenDevice, runs: usize) -> Result<Self> {
+        let cpu = chosen.device == Device::flex();
+        let multiply_add_gflops = if cpu { Some(multiply_add_gflops(runs)?) } else { None };
+        let own = if cpu { own_gflops(runs)? } else { 0.0 };
+        Ok(Self { matmul_gflops: burn_gflops(chosen, runs)?.max(own), multiply_add_gflops })
+    }
+
+    /// What shares are of, GFLOP/s.
+    pub fn roofline_gflops(self) -> f64 {
+        self.multiply_add_gflops.unwrap_or(self.matmul_gflops)
+    }
+
+    /// The same in words.
+    pub fn roofline(self) -> &'static str {
+        if self.multiply_add_gflops.is_some() { "fused multiply-adds" } else { "matrix products" }
+    }
+}
+
+impl std::fmt::Display for Peak {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let products = self.matmul_gflops;
+        match self.multiply_add_gflops {
+            None => write!(f, "matrix products reach {products:.0} GFLOP/s"),
+            Some(most) => {
+                let share = 100.0 * products / most;
+                write!(f, "fused multiply-adds reach {most:.0} GFLOP/s, matrix products {products:.0} ({share:.0} %)")
+            }
+        }
+    }
+}
 
 /// One task of a world.
 #[derive(Debug, Serialize)]
@@ -104,7 +148,7 @@ pub struct Bench {
     /// How long it took.
     #[serde(flatten)]
     pub timing: Timing,
-    /// Share of the measured matrix-product peak that the median run reaches.
+    /// Share of the measured peak that the products of the median run reach.
     pub roofline_share: f64,
     /// What the share is of.
     pub roofline: &'static str,
@@ -117,15 +161,15 @@ pub struct Bench {
 /// # Errors
 /// When the device fails.
 pub fn run(oracle: &Oracle, chosen: &OpenDevice, runs: usize) -> Result<Report> {
-    let peak = matmul_gflops(chosen, runs)?;
-    Ok(Report { device: chosen.report.used.label(), matmul_gflops: peak, benches: world(oracle, peak, runs)? })
+    let peak = Peak::measure(chosen, runs)?;
+    Ok(Report { device: chosen.report.used.label(), peak, benches: world(oracle, peak, runs)? })
 }
 
-/// The tasks of one world, compared with a peak in GFLOP/s.
+/// The tasks of one world, compared with the peak of its device.
 ///
 /// # Errors
 /// When the device fails.
-pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
+pub fn world(oracle: &Oracle, peak: Peak, runs: usize) -> Result<Vec<Bench>> {
     let flow = oracle.world.flow();
     let dims = flow.shape().dims();
     let noise = latents(Seed(0), 0, IMAGES, dims);
@@ -139,8 +183,8 @@ pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
     let bench = |timing: Timing, passes: f64| {
         let seconds = timing.median / 1e3;
         Bench {
-            roofline_share: passes * gflop / seconds / peak,
-            roofline: MATRIX_PRODUCTS,
+            roofline_share: passes * gflop / seconds / peak.roofline_gflops(),
+            roofline: peak.roofline(),
             images_times_classes_per_second: (IMAGES * classes) as f64 / seconds,
             timing,
         }
@@ -152,14 +196,22 @@ pub fn world(oracle: &Oracle, peak: f64, runs: usize) -> Result<Vec<Bench>> {
     Ok(vec![bench(posterior, passes), bench(sampling, 1.0)])
 }
 
-/// The most 32-bit matrix products give on the device, GFLOP/s of the median run: burn's, or on the
-/// CPU our own kernels' where those are faster.
-///
-/// # Errors
-/// When the device fails or its product is wrong.
-pub fn matmul_gflops(chosen: &OpenDevice, runs: usize) -> Result<f64> {
-    let own = if chosen.device == Device::flex() { own_gflops(runs)? } else { 0.0 };
-    Ok(burn_gflops(chosen, runs)?.max(own))
+/// Every thread at once.
+fn multiply_add_gflops(runs: usize) -> Result<f64> {
+    // A whole number of ones, which f32 adds without rounding.
+    let rounds = 1 << 23;
+    let mut operations = 0.0;
+    let timing = Timing::measure(String::new(), 1, runs, || {
+        let all = rayon::broadcast(|_| multiply_adds(rounds, black_box(1.0_f32), black_box(1.0)));
+        operations = all.iter().map(|(_, operations)| operations).sum();
+        let total: f64 = all.iter().map(|(total, _)| total).sum();
+        if total == operations / 2.0 {
+            Ok(())
+        } else {
+            Err(Error::Device(format!("{operations} additions made {total}")))
+        }
+    })?;
+    Ok(operations / (timing.median / 1e3) / 1e9)
 }
 
 fn gflops(side: usize, products: usize, timing: &Timing) -> f64 {

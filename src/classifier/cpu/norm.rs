@@ -190,7 +190,7 @@ impl<T: Real> Tape<T> {
         let Affine { parameters, gain, bias, epsilon } = affine;
         let (c, norm, mut saved) = (x.channels, Norm::new(gain, bias, epsilon), Normalised::new(x.channels, x.rows()));
         let mut out = self.take(x.len());
-        norm.forward(&self.value(x), &mut out, Some(&mut saved), Threads::All);
+        norm.forward(&self.value(x), &mut out, Some(saved.rows(x.rows())), Threads::All);
         let out = self.push(out, Maps { slopes: true, ..x });
         self.record(out, move |tape, slope| {
             let mut into = tape.zeros(x.len());

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
+use super::elementwise::PIECE;
 use super::{Maps, Tape};
 use crate::kernels::transformer::{ARRAYS, Activations, Layer, LayerGradient, Room, Slopes, Span};
 use crate::kernels::{Buffer, Cache, Real, Threads};
@@ -63,7 +66,9 @@ impl<T: Real> Tape<T> {
         let (threads, temperature) = (Threads::All, 1.0);
         let span = Span { images, first: 0, tokens, slots: None, causal: false, temperature, threads };
         let mut out = self.take(x.len());
-        out.copy_from_slice(&self.value(x));
+        let value = self.value(x);
+        out.par_chunks_mut(PIECE).zip(value.par_chunks(PIECE)).for_each(|(out, x)| out.copy_from_slice(x));
+        drop(value);
         let free = self.layers.free.pop().filter(|free| free.fits(layer.widths(), span.rows()));
         let mut activations = free.unwrap_or_else(|| Activations::new(layer.widths(), span.rows(), true));
         let mut room = self.layer_room(&layer, span);

@@ -24,7 +24,7 @@ pub struct Scratch<T> {
 impl<T: Real> Scratch<T> {
     /// For so many tokens.
     pub fn new(tokens: usize) -> Self {
-        let stride = tokens.next_multiple_of(PAD);
+        let stride = super::stride(tokens);
         Self {
             stride,
             columns: Buffer::zeros(HEAD * stride),

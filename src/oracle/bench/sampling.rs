@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::{Timing, matmul_gflops};
+use super::{Peak, Timing};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -37,8 +37,9 @@ pub struct Sampling {
     pub max_abs_difference: f64,
     /// Images a second by `auto`.
     pub images_per_second: f64,
-    /// The measured peak of matrix products, GFLOP/s.
-    pub matmul_gflops: f64,
+    /// The measured peak of the device.
+    #[serde(flatten)]
+    pub peak: Peak,
     /// Share of it that the cached loop reaches.
     pub cached_roofline_share: f64,
     /// What was measured of each block.
@@ -62,7 +63,7 @@ pub fn run(
     };
     let device = chosen.report.used.label();
     let plan = measure(flow, &oracle.info.weights_sha256, &device, images, events)?;
-    let peak = matmul_gflops(chosen, runs)?;
+    let peak = Peak::measure(chosen, runs)?;
     let masked = Strategy::Jacobi { modules: 1, guess: Guess::Z, tolerance: -1.0 };
     let (sequential_ms, sequential) = time(flow, &vec![masked; plan.blocks.len()], images, 1)?;
     let ways = [vec![Strategy::Loop; plan.blocks.len()], jacobi(&plan), plan.strategies()];
@@ -89,8 +90,8 @@ pub fn run(
         jacobi_speedup: cached_ms / jacobi_ms,
         max_abs_difference: spread(&made),
         images_per_second: images as f64 / (auto_ms / 1e3),
-        matmul_gflops: peak,
-        cached_roofline_share: gflop / (cached_ms / 1e3) / peak,
+        peak,
+        cached_roofline_share: gflop / (cached_ms / 1e3) / peak.roofline_gflops(),
         blocks: plan.blocks,
     })
 }

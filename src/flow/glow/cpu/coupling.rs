@@ -73,7 +73,7 @@ impl<T: Real> Scratch<T> {
     }
 }
 
-/// Positions whose hidden layers are made together: a multiple of the rows of a product's tile.
+/// Positions whose hidden layers are made together: a number that tiles of 12, 8 and 4 rows fill.
 pub(super) fn chunk(hidden: usize) -> usize {
     (HIDDEN_NUMBERS / hidden / 8 * 8).clamp(16, ROWS)
 }
