@@ -81,6 +81,19 @@ pub fn exp_f32<S: Simd>(x: f32) -> f32 {
     polynomial::<f32, S>(r, &EXP_F32) * power(half) * power(bits.wrapping_sub(half))
 }
 
+/// e^x for x ≤ 0, as [`exp_f32`], but 0 where that is no normal number.
+#[inline(always)]
+pub fn falling_exp_f32<S: Simd>(x: f32) -> f32 {
+    let x = at_least(x, -88.0);
+    let shifted = f32::fused::<S>(x, std::f32::consts::LOG2_E, ROUND_F32);
+    let n = shifted - ROUND_F32;
+    let r = f32::fused::<S>(n, -LN_2_HEAD_F32, x);
+    let r = f32::fused::<S>(n, -LN_2_REST_F32, r);
+    // 2^n, of which −127 leaves 0.
+    let power = f32::from_bits(shifted.to_bits().wrapping_sub(ROUND_F32.to_bits() - 127) << 23);
+    polynomial::<f32, S>(r, &EXP_F32) * power
+}
+
 /// GELU as relu(x) − u Φ(−u), u = |x|: what is approximated is small wherever x is large, and so is
 /// its error.
 #[inline(always)]
@@ -168,6 +181,19 @@ pub fn exp_f64<S: Simd>(x: f64) -> f64 {
     polynomial::<f64, S>(r, &EXP_F64) * power(half) * power(bits.wrapping_sub(half))
 }
 
+/// e^x for x ≤ 0, as [`exp_f64`], but 0 where that is no normal number.
+#[inline(always)]
+pub fn falling_exp_f64<S: Simd>(x: f64) -> f64 {
+    let x = at_least(x, -709.0);
+    let shifted = f64::fused::<S>(x, std::f64::consts::LOG2_E, ROUND_F64);
+    let n = shifted - ROUND_F64;
+    let r = f64::fused::<S>(n, -LN_2_HEAD_F64, x);
+    let r = f64::fused::<S>(n, -LN_2_REST_F64, r);
+    // 2^n, of which −1023 leaves 0.
+    let power = f64::from_bits(shifted.to_bits().wrapping_sub(ROUND_F64.to_bits() - 1023) << 52);
+    polynomial::<f64, S>(r, &EXP_F64) * power
+}
+
 /// GELU, in the same way.
 #[inline(always)]
 pub fn gelu_f64<S: Simd>(x: f64) -> f64 {
@@ -221,6 +247,7 @@ mod tests {
         };
     }
     function!(Exp, x, S, T::exponential::<S>(x));
+    function!(FallingExp, x, S, T::falling_exponential::<S>(x));
     function!(Gelu, x, S, T::gelu::<S>(x));
     function!(GeluToo, x, S, T::gelu_and_slope::<S>(x).0);
     function!(Slope, x, S, T::gelu_and_slope::<S>(x).1);
@@ -267,6 +294,15 @@ mod tests {
             assert!(wide.abs() < 3.0 * f64::EPSILON, "{x}: {wide:e}");
             assert!(single.abs() < 2.0 * f64::from(f32::EPSILON), "{x}: {single:e}");
         }
+        for x in (0..87_000).map(|i| f64::from(-i) * 1e-3) {
+            let narrow = f64::from(x as f32);
+            assert_eq!(at::<f32>(narrow, FallingExp), at::<f32>(narrow, Exp));
+            assert_eq!(at::<f64>(8.1 * x, FallingExp), at::<f64>(8.1 * x, Exp));
+        }
+        for x in [-88.5, -104.0, -200.0, f64::NEG_INFINITY] {
+            assert_eq!((at::<f32>(x, FallingExp), at::<f64>(8.1 * x, FallingExp)), (0.0, 0.0));
+        }
+        assert!(at::<f32>(f64::NAN, FallingExp).is_nan() && at::<f64>(f64::NAN, FallingExp).is_nan());
         assert_eq!((at::<f32>(-200.0, Exp), at::<f64>(-1000.0, Exp)), (0.0, 0.0));
         assert_eq!((at::<f32>(89.0, Exp), at::<f64>(710.0, Exp)), (f64::INFINITY, f64::INFINITY));
         assert_eq!((at::<f32>(f64::NEG_INFINITY, Exp), at::<f64>(f64::INFINITY, Exp)), (0.0, f64::INFINITY));

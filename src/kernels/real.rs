@@ -72,6 +72,8 @@ pub trait Real:
     fn fused<S: Simd>(a: Self, b: Self, c: Self) -> Self;
     /// e^x.
     fn exponential<S: Simd>(x: Self) -> Self;
+    /// e^x for x ≤ 0; 0 where that is too small for a normal number.
+    fn falling_exponential<S: Simd>(x: Self) -> Self;
     /// x Φ(x).
     fn gelu<S: Simd>(x: Self) -> Self;
     /// x Φ(x) and its derivative Φ(x) + x φ(x).
@@ -189,6 +191,11 @@ impl Real for f32 {
     }
 
     #[inline(always)]
+    fn falling_exponential<S: Simd>(x: f32) -> f32 {
+        functions::falling_exp_f32::<S>(x)
+    }
+
+    #[inline(always)]
     fn gelu<S: Simd>(x: f32) -> f32 {
         functions::gelu_f32::<S>(x)
     }
@@ -221,6 +228,11 @@ impl Real for f64 {
     #[inline(always)]
     fn exponential<S: Simd>(x: f64) -> f64 {
         functions::exp_f64::<S>(x)
+    }
+
+    #[inline(always)]
+    fn falling_exponential<S: Simd>(x: f64) -> f64 {
+        functions::falling_exp_f64::<S>(x)
     }
 
     #[inline(always)]

@@ -41,7 +41,7 @@ pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
     }
     let most = T::largest(simd, most);
     for score in scores.iter_mut() {
-        *score = T::exponential::<S>(*score - most);
+        *score = T::falling_exponential::<S>(*score - most);
     }
     T::ONE / sum!(T, S, simd; score in scores => score)
 }

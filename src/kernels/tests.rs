@@ -1,6 +1,7 @@
 //! Kernels beside plain sums in f64: odd sizes, NaN, and numbers too small for a leading bit.
 
 use super::attention::{Attention, Cache, HEAD, Scratch};
+use super::transformer::{Activations, Layer, Room, Slopes, Span};
 use super::{Buffer, Linear, LinearGradient, Norm, Normalised, Real, Threads};
 
 /// Rows, inputs and outputs.
@@ -245,4 +246,27 @@ fn the_peak_counts_what_it_added() {
     assert_eq!(narrow.0, narrow.1 / 2.0);
     // 1 + ½ + ¼ + …
     assert_eq!(wide.0, 2.0 * wide.1 / 2.0 / 999.0);
+}
+
+#[test]
+fn a_layer_is_the_same_by_one_thread_and_by_all_of_them() {
+    const WIDTHS: [usize; 2] = [64, 130];
+    for (images, tokens, kept) in [(1, 1, true), (5, 33, true), (7, 17, false), (3, 100, true)] {
+        let arrays = Layer::<f32>::shapes(WIDTHS).map(|shape| numbers::<f32>(shape.iter().product(), shape.len()));
+        let mut layer = Layer::default();
+        layer.set(arrays.each_ref().map(Vec::as_slice), 1e-5, Threads::All);
+        let rows = images * tokens;
+        let (x, slope) = (numbers::<f32>(rows * WIDTHS[0], 11), numbers::<f32>(rows * WIDTHS[0], 12));
+        let [one, all] = THREADS.map(|threads| {
+            let span = Span { images, first: 0, tokens, slots: None, causal: false, temperature: 1.3, threads };
+            let (mut cache, mut room) = (Cache::new(1, tokens), Room::new(WIDTHS, rows, kept));
+            let mut activations = Activations::new(WIDTHS, rows, kept);
+            let (mut out, mut back) = (x.clone(), slope.clone());
+            layer.forward(&mut out, span, &mut cache, &mut activations, &mut room);
+            layer.backward(&mut back, span, &activations, &mut room, &mut Slopes::new(WIDTHS, rows, tokens), None);
+            (out, back)
+        });
+        assert!(one.0 != x && (one.1 != slope) == kept && one.0.iter().all(|x| x.is_finite()));
+        assert_eq!(one, all, "{images} images of {tokens} tokens");
+    }
 }
