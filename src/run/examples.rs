@@ -41,6 +41,7 @@ macro_rules! examples {
 
 examples! {
     "figure-4-fashion": "EBO figure 4 in the world of clothes: four networks on 60,000 images, beside the Bayes error";
+    "figure-4-alexnet": "EBO figure 4 in the world of clothes: AlexNet on the same 60,000 images, scaled to 64×64";
     "temperature-60000": "EBO figure 3 in the world of digits: a ConvNet on 60,000 images at nine temperatures, beside the Bayes error";
     "scaling-cells": "BLC figure 2 in the world of blood cells: three networks, N to 10,000, three seeds";
     "soft-labels-cells": "BLC §4.2 in the world of blood cells: a ConvNet told four kinds of labels, N = 100 to 3,000, three seeds";
