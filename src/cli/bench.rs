@@ -1,7 +1,7 @@
 //! `bayescope bench`.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::args::Runs;
 use super::progress::Bar;
@@ -79,7 +79,7 @@ pub fn paint(oracle: &str, device: DeviceChoice, Runs { runs, output }: Runs) ->
     let device = chosen.report.used.label();
     let benches = timings.iter().map(without_roofline).collect::<serde_json::Result<Vec<Value>>>();
     let benches = benches.map_err(|e| Error::input(e.to_string()))?;
-    output.print(&json!({ "device": device, "benches": benches }), |_| {
+    output.print(&serde_json::json!({ "device": device, "benches": benches }), |_| {
         println!("{device}");
         benches.iter().for_each(print_row);
         Ok(())
