@@ -5,29 +5,12 @@
 //! reach an earlier one. Every number is a sum in the order of the tokens, whatever is computed
 //! beside it.
 
-/// Runs `$body` with `$count` as the number of queries, 8 where their sums find registers, 4, 2 or 1,
-/// until `$row` has reached `$tokens`.
-macro_rules! queries {
-    ($registers:ident, $row:ident, $tokens:expr, $count:ident => $body:block) => {
-        if $registers::REGISTER_COUNT >= 32 {
-            queries!(@ $row, $tokens, $count => $body; 8);
-        }
-        queries!(@ $row, $tokens, $count => $body; 4 2 1);
-    };
-    (@ $row:ident, $tokens:expr, $count:ident => $body:block; $($number:literal)*) => {$(
-        while $tokens - $row >= $number {
-            const $count: usize = $number;
-            $body
-            $row += $number;
-        }
-    )*};
-}
-
 mod backward;
 mod products;
 
 use rayon::prelude::*;
 
+use super::product::each_tile;
 use super::rows::{PAD, softmax};
 use super::{Buffer, Real, Threads, kernel};
 use backward::attend_backward;
@@ -141,8 +124,7 @@ kernel! {
                 rows.shifted(width).transpose_into(keys, cache.stride, first);
                 rows.shifted(2 * width).copy_into(&mut values[first * HEAD..]);
                 let known = Rows { data: values, stride: HEAD, column: 0 };
-                let mut row = 0;
-                queries!(S, row, tokens, COUNT => {
+                each_tile!(S, tokens, row, COUNT in [8] or [] => {
                     let seen = attention.seen(row + COUNT - 1);
                     score::<T, S, COUNT>(simd, rows, row, keys, seen, scale, &mut cache.scores);
                     let mut factors = [T::ONE; COUNT];

@@ -159,14 +159,17 @@ pub struct Term<'a, T> {
 }
 
 /// Runs `$body` for one tile after the other, with `$row` as its first row and the constant `$count`
-/// as the number of its rows: as many as their sums find registers.
+/// as the number of its rows: as many as their sums find registers, of 32 or of fewer.
 macro_rules! each_tile {
-    ($registers:ident, $rows:expr, $row:ident, $count:ident => $body:block) => {{
+    ($registers:ident, $rows:expr, $row:ident, $count:ident => $body:block) => {
+        each_tile!($registers, $rows, $row, $count in [12 8] or [6] => $body)
+    };
+    ($registers:ident, $rows:expr, $row:ident, $count:ident in [$($many:literal)*] or [$($few:literal)*] => $body:block) => {{
         let mut $row = 0;
         if $registers::REGISTER_COUNT >= 32 {
-            each_tile!(@ $rows, $row, $count => $body; 12 8);
+            each_tile!(@ $rows, $row, $count => $body; $($many)*);
         } else {
-            each_tile!(@ $rows, $row, $count => $body; 6);
+            each_tile!(@ $rows, $row, $count => $body; $($few)*);
         }
         each_tile!(@ $rows, $row, $count => $body; 4 2 1);
     }};

@@ -134,7 +134,7 @@ impl Peak {
 impl std::fmt::Display for Peak {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let products = self.matmul_gflops;
-        match self.multiply_add_gflops {
+        match self.multiply_add_gflops.filter(|most| *most >= products) {
             None => write!(f, "matrix products reach {products:.0} GFLOP/s"),
             Some(most) => {
                 let share = 100.0 * products / most;

@@ -6,6 +6,7 @@ use pulp::Simd;
 
 use super::products::{Rows, Weights, mix, score};
 use super::{Attention, HEAD};
+use crate::kernels::product::each_tile;
 use crate::kernels::rows::{PAD, softmax, sum};
 use crate::kernels::{Buffer, Real, kernel};
 
@@ -97,8 +98,7 @@ fn score_all<T: Real, S: Simd>(
     out: &mut [T],
 ) {
     let stride = columns.len() / HEAD;
-    let mut row = 0;
-    queries!(S, row, attention.tokens, COUNT => {
+    each_tile!(S, attention.tokens, row, COUNT in [8] or [] => {
         let seen = attention.seen(row + COUNT - 1);
         score::<T, S, COUNT>(simd, rows, row, columns, seen, scale, &mut out[row * stride..]);
     });
@@ -117,8 +117,7 @@ fn spread<T: Real, S: Simd>(
     let Scratch { stride, weights, slopes, .. } = scratch;
     let (tokens, width) = (attention.tokens, slope.stride);
     let keys = queries.shifted(width);
-    let mut token = 0;
-    queries!(S, token, tokens, COUNT => {
+    each_tile!(S, tokens, token, COUNT in [8] or [] => {
         let scales = [attention.scale; COUNT];
         let place = |part: usize| (token * 3 + part) * width;
         let rows = Weights { data: &slopes[token * stride..], row: *stride, column: 1 };
