@@ -8,11 +8,9 @@
 mod backward;
 mod products;
 
-use rayon::prelude::*;
-
 use super::product::each_tile;
-use super::rows::{PAD, softmax};
-use super::{Buffer, Real, Threads, kernel};
+use super::rows::{PAD, end_scores, softmax};
+use super::{Buffer, Real, kernel};
 use backward::attend_backward;
 use products::{Rows, Weights, mix, score};
 
@@ -59,16 +57,8 @@ impl<T: Real> Attention<T> {
     /// Gradients `out` of queries, keys and values from the gradient `slope` of [`Self::forward`]'s
     /// result, for whole images. Weights are computed again from queries and keys: cheaper than
     /// keeping them.
-    pub fn backward(self, scratch: &mut Scratch<T>, qkv: &[T], slope: &[T], out: &mut [T], threads: Threads) {
-        if !threads.several() {
-            return attend_backward(self, scratch, qkv, slope, out);
-        }
-        let (size, tokens) = (self.tokens * self.width(), self.tokens);
-        let images = out.par_chunks_mut(3 * size).zip(qkv.par_chunks(3 * size)).zip(slope.par_chunks(size));
-        images.for_each_init(
-            || Scratch::new(tokens),
-            |scratch, ((out, qkv), slope)| attend_backward(self, scratch, qkv, slope, out),
-        );
+    pub fn backward(self, scratch: &mut Scratch<T>, qkv: &[T], slope: &[T], out: &mut [T]) {
+        attend_backward(self, scratch, qkv, slope, out);
     }
 }
 
@@ -127,6 +117,9 @@ kernel! {
                 each_tile!(S, tokens, row, COUNT in [8] or [] => {
                     let seen = attention.seen(row + COUNT - 1);
                     score::<T, S, COUNT>(simd, rows, row, keys, seen, scale, &mut cache.scores);
+                    for (i, scores) in cache.scores.chunks_exact_mut(cache.stride).take(COUNT).enumerate() {
+                        end_scores(scores, attention.seen(row + i));
+                    }
                     let mut factors = [T::ONE; COUNT];
                     for (i, scores) in cache.scores.chunks_exact_mut(cache.stride).take(COUNT).enumerate() {
                         factors[i] = softmax::<T, S>(simd, scores, attention.seen(row + i));

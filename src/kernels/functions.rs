@@ -108,7 +108,7 @@ pub fn gelu_and_slope_f32<S: Simd>(x: f32) -> (f32, f32) {
     let u = at_most(x.abs(), 5.6);
     let tail = tail_f32::<S>(u);
     let cumulative = if x < 0.0 { tail } else { 1.0 - tail };
-    let density = FRAC_1_SQRT_TAU as f32 * exp_f32::<S>(-0.5 * x * x);
+    let density = FRAC_1_SQRT_TAU as f32 * falling_exp_f32::<S>(-0.5 * x * x);
     (f32::fused::<S>(-u, tail, at_least(x, 0.0)), f32::fused::<S>(x, density, cumulative))
 }
 

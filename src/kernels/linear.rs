@@ -1,11 +1,12 @@
 //! Linear maps and layer normalisations of rows, forward and back.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
 use super::rows::{add_rows, normalise, normalise_backward, renormalise};
-use super::{Buffer, Panels, Real, Threads, add_outer_products, add_transposed_product, multiply_all};
+use super::{Buffer, Panels, Real, Threads, add_transposed_product};
 
 /// Rows that one thread normalises at a time.
 const ROWS: usize = 256;
@@ -47,28 +48,25 @@ impl<T: Real> Linear<T> {
         self.forward.inputs
     }
 
-    /// `y` [rows, outputs] = or, with `add`, += W x + b for `x` [rows, inputs].
-    pub fn apply(&self, x: &[T], y: &mut [T], add: bool, threads: Threads) {
-        product(&self.forward, x, y, add, threads);
+    /// `y` [rows, outputs] = W x + b for `x` [rows, inputs].
+    pub fn apply(&self, x: &[T], y: &mut [T]) {
+        self.forward.apply(x, y);
+    }
+
+    /// `y` += W x + b.
+    pub fn apply_add(&self, x: &[T], y: &mut [T]) {
+        self.forward.apply_add(x, y);
     }
 
     /// Gradient of x [rows, inputs] from that of y.
-    pub fn backward(&self, y: &[T], x: &mut [T], threads: Threads) {
+    pub fn backward(&self, y: &[T], x: &mut [T]) {
         // One thread: another that waited for the matrix could be given this very work.
         let back = self.back.get_or_init(|| {
             let mut back = Panels::default();
             self.forward.transpose_into(&mut back, Threads::One);
             back
         });
-        product(back, y, x, false, threads);
-    }
-}
-
-fn product<T: Real>(panels: &Panels<T>, x: &[T], y: &mut [T], add: bool, threads: Threads) {
-    match threads {
-        Threads::One if add => panels.apply_add(x, y),
-        Threads::One => panels.apply(x, y),
-        Threads::All => multiply_all(x, x.len() / panels.inputs.max(1), |_| vec![(0, 0)], panels, y, add),
+        back.apply(y, x);
     }
 }
 
@@ -83,15 +81,11 @@ pub struct LinearGradient<'a, T> {
 
 impl<T: Real> LinearGradient<'_, T> {
     /// Adds the part of rows `x` whose results have the gradients `slope`. `room` is scratch.
-    pub fn add(&mut self, slope: &[T], x: &[T], room: &mut Buffer<T>, threads: Threads) {
+    pub fn add(&mut self, slope: &[T], x: &[T], room: &mut Buffer<T>) {
         let Self { weight, bias } = self;
         let [outputs, inputs] = [bias.len(), weight.len() / bias.len()];
-        if !threads.several() {
-            add_transposed_product(slope, x, [outputs, inputs], 0, weight, room);
-            return add_rows(slope, bias);
-        }
-        let (rows, all) = (slope.len() / outputs, [vec![(0, 0)]]);
-        rayon::join(|| add_outer_products((slope, outputs), (x, inputs), rows, &all, weight), || add_rows(slope, bias));
+        add_transposed_product(slope, x, [outputs, inputs], 0, weight, room);
+        add_rows(slope, bias);
     }
 }
 
@@ -123,6 +117,12 @@ impl<T: Real> Normalised<T> {
         let channels = self.standard.len() / self.scales.len().max(1);
         (&mut self.standard[..rows * channels], &mut self.scales[..rows])
     }
+
+    /// The same of some rows, to read.
+    pub fn of(&self, rows: Range<usize>) -> (&[T], &[T]) {
+        let channels = self.standard.len() / self.scales.len().max(1);
+        (&self.standard[rows.start * channels..rows.end * channels], &self.scales[rows])
+    }
 }
 
 impl<T: Real> Norm<T> {
@@ -152,45 +152,34 @@ impl<T: Real> Norm<T> {
         }
     }
 
-    /// What [`Self::forward`] wrote, for as many rows as `out` has.
-    pub fn again(&self, saved: &Normalised<T>, out: &mut [T], threads: Threads) {
-        if !threads.several() {
-            return renormalise(&saved.standard, self.affine(), out);
-        }
-        let size = ROWS * self.gain.len();
-        let rows = saved.standard.par_chunks(size).zip(out.par_chunks_mut(size));
-        rows.for_each(|(standard, out)| renormalise(standard, self.affine(), out));
+    /// What [`Self::forward`] wrote, from the (x − mean)/σ that it saved.
+    pub fn again(&self, standard: &[T], out: &mut [T]) {
+        renormalise(standard, self.affine(), out);
     }
 
-    /// Adds ∂/∂x to `x` and those of γ and β to `gradient`, from the gradient `slope` of the
-    /// result.
-    pub fn backward(
-        &self,
-        slope: &[T],
-        saved: &Normalised<T>,
-        x: &mut [T],
-        gradient: Option<[&mut [T]; 2]>,
-        threads: Threads,
-    ) {
+    /// Adds ∂/∂x of some rows to `x` and those of γ and β to `gradient`, from the gradient `slope` of
+    /// the result and what the rows had saved.
+    pub fn backward_rows(&self, slope: &[T], saved: (&[T], &[T]), x: &mut [T], gradient: [&mut [T]; 2]) {
+        normalise_backward(slope, saved, &self.gain, x, gradient);
+    }
+
+    /// The same of all rows, by all threads.
+    pub fn backward(&self, slope: &[T], saved: &Normalised<T>, x: &mut [T], gradient: [&mut [T]; 2]) {
         let (c, Normalised { standard, scales }) = (self.gain.len(), saved);
-        if threads == Threads::One {
-            return normalise_backward(slope, (standard, scales), &self.gain, x, gradient);
-        }
         // The same chunks on any number of threads: their sums are added in order.
         let rows = x.par_chunks_mut(ROWS * c).zip(slope.par_chunks(ROWS * c));
         let saved = standard.par_chunks(ROWS * c).zip(scales.par_chunks(ROWS));
         let sums = rows.zip(saved).map(|((x, slope), saved)| {
             let mut sums = vec![T::ZERO; 2 * c];
             let (gain, bias) = sums.split_at_mut(c);
-            normalise_backward(slope, saved, &self.gain, x, Some([gain, bias]));
+            self.backward_rows(slope, saved, x, [gain, bias]);
             sums
         });
         let sums: Vec<Vec<T>> = sums.collect();
-        if let Some([gain, bias]) = gradient {
-            for sums in sums {
-                add_rows(&sums[..c], gain);
-                add_rows(&sums[c..], bias);
-            }
+        let [gain, bias] = gradient;
+        for sums in sums {
+            add_rows(&sums[..c], gain);
+            add_rows(&sums[c..], bias);
         }
     }
 }

@@ -28,20 +28,30 @@ pub(crate) use sum;
 /// Rows over tokens are padded to a multiple of this: the lanes of the widest registers.
 pub const PAD: usize = 16;
 
-/// Replaces the first `seen` scores s by e^{s − max}, and the rest up to a multiple of [`PAD`] by
-/// 0. Returns 1/Σ.
+/// Ends the first `seen` scores of a row for [`softmax`]: the rest up to a multiple of [`PAD`] weighs
+/// nothing. Some rows before their softmax: a register is read faster long after its parts were
+/// written.
+#[inline(always)]
+pub fn end_scores<T: Real>(scores: &mut [T], seen: usize) {
+    scores[seen..seen.next_multiple_of(PAD)].fill(T::LEAST);
+}
+
+/// Replaces the first `seen` scores s, ended by [`end_scores`], by e^{s − max}, and the rest up to a
+/// multiple of [`PAD`] by 0. Returns 1/Σ.
 #[inline(always)]
 pub fn softmax<T: Real, S: Simd>(simd: S, scores: &mut [T], seen: usize) -> T {
     let used = seen.next_multiple_of(PAD);
-    scores[seen..used].fill(T::LEAST);
     let scores = &mut scores[..used];
     let mut most = T::splat(simd, T::LEAST);
     for scores in T::vectors::<S>(scores) {
         most = T::larger(simd, most, *scores);
     }
     let most = T::largest(simd, most);
-    for score in scores.iter_mut() {
-        *score = T::falling_exponential::<S>(*score - most);
+    // By registers of the widest kind: a loop of any length would take short rows by narrower ones.
+    for scores in scores.as_chunks_mut::<PAD>().0 {
+        for score in scores {
+            *score = T::falling_exponential::<S>(*score - most);
+        }
     }
     T::ONE / sum!(T, S, simd; score in scores => score)
 }
@@ -101,9 +111,9 @@ kernel! {
         saved: (&'a [T], &'a [T]),
         gain: &'a [T],
         x: &'a mut [T],
-        parameters: Option<[&'a mut [T]; 2]>,
+        parameters: [&'a mut [T]; 2],
     ) {
-        let ((standard, scales), mut parameters) = (saved, parameters);
+        let ((standard, scales), [gain_sums, bias_sums]) = (saved, parameters);
         let width = gain.len();
         let count = T::of(width as f64);
         let rows = slope.chunks_exact(width).zip(standard.chunks_exact(width)).zip(x.chunks_exact_mut(width));
@@ -115,13 +125,10 @@ kernel! {
             for ((x, slope), (standard, gain)) in x.iter_mut().zip(slope).zip(standard.iter().zip(gain)) {
                 *x = T::fused::<S>(*scale, *slope * *gain - mean - *standard * along, *x);
             }
-            if let Some([gain, bias]) = &mut parameters {
-                for ((gain, bias), (slope, standard)) in
-                    gain.iter_mut().zip(bias.iter_mut()).zip(slope.iter().zip(standard))
-                {
-                    *gain = T::fused::<S>(*slope, *standard, *gain);
-                    *bias += *slope;
-                }
+            let sums = gain_sums.iter_mut().zip(bias_sums.iter_mut());
+            for ((gain, bias), (slope, standard)) in sums.zip(slope.iter().zip(standard)) {
+                *gain = T::fused::<S>(*slope, *standard, *gain);
+                *bias += *slope;
             }
         }
     }

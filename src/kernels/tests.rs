@@ -1,8 +1,10 @@
 //! Kernels beside plain sums in f64: odd sizes, NaN, and numbers too small for a leading bit.
 
 use super::attention::{Attention, Cache, HEAD, Scratch};
-use super::transformer::{Activations, Layer, Room, Slopes, Span};
-use super::{Buffer, Linear, LinearGradient, Norm, Normalised, Real, Threads};
+use super::transformer::{Activations, Layer, LayerGradient, Room, Slopes, Span};
+use super::{
+    Buffer, Linear, LinearGradient, Norm, Normalised, Panels, Real, Threads, add_outer_products, multiply_all, rows,
+};
 
 /// Rows, inputs and outputs.
 const SIZES: [[usize; 3]; 8] =
@@ -43,18 +45,29 @@ fn linear_maps<T: Real>(rounding: f64) {
         let linear = Linear::new(&w, &b);
         let apply = |x: &[T], threads| {
             let mut y = vec![T::ONE; x.len() / inputs * outputs];
-            linear.apply(x, &mut y, true, threads);
+            match threads {
+                Threads::One => linear.apply_add(x, &mut y),
+                Threads::All => {
+                    let panels = Panels::new(&w, &b);
+                    multiply_all(x, x.len() / inputs, |_| vec![(0, 0)], &panels, &mut y, true);
+                }
+            }
             y
         };
         let back = |slope: &[T]| {
             let mut into = vec![T::ZERO; slope.len() / outputs * inputs];
-            linear.backward(slope, &mut into, threads);
+            linear.backward(slope, &mut into);
             into
         };
         let gradient = |slope: &[T]| {
             let (mut weight, mut bias) = (vec![T::ONE; w.len()], vec![T::ONE; outputs]);
-            let mut both = LinearGradient { weight: &mut weight, bias: &mut bias };
-            both.add(slope, &x, &mut Buffer::default(), threads);
+            if threads == Threads::One {
+                let mut both = LinearGradient { weight: &mut weight, bias: &mut bias };
+                both.add(slope, &x, &mut Buffer::default());
+            } else {
+                add_outer_products((slope, outputs), (&x, inputs), rows, &[vec![(0, 0)]], &mut weight);
+                rows::add_rows(slope, &mut bias);
+            }
             (weight, bias)
         };
         let (x64, w64, b64, slope64) = (wide(&x), wide(&w), wide(&b), wide(&slope));
@@ -100,7 +113,7 @@ fn smallest<T: Real + PartialEq>(least: f64) {
         let x: Vec<T> = (0..rows * inputs).map(|i| T::of(whole(i) * least)).collect();
         let w: Vec<T> = (0..inputs * outputs).map(|i| T::of(whole(i / 3))).collect();
         let mut y = vec![T::ZERO; rows * outputs];
-        Linear::new(&w, &vec![T::ZERO; outputs]).apply(&x, &mut y, false, Threads::All);
+        Linear::new(&w, &vec![T::ZERO; outputs]).apply(&x, &mut y);
         let sum = |i: usize, k: usize| whole(i / outputs * inputs + k) * whole((i % outputs * inputs + k) / 3);
         let plain: Vec<T> = sums(rows * outputs, inputs, sum).iter().map(|sum| T::of(sum * least)).collect();
         assert_eq!(y, plain);
@@ -125,10 +138,15 @@ fn norms<T: Real>(rounding: f64) {
             let (mut out, mut saved) = (vec![T::ZERO; x.len()], Normalised::new(channels, rows));
             norm.forward(x, &mut out, Some(saved.rows(rows)), threads);
             let mut again = vec![T::ZERO; x.len()];
-            norm.again(&saved, &mut again, threads);
+            norm.again(saved.of(0..rows).0, &mut again);
             assert!(again.iter().zip(&out).all(|(again, out)| again == out || out.is_nan() && again.is_nan()));
             let mut back = vec![T::ZERO; x.len()];
-            norm.backward(&slope, &saved, &mut back, None, threads);
+            let [mut gain, mut bias] = [(); 2].map(|()| vec![T::ZERO; channels]);
+            let gradient = [&mut gain[..], &mut bias[..]];
+            match threads {
+                Threads::One => norm.backward_rows(&slope, saved.of(0..rows), &mut back, gradient),
+                Threads::All => norm.backward(&slope, &saved, &mut back, gradient),
+            }
             (out, back)
         };
         let plain = x.chunks(channels).flat_map(|row| {
@@ -200,7 +218,7 @@ fn attention_of_odd_lengths_is_the_formula_forward_and_back() {
 
         let back = |slope: &[f64]| {
             let mut into = vec![0.0; qkv.len()];
-            wide_one.backward(&mut Scratch::new(tokens), &qkv, slope, &mut into, Threads::All);
+            wide_one.backward(&mut Scratch::new(tokens), &qkv, slope, &mut into);
             into
         };
         let gradient = back(&slope);
@@ -251,7 +269,8 @@ fn the_peak_counts_what_it_added() {
 #[test]
 fn a_layer_is_the_same_by_one_thread_and_by_all_of_them() {
     const WIDTHS: [usize; 2] = [64, 130];
-    for (images, tokens, kept) in [(1, 1, true), (5, 33, true), (7, 17, false), (3, 100, true)] {
+    // Units of many images and of two; images longer than a unit.
+    for (images, tokens, kept) in [(1, 1, true), (31, 33, true), (7, 17, false), (9, 100, true), (3, 300, true)] {
         let arrays = Layer::<f32>::shapes(WIDTHS).map(|shape| numbers::<f32>(shape.iter().product(), shape.len()));
         let mut layer = Layer::default();
         layer.set(arrays.each_ref().map(Vec::as_slice), 1e-5, Threads::All);
@@ -263,10 +282,14 @@ fn a_layer_is_the_same_by_one_thread_and_by_all_of_them() {
             let mut activations = Activations::new(WIDTHS, rows, kept);
             let (mut out, mut back) = (x.clone(), slope.clone());
             layer.forward(&mut out, span, &mut cache, &mut activations, &mut room);
-            layer.backward(&mut back, span, &activations, &mut room, &mut Slopes::new(WIDTHS, rows, tokens), None);
-            (out, back)
+            let mut sums = arrays.each_ref().map(|array| vec![0.0; array.len()]);
+            let gradient = LayerGradient::from(sums.each_mut().map(Vec::as_mut_slice));
+            let mut slopes = Slopes::new(WIDTHS, tokens, threads);
+            layer.backward(&mut back, span, &activations, &mut slopes, kept.then_some(gradient));
+            (out, back, sums)
         });
         assert!(one.0 != x && (one.1 != slope) == kept && one.0.iter().all(|x| x.is_finite()));
-        assert_eq!(one, all, "{images} images of {tokens} tokens");
+        assert!(one.2.iter().all(|sums| sums.iter().any(|x| *x != 0.0) == kept && sums.iter().all(|x| x.is_finite())));
+        assert!(one == all, "{images} images of {tokens} tokens");
     }
 }

@@ -8,23 +8,25 @@
 //!
 //! Rows are tokens, [image, token, channel]. All rows pass one matrix product after the other.
 
+mod backward;
+
 use rayon::prelude::*;
 
-use super::attention::{Attention, Cache, HEAD, Scratch};
-use super::linear::{Linear, LinearGradient, Norm, Normalised};
-use super::rows::{gelu, gelu_backward, gelu_into};
+use super::attention::{Attention, Cache, HEAD};
+use super::linear::{Linear, Norm, Normalised};
+use super::rows::{gelu, gelu_into};
 use super::{Buffer, Real, Threads};
+
+pub use backward::{LayerGradient, Slopes};
 
 /// Arrays of a layer: weight and bias of the norm before the attention, of queries, keys and
 /// values, of the projection, of the norm before the MLP, and of the MLP's two maps.
 pub const ARRAYS: usize = 12;
 
-/// Numbers that one thread passes through GELU at a time.
-const PIECE: usize = 1 << 14;
-
 /// Rows that one thread takes through a whole layer at a time, or those of one image where it has
-/// more: what lies between the products stays in the cache of its core.
-const BLOCK: usize = 64;
+/// more: few enough for what lies between the products to stay in the cache of its core, and enough
+/// for a pass over the weights.
+const BLOCK: usize = 256;
 
 /// Which tokens of which images pass a layer, and how.
 #[derive(Debug, Clone, Copy)]
@@ -161,30 +163,6 @@ impl<T: Real> Room<T> {
     }
 }
 
-/// Gradients of rows on their way back through layers.
-#[derive(Debug)]
-pub struct Slopes<T> {
-    normed: Buffer<T>,
-    qkv: Buffer<T>,
-    hidden: Buffer<T>,
-    attention: Scratch<T>,
-    /// Scratch of products of gradients.
-    pub outer: Buffer<T>,
-}
-
-impl<T: Real> Slopes<T> {
-    /// For so many rows, of images of so many tokens.
-    pub fn new([channels, hidden]: [usize; 2], rows: usize, tokens: usize) -> Self {
-        Self {
-            normed: Buffer::zeros(rows * channels),
-            qkv: Buffer::zeros(rows * 3 * channels),
-            hidden: Buffer::zeros(rows * hidden),
-            attention: Scratch::new(tokens),
-            outer: Buffer::default(),
-        }
-    }
-}
-
 /// Parameters of a layer.
 #[derive(Debug, Default)]
 pub struct Layer<T> {
@@ -194,30 +172,6 @@ pub struct Layer<T> {
     mlp_norm: Norm<T>,
     expand: Linear<T>,
     contract: Linear<T>,
-}
-
-/// Gradients of [`ARRAYS`], added to.
-#[derive(Debug)]
-pub struct LayerGradient<'a, T> {
-    attention_norm: [&'a mut [T]; 2],
-    qkv: LinearGradient<'a, T>,
-    proj: LinearGradient<'a, T>,
-    mlp_norm: [&'a mut [T]; 2],
-    expand: LinearGradient<'a, T>,
-    contract: LinearGradient<'a, T>,
-}
-
-impl<'a, T> From<[&'a mut [T]; ARRAYS]> for LayerGradient<'a, T> {
-    fn from([a, b, c, d, e, f, g, h, i, j, k, l]: [&'a mut [T]; ARRAYS]) -> Self {
-        Self {
-            attention_norm: [a, b],
-            qkv: LinearGradient { weight: c, bias: d },
-            proj: LinearGradient { weight: e, bias: f },
-            mlp_norm: [g, h],
-            expand: LinearGradient { weight: i, bias: j },
-            contract: LinearGradient { weight: k, bias: l },
-        }
-    }
 }
 
 impl<T: Real> Layer<T> {
@@ -273,7 +227,8 @@ impl<T: Real> Layer<T> {
             return self.pass(stream, span, cache, activations.whole(rows), room);
         }
         let (widths, kept) = (self.widths(), activations.mlp_norm.is_some());
-        let size = BLOCK.div_ceil(span.tokens) * span.tokens;
+        // Few images are shared out, too.
+        let size = BLOCK.min(rows.div_ceil(rayon::current_num_threads())).div_ceil(span.tokens) * span.tokens;
         let blocks = stream[..rows * widths[0]].par_chunks_mut(size * widths[0]).zip(activations.parts(rows, size));
         let new = || (Cache::new(1, span.tokens), Room::new(widths, size, kept));
         blocks.for_each_init(new, |(cache, room), (stream, part)| {
@@ -287,11 +242,11 @@ impl<T: Real> Layer<T> {
         let ([c, hidden], rows, kept) = (self.widths(), span.rows(), part.mlp_norm.is_some());
         let normed = &mut room.normed[..rows * c];
         self.attention_norm.forward(stream, normed, part.attention_norm, ONE);
-        self.qkv.apply(normed, part.qkv, false, ONE);
+        self.qkv.apply(normed, part.qkv);
         span.attention(c).forward(cache, span.slots, part.qkv, part.mixed);
-        self.proj.apply(part.mixed, stream, true, ONE);
+        self.proj.apply_add(part.mixed, stream);
         self.mlp_norm.forward(stream, normed, part.mlp_norm, ONE);
-        self.expand.apply(normed, part.hidden, false, ONE);
+        self.expand.apply(normed, part.hidden);
         let active = if kept {
             gelu_into(part.hidden, &mut room.active[..rows * hidden]);
             &room.active[..rows * hidden]
@@ -299,56 +254,6 @@ impl<T: Real> Layer<T> {
             gelu(part.hidden);
             part.hidden
         };
-        self.contract.apply(active, stream, true, ONE);
+        self.contract.apply_add(active, stream);
     }
-
-    /// `stream` from the gradient of the layer's result to that of its input, in place. Adds the
-    /// gradients of the parameters to `gradient`. After [`Self::forward`] with kept activations.
-    pub fn backward(
-        &self,
-        stream: &mut [T],
-        span: Span<'_>,
-        activations: &Activations<T>,
-        room: &mut Room<T>,
-        slopes: &mut Slopes<T>,
-        mut gradient: Option<LayerGradient<'_, T>>,
-    ) {
-        let (Some(attention_norm), Some(mlp_norm)) = (&activations.attention_norm, &activations.mlp_norm) else {
-            return;
-        };
-        let ([c, hidden], rows, threads) = (self.widths(), span.rows(), span.threads);
-        let Slopes { normed, qkv, hidden: inner, attention, outer } = slopes;
-        let (normed, qkv, inner) = (&mut normed[..rows * c], &mut qkv[..rows * 3 * c], &mut inner[..rows * hidden]);
-        let (active, again) = (&mut room.active[..rows * hidden], &mut room.normed[..rows * c]);
-
-        self.contract.backward(stream, inner, threads);
-        gelu_gradient(&activations.hidden[..rows * hidden], active, inner, threads);
-        if let Some(gradient) = &mut gradient {
-            gradient.contract.add(stream, active, outer, threads);
-            self.mlp_norm.again(mlp_norm, again, threads);
-            gradient.expand.add(inner, again, outer, threads);
-        }
-        self.expand.backward(inner, normed, threads);
-        let parameters = gradient.as_mut().map(|gradient| gradient.mlp_norm.each_mut().map(|part| &mut **part));
-        self.mlp_norm.backward(normed, mlp_norm, stream, parameters, threads);
-
-        self.proj.backward(stream, normed, threads);
-        span.attention(c).backward(attention, &activations.qkv[..rows * 3 * c], normed, qkv, threads);
-        if let Some(gradient) = &mut gradient {
-            gradient.proj.add(stream, &activations.mixed[..rows * c], outer, threads);
-            self.attention_norm.again(attention_norm, again, threads);
-            gradient.qkv.add(qkv, again, outer, threads);
-        }
-        self.qkv.backward(qkv, normed, threads);
-        let parameters = gradient.map(|gradient| gradient.attention_norm);
-        self.attention_norm.backward(normed, attention_norm, stream, parameters, threads);
-    }
-}
-
-fn gelu_gradient<T: Real>(x: &[T], out: &mut [T], slope: &mut [T], threads: Threads) {
-    if !threads.several() {
-        return gelu_backward(x, out, slope);
-    }
-    let pieces = x.par_chunks(PIECE).zip(out.par_chunks_mut(PIECE)).zip(slope.par_chunks_mut(PIECE));
-    pieces.for_each(|((x, out), slope)| gelu_backward(x, out, slope));
 }

@@ -196,7 +196,7 @@ impl<T: Real> Tape<T> {
             let mut into = tape.zeros(x.len());
             let mut sums = parameters.map(|id| tape.sum(id, c, None));
             let gradient = sums.each_mut().map(|sum| &mut *sum.values);
-            norm.backward(&slope, &saved, &mut into, Some(gradient), Threads::All);
+            norm.backward(&slope, &saved, &mut into, gradient);
             tape.sums.extend(parameters.into_iter().zip(sums));
             tape.give(slope);
             tape.add_slope(x, into);

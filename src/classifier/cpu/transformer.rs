@@ -92,7 +92,7 @@ impl<T: Real> Tape<T> {
         let mut sums = ids.map(|id| self.sum(id, shapes.next().map_or(0, |shape| shape.iter().product()), None));
         let gradient = LayerGradient::from(sums.each_mut().map(|sum| &mut *sum.values));
         let mut room = self.layer_room(layer, span);
-        layer.backward(&mut slope, span, &activations, &mut room.room, &mut room.slopes, Some(gradient));
+        layer.backward(&mut slope, span, &activations, &mut room.slopes, Some(gradient));
         self.layers.room = Some(room);
         self.layers.free.push(activations);
         self.sums.extend(ids.into_iter().zip(sums));
@@ -110,7 +110,7 @@ impl<T: Real> Tape<T> {
             tokens,
             cache: Cache::new(1, tokens),
             room: Room::new(widths, rows, true),
-            slopes: Slopes::new(widths, rows, tokens),
+            slopes: Slopes::new(widths, tokens, Threads::All),
         })
     }
 }

@@ -7,7 +7,7 @@ use pulp::Simd;
 use super::products::{Rows, Weights, mix, score};
 use super::{Attention, HEAD};
 use crate::kernels::product::each_tile;
-use crate::kernels::rows::{PAD, softmax, sum};
+use crate::kernels::rows::{PAD, end_scores, softmax, sum};
 use crate::kernels::{Buffer, Real, kernel};
 
 /// Room for the reverse pass of one head of one image.
@@ -72,6 +72,9 @@ fn weigh<T: Real, S: Simd>(
     score_all::<T, S>(simd, attention, queries, columns, attention.scale, weights);
     queries.shifted(2 * width).transpose_into(columns, stride, 0);
     score_all::<T, S>(simd, attention, slope, columns, T::ONE, slopes);
+    for (row, weights) in weights.chunks_exact_mut(stride).enumerate().take(attention.tokens) {
+        end_scores(weights, attention.seen(row));
+    }
     let rows = weights.chunks_exact_mut(stride).zip(slopes.chunks_exact_mut(stride));
     for (row, (weights, slopes)) in rows.enumerate().take(attention.tokens) {
         let seen = attention.seen(row);

@@ -81,18 +81,21 @@ pub(super) fn score<T: Real, S: Simd, const ROWS: usize>(
     let mut vector = 0;
     let across = stride / T::lanes::<S>();
     let needed = seen.div_ceil(T::lanes::<S>());
-    macro_rules! vectors {
-        ($($count:literal)*) => {$(
-            while needed - vector >= $count {
-                score_vectors::<T, S, ROWS, $count>(simd, queries, first, keys, [across, vector], scale, scores);
-                vector += $count;
+    // Two registers of keys for each number of a query, and no more rows than registers for their sums.
+    while needed - vector >= 2 {
+        if ROWS == 8 {
+            for part in [0, 4] {
+                let scores = &mut scores[part * stride..];
+                score_vectors::<T, S, 4, 2>(simd, queries, first + part, keys, [across, vector], scale, scores);
             }
-        )*};
+        } else {
+            score_vectors::<T, S, ROWS, 2>(simd, queries, first, keys, [across, vector], scale, scores);
+        }
+        vector += 2;
     }
-    if ROWS < 8 {
-        vectors!(2);
+    if needed > vector {
+        score_vectors::<T, S, ROWS, 1>(simd, queries, first, keys, [across, vector], scale, scores);
     }
-    vectors!(1);
 }
 
 #[inline(always)]

@@ -119,7 +119,7 @@ impl<T: Real> TrainedStep<T> {
         });
         let before = passed.before;
         self.coupling_backward(passed, slope, scratch, network);
-        LinearGradient { weight: mix, bias: shift }.add(slope, before, &mut scratch.room, Threads::One);
+        LinearGradient { weight: mix, bias: shift }.add(slope, before, &mut scratch.room);
         self.back[0].apply(slope, into);
     }
 
@@ -163,13 +163,13 @@ impl<T: Real> TrainedStep<T> {
             let by_second = &mut by_second[..n * width];
             self.back[3].apply(taps, by_second);
             relu_backward(second, by_second);
-            LinearGradient { weight: middle, bias: middle_bias }.add(by_second, first, room, Threads::One);
+            LinearGradient { weight: middle, bias: middle_bias }.add(by_second, first, room);
             let by_first = &mut by_first[..n * width];
             self.back[2].apply(by_second, by_first);
             relu_backward(first, by_first);
             let (near, by_near) = (&mut near[..n * 9 * half], &mut by_near[..n * 9 * half]);
             neighbours(grid, rows.clone(), padded, near);
-            LinearGradient { weight: input, bias: input_bias }.add(by_first, near, room, Threads::One);
+            LinearGradient { weight: input, bias: input_bias }.add(by_first, near, room);
             self.back[1].apply(by_first, by_near);
             add_neighbours(grid, rows, by_near, by_padded);
         }

@@ -7,7 +7,7 @@ use super::transformer::{Stretch, Workspace};
 use crate::flow::tarflow::{EXPANSION, TarFlowConfig};
 use crate::kernels::rows::affine_backward;
 use crate::kernels::transformer::{Activations, Slopes as LayerSlopes};
-use crate::kernels::{Buffer, Cache, Real};
+use crate::kernels::{Buffer, Cache, Real, Threads};
 
 /// Bytes of activations beyond which only a block's own input is kept, and the block computed again
 /// on the way back.
@@ -64,7 +64,7 @@ impl<T: Real> Reverse<T> {
             stream: Buffer::zeros(rows * c),
             output: Buffer::zeros(rows * config.outputs()),
             input: Buffer::zeros(rows * config.token_dims()),
-            layer: LayerSlopes::new(widths(config), rows, config.tokens() - 1),
+            layer: LayerSlopes::new(widths(config), config.tokens() - 1, Threads::One),
         };
         Self {
             images,
@@ -147,25 +147,25 @@ impl<T: Real> Reverse<T> {
     ) {
         let (config, block, last) = (&network.config, &network.blocks[index], self.tape.len() - 1);
         let span = Stretch::whole(config, classes).span();
-        let (rows, c, threads) = (span.rows(), config.channels, span.threads);
+        let (rows, c) = (span.rows(), config.channels);
         let (tape, work, Slopes { stream, output, input, layer: inner }) =
             (&self.tape[index.min(last)], &mut self.work, &mut self.slopes);
         let (stream, output) = (&mut stream[..rows * c], &output[..rows * config.outputs()]);
         if let Some(gradient) = &mut gradient {
-            gradient.output.add(output, &tape.stream[..rows * c], &mut inner.outer, threads);
+            gradient.output.add(output, &tape.stream[..rows * c], inner.outer());
         }
-        block.output.backward(output, stream, threads);
+        block.output.backward(output, stream);
         for (layer, activations) in block.layers.iter().zip(&tape.layers).rev() {
             let gradient = gradient.as_mut().and_then(|gradient| gradient.layers.pop());
-            layer.backward(stream, span, activations, &mut work.room, inner, gradient);
+            layer.backward(stream, span, activations, inner, gradient);
         }
         if let Some(gradient) = &mut gradient {
             gather(config, index, &self.states[index], &mut work.input);
-            gradient.input.add(stream, &work.input[..rows * config.token_dims()], &mut inner.outer, threads);
+            gradient.input.add(stream, &work.input[..rows * config.token_dims()], inner.outer());
             embed_backward(config, index, stream, classes, gradient);
         }
         let input = &mut input[..rows * config.token_dims()];
-        block.input.backward(stream, input, threads);
+        block.input.backward(stream, input);
         scatter_add(config, index, input, slope);
     }
 

@@ -77,12 +77,12 @@ impl<T: Real> Block<T> {
         let Workspace { input, output, stream, room } = work;
         let stream = &mut stream[..rows * c];
         self.embed(stream, &stretch);
-        self.input.apply(&input[..rows * self.input.inputs()], stream, true, span.threads);
+        self.input.apply_add(&input[..rows * self.input.inputs()], stream);
         let (last_cache, last) = (caches.len() - 1, layers.len() - 1);
         for (index, layer) in self.layers.iter().enumerate() {
             layer.forward(stream, span, &mut caches[index.min(last_cache)], &mut layers[index.min(last)], room);
         }
-        self.output.apply(stream, &mut output[..rows * self.output.outputs()], false, span.threads);
+        self.output.apply(stream, &mut output[..rows * self.output.outputs()]);
     }
 
     /// Position and class embeddings of every row.
