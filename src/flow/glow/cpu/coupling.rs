@@ -150,17 +150,30 @@ impl<T: Real> Coupling<T> {
     }
 }
 
+/// Runs a body in which the name is the number, a constant for the usual ones: loops and copies of a
+/// known length need no counter and no call.
+macro_rules! known {
+    ($n:ident in [$($usual:literal)*] => $body:expr) => {
+        match $n {
+            $($usual => { let $n = $usual; $body })*
+            $n => $body,
+        }
+    };
+}
+
 /// The neighbourhoods [9·C/2] of some positions, kernel positions outermost.
 pub(super) fn neighbours<T: Real>(grid: Grid, rows: std::ops::Range<usize>, padded: &[T], near: &mut [T]) {
     let (half, wide) = (grid.channels / 2, grid.width + 2);
-    for (row, near) in rows.zip(near.chunks_exact_mut(9 * half)) {
-        let (image, position) = (row / grid.positions(), row % grid.positions());
-        let top = image * (grid.height + 2) + position / grid.width;
-        for (dy, near) in near.chunks_exact_mut(3 * half).enumerate() {
-            let from = ((top + dy) * wide + position % grid.width) * half;
-            near.copy_from_slice(&padded[from..][..3 * half]);
+    known!(half in [2 4 8] => {
+        for (row, near) in rows.zip(near.chunks_exact_mut(9 * half)) {
+            let (image, position) = (row / grid.positions(), row % grid.positions());
+            let top = image * (grid.height + 2) + position / grid.width;
+            for (dy, near) in near.chunks_exact_mut(3 * half).enumerate() {
+                let from = ((top + dy) * wide + position % grid.width) * half;
+                near.copy_from_slice(&padded[from..][..3 * half]);
+            }
         }
-    }
+    });
 }
 
 kernel! {
@@ -200,25 +213,42 @@ kernel! {
     /// Adds up what the neighbourhood of every position contributes to it, and the bias: [rows,
     /// 9·C] → [rows, C].
     gather<T, S>(grid: Grid, taps: &'a [T], bias: &'a [T], outputs: &'a mut [T]) {
-        let Grid { height, width, channels } = grid;
-        for (row, out) in outputs.chunks_exact_mut(channels).enumerate() {
-            let (y, x) = (row / width % height, row % width);
-            out.copy_from_slice(bias);
-            // Channels are a multiple of four.
-            let (out, _) = out.as_chunks_mut::<4>();
-            for k in 0..9 {
-                let (dy, dx) = (k / 3, k % 3);
-                // Unsigned: beyond either border.
-                if (y + dy).wrapping_sub(1) >= height || (x + dx).wrapping_sub(1) >= width {
-                    continue;
-                }
-                let from = (row + dy * width + dx - width - 1) * 9 * channels + k * channels;
-                let (taps, _) = taps[from..][..channels].as_chunks::<4>();
-                for (out, taps) in out.iter_mut().zip(taps) {
-                    for i in 0..4 {
-                        out[i] += taps[i];
+        let channels = grid.channels;
+        known!(channels in [4 8 16] => gather_by(grid, channels, taps, bias, outputs));
+    }
+}
+
+/// [`gather`] of so many channels, a multiple of four.
+#[inline(always)]
+fn gather_by<T: Real>(grid: Grid, channels: usize, taps: &[T], bias: &[T], outputs: &mut [T]) {
+    let Grid { height, width, .. } = grid;
+    let (bias, _) = bias.as_chunks::<4>();
+    for (line, outputs) in outputs.chunks_exact_mut(width * channels).enumerate() {
+        // Lines of the neighbourhood that the image has.
+        let y = line % height;
+        let lines = usize::from(y == 0)..if y + 1 == height { 2 } else { 3 };
+        for (x, out) in outputs.chunks_exact_mut(channels).enumerate() {
+            let row = line * width + x;
+            let inside = x > 0 && x + 1 < width;
+            for (part, (out, bias)) in out.as_chunks_mut::<4>().0.iter_mut().zip(bias).enumerate() {
+                let mut sum = *bias;
+                for dy in lines.clone() {
+                    let mut add = |dx: usize| {
+                        let from = (row + dy * width + dx - width - 1) * 9 * channels + (3 * dy + dx) * channels;
+                        let taps = &taps[from + part * 4..][..4];
+                        for i in 0..4 {
+                            sum[i] += taps[i];
+                        }
+                    };
+                    if inside {
+                        add(0);
+                        add(1);
+                        add(2);
+                    } else {
+                        (0..3).filter(|dx| (x + dx).wrapping_sub(1) < width).for_each(add);
                     }
                 }
+                *out = sum;
             }
         }
     }
@@ -227,9 +257,11 @@ kernel! {
 kernel! {
     /// s = tanh(first half of the outputs).
     squash<T, S>(outputs: &'a [T], half: usize, s: &'a mut [T]) {
-        for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(2 * half)) {
-            s.copy_from_slice(&outputs[..half]);
-        }
+        known!(half in [2 4 8] => {
+            for (s, outputs) in s.chunks_exact_mut(half).zip(outputs.chunks_exact(2 * half)) {
+                s.copy_from_slice(&outputs[..half]);
+            }
+        });
         let two = T::ONE + T::ONE;
         for s in s.iter_mut() {
             *s = T::ONE - two / (T::ONE + T::exponential::<S>(two * *s));
@@ -240,18 +272,22 @@ kernel! {
 kernel! {
     /// s ← scale·s, t = second half of the outputs; a ← (a + t)e^s, or back a ← a·e^−s − t.
     couple<T, S>(rows: &'a mut [T], outputs: &'a [T], scale: &'a [T], inverse: bool, s: &'a mut [T], factor: &'a mut [T]) {
-        let (half, channels) = (scale.len(), 2 * scale.len());
-        for s in s.chunks_exact_mut(half) {
-            s.iter_mut().zip(scale).for_each(|(s, scale)| *s = *s * *scale);
-        }
+        let half = scale.len();
+        known!(half in [2 4 8] => {
+            for s in s.chunks_exact_mut(half) {
+                s.iter_mut().zip(scale).for_each(|(s, scale)| *s = *s * *scale);
+            }
+        });
         for (factor, s) in factor.iter_mut().zip(s.iter()) {
             *factor = T::exponential::<S>(if inverse { -*s } else { *s });
         }
-        let all = rows.chunks_exact_mut(channels).zip(outputs.chunks_exact(channels));
-        for ((row, outputs), factor) in all.zip(factor.chunks_exact(half)) {
-            for ((a, t), factor) in row.iter_mut().zip(&outputs[half..]).zip(factor) {
-                *a = if inverse { *a * *factor - *t } else { (*a + *t) * *factor };
+        known!(half in [2 4 8] => {
+            let all = rows.chunks_exact_mut(2 * half).zip(outputs.chunks_exact(2 * half));
+            for ((row, outputs), factor) in all.zip(factor.chunks_exact(half)) {
+                for ((a, t), factor) in row.iter_mut().zip(&outputs[half..]).zip(factor) {
+                    *a = if inverse { *a * *factor - *t } else { (*a + *t) * *factor };
+                }
             }
-        }
+        });
     }
 }
