@@ -363,7 +363,7 @@ impl eframe::App for App {
     }
 
     fn ui(&mut self, ui: &mut Ui, frame: &mut eframe::Frame) {
-        let began = Instant::now();
+        let began = self.times.begin();
         let ctx = ui.ctx().clone();
         self.appearance(&ctx);
         self.keys(&ctx);

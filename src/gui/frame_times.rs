@@ -1,5 +1,6 @@
 //! Frame times: the window's work on a frame, and the intervals between frames.
 
+mod core_wait;
 mod follow;
 
 use std::time::{Duration, Instant};
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 use eframe::egui::{self, Align2, Id, RichText};
 use serde::Serialize;
 
+use core_wait::CoreWait;
 use follow::{FollowReport, FollowTimes};
 
 pub use follow::ViewedGallery;
@@ -42,6 +44,10 @@ pub struct FrameTimes {
     at_rest_ms: Vec<f32>,
     sampling_ms: Vec<f32>,
     sampling_work_ms: Vec<f32>,
+    wait: Option<CoreWait>,
+    waited_before: Option<Duration>,
+    sampling_wait_ms: Vec<f32>,
+    sampling_own_ms: Vec<f32>,
     pen_ms: Vec<f32>,
     follow: FollowTimes,
     visible: bool,
@@ -66,6 +72,11 @@ pub struct FrameReport {
     pub ui_work_sampling_ms_p50: Option<f32>,
     /// The same, 99th percentile.
     pub ui_work_sampling_ms_p99: Option<f32>,
+    /// Time in such frames in which the window's thread was ready and had no core, 99th percentile, milliseconds;
+    /// absent if not measured. It is part of the work, which is by the clock.
+    pub ui_wait_sampling_ms_p99: Option<f32>,
+    /// Work in such frames without that waiting, 99th percentile.
+    pub ui_own_work_sampling_ms_p99: Option<f32>,
     /// Whole work on a frame with tessellation and painting commands, median, milliseconds.
     pub frame_ms_p50: f32,
     /// The same, 99th percentile.
@@ -100,6 +111,14 @@ impl FrameTimes {
     /// Counts from `started`.
     pub fn since(started: Instant) -> Self {
         Self { started: Some(started), ..Self::default() }
+    }
+
+    /// A frame begins now.
+    pub fn begin(&mut self) -> Instant {
+        if self.counted == Some(Phase::Sampling) {
+            self.waited_before = self.wait.get_or_insert_with(CoreWait::of_this_thread).so_far();
+        }
+        Instant::now()
     }
 
     /// From now on frames belong to `phase`.
@@ -153,6 +172,12 @@ impl FrameTimes {
         push(&mut self.work_ms, work);
         if self.counted == Some(Phase::Sampling) {
             push(&mut self.sampling_work_ms, work);
+            let waited = self.wait.as_ref().and_then(CoreWait::so_far);
+            if let Some((waited, before)) = waited.zip(self.waited_before.take()) {
+                let waited = waited.saturating_sub(before).as_secs_f32() * 1e3;
+                push(&mut self.sampling_wait_ms, waited);
+                push(&mut self.sampling_own_ms, work - waited);
+            }
         }
     }
 
@@ -175,6 +200,8 @@ impl FrameTimes {
             ui_work_slowest: slowest(&self.work_ms),
             ui_work_sampling_ms_p50: median(&self.sampling_work_ms),
             ui_work_sampling_ms_p99: percentile_99(&self.sampling_work_ms),
+            ui_wait_sampling_ms_p99: percentile_99(&self.sampling_wait_ms),
+            ui_own_work_sampling_ms_p99: percentile_99(&self.sampling_own_ms),
             frame_ms_p50: quantile(&self.whole_ms, 0.5),
             frame_ms_p99: quantile(&self.whole_ms, 0.99),
             frame_ms_max: quantile(&self.whole_ms, 1.0),
