@@ -1,6 +1,9 @@
 //! The glossary: meaning and formula of every term, for tooltips and the page *Glossary*. The texts
 //! are in `assets/glossary.toml`.
 
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use eframe::egui::{Response, RichText, Ui};
@@ -63,21 +66,60 @@ impl Term {
 /// Entries that stand beside what a label is about.
 const BESIDE: [&str; 3] = ["Nat", "Bits per dimension", "95 % interval"];
 
-/// Returns the entry of the longest word in a label, units last.
+/// A name of an entry, as labels are searched for it.
+struct Word {
+    /// In lower case, unless the case matters.
+    text: String,
+    case_matters: bool,
+    /// Whether the entry is what a label is about, and the number of characters: the largest is meant.
+    rank: (bool, usize),
+    term: &'static Term,
+}
+
+/// All of them, what is meant first.
+static WORDS: LazyLock<Vec<Word>> = LazyLock::new(|| {
+    let words = terms().flat_map(|term| {
+        term.words.iter().map(move |word| {
+            let count = word.chars().count();
+            let case_matters = count <= 2;
+            let text = if case_matters { word.clone() } else { word.to_lowercase() };
+            Word { text, case_matters, rank: (!BESIDE.contains(&term.name.as_str()), count), term }
+        })
+    });
+    let mut words: Vec<Word> = words.collect();
+    words.sort_by_key(|word| Reverse(word.rank));
+    words
+});
+
+/// Labels whose entries are remembered. Some change with every frame.
+const REMEMBERED: usize = 1_000;
+
+/// Returns the entry of the longest word in a label, units last. Every label of every frame asks: answers are
+/// remembered.
 pub fn find(label: &str) -> Option<&'static Term> {
-    let named = terms().flat_map(|term| term.words.iter().map(move |word| (word.chars().count(), word, term)));
-    let said = named.filter(|(_, word, _)| says(label, word));
-    said.max_by_key(|(length, _, term)| (!BESIDE.contains(&term.name.as_str()), *length)).map(|(.., term)| term)
+    thread_local! {
+        static FOUND: RefCell<HashMap<String, Option<&'static Term>>> = RefCell::default();
+    }
+    FOUND.with_borrow_mut(|found| {
+        if let Some(term) = found.get(label) {
+            return *term;
+        }
+        if found.len() >= REMEMBERED {
+            found.clear();
+        }
+        let lower = label.to_lowercase();
+        let said = |word: &&Word| says(if word.case_matters { label } else { &lower }, &word.text);
+        let term = WORDS.iter().find(said).map(|word| word.term);
+        found.insert(label.to_owned(), term);
+        term
+    })
 }
 
 /// Returns whether `word` stands in `label` as a whole word.
 fn says(label: &str, word: &str) -> bool {
-    let symbol = word.chars().count() <= 2;
-    let (label, word) =
-        if symbol { (label.to_owned(), word.to_owned()) } else { (label.to_lowercase(), word.to_lowercase()) };
     let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     label
-        .match_indices(&word)
+        .match_indices(word)
         .any(|(at, found)| !joins(label[..at].chars().next_back()) && !joins(label[at + found.len()..].chars().next()))
 }
 
