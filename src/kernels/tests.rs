@@ -269,27 +269,33 @@ fn the_peak_counts_what_it_added() {
 #[test]
 fn a_layer_is_the_same_by_one_thread_and_by_all_of_them() {
     const WIDTHS: [usize; 2] = [64, 130];
-    // Units of many images and of two; images longer than a unit.
-    for (images, tokens, kept) in [(1, 1, true), (31, 33, true), (7, 17, false), (9, 100, true), (3, 300, true)] {
+    // No image; units of many images and of few; images longer than a block.
+    let single = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    for (images, tokens, kept) in
+        [(0, 5, false), (1, 1, true), (31, 33, true), (7, 17, false), (9, 100, true), (3, 300, true)]
+    {
         let arrays = Layer::<f32>::shapes(WIDTHS).map(|shape| numbers::<f32>(shape.iter().product(), shape.len()));
         let mut layer = Layer::default();
         layer.set(arrays.each_ref().map(Vec::as_slice), 1e-5, Threads::All);
         let rows = images * tokens;
         let (x, slope) = (numbers::<f32>(rows * WIDTHS[0], 11), numbers::<f32>(rows * WIDTHS[0], 12));
-        let [one, all] = THREADS.map(|threads| {
-            let span = Span { images, first: 0, tokens, slots: None, causal: false, temperature: 1.3, threads };
-            let (mut cache, mut room) = (Cache::new(1, tokens), Room::new(WIDTHS, rows, kept));
-            let mut activations = Activations::new(WIDTHS, rows, kept);
-            let (mut out, mut back) = (x.clone(), slope.clone());
-            layer.forward(&mut out, span, &mut cache, &mut activations, &mut room);
-            let mut sums = arrays.each_ref().map(|array| vec![0.0; array.len()]);
-            let gradient = LayerGradient::from(sums.each_mut().map(Vec::as_mut_slice));
-            let mut slopes = Slopes::new(WIDTHS, tokens, threads);
-            layer.backward(&mut back, span, &activations, &mut slopes, kept.then_some(gradient));
-            (out, back, sums)
-        });
-        assert!(one.0 != x && (one.1 != slope) == kept && one.0.iter().all(|x| x.is_finite()));
+        // The last with room that was made where there was one thread.
+        let [one, all, few] =
+            [(Threads::One, false), (Threads::All, false), (Threads::All, true)].map(|(threads, few)| {
+                let span = Span { images, first: 0, tokens, slots: None, causal: false, temperature: 1.3, threads };
+                let (mut cache, mut room) = (Cache::new(1, tokens), Room::new(WIDTHS, rows, kept));
+                let mut activations = Activations::new(WIDTHS, rows, kept);
+                let (mut out, mut back) = (x.clone(), slope.clone());
+                layer.forward(&mut out, span, &mut cache, &mut activations, &mut room);
+                let mut sums = arrays.each_ref().map(|array| vec![0.0; array.len()]);
+                let gradient = LayerGradient::from(sums.each_mut().map(Vec::as_mut_slice));
+                let room_for = || Slopes::new(WIDTHS, tokens, threads);
+                let mut slopes = if few { single.install(room_for) } else { room_for() };
+                layer.backward(&mut back, span, &activations, &mut slopes, kept.then_some(gradient));
+                (out, back, sums)
+            });
+        assert!((one.0 != x || images == 0) && (one.1 != slope) == kept && one.0.iter().all(|x| x.is_finite()));
         assert!(one.2.iter().all(|sums| sums.iter().any(|x| *x != 0.0) == kept && sums.iter().all(|x| x.is_finite())));
-        assert!(one == all, "{images} images of {tokens} tokens");
+        assert!(one == all && one == few, "{images} images of {tokens} tokens");
     }
 }

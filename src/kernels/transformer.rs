@@ -6,7 +6,7 @@
 //! x ← x + contract(GELU(expand(norm x)))
 //! ```
 //!
-//! Rows are tokens, [image, token, channel]. All rows pass one matrix product after the other.
+//! Rows are tokens, [image, token, channel]. A block of whole images at a time passes a layer.
 
 mod backward;
 
@@ -228,7 +228,7 @@ impl<T: Real> Layer<T> {
         }
         let (widths, kept) = (self.widths(), activations.mlp_norm.is_some());
         // Few images are shared out, too.
-        let size = BLOCK.min(rows.div_ceil(rayon::current_num_threads())).div_ceil(span.tokens) * span.tokens;
+        let size = BLOCK.min(rows.div_ceil(rayon::current_num_threads())).div_ceil(span.tokens).max(1) * span.tokens;
         let blocks = stream[..rows * widths[0]].par_chunks_mut(size * widths[0]).zip(activations.parts(rows, size));
         let new = || (Cache::new(1, span.tokens), Room::new(widths, size, kept));
         blocks.for_each_init(new, |(cache, room), (stream, part)| {

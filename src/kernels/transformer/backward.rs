@@ -84,11 +84,13 @@ pub struct Slopes<T> {
 impl<T: Real> Slopes<T> {
     /// For images of so many tokens through layers of so many channels.
     pub fn new(widths: [usize; 2], tokens: usize, threads: Threads) -> Self {
-        let rows = group(tokens, threads);
+        let workers = if threads.several() { rayon::current_num_threads() } else { 1 };
+        // What these rows leave stays in the caches until the gradients of the weights are summed.
+        let rows = unit(tokens) * workers;
         Self {
             way: way_widths(widths).map(|width| Buffer::zeros(rows * width)),
             room: Room::new(widths, tokens),
-            outer: (0..workers(threads)).map(|_| Buffer::default()).collect(),
+            outer: (0..workers).map(|_| Buffer::default()).collect(),
         }
     }
 
@@ -104,11 +106,6 @@ impl<T: Real> Room<T> {
     }
 }
 
-/// Threads that there are.
-fn workers(threads: Threads) -> usize {
-    if threads.several() { rayon::current_num_threads() } else { 1 }
-}
-
 /// Rows that one thread takes at a time: whole images.
 fn block(tokens: usize) -> usize {
     BLOCK.div_ceil(tokens.max(1)) * tokens
@@ -117,12 +114,6 @@ fn block(tokens: usize) -> usize {
 /// Rows of a unit: whole blocks.
 fn unit(tokens: usize) -> usize {
     (UNIT / block(tokens).max(1)).max(1) * block(tokens)
-}
-
-/// Rows that go back together: what they leave stays in the caches until the gradients of the
-/// weights are summed.
-fn group(tokens: usize, threads: Threads) -> usize {
-    unit(tokens) * workers(threads)
 }
 
 /// Gradients of [`ARRAYS`], added to.
@@ -169,7 +160,8 @@ impl<T: Real> Layer<T> {
         mut gradient: Option<LayerGradient<'_, T>>,
     ) {
         let (widths, tokens) = (self.widths(), span.tokens);
-        let at_once = group(tokens, span.threads);
+        // Of the threads there were when room was made, not of those there are now.
+        let at_once = unit(tokens) * slopes.outer.len();
         for (index, stream) in stream[..span.rows() * widths[0]].chunks_mut(at_once * widths[0]).enumerate() {
             let (first, rows) = (index * at_once, stream.len() / widths[0]);
             let mut way = way_widths(widths).into_iter();
