@@ -49,8 +49,8 @@ pub trait Layers {
     fn embed(&mut self, patches: Self::Maps, class: &Param<Tensor<3>>, positions: &Param<Tensor<3>>) -> Self::Tokens;
     /// A layer of a Transformer's encoder.
     fn encoder_layer(&mut self, layer: &EncoderLayer, x: Self::Tokens) -> Self::Tokens;
-    /// The first token of every image.
-    fn first_token(&mut self, x: Self::Tokens) -> Self::Rows;
+    /// The first token of every image behind such a layer, of whose result nothing else is read.
+    fn last_encoder_layer(&mut self, layer: &EncoderLayer, x: Self::Tokens) -> Self::Rows;
 }
 
 impl Layers for Pass {
@@ -117,9 +117,9 @@ impl Layers for Pass {
         layer.forward(x)
     }
 
-    fn first_token(&mut self, x: Tensor<3>) -> Tensor<2> {
+    fn last_encoder_layer(&mut self, layer: &EncoderLayer, x: Tensor<3>) -> Tensor<2> {
         let [n, _, c] = x.dims();
-        x.narrow(1, 0, 1).reshape([n, c])
+        layer.forward(x).narrow(1, 0, 1).reshape([n, c])
     }
 }
 
@@ -198,6 +198,21 @@ impl ModuleVisitor for Parameters {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
         self.ids.push(param.id.val());
         self.numbers.extend(self.read.then(|| numbers(param)));
+    }
+}
+
+impl Parameters {
+    /// Those of a layer; `read` is whether their numbers are wanted.
+    fn of(layer: &EncoderLayer, read: bool) -> Self {
+        let mut found = Self { read, ids: Vec::new(), numbers: Vec::new() };
+        layer.visit(&mut found);
+        found
+    }
+
+    /// As the tape takes them.
+    fn of_layer<T: Element>(&self) -> LayerParameters<'_, T> {
+        let numbers = self.read.then(|| std::array::from_fn(|i| of(&self.numbers[i])));
+        LayerParameters { ids: std::array::from_fn(|i| self.ids[i]), numbers, epsilon: EPS }
     }
 }
 
@@ -303,16 +318,12 @@ impl<T: Real + Element> Layers for CpuLayers<'_, T> {
     }
 
     fn encoder_layer(&mut self, layer: &EncoderLayer, x: CpuTokens) -> CpuTokens {
-        let read = !self.tape.layer_loaded(layer.id());
-        let mut found = Parameters { read, ids: Vec::new(), numbers: Vec::new() };
-        layer.visit(&mut found);
-        let Parameters { ids, numbers, .. } = found;
-        let numbers = read.then(|| std::array::from_fn(|i| of(&numbers[i])));
-        let parameters = LayerParameters { ids: std::array::from_fn(|i| ids[i]), numbers, epsilon: EPS };
-        CpuTokens { maps: self.tape.transformer(x.maps, x.tokens, parameters), ..x }
+        let found = Parameters::of(layer, !self.tape.layer_loaded(layer.id()));
+        CpuTokens { maps: self.tape.transformer(x.maps, x.tokens, found.of_layer()), ..x }
     }
 
-    fn first_token(&mut self, x: CpuTokens) -> Maps {
-        self.tape.first_tokens(x.maps, x.tokens)
+    fn last_encoder_layer(&mut self, layer: &EncoderLayer, x: CpuTokens) -> Maps {
+        let found = Parameters::of(layer, !self.tape.layer_loaded(layer.id()));
+        self.tape.transformer_first(x.maps, x.tokens, found.of_layer())
     }
 }

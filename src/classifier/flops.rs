@@ -13,6 +13,8 @@ use super::transformer::EncoderLayer;
 pub struct FlopCounter {
     /// Those so far; products with padding do not count.
     pub macs: usize,
+    /// Those of them whose results no later layer reads: our own kernels leave them out.
+    pub unread: usize,
     /// Values of all maps, which a pass on the CPU keeps to its end; those inside of a Transformer are left out.
     pub values: usize,
 }
@@ -114,8 +116,11 @@ impl Layers for FlopCounter {
         x
     }
 
-    fn first_token(&mut self, x: Size) -> Size {
-        Size::row(x.channels)
+    fn last_encoder_layer(&mut self, layer: &EncoderLayer, x: Size) -> Size {
+        // Of all tokens but the first: query and projection, MLP, scores and sums of values.
+        let ([c, hidden], tokens) = (layer.widths(), x.positions());
+        self.unread += (tokens - 1) * (2 * c * c + 2 * c * hidden + 2 * tokens * c);
+        Size::row(self.encoder_layer(layer, x).channels)
     }
 }
 
@@ -143,6 +148,9 @@ mod tests {
         // attention of each; the head.
         let layer = 65 * (12 * 192 * 192 + 2 * 65 * 192);
         assert_eq!(macs(Architecture::VitSmall, 32), Some((64 * 48 * 192 + 6 * layer + 192 * 10) as f64));
+        let unread = 64 * (10 * 192 * 192 + 2 * 65 * 192);
+        let computed = (64 * 48 * 192 + 6 * layer + 192 * 10 - unread) as f64;
+        assert_eq!(classifier(Architecture::VitSmall, 32).macs_computed(), Some(computed));
         // A 3×3 kernel on a map of side 8 meets 22² pixels, of side 4 10², of side 2 4², of side 1
         // one; with stride 2 from 8 to 4 11², from 4 to 2 5², from 2 to 1 2². The stem of 7×7 with
         // stride 2 on side 32 meets 106².

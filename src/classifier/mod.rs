@@ -44,7 +44,7 @@ use burn::tensor::{DType, Device, Tensor, TensorData, module::interpolate};
 use serde::{Deserialize, Serialize};
 
 use crate::data::ImageShape;
-use crate::device::bounded;
+use crate::device::{MatmulPrecision, bounded};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters;
@@ -235,6 +235,13 @@ impl Classifier {
     /// networks whose layers are not counted.
     pub fn macs_per_image(&self) -> Option<f64> {
         Some(self.counted()?.macs as f64)
+    }
+
+    /// The same without what is not computed here: our own kernels leave out what nobody reads.
+    pub fn macs_computed(&self) -> Option<f64> {
+        let FlopCounter { macs, unread, .. } = self.counted()?;
+        let left_out = if self.trains_on_cpu(MatmulPrecision::F32) { unread } else { 0 };
+        Some((macs - left_out) as f64)
     }
 
     /// What the answer to one image takes, of networks that are written for [`Layers`].

@@ -90,9 +90,10 @@ impl VisionTransformer {
     fn run<L: Layers>(&self, x: L::Maps, layers: &mut L) -> L::Rows {
         let patches = layers.conv(&self.conv_proj, x);
         let x = layers.embed(patches, &self.class_token, &self.pos_embedding);
-        let x = self.layers.iter().fold(x, |x, layer| layers.encoder_layer(layer, x));
+        let last = self.layers.len() - 1;
+        let x = self.layers[..last].iter().fold(x, |x, layer| layers.encoder_layer(layer, x));
         // Only the class token is read, so only it is normalised.
-        let x = layers.first_token(x);
+        let x = layers.last_encoder_layer(&self.layers[last], x);
         layers.layer_norm(&self.ln, x)
     }
 }

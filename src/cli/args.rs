@@ -86,7 +86,7 @@ pub struct Explore {
     /// Do not offer the tour of the first time.
     #[arg(long)]
     pub no_tour: bool,
-    /// Paint without pause for five seconds at rest and for five while τ moves as under a hand, then close.
+    /// Paint without pause for five seconds at rest, for twenty while τ moves as under a hand and for five while a pen draws, then close.
     #[arg(long, requires = "frame_log", conflicts_with = "screenshot")]
     pub measure_frames: bool,
     /// Close the window after so many seconds.

@@ -13,6 +13,7 @@ use crate::experiment::{TrainTask, bench_training};
 use crate::flow::Precision;
 use crate::oracle::bench::{self, Peak};
 use crate::oracle::folder;
+use crate::oracle::train::bench_steps;
 
 /// The worlds that come with the program.
 const BUNDLED: [&str; 2] = ["mnist", "cells"];
@@ -143,16 +144,37 @@ pub fn training(
     let device = chosen.report.used.label();
     output.print(&Figures { device: &device, peak, benches: &benches }, |_| {
         println!("{device}: {peak}");
-        for b in &benches {
-            let t = &b.timing;
-            let share = b.roofline_share.map(|share| format!(", {:.0} % of that", 100.0 * share)).unwrap_or_default();
-            println!(
-                "{}: {:.1} ms a step (median of {}; {:.1} to {:.1}), {:.0} images a second{share}",
-                t.name, t.median, t.runs, t.min, t.max, b.images_per_second
-            );
-        }
+        benches.iter().for_each(|b| print_step(&b.timing, b.images_per_second, b.roofline_share));
         Ok(())
     })
+}
+
+/// Times training steps of worlds and prints.
+pub fn training_of_oracles(
+    oracles: &[String],
+    batch: usize,
+    device: DeviceChoice,
+    Runs { runs, output }: Runs,
+) -> Result<()> {
+    let chosen = choose(device)?;
+    let peak = Peak::measure(&chosen, runs)?;
+    let bench = |oracle: &String| bench_steps(oracle, batch.max(1), &chosen, peak, runs);
+    let benches = oracles.iter().map(bench).collect::<Result<Vec<_>>>()?;
+    let device = chosen.report.used.label();
+    output.print(&Figures { device: &device, peak, benches: &benches }, |_| {
+        println!("{device}: {peak}");
+        benches.iter().for_each(|b| print_step(&b.timing, b.images_per_second, Some(b.roofline_share)));
+        Ok(())
+    })
+}
+
+/// One line of the table of training steps.
+fn print_step(t: &bench::Timing, images_per_second: f64, share: Option<f64>) {
+    let share = share.map(|share| format!(", {:.0} % of that", 100.0 * share)).unwrap_or_default();
+    println!(
+        "{}: {:.1} ms a step (median of {}; {:.1} to {:.1}), {images_per_second:.0} images a second{share}",
+        t.name, t.median, t.runs, t.min, t.max
+    );
 }
 
 /// Times every way of sampling a TarFlow and prints.

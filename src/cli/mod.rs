@@ -126,6 +126,9 @@ fn dispatch(cli: Cli) -> Result<()> {
             task: Some(BenchTask::Train { architectures, side, batch, shards, device, runs }),
             ..
         }) => bench::training(&architectures, [side, batch, shards], device.device, runs),
+        Some(Command::Bench { task: Some(BenchTask::TrainOracle { oracles, batch, device, runs }), .. }) => {
+            bench::training_of_oracles(&oracles, batch, device.device, runs)
+        }
         Some(Command::Bench { task: Some(BenchTask::Posterior { oracle, device, runs }), .. }) => {
             bench::run(&oracle, device.device, runs)
         }

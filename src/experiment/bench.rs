@@ -20,7 +20,7 @@ pub struct TrainBench {
     #[serde(flatten)]
     pub timing: Timing,
     /// Share of the measured peak that its products reach (three times those of the
-    /// forward pass, padding not counted); `None` where they are not counted, or no peak is given.
+    /// forward pass, without padding and what is left out); `None` where they are not counted, or no peak is given.
     pub roofline_share: Option<f64>,
     /// What the share is of.
     pub roofline: &'static str,
@@ -76,7 +76,7 @@ pub fn bench_training(task: TrainTask, device: &Device, peak: Option<Peak>) -> R
     })?;
     let seconds = timing.median / 1e3;
     let classifier = trainee.classifier();
-    let gflop = classifier.macs_per_image().map(|macs| 2.0 * 3.0 * macs * batch as f64 / 1e9);
+    let gflop = classifier.macs_computed().map(|macs| 2.0 * 3.0 * macs * batch as f64 / 1e9);
     Ok(TrainBench {
         timing,
         roofline_share: gflop.zip(peak).map(|(gflop, peak)| gflop / seconds / peak.roofline_gflops()),

@@ -41,7 +41,7 @@ pub struct Options {
     pub screenshot: Option<PathBuf>,
     /// Write frame statistics here on closing, as JSON.
     pub frame_log: Option<PathBuf>,
-    /// Measure frames: five seconds at rest, five while τ moves, then close.
+    /// Measure frames at rest, while τ moves and while a pen draws, then close.
     pub measure_frames: bool,
     /// Light or dark, for this time.
     pub theme: Option<ThemePreference>,

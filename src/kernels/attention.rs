@@ -6,6 +6,7 @@
 //! beside it.
 
 mod backward;
+mod first;
 mod products;
 
 use super::product::each_tile;

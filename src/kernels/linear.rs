@@ -80,6 +80,14 @@ pub struct LinearGradient<'a, T> {
 }
 
 impl<T: Real> LinearGradient<'_, T> {
+    /// Those of the first outputs, and of the others.
+    pub fn split_at(&mut self, outputs: usize) -> (LinearGradient<'_, T>, LinearGradient<'_, T>) {
+        let inputs = self.weight.len() / self.bias.len();
+        let (first, rest) = self.weight.split_at_mut(outputs * inputs);
+        let (first_bias, rest_bias) = self.bias.split_at_mut(outputs);
+        (LinearGradient { weight: first, bias: first_bias }, LinearGradient { weight: rest, bias: rest_bias })
+    }
+
     /// Adds the part of rows `x` whose results have the gradients `slope`. `room` is scratch.
     pub fn add(&mut self, slope: &[T], x: &[T], room: &mut Buffer<T>) {
         let Self { weight, bias } = self;

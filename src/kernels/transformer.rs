@@ -9,6 +9,7 @@
 //! Rows are tokens, [image, token, channel]. A block of whole images at a time passes a layer.
 
 mod backward;
+mod first_token;
 
 use rayon::prelude::*;
 
@@ -18,6 +19,7 @@ use super::rows::{gelu, gelu_into};
 use super::{Buffer, Real, Threads};
 
 pub use backward::{LayerGradient, Slopes};
+pub use first_token::{FirstTokenLayer, FirstTokenRoom};
 
 /// Arrays of a layer: weight and bias of the norm before the attention, of queries, keys and
 /// values, of the projection, of the norm before the MLP, and of the MLP's two maps.

@@ -112,7 +112,7 @@ impl<T: Real> Tape<T> {
     pub fn begin(&mut self) {
         self.forget();
         self.weights.values_mut().for_each(|weight| weight.loaded = false);
-        self.layers.by_id.values_mut().for_each(|(loaded, _)| *loaded = false);
+        self.layers.outdate();
         for (_, sum) in std::mem::take(&mut self.sums) {
             self.give(sum.values);
         }

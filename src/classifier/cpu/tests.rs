@@ -81,19 +81,22 @@ fn flattened(network: &mut Network<'_>, x: Maps) -> Maps {
     network.map(h, CLASSES, Geometry::POINT)
 }
 
-/// A Transformer of one layer and two heads over the 3 × 3 patches of an image.
+/// A Transformer of two layers of two heads over the 3 × 3 patches of an image.
 fn transformer(network: &mut Network<'_>, x: Maps) -> Maps {
     const C: usize = 128;
     let patches = network.map(x, C, Geometry { kernel: [2; 2], stride: 2, padding: [0; 2] });
     let ((class_id, class), (id, positions)) = (network.parameter(C), network.parameter(10 * C));
     let embedding = Embedding { parameters: [class_id, id], class: &class, positions: &positions };
     let x = network.tape.embed(patches, embedding);
-    let arrays = Layer::<f64>::shapes([C, 90]).map(|shape| network.parameter(shape.iter().product()));
-    let numbers = arrays.each_ref().map(|(_, values)| &values[..]);
-    let ids = arrays.each_ref().map(|(id, _)| *id);
-    let layer = LayerParameters { ids, numbers: Some(numbers), epsilon: 1e-5 };
-    let x = network.tape.transformer(x, 10, layer);
-    let first = network.tape.first_tokens(x, 10);
+    let layer = |network: &mut Network<'_>, x: Maps, last: bool| {
+        let arrays = Layer::<f64>::shapes([C, 90]).map(|shape| network.parameter(shape.iter().product()));
+        let numbers = arrays.each_ref().map(|(_, values)| &values[..]);
+        let ids = arrays.each_ref().map(|(id, _)| *id);
+        let layer = LayerParameters { ids, numbers: Some(numbers), epsilon: 1e-5 };
+        if last { network.tape.transformer_first(x, 10, layer) } else { network.tape.transformer(x, 10, layer) }
+    };
+    let x = layer(network, x, false);
+    let first = layer(network, x, true);
     let first = network.affine(C, |tape, affine| tape.layer_norm(first, affine));
     network.map(first, CLASSES, Geometry::POINT)
 }

@@ -51,23 +51,4 @@ impl<T: Real> Tape<T> {
         });
         out
     }
-
-    /// The first of every image's `tokens` tokens.
-    pub fn first_tokens(&mut self, x: Maps, tokens: usize) -> Maps {
-        let (c, n) = (x.channels, x.rows() / tokens);
-        let value = self.value(x);
-        let mut out = self.take(n * c);
-        let rows = out.chunks_exact_mut(c).zip(value.chunks_exact(tokens * c));
-        rows.for_each(|(row, image)| row.copy_from_slice(&image[..c]));
-        drop(value);
-        let out = self.push(out, Maps { images: n, ..x });
-        self.record(out, move |tape, slope| {
-            let mut into = tape.zeros(x.len());
-            let rows = slope.chunks_exact(c).zip(into.chunks_exact_mut(tokens * c));
-            rows.for_each(|(row, image)| image[..c].copy_from_slice(row));
-            tape.give(slope);
-            tape.add_slope(x, into);
-        });
-        out
-    }
 }

@@ -1,12 +1,15 @@
 //! A Transformer layer on the tape, by the kernels that TarFlows use too.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::elementwise::PIECE;
-use super::{Maps, Tape};
-use crate::kernels::transformer::{ARRAYS, Activations, Layer, LayerGradient, Room, Slopes, Span};
+use super::{Maps, Sum, Tape};
+use crate::kernels::transformer::{
+    ARRAYS, Activations, FirstTokenLayer, FirstTokenRoom, Layer, LayerGradient, Room, Slopes, Span,
+};
 use crate::kernels::{Buffer, Cache, Real, Threads};
 
 /// Parameters of a layer, in the order of [`crate::kernels::transformer::ARRAYS`].
@@ -23,16 +26,42 @@ pub struct LayerParameters<'a, T> {
 /// Layers by the identity of their first parameter, and memory for passes through them.
 #[derive(Debug)]
 pub(super) struct Layers<T> {
-    /// Whether the numbers are this step's, and the layer.
-    pub by_id: std::collections::HashMap<u64, (bool, Arc<Layer<T>>)>,
+    by_id: ById<Layer<T>>,
+    /// Those that are read at the first token alone.
+    first_by_id: ById<FirstTokenLayer<T>>,
     free: Vec<Activations<T>>,
+    free_first: Vec<FirstTokenRoom<T>>,
     room: Option<LayerRoom<T>>,
 }
 
+/// Whether the numbers of a layer are this step's, and the layer.
+type ById<L> = HashMap<u64, (bool, Arc<L>)>;
+
 impl<T> Default for Layers<T> {
     fn default() -> Self {
-        Self { by_id: Default::default(), free: Vec::new(), room: None }
+        let (by_id, first_by_id) = (HashMap::new(), HashMap::new());
+        Self { by_id, first_by_id, free: Vec::new(), free_first: Vec::new(), room: None }
     }
+}
+
+impl<T> Layers<T> {
+    /// Before a step: parameters have moved.
+    pub fn outdate(&mut self) {
+        self.by_id.values_mut().for_each(|(loaded, _)| *loaded = false);
+        self.first_by_id.values_mut().for_each(|(loaded, _)| *loaded = false);
+    }
+}
+
+/// The layer of an identity; `set` gives one that is not this step's its numbers, where there are
+/// any.
+fn loaded<L: Default>(layers: &mut ById<L>, id: u64, set: Option<impl FnOnce(&mut L)>) -> Arc<L> {
+    let (loaded, layer) = layers.entry(id).or_default();
+    if let Some(set) = set {
+        let mut own = Arc::try_unwrap(std::mem::take(layer)).unwrap_or_default();
+        set(&mut own);
+        (*loaded, *layer) = (true, Arc::new(own));
+    }
+    Arc::clone(layer)
 }
 
 /// Room for images of `tokens` tokens, `rows` in all.
@@ -49,19 +78,15 @@ struct LayerRoom<T> {
 impl<T: Real> Tape<T> {
     /// Whether a layer was read in this step, by its first parameter.
     pub fn layer_loaded(&self, id: u64) -> bool {
-        self.layers.by_id.get(&id).is_some_and(|(loaded, _)| *loaded)
+        let Layers { by_id, first_by_id, .. } = &self.layers;
+        by_id.get(&id).is_some_and(|(loaded, _)| *loaded) || first_by_id.get(&id).is_some_and(|(loaded, _)| *loaded)
     }
 
     /// `x` of `tokens` tokens an image through a layer.
     pub fn transformer(&mut self, x: Maps, tokens: usize, parameters: LayerParameters<'_, T>) -> Maps {
         let LayerParameters { ids, numbers, epsilon } = parameters;
-        let (loaded, layer) = self.layers.by_id.entry(ids[0]).or_default();
-        if let Some(numbers) = numbers {
-            let mut set = Arc::try_unwrap(std::mem::take(layer)).unwrap_or_default();
-            set.set(numbers, epsilon, Threads::All);
-            (*loaded, *layer) = (true, Arc::new(set));
-        }
-        let layer = Arc::clone(layer);
+        let set = numbers.map(|numbers| move |layer: &mut Layer<T>| layer.set(numbers, epsilon, Threads::All));
+        let layer = loaded(&mut self.layers.by_id, ids[0], set);
         let images = x.rows() / tokens;
         let (threads, temperature) = (Threads::All, 1.0);
         let span = Span { images, first: 0, tokens, slots: None, causal: false, temperature, threads };
@@ -88,8 +113,7 @@ impl<T: Real> Tape<T> {
         activations: Activations<T>,
         mut slope: Buffer<T>,
     ) {
-        let mut shapes = Layer::<T>::shapes(layer.widths()).into_iter();
-        let mut sums = ids.map(|id| self.sum(id, shapes.next().map_or(0, |shape| shape.iter().product()), None));
+        let mut sums = self.layer_sums(ids, layer.widths());
         let gradient = LayerGradient::from(sums.each_mut().map(|sum| &mut *sum.values));
         let mut room = self.layer_room(layer, span);
         layer.backward(&mut slope, span, &activations, &mut room.slopes, Some(gradient));
@@ -97,6 +121,41 @@ impl<T: Real> Tape<T> {
         self.layers.free.push(activations);
         self.sums.extend(ids.into_iter().zip(sums));
         self.add_slope(x, slope);
+    }
+
+    /// The first of every image's `tokens` tokens of `x` behind a layer.
+    pub fn transformer_first(&mut self, x: Maps, tokens: usize, parameters: LayerParameters<'_, T>) -> Maps {
+        let LayerParameters { ids, numbers, epsilon } = parameters;
+        let set =
+            numbers.map(|numbers| move |layer: &mut FirstTokenLayer<T>| layer.set(numbers, epsilon, Threads::All));
+        let layer = loaded(&mut self.layers.first_by_id, ids[0], set);
+        let (images, widths) = (x.rows() / tokens, layer.widths());
+        let free = self.layers.free_first.pop().filter(|free| free.fits(widths, images, tokens));
+        let mut room = free.unwrap_or_else(|| FirstTokenRoom::new(widths, images, tokens));
+        let mut out = self.take(images * x.channels);
+        layer.forward(&self.value(x), &mut out, &mut room);
+        let out = self.push(out, Maps { images, slopes: true, ..x });
+        if self.answers {
+            self.layers.free_first.push(room);
+            return out;
+        }
+        self.record(out, move |tape, mut slope| {
+            let mut sums = tape.layer_sums(ids, widths);
+            let mut gradient = LayerGradient::from(sums.each_mut().map(|sum| &mut *sum.values));
+            let mut into = tape.take(x.len());
+            layer.backward(&mut slope, &mut into, &mut room, &mut gradient);
+            tape.sums.extend(ids.into_iter().zip(sums));
+            tape.layers.free_first.push(room);
+            tape.give(slope);
+            tape.add_slope(x, into);
+        });
+        out
+    }
+
+    /// Gradients of a layer's parameters so far.
+    fn layer_sums(&mut self, ids: [u64; ARRAYS], widths: [usize; 2]) -> [Sum<T>; ARRAYS] {
+        let mut shapes = Layer::<T>::shapes(widths).into_iter();
+        ids.map(|id| self.sum(id, shapes.next().map_or(0, |shape| shape.iter().product()), None))
     }
 
     /// The room of earlier layers, or a larger one.

@@ -57,6 +57,19 @@ pub enum BenchTask {
         #[command(flatten)]
         runs: Runs,
     },
+    /// Training steps of worlds: noise of the pixels, forward, backward, AdamW and the average of the weights.
+    TrainOracle {
+        /// Bundled names, oracle folders, or checkpoint files.
+        #[arg(value_delimiter = ',', default_value = "mnist,cells")]
+        oracles: Vec<String>,
+        /// Images in a step.
+        #[arg(long, default_value_t = 64)]
+        batch: usize,
+        #[command(flatten)]
+        device: DeviceArg,
+        #[command(flatten)]
+        runs: Runs,
+    },
     /// Log-likelihoods of 64 images under every class of a world, and samples.
     Posterior {
         /// Bundled name, oracle folder, or checkpoint file.

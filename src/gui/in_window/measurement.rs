@@ -8,8 +8,10 @@ use super::Running;
 use crate::gui::frame_times::Phase;
 use crate::gui::panels;
 
-/// Length of each part of the measurement.
+/// Length of each part of the measurement but one.
 const MEASURED: Duration = Duration::from_secs(5);
+/// How long τ moves: hundreds of frames, so that their 99th percentile is no single frame.
+const MOVED: Duration = Duration::from_secs(20);
 /// The whole gallery is waited for no longer than this: then what is in view is enough.
 const FILLED: Duration = Duration::from_secs(30);
 /// How soon a window is looked at again that paints only what is new.
@@ -52,7 +54,7 @@ impl Running {
                 self.measurement = Measurement::Sampling(Instant::now());
             }
             Measurement::Rest(_) => {}
-            Measurement::Sampling(since) if since.elapsed() > MEASURED => {
+            Measurement::Sampling(since) if since.elapsed() > MOVED => {
                 self.app.count_frames(Phase::After);
                 self.measurement = Measurement::Settling(Instant::now());
             }

@@ -107,7 +107,7 @@ impl<T: Real> Room<T> {
 }
 
 /// Rows that one thread takes at a time: whole images.
-fn block(tokens: usize) -> usize {
+pub(super) fn block(tokens: usize) -> usize {
     BLOCK.div_ceil(tokens.max(1)) * tokens
 }
 
@@ -119,12 +119,12 @@ fn unit(tokens: usize) -> usize {
 /// Gradients of [`ARRAYS`], added to.
 #[derive(Debug)]
 pub struct LayerGradient<'a, T> {
-    attention_norm: [&'a mut [T]; 2],
-    qkv: LinearGradient<'a, T>,
-    proj: LinearGradient<'a, T>,
-    mlp_norm: [&'a mut [T]; 2],
-    expand: LinearGradient<'a, T>,
-    contract: LinearGradient<'a, T>,
+    pub(super) attention_norm: [&'a mut [T]; 2],
+    pub(super) qkv: LinearGradient<'a, T>,
+    pub(super) proj: LinearGradient<'a, T>,
+    pub(super) mlp_norm: [&'a mut [T]; 2],
+    pub(super) expand: LinearGradient<'a, T>,
+    pub(super) contract: LinearGradient<'a, T>,
 }
 
 impl<'a, T> From<[&'a mut [T]; ARRAYS]> for LayerGradient<'a, T> {

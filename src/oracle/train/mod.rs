@@ -1,6 +1,7 @@
 //! Training a flow on a dataset: one loop for both families.
 
 mod batch;
+mod bench;
 mod checkpoint;
 mod data;
 pub(super) mod describe;
@@ -32,6 +33,7 @@ use crate::units::Tau;
 
 pub use crate::device::MatmulPrecision;
 use batch::Draw;
+pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::{corpus, test_corpus, training_images};
 use learner::{Learner, architecture, learner};

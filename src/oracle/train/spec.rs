@@ -91,6 +91,27 @@ pub struct DataSpec {
     pub split: Option<Seed>,
 }
 
+impl DataSpec {
+    /// All images of a folder as they are, with the usual settings.
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            description: None,
+            notice: None,
+            pad_to: default_side(),
+            resize: None,
+            held_out: default_held_out(),
+            shift: 0,
+            mirror: false,
+            turn: false,
+            classes: Vec::new(),
+            limit: None,
+            bootstrap: None,
+            split: None,
+        }
+    }
+}
+
 fn default_side() -> usize {
     32
 }
