@@ -17,6 +17,7 @@
 
 mod cpu;
 mod frozen;
+mod host_fold;
 mod init;
 mod layout;
 mod matrix;
@@ -35,6 +36,7 @@ use step::{Affine, halves};
 
 pub use cpu::TrainedGlow;
 pub use frozen::GlowFlow;
+pub use host_fold::HostFold;
 pub use step::Step;
 
 /// Variance floor of the normalisations (PyTorch's BatchNorm2d default).

@@ -86,7 +86,17 @@ pub fn to_weights_by(module: &impl Module, name: &dyn Fn(&[String], ParamId) -> 
 /// Gradients computed elsewhere, given by state-dict name, as an optimizer of `module` takes them.
 /// Arrays that `module` lacks or has in another shape are left out.
 pub fn to_gradients(module: &impl Module, name: fn(&[String]) -> String, gradients: &Weights) -> GradientsParams {
-    let mut register = Register { path: Vec::new(), name, gradients, found: GradientsParams::new() };
+    add_gradients(module, name, gradients, GradientsParams::new())
+}
+
+/// The same beside gradients of other parameters that are `found` already.
+pub fn add_gradients(
+    module: &impl Module,
+    name: fn(&[String]) -> String,
+    gradients: &Weights,
+    found: GradientsParams,
+) -> GradientsParams {
+    let mut register = Register { path: Vec::new(), name, gradients, found };
     module.visit(&mut register);
     register.found
 }

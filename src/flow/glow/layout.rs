@@ -36,6 +36,14 @@ impl GlowConfig {
         all
     }
 
+    /// Numbers that training moves; `head` is whether EBO's auxiliary classifier is trained, too.
+    pub fn trained_numbers(&self, head: bool) -> usize {
+        let constant = |name: &str| name == "bounds" || name.contains(".running_");
+        let trained = |name: &str| !constant(name) && (head || !name.starts_with("linproj."));
+        let arrays = self.arrays().into_iter().filter(|(name, _)| trained(name));
+        arrays.map(|(_, shape)| shape.iter().product::<usize>()).sum()
+    }
+
     /// Whether `weights` are those of such a Glow: every array with its shape, nothing else but the
     /// flags of initialisation, and values with which a density exists.
     ///
@@ -99,6 +107,15 @@ mod tests {
     #[test]
     fn a_random_start_has_exactly_the_arrays_of_its_architecture() {
         CONFIG.check(&CONFIG.initial_weights(Seed(1), 0.1)).unwrap();
+    }
+
+    #[test]
+    fn trained_numbers_are_those_counted_by_hand() {
+        // Steps of 12 and 24 channels: ActNorm and 1×1; bounds of s; three normalisations; three convolutions.
+        let step = |c: usize| 2 * c + c * c + c / 2 + 2 * (c / 2 + 10) + 9 * (c / 2) * 5 + 25 + 9 * c * 5 + c;
+        let of_the_base = 2 * 96 + 96;
+        assert_eq!(CONFIG.trained_numbers(false), of_the_base + 2 * step(12) + 2 * step(24));
+        assert_eq!(CONFIG.trained_numbers(true) - CONFIG.trained_numbers(false), 2 * 96 + 2);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Parameters of a Glow by name: from weights, to weights, and the random start.
 
+use burn::optim::GradientsParams;
 use burn::tensor::Device;
 use nalgebra::DMatrix;
 use rand_distr::{Distribution, StandardNormal};
@@ -96,6 +97,11 @@ impl Glow {
     /// When the device cannot deliver them.
     pub fn to_weights(&self) -> Result<Weights> {
         parameters::to_weights(self, checkpoint_name)
+    }
+
+    /// Gradients by name, beside those that are `found` already.
+    pub fn add_gradients(&self, gradients: &Weights, found: GradientsParams) -> GradientsParams {
+        parameters::add_gradients(self, checkpoint_name, gradients, found)
     }
 }
 

@@ -4,12 +4,11 @@ mod gradients;
 
 use std::borrow::Cow;
 
-use burn::module::Module;
 use burn::tensor::Device;
 
 use super::batch::{Draw, behind_the_front};
 use super::learner::Learner;
-use super::spec::TrainSpec;
+use super::spec::{Classification, TrainSpec};
 use super::step::{Saved, StepLoss, Trainee, adam};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -77,7 +76,7 @@ fn initial(spec: &TrainSpec, config: &GlowConfig, train: &Dataset, device: &Devi
 
 impl Learner for GlowLearner {
     fn parameters(&self) -> usize {
-        self.trainee.module.num_params()
+        self.config.trained_numbers(self.spec.training.classification == Classification::LinearHead)
     }
 
     /// The batch is cut into `shards` pieces that run side by side, one batch part after the other;

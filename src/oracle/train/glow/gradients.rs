@@ -9,7 +9,7 @@ use burn::tensor::{Device, Tensor, TensorData};
 use crate::device::to_host;
 use crate::error::Result;
 use crate::flow::base::{BaseLoss, GaussianBase};
-use crate::flow::glow::{Glow, GlowConfig, LinearHead, TrainedGlow, encode};
+use crate::flow::glow::{Glow, GlowConfig, HostFold, LinearHead, TrainedGlow, encode};
 use crate::gradients::gradients_of;
 use crate::oracle::train::gaussians::{cross_entropies, distances, targets};
 use crate::oracle::train::spec::{Classification, OptimSpec};
@@ -72,7 +72,8 @@ pub fn gradients(loss: Loss<'_>, glow: &Glow, y: &[f32], classes: &[ClassId]) ->
 }
 
 /// [`gradients`] of a whole batch by the CPU's own kernels, cut into `shards`. They give the
-/// gradient by the arrays of the folded steps; burn carries it through the folding.
+/// gradient by the arrays of the folded steps, the host carries it through the folding, and burn
+/// has the base distribution.
 pub fn cpu_gradients(
     loss: Loss<'_>,
     glow: &Glow,
@@ -82,10 +83,8 @@ pub fn cpu_gradients(
 ) -> Result<(Vec<f64>, GradientsParams)> {
     let (config, lambda) = (loss.config, loss.optim.lambda);
     let (device, scale) = (glow.means.val().device(), (config.shape.dims() as f64).recip());
-    let arrays = glow.fold().iter().flatten().flat_map(|step| step.arrays()).collect();
-    let arrays: Tensor<1> = Tensor::cat(arrays, 0);
-    let numbers: Vec<f32> = to_host(arrays.clone().inner())?.into_iter().map(|v| v as f32).collect();
-    let kernels = TrainedGlow::<f32>::new(config, &numbers)?;
+    let fold = HostFold::new(config, &glow.to_weights()?)?;
+    let kernels = TrainedGlow::<f32>::new(config, &fold.arrays)?;
     let base = GaussianBase::new(to_host(glow.means.val())?, &to_host(glow.cov_diag.val())?);
     let head = match loss.optim.classification {
         Classification::Posterior => None,
@@ -107,14 +106,10 @@ pub fn cpu_gradients(
     // z as a constant: its own part of the gradient has gone through the kernels.
     let z = upload(config, found.z.iter().map(|&v| v as f32).collect(), &device);
     let (nll, cross_entropy) = loss.of_points(glow, z, classes);
-    let sums = found.sums.iter().sum::<f64>() / loss.images as f64;
-    let nll = nll - loss.mixing_log_det(glow)? - sums;
-    let measured = to_host(Tensor::cat(vec![nll.clone(), cross_entropy.clone()], 0))?;
-    let count = found.arrays.len();
-    let by_arrays = Tensor::<1>::from_data(TensorData::new(found.arrays, [count]), &device);
-    let carried = (arrays * by_arrays).sum();
-    let grads = gradients_of((nll + cross_entropy * lambda) * scale + carried, glow);
-    Ok((measured, grads))
+    let mut measured = to_host(Tensor::cat(vec![nll.clone(), cross_entropy.clone()], 0))?;
+    measured[0] -= fold.log_det + found.sums.iter().sum::<f64>() / loss.images as f64;
+    let grads = gradients_of((nll + cross_entropy * lambda) * scale, glow);
+    Ok((measured, glow.add_gradients(&fold.gradients(&found.arrays, -scale), grads)))
 }
 
 /// The batch as a tensor [N, C, H, W].
