@@ -168,12 +168,36 @@ impl<T: Real> Room<T> {
 /// Parameters of a layer.
 #[derive(Debug, Default)]
 pub struct Layer<T> {
-    attention_norm: Norm<T>,
     qkv: Linear<T>,
+    rest: Rest<T>,
+}
+
+/// Those beside the map to queries, keys and values.
+#[derive(Debug, Default)]
+struct Rest<T> {
+    attention_norm: Norm<T>,
     proj: Linear<T>,
     mlp_norm: Norm<T>,
     expand: Linear<T>,
     contract: Linear<T>,
+}
+
+impl<T: Real> Rest<T> {
+    /// Sets them. Returns weight and bias of queries, keys and values.
+    fn set<'a>(&mut self, arrays: [&'a [T]; ARRAYS], epsilon: f64, threads: Threads) -> [&'a [T]; 2] {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = arrays;
+        self.attention_norm = Norm::new(a, b, epsilon);
+        self.proj.set(e, f, threads);
+        self.mlp_norm = Norm::new(g, h, epsilon);
+        self.expand.set(i, j, threads);
+        self.contract.set(k, l, threads);
+        [c, d]
+    }
+
+    /// Channels, and those of the MLP's hidden layer.
+    fn widths(&self) -> [usize; 2] {
+        [self.proj.outputs(), self.expand.outputs()]
+    }
 }
 
 impl<T: Real> Layer<T> {
@@ -200,18 +224,13 @@ impl<T: Real> Layer<T> {
     /// Sets all parameters, in the memory of earlier ones; `epsilon` is the variance floor of the
     /// norms.
     pub fn set(&mut self, arrays: [&[T]; ARRAYS], epsilon: f64, threads: Threads) {
-        let [a, b, c, d, e, f, g, h, i, j, k, l] = arrays;
-        self.attention_norm = Norm::new(a, b, epsilon);
-        self.qkv.set(c, d, threads);
-        self.proj.set(e, f, threads);
-        self.mlp_norm = Norm::new(g, h, epsilon);
-        self.expand.set(i, j, threads);
-        self.contract.set(k, l, threads);
+        let [weight, bias] = self.rest.set(arrays, epsilon, threads);
+        self.qkv.set(weight, bias, threads);
     }
 
     /// Channels, and those of the MLP's hidden layer.
     pub fn widths(&self) -> [usize; 2] {
-        [self.proj.outputs(), self.expand.outputs()]
+        self.rest.widths()
     }
 
     /// `stream` [rows, C] through the layer, in place. `cache` holds keys and values of earlier
@@ -243,12 +262,12 @@ impl<T: Real> Layer<T> {
         const ONE: Threads = Threads::One;
         let ([c, hidden], rows, kept) = (self.widths(), span.rows(), part.mlp_norm.is_some());
         let normed = &mut room.normed[..rows * c];
-        self.attention_norm.forward(stream, normed, part.attention_norm, ONE);
+        self.rest.attention_norm.forward(stream, normed, part.attention_norm, ONE);
         self.qkv.apply(normed, part.qkv);
         span.attention(c).forward(cache, span.slots, part.qkv, part.mixed);
-        self.proj.apply_add(part.mixed, stream);
-        self.mlp_norm.forward(stream, normed, part.mlp_norm, ONE);
-        self.expand.apply(normed, part.hidden);
+        self.rest.proj.apply_add(part.mixed, stream);
+        self.rest.mlp_norm.forward(stream, normed, part.mlp_norm, ONE);
+        self.rest.expand.apply(normed, part.hidden);
         let active = if kept {
             gelu_into(part.hidden, &mut room.active[..rows * hidden]);
             &room.active[..rows * hidden]
@@ -256,6 +275,6 @@ impl<T: Real> Layer<T> {
             gelu(part.hidden);
             part.hidden
         };
-        self.contract.apply_add(active, stream);
+        self.rest.contract.apply_add(active, stream);
     }
 }

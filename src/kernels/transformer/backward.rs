@@ -215,22 +215,22 @@ impl<T: Real> Layer<T> {
         let [mut a, mut b, mut d, mut e] = [(); 4].map(|()| vec![T::ZERO; c]);
 
         way.result.copy_from_slice(stream);
-        self.contract.backward(stream, way.hidden);
+        self.rest.contract.backward(stream, way.hidden);
         gelu_backward(&activations.hidden[first * hidden..][..rows * hidden], way.active, way.hidden);
-        self.expand.backward(way.hidden, normed);
-        self.mlp_norm.backward_rows(normed, mlp_norm, stream, [&mut d, &mut e]);
+        self.rest.expand.backward(way.hidden, normed);
+        self.rest.mlp_norm.backward_rows(normed, mlp_norm, stream, [&mut d, &mut e]);
 
         way.middle.copy_from_slice(stream);
-        self.proj.backward(stream, normed);
+        self.rest.proj.backward(stream, normed);
         let qkv = &activations.qkv[first * 3 * c..][..rows * 3 * c];
         span.attention(c).backward(&mut room.attention, qkv, normed, way.qkv);
         self.qkv.backward(way.qkv, normed);
-        self.attention_norm.backward_rows(normed, attention_norm, stream, [&mut a, &mut b]);
+        self.rest.attention_norm.backward_rows(normed, attention_norm, stream, [&mut a, &mut b]);
         if !wanted {
             return Default::default();
         }
-        self.mlp_norm.again(mlp_norm.0, way.mlp_normed);
-        self.attention_norm.again(attention_norm.0, way.attention_normed);
+        self.rest.mlp_norm.again(mlp_norm.0, way.mlp_normed);
+        self.rest.attention_norm.again(attention_norm.0, way.attention_normed);
         let sum = |rows: &[T], width: usize| {
             let mut sums = vec![T::ZERO; width];
             add_rows(rows, &mut sums);

@@ -6,23 +6,19 @@
 
 use rayon::prelude::*;
 
-use super::ARRAYS;
 use super::backward::{LayerGradient, block};
+use super::{ARRAYS, Rest};
 use crate::kernels::attention::{Attention, HEAD};
-use crate::kernels::linear::{Linear, LinearGradient, Norm, Normalised};
+use crate::kernels::linear::{Linear, LinearGradient, Normalised};
 use crate::kernels::rows::{add_rows, gelu_backward, gelu_into};
 use crate::kernels::{Buffer, Real, Threads, add_outer_products};
 
 /// Parameters of such a layer: those of a [`Layer`](super::Layer).
 #[derive(Debug, Default)]
 pub struct FirstTokenLayer<T> {
-    attention_norm: Norm<T>,
     query: Linear<T>,
     keys_values: Linear<T>,
-    proj: Linear<T>,
-    mlp_norm: Norm<T>,
-    expand: Linear<T>,
-    contract: Linear<T>,
+    rest: Rest<T>,
 }
 
 /// What a pass computes, which its way back reads, and room for that way.
@@ -104,22 +100,17 @@ fn first_tokens<T: Copy>(rows: &[T], tokens: usize, channels: usize, out: &mut [
 impl<T: Real> FirstTokenLayer<T> {
     /// Sets all parameters, as [`Layer::set`](super::Layer::set) does.
     pub fn set(&mut self, arrays: [&[T]; ARRAYS], epsilon: f64, threads: Threads) {
-        let [a, b, c, d, e, f, g, h, i, j, k, l] = arrays;
-        let channels = a.len();
+        let channels = arrays[0].len();
+        let [weight, bias] = self.rest.set(arrays, epsilon, threads);
         let ((query, keys_values), (query_bias, keys_values_bias)) =
-            (c.split_at(channels * channels), d.split_at(channels));
-        self.attention_norm = Norm::new(a, b, epsilon);
+            (weight.split_at(channels * channels), bias.split_at(channels));
         self.query.set(query, query_bias, threads);
         self.keys_values.set(keys_values, keys_values_bias, threads);
-        self.proj.set(e, f, threads);
-        self.mlp_norm = Norm::new(g, h, epsilon);
-        self.expand.set(i, j, threads);
-        self.contract.set(k, l, threads);
     }
 
     /// Channels, and those of the MLP's hidden layer.
     pub fn widths(&self) -> [usize; 2] {
-        [self.proj.outputs(), self.expand.outputs()]
+        self.rest.widths()
     }
 
     /// `out` [images, C] = [`Layer::forward`](super::Layer::forward)'s result at the first tokens of `x` [images, tokens, C].
@@ -133,7 +124,7 @@ impl<T: Real> FirstTokenLayer<T> {
         let saved = standard.par_chunks_mut(size * c).zip(scales.par_chunks_mut(size));
         let made = normed.par_chunks_mut(size * c).zip(room.keys_values[..rows * 2 * c].par_chunks_mut(size * 2 * c));
         x[..rows * c].par_chunks(size * c).zip(saved).zip(made).for_each(|((x, saved), (normed, keys_values))| {
-            self.attention_norm.forward(x, normed, Some(saved), ONE);
+            self.rest.attention_norm.forward(x, normed, Some(saved), ONE);
             self.keys_values.apply(normed, keys_values);
         });
 
@@ -142,13 +133,13 @@ impl<T: Real> FirstTokenLayer<T> {
         let (query, mixed) = (&mut room.query[..images * c], &mut room.mixed[..images * c]);
         self.query.apply(first, query);
         attention(c, tokens).first(query, &room.keys_values, &mut room.weights, mixed);
-        self.proj.apply_add(mixed, out);
+        self.rest.proj.apply_add(mixed, out);
         let mlp_normed = &mut room.mlp_normed[..images * c];
-        self.mlp_norm.forward(out, mlp_normed, Some(room.mlp_norm.rows(images)), ONE);
+        self.rest.mlp_norm.forward(out, mlp_normed, Some(room.mlp_norm.rows(images)), ONE);
         let (before, after) = (&mut room.hidden[..images * hidden], &mut room.active[..images * hidden]);
-        self.expand.apply(mlp_normed, before);
+        self.rest.expand.apply(mlp_normed, before);
         gelu_into(before, after);
-        self.contract.apply_add(after, out);
+        self.rest.contract.apply_add(after, out);
     }
 
     /// `x` [images, tokens, C] = the gradient of [`Self::forward`]'s input, from that of its result in
@@ -167,15 +158,15 @@ impl<T: Real> FirstTokenLayer<T> {
         let (by_hidden, active) = (&mut room.by_hidden[..images * hidden], &mut room.active[..images * hidden]);
         let [normed, first] = [&normed[..rows * c], &first[..images * c]];
         gradient.contract.add(stream, active, outer);
-        self.contract.backward(stream, by_hidden);
+        self.rest.contract.backward(stream, by_hidden);
         gelu_backward(&room.hidden[..images * hidden], active, by_hidden);
         gradient.expand.add(by_hidden, &room.mlp_normed[..images * c], outer);
-        self.expand.backward(by_hidden, by_first);
+        self.rest.expand.backward(by_hidden, by_first);
         let sums = gradient.mlp_norm.each_mut().map(|sum| &mut **sum);
-        self.mlp_norm.backward_rows(by_first, room.mlp_norm.of(0..images), stream, sums);
+        self.rest.mlp_norm.backward_rows(by_first, room.mlp_norm.of(0..images), stream, sums);
 
         gradient.proj.add(stream, &room.mixed[..images * c], outer);
-        self.proj.backward(stream, by_first);
+        self.rest.proj.backward(stream, by_first);
         let (by_query, by_keys_values) = (&mut room.by_query[..images * c], &mut room.by_keys_values[..rows * 2 * c]);
         let saved = [&room.query[..images * c], &room.keys_values, &room.weights];
         attention(c, tokens).first_backward(saved, by_first, [by_query, by_keys_values]);
@@ -199,7 +190,7 @@ impl<T: Real> FirstTokenLayer<T> {
                 add_rows(&by_first[at..][..c], &mut by_normed[..c]);
             }
             let [mut gain, mut bias] = [(); 2].map(|()| vec![T::ZERO; c]);
-            self.attention_norm.backward_rows(by_normed, saved.of(start..start + rows), x, [&mut gain, &mut bias]);
+            self.rest.attention_norm.backward_rows(by_normed, saved.of(start..start + rows), x, [&mut gain, &mut bias]);
             [gain, bias]
         });
         // In the order of the blocks, whichever thread took them.
