@@ -125,7 +125,7 @@ fn pictures_stay_where_they_are_made_and_only_figures_are_read_back() {
             }
         }
     };
-    until(|event| matches!(event, Event::Oracle(_)));
+    until(|event| matches!(event, Event::Oracle { .. }));
     let samples = |seed| SampleSpec::new(4, Seed(seed));
     ask(&worker, &bell, samples(3));
     // Measured and drawn once, after the first gallery: from here on nobody else reads.

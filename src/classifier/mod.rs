@@ -7,7 +7,7 @@
 //! | `linear`, `mlp`, `mnist_convnet`, `alexnet`, `resnet`, `wide_resnet`, `mobilenet`, `convnext`, `vit`, `swin` | one network each |
 //! | `layers`, `transformer` | the layers they share; the Transformer layer of the ViTs |
 //! | `init`, `flops` | parameters by name, given or drawn; how much a network computes |
-//! | `compute`, `cpu` | what computes the layers: burn's tensors on any device; in training on the CPU our own kernels |
+//! | `compute`, `cpu` | what computes the layers: burn's tensors on any device; on the CPU our own kernels |
 //! | `spec`, `train`, `micro_batch` | how a classifier is trained; one step; the gradients of a part of a batch |
 //! | `checkpoint`, `scaled`, `onnx` | trained classifiers in files: ours and torchvision's with the scale of their input, anybody's as ONNX |
 //! | `features` | what a network reads off images, for FID and its kin |

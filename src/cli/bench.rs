@@ -15,7 +15,7 @@ use crate::oracle::bench::{self, Peak};
 use crate::oracle::folder;
 use crate::oracle::train::bench_steps;
 
-/// The worlds that come with the program.
+/// Of the worlds that come with the program, one of each family.
 const BUNDLED: [&str; 2] = ["mnist", "cells"];
 /// The networks timed in training, and their batch.
 const TRAINED: [Architecture; 2] = [Architecture::ResNet18, Architecture::VitSmall];

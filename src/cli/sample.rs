@@ -89,6 +89,12 @@ pub fn run(args: &SampleArgs) -> Result<()> {
     if args.out.is_dir() {
         check_folder_kind(&args.out, None)?;
     }
+    if args.sheet && !args.out.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
+        return Err(Error::input(format!(
+            "{}: --sheet draws one picture, whose name ends in .png",
+            args.out.display()
+        )));
+    }
     is_free(&args.out)?;
     with_oracle(&args.oracle, &args.compute, |opened, chosen| sample(args, opened, chosen))
 }

@@ -80,7 +80,7 @@ pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, image_files, kind_of, open, open_dataset, open_split, open_test};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use reader::Input;
-pub use sheet::{contact_sheet, images_in, split_sheet, write_sheet};
+pub use sheet::{contact_sheet, images_in, sheet_shape, split_sheet, write_sheet};
 pub(crate) use source::{
     CUT_SHORT, TEXT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, read_text_bounded, said,
 };

@@ -110,6 +110,14 @@ impl Layout {
     }
 }
 
+/// Shape of a contact sheet of so many images.
+///
+/// # Errors
+/// When there is none: as [`contact_sheet`].
+pub fn sheet_shape(shape: ImageShape, count: usize, columns: usize, scale: usize) -> Result<ImageShape> {
+    Layout { shape, count, columns, scale }.sheet()
+}
+
 /// Lays images (`pixels`, NCHW, each of `shape`) out in `columns` columns with white lines between,
 /// each pixel `scale`×`scale`. Returns shape and CHW pixels of the sheet.
 ///

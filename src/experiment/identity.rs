@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::cell::Cell;
-use super::dataset::DataRecord;
+use super::dataset::{DataRecord, PartRecord};
 use super::feature_file::FeatureFile;
 use super::spec::ExperimentSpec;
 use crate::classifier::{Architecture, Normalisation};
 use crate::data::{sha256, sha256_of_file};
 use crate::error::{Error, Result};
 use crate::events::silent;
+use crate::flow::preprocess::Dequantisation;
 
 /// Changes when the same spec would give other numbers than before.
 const FORMAT: u32 = 1;
@@ -83,6 +84,12 @@ impl Cell {
         // Absent without a dataset: cells of the world's own images keep their names.
         if let Some(DataRecord { train, test, .. }) = &files.data {
             content["data"] = serde_json::json!([train.sha256, test.as_ref().map(|test| &test.sha256)]);
+            // Absent with the noise that there is unless another is asked for, as from older versions.
+            let other = |part: &PartRecord| part.dequantisation.filter(|how| *how != Dequantisation::default());
+            let noise = [other(train), test.as_ref().and_then(other)];
+            if noise != [None; 2] {
+                content["dequantisation"] = serde_json::json!(noise);
+            }
         }
         // Likewise: cells that see no file keep their names.
         if !files.features.is_empty() {
@@ -98,8 +105,8 @@ mod tests {
     use super::*;
     use crate::experiment::self_validation::SelfValidationSpec;
     use crate::experiment::soft_labels::SoftLabelsSpec;
-    use crate::experiment::{Experiment, Mapped, PRESETS, PartRecord, TemperatureSpec};
-    use crate::units::Tau;
+    use crate::experiment::{Experiment, Mapped, PRESETS, TemperatureSpec};
+    use crate::units::{Seed, Tau};
 
     /// The weights of the bundled `mnist` when these names were written down.
     const WEIGHTS: &str = "9b44f254a849e56912d37bb88cfaaa6403bd39f6d809328d85ef15de5aa6c94a";
@@ -147,6 +154,15 @@ mod tests {
         let mut moved = data("a", None);
         moved.train.path = "elsewhere".into();
         assert_eq!(id(Some(moved)), ids[1]);
+        // How pixels become real numbers does.
+        let noisy = |how| {
+            let mut noisy = data("a", None);
+            noisy.train.dequantisation = how;
+            id(Some(noisy))
+        };
+        assert_eq!(noisy(Some(Dequantisation::default())), ids[1]);
+        let [middle, seeded] = [Dequantisation::MidPoint, Dequantisation::Seeded(Seed(1))].map(|how| noisy(Some(how)));
+        assert!(middle != seeded && ![&middle, &seeded].contains(&&ids[1]), "{middle} {seeded}");
     }
 
     #[test]

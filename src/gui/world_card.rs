@@ -83,9 +83,14 @@ fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {
     // A table of its own for each world: with the rows of another its first frame would be laid out by the heights of those.
     facts(ui, &format!("oracle facts {}", info.weights_sha256), |ui| {
         fact(ui, "Name", info.name.clone(), &format!("weights SHA-256 {}", info.weights_sha256));
-        let (kind, meaning) = match a {
-            Architecture::Glow(_) => ("Glow", "One invertible map for all classes; class y has base N(μ_y, τ²Σ)."),
-            Architecture::TarFlow(_) => ("TarFlow", "The map itself depends on the class; base N(0, τ²·diag(var))."),
+        let kind = match a {
+            Architecture::Glow(_) => "Glow",
+            Architecture::TarFlow(_) => "TarFlow",
+        };
+        let meaning = if a.has_shared_map() {
+            "One invertible map for all classes; class y has base N(μ_y, τ²Σ)."
+        } else {
+            "The map itself depends on the class; base N(0, τ²·diag(var))."
         };
         fact(ui, "Flow", kind.to_owned(), &format!("{}. {meaning}", a.describe()));
         fact(ui, "Images", format!("{} (C×H×W)", a.shape()), &info.preprocessing);

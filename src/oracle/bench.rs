@@ -27,6 +27,8 @@ const LARGE: usize = 4096;
 const LONG: f64 = 100.0;
 /// Most of them.
 const MOST: usize = 1024;
+/// Bytes that are copied to see how fast memory is.
+const COPIED: usize = 128 << 20;
 
 /// All figures of one device.
 #[derive(Debug, Serialize)]
@@ -104,6 +106,9 @@ pub struct Peak {
     pub matmul_gflops: f64,
     /// On the CPU: fused multiply-adds that read no memory, on all cores.
     pub multiply_add_gflops: Option<f64>,
+    /// On the CPU: 10⁹ bytes that all cores copy in a second, of an array larger than a core's own
+    /// cache. It tells hours apart on a machine whose memory others use, too.
+    pub copied_gb_per_second: Option<f64>,
 }
 
 impl Peak {
@@ -114,8 +119,10 @@ impl Peak {
     pub fn measure(chosen: &OpenDevice, runs: usize) -> Result<Self> {
         let cpu = chosen.device == Device::flex();
         let multiply_add_gflops = if cpu { Some(multiply_add_gflops(runs)?) } else { None };
+        let copied_gb_per_second = if cpu { Some(copied_gb_per_second(runs)?) } else { None };
         let own = if cpu { own_gflops(runs)? } else { 0.0 };
-        Ok(Self { matmul_gflops: burn_gflops(chosen, runs)?.max(own), multiply_add_gflops })
+        let matmul_gflops = burn_gflops(chosen, runs)?.max(own);
+        Ok(Self { matmul_gflops, multiply_add_gflops, copied_gb_per_second })
     }
 
     /// What shares are of, GFLOP/s: the larger one, for burn's products may use registers that our
@@ -135,12 +142,14 @@ impl std::fmt::Display for Peak {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let products = self.matmul_gflops;
         match self.multiply_add_gflops.filter(|most| *most >= products) {
-            None => write!(f, "matrix products reach {products:.0} GFLOP/s"),
+            None => write!(f, "matrix products reach {products:.0} GFLOP/s")?,
             Some(most) => {
                 let share = 100.0 * products / most;
-                write!(f, "fused multiply-adds reach {most:.0} GFLOP/s, matrix products {products:.0} ({share:.0} %)")
+                write!(f, "fused multiply-adds reach {most:.0} GFLOP/s, matrix products {products:.0} ({share:.0} %)")?;
             }
         }
+        self.copied_gb_per_second
+            .map_or(Ok(()), |copied| write!(f, "; {} MiB are copied at {copied:.1} GB/s", COPIED >> 20))
     }
 }
 
@@ -214,6 +223,19 @@ fn multiply_add_gflops(runs: usize) -> Result<f64> {
         }
     })?;
     Ok(operations / (timing.median / 1e3) / 1e9)
+}
+
+/// [`COPIED`] bytes, every thread some of them.
+fn copied_gb_per_second(runs: usize) -> Result<f64> {
+    let from = vec![1_u64; COPIED / size_of::<u64>()];
+    let mut to = vec![0_u64; from.len()];
+    let timing = Timing::measure(String::new(), 1, runs, || {
+        to.par_chunks_mut(1 << 16).zip(from.par_chunks(1 << 16)).for_each(|(to, from)| to.copy_from_slice(from));
+        // So that no copy can be left out.
+        black_box(&mut to);
+        Ok(())
+    })?;
+    Ok(COPIED as f64 / (timing.median / 1e3) / 1e9)
 }
 
 fn gflops(side: usize, products: usize, timing: &Timing) -> f64 {

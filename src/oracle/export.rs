@@ -5,16 +5,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    ImageShape, WorldBatch, check_folder_kind, least_png_size, write_npz_in_pieces, write_png, write_sheet,
+    ImageShape, WorldBatch, check_folder_kind, least_png_size, sheet_shape, write_npz_in_pieces, write_png, write_sheet,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
 use crate::units::ClassId;
-
-/// Pixels along a side of a contact sheet, at most, as [`contact_sheet`] has it.
-const MOST_SIDE: usize = 1 << 16;
 
 /// Where pictures and numbers go. A path alone is one without a contact sheet of a single picture.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +74,7 @@ pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
 /// samples: `latents.x` is standard normal noise (NCHW), `latents.y` the class of each.
 ///
 /// # Errors
-/// When the latents do not fit this world or have no classes, `path` is no `.npz`, or as
+/// When the latents do not fit this world or have no classes, `path` is no `.npz`, τ is 0, or as
 /// [`save_samples`].
 pub fn save_latents(
     world: &World,
@@ -95,6 +92,9 @@ pub fn save_latents(
     let classes = classes.ok_or_else(|| Error::input("the latents have no array y with the class of each"))?;
     if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
         return Err(Error::input(format!("{}: images of given latents are written as .npz", path.display())));
+    }
+    if settings.tau.get() == 0.0 {
+        return Err(no_density(path));
     }
     let mut saved = Rounding::default();
     write_npz_in_pieces(path, shape, total, |sink| {
@@ -145,10 +145,7 @@ fn write_samples(
         return Err(Error::input("no samples to write: n is 0"));
     }
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("npz") if settings.tau.get() == 0.0 => Err(Error::input(format!(
-            "{}: at τ = 0 every image of a class is the same and has no density: draw pictures (.png or a folder), or choose a τ above 0",
-            path.display()
-        ))),
+        Some("npz") if settings.tau.get() == 0.0 => Err(no_density(path)),
         Some("npz") => write_npz_in_pieces(path, world.shape(), total, |sink| {
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
@@ -168,6 +165,14 @@ fn write_samples(
             pictures.finish()
         }
     }
+}
+
+/// Of arrays at τ = 0.
+fn no_density(path: &Path) -> Error {
+    Error::input(format!(
+        "{}: at τ = 0 every image of a class is the same and has no density: draw pictures (.png or a folder), or choose a τ above 0",
+        path.display()
+    ))
 }
 
 /// Pictures of a world on their way to a contact sheet (`.png`) or to a folder by class.
@@ -256,12 +261,8 @@ pub(super) fn passes<'a>(
 /// When the sheet would be too large, before a picture of it is drawn.
 fn columns(shape: ImageShape, n: usize) -> Result<usize> {
     let columns = (n as f64).sqrt().ceil() as usize;
-    let side = columns.saturating_mul(shape.width.max(shape.height).saturating_mul(scale(shape)));
-    if side > MOST_SIDE {
-        return Err(Error::input(format!(
-            "n = {n} pictures make a contact sheet of more than {MOST_SIDE} pixels a side; write them to a folder or an .npz, or lower n"
-        )));
-    }
+    sheet_shape(shape, n, columns, scale(shape))
+        .map_err(|error| Error::input(format!("{error}; write them to a folder or an .npz, or lower n = {n}")))?;
     Ok(columns)
 }
 
@@ -305,6 +306,16 @@ mod tests {
         assert_eq!(file_name("frog"), "frog");
         assert_eq!(file_name("../etc"), ".._etc");
         assert_eq!(file_name(".."), "class__");
+    }
+
+    #[test]
+    fn a_sheet_that_will_be_too_large_is_refused_before_its_pictures_are_drawn() {
+        let of = |side: usize| ImageShape { channels: 1, height: side, width: side };
+        // 993 columns of 64 pixels and a line of 2 between are 65,536 pixels.
+        assert_eq!(columns(of(32), 993 * 993).unwrap(), 993);
+        let refused = columns(of(32), 993 * 993 + 1).unwrap_err().to_string();
+        assert!(refused.contains("65536") && refused.contains("lower n"), "{refused}");
+        assert!(columns(of(256), 254 * 254).is_ok() && columns(of(256), 256 * 256).is_err());
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl<'a> Pools<'a> {
         if folder.spec.data.is_some() != context.data.is_some() {
             return Err(Error::file(&folder.path, "the dataset of this run was not opened"));
         }
-        let stage = context.stage.clone().map(Stage::new);
+        let stage = context.stage.as_deref().map(|place| Stage::new(place, &folder.path));
         let (tests, trains) = (Vec::new(), Vec::new());
         Ok(Self { folder, context, stage, tests, trains, scored: None })
     }

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::data::{open_regular, write_atomically};
+use crate::data::{open_regular, sha256, write_atomically};
 use crate::error::{Error, Result};
 
-/// A folder for copies. Only files that this process copied are trusted: others may hold other
-/// images.
+/// A folder for copies of a run's files: one of its own, for two runs name their files alike. Only
+/// files that this process copied are trusted: others may hold other images.
 #[derive(Debug)]
 pub struct Stage {
     folder: PathBuf,
@@ -18,9 +18,11 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// An empty one.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder, copied: BTreeSet::new(), full: false }
+    /// An empty one in `folder` for the run that lies at `run`.
+    pub fn new(folder: &Path, run: &Path) -> Self {
+        let run = std::path::absolute(run).unwrap_or_else(|_| run.to_owned());
+        let own = &sha256(run.as_os_str().as_encoded_bytes())[..16];
+        Self { folder: folder.join(own), copied: BTreeSet::new(), full: false }
     }
 
     /// The copy of a file, made on first use; the file itself where it cannot be copied.
@@ -59,15 +61,23 @@ mod tests {
     fn a_file_is_copied_once_and_a_leftover_is_not_trusted() {
         let folder = tempfile::tempdir().unwrap();
         let write = |path: &Path, text: &str| write_atomically(path, |out| out.write_all(text.as_bytes())).unwrap();
-        let (file, near) = (folder.path().join("test.npz"), folder.path().join("stage/test.npz"));
+        let (file, place) = (folder.path().join("test.npz"), folder.path().join("stage"));
         write(&file, "images");
-        std::fs::create_dir(folder.path().join("stage")).unwrap();
-        write(&near, "of another run");
-        let mut stage = Stage::new(folder.path().join("stage"));
+        let mut stage = Stage::new(&place, Path::new("run"));
+        std::fs::create_dir_all(&stage.folder).unwrap();
+        let near = stage.folder.join("test.npz");
+        write(&near, "of an earlier process");
         assert_eq!(stage.near(&file), near);
         assert_eq!(std::fs::read(&near).unwrap(), b"images");
+        // Another run with a file of that name in the same place.
+        write(&file, "other images");
+        let others = Stage::new(&place, Path::new("another run")).near(&file);
+        assert_eq!(std::fs::read(&others).unwrap(), b"other images");
         std::fs::remove_file(&file).unwrap();
         assert_eq!(stage.near(&file), near);
+        assert_eq!(std::fs::read(&near).unwrap(), b"images");
+        // Tasks of one run share their copies.
+        assert_eq!(Stage::new(&place, Path::new("run")).folder, stage.folder);
     }
 
     #[test]
@@ -76,7 +86,7 @@ mod tests {
         let file = folder.path().join("test.npz");
         write_atomically(&file, |out| out.write_all(b"images")).unwrap();
         // A file where the folder should be.
-        let mut stage = Stage::new(file.clone());
+        let mut stage = Stage::new(&file, Path::new("run"));
         assert_eq!(stage.near(&file), file);
         assert!(stage.full);
     }

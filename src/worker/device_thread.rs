@@ -53,21 +53,32 @@ impl DeviceThread {
         Ok(())
     }
 
-    /// Puts the open oracle on another device.
+    /// Puts the open oracle on another device. Where it cannot be built there, everything stays as it
+    /// was.
     pub fn switch_device(&mut self, channels: &Channels, chosen: OpenDevice) -> Result<()> {
+        let moved = self.opened.as_ref().map(|opened| build_elsewhere(&chosen, &opened.name)).transpose()?;
         self.chosen = chosen;
         channels.send(Event::Device(self.chosen.report.clone()));
-        match self.opened.as_ref().map(|opened| opened.name.clone()) {
-            Some(name) => self.open(channels, &name, &mut silent()),
-            None => Ok(()),
+        if let Some(moved) = moved {
+            announce(channels, &self.chosen, &self.interactive, &moved);
+            self.opened = Some(moved);
         }
+        Ok(())
     }
 
-    /// Switches to the replacement device, reloads the oracle and queues pending requests again.
+    /// Switches to the replacement device, reloads the oracle and queues pending requests again. An
+    /// oracle that is no longer there is closed: its world was on the device that was lost.
     pub fn resume_on(&mut self, channels: &Channels, moved: Replacement) -> Result<()> {
         channels.tell_notes();
         self.interactive.requeue(&channels.shared);
-        self.switch_device(channels, moved.chosen)
+        self.chosen = moved.chosen;
+        channels.send(Event::Device(self.chosen.report.clone()));
+        let Some(name) = self.opened.as_ref().map(|opened| opened.name.clone()) else { return Ok(()) };
+        let done = self.open(channels, &name, &mut silent());
+        if done.as_ref().is_err_and(|error| !matches!(error, Error::DeviceLost { .. })) {
+            self.opened = None;
+        }
+        done
     }
 
     /// Does a piece of a request, or of the work for idle times. Returns whether more waits.
@@ -154,14 +165,34 @@ pub fn build_world(
     name: String,
     (info, weights): (OracleInfo, Weights),
 ) -> Result<Opened> {
+    let opened = build(chosen, name, (info, weights))?;
+    announce(channels, chosen, interactive, &opened);
+    Ok(opened)
+}
+
+fn build(chosen: &OpenDevice, name: String, (info, weights): (OracleInfo, Weights)) -> Result<Opened> {
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
+    Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
+}
+
+/// Builds a world on a device that is not in use yet: if that is lost, the one in use is not.
+fn build_elsewhere(chosen: &OpenDevice, name: &str) -> Result<Opened> {
+    let read = folder::read(name)?;
+    guarded(&chosen.device, || build(chosen, name.to_owned(), read)).map_err(|error| match error {
+        Error::DeviceLost { device, why } => Error::Device(format!("{device} was lost ({why})")),
+        other => other,
+    })
+}
+
+/// Reports that a world is open.
+fn announce(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive, opened: &Opened) {
+    let Opened { name, info, world, .. } = opened;
     channels.shared.bayes.open(world.flow().shared_base());
     channels.send(Event::Formats(world.flow().formats()));
-    channels.send(Event::Oracle(Arc::new(info.clone())));
+    channels.send(Event::Oracle { name: name.clone(), info: Arc::new(info.clone()) });
     interactive.enter(&info.weights_sha256, chosen.report.used.choice, &chosen.report.used.label());
     // What was measured before holds from the first picture on.
     strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
-    Ok(Opened { name, info, world, prepared: false, measured: false, tuned: false })
 }
 
 /// Opens the best epoch of a run, if that was asked for, and ends its job.

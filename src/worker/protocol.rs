@@ -252,8 +252,13 @@ pub enum Event {
     /// Formats of matrix products in which the oracle of the next event can draw on the device in
     /// use; 32 bits first.
     Formats(Vec<MatmulPrecision>),
-    /// Another oracle is open.
-    Oracle(Arc<OracleInfo>),
+    /// Another oracle is open, or the same one on another device.
+    Oracle {
+        /// As it was asked for: a bundled world's name, a folder or a file.
+        name: String,
+        /// What it is.
+        info: Arc<OracleInfo>,
+    },
     /// The kernels of the open oracle are being prepared on a device that compiles them at their
     /// first use; none any more.
     Preparing(Option<String>),

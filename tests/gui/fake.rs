@@ -11,9 +11,11 @@ use bayescope::flow::preprocess::Preprocessing;
 use bayescope::flow::tarflow::TarFlowConfig;
 use bayescope::flow::{Architecture, Evidence};
 use bayescope::gui::Engine;
+use bayescope::oracle::folder::OracleInfo;
 use bayescope::oracle::library;
 use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::running::Running;
+use bayescope::oracle::train::SO_FAR;
 use bayescope::units::{Smoothing, Tau};
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::cell_images::CellImagesRequest;
@@ -88,7 +90,18 @@ impl Fake {
         self.send(Event::Device(DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }));
         let mut info = library::find("mnist").unwrap().info().unwrap();
         info.training = Some(trained());
-        self.send(Event::Oracle(Arc::new(info)));
+        self.opened(info);
+    }
+
+    /// The oracle that was asked for is this one.
+    fn opened(&self, info: OracleInfo) {
+        let adopted = self.checkpoints().pop().map(|run| run.join(SO_FAR).display().to_string());
+        let asked = self.jobs().into_iter().rev().find_map(|(_, job)| match job {
+            Job::OpenOracle(name) => Some(name),
+            _ => None,
+        });
+        let name = adopted.or(asked).unwrap_or_else(|| "mnist".into());
+        self.send(Event::Oracle { name, info: Arc::new(info) });
     }
 
     /// An oracle of so many classes.
@@ -98,7 +111,7 @@ impl Fake {
         glow.classes = names.len();
         info.class_names = names;
         info.weights_sha256 = "other".into();
-        self.send(Event::Oracle(Arc::new(info)));
+        self.opened(info);
     }
 
     /// Answers the waiting gallery and inspection in full.
@@ -171,7 +184,7 @@ impl Fake {
         info.weights_sha256 = "tarflow".into();
         info.training = None;
         info.inferred = Some(vec!["4 blocks of 2 layers: counted in the names".into()]);
-        self.send(Event::Oracle(Arc::new(info)));
+        self.opened(info);
     }
 
     /// The first classes of the waiting inspection are evaluated.

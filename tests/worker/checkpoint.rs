@@ -47,7 +47,7 @@ fn the_best_epoch_opens_while_the_run_goes_on_undisturbed() {
         });
         let adopted = bench.worker.use_checkpoint(used.clone());
         let info = bench.until(|event| match event {
-            Event::Oracle(info) => Some(info.clone()),
+            Event::Oracle { info, .. } => Some(info.clone()),
             Event::JobEnded { id, outcome: Outcome::Failed(why) } if *id == adopted => panic!("{why}"),
             _ => None,
         });

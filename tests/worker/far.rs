@@ -39,7 +39,7 @@ fn moved_to(lender: &Lender) -> Bench {
     let mut bench = Bench::new();
     bench.worker.submit(Job::UseDevice(choice(lender)));
     device(&mut bench);
-    bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+    bench.until(|event| matches!(event, Event::Oracle { .. }).then_some(()));
     bench
 }
 
@@ -65,7 +65,7 @@ fn a_lender_that_dies_and_comes_back_is_connected_again() {
     let _back = lender.again();
     let report = device(&mut bench);
     assert_eq!((report.used.choice, report.asked), (choice(&lender), choice(&lender)));
-    bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+    bench.until(|event| matches!(event, Event::Oracle { .. }).then_some(()));
     assert_eq!(tiles(&mut bench, 3), 40);
     let restarted = bench.seen.iter().any(|event| matches!(event, Event::Restarted { .. }));
     assert!(!restarted, "the worker fell");

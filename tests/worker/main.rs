@@ -67,7 +67,7 @@ impl Bench {
             let _ = ring.try_send(());
         });
         let mut bench = Self { worker: Worker::start(device, oracle.into(), wake), bell, seen: Vec::new() };
-        bench.until(|event| matches!(event, Event::Oracle(_)).then_some(()));
+        bench.until(|event| matches!(event, Event::Oracle { .. }).then_some(()));
         bench
     }
 
@@ -214,6 +214,22 @@ fn an_inspection_shows_the_same_latent_at_other_temperatures() {
     assert_ne!(inspection.morph[0].1.pixels, inspection.tile.pixels);
     // At τ = 0 every sample is its class mean, and its posterior is certain.
     assert_eq!(inspection.morph[0].1.posterior.entropy_nats, 0.0);
+}
+
+#[test]
+fn a_device_on_which_the_world_cannot_be_opened_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = common::tiny::tarflow_file(folder.path(), 2, 1);
+    let mut bench = Bench::on(file.to_str().unwrap());
+    std::fs::remove_file(&file).unwrap();
+    let told = |bench: &Bench| bench.seen.iter().filter(|event| matches!(event, Event::Device(_))).count();
+    let before = told(&bench);
+    let job = bench.worker.submit(Job::UseDevice(DeviceChoice::Cpu));
+    let Outcome::Failed(message) = bench.outcome(job) else { panic!("a world was made of nothing") };
+    assert!(message.contains("tiny1_model"), "{message}");
+    assert_eq!(told(&bench), before, "the device was reported");
+    bench.worker.show(GalleryRequest { settings: Settings::default_for(2), ..request(1, 4, 1.0, Vec::new()) });
+    assert_eq!(bench.gallery(1).iter().map(|update| update.tiles.len()).sum::<usize>(), 4);
 }
 
 #[test]

@@ -48,8 +48,8 @@ pub enum BenchTask {
         /// Images in a step.
         #[arg(long, default_value_t = 128)]
         batch: usize,
-        /// Pieces of a step side by side. Our own kernels divide a whole batch among the cores; burn's, which networks other than
-        /// ResNets and ViTs take, gain by as many pieces as there are cores.
+        /// Pieces of a step side by side. Our own kernels divide a whole batch among the cores; burn's, which the
+        /// other networks take, gain by as many pieces as there are cores.
         #[arg(long, default_value_t = 1)]
         shards: usize,
         #[command(flatten)]

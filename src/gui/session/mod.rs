@@ -24,7 +24,6 @@ use crate::bayes::sampling::Survey;
 use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::precision::PrecisionReport;
-use crate::oracle::train::SO_FAR;
 use crate::oracle::world::Settings;
 use crate::run::{JudgeModels, RunExperiment};
 use crate::worker::bayes::protocol::Answer;
@@ -101,8 +100,8 @@ pub struct Session {
     pub log: Log,
     notices: Vec<Notice>,
     clock: u64,
-    /// The job that opens an oracle, the oracle, and whether the preferences follow it.
-    opening: Option<(JobId, String, bool)>,
+    /// The newest job that opens an oracle, and whether the preferences follow it.
+    opening: Option<(JobId, bool)>,
     switching: Option<JobId>,
 }
 
@@ -160,7 +159,7 @@ impl Session {
     pub fn submitted(&mut self, id: JobId, job: &Job) {
         self.jobs.add(id, job.title());
         match job {
-            Job::OpenOracle(name) => self.opening = Some((id, name.clone(), false)),
+            Job::OpenOracle(_) => self.opening = Some((id, false)),
             Job::UseDevice(choice) => {
                 self.switching = Some(id);
                 self.far.asks(id, *choice);
@@ -182,7 +181,7 @@ impl Session {
     pub fn adopts(&mut self, id: JobId, run: &Path) {
         let title = format!("Use the best epoch of {}", run.display());
         self.jobs.add(id, title.clone());
-        self.opening = Some((id, run.join(SO_FAR).display().to_string(), true));
+        self.opening = Some((id, true));
         self.log.add(Level::Info, title);
     }
 
@@ -198,8 +197,8 @@ impl Session {
                 return Effect::AskAgain;
             }
             Event::Formats(formats) => self.formats = formats,
-            Event::Oracle(info) => {
-                self.open(info);
+            Event::Oracle { name, info } => {
+                self.open(name, info);
                 return Effect::AskAgain;
             }
             Event::Preparing(what) => self.preparing = what,
@@ -261,7 +260,7 @@ impl Session {
         self.bayes.take(answer).map_or(Effect::None, Effect::SetTau)
     }
 
-    fn open(&mut self, info: Arc<OracleInfo>) {
+    fn open(&mut self, name: String, info: Arc<OracleInfo>) {
         self.log.add(Level::Info, format!("Oracle {}: {} classes", info.name, info.class_names.len()));
         let same = self.oracle.as_ref().is_some_and(|old| old.weights_sha256 == info.weights_sha256);
         if let Some(sentences) = info.inferred.as_ref().filter(|sentences| !same && !sentences.is_empty()) {
@@ -284,17 +283,13 @@ impl Session {
         }
         self.precision = None;
         self.stuck = None;
-        self.oracle_name = match &self.opening {
-            Some((_, name, _)) => name.clone(),
-            None if self.oracle_name.is_empty() => info.name.clone(),
-            None => self.oracle_name.clone(),
-        };
+        self.oracle_name = name;
         self.oracle = Some(info);
     }
 
     fn ended(&mut self, id: JobId, outcome: Outcome, now: Instant) -> Effect {
         let title = self.jobs.get(id).map(|job| job.title.clone()).unwrap_or_default();
-        let opening = self.opening.take_if(|(opening, ..)| *opening == id);
+        let opening = self.opening.take_if(|(opening, _)| *opening == id);
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
@@ -311,7 +306,7 @@ impl Session {
         self.exchange.ended(id, &outcome);
         self.jobs.ended(id, outcome, now);
         match (done, opening, switching) {
-            (true, Some((.., true)), _) => Effect::OracleAdopted,
+            (true, Some((_, true)), _) => Effect::OracleAdopted,
             (false, Some(_), _) => Effect::OracleRefused,
             (false, _, true) => Effect::DeviceRefused,
             _ => Effect::None,

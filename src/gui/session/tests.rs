@@ -3,6 +3,7 @@
 use super::*;
 use crate::data::{Fit, ImageShape, Split, Way};
 use crate::device::{Candidate, DeviceChoice};
+use crate::oracle::library;
 use crate::oracle::pictures::Fits;
 use crate::oracle::world::Settings;
 use crate::units::Seed;
@@ -25,6 +26,21 @@ fn a_failed_job_is_noticed_once_and_an_oracle_that_will_not_open_is_told() {
     assert!(session.take_notices().is_empty());
     assert!(session.jobs.get(7).unwrap().failed());
     assert!(session.log.iter().any(|entry| entry.text.contains("broken")));
+}
+
+#[test]
+fn what_opens_late_has_its_own_name_and_not_that_of_the_next_one() {
+    let mut session = Session::opening("mnist");
+    let now = Instant::now();
+    session.submitted(1, &Job::OpenOracle("/worlds/large".into()));
+    session.submitted(2, &Job::OpenOracle("/worlds/broken".into()));
+    let info = Arc::new(library::find("cells").unwrap().info().unwrap());
+    session.take(Event::Oracle { name: "/worlds/large".into(), info }, now);
+    assert_eq!(session.oracle_name, "/worlds/large");
+    session.take(Event::JobEnded { id: 1, outcome: Outcome::Done("open".into()) }, now);
+    let outcome = Outcome::Failed("broken: no oracle".into());
+    assert_eq!(session.take(Event::JobEnded { id: 2, outcome }, now), Effect::OracleRefused);
+    assert_eq!(session.oracle_name, "/worlds/large");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! How fast a world's flow trains.
 
+use burn::tensor::Device;
 use serde::Serialize;
 
 use super::batch::Draw;
@@ -52,7 +53,8 @@ pub fn bench_steps(oracle: &str, batch: usize, chosen: &OpenDevice, peak: Peak, 
     if !info.flows.is_empty() {
         return Err(Error::input(format!("{} has a flow for each class: train each by itself", info.name)));
     }
-    let spec = spec(&info);
+    let cpu = chosen.device == Device::flex();
+    let spec = spec(&info, if cpu { rayon::current_num_threads() } else { 1 });
     let what = format!("training {} ({}), batch {batch}", info.name, info.architecture.shape());
     let gflop = 3.0 * batch as f64 * info.architecture.flop_per_image() / 1e9;
     let saved = Saved { weights: weights.clone(), average: weights.clone(), optimizer: adam(&spec.training) };
@@ -79,8 +81,8 @@ pub fn bench_steps(oracle: &str, batch: usize, chosen: &OpenDevice, peak: Peak, 
     })
 }
 
-/// A spec that trains the world's flow: every image has its label.
-fn spec(info: &OracleInfo) -> TrainSpec {
+/// A spec that trains the world's flow, in so many pieces side by side: every image has its label.
+fn spec(info: &OracleInfo, shards: usize) -> TrainSpec {
     let mut model = ModelSpec { pixels: info.pixels, ..ModelSpec::default() };
     let mut tarflow = None;
     match info.architecture {
@@ -100,7 +102,7 @@ fn spec(info: &OracleInfo) -> TrainSpec {
         }
     }
     let data = DataSpec::at("");
-    let training = OptimSpec { shards: rayon::current_num_threads(), ..OptimSpec::default() };
+    let training = OptimSpec { shards, ..OptimSpec::default() };
     TrainSpec { name: info.name.clone(), storage: Storage::F32, data, model, tarflow, training }
 }
 
@@ -130,7 +132,7 @@ mod tests {
     #[test]
     fn bundled_worlds_of_both_families_train() {
         let chosen = choose(DeviceChoice::Cpu).unwrap();
-        let peak = Peak { matmul_gflops: 1e6, multiply_add_gflops: None };
+        let peak = Peak { matmul_gflops: 1e6, multiply_add_gflops: None, copied_gb_per_second: None };
         for oracle in ["mnist@9b44f254", "cells"] {
             let bench = bench_steps(oracle, 2, &chosen, peak, 1).unwrap();
             let (_, weights) = folder::read(oracle).unwrap();

@@ -14,6 +14,8 @@ mod so_far;
 mod spec;
 mod step;
 mod tarflow;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 use std::time::Instant;
@@ -175,6 +177,8 @@ struct Run<'a> {
     pixels_sha256: String,
     learner: Box<dyn Learner>,
     state: State,
+    /// Steps in a row that moved nothing, the newest among them, those of the epoch before included.
+    skipped: usize,
 }
 
 /// Trains in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint;
@@ -202,7 +206,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         let epoch = run.state.epoch + 1;
         let passed = match run.epoch(epoch, events) {
             Ok(Some(train_nll)) => run.finish_epoch(epoch, train_nll, sitting, events),
-            Ok(None) => Err(Error::Numeric(format!("{MAX_SKIPPED} steps in a row were not finite"))),
+            Ok(None) => Err(Error::Numeric(format!("{} steps in a row were not finite", run.skipped))),
             Err(error) => Err(error),
         };
         match passed {
@@ -251,6 +255,7 @@ impl<'a> Run<'a> {
             pixels_sha256,
             learner,
             state,
+            skipped: 0,
         })
     }
 
@@ -278,7 +283,7 @@ impl<'a> Run<'a> {
         let mut order: Vec<usize> = (0..self.train.len()).collect();
         order.shuffle(&mut t.seed.split("order").rng(epoch as u64));
         let steps = order.len().div_ceil(t.batch);
-        let (mut sum, mut seen, mut skipped) = (0.0, 0usize, 0usize);
+        let (mut sum, mut seen) = (0.0, 0usize);
         for (k, chosen) in order.chunks(t.batch).enumerate() {
             let draw = Draw {
                 train: &self.train,
@@ -293,19 +298,19 @@ impl<'a> Run<'a> {
             let learning_rate = self.state.rate_scale * self.spec.learning_rate((epoch - 1) * steps + k, steps);
             let loss = self.learner.step(&draw, learning_rate, self.decay((epoch - 1) * steps + k))?;
             if loss.grad_norm.is_finite() {
-                skipped = 0;
+                self.skipped = 0;
                 sum += loss.nll * chosen.len() as f64;
                 seen += chosen.len();
                 events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })?;
             } else {
-                skipped += 1;
+                self.skipped += 1;
                 events.report(TrainEvent::Skipped { epoch, step: k + 1 })?;
-                if skipped > MAX_SKIPPED {
+                if self.skipped > MAX_SKIPPED {
                     return Ok(None);
                 }
             }
         }
-        Ok(Some(sum / seen.max(1) as f64))
+        Ok((seen > 0).then(|| sum / seen as f64))
     }
 
     /// Decay of the moving average: shorter at the start, so that it forgets the random weights.
@@ -314,7 +319,9 @@ impl<'a> Run<'a> {
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint.
+    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint. An
+    /// epoch that ended in skipped steps is not kept: the parameters may be unusable, and the
+    /// checkpoint before is the way back.
     fn finish_epoch(
         &mut self,
         epoch: usize,
@@ -325,7 +332,8 @@ impl<'a> Run<'a> {
         let flow = self.learner.frozen()?;
         let seed = self.spec.training.seed.split("held-out");
         let held_out = evaluate(flow.as_ref(), &self.held_out, seed, &mut silent())?;
-        let best = self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
+        let kept = self.skipped == 0;
+        let best = kept && self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
             let seconds = self.state.seconds + sitting.elapsed().as_secs_f64();
             let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), seconds);
@@ -334,8 +342,10 @@ impl<'a> Run<'a> {
         }
         self.state.epoch = epoch;
         self.state.seconds += sitting.elapsed().as_secs_f64();
-        let state = self.state.clone();
-        checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
+        if kept {
+            let state = self.state.clone();
+            checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
+        }
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
         match self.samples(flow.as_ref()) {
@@ -356,7 +366,7 @@ impl<'a> Run<'a> {
 
     /// The best epoch, on the held-out and the test images.
     fn finish(self) -> Result<Trained> {
-        let best = self.state.best.ok_or_else(|| Error::Numeric("no epoch was finished".into()))?;
+        let best = self.state.best.ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
         let weights = Weights::read(&self.folder.join(so_far::BEST))?;
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;

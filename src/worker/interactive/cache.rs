@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::device::ImageSource;
+use crate::device::{ImageSource, MatmulPrecision};
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::{Figures, ResidentSamples, Sample, SampleSpec, Settings};
 use crate::units::{ClassId, Seed};
@@ -12,10 +12,10 @@ use crate::units::{ClassId, Seed};
 const ROOM: usize = 96 << 20;
 
 /// What samples depend on, beside their running number.
-type Key = (Seed, Option<ClassId>, Settings);
+type Key = (Seed, Option<ClassId>, MatmulPrecision, Settings);
 
 fn key(spec: &SampleSpec, settings: &Settings) -> Key {
-    (spec.seed, spec.class, settings.clone())
+    (spec.seed, spec.class, spec.products, settings.clone())
 }
 
 /// A sample whose image stayed on the device.
@@ -112,5 +112,33 @@ impl SampleCache {
         let mut indices: Vec<&usize> = self.samples.keys().collect();
         indices.sort_unstable();
         indices.into_iter().take(n).filter_map(|index| self.samples.get(index).cloned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::posterior::Posterior;
+    use crate::units::Tau;
+
+    #[test]
+    fn samples_of_other_knobs_are_other_samples() {
+        let settings = Settings::default_for(2);
+        let spec = SampleSpec::new(4, Seed(1));
+        let posterior = Posterior::new(vec![-1.0, -2.0], &settings.prior, settings.smoothing);
+        let sample = Sample { index: 3, source: 0, label: 0, x: vec![0.5], posterior };
+        let mut cache = SampleCache::default();
+        cache.keep(&spec, &settings, &Arc::new(sample));
+        assert!(cache.get(&spec, &settings, 3).is_some());
+        assert!(cache.get(&SampleSpec { n: 9, ..spec }, &settings, 3).is_some(), "their number changes none");
+        for other in [
+            SampleSpec { seed: Seed(2), ..spec },
+            SampleSpec { class: Some(1), ..spec },
+            SampleSpec { products: MatmulPrecision::Bf16, ..spec },
+        ] {
+            assert!(cache.get(&other, &settings, 3).is_none(), "{other:?}");
+        }
+        let other = Settings { tau: Tau::new(0.5).unwrap(), ..settings };
+        assert!(cache.get(&spec, &other, 3).is_none());
     }
 }

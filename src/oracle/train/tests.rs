@@ -1,0 +1,89 @@
+//! The loop beside a flow in training whose steps fail on demand.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::*;
+use crate::data::write_png;
+
+/// A learner of whose steps those move nothing that this says, the last one first.
+struct Stumbling {
+    learner: Box<dyn Learner>,
+    fails: Rc<RefCell<Vec<bool>>>,
+}
+
+impl Learner for Stumbling {
+    fn parameters(&self) -> usize {
+        self.learner.parameters()
+    }
+
+    fn step(&mut self, draw: &Draw<'_>, rate: f64, decay: f64) -> Result<StepLoss> {
+        let fails = self.fails.borrow_mut().pop().unwrap_or(false);
+        if fails { Ok(StepLoss::new(f64::NAN, None, f64::NAN)) } else { self.learner.step(draw, rate, decay) }
+    }
+
+    fn saved(&self) -> Result<step::Saved> {
+        self.learner.saved()
+    }
+
+    fn average(&self) -> Result<Weights> {
+        self.learner.average()
+    }
+
+    fn frozen(&self) -> Result<Box<dyn Flow>> {
+        self.learner.frozen()
+    }
+}
+
+/// Two classes of twelve grey pictures each.
+fn pictures(root: &Path) {
+    let shape = ImageShape { channels: 1, height: 8, width: 8 };
+    for (class, grey) in [("dark", 40), ("light", 200)] {
+        std::fs::create_dir_all(root.join(class)).unwrap();
+        for i in 0..12_u8 {
+            let pixels: Vec<u8> = (0..64).map(|at| grey + (at * (i + 3)) % 17).collect();
+            write_png(&root.join(class).join(format!("{i}.png")), shape, &pixels).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(&folder.path().join("data"));
+    let text = format!(
+        "name = 'x'\n[data]\npath = '{}'\npad_to = 8\nheld_out = 4\n\
+         [model]\nlevels = 1\nsteps = 2\nhidden = 4\n[training]\nepochs = 9\nbatch = 4\nshards = 1\n",
+        folder.path().join("data").display()
+    );
+    let spec: TrainSpec = toml::from_str(&text).unwrap();
+    let out = folder.path().join("run");
+    std::fs::create_dir_all(&out).unwrap();
+    let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let learner = learner(&spec, &run.train, None, &Device::flex()).unwrap();
+    let plan = Rc::new(RefCell::new(Vec::new()));
+    run.learner = Box::new(Stumbling { learner, fails: plan.clone() });
+    assert_eq!(run.train.len(), 20, "five steps an epoch");
+    // Passes an epoch of whose five steps these fail. Returns the checkpoints after it, and whether it passed.
+    let pass = |run: &mut Run<'_>, fails: [bool; 5]| {
+        *plan.borrow_mut() = fails.into_iter().rev().collect();
+        let epoch = run.state.epoch + 1;
+        let passed = run.epoch(epoch, &mut silent()).unwrap();
+        if let Some(nll) = passed {
+            assert!(nll.is_finite());
+            run.finish_epoch(epoch, nll, Instant::now(), &mut silent()).unwrap();
+        }
+        (passed.is_some(), checkpoint::load(&out, &spec.training).unwrap().map(|checkpoint| checkpoint.state.epoch))
+    };
+    let (good, bad) = (false, true);
+    assert_eq!(pass(&mut run, [good, bad, good, bad, good]), (true, Some(1)));
+    assert_eq!(pass(&mut run, [good, good, good, good, bad]), (true, Some(1)));
+    assert_eq!(run.state.best.map(|best| best.epoch), Some(1));
+    assert_eq!(pass(&mut run, [bad, good, good, good, good]), (true, Some(3)));
+    // Those in a row are counted from one epoch to the next.
+    assert_eq!(pass(&mut run, [good, good, good, bad, bad]), (true, Some(3)));
+    assert_eq!(pass(&mut run, [bad, bad, bad, bad, good]), (false, Some(3)));
+    // An epoch in which nothing moved is none.
+    run.skipped = 0;
+    assert_eq!(pass(&mut run, [bad; 5]), (false, Some(3)));
+}
