@@ -94,6 +94,16 @@ pub struct Estimate {
     pub seconds: f64,
 }
 
+impl Estimate {
+    /// The same a little further on, where it is larger by `by`, give or take `error`.
+    pub(super) fn moved(self, by: f64, error: f64) -> Self {
+        let Figure { value, std_error, .. } = self.figure;
+        let figure = Figure::new(value + by, Z95 * std_error + error, self.bounds.1);
+        let log_value = if value > 0.0 { self.log_value + (by / value).ln_1p() } else { (value + by).ln() };
+        Self { figure, log_value, ..self }
+    }
+}
+
 fn finite_or_null<S: serde::Serializer>(x: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if x.is_finite() { serializer.serialize_some(x) } else { serializer.serialize_none() }
 }

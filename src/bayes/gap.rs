@@ -247,7 +247,9 @@ impl Search<'_> {
         Ok(TauEstimate {
             target: self.limit - gap,
             tau: Figure::new(found, found * half_width, f64::INFINITY),
-            achieved: self.estimate(scene, sum, known),
+            achieved: self
+                .estimate(scene, sum, known)
+                .moved(slope * newton, newton.abs() * slope_error + slope * newton * newton),
             slope: Figure::new(slope, slope_error, f64::INFINITY),
             evaluations: self.evaluations,
             seconds: self.begun.elapsed().as_secs_f64(),

@@ -37,7 +37,7 @@ pub struct TauEstimate {
     pub target: f64,
     /// τ with its 95 % interval, from that of the Bayes error and the derivative.
     pub tau: Figure,
-    /// The Bayes error at that τ, as computed.
+    /// The Bayes error at that τ: computed beside it, and led there by the slope.
     pub achieved: Estimate,
     /// dE/dlog τ there.
     pub slope: Figure,
@@ -101,6 +101,8 @@ pub fn tau_of_error(
         if (met && precision <= spec.tolerance) || search.evaluations >= MOST_STEPS {
             let found = tau * newton.exp();
             let tau = Figure::new(found, found * (half_width + newton * newton), f64::INFINITY);
+            let left = newton.abs() * Z95 * slope.std_error + slope.value * newton * newton;
+            let achieved = achieved.moved(slope.value * newton, left);
             let (evaluations, seconds) = (search.evaluations, begun.elapsed().as_secs_f64());
             return Ok(TauEstimate { target, tau, achieved, slope, evaluations, seconds });
         }

@@ -14,6 +14,7 @@ use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_erro
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::Result;
 use crate::events::Progress;
+use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
@@ -52,18 +53,22 @@ fn list(output: Output) -> Result<()> {
                 info.architecture.shape()
             );
         }
+        println!("Intervals are of 95 %, over the images.");
         Ok(())
     })
 }
 
+/// With 95 % intervals over the images.
 fn figures(e: &Evaluation) -> String {
+    let Interval { low, high } = wilson(e.right(), e.images);
     format!(
-        "NLL {:.1} ± {:.1} nats ({:.3} bits/dim), {:.2} ± {:.2} % right on {} images",
+        "NLL {:.1} ± {:.1} nats ({:.3} bits/dim), {:.2} % [{:.2}, {:.2}] right on {} images",
         e.nll_nats,
-        e.nll_std_error,
+        Z95 * e.nll_std_error,
         e.bits_per_dim,
         100.0 * e.accuracy,
-        100.0 * e.accuracy_std_error,
+        100.0 * low,
+        100.0 * high,
         e.images
     )
 }
@@ -114,6 +119,7 @@ impl Described {
                 Z95 * aleatoric.std_error
             );
         }
+        println!("intervals:     95 %");
         Ok(())
     }
 }

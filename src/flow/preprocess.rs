@@ -95,7 +95,7 @@ impl Preprocessing {
     }
 
     /// 8-bit levels in a unit of x.
-    fn levels_per_unit(self) -> f64 {
+    pub fn levels_per_unit(self) -> f64 {
         match self {
             Self::Uniform => 256.0,
             Self::UniformSymmetric => 128.0,

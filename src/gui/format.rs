@@ -1,5 +1,8 @@
 //! Numbers as people read them. Units are the caller's to add.
 
+use crate::measure::{Interval, wilson};
+use crate::oracle::evaluate::Evaluation;
+
 /// Four significant digits; powers of ten for the very small and very large.
 pub fn sig4(value: f64) -> String {
     if value.is_nan() {
@@ -44,7 +47,7 @@ pub fn nats(value: f64) -> String {
     }
 }
 
-/// A mean with its standard error, both to two digits of the error.
+/// A mean with what it may be off by, both to two digits of the latter.
 pub fn plus_minus(mean: f64, std_error: f64) -> String {
     if !(std_error.is_finite() && std_error > 0.0) {
         return sig4(mean);
@@ -53,9 +56,10 @@ pub fn plus_minus(mean: f64, std_error: f64) -> String {
     format!("{mean:.decimals$} ± {std_error:.decimals$}")
 }
 
-/// The same for a share, in per cent.
-pub fn percent_plus_minus(share: f64, std_error: f64) -> String {
-    format!("{} %", plus_minus(100.0 * share, 100.0 * std_error))
+/// The share of images that are right, in per cent, with its 95 % interval.
+pub fn right(e: &Evaluation) -> String {
+    let Interval { low, high } = wilson(e.right(), e.images);
+    format!("{:.2} % [{:.2}, {:.2}]", 100.0 * e.accuracy, 100.0 * low, 100.0 * high)
 }
 
 /// A value ± half its 95 % interval, to two digits of the latter; eight digits where that is next
@@ -187,7 +191,6 @@ mod tests {
     fn errors_set_the_digits() {
         assert_eq!(plus_minus(0.123456, 0.00346), "0.1235 ± 0.0035");
         assert_eq!(plus_minus(1234.6, 21.0), "1235 ± 21");
-        assert_eq!(percent_plus_minus(0.9731, 0.0016), "97.31 ± 0.16 %");
     }
 
     #[test]

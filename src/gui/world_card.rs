@@ -101,12 +101,13 @@ fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {
         evaluation(ui, "Held-out NLL", &training.held_out, dims);
         if let Some(test) = &training.test {
             evaluation(ui, "Test NLL", test, dims);
-            let accuracy = format::percent_plus_minus(test.accuracy, test.accuracy_std_error);
-            let meaning = format!("Share of {} real test images whose Bayes decision is their label.", test.images);
+            let accuracy = format::right(test);
+            let meaning =
+                format!("Share of {} real test images whose Bayes decision is their label, [95 %].", test.images);
             fact(ui, "Test accuracy", accuracy, &meaning);
         } else {
             let held = &training.held_out;
-            let accuracy = format::percent_plus_minus(held.accuracy, held.accuracy_std_error);
+            let accuracy = format::right(held);
             fact(ui, "Held-out acc.", accuracy, "On the images that chose the epoch; no test part was given.");
         }
     });
@@ -130,11 +131,11 @@ fn preview(names: &[String]) -> String {
 }
 
 fn evaluation(ui: &mut Ui, name: &str, e: &Evaluation, dims: usize) {
-    let bits_error = e.nll_std_error / (dims as f64 * std::f64::consts::LN_2);
-    let nats = format::plus_minus(e.nll_nats, e.nll_std_error);
-    let bits = format::plus_minus(e.bits_per_dim, bits_error);
+    let half_width = Z95 * e.nll_std_error;
+    let nats = format::plus_minus(e.nll_nats, half_width);
+    let bits = format::plus_minus(e.bits_per_dim, half_width / (dims as f64 * std::f64::consts::LN_2));
     let meaning = format!(
-        "Mean -log p(x|y) of the true class over {} real images, in the space of 8-bit pixels, ± standard error.",
+        "Mean -log p(x|y) of the true class over {} real images, in the space of 8-bit pixels, with its 95 % interval.",
         e.images
     );
     fact(ui, name, format!("{nats} nats/image\n{bits} bits/dim"), &meaning);

@@ -33,6 +33,13 @@ pub struct Evaluation {
     pub entropy_std_error: Option<f64>,
 }
 
+impl Evaluation {
+    /// Images whose most probable class is the true one.
+    pub fn right(&self) -> usize {
+        (self.accuracy * self.images as f64).round() as usize
+    }
+}
+
 /// Images in one pass of the flow; progress is reported between passes.
 const BATCH: usize = 64;
 

@@ -9,6 +9,7 @@ use crate::experiment::Summary;
 use crate::figure::{Figure, RenderOptions, Table, csv, pdf, png, svg, thin};
 use crate::oracle::folder::glance;
 use crate::oracle::library;
+use crate::oracle::posterior::Prior;
 
 /// Dots of a PNG for each of the figure's pixels: sharp in print.
 const PNG_SCALE: f32 = 2.0;
@@ -51,7 +52,11 @@ impl RunFolder {
 
     fn provenance(&self, summary: &Summary, world: Option<&str>) -> Vec<(String, String)> {
         let spec = &self.spec;
-        let prior = if spec.world.prior.is_empty() { "uniform".into() } else { format!("{:?}", spec.world.prior) };
+        let prior = match Prior::new(&spec.world.prior) {
+            Ok(prior) => prior.describe(),
+            // None is given.
+            Err(_) => "uniform".into(),
+        };
         let mut said = vec![
             ("run", spec.name.clone()),
             ("experiment", spec.experiment.about().name.to_owned()),

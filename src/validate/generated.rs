@@ -15,7 +15,7 @@ use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::measure::fidelity::{Stability, posterior_stability};
 use crate::measure::{Bootstrap, Estimate};
 use crate::oracle::folder;
-use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed, Smoothing};
 
 /// Images of a kept piece.
@@ -133,7 +133,7 @@ fn round_trip(work: &Work<'_>, x: &[f32], classes: &[ClassId], events: &mut dyn 
         let back = flow.decode(&noise, classes, tau, &mut alive)?.x;
         differences.extend(x.iter().zip(back).map(|(a, b)| (f64::from(*a) - f64::from(b)).abs()));
     }
-    let levels = levels_per_unit(world);
+    let levels = flow.pixels().levels_per_unit();
     let means: Vec<f64> =
         differences.chunks(dims).map(|image| levels * image.iter().sum::<f64>() / dims as f64).collect();
     Ok(RoundTrip {
@@ -143,18 +143,12 @@ fn round_trip(work: &Work<'_>, x: &[f32], classes: &[ClassId], events: &mut dyn 
     })
 }
 
-/// 8-bit levels in a unit of x.
-fn levels_per_unit(world: &World) -> f64 {
-    let [low, high] = world.flow().pixels().range();
-    255.0 / f64::from(high - low)
-}
-
 fn perturbed(work: &Work<'_>, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Perturbed> {
     let spec = work.spec;
     let (info, weights) = folder::read(&spec.oracle)?;
     let exact = info.build(weights, &Device::flex(), Precision::F64, work.world.batch())?.world;
     let dims = exact.shape().dims();
-    let std = DELTA_LEVELS / levels_per_unit(&exact);
+    let std = DELTA_LEVELS / exact.flow().pixels().levels_per_unit();
     let [low, high] = exact.flow().pixels().range();
     let noisy = matches!(exact.flow().pixels(), Preprocessing::Gaussian { .. });
     let seed: Seed = spec.seed.split("perturbation");

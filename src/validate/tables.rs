@@ -3,7 +3,8 @@
 use super::{DELTA_LEVELS, Fidelity, TwoSample, Validation};
 use crate::figure::{Table, Value};
 use crate::measure::fidelity::{Compared, InceptionScore};
-use crate::measure::{Estimate, Interval, Z95};
+use crate::measure::{Estimate, Interval, Z95, wilson};
+use crate::oracle::evaluate::Evaluation;
 
 /// Fidelity, likelihood and exactness, classes, and nearest pairs; without those that are empty.
 pub fn tables(validation: &Validation) -> Vec<Table> {
@@ -137,6 +138,12 @@ fn memory(f: &Fidelity) -> Vec<Line> {
     rows
 }
 
+/// Share of images that are right, per cent.
+fn right(e: &Evaluation) -> Value {
+    let Interval { low, high } = wilson(e.right(), e.images);
+    Value::within(100.0 * e.accuracy, 100.0 * low, 100.0 * high)
+}
+
 fn exactness(v: &Validation) -> Table {
     let mut rows: Vec<(&str, Value, usize)> = Vec::new();
     if let Some(e) = &v.likelihood {
@@ -145,7 +152,7 @@ fn exactness(v: &Validation) -> Table {
         rows.extend([
             ("bits per dimension", around(e.bits_per_dim, per_bit * e.nll_std_error), e.images),
             ("NLL (nats per image)", around(e.nll_nats, e.nll_std_error), e.images),
-            ("right by the exact posterior (%)", around(100.0 * e.accuracy, 100.0 * e.accuracy_std_error), e.images),
+            ("right by the exact posterior (%)", right(e), e.images),
         ]);
         if let (Some(mean), Some(error)) = (e.entropy_nats, e.entropy_std_error) {
             rows.push(("mean entropy of the exact posterior (nats)", around(mean, error), e.images));

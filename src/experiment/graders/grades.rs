@@ -243,9 +243,11 @@ impl Marked {
             (all + 1, held + usize::from((low..=high).contains(&truth.value)))
         });
         let point = |at: f64| Interval { low: at, high: at };
+        // What is told the posteriors of images that every seed draws anew differs between seeds already.
+        let shared = estimator != Estimator::Told || *features == Features::Trained;
         let figure = |graded: &&Graded| {
             let value = graded.estimate;
-            Estimate { value, interval: graded.interval.unwrap_or_else(|| point(value)) }
+            Estimate { value, interval: graded.interval.filter(|_| shared).unwrap_or_else(|| point(value)) }
         };
         let estimate = SeedMean::of(&made.iter().map(figure).collect::<Vec<_>>(), SHARE)?;
         let (lower, upper) = (over(|graded| graded.lower), over(|graded| graded.upper));

@@ -117,8 +117,8 @@ impl CorpusResult {
 
     /// 95 % interval over images (Wilson's) of the accuracy of the flow's own posterior.
     pub fn accuracy_interval(&self) -> Interval {
-        let Evaluation { accuracy, images, .. } = self.held_out.evaluation;
-        wilson((accuracy * images as f64).round() as usize, images)
+        let evaluation = &self.held_out.evaluation;
+        wilson(evaluation.right(), evaluation.images)
     }
 
     /// What λ is chosen by, nats; of an older file the NLL it was measured with.

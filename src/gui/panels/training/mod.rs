@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use eframe::egui::{self, Ui};
 
+use crate::bayes::Z95;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
@@ -123,11 +124,12 @@ fn figures(ui: &mut Ui, cx: &Cx, view: &TaskView<'_, TrainOracle>) {
         }
         if let Some(point) = train.points.last() {
             let e = &point.held_out;
-            let nll = format::plus_minus(e.nll_nats, e.nll_std_error);
-            fact(ui, "Held-out NLL", format!("{nll} nats/image"), "Mean -log p(x|y), 8-bit pixels, ± standard error.");
+            let nll = format::plus_minus(e.nll_nats, Z95 * e.nll_std_error);
+            let about = "Mean -log p(x|y), 8-bit pixels, with its 95 % interval.";
+            fact(ui, "Held-out NLL", format!("{nll} nats/image"), about);
             fact(ui, "Bits per dimension", format!("{} bits/dim", format::sig4(e.bits_per_dim)), "");
-            let accuracy = format::percent_plus_minus(e.accuracy, e.accuracy_std_error);
-            fact(ui, "Held-out accuracy", accuracy, "Of the flow's own Bayes decision.");
+            let accuracy = format::right(e);
+            fact(ui, "Held-out accuracy", accuracy, "Of the flow's own Bayes decision, [95 %].");
         }
         if let Some(best) = train.best {
             fact(ui, "Best epoch", best.to_string(), "By held-out NLL; this one is kept.");
