@@ -324,6 +324,14 @@ mod tests {
             let allowed = 2.0 * super::super::Z95 * found.tau.std_error + 1e-15 / gap * exact.tau.value;
             assert!(off.abs() <= allowed, "{gap}: {:?}, not {:?}", found.tau, exact.tau);
             assert!(found.tau.relative_half_width() <= 2e-3, "{gap}: {:?}", found.tau);
+            // The Bayes errors that are told are those of the τ that are told.
+            for told in [&exact, &found] {
+                let there =
+                    bayes_error(&classes, Tau::new(told.tau.value).unwrap(), &Spec::default(), &mut going).unwrap();
+                let off = told.achieved.figure.value - there.figure.value;
+                let allowed = 2.0 * super::super::Z95 * told.achieved.figure.std_error + 1e-14;
+                assert!(off.abs() <= allowed, "{gap}: {:?}, not {:?}", told.achieved.figure, there.figure);
+            }
             let slope = exact.slope.value;
             assert!((found.slope.value / slope - 1.0).abs() < 0.02, "{gap}: {:?}, not {slope}", found.slope);
         }
