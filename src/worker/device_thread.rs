@@ -210,12 +210,15 @@ pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &I
         true => ControlFlow::Break(()),
         false => ControlFlow::Continue(()),
     };
+    let check = || match goes_on(Progress { done: 0, total: 0 }) {
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+        ControlFlow::Continue(()) => Ok(()),
+    };
     let open = || -> Result<Opened> {
+        check()?;
         let name = oracle_so_far(&run)?.display().to_string();
         let read = folder::read_watched(&name, &mut { goes_on })?;
-        if goes_on(Progress { done: 0, total: 0 }).is_break() {
-            return Err(Error::Cancelled);
-        }
+        check()?;
         build_world(channels, chosen, interactive, name, read)
     };
     let (opened, outcome) = match open() {
