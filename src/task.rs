@@ -46,6 +46,12 @@ pub trait Task: Debug + PartialEq + Send + Sync + 'static {
         false
     }
 
+    /// Whether it says which oracle it is of, and refuses another by itself. Every other task that does
+    /// not let oracles open is of the one that is open when it is submitted.
+    fn names_its_oracle(&self) -> bool {
+        false
+    }
+
     /// Whether it takes a few seconds at most, so that it need not wait behind a long one.
     fn is_short(&self) -> bool {
         false
@@ -311,6 +317,9 @@ pub trait DynTask: Debug + Send + Sync {
     /// [`Task::lets_oracles_open`].
     fn lets_oracles_open(&self) -> bool;
 
+    /// [`Task::names_its_oracle`].
+    fn names_its_oracle(&self) -> bool;
+
     /// [`Task::is_short`].
     fn is_short(&self) -> bool;
 
@@ -346,6 +355,10 @@ impl<T: Task> DynTask for T {
 
     fn lets_oracles_open(&self) -> bool {
         Task::lets_oracles_open(self)
+    }
+
+    fn names_its_oracle(&self) -> bool {
+        Task::names_its_oracle(self)
     }
 
     fn is_short(&self) -> bool {

@@ -75,6 +75,8 @@ mod walk;
 mod what_if;
 #[path = "gui/words.rs"]
 mod words;
+#[path = "gui/worlds.rs"]
+mod worlds;
 #[path = "gui/worst.rs"]
 mod worst;
 

@@ -33,6 +33,10 @@ impl Task for ExportDataset {
         format!("Export to {}", self.folder.display())
     }
 
+    fn names_its_oracle(&self) -> bool {
+        true
+    }
+
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Manifest>> {
         let Self { spec, folder, remembers } = self;
         let (cache, device) =

@@ -55,7 +55,7 @@ pub struct App {
     pub(super) palette: Palette,
     pub(super) prompt: Option<Prompt>,
     pub(super) dialog: BackgroundTask<Chosen>,
-    pub(super) saving: BackgroundTask<Saved>,
+    pub(super) saving: Vec<BackgroundTask<Saved>>,
     /// Whether the exactness ledger is open.
     pub(super) ledger: bool,
     pub(super) precision: PrecisionPage,
@@ -96,7 +96,7 @@ impl App {
             palette: Palette::default(),
             prompt: None,
             dialog: BackgroundTask::default(),
-            saving: BackgroundTask::default(),
+            saving: Vec::new(),
             ledger: false,
             precision: PrecisionPage::default(),
             verify: false,
@@ -218,13 +218,14 @@ impl App {
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
         }
-        match self.saving.poll() {
-            Some(Ok((done, made))) => {
-                self.session.notify(Level::Info, done);
-                self.session.ledger.add(made);
+        for saved in background::poll_all(&mut self.saving) {
+            match saved {
+                Ok((done, made)) => {
+                    self.session.notify(Level::Info, done);
+                    self.session.ledger.add(made);
+                }
+                Err(why) => self.session.notify(Level::Error, why),
             }
-            Some(Err(why)) => self.session.notify(Level::Error, why),
-            None => {}
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
             self.take_paths(ctx, purpose, paths);

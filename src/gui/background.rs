@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
@@ -13,6 +13,9 @@ use rfd::{AsyncFileDialog, FileHandle};
 
 use crate::device::{self, Candidate};
 use crate::provenance::Made;
+
+/// What is said of work whose thread ended without an answer.
+const FELL: &str = "The program failed inside while it wrote or read a file: try again, and see the log.";
 
 /// What a path is wanted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,25 +89,51 @@ impl<T: Send + 'static> BackgroundTask<T> {
     /// Sends a thread off.
     pub fn start(ctx: &egui::Context, name: &str, work: impl FnOnce() -> T + Send + 'static) -> Self {
         let (sender, receiver) = channel();
-        let ctx = ctx.clone();
+        let repaint = Repaint(ctx.clone());
         let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            // Dropped from the last to the first, after a panic too: the window looks when the channel says how it ended.
+            let (_repaint, sender) = (repaint, sender);
             // The window may be gone by now.
             let _ = sender.send(work());
-            ctx.request_repaint();
         });
         Self(thread.is_ok().then_some(receiver))
     }
 
-    /// The answer, once.
+    /// The answer, once. Of a thread that fell there is none, and none is waited for.
     pub fn poll(&mut self) -> Option<T> {
-        let answer = self.0.as_ref()?.try_recv().ok()?;
-        self.0 = None;
-        Some(answer)
+        let answer = self.0.as_ref()?.try_recv();
+        if !matches!(answer, Err(TryRecvError::Empty)) {
+            self.0 = None;
+        }
+        answer.ok()
     }
 
     /// Returns whether an answer is still to come.
     pub fn waiting(&self) -> bool {
         self.0.is_some()
+    }
+}
+
+/// The answers of those that have ended; the others go on. One whose thread fell, or that got none, has failed.
+pub fn poll_all<T: Send + 'static>(tasks: &mut Vec<BackgroundTask<Result<T, String>>>) -> Vec<Result<T, String>> {
+    let mut ended = Vec::new();
+    tasks.retain_mut(|task| {
+        let answer = task.poll();
+        let waits = answer.is_none() && task.waiting();
+        if !waits {
+            ended.push(answer.unwrap_or_else(|| Err(FELL.into())));
+        }
+        waits
+    });
+    ended
+}
+
+/// Paints the window anew when it is dropped.
+struct Repaint(egui::Context);
+
+impl Drop for Repaint {
+    fn drop(&mut self) {
+        self.0.request_repaint();
     }
 }
 
@@ -210,6 +239,36 @@ fn block_on<F: Future>(future: F) -> F::Output {
         match future.as_mut().poll(&mut context) {
             Poll::Ready(output) => return output,
             Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits for the answers of all, with nothing but the channels to wait for.
+    fn all(mut tasks: Vec<BackgroundTask<Result<u32, String>>>) -> Vec<Result<u32, String>> {
+        let mut ended = Vec::new();
+        while !tasks.is_empty() {
+            ended.extend(poll_all(&mut tasks));
+            std::thread::yield_now();
+        }
+        ended
+    }
+
+    #[test]
+    fn every_answer_is_heard_and_a_thread_that_falls_is_an_error() {
+        let ctx = egui::Context::default();
+        let start = |work: fn() -> Result<u32, String>| BackgroundTask::start(&ctx, "test", work);
+        let mut ended =
+            all(vec![start(|| Ok(1)), start(|| Err("the disk is full".into())), start(|| panic!("it fell"))]);
+        ended.sort();
+        assert_eq!(ended, [Ok(1), Err(FELL.to_owned()), Err("the disk is full".into())]);
+        let mut fallen: BackgroundTask<u32> = BackgroundTask::start(&ctx, "test", || panic!("it fell"));
+        while fallen.waiting() {
+            assert_eq!(fallen.poll(), None);
+            std::thread::yield_now();
         }
     }
 }

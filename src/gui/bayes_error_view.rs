@@ -205,7 +205,7 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
         format!("uniform over {} classes", prefs.prior.len())
     } else {
         let shares = prefs.prior.iter().enumerate();
-        shares.map(|(class, p)| format!("{}: {p:.6}", session.class_name(class))).collect::<Vec<_>>().join(", ")
+        shares.map(|(class, p)| format!("{}: {p}", session.class_name(class))).collect::<Vec<_>>().join(", ")
     };
     let noise =
         prefs.label_noise.as_ref().map_or_else(String::new, |noise| format!("; label noise {}", noise.describe()));

@@ -54,6 +54,8 @@ impl App {
         match effect {
             Effect::None => {}
             Effect::AskAgain => self.ask_again(),
+            // Whoever has gone back to the world's samples stays there.
+            Effect::Outside { opened: false, .. } if self.view.source == Source::World => {}
             Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
             Effect::Outside { knobs, .. } => {
                 self.requests.look_again();

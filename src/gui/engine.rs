@@ -14,8 +14,8 @@ use crate::worker::runs::WatchRequest;
 
 /// The worker as the window sees it; tests put a fake in its place.
 pub trait Engine {
-    /// Queues a job.
-    fn submit(&self, job: Job) -> JobId;
+    /// Queues a job. Where `world` says so, it is of the oracle with weights of this SHA-256 alone.
+    fn submit(&self, job: Job, world: Option<String>) -> JobId;
     /// Asks for a gallery. The newest request wins.
     fn show(&self, request: GalleryRequest);
     /// Asks for everything about one image. The newest request wins.
@@ -61,8 +61,8 @@ pub trait Engine {
 }
 
 impl Engine for crate::worker::Worker {
-    fn submit(&self, job: Job) -> JobId {
-        Self::submit(self, job)
+    fn submit(&self, job: Job, world: Option<String>) -> JobId {
+        self.submit_within(job, world)
     }
 
     fn show(&self, request: GalleryRequest) {

@@ -16,6 +16,7 @@ use super::app::App;
 use super::background::BackgroundTask;
 use super::engine::Engine;
 use super::frame_times::FrameReport;
+use super::kept_path;
 use super::launch::Options;
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
@@ -96,7 +97,7 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
     let mut prefs = App::saved_prefs(storage);
     let saved = &prefs.oracle;
     if !options.oracle.is_empty() {
-        prefs.oracle.clone_from(&options.oracle);
+        prefs.oracle = kept_path::oracle(&options.oracle);
     } else if library::find(saved).is_none() && !Path::new(saved).exists() {
         prefs.oracle = library::DEFAULT.into();
     }

@@ -44,6 +44,10 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
         }
         match &cx.prefs.label_noise {
             None => hint(ui, "Labels are the classes."),
+            // Of other classes than the prior there is no sum.
+            Some(noise) if noise.check(cx.prefs.prior.len()).is_err() => {
+                hint(ui, format!("Labels are drawn by {}.", noise.describe()));
+            }
             Some(noise) => {
                 let floor = format::sig4(100.0 * noise.floor(&cx.prefs.prior));
                 let law = noise.describe();

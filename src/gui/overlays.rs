@@ -5,6 +5,7 @@ use std::time::Duration;
 use eframe::egui::{self, Frame, Ui};
 
 use super::app::App;
+use super::background::{self, Purpose};
 use super::command::{self, Command};
 use super::context::Cx;
 use super::panels::gallery;
@@ -40,6 +41,15 @@ impl App {
         }
         self.times.show(ctx);
         self.notices(ctx);
+    }
+
+    /// Opens the desktop's dialog, one at a time: the answer of another would be lost.
+    pub(super) fn browse(&mut self, ctx: &egui::Context, purpose: Purpose) {
+        if self.dialog.waiting() {
+            let why = "The desktop's dialog is open already: answer or close it first.";
+            return self.session.notify(Level::Warning, why);
+        }
+        self.dialog = background::browse(ctx, purpose);
     }
 
     fn windows(&mut self, ctx: &egui::Context) {

@@ -61,6 +61,10 @@ pub fn button(ui: &mut Ui, cx: &mut Cx, text: &str) {
     };
     let why = match &pin {
         None => "Select an image in the gallery first.",
+        // The engine looks at no image at τ = 0, and what it has not looked at is gone with the images beside it.
+        Some(pin) if matches!(pin.subject, Subject::External(_)) && cx.prefs.tau == 0.0 => {
+            "At τ = 0 no image has a density: choose a larger τ to pin one from outside."
+        }
         Some(_) if pins.len() >= MOST_PINS => "As many images are pinned as have room: unpin one first.",
         Some(pin) if known(pin) => "It is pinned already.",
         Some(_) => "",

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceChoice, MatmulPrecision};
 use crate::flow::sampling::{Guidance, Guided, SamplerOptions};
+use crate::gui::kept_path;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
@@ -316,8 +317,7 @@ impl Prefs {
         if oracle.is_empty() || library::find(oracle).is_some() {
             return;
         }
-        // A relative path is one of the directory the program was started in.
-        let path = std::path::absolute(oracle).map_or_else(|_| oracle.into(), |path| path.display().to_string());
+        let path = kept_path::oracle(oracle);
         self.oracles.retain(|known| *known != path);
         self.oracles.insert(0, path);
         self.oracles.truncate(ORACLES);

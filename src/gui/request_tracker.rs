@@ -1,20 +1,17 @@
 //! Compares what the engine should compute with the last requests: every change is asked for once.
 
+mod bayes;
+
 use std::time::{Duration, Instant};
 
-use crate::bayes::RankingsOverTau;
-use crate::bayes::sampling::DrawKey;
 use crate::device::DeviceChoice;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::{LabelLaw, SampleSpec, Settings};
-use crate::task::Task;
 use crate::units::{ClassId, Tau};
-use crate::worker::bayes::protocol::{At, CurveQuestion, Question, RankingQuestion, TargetQuestion};
 use crate::worker::protocol::{
-    Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, KeyOrigin, SketchRequest, Subject,
+    Asked, EvidenceRequest, GalleryRequest, InspectRequest, Job, JobId, KeyOrigin, SketchRequest, Subject,
 };
 use crate::worker::runs::WatchRequest;
-use crate::worker::sampling::{self, FindTau, SurveyWorld};
 
 use super::engine::Engine;
 use super::gliding::Glide;
@@ -24,7 +21,6 @@ use super::panels;
 use super::prefs::Prefs;
 use super::selection::Source;
 use super::session::Session;
-use super::session::bayes::{Comparison, Curve};
 use super::session::jobs::JobView;
 use super::view::View;
 
@@ -56,12 +52,6 @@ type GalleryKnobs = (SampleSpec, Settings, Option<SamplerOptions>, bool);
 fn key_origin(session: &Session, spec: &SampleSpec, settings: &Settings) -> KeyOrigin {
     let world = session.oracle.as_ref().map_or_else(String::new, |oracle| oracle.weights_sha256.clone());
     KeyOrigin::new(world, spec, settings.prior.clone())
-}
-
-/// What the Bayes error depends on.
-fn knobs(prefs: &Prefs) -> (Tau, LabelLaw) {
-    let settings = prefs.settings();
-    (settings.tau, settings.label_law())
 }
 
 impl RequestTracker {
@@ -121,6 +111,7 @@ impl RequestTracker {
         self.ask_for_inspection(engine, session, prefs, view);
         self.ask_for_evidence(engine, session, prefs, view);
         self.ask_for_sketch(engine, session, prefs, view);
+        session.asked = self.generation;
     }
 
     /// Run folders are looked at while one of their panels shows.
@@ -141,90 +132,6 @@ impl RequestTracker {
     fn number(&mut self) -> u64 {
         self.generation += 1;
         self.generation
-    }
-
-    /// The readout follows the knobs at once. The panel's figures are asked for while it shows,
-    /// class hardness and ranking when nothing is being dragged.
-    fn ask_for_bayes(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, panel: bool, quiet: bool) {
-        let (tau, law) = knobs(prefs);
-        if session.bayes.must_be_sampled() == Some(true) {
-            return self.ask_for_kept(engine, session, law);
-        }
-        let wanted = Some((tau, law.clone()));
-        if self.readout != wanted {
-            self.readout.clone_from(&wanted);
-            let (generation, now) = (self.number(), Instant::now());
-            session.bayes.readout.expect(generation, now);
-            session.bayes.information.expect(generation, now);
-            engine.ask(Question::Readout(At { generation, tau, law: law.clone() }));
-        }
-        let curve = Some((prefs.tau_range, law.clone()));
-        if panel && self.curve != curve {
-            self.curve = curve;
-            let generation = self.number();
-            let taus = grid(prefs.tau_range);
-            let points = vec![None; taus.len()];
-            let asked = taus.iter().map(|tau| tau.get()).collect();
-            let value = Curve { taus: asked, points, law: Some(law.clone()) };
-            session.bayes.expect_curve(generation, value);
-            engine.ask(Question::Curve(CurveQuestion { generation, taus, law: law.clone() }));
-        }
-        if panel && quiet && tau.get() > 0.0 && self.hardness != wanted {
-            self.hardness = wanted;
-            let generation = self.number();
-            session.bayes.expect_hardness(generation, tau.get());
-            engine.ask(Question::Hardness(At { generation, tau, law: law.clone() }));
-        }
-        if panel && quiet && self.ranking.as_ref() != Some(&law) {
-            self.ranking = Some(law.clone());
-            let generation = self.number();
-            session.bayes.rankings.expect(generation, RankingsOverTau::default());
-            engine.ask(Question::Ranking(RankingQuestion { generation, law }));
-        }
-    }
-
-    /// Of a world that must be sampled: what was found before, for each prior once. Under label noise nothing is kept.
-    fn ask_for_kept(&mut self, engine: &dyn Engine, session: &mut Session, law: LabelLaw) {
-        let new = law.label_noise.is_none() && self.kept.as_ref() != Some(&law);
-        let Some(oracle) = session.oracle.as_ref().filter(|_| new) else { return };
-        let weights_sha256 = oracle.weights_sha256.clone();
-        let generation = self.number();
-        session.bayes.expect_survey(generation);
-        self.kept = Some(law.clone());
-        let prior = law.prior;
-        engine.ask(Question::Kept { generation, key: DrawKey { weights_sha256, prior, seed: sampling::SEED } });
-    }
-
-    /// Starts the survey of a world that must be sampled, in place of one under way.
-    pub fn survey(&self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
-        let (tau, law) = knobs(prefs);
-        replace(engine, session, SurveyWorld { tau, law });
-    }
-
-    /// Asks for the τ of a Bayes error. What must be sampled is a task, and sets no τ by itself.
-    pub fn target(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, error: f64) {
-        let law = prefs.settings().label_law();
-        if session.bayes.must_be_sampled() == Some(true) {
-            return replace(engine, session, FindTau { target: error, law });
-        }
-        let generation = self.number();
-        session.bayes.expect_target(generation, error, law.clone());
-        engine.ask(Question::Target(TargetQuestion { generation, error, law }));
-    }
-
-    /// Asks for the comparison of methods at the present knobs.
-    pub fn compare(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
-        let generation = self.number();
-        let (tau, law) = knobs(prefs);
-        let value = Comparison { tau: tau.get(), law: Some(law.clone()), rows: Vec::new() };
-        session.bayes.comparison.expect(generation, value);
-        engine.ask(Question::Compare(At { generation, tau, law }));
-    }
-
-    pub fn figure1(&mut self, engine: &dyn Engine, session: &mut Session) {
-        let generation = self.number();
-        session.bayes.figure1.expect(generation, Vec::new());
-        engine.ask(Question::Figure1 { generation });
     }
 
     fn ask_for_gallery(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View) {
@@ -294,6 +201,10 @@ impl RequestTracker {
 
     /// Images from outside get their posteriors again when a knob has moved.
     fn refresh_outside(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs) {
+        // What another world makes of them is asked when it is open.
+        if session.is_opening() {
+            return;
+        }
         let settings = prefs.settings();
         let Some(external) = &session.external else { return };
         if external.settings.as_ref() == Some(&settings) || self.outside.as_ref() == Some(&settings) {
@@ -305,7 +216,8 @@ impl RequestTracker {
             return;
         }
         self.outside = Some(settings.clone());
-        submit(engine, session, again.unwrap_or(Job::RateAgain { settings }));
+        let id = submit(engine, session, again.unwrap_or(Job::RateAgain { settings }));
+        session.refreshes_outside(id);
     }
 
     fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
@@ -334,6 +246,9 @@ impl RequestTracker {
         let (Some(classes), Some(subject)) = (view.evidence_wanted, view.subject(prefs)) else { return };
         let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
         let settings = prefs.settings();
+        if classes.0.max(classes.1) >= session.class_names().len() {
+            return;
+        }
         if settings.tau.get() == 0.0 || (view.source == Source::Outside && lost) {
             return;
         }
@@ -366,15 +281,6 @@ impl RequestTracker {
     }
 }
 
-/// Points of the curve E(τ).
-const CURVE_POINTS: usize = 81;
-
-/// Temperatures evenly apart in log τ.
-fn grid([low, high]: [f64; 2]) -> Vec<Tau> {
-    let step = (high / low).ln() / (CURVE_POINTS - 1) as f64;
-    (0..CURVE_POINTS).filter_map(|i| Tau::new(low * (step * i as f64).exp()).ok()).collect()
-}
-
 /// Stops the jobs that `meant` selects and that have not ended.
 pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobView) -> bool) {
     for job in session.jobs.iter_mut().filter(|job| !job.ended() && meant(job)) {
@@ -383,15 +289,10 @@ pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobVie
     }
 }
 
-/// Submits a task in place of the one of its type that is under way.
-fn replace<T: Task>(engine: &dyn Engine, session: &mut Session, task: T) {
-    let before = session.tasks.get::<T>().map(|view| view.job);
-    cancel(engine, session, |job| Some(job.id) == before);
-    submit(engine, session, Job::task(task));
-}
-
-/// Submits a job and records it in the session.
-pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) {
-    let id = engine.submit(job.clone());
+/// Submits a job and records it in the session. What was set for the world that is shown is not carried out in another.
+pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) -> JobId {
+    let shown = session.oracle.as_ref().filter(|_| job.is_of_the_oracle_shown());
+    let id = engine.submit(job.clone(), shown.map(|oracle| oracle.weights_sha256.clone()));
     session.submitted(id, &job);
+    id
 }

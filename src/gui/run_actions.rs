@@ -7,6 +7,7 @@ use eframe::egui::{self, Id, Modal, RichText};
 use super::app::App;
 use super::background::{self, BackgroundTask, Purpose};
 use super::command::{Command, RunCommand};
+use super::kept_path;
 use super::panels;
 use super::prompt::Prompt;
 use super::runs::{Done, example_folder, run_command};
@@ -29,11 +30,11 @@ impl App {
     pub(super) fn run_command(&mut self, ctx: &egui::Context, command: RunCommand) {
         match command {
             RunCommand::Start(spec, folder) => {
-                self.show_run(&folder);
+                let folder = self.show_run(&folder);
                 self.submit(Job::task(RunExperiment { spec: Some(*spec), folder, settings: RunSettings::default() }));
             }
             RunCommand::Resume(folder) => {
-                self.show_run(&folder);
+                let folder = self.show_run(&folder);
                 self.submit(Job::task(RunExperiment { spec: None, folder, settings: RunSettings::default() }));
             }
             RunCommand::CopyRanking(spec, folder) => {
@@ -72,6 +73,7 @@ impl App {
                 self.bring(panels::experiments::ID);
             }
             RunCommand::ShowCellIn(oracle, which, folder, cell) => {
+                let oracle = kept_path::oracle(&oracle);
                 self.commands.push(Command::OpenOracle(oracle.clone()));
                 self.runs.cell_images_next = Some((oracle, which, folder, cell));
             }
@@ -96,7 +98,7 @@ impl App {
         let said: Vec<_> = said.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
         let made = Made::of_lines("points of a plot", Some(&path), &said);
         let write = move |path: &Path| write_atomically(path, |file| file.write_all(text.as_bytes()));
-        self.saving = background::save(ctx, path, made, write);
+        self.saving.push(background::save(ctx, path, made, write));
     }
 
     /// Saves the figures and tables of the run that waits for a folder.
@@ -105,8 +107,8 @@ impl App {
         let Some((figures, tables, name)) = run.and_then(|folder| self.figures_of(&folder)) else { return };
         let said = figures.first().map_or(&[][..], |figure| &figure.provenance);
         let made = Made::of_lines(format!("figures and tables of {name}"), Some(&path), said);
-        self.saving =
-            background::save(ctx, path, made, move |path| write_figures(&figures, &tables, path, &name).map(drop));
+        let write = move |path: &Path| write_figures(&figures, &tables, path, &name).map(drop);
+        self.saving.push(background::save(ctx, path, made, write));
     }
 
     /// Figures, tables and name of what was run in a folder.
@@ -148,12 +150,22 @@ impl App {
         }
     }
 
-    fn show_run(&mut self, folder: &Path) {
-        if !self.prefs.runs.iter().any(|known| known == folder) {
-            self.prefs.runs.push(folder.to_owned());
+    /// Shows a run from now on. Returns its folder as it is kept.
+    fn show_run(&mut self, folder: &Path) -> PathBuf {
+        let folder = kept_path::folder(folder);
+        if !self.prefs.runs.contains(&folder) {
+            self.prefs.runs.push(folder.clone());
         }
         self.session.runs.know(&self.prefs.runs);
-        self.view.show_run(Some(folder.to_owned()));
+        self.view.show_run(Some(folder.clone()));
+        folder
+    }
+
+    /// Has the best epoch of a run opened.
+    pub(super) fn use_checkpoint(&mut self, run: &Path) {
+        let run = kept_path::folder(run);
+        let id = self.engine.use_checkpoint(run.clone());
+        self.session.adopts(id, &run);
     }
 
     fn forget_run(&mut self, folder: &Path) {
@@ -192,14 +204,7 @@ impl App {
 
     /// Takes the results of background work.
     pub(super) fn poll_run_tasks(&mut self, ctx: &egui::Context) {
-        let mut done = Vec::new();
-        self.runs.background.retain_mut(|task| {
-            let answer = task.poll();
-            let waits = answer.is_none() && task.waiting();
-            done.extend(answer);
-            waits
-        });
-        for answer in done {
+        for answer in background::poll_all(&mut self.runs.background) {
             match answer {
                 Ok(Done::Written(text)) => {
                     self.copy_line(ctx, text);

@@ -81,10 +81,10 @@ impl App {
         };
         let look = self.prefs.on_paper.look();
         let made = Made::of_lines(format!("figure: {}", figure.title), Some(&path), &figure.provenance);
-        self.saving = background::save(ctx, path, made, move |path| {
+        self.saving.push(background::save(ctx, path, made, move |path| {
             let bytes = format.encode(&figure, &look)?;
             write_atomically(path, |file| file.write_all(&bytes))
-        });
+        }));
     }
 
     /// Puts a picture of a figure on the clipboard once it is drawn.

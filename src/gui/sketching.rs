@@ -58,9 +58,9 @@ impl App {
             .for_the_eye(why);
         let place = Some(path.display().to_string());
         let made = Made { what: WHAT.into(), place, provenance: provenance.clone() };
-        self.saving = background::save(ctx, path, made, move |path| {
+        self.saving.push(background::save(ctx, path, made, move |path| {
             write_png(path, shape, &sketch.levels)?;
             write_provenance(path, WHAT, provenance, &Machine::alone(), &mut silent()).map(drop)
-        });
+        }));
     }
 }

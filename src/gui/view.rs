@@ -105,6 +105,8 @@ pub struct View {
     pub table: Option<DataTable>,
     /// Pinned images.
     pins: Vec<Pin>,
+    /// The images from outside that were open when they were looked at last.
+    pinned_among: Option<u64>,
     /// SHA-256 of the weights of the world that was looked at last.
     world: String,
     arrangement: Arc<Arrangement>,
@@ -141,9 +143,14 @@ impl View {
         (self.run, self.cells) = (run, ChosenCells::default());
     }
 
-    /// Pinned images of the open world.
+    /// Pinned images of the open world. One from outside that the engine has not looked at goes with the images it was
+    /// among: by its number alone it would become another.
     pub fn pins(&mut self, session: &Session) -> &mut Vec<Pin> {
         self.enter(session);
+        let among = session.external.as_ref().map(|external| external.set);
+        if std::mem::replace(&mut self.pinned_among, among) != among {
+            self.pins.retain(|pin| pin.x.is_some() || matches!(pin.subject, Subject::Sample { .. }));
+        }
         &mut self.pins
     }
 
@@ -155,6 +162,8 @@ impl View {
             self.pins.clear();
             self.target.clear();
             self.target_complaint = None;
+            // Painted in the frame before: they name images and classes of the other world.
+            (self.evidence, self.evidence_wanted, self.drawing) = (None, None, None);
         }
     }
 
@@ -270,5 +279,25 @@ impl View {
 
     pub fn select_all(&mut self) {
         self.selection = self.arrangement.order.iter().copied().collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::library;
+
+    #[test]
+    fn what_was_painted_of_another_world_is_not_wanted_in_this_one() {
+        let mut session = Session::default();
+        session.oracle = library::find("mnist").and_then(|world| world.info().ok()).map(Arc::new);
+        let mut view = View::default();
+        view.enter(&session);
+        (view.evidence, view.evidence_wanted) = (Some((1, 2)), Some((8, 9)));
+        view.enter(&session);
+        assert_eq!(view.evidence_wanted, Some((8, 9)), "it is the same world");
+        session.oracle = library::find("cells").and_then(|world| world.info().ok()).map(Arc::new);
+        view.enter(&session);
+        assert!(view.evidence.is_none() && view.evidence_wanted.is_none() && view.drawing.is_none());
     }
 }

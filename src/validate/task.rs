@@ -32,6 +32,10 @@ impl Task for ValidateOracle {
         format!("Validate {}", self.spec.oracle)
     }
 
+    fn names_its_oracle(&self) -> bool {
+        true
+    }
+
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
         let (spec, folder, open) = (&self.spec, self.folder.as_deref(), cx.oracle()?);
         same(open.name, &spec.oracle)?;
@@ -66,6 +70,10 @@ impl Task for MeasureReality {
 
     fn title(&self) -> String {
         format!("Decisions of {} on real images", self.spec.oracle)
+    }
+
+    fn names_its_oracle(&self) -> bool {
+        true
     }
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {

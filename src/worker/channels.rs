@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvError, Sender, select};
 
-use super::protocol::{Event, Job, JobId};
-use super::queue::{Entry, Queue};
+use super::protocol::{Event, JobId};
+use super::queue::{Entry, Queue, Submitted};
 use super::shared::Shared;
 
 /// The worker's ends of all channels.
 pub struct Channels {
     pub shared: Arc<Shared>,
     /// Jobs on their way from the handle.
-    pub queue: Receiver<(JobId, Job)>,
+    pub queue: Receiver<(JobId, Submitted)>,
     /// Jobs that have come.
     pub jobs: Queue,
     pub notified: Receiver<()>,
@@ -46,8 +46,8 @@ impl Channels {
         }
     }
 
-    fn hold(&self, (id, job): (JobId, Job)) {
-        self.jobs.hold(Entry::new(id, job, self.shared.control(id)));
+    fn hold(&self, (id, (job, world)): (JobId, Submitted)) {
+        self.jobs.hold(Entry::new(id, job, self.shared.control(id)).within(world));
     }
 
     /// Takes the next job that may begin now, if there is one.

@@ -3,7 +3,9 @@
 mod idle;
 mod reconnect;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::channels::Channels;
 use super::interactive::{FIRST_PIECE, Interactive};
@@ -195,13 +197,28 @@ fn announce(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive,
     strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
 }
 
-/// Opens the best epoch of a run, if that was asked for, and ends its job.
+/// Opens the best epoch of a run, if that was asked for, and ends its job. One that was cancelled opens nothing.
 pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
     let (id, run) = channels.shared.checkpoint.take()?;
+    let control = channels.shared.control(id);
+    if !control.take() {
+        channels.shared.forget(id);
+        return None;
+    }
     channels.send(Event::JobStarted { id });
+    let goes_on = |_: Progress| match channels.stopping() || control.cancelled.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let check = || match goes_on(Progress { done: 0, total: 0 }) {
+        ControlFlow::Break(()) => Err(Error::Cancelled),
+        ControlFlow::Continue(()) => Ok(()),
+    };
     let open = || -> Result<Opened> {
+        check()?;
         let name = oracle_so_far(&run)?.display().to_string();
-        let read = folder::read(&name)?;
+        let read = folder::read_watched(&name, &mut { goes_on })?;
+        check()?;
         build_world(channels, chosen, interactive, name, read)
     };
     let (opened, outcome) = match open() {
@@ -212,11 +229,14 @@ pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &I
         // It is opened on the next device.
         Err(loss @ Error::DeviceLost { .. }) => {
             interactive.lose(loss);
+            control.taken.store(false, Ordering::Release);
             channels.shared.checkpoint.offer((id, run));
             return None;
         }
+        Err(Error::Cancelled) => (None, Outcome::Cancelled),
         Err(error) => (None, Outcome::Failed(error.to_string())),
     };
+    channels.shared.forget(id);
     channels.send(Event::JobEnded { id, outcome });
     opened
 }

@@ -186,22 +186,26 @@ impl Interactive {
         self.take_loaded(channels, world);
         let Some(world) = world else { return false };
         let cx = PieceContext { channels, world, urgent };
-        if let Some(request) = channels.shared.sketch_request.take() {
+        // What was asked for in a world of other classes, the window asks again in this one.
+        let fits = |settings: &Settings| world.check(settings).is_ok();
+        if let Some(request) = channels.shared.sketch_request.take().filter(|one| fits(&one.settings)) {
             self.refer_to(&request.settings);
             *self.sketching.borrow_mut() = Some(request);
         }
-        if let Some(request) = channels.shared.inspect_request.take() {
+        if let Some(request) = channels.shared.inspect_request.take().filter(|one| fits(&one.settings)) {
             self.refer_to(&request.settings);
             *self.inspecting.borrow_mut() = Some(Inspecting::new(request));
         }
-        if let Some(request) = channels.shared.evidence_request.take() {
+        let classes = world.class_names().len();
+        let known = |one: &EvidenceRequest| one.a.max(one.b) < classes && fits(&one.settings);
+        if let Some(request) = channels.shared.evidence_request.take().filter(known) {
             *self.explaining.borrow_mut() = Some(request);
         }
-        if self.keys.take_in(&channels.shared) {
+        if self.keys.take_in(&channels.shared, &self.world.borrow()) {
             // A gallery of the τ before; the next is asked for when τ rests.
             *self.gallery.borrow_mut() = None;
         }
-        if let Some(request) = channels.shared.gallery_request.take() {
+        if let Some(request) = channels.shared.gallery_request.take().filter(|one| fits(&one.settings)) {
             self.keys.rest();
             let halted = request.halted;
             let mut gallery = Gallery::new(request);

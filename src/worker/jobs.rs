@@ -117,6 +117,7 @@ fn attempt(channels: &Channels, thread: &mut DeviceThread, entry: &Entry) -> Res
 }
 
 fn perform(cx: &mut JobContext<'_>) -> Result<String> {
+    cx.check_world()?;
     match &cx.entry.job {
         Job::OpenOracle(name) => open_oracle(cx, name),
         Job::UseDevice(choice) => Err(Error::input(format!("{choice} cannot be taken while a job is under way"))),

@@ -62,7 +62,7 @@ use protocol::{
     Event, EvidenceMap, EvidenceRequest, GalleryRequest, GalleryUpdate, InspectRequest, Inspection, Job, JobId,
     KeyPictures, KeyRequest, Outcome, RunningPosterior, SketchAnswer, SketchRequest,
 };
-use queue::Queue;
+use queue::{Queue, Submitted};
 use runs::WatchRequest;
 use shared::Shared;
 pub use shared::Wake;
@@ -77,7 +77,7 @@ const EVENTS: usize = 1024;
 /// Handle of the worker; dropping it stops the thread at its next event.
 pub struct Worker {
     shared: Arc<Shared>,
-    jobs: Sender<(JobId, Job)>,
+    jobs: Sender<(JobId, Submitted)>,
     images: Sender<(JobId, Wanted)>,
     fetches: Sender<(JobId, FetchRequest)>,
     events: Receiver<Event>,
@@ -111,9 +111,15 @@ impl Worker {
         Self { shared, jobs, images, fetches, events, own_events: sender, next_id: AtomicU64::new(1) }
     }
 
-    /// Queues a job and returns at once.
+    /// Queues a job, whatever oracle is open when its turn comes, and returns at once.
     pub fn submit(&self, job: Job) -> JobId {
-        self.queue(&self.jobs, job)
+        self.submit_within(job, None)
+    }
+
+    /// [`Self::submit`]; fails when its turn comes if the open oracle has other weights than those of
+    /// this SHA-256.
+    pub fn submit_within(&self, job: Job, world: Option<String>) -> JobId {
+        self.queue(&self.jobs, (job, world))
     }
 
     /// Asks for images of a cell, and returns at once: they come as images from outside do. Does
@@ -156,8 +162,14 @@ impl Worker {
     /// the queue: a training under way opens it between two steps and goes on undisturbed.
     pub fn use_checkpoint(&self, run: PathBuf) -> JobId {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
-        if let Some((id, _)) = self.shared.checkpoint.swap((id, run)) {
-            let _ = self.own_events.try_send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+        self.shared.control(id);
+        if let Some((before, _)) = self.shared.checkpoint.swap((id, run)) {
+            // One that was cancelled has been told so.
+            let told = self.shared.known(before).is_none_or(|control| !control.take());
+            self.shared.forget(before);
+            if !told {
+                let _ = self.own_events.try_send(Event::JobEnded { id: before, outcome: Outcome::Cancelled });
+            }
         }
         self.shared.notify();
         id

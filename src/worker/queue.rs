@@ -14,19 +14,29 @@ use super::shared::Control;
 /// Jobs that may be under way at once: each has its frames on the stack of the thread.
 const DEPTH: usize = 4;
 
+/// A job as it was submitted, and SHA-256 of the weights of the oracle it is of, where that matters.
+pub type Submitted = (Job, Option<String>);
+
 /// A job, and what the user wants of it.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub id: JobId,
     pub job: Job,
     pub control: Arc<Control>,
+    /// SHA-256 of the weights of the oracle it is of; any may be open where that is not said.
+    pub world: Option<String>,
     /// [`Job::is_short`] when it was submitted.
     short: bool,
 }
 
 impl Entry {
     pub fn new(id: JobId, job: Job, control: Arc<Control>) -> Self {
-        Self { short: job.is_short(), id, job, control }
+        Self { short: job.is_short(), id, job, control, world: None }
+    }
+
+    /// The same of the oracle of these weights.
+    pub fn within(self, world: Option<String>) -> Self {
+        Self { world, ..self }
     }
 
     pub fn is_cancelled(&self) -> bool {

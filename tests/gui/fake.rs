@@ -37,6 +37,7 @@ pub const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
 #[derive(Default)]
 struct State {
     jobs: Vec<(JobId, Job)>,
+    meant: Vec<Option<String>>,
     shown: usize,
     pending: Option<GalleryRequest>,
     inspect: Option<InspectRequest>,
@@ -261,6 +262,11 @@ impl Fake {
         self.state().jobs.clone()
     }
 
+    /// Of which world each of them is alone.
+    pub fn meant(&self) -> Vec<Option<String>> {
+        self.state().meant.clone()
+    }
+
     pub fn pauses(&self) -> Vec<(JobId, bool)> {
         self.state().pauses.clone()
     }
@@ -301,10 +307,11 @@ impl Fake {
 }
 
 impl Engine for Fake {
-    fn submit(&self, job: Job) -> JobId {
+    fn submit(&self, job: Job, world: Option<String>) -> JobId {
         let mut state = self.state();
         let id = state.jobs.len() as JobId + 1;
         state.jobs.push((id, job));
+        state.meant.push(world);
         id
     }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bayescope::events::Progress;
-use bayescope::gui::{Prefs, ThemePreference};
+use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::walk::{Boundary, Walk, WalkPoint, Way};
 use bayescope::oracle::world::Settings;
@@ -13,6 +13,7 @@ use bayescope::units::{ClassId, Smoothing};
 use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Subject, Tile};
 use bayescope::worker::walk::{Arrival, Destination, SaveWalk, WalkDot, WalkNews, WalkToBoundary, Walked};
 use eframe::egui::{Key, Role};
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::click;
@@ -159,4 +160,35 @@ fn without_a_world_the_panel_says_so_in_both_themes() {
         harness.run_steps(3);
         assert!(shows(&harness, "No world yet"));
     }
+}
+
+#[test]
+fn a_walk_keeps_the_name_of_its_start_and_other_images_are_no_start_that_was_kept() {
+    let (mut harness, fake) = full();
+    let walks = |harness: &mut Harness<'_, App>| {
+        harness.get_by_role_and_label(Role::Button, "Walk").click();
+        harness.run_steps(4);
+    };
+    fake.send(fake::external(3));
+    harness.run_steps(4);
+    walks(&mut harness);
+    click(&mut harness, "Start here");
+    click(&mut harness, "Walk to the boundary");
+    let (id, request) = tasks::asked::<WalkToBoundary>(&fake);
+    assert_eq!(request.from, Subject::External(0));
+    under_way(&fake, id, [4, 5]);
+    harness.run_steps(4);
+    assert!(shows(&harness, "From outside-0.png towards") && shows(&harness, "Start at the selection"));
+    let Event::External { job, shape, settings, .. } = fake::external(3) else { panic!("images from outside") };
+    let (name, ids, tiles) = (
+        "other".into(),
+        ["a.png", "b.png", "c.png"].map(String::from).into(),
+        (5..8).map(|i| fake::tile(i, 1.0)).collect(),
+    );
+    let (labelled, own_knobs, verdicts, pictures) = (false, false, Vec::new(), Vec::new());
+    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    harness.run_steps(4);
+    walks(&mut harness);
+    assert!(shows(&harness, "From outside-0.png towards"), "{:?}", super::labels(&harness));
+    assert!(shows(&harness, "a.png, decided as") && !shows(&harness, "Start at the selection"));
 }

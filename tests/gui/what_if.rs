@@ -168,3 +168,37 @@ fn a_grid_lies_between_pins_and_a_latent_is_mapped_under_every_class() {
     harness.run_steps(4);
     assert!(shows(&harness, "At τ = 0 no image has a density"));
 }
+
+#[test]
+fn an_image_from_outside_that_was_not_looked_at_does_not_become_another() {
+    let (mut harness, fake) = full();
+    let disabled = |harness: &Harness<'_, App>| harness.get_by_label("Pin image").accesskit_node().is_disabled();
+    let tau = |harness: &mut Harness<'_, App>, tau: f64| {
+        harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(tau);
+        harness.run_steps(4);
+        fake.answer();
+        harness.run_steps(3);
+    };
+    fake.send(super::fake::external(3));
+    harness.run_steps(4);
+    fake.answer();
+    harness.run_steps(3);
+    tau(&mut harness, 0.0);
+    assert!(disabled(&harness), "nothing looks at it at τ = 0");
+    tau(&mut harness, 1.0);
+    assert!(!disabled(&harness));
+    click(&mut harness, "Pin image");
+    let asked = tasks::asked::<CompareImages>(&fake).1;
+    assert_eq!(asked.pins.iter().map(|pin| &pin.subject).collect::<Vec<_>>(), [&Subject::External(0)]);
+    // Other images come before the engine has looked at it.
+    let Event::External { job, shape, settings, tiles, .. } = super::fake::external(2) else { panic!("images") };
+    let (name, ids) = ("other".into(), vec!["a.png".into(), "b.png".into()]);
+    let (labelled, own_knobs, verdicts, pictures) = (false, false, Vec::new(), Vec::new());
+    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    harness.run_steps(4);
+    fake.answer();
+    harness.run_steps(3);
+    click(&mut harness, "Pin image");
+    let asked = tasks::asked::<CompareImages>(&fake).1;
+    assert_eq!(names(&asked).len(), 1, "{:?}", names(&asked));
+}

@@ -3,9 +3,10 @@
 use bayescope::oracle::train::{SO_FAR, TrainEvent, TrainSpec};
 use bayescope::oracle::world::Settings;
 use bayescope::run::TrainOracle;
-use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome};
+use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome, Subject};
+use bayescope::worker::walk::{Destination, WalkToBoundary};
 
-use super::{Bench, common, request};
+use super::{Bench, common, request, settings};
 
 fn spec(folder: &std::path::Path, family: &str, epochs: usize) -> TrainSpec {
     let text = format!(
@@ -63,5 +64,30 @@ fn the_best_epoch_opens_while_the_run_goes_on_undisturbed() {
         // The world stays open after the run, and opens again by its folder.
         let job = bench.worker.submit(Job::OpenOracle(used.join(SO_FAR).display().to_string()));
         assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    }
+}
+
+#[test]
+fn one_that_is_cancelled_or_replaced_while_it_waits_opens_nothing() {
+    let mut bench = Bench::new();
+    // A walk is of the open oracle: no other opens above it.
+    let (from, to) = (Subject::Sample { spec: super::spec(8), index: 0 }, Destination::Sample(1));
+    let walk = WalkToBoundary { from, to, steps: 100_000, samples: super::spec(8), settings: settings(1.0) };
+    let walk = bench.worker.submit(Job::task(walk));
+    bench.until(|event| matches!(event, Event::Task { .. }).then_some(()));
+    let first = bench.worker.use_checkpoint("/nosuch/first".into());
+    bench.worker.cancel(first);
+    assert_eq!(bench.outcome(first), Outcome::Cancelled);
+    let second = bench.worker.use_checkpoint("/nosuch/second".into());
+    let third = bench.worker.use_checkpoint("/nosuch/third".into());
+    assert_eq!(bench.outcome(second), Outcome::Cancelled);
+    bench.worker.cancel(walk);
+    assert!(matches!(bench.outcome(third), Outcome::Failed(why) if why.contains("third")));
+    let count =
+        |wanted: fn(&Event) -> Option<u64>, job| bench.seen.iter().filter_map(wanted).filter(|id| *id == job).count();
+    let ends = |event: &Event| if let Event::JobEnded { id, .. } = event { Some(*id) } else { None };
+    let starts = |event: &Event| if let Event::JobStarted { id } = event { Some(*id) } else { None };
+    for job in [first, second] {
+        assert_eq!((count(ends, job), count(starts, job)), (1, 0), "job {job}");
     }
 }

@@ -100,3 +100,24 @@ fn a_device_is_changed_under_a_held_job() {
     done(&mut bench, held);
     assert!(path.exists());
 }
+
+#[test]
+fn what_was_asked_for_in_one_world_is_not_done_in_another() {
+    let mut bench = Bench::new();
+    let folder = tempfile::tempdir().unwrap();
+    let [before, after] = ["before.npz", "after.npz"].map(|name| folder.path().join(name));
+    let mnist = bench.seen.iter().find_map(|event| match event {
+        Event::Oracle { info, .. } => Some(info.weights_sha256.clone()),
+        _ => None,
+    });
+    assert!(mnist.is_some());
+    let here = bench.worker.submit_within(save(3, &before), mnist.clone());
+    done(&mut bench, here);
+    let other = bench.worker.submit(Job::OpenOracle("cells".into()));
+    // The window has not heard of the other world yet.
+    let late = bench.worker.submit_within(save(3, &after), mnist);
+    done(&mut bench, other);
+    let Outcome::Failed(why) = bench.outcome(late) else { panic!("knobs of one world were used in another") };
+    assert!(why.contains("another world than cells") && why.contains("after.npz"), "{why}");
+    assert!(before.exists() && !after.exists());
+}

@@ -5,7 +5,7 @@ use crate::device::DeviceChoice;
 use crate::events::silent;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::provenance::Made;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use eframe::egui::{self, ViewportCommand};
@@ -21,7 +21,7 @@ use crate::gui::request_tracker::{cancel, submit};
 use crate::gui::runs::cell_images_command;
 use crate::gui::selection::{Side, Source};
 use crate::gui::session::log::Level;
-use crate::gui::{bayes_error_view, guidance, inspector, panels};
+use crate::gui::{bayes_error_view, guidance, inspector, kept_path, panels};
 use crate::judge::write_report;
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
@@ -51,10 +51,9 @@ impl App {
             Command::Palette => self.palette.toggle(),
             Command::Open => self.prompt = Some(Prompt::new(Purpose::Open)),
             Command::Save => self.ask_where_to_save(),
-            Command::Browse(purpose) => self.dialog = background::browse(ctx, purpose),
+            Command::Browse(purpose) => self.browse(ctx, purpose),
             Command::Overlay => self.times.toggle(),
             Command::Ledger => self.ledger = !self.ledger,
-            Command::Precision => self.precision.open = !self.precision.open,
             Command::Fullscreen => {
                 let now = ctx.input(|input| input.viewport().fullscreen.unwrap_or(false));
                 ctx.send_viewport_cmd(ViewportCommand::Fullscreen(!now));
@@ -65,6 +64,8 @@ impl App {
             Command::Walk(step, extend) => self.view.walk(step, extend),
             Command::SelectAll => self.view.select_all(),
             Command::Inspect => (self.prefs.inspector, self.view.front) = (true, Side::Inspector),
+            // What lies over a panel is to be answered first.
+            Command::Start if self.asks() => {}
             Command::Start => self.view.primary.ask(ctx),
             Command::ShowPanel(id) => self.bring(id),
             Command::EnterPanel if self.start.is_open() || self.asks() => {}
@@ -124,6 +125,7 @@ impl App {
                 let uniform = 1.0 / self.prefs.prior.len().max(1) as f64;
                 self.prefs.prior.fill(uniform);
             }
+            Command::Precision => self.precision.open = !self.precision.open,
             Command::Verify => self.verify = !self.verify,
             Command::ToggleLogBars => self.prefs.log_bars = !self.prefs.log_bars,
             Command::ToggleWorldCard => self.view.toggle(&mut self.prefs, Side::WorldCard),
@@ -139,10 +141,7 @@ impl App {
             Command::OpenPaths(paths) => self.open_paths(paths),
             Command::Paste(picture) => self.classify_pasted(picture),
             Command::Fit(index, fit) => self.fit_again(index, fit),
-            Command::UseCheckpoint(run) => {
-                let id = self.engine.use_checkpoint(run.clone());
-                self.session.adopts(id, &run);
-            }
+            Command::UseCheckpoint(run) => self.use_checkpoint(&run),
             Command::Target(_) | Command::Survey | Command::CompareMethods | Command::Figure1 => {
                 self.ask_bayes(&command)
             }
@@ -231,6 +230,7 @@ impl App {
     /// Asking again for the open oracle reads it again.
     fn open_oracle(&mut self, name: String) {
         self.leave_start();
+        let name = kept_path::oracle(&name);
         if self.prefs.oracle == name && (self.session.oracle.is_none() || self.session.oracle_name == name) {
             self.submit(Job::OpenOracle(name));
         } else {
@@ -276,10 +276,10 @@ impl App {
         };
         let (what, place) = ("curve of Bayes errors".to_owned(), Some(path.display().to_string()));
         let made = Made { what: what.clone(), place, provenance: provenance.clone() };
-        self.saving = background::save(ctx, path, made, move |path| {
+        self.saving.push(background::save(ctx, path, made, move |path| {
             write_atomically(path, |file| file.write_all(text.as_bytes()))?;
             write_provenance(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
-        });
+        }));
     }
 
     /// Returns the selected samples if there are several; none stands for all.
@@ -301,8 +301,8 @@ impl App {
             report.as_ref().and_then(|report| Some((report.clone(), report.figures.first()?)))
         {
             let made = Made::of_lines("report on classifiers", Some(&folder), &figure.provenance);
-            self.saving =
-                background::save(ctx, folder, made, move |folder| write_report(folder, &report.found).map(drop));
+            let write = move |folder: &Path| write_report(folder, &report.found).map(drop);
+            self.saving.push(background::save(ctx, folder, made, write));
         }
     }
 

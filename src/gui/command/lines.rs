@@ -100,7 +100,12 @@ fn prior_of(prior: &Prior) -> String {
     if *prior == Prior::uniform(prior.classes()) {
         return String::new();
     }
-    let weights: Vec<String> = prior.probabilities().iter().map(f64::to_string).collect();
+    weights_of(prior.probabilities())
+}
+
+/// The option of these weights, to the last digit: a rounded prior is of another world.
+fn weights_of(prior: &[f64]) -> String {
+    let weights: Vec<String> = prior.iter().map(f64::to_string).collect();
     format!(" --prior {}", weights.join(","))
 }
 
@@ -192,11 +197,7 @@ pub fn knobs(prefs: &Prefs) -> String {
 }
 
 fn prior(prefs: &Prefs) -> String {
-    let mut text = String::new();
-    if !prefs.prior_is_uniform() {
-        let prior: Vec<String> = prefs.prior.iter().map(|p| format!("{p:.6}")).collect();
-        text += &format!(" --prior {}", prior.join(","));
-    }
+    let text = if prefs.prior_is_uniform() { String::new() } else { weights_of(&prefs.prior) };
     text + &noise_of(prefs.label_noise.as_ref())
 }
 
@@ -220,7 +221,12 @@ mod tests {
         assert_eq!(text, r"bayescope sample 'my oracles/it'\''s' --n 400 --seed 4 --tau 0.75 --out samples.npz");
         prefs.prior = vec![0.9, 0.1];
         prefs.label_noise = Some(LabelNoise::symmetric(0.2).unwrap());
-        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.900000,0.100000 --label-noise symmetric:0.2"));
+        assert!(sample_command(&session, &prefs, 0).contains("--prior 0.9,0.1 --label-noise symmetric:0.2"));
+        prefs.prior = vec![2.0 / 3.0, 1.0 / 3.0];
+        let text = bayes_error_command(&session, &prefs);
+        let given = text.split("--prior ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let given: Vec<f64> = given.split(',').map(|weight| weight.parse().unwrap()).collect();
+        assert_eq!(given, prefs.prior, "to the last bit");
     }
 
     #[test]

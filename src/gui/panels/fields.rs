@@ -161,9 +161,38 @@ pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field
 
 /// A number with its unit. Returns whether it changed.
 pub fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
+    let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9);
+    let field = if N::INTEGRAL { field.fixed_decimals(0) } else { field.max_decimals(7) };
+    drag(ui, name, field, meaning)
+}
+
+/// A seed: any whole number of 64 bits. Returns whether it changed.
+pub fn seed(ui: &mut Ui, name: &str, value: &mut u64, speed: f64, meaning: &str) -> bool {
+    drag(ui, name, DragValue::new(value).speed(speed).range(0..=u64::MAX).fixed_decimals(0), meaning)
+}
+
+/// A field with its label. A number that a file has brought stays what it is until somebody edits it.
+fn drag(ui: &mut Ui, name: &str, field: DragValue<'_>, meaning: &str) -> bool {
     let meaning = glossary::beside(meaning, name);
     let label = ui.label(name).on_hover_text(&meaning);
-    let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9).update_while_editing(false);
-    let field = if N::INTEGRAL { field.fixed_decimals(0) } else { field.max_decimals(7) };
+    let field = field.clamp_existing_to_range(false).update_while_editing(false);
     ui.add(field).labelled_by(label.id).on_hover_text(meaning).changed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use eframe::egui::{self, RawInput};
+
+    #[test]
+    fn what_is_painted_stays_as_it_was() {
+        let ctx = egui::Context::default();
+        let (mut many, mut share, mut any) = (3_000_000_000_u64, 2e10, u64::MAX - 5);
+        let _ = ctx.run_ui(RawInput::default(), |ui| {
+            assert!(!number(ui, "Steps", &mut many, "", 1.0, "Steps"));
+            assert!(!number(ui, "Rate", &mut share, "", 1.0, "Rate"));
+            assert!(!seed(ui, "Seed", &mut any, 1.0, "Seed"));
+        });
+        assert_eq!((many, share, any), (3_000_000_000, 2e10, u64::MAX - 5));
+    }
 }

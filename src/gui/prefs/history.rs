@@ -107,12 +107,17 @@ fn keep_the_open(state: &Prefs, now: &Prefs) -> Prefs {
         state.prior.clone_from(&now.prior);
         state.class_filter = now.class_filter;
     }
+    // A matrix of another number of classes is another world's, too.
+    if state.label_noise.as_ref().is_some_and(|noise| noise.check(now.prior.len()).is_err()) {
+        state.label_noise.clone_from(&now.label_noise);
+    }
     state
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::label_noise::LabelNoise;
 
     #[test]
     fn undo_takes_back_knobs_but_not_the_oracle() {
@@ -131,6 +136,30 @@ mod tests {
         prefs.tau = 3.0;
         history.settle(&prefs);
         assert!(!history.redo(&mut prefs));
+    }
+
+    #[test]
+    fn label_noise_of_another_world_does_not_come_back() {
+        let mut history = History::default();
+        let noise = Some(LabelNoise::by_class(vec![0.1; 3]).unwrap());
+        let mut prefs = Prefs { prior: vec![1.0 / 3.0; 3], label_noise: noise.clone(), ..Prefs::default() };
+        history.settle(&prefs);
+        prefs.tau = 2.0;
+        history.settle(&prefs);
+        // Another world, of more classes.
+        prefs.fit(5);
+        assert_eq!(prefs.label_noise, None);
+        history.settle(&prefs);
+        assert!(history.undo(&mut prefs));
+        assert_eq!((prefs.prior.len(), prefs.label_noise.as_ref()), (5, None));
+        // In a world of as many classes it does.
+        let mut history = History::default();
+        let mut prefs = Prefs { prior: vec![1.0 / 3.0; 3], label_noise: noise.clone(), ..Prefs::default() };
+        history.settle(&prefs);
+        prefs.label_noise = None;
+        history.settle(&prefs);
+        assert!(history.undo(&mut prefs));
+        assert_eq!(prefs.label_noise, noise);
     }
 
     #[test]

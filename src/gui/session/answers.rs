@@ -20,6 +20,9 @@ impl Session {
     }
 
     pub fn take_gallery(&mut self, update: GalleryUpdate) {
+        if update.generation < self.least {
+            return;
+        }
         // What was said of an older request is no longer so.
         self.unanswered.remove(&Asked::Gallery);
         self.gallery.take(update);
@@ -33,7 +36,8 @@ impl Session {
     }
 
     pub fn take_inspection(&mut self, inspection: Inspection) {
-        if self.inspection.as_ref().is_none_or(|old| old.generation <= inspection.generation) {
+        let least = self.inspection.as_ref().map_or(self.least, |old| old.generation);
+        if least <= inspection.generation {
             self.unanswered.remove(&Asked::Inspection);
             self.inspection = Some(inspection);
         }
@@ -41,7 +45,9 @@ impl Session {
 
     /// News of a posterior whose classes are still being evaluated.
     pub fn take_running(&mut self, running: RunningPosterior) {
-        self.running = Some(running);
+        if running.generation >= self.least {
+            self.running = Some(running);
+        }
     }
 
     /// What is known of this image's posterior while its classes are still being evaluated.
@@ -51,15 +57,16 @@ impl Session {
     }
 
     pub fn take_evidence(&mut self, map: EvidenceMap) {
-        let newer = |old: &EvidenceMap| old.request.generation <= map.request.generation;
-        if self.evidence.as_ref().is_none_or(newer) {
+        let least = self.evidence.as_ref().map_or(self.least, |old| old.request.generation);
+        if least <= map.request.generation {
             self.unanswered.remove(&Asked::Evidence);
             self.evidence = Some(map);
         }
     }
 
     pub fn take_sketch(&mut self, answer: SketchAnswer) {
-        if self.sketch.as_ref().is_none_or(|old| old.request.generation <= answer.request.generation) {
+        let least = self.sketch.as_ref().map_or(self.least, |old| old.request.generation);
+        if least <= answer.request.generation {
             self.unanswered.remove(&Asked::Sketch);
             self.sketch = Some(answer);
         }

@@ -50,6 +50,29 @@ impl Curve {
     }
 }
 
+/// Bayes errors of all pairs of classes alone, [K, K], with what their colours follow: it is found once, not in every frame.
+#[derive(Debug, Clone, Default)]
+pub struct Pairs {
+    /// The errors; NaN where there is none.
+    pub errors: Vec<f64>,
+    /// log₁₀ of each.
+    pub logs: Vec<f64>,
+    /// The smallest and the largest of those logarithms that are finite, if there are any.
+    pub span: Option<[f64; 2]>,
+}
+
+impl Pairs {
+    fn new(errors: Vec<f64>) -> Self {
+        let logs: Vec<f64> = errors.iter().map(|error| error.log10()).collect();
+        let wider = |span: Option<[f64; 2]>, log: &f64| {
+            let [low, high] = span.unwrap_or([*log; 2]);
+            Some([low.min(*log), high.max(*log)])
+        };
+        let span = logs.iter().filter(|log| log.is_finite()).fold(None, wider);
+        Self { errors, logs, span }
+    }
+}
+
 /// How hard classes are to tell apart at one temperature.
 #[derive(Debug, Clone, Default)]
 pub struct Hardness {
@@ -57,8 +80,8 @@ pub struct Hardness {
     pub tau: f64,
     /// Hardest first.
     pub classes: Vec<ClassHardness>,
-    /// Bayes errors of pairs, [K, K].
-    pub pairs: Vec<f64>,
+    /// Bayes errors of pairs.
+    pub pairs: Pairs,
     /// Their 95 % intervals; empty where they are exact.
     pub pair_intervals: Vec<Option<(f64, f64)>>,
 }
@@ -70,7 +93,7 @@ impl Hardness {
         Self {
             tau: found.tau.get(),
             classes: found.ranking().classes,
-            pairs: all().map(|pair| pair.map_or(f64::NAN, |figure| figure.value)).collect(),
+            pairs: Pairs::new(all().map(|pair| pair.map_or(f64::NAN, |figure| figure.value)).collect()),
             pair_intervals: all().map(|pair| pair.map(|figure| figure.interval)).collect(),
         }
     }
@@ -225,7 +248,7 @@ impl BayesFigures {
     /// Class hardness was asked for at τ.
     pub fn expect_hardness(&mut self, generation: u64, tau: f64) {
         let old = std::mem::take(&mut self.hardness.value);
-        if !old.pairs.is_empty() && !old.classes.is_empty() {
+        if !old.pairs.errors.is_empty() && !old.classes.is_empty() {
             self.hardness_before = Some(old);
         }
         self.hardness.expect(generation, Hardness { tau, ..Hardness::default() });
@@ -270,7 +293,9 @@ impl BayesFigures {
                     *point = Some(estimate);
                 }
             }),
-            Answer::Pairs { generation, errors } => self.hardness.update(generation, |known| known.pairs = errors),
+            Answer::Pairs { generation, errors } => {
+                self.hardness.update(generation, |known| known.pairs = Pairs::new(errors));
+            }
             Answer::Hardness { generation, hardness } => self.hardness.update(generation, |known| known.take(hardness)),
             Answer::Ranking { generation, rankings } => self.rankings.update(generation, |known| *known = rankings),
             Answer::Compared { generation, method, outcome } => {

@@ -15,7 +15,7 @@ pub mod references;
 pub mod runs;
 pub mod tasks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -68,6 +68,8 @@ pub struct Session {
     pub outside: OutsideInput,
     /// The same of images that are on their way, by their job.
     coming: BTreeMap<JobId, (Vec<PathBuf>, OutsideInput)>,
+    /// Jobs that follow a knob: they bring the same images again.
+    refreshing: BTreeSet<JobId>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
     /// What the device compiles before the first picture, if it does.
@@ -98,6 +100,10 @@ pub struct Session {
     /// What was given away, and how far it can be trusted.
     pub ledger: Ledger,
     pub log: Log,
+    /// The newest running number of the requests.
+    pub asked: u64,
+    /// Answers to requests before this one are of another world.
+    least: u64,
     notices: Vec<Notice>,
     clock: u64,
     /// The newest job that opens an oracle, and whether the preferences follow it.
@@ -114,6 +120,8 @@ pub enum Effect {
     /// Images from outside have come; the same ones as before, or others.
     Outside {
         same: bool,
+        /// Whether somebody opened them, and not a knob that moved.
+        opened: bool,
         /// Their own knobs, where they were drawn at some.
         knobs: Option<Settings>,
     },
@@ -267,6 +275,7 @@ impl Session {
             self.notify(Level::Info, format!("{}, inferred from the file:\n{}", info.name, sentences.join("\n")));
         }
         if !same {
+            self.least = self.asked + 1;
             self.gallery.clear();
             self.inspection = None;
             self.evidence = None;
@@ -293,9 +302,10 @@ impl Session {
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
-        if !done && self.coming.remove(&id).is_some() {
-            self.outside.asked = false;
+        if !done {
+            self.lack_outside(id);
         }
+        self.refreshing.remove(&id);
         self.far.ended(id, &outcome);
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),

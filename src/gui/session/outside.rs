@@ -26,6 +26,10 @@ pub struct External {
     pub settings: Option<Settings>,
     /// How each picture got the world's shape; empty where they are no single pictures.
     pub pictures: Vec<Picture>,
+    /// How that was asked for.
+    fits: Fits,
+    /// Tells them from the images before and after them, whatever their knobs.
+    pub set: u64,
 }
 
 /// What the last images from outside were read from beside files, and how.
@@ -100,6 +104,23 @@ impl Session {
         self.coming.insert(id, (paths, input));
     }
 
+    /// A job brings the images from outside again because a knob has moved.
+    pub fn refreshes_outside(&mut self, id: JobId) {
+        self.refreshing.insert(id);
+    }
+
+    /// A job that was to bring images from outside brings none: those on show were asked for as they were.
+    pub(super) fn lack_outside(&mut self, id: JobId) {
+        if self.coming.remove(&id).is_none() {
+            return;
+        }
+        self.outside.asked = false;
+        // What is still to come has its own.
+        if let Some(external) = self.external.as_ref().filter(|_| self.coming.is_empty()) {
+            self.outside.fits.clone_from(&external.fits);
+        }
+    }
+
     /// Images from outside take the place of those before.
     pub(super) fn take_outside(&mut self, event: Event) -> Effect {
         let Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures } = event
@@ -117,6 +138,7 @@ impl Session {
         if !same {
             self.forget_outside();
         }
+        let set = self.external.as_ref().filter(|_| same).map_or(self.clock, |old| old.set);
         let knobs = own_knobs.then(|| settings.clone());
         if own_knobs {
             // They lie in a run folder, not in files of their own.
@@ -126,7 +148,8 @@ impl Session {
                 images.shown = Some(name.clone());
             }
         }
-        self.external = Some(External { name, ids, gallery, labelled, settings: Some(settings), verdicts, pictures });
-        Effect::Outside { same, knobs }
+        let (settings, fits) = (Some(settings), self.outside.fits.clone());
+        self.external = Some(External { name, ids, gallery, labelled, verdicts, settings, pictures, fits, set });
+        Effect::Outside { same, opened: !self.refreshing.contains(&job), knobs }
     }
 }

@@ -90,6 +90,13 @@ fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_
     // One that fails leaves what was said of those on show.
     session.submitted(3, &pasted);
     session.take(Event::JobEnded { id: 3, outcome: Outcome::Failed("no picture".into()) }, Instant::now());
-    assert_eq!(session.read_outside_again(settings.clone()), Some(files));
+    assert_eq!(session.read_outside_again(settings.clone()), Some(files.clone()));
     assert!(session.coming.is_empty());
+    // A fit that is refused is not the fit of those on show.
+    session.outside.fits.own.insert(0, Fit { invert: true, ..Fit::default() });
+    let refused = session.read_outside_again(settings.clone()).unwrap();
+    session.submitted(4, &refused);
+    session
+        .take(Event::JobEnded { id: 4, outcome: Outcome::Failed("the frame is no part of it".into()) }, Instant::now());
+    assert_eq!(session.read_outside_again(settings), Some(files));
 }

@@ -48,6 +48,10 @@ impl Task for StartExternal {
         format!("Start external run {}", self.folder.display())
     }
 
+    fn names_its_oracle(&self) -> bool {
+        true
+    }
+
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<ExternalSpec>> {
         let open = cx.oracle()?;
         if open.name != self.oracle {

@@ -16,9 +16,10 @@ pub struct KeyQueue {
 }
 
 impl KeyQueue {
-    /// Takes the newest request in. Returns whether it says that τ moves.
-    pub fn take_in(&self, shared: &Shared) -> bool {
-        let Some(request) = shared.key_request.take() else { return false };
+    /// Takes the newest request in, if it is of the world of these weights. Returns whether it says that τ moves.
+    pub fn take_in(&self, shared: &Shared, world: &str) -> bool {
+        let here = |request: &KeyRequest| request.origin.world == world;
+        let Some(request) = shared.key_request.take().filter(here) else { return false };
         let moving = request.moving;
         *self.request.borrow_mut() = Some(request);
         moving

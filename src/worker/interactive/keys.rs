@@ -106,7 +106,7 @@ mod tests {
     use crate::oracle::posterior::Prior;
     use crate::units::Seed;
     use crate::worker::channels::tests::alone;
-    use crate::worker::protocol::KeyRequest;
+    use crate::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, KeyRequest, Subject};
 
     #[test]
     fn what_an_inspected_sample_has_cost_says_nothing_of_key_pictures() {
@@ -127,5 +127,35 @@ mod tests {
             assert_eq!((keys.pictures.len(), keys.too_slow), (2, None));
             assert!(keys.pictures.iter().all(|(_, _, picture)| picture.is_some()));
         }
+    }
+
+    #[test]
+    fn what_was_asked_for_in_a_world_of_other_classes_is_dropped_without_a_word() {
+        let (channels, told) = alone();
+        let cpu = choose(DeviceChoice::Cpu).unwrap();
+        let opened = folder::open("mnist", &cpu.device, Precision::F32, 16).unwrap();
+        let interactive = Interactive::default();
+        interactive.enter(&opened.info.weights_sha256, DeviceChoice::Cpu, "cpu");
+        let (spec, there) = (SampleSpec::new(2, Seed(1)), Settings::default_for(8));
+        let subject = Subject::Sample { spec, index: 0 };
+        let shared = &channels.shared;
+        let (first, taus) = (Vec::new(), Vec::new());
+        let settings = there.clone();
+        shared.gallery_request.put(GalleryRequest { generation: 1, spec, settings, first, look: None, halted: false });
+        let settings = there.clone();
+        shared.inspect_request.put(InspectRequest {
+            generation: 2,
+            subject: subject.clone(),
+            settings,
+            taus,
+            look: None,
+        });
+        // The knobs fit, one of the classes does not.
+        let settings = Settings::default_for(10);
+        shared.evidence_request.put(EvidenceRequest { generation: 3, subject, settings, a: 0, b: 10 });
+        let origin = KeyOrigin::new("another world".into(), &spec, there.prior);
+        shared.key_request.put(KeyRequest { origin, wanted: vec![(Tau::ONE, vec![0])], moving: true });
+        assert!(!interactive.serve(&channels, Some(&opened.world), &|| false), "something is under way");
+        assert!(told.is_empty() && !shared.asked() && shared.gallery.take().is_none() && shared.keys.take().is_none());
     }
 }

@@ -50,6 +50,24 @@ impl<'a> JobContext<'a> {
         self.opened.ok_or_else(|| Error::input("no oracle is open; open one first"))
     }
 
+    /// Checks that the open oracle is the one the job is of.
+    ///
+    /// # Errors
+    /// When another is open: what the job was given is not of its world.
+    pub fn check_world(&self) -> Result<()> {
+        match (&self.entry.world, self.opened) {
+            (Some(meant), Some(opened)) if opened.info.weights_sha256 != *meant => {
+                let title = self.entry.job.title();
+                let why = format!(
+                    "{title}: this was asked for in another world than {}, which is open now; ask again here",
+                    opened.name
+                );
+                Err(Error::input(why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Where the job's progress goes.
     pub fn sink(&self) -> Sink<'a> {
         Sink {

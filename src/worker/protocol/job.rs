@@ -115,6 +115,12 @@ impl Job {
         }
     }
 
+    /// Whether what it is given, its knobs above all, is of the oracle that is open when it is submitted, and it does not
+    /// say itself of which.
+    pub fn is_of_the_oracle_shown(&self) -> bool {
+        self.needs_open_oracle() && !matches!(self, Self::Task(task) if task.names_its_oracle())
+    }
+
     /// Whether another oracle may be opened while it is under way.
     pub fn lets_oracles_open(&self) -> bool {
         matches!(self, Self::Task(task) if !task.is_of_open_oracle())

@@ -1,5 +1,7 @@
 //! The Bayes errors of all pairs of classes as a heat map.
 
+use std::ops::Range;
+
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
 
 use crate::figure::Records;
@@ -33,7 +35,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Pairs of classes: Bayes error of each pair alone", Some((mark, why)));
     let hardness = cx.session.bayes.hardness_shown();
     let classes = cx.session.class_names().len();
-    if hardness.pairs.len() != classes * classes || classes < 2 {
+    if hardness.pairs.errors.len() != classes * classes || classes < 2 {
         match &cx.session.bayes.hardness.trouble {
             Some(why) => drop(ui.colored_label(Theme::of(ui).error(), why)),
             None if cx.prefs.tau > 0.0 => hint(ui, "Computing…"),
@@ -41,10 +43,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         }
         return;
     }
-    let seen = || hardness.pairs.iter().copied().filter(|e| *e > 0.0).map(f64::log10);
-    let top = seen().fold(-300.0, f64::max);
+    let [least, top] = hardness.pairs.span.unwrap_or([-300.0; 2]);
     // The scale spans what there is, from one decade to six.
-    let bottom = seen().fold(top - 1.0, f64::min).max(top - DECADES);
+    let bottom = least.min(top - 1.0).max(top - DECADES);
     let names = cx.session.class_names();
     ui.horizontal_wrapped(|ui| {
         table_window::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(names, hardness));
@@ -60,7 +61,7 @@ fn csv(names: &[String], hardness: &Hardness) -> String {
     let lines = Records::of(pairs)
         .field("class_a", |(a, _)| &names[a])
         .field("class_b", |(_, b)| &names[b])
-        .field("bayes_error", |(a, b)| hardness.pairs[a * names.len() + b]);
+        .field("bayes_error", |(a, b)| hardness.pairs.errors[a * names.len() + b]);
     let about = format!("# plot: Bayes error of each pair of classes alone, a fraction\n# tau: {}\n", hardness.tau);
     about + &lines.text()
 }
@@ -92,8 +93,11 @@ impl Map<'_> {
             Rect::from_min_size(corner, vec2(side, height))
         };
         self.axes(ui, &font, &cell, rect, margin);
-        for row in 0..self.classes {
-            for column in 0..self.classes {
+        // A few thousand classes have millions of cells: those that are scrolled away cost nothing.
+        let clip = ui.clip_rect();
+        let columns = met([clip.min.x, clip.max.x], cells.min.x, side, self.classes);
+        for row in met([clip.min.y, clip.max.y], cells.min.y, height, self.classes) {
+            for column in columns.clone() {
                 self.cell(ui, &font, cell(row, column), row, column);
             }
         }
@@ -110,7 +114,7 @@ impl Map<'_> {
     }
 
     fn error(&self, row: usize, column: usize) -> f64 {
-        self.hardness.pairs[row * self.classes + column]
+        self.hardness.pairs.errors[row * self.classes + column]
     }
 
     fn about(&self, row: usize, column: usize) -> String {
@@ -155,8 +159,8 @@ impl Map<'_> {
         }
     }
 
-    fn share(&self, error: f64) -> f32 {
-        ((error.log10() - self.bottom) / (self.top - self.bottom)).clamp(0.0, 1.0) as f32
+    fn share(&self, log: f64) -> f32 {
+        ((log - self.bottom) / (self.top - self.bottom)).clamp(0.0, 1.0) as f32
     }
 
     fn cell(&self, ui: &Ui, font: &FontId, rect: Rect, row: usize, column: usize) {
@@ -166,7 +170,7 @@ impl Map<'_> {
             ui.painter().rect_filled(rect.shrink(0.5), 0.0, theme.trough());
             return;
         }
-        let share = self.share(error);
+        let share = self.share(self.hardness.pairs.logs[row * self.classes + column]);
         let gap = if rect.width() > 8.0 { 0.5 } else { 0.0 };
         ui.painter().rect_filled(rect.shrink(gap), 0.0, theme.heat(share));
         if rect.width() >= LABELLED {
@@ -198,6 +202,12 @@ impl Map<'_> {
     }
 }
 
+/// Which of `n` cells in a row, each `step` wide and the first at `origin`, meet a stretch.
+fn met([from, to]: [f32; 2], origin: f32, step: f32, n: usize) -> Range<usize> {
+    let [first, end] = [((from - origin) / step).floor(), ((to - origin) / step).ceil()];
+    (first.max(0.0) as usize).min(n)..(end.max(0.0) as usize).min(n)
+}
+
 fn short(name: &str) -> String {
     if name.chars().count() <= 12 { name.to_owned() } else { name.chars().take(11).chain(['…']).collect() }
 }
@@ -210,5 +220,20 @@ fn cell_text(percent: f64) -> String {
         0.001..0.1 => format!("{percent:.3}"),
         0.0 => "0".into(),
         _ => format!("{percent:.0e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_that_are_scrolled_away_are_left_out() {
+        assert_eq!(met([100.0, 200.0], 50.0, 10.0, 30), 5..15);
+        assert_eq!(met([0.0, 1000.0], 50.0, 10.0, 30), 0..30);
+        assert_eq!(met([f32::NEG_INFINITY, f32::INFINITY], 50.0, 10.0, 30), 0..30);
+        // Those that are cut are there.
+        assert_eq!(met([55.0, 76.0], 50.0, 10.0, 30), 0..3);
+        assert!(met([0.0, 50.0], 50.0, 10.0, 30).is_empty() && met([400.0, 500.0], 50.0, 10.0, 30).is_empty());
     }
 }

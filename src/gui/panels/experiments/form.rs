@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, RichText, TextEdit, Ui};
 
-use super::super::fields::{called, number, path, preset, spec_file};
+use super::super::fields::{called, path, preset, spec_file};
 use crate::error::Result;
 use crate::experiment::form::{list, typed_path};
 use crate::experiment::{ExperimentSpec, PRESETS};

@@ -1,5 +1,6 @@
 //! What people say of the run that is shown: its name, tags and notes, as they are typed.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use eframe::egui::{self, Button, TextEdit, Ui};
@@ -23,6 +24,8 @@ pub struct NotesForm {
     name: String,
     tags: String,
     notes: String,
+    /// What was typed of other runs and not saved yet, by their folders: name, tags and notes.
+    drafts: BTreeMap<PathBuf, [String; 3]>,
 }
 
 impl NotesForm {
@@ -39,7 +42,7 @@ impl NotesForm {
                     self.fill(run.folder.clone(), known);
                 }
             }
-            _ => self.fill(run.folder.clone(), known),
+            _ => self.turn_to(run.folder.clone(), known),
         }
         egui::CollapsingHeader::new("Name, tags and notes").id_salt("notes of a run").show(ui, |ui| {
             if run.notes.is_err() {
@@ -54,6 +57,19 @@ impl NotesForm {
                 cx.commands.push(Command::Run(RunCommand::Notes(run.folder.clone(), notes)));
             }
         });
+    }
+
+    /// Another run is shown. What was typed of the one before waits for it; what waits for this one comes back.
+    fn turn_to(&mut self, folder: PathBuf, known: RunNotes) {
+        let typed = self.typed();
+        if let Some((left, _)) = self.of.take_if(|(_, before)| *before != typed) {
+            self.drafts.insert(left, [&mut self.name, &mut self.tags, &mut self.notes].map(std::mem::take));
+        }
+        let draft = self.drafts.remove(&folder);
+        self.fill(folder, known);
+        if let Some([name, tags, notes]) = draft {
+            (self.name, self.tags, self.notes) = (name, tags, notes);
+        }
     }
 
     fn typed(&self) -> RunNotes {
@@ -80,5 +96,27 @@ impl NotesForm {
                 ui.end_row();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_typed_of_a_run_outlasts_a_look_at_another() {
+        let mut form = NotesForm::default();
+        let (first, second) = (PathBuf::from("/runs/first"), PathBuf::from("/runs/second"));
+        let known = RunNotes::typed("known", "", "");
+        form.turn_to(first.clone(), known.clone());
+        form.notes = "half a sentence".into();
+        form.turn_to(second.clone(), RunNotes::default());
+        assert_eq!((form.typed(), form.drafts.len()), (RunNotes::default(), 1));
+        form.turn_to(first.clone(), known.clone());
+        assert_eq!((form.typed(), form.drafts.len()), (RunNotes::typed("known", "", "half a sentence"), 0));
+        // What was saved is no draft.
+        form.of = Some((first, form.typed()));
+        form.turn_to(second, RunNotes::default());
+        assert!(form.drafts.is_empty());
     }
 }

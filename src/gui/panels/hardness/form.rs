@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
-use super::super::fields::{called, number, path, preset, spec_file};
+use super::super::fields::{self, called, number, path, preset, spec_file};
 use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::experiment::hardness::{Corpus, LAMBDAS};
@@ -220,7 +220,7 @@ fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
         number(ui, "Held out", &mut images.held_out, " images", 10.0, "Set apart to choose the best epoch by.");
         ui.end_row();
         number(ui, "Image side", &mut images.pad_to, " px", 1.0, "Images are padded to this with zeros (EBO: 32).");
-        number(ui, "Seed", seed, "", 1.0, "Of everything random.");
+        fields::seed(ui, "Seed", seed, 1.0, "Of everything random.");
         ui.end_row();
         let worlds = "Flows of each corpus with seeds of their own: how far do their Bayes errors differ?";
         number(ui, "Worlds", &mut repeat.worlds, " a corpus", 0.1, worlds);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use eframe::egui::{ComboBox, Grid, Ui};
 
-use super::super::fields::{StartWords, number, path_row, start_row};
+use super::super::fields::{StartWords, number, path_row, seed, start_row};
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::validate_command;
 use crate::gui::context::Cx;
@@ -74,7 +74,7 @@ impl Form {
             let about = "Real training images that samples are compared with, evenly spread over all; 0: all of them.";
             let unit = if self.limit == 0 { " (all)" } else { " at most" };
             number(ui, "Training images", &mut self.limit, unit, 100.0, about);
-            number(ui, "Seed", &mut self.seed, "", 1.0, "Of samples, noise and resampling.");
+            seed(ui, "Seed", &mut self.seed, 1.0, "Of samples, noise and resampling.");
             ui.end_row();
         });
         self.features(ui, cx);

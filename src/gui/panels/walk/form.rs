@@ -24,6 +24,8 @@ const MAX_STEPS: usize = 256;
 pub struct Form {
     /// The start that was pinned; the selected image where none was.
     pinned: Option<Subject>,
+    /// The images from outside that were open then.
+    pinned_among: Option<u64>,
     towards_class: bool,
     /// The goal; `None` for the runner-up at the start.
     class: Option<ClassId>,
@@ -33,7 +35,7 @@ pub struct Form {
 
 impl Default for Form {
     fn default() -> Self {
-        Self { pinned: None, towards_class: true, class: None, sample: 1, steps: 32 }
+        Self { pinned: None, pinned_among: None, towards_class: true, class: None, sample: 1, steps: 32 }
     }
 }
 
@@ -74,8 +76,8 @@ impl Form {
     fn tidy(&mut self, cx: &Cx) {
         let classes = cx.session.class_names().len();
         self.class = self.class.filter(|class| *class < classes);
-        let images = cx.session.external.as_ref().map_or(0, |external| external.ids.len());
-        self.pinned.take_if(|pinned| matches!(pinned, Subject::External(index) if *index >= images));
+        let others = self.pinned_among != cx.session.external.as_ref().map(|external| external.set);
+        self.pinned.take_if(|pinned| others && matches!(pinned, Subject::External(_)));
     }
 
     fn from(&mut self, ui: &mut Ui, cx: &Cx, from: Option<&Subject>, about: Option<&Posterior>) {
@@ -96,6 +98,7 @@ impl Form {
         };
         if here.on_disabled_hover_text(why).clicked() {
             self.pinned = selected;
+            self.pinned_among = cx.session.external.as_ref().map(|external| external.set);
         }
         if self.pinned.is_some() {
             let follow = ui.button("Start at the selection").on_hover_text("The start follows the gallery again");

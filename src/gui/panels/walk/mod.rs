@@ -36,6 +36,8 @@ pub struct WalkPanel {
     chosen: Option<Mark>,
     pictures: Pictures,
     board: Board,
+    /// What the start of the newest walk was called when it began: other images may be open since.
+    start: Option<(JobId, String)>,
 }
 
 impl Panel for WalkPanel {
@@ -47,6 +49,10 @@ impl Panel for WalkPanel {
             self.form.show(ui, cx);
             ui.separator();
             let session = cx.session;
+            let walk = session.tasks.get::<WalkToBoundary>();
+            if let Some(view) = walk.filter(|view| self.start.as_ref().is_none_or(|(job, _)| *job != view.job)) {
+                self.start = Some((view.job, form::name(session, &view.task.from)));
+            }
             match session.tasks.get::<WalkToBoundary>() {
                 Some(view) if !view.live.points.is_empty() => self.results(ui, cx, &view),
                 Some(view) => waiting(ui, &view),
@@ -72,7 +78,8 @@ impl WalkPanel {
         let newest = Mark::Point(walk.points.len() - 1);
         let default = if walk.arrival.is_some() { Mark::Middle } else { newest };
         let mark = self.chosen.filter(|mark| walk.at(*mark).is_some()).unwrap_or(default);
-        ui.add(egui::Label::new(story(cx.session, view)).wrap());
+        let from = self.start.as_ref().map_or("", |(_, name)| name);
+        ui.add(egui::Label::new(story(cx.session, view, from)).wrap());
         ways_out(ui, cx, view);
         if view.task.settings != cx.prefs.settings() {
             let settings = &view.task.settings;
@@ -139,9 +146,8 @@ fn command(session: &Session, prefs: &Prefs, request: &WalkToBoundary) -> Option
 }
 
 /// Where the walk goes, how, and what it found, in words.
-fn story(session: &Session, view: &View<'_>) -> String {
+fn story(session: &Session, view: &View<'_>, from: &str) -> String {
     let walk = view.live;
-    let from = form::name(session, &view.task.from);
     let to = match view.task.to {
         Destination::Sample(index) => format!("sample {index}"),
         Destination::External(index) => format!("image {index} from outside"),

@@ -4,11 +4,11 @@ use std::str::FromStr;
 
 use eframe::egui::{self, TextEdit, Ui};
 
-use super::number;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::experiment::ExperimentSpec;
 use crate::experiment::form::words;
 use crate::gui::glossary;
+use crate::gui::panels::fields::{number, seed};
 use crate::gui::widgets::hint;
 
 /// All kinds of labels.
@@ -68,7 +68,7 @@ pub fn show(ui: &mut Ui, spec: &mut ExperimentSpec, sizes: &mut String, seeds: &
         let meaning = "Epistemic KL that is near enough to Bayes: the forecast says how many images get there.";
         number(ui, "KL that is near Bayes", &mut spec.distance, " nats", 1e-3, meaning);
         let meaning = "Of the world's images: other seeds draw others.";
-        number(ui, "World seed", &mut spec.world.seed, "", 0.1, meaning);
+        seed(ui, "World seed", &mut spec.world.seed, 0.1, meaning);
         ui.end_row();
     });
     for (architecture, table) in &spec.overrides {

@@ -94,7 +94,12 @@ fn number(ui: &mut Ui, field: &mut Number) {
     let mut shown = field.scale * field.value;
     let drag = DragValue::new(&mut shown).suffix(field.unit).speed(field.speed).range(0.0..=field.most);
     let drag = if field.decimals == 0 { drag.fixed_decimals(0) } else { drag.max_decimals(field.decimals) };
-    if ui.add(drag.update_while_editing(false)).labelled_by(label.id).on_hover_text(meaning).changed() {
+    if ui
+        .add(drag.clamp_existing_to_range(false).update_while_editing(false))
+        .labelled_by(label.id)
+        .on_hover_text(meaning)
+        .changed()
+    {
         field.value = shown / field.scale;
     }
 }
@@ -182,7 +187,8 @@ fn input(ui: &mut Ui, of: &str, Cell { name, meaning, word, input, .. }: &mut Ce
         Input::Number { value, range: [least, most], speed, decimals, unit } => {
             let field = DragValue::new(value).range(*least..=*most).speed(*speed).suffix(*unit);
             let field = if *decimals == 0 { field.fixed_decimals(0) } else { field.max_decimals(*decimals) };
-            ui.add(field.update_while_editing(false)).accessible_name(name).on_hover_text(about(""));
+            let field = field.clamp_existing_to_range(false).update_while_editing(false);
+            ui.add(field).accessible_name(name).on_hover_text(about(""));
         }
         Input::Choice(chosen, all) => {
             let combo = ComboBox::from_id_salt(&name).width(110.0).selected_text(all[*chosen]);

@@ -105,8 +105,8 @@ fn tau(ui: &mut Ui, world: &mut WorldSpec, able: bool) {
     let label = ui.label("τ").on_hover_text(meaning);
     let mut tau = world.tau.get();
     let field = DragValue::new(&mut tau).range(0.01..=10.0).speed(0.01).max_decimals(3).suffix(" × std");
-    let field = ui.add_enabled(able, field.update_while_editing(false)).labelled_by(label.id);
-    let field = field.on_disabled_hover_text(refused);
+    let field = ui.add_enabled(able, field.clamp_existing_to_range(false).update_while_editing(false));
+    let field = field.labelled_by(label.id).on_disabled_hover_text(refused);
     if field.on_hover_text(meaning).accessible_name("Base temperature τ of the experiment").changed()
         && let Ok(tau) = Tau::new(tau)
     {

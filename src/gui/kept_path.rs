@@ -1,0 +1,34 @@
+//! Paths as they are kept for the next time: a relative one is of the directory the program was started in.
+
+use std::path::{Path, PathBuf};
+
+use crate::oracle::library;
+
+/// An oracle as it was asked for. Names of bundled worlds are no paths.
+pub fn oracle(name: &str) -> String {
+    if name.is_empty() || library::find(name).is_some() {
+        return name.to_owned();
+    }
+    folder(Path::new(name)).display().to_string()
+}
+
+/// A folder or a file.
+pub fn folder(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_kept_whole_and_names_of_bundled_worlds_as_they_are() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(oracle("worlds/mine"), here.join("worlds/mine").display().to_string());
+        assert_eq!(folder(Path::new("runs/a")), here.join("runs/a"));
+        for name in ["", "mnist", "/worlds/mine"] {
+            assert_eq!(oracle(name), name);
+        }
+        assert_eq!(folder(Path::new("/runs/a")), Path::new("/runs/a"));
+    }
+}

@@ -1,0 +1,91 @@
+//! Another world opens: nothing of the one before is asked for, computed or shown in it. And what comes to the front by itself.
+
+use bayescope::worker::protocol::{Event, Job, JobId};
+use bayescope::worker::walk::WalkToBoundary;
+use eframe::egui::{Key, Modifiers, Role};
+use egui_kittest::kittest::Queryable;
+
+use super::fake::{self, Fake};
+use super::{full, tasks, until};
+
+/// The same images from outside, brought by this job.
+fn brought(fake: &Fake, by: JobId) {
+    let mut event = fake::external(3);
+    if let Event::External { job, .. } = &mut event {
+        *job = by;
+    }
+    fake.send(event);
+}
+
+#[test]
+fn a_job_says_of_which_world_it_is_where_that_matters() {
+    let (mut harness, fake) = full();
+    let here = harness.state().session().oracle.as_ref().map(|oracle| oracle.weights_sha256.clone());
+    assert!(here.is_some());
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    harness.run_steps(3);
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    harness.state_mut().open(vec!["/data/other.safetensors".into()]);
+    harness.run_steps(2);
+    assert_eq!(fake.meant(), [here, None], "samples are of the world shown, an oracle is opened in any");
+}
+
+#[test]
+fn what_the_world_before_still_answers_is_not_shown() {
+    let (mut harness, fake) = full();
+    harness.state_mut().slide(2.0);
+    until(&mut harness, |_| fake.pending().is_some_and(|pending| pending.settings.tau.get() == 2.0));
+    assert!(fake.asked_inspection().is_some());
+    // The answers lie in their slots when the window hears of the other world.
+    fake.answer();
+    fake.open_classes((0..8).map(|class| format!("kind {class}")).collect());
+    harness.step();
+    let session = harness.state().session();
+    assert_eq!((session.class_names().len(), session.gallery_count()), (8, 0));
+    assert!(session.inspection.is_none());
+    until(&mut harness, |_| fake.pending().is_some_and(|pending| pending.settings.prior.classes() == 8));
+}
+
+#[test]
+fn posteriors_that_follow_a_knob_do_not_take_the_view_and_images_that_are_opened_do() {
+    let (mut harness, fake) = full();
+    harness.state_mut().open(vec!["/data/folder".into()]);
+    harness.run_steps(2);
+    brought(&fake, 1);
+    harness.run_steps(4);
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    let jobs = fake.jobs();
+    let [_, (refresh, Job::Classify { .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
+    harness.get_by_label("World samples").click();
+    harness.run_steps(3);
+    harness.get_by_label_contains("Sample 7,").click();
+    harness.run_steps(3);
+    brought(&fake, *refresh);
+    harness.run_steps(4);
+    assert_eq!(harness.state().view().cursor, Some(7), "the view was taken");
+    harness.state_mut().open(vec!["/data/folder".into()]);
+    harness.run_steps(2);
+    let (opened, _) = fake.jobs().pop().unwrap();
+    brought(&fake, opened);
+    harness.run_steps(4);
+    assert_eq!(harness.state().view().cursor, Some(0), "what is opened comes to the front, though it was open before");
+}
+
+#[test]
+fn the_panel_behind_a_question_is_not_started() {
+    let (mut harness, fake) = full();
+    harness.get_by_role_and_label(Role::Button, "Walk").click();
+    harness.run_steps(4);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+    harness.run_steps(3);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::Enter);
+    harness.run_steps(4);
+    assert!(fake.jobs().is_empty(), "{:?}", fake.jobs());
+    harness.key_press(Key::Escape);
+    harness.run_steps(3);
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::Enter);
+    harness.run_steps(4);
+    tasks::asked::<WalkToBoundary>(&fake);
+}
