@@ -27,6 +27,8 @@ use bayescope::worker::protocol::{
 };
 use bayescope::worker::runs::WatchRequest;
 
+mod asked;
+
 pub use super::images::{external, tile};
 
 use super::images::bytes;
@@ -211,27 +213,6 @@ impl Fake {
         state.sketched = Some(SketchAnswer { request, shape: SHAPE, ground, posterior, evidence, took });
     }
 
-    /// The drawing that was asked for last, and how many were.
-    pub fn asked_sketch(&self) -> (Option<SketchRequest>, usize) {
-        let state = self.state();
-        (state.sketch.clone(), state.sketches)
-    }
-
-    /// The evidence map that was asked for last.
-    pub fn asked_evidence(&self) -> Option<EvidenceRequest> {
-        self.state().explain.clone()
-    }
-
-    /// The inspection that was asked for last.
-    pub fn asked_inspection(&self) -> Option<InspectRequest> {
-        self.state().inspect.clone()
-    }
-
-    /// Key pictures that were asked for since the last call.
-    pub fn key_requests(&self) -> Vec<KeyRequest> {
-        std::mem::take(&mut self.state().key_requests)
-    }
-
     /// Answers a request for key pictures by the pictures of tiles.
     pub fn answer_keys(&self, KeyRequest { origin, wanted, .. }: KeyRequest) {
         let one = |tau: Tau, index: usize| (tau, index, Some(bytes(&tile(index, tau.get()))));
@@ -243,66 +224,6 @@ impl Fake {
     pub fn refuse_keys(&self, KeyRequest { origin, .. }: KeyRequest) {
         let too_slow = Some(std::time::Duration::from_secs(1));
         self.state().keys = Some(KeyPictures { origin, shape: SHAPE, pictures: Vec::new(), too_slow });
-    }
-
-    pub fn shown(&self) -> usize {
-        self.state().shown
-    }
-
-    pub fn pending(&self) -> Option<GalleryRequest> {
-        self.state().pending.clone()
-    }
-
-    /// What was asked about the Bayes error since the last call.
-    pub fn questions(&self) -> Vec<Question> {
-        std::mem::take(&mut self.state().questions)
-    }
-
-    pub fn jobs(&self) -> Vec<(JobId, Job)> {
-        self.state().jobs.clone()
-    }
-
-    /// Of which world each of them is alone.
-    pub fn meant(&self) -> Vec<Option<String>> {
-        self.state().meant.clone()
-    }
-
-    pub fn pauses(&self) -> Vec<(JobId, bool)> {
-        self.state().pauses.clone()
-    }
-
-    /// Runs whose best epoch was asked for.
-    pub fn checkpoints(&self) -> Vec<PathBuf> {
-        self.state().checkpoints.clone()
-    }
-
-    /// Worst images that were asked for.
-    pub fn cell_images(&self) -> Vec<(JobId, CellImagesRequest)> {
-        self.state().cell_images.clone()
-    }
-
-    /// Worst images of judged models that were asked for.
-    pub fn judged(&self) -> Vec<(JobId, JudgedImagesRequest)> {
-        self.state().judged.clone()
-    }
-
-    /// Corpora that were asked for.
-    pub fn fetches(&self) -> Vec<(JobId, FetchRequest)> {
-        self.state().fetches.clone()
-    }
-
-    /// Which run folders are watched.
-    pub fn watched(&self) -> WatchRequest {
-        self.state().watched.clone()
-    }
-
-    /// Bundled worlds that were to be looked at.
-    pub fn glimpsed(&self) -> Vec<&'static str> {
-        self.state().glimpsed.clone()
-    }
-
-    pub fn cancelled(&self) -> Vec<JobId> {
-        self.state().cancelled.clone()
     }
 }
 
