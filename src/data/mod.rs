@@ -63,7 +63,7 @@ mod write;
 pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
-pub use classes::{as_numbers, class_of, listed, places};
+pub use classes::{ClassMap, as_numbers, class_folder, class_of, listed, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{FolderKind, check_folder_kind};
