@@ -88,7 +88,7 @@ pub use space::{check_disk_space, check_memory, folder_size, least_png_size, siz
 pub use store::{PARTS, Pieces, Store, StoreKind};
 pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
-pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files};
+pub use temp_files::{host_name, is_vacant, machine, sweep_all_temp_files, sweep_temp_files};
 pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};

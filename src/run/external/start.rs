@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::super::files::{SPEC, write_spec};
+use super::super::files::{SPEC, claim_spec, take_folder};
 use super::spec::{
-    Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
+    BEGUN, Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
 };
-use crate::data::{FolderKind, check_folder_kind, sha256_of_file, write_npy};
+use crate::data::{sha256_of_file, write_atomically, write_npy};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::judge::Kind;
@@ -78,7 +78,7 @@ impl StartExternal {
         if self.folder.join(SPEC).is_file() {
             return self.found(spec);
         }
-        check_folder_kind(&self.folder, Some(FolderKind::Run))?;
+        let begun = self.begin()?;
         for name in [TEST, PREDICTIONS] {
             let inner = self.folder.join(name);
             std::fs::create_dir_all(&inner).map_err(|e| Error::io(&inner, e))?;
@@ -94,8 +94,23 @@ impl StartExternal {
         for name in FILES {
             spec.test.files.insert(name.to_owned(), sha256_of_file(&place.join(name), &mut silent())?);
         }
-        write_spec(&self.folder, &spec)?;
+        claim_spec(&self.folder, &spec)?;
+        match std::fs::remove_file(&begun) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&begun, e)),
+            _ => {}
+        }
         ExternalFolder::open(&self.folder)
+    }
+
+    /// Takes a new folder, or one in which this was begun: by a process that was killed, or is at work. Returns the
+    /// file that says so until the folder is complete.
+    fn begin(&self) -> Result<PathBuf> {
+        let begun = self.folder.join(BEGUN);
+        match take_folder(&self.folder) {
+            // Looked for afterwards: another process may have come in.
+            Err(_) if begun.is_file() => Ok(begun),
+            taken => taken.and_then(|()| write_atomically(&begun, |_| Ok(()))).map(|()| begun),
+        }
     }
 
     fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
