@@ -30,9 +30,15 @@ fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manif
             formats.push(format);
         }
     }
-    let (oracle, seed) = (args.oracle.clone(), Seed(args.seed));
-    let spec =
-        ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, opened)?, seed, formats };
+    let spec = ExportSpec {
+        oracle: args.oracle.clone(),
+        train: args.train,
+        test: args.test,
+        settings: settings(args, opened)?,
+        precision: args.compute.precision.into(),
+        seed: Seed(args.seed),
+        formats,
+    };
     let bytes = spec.least_bytes(opened.world.shape().dims(), opened.world.class_names().len());
     if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size} while it is made");

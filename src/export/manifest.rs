@@ -10,6 +10,7 @@ use crate::data::{DATASET, ImageShape, read_json, sha256_of_file, write_atomical
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
+use crate::flow::Precision;
 use crate::measure::Estimate;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -40,6 +41,9 @@ pub struct Manifest {
     /// What the labels are drawn by: posteriors are those of the noisy label, `logp` is log p(x|y) of the classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_noise: Option<LabelNoise>,
+    /// Arithmetic of the passes that drew images and computed posteriors.
+    #[serde(default, skip_serializing_if = "Precision::is_usual")]
+    pub precision: Precision,
     /// Seed of the export.
     pub seed: Seed,
     /// What the labels are.
@@ -85,7 +89,7 @@ pub struct SplitRecord {
 impl Manifest {
     /// Of a dataset whose splits are still to be put in.
     pub(super) fn of(work: &Work<'_>, world: Facts) -> Self {
-        let ExportSpec { oracle, settings, seed, .. } = work.spec.clone();
+        let ExportSpec { oracle, settings, precision, seed, .. } = work.spec.clone();
         let classes = match settings.smoothing == Smoothing::ONE {
             true => "the class whose density the image was drawn from".into(),
             false => format!("drawn from the smoothed posterior p_T(y|x), T = {}", settings.smoothing.get()),
@@ -108,6 +112,7 @@ impl Manifest {
             smoothing: settings.smoothing,
             prior: settings.prior,
             label_noise: settings.label_noise,
+            precision,
             seed,
             labels,
             class_names: work.world.class_names().to_vec(),

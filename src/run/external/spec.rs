@@ -10,6 +10,7 @@ use super::super::files::SPEC;
 pub(super) use super::super::files::{TEST, TEST_FILES as FILES};
 use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, write_atomically};
 use crate::error::{Error, Result, check_name, check_words};
+use crate::flow::Precision;
 use crate::judge::Kind;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -74,6 +75,9 @@ pub struct WorldRecord {
     /// What the labels are drawn by; posteriors are then those of the noisy label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_noise: Option<LabelNoise>,
+    /// Arithmetic of the passes.
+    #[serde(default, skip_serializing_if = "Precision::is_usual")]
+    pub precision: Precision,
 }
 
 /// The test images of an external run.

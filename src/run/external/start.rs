@@ -10,6 +10,7 @@ use super::spec::{
 use crate::data::{sha256_of_file, write_atomically, write_npy};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
+use crate::flow::Precision;
 use crate::judge::Kind;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings, World};
@@ -29,6 +30,8 @@ pub struct StartExternal {
     pub oracle: String,
     /// The world's knobs.
     pub settings: Settings,
+    /// Arithmetic of its passes.
+    pub precision: Precision,
     /// Test images.
     pub images: usize,
     /// They are the test images of `bayescope export` with this seed.
@@ -114,7 +117,7 @@ impl StartExternal {
     }
 
     fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
-        let Settings { tau, smoothing, prior, label_noise } = self.settings.clone();
+        let (Settings { tau, smoothing, prior, label_noise }, precision) = (self.settings.clone(), self.precision);
         let made_by = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
         let (oracle, weights_sha256) = (self.oracle.clone(), weights_sha256.to_owned());
         ExternalSpec {
@@ -125,7 +128,7 @@ impl StartExternal {
                 made_by,
                 train_images: self.train_images,
             },
-            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise },
+            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise, precision },
             test: TestRecord {
                 images: self.images,
                 seed: self.seed,
@@ -154,6 +157,7 @@ impl StartExternal {
             ("name", asked.name != there.name),
             ("kind of predictions", asked.external.predictions != there.external.predictions),
             ("number of training images", asked.external.train_images != there.external.train_images),
+            ("precision", asked.world.precision != there.world.precision),
             ("world", asked.world != there.world),
             ("test images", asked.test != there.test),
         ];
