@@ -92,7 +92,7 @@ pub use temp_files::{host_name, is_vacant, machine, sweep_all_temp_files, sweep_
 pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
+pub use write::{encode_png, encode_png16, refuse_device, write_atomically, write_named, write_png, write_whole};
 
 /// The file of a dataset folder that describes its world.
 pub const DATASET: &str = "dataset.json";
