@@ -65,6 +65,12 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
     };
     let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
     let found = match base {
+        Some(_) if args.tolerance.is_some() || args.limits.samples.is_some() || args.limits.budget.is_some() => {
+            return Err(Error::input(
+                "--tolerance, --samples and --budget limit a search by samples; classes of this world share a map, and its τ is \
+                 computed: leave them out",
+            ));
+        }
         Some(base) => {
             let classes = GaussianClasses::of_world(base, &settings)?;
             tau_of_error(&classes, target, &Spec::default(), &mut silent())?

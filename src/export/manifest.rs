@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{DepthCost, ExportEvent, ExportSpec, Format, Stage, Work};
-use crate::data::{DATASET, ImageShape, read_json, sha256_of_file, write_atomically, write_json};
-use crate::error::Result;
+use crate::data::{DATASET, ImageShape, listed, read_json, sha256_of_file, write_atomically, write_json};
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
 use crate::flow::Precision;
@@ -170,6 +170,25 @@ impl Manifest {
             self.files.insert(name, sum);
         }
         Ok(())
+    }
+
+    /// Checks that the files it lists are there and not empty.
+    ///
+    /// # Errors
+    /// Names those that are missing, and the way out.
+    pub(super) fn check_files(&self, folder: &Path) -> Result<()> {
+        let there =
+            |name: &str| std::fs::metadata(folder.join(name)).is_ok_and(|file| file.is_file() && file.len() > 0);
+        let missing: Vec<String> = self.files.keys().filter(|name| !there(name)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "is not complete any more: {} {} listed in {DATASET} and missing; delete {DATASET}, and the same command makes the files again",
+            listed(&missing),
+            if missing.len() == 1 { "is" } else { "are" }
+        );
+        Err(Error::file(folder, why))
     }
 
     /// Writes it, and the card for people before it.

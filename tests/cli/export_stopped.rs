@@ -48,6 +48,23 @@ fn what_was_left_of_a_complete_dataset_goes_and_spoils_nothing() {
 }
 
 #[test]
+fn a_dataset_that_lost_a_file_is_not_complete() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let out = place.path().join("data");
+    let asked = ["--train", "0", "--test", "20"];
+    let manifest = export(text(&oracle), &out, &asked);
+    let bytes = std::fs::read(out.join("test.npz")).unwrap();
+    std::fs::remove_file(out.join("test.npz")).unwrap();
+    let again = [&["export", text(&oracle), "--out", text(&out), "--device", "cpu"], &asked[..]].concat();
+    let refused = fail(1, &again);
+    assert!(refused.contains("test.npz is listed") && refused.contains("delete dataset.json"), "{refused}");
+    std::fs::remove_file(out.join("dataset.json")).unwrap();
+    assert_eq!(export(text(&oracle), &out, &asked), manifest);
+    assert!(std::fs::read(out.join("test.npz")).unwrap() == bytes);
+}
+
+#[test]
 fn another_arithmetic_is_another_export() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());
