@@ -167,13 +167,22 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// Text that may hold names from files, for a terminal: control signs other than ends of lines and
 /// tabs, and signs that turn the direction of writing, become `\u{…}`.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    escaped(text, |c| matches!(c, '\n' | '\t') || !commands(c))
+    escaped(text, |c| matches!(c, '\n' | '\t') || !commands(c), unicode)
+}
+
+/// JSON for a terminal: the same document, in which signs that [`shown`] would change are escapes of JSON. They
+/// stand in its strings alone.
+pub fn shown_json(json: &str) -> Cow<'_, str> {
+    let harmless = |c| matches!(c, '\n' | '\t') || !commands(c);
+    // Two units of UTF-16 where one is not enough.
+    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
+    escaped(json, harmless, escape)
 }
 
 /// A name for the inside of a line: as [`shown`], but ends of lines and tabs become `\u{…}`, too,
 /// so that no name begins a line.
 pub fn in_line(name: &str) -> Cow<'_, str> {
-    escaped(name, |c| !commands(c))
+    escaped(name, |c| !commands(c), unicode)
 }
 
 /// A path for the inside of a line; of one that no disk has (more than 4,096 signs), begin and end.
@@ -222,11 +231,15 @@ fn begin(text: &str) -> String {
     text.chars().take(40).flat_map(char::escape_debug).chain(['…']).collect()
 }
 
-fn escaped(text: &str, harmless: impl Fn(char) -> bool) -> Cow<'_, str> {
+fn unicode(c: char) -> String {
+    c.escape_unicode().to_string()
+}
+
+fn escaped(text: &str, harmless: impl Fn(char) -> bool, escape: impl Fn(char) -> String) -> Cow<'_, str> {
     if text.chars().all(&harmless) {
         return Cow::Borrowed(text);
     }
-    let one = |c: char| if harmless(c) { c.to_string() } else { c.escape_unicode().to_string() };
+    let one = |c: char| if harmless(c) { c.to_string() } else { escape(c) };
     Cow::Owned(text.chars().map(one).collect())
 }
 
@@ -300,6 +313,17 @@ mod tests {
             let why = check_name(name).unwrap_err();
             assert!(!why.chars().any(commands) && why.len() < 400, "{why}");
         }
+    }
+
+    #[test]
+    fn json_stays_the_same_json() {
+        let value = vec!["a\u{200e}b", "\u{1b}[2J\n", "\u{85}\u{202e}", "c:\\u", "plain ü 😀"];
+        for json in [serde_json::to_string(&value).unwrap(), serde_json::to_string_pretty(&value).unwrap()] {
+            let told = shown_json(&json);
+            assert!(!told.chars().any(|c| c != '\n' && commands(c)), "{told}");
+            assert_eq!(serde_json::from_str::<Vec<String>>(&told).unwrap(), value);
+        }
+        assert_eq!(shown_json("[\"\u{200e}\"]"), "[\"\\u200e\"]");
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn start(place: &Path, predictions: Kind) -> StartExternal {
         name: "theirs".into(),
         oracle: "config1".into(),
         settings: Settings::default_for(CLASSES),
+        precision: Precision::F32,
         images: IMAGES,
         seed: Seed(5),
         predictions,

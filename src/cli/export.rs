@@ -30,9 +30,15 @@ fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manif
             formats.push(format);
         }
     }
-    let (oracle, seed) = (args.oracle.clone(), Seed(args.seed));
-    let spec =
-        ExportSpec { oracle, train: args.train, test: args.test, settings: settings(args, opened)?, seed, formats };
+    let spec = ExportSpec {
+        oracle: args.oracle.clone(),
+        train: args.train,
+        test: args.test,
+        settings: settings(args, opened)?,
+        precision: args.compute.precision.into(),
+        seed: Seed(args.seed),
+        formats,
+    };
     let bytes = spec.least_bytes(opened.world.shape().dims(), opened.world.class_names().len());
     if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size} while it is made");
@@ -59,6 +65,12 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
     };
     let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
     let found = match base {
+        Some(_) if args.tolerance.is_some() || args.limits.samples.is_some() || args.limits.budget.is_some() => {
+            return Err(Error::input(
+                "--tolerance, --samples and --budget limit a search by samples; classes of this world share a map, and its τ is \
+                 computed: leave them out",
+            ));
+        }
         Some(base) => {
             let classes = GaussianClasses::of_world(base, &settings)?;
             tau_of_error(&classes, target, &Spec::default(), &mut silent())?

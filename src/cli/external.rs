@@ -40,6 +40,7 @@ fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Resu
         name: args.name.clone().unwrap_or_else(of_folder),
         oracle: args.oracle.clone(),
         settings: args.world.settings(opened.world.class_names().len())?,
+        precision: args.compute.precision.into(),
         images: args.test,
         seed: Seed(args.seed),
         predictions: args.predictions,

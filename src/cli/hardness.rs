@@ -68,8 +68,10 @@ fn text(found: &Ranking) -> String {
 
 /// `bayescope summary`.
 pub fn summary(folder: &HardnessFolder, args: &SummaryArgs) -> Result<()> {
-    if args.worst.is_some() {
-        return Err(Error::input("--worst is about the classifiers of a grid; this run ranks corpora"));
+    for (option, cell) in [("--worst", &args.worst), ("--bought", &args.bought)] {
+        if cell.is_some() {
+            return Err(Error::input(format!("{option} is about the classifiers of a grid; this run ranks corpora")));
+        }
     }
     let found = folder.summary()?;
     if let Some(place) = &args.figures {

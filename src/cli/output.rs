@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use serde::Serialize;
 
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result, shown, shown_json};
 
 /// How a command prints its report.
 #[derive(Debug, Clone, Copy, Args)]
@@ -35,7 +35,7 @@ pub fn print_json_line(value: &impl Serialize) -> Result<()> {
 
 fn print(text: serde_json::Result<String>) -> Result<()> {
     match text {
-        Ok(text) => print_text(&(text + "\n")),
+        Ok(text) => put(&(shown_json(&text) + "\n")),
         Err(error) => Err(Error::io("standard output", error.into())),
     }
 }
@@ -55,8 +55,12 @@ pub fn say(line: &str) {
 
 /// Text on stdout, without signs that would command a terminal: names in it come from files.
 pub fn print_text(text: &str) -> Result<()> {
+    put(&shown(text))
+}
+
+fn put(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(shown(text).as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // A reader that has seen enough (`| head`) is no failure.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Error::io("standard output", error)),
         _ => Ok(()),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::data::refuse_device;
 use crate::error::{Error, Result};
 
 /// Whether `--force` was given.
@@ -11,17 +12,42 @@ pub static FORCE: AtomicBool = AtomicBool::new(false);
 /// Whether something may be written at a path: nothing is there, or `--force` was given.
 ///
 /// # Errors
-/// Names the file, or the folder that is not empty.
+/// Names the file, or the folder that is not empty; with `--force`, too, what is no file but a device.
 pub fn is_free(path: &Path) -> Result<()> {
+    refuse_device(path)?;
     if FORCE.load(Ordering::Relaxed) {
         return Ok(());
     }
-    if path.is_file() {
+    // A symbolic link may lead where nothing is yet.
+    if path.is_file() || (path.is_symlink() && !path.is_dir()) {
         return Err(Error::file(path, "is there already: choose another name, or write over it with --force"));
     }
     let filled = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     match filled {
         true => Err(Error::file(path, "is a folder that is not empty: choose another, or write into it with --force")),
         false => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_seen_behind_links_too() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let why = |path: &Path| is_free(path).unwrap_err().to_string();
+        is_free(&at("new")).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        assert!(why(&at("dangling")).contains("--force"));
+        assert!(why(Path::new("/dev/null")).contains("is a device"));
+        std::fs::create_dir(at("folder")).unwrap();
+        symlink("folder", at("link")).unwrap();
+        is_free(&at("link")).unwrap();
+        symlink("nowhere", at("folder/inner")).unwrap();
+        assert!(why(&at("link")).contains("not empty"));
     }
 }

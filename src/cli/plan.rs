@@ -8,7 +8,7 @@ use super::output::{print_json, print_text};
 use super::progress::{Bar, duration};
 use super::run::{open_data, open_world, plan_in};
 use super::spec::{Spec, is_preset, read_spec};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::experiment::{DataRecord, ExperimentSpec, HARDNESS_PRESETS, PRESETS};
 use crate::run::{AnyRun, EXAMPLES, Estimate, Planned, Run, RunContext, RunFolder, estimate};
 
@@ -27,6 +27,10 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
     let Some(what) = &args.what else { return list_presets(args.json) };
     // A folder that is no run, and bears the name of a preset, is not what was meant.
     if what.is_dir() && (AnyRun::is(what) || !is_preset(what)) {
+        if args.out.is_some() && AnyRun::is(what) {
+            let why = "has a plan already; --out lays down that of a spec: give its run.toml, or leave --out out";
+            return Err(Error::file(what, why));
+        }
         return match AnyRun::open(what)? {
             AnyRun::Grid(folder) => show_plan(&folder, args, true),
             AnyRun::Hardness(folder) => hardness::plan(&folder, args, true),

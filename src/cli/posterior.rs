@@ -9,7 +9,7 @@ use super::progress::Bar;
 use super::scale;
 use super::typicality::{Against, reference};
 use crate::data::Split;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, in_line};
 use crate::events::silent;
 use crate::experiment::Manifest;
 use crate::measure::typicality::Typicality;
@@ -66,9 +66,12 @@ struct Summary {
     images: usize,
     entropy_nats: f64,
     entropy_std_error: Option<f64>,
-    /// Absent where the images have no labels.
+    /// Over the images that have labels; absent where none has.
     accuracy: Option<f64>,
     accuracy_std_error: Option<f64>,
+    /// Images that have a label, where not all or none of them have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labelled: Option<usize>,
     /// Images whose mean over draws does not converge.
     #[serde(skip_serializing_if = "Option::is_none")]
     not_converged: Option<usize>,
@@ -79,15 +82,16 @@ fn summary(images: &[Image<'_>]) -> Summary {
     let (entropy_nats, error) = mean_and_error(&entropies);
     let known = |error: f64| (images.len() > 1).then_some(error);
     let right = |image: &Image<'_>| Some(f64::from(image.label? == image.posterior.decision));
-    let right: Option<Vec<f64>> = images.iter().map(right).collect();
-    let accuracy = right.as_deref().map(mean_and_error);
+    let right: Vec<f64> = images.iter().filter_map(right).collect();
+    let accuracy = (!right.is_empty()).then(|| mean_and_error(&right));
     let cells = images.iter().filter_map(|image| image.cell.as_ref());
     Summary {
         images: images.len(),
         entropy_nats,
         entropy_std_error: known(error),
         accuracy: accuracy.map(|(mean, _)| mean),
-        accuracy_std_error: accuracy.and_then(|(_, error)| known(error)),
+        accuracy_std_error: accuracy.filter(|_| right.len() > 1).map(|(_, error)| error),
+        labelled: (!right.is_empty() && right.len() < images.len()).then_some(right.len()),
         not_converged: cells.clone().next().map(|_| cells.filter(|cell| !cell.converges).count()),
     }
 }
@@ -127,7 +131,7 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
                 None => None,
             },
             cell,
-            label: classified.labels.as_ref().map(|labels| labels[i]),
+            label: classified.label(i),
             picture: classified.pictures.get(i),
         })
     };
@@ -151,6 +155,9 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         images,
     };
     args.output.print(&report, print)?;
+    if let Some(note) = &classified.note {
+        eprintln!("note: {}", in_line(note));
+    }
     for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Test)) {
         if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
             eprintln!("note: {otherwise}");
@@ -213,7 +220,8 @@ fn print_summary(found: &Summary) {
         Some(error) => {
             let mut text = format!("mean entropy {entropy_nats:.4} ± {error:.4} nats over {images} images");
             if let (Some(accuracy), Some(error)) = (found.accuracy, found.accuracy_std_error) {
-                text += &format!(", {:.2} ± {:.2} % right", 100.0 * accuracy, 100.0 * error);
+                let of = found.labelled.map_or_else(String::new, |labelled| format!(" of {labelled} labelled ones"));
+                text += &format!(", {:.2} ± {:.2} % right{of}", 100.0 * accuracy, 100.0 * error);
             }
             println!("{text} (± one standard error over images)");
         }

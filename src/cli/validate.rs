@@ -34,6 +34,7 @@ fn validate(
         images: args.images,
         limit: args.limit,
         settings: args.world.settings(opened.world.class_names().len())?,
+        precision: args.compute.precision.into(),
         features: match &args.features {
             Some(path) => FeatureChoice::Weights(path.clone()),
             None => FeatureChoice::OnTheSpot(OnTheSpot { epochs: args.feature_epochs, ..OnTheSpot::default() }),

@@ -37,7 +37,7 @@ impl<'a> Archive<'a> {
     }
 
     /// Where the archive lies.
-    pub(super) fn path(&self) -> &'a Path {
+    pub(crate) fn path(&self) -> &'a Path {
         self.path
     }
 

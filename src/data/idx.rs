@@ -8,6 +8,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::folder::is_image_name;
 use super::reader::Reader;
 use super::source::{file_name, open_unzipped};
 use super::space::check_memory;
@@ -32,7 +33,7 @@ impl Reader for Idx {
     }
 
     fn is_named(&self, name: &str) -> bool {
-        (name.contains("idx3") || name.contains("idx1")) && !name.ends_with(".npz")
+        (name.contains("idx3") || name.contains("idx1")) && !name.ends_with(".npz") && !is_image_name(Path::new(name))
     }
 
     /// Looks at the uncompressed bytes.
@@ -50,7 +51,7 @@ impl Reader for Idx {
                 Split::Train => name.contains("train"),
                 Split::Test => name.contains("t10k") || name.contains("test"),
             };
-            in_split && name.contains("images") && name.contains("idx3") && path.is_file()
+            in_split && name.contains("images") && name.contains("idx3") && !is_image_name(path) && path.is_file()
         };
         let mut found: Vec<PathBuf> = paths.iter().filter(matches).cloned().collect();
         found.dedup_by_key(|path| file_name(path).trim_end_matches(".gz").to_owned());
@@ -235,6 +236,12 @@ fn check_magic(magic: [u8; 4], kind: Kind) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_picture_is_no_idx_file_whatever_it_is_called() {
+        assert!(Idx.is_named("train-images-idx3-ubyte") && Idx.is_named("t10k-labels-idx1-ubyte.gz"));
+        assert!(!Idx.is_named("cell_idx17.png") && !Idx.is_named("cell_idx3.jpeg"));
+    }
 
     #[test]
     fn a_swap_of_images_and_labels_is_called_by_its_name() {

@@ -63,7 +63,7 @@ mod write;
 pub(crate) use archive::Archive;
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
-pub use classes::{as_numbers, class_of, listed, places};
+pub use classes::{ClassMap, as_numbers, class_folder, class_of, listed, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{FolderKind, check_folder_kind};
@@ -88,11 +88,11 @@ pub use space::{check_disk_space, check_memory, folder_size, least_png_size, siz
 pub use store::{PARTS, Pieces, Store, StoreKind};
 pub use stream::{NpzImages, holds_images};
 pub use table::{Column, Stored, write_table};
-pub use temp_files::{host_name, machine, sweep_all_temp_files, sweep_temp_files};
+pub use temp_files::{host_name, is_vacant, machine, sweep_all_temp_files, sweep_temp_files};
 pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
+pub use write::{encode_png, encode_png16, refuse_device, write_atomically, write_named, write_png, write_whole};
 
 /// The file of a dataset folder that describes its world.
 pub const DATASET: &str = "dataset.json";

@@ -93,8 +93,15 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
         return Err(Error::file(path, cause));
     };
     let x = archive.require(images)?;
-    let y = archive.read(label_key)?;
     let bad = |cause: String| Error::file(path, cause);
+    // A small archive can hold a very large array.
+    if let Some((shape, _)) = archive.shape(label_key)?
+        && numbers(&shape) > numbers(&x.shape)
+    {
+        let cause = format!("array {label_key}: shape {shape:?} is larger than that of the images, {:?}", x.shape);
+        return Err(bad(cause));
+    }
+    let y = archive.read(label_key)?;
     match x.values {
         Values::U8(pixels) if images == FLAT && x.shape.len() == 2 => {
             let labels = y.map(integers).transpose().map_err(|cause| bad(format!("array {label_key}: {cause}")))?;
@@ -119,6 +126,11 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
             other.type_name()
         ))),
     }
+}
+
+/// How many numbers an array of a shape has.
+fn numbers(shape: &[usize]) -> usize {
+    shape.iter().fold(1, |all, &size| all.saturating_mul(size))
 }
 
 /// The format, as [`super::open`] knows it.

@@ -72,7 +72,10 @@ fn sweep(folder: &Path, goes: impl Fn(&str, &DirEntry) -> bool) -> usize {
 
 /// Returns whether work may begin in a folder: it has only hidden files, as killed processes and
 /// desktops leave. The hidden folder `pieces` counts as content: its ticket is gone.
-pub(super) fn is_vacant(folder: &Path, pieces: &str) -> Result<bool> {
+///
+/// # Errors
+/// Names a folder that cannot be read.
+pub fn is_vacant(folder: &Path, pieces: &str) -> Result<bool> {
     for entry in std::fs::read_dir(folder).map_err(|e| Error::io(folder, e))? {
         let name = entry.map_err(|e| Error::io(folder, e))?.file_name();
         if name == pieces || !name.as_encoded_bytes().starts_with(b".") {

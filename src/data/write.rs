@@ -96,12 +96,46 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut (dyn Write + Send)) -> Re
     place_file(path, IfPresent::Replace, |file| fill(file))
 }
 
-/// [`write_whole`] for formats that seek.
+/// Most symbolic links that lead from one to the next, as systems have it.
+const MOST_LINKS: usize = 40;
+
+/// Refuses to put a file in the place of a device, a pipe or a socket: it would be gone.
+///
+/// # Errors
+/// Names it.
+pub fn refuse_device(path: &Path) -> Result<()> {
+    match std::fs::metadata(path) {
+        Ok(there) if !there.is_file() && !there.is_dir() => {
+            Err(Error::file(path, "is a device, a pipe or a socket and no file: choose the name of a file"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where a file of that name is written: where symbolic links lead, whether there is a file or not.
+fn behind_links(path: &Path) -> Result<PathBuf> {
+    let mut place = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if !place.is_symlink() {
+            return Ok(place);
+        }
+        let leads = std::fs::read_link(&place).map_err(|e| Error::io(path, e))?;
+        place = folder_of(&place).join(leads);
+    }
+    Err(Error::file(path, "is a symbolic link that leads nowhere"))
+}
+
+/// The folder that a file lies in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// [`write_whole`] for formats that seek. A symbolic link stays: the file is written where it leads.
 pub(super) fn place_file(path: &Path, present: IfPresent, fill: impl FnOnce(&mut Out<'_>) -> Result<()>) -> Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    refuse_device(path)?;
+    let place = behind_links(path)?;
+    let path = place.as_path();
+    let folder = folder_of(path);
     let refused = |e: io::Error| match e.kind() {
         io::ErrorKind::NotFound if !folder.is_dir() => Error::file(
             path,
@@ -237,6 +271,39 @@ mod tests {
         let nowhere = folder.path().join("missing").join("file");
         let cause = write_atomically(&nowhere, |_| Ok(())).unwrap_err().to_string();
         assert!(cause.contains("missing"), "{cause}");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_stays_and_its_file_is_written() {
+        use std::os::unix::fs::symlink;
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        std::fs::create_dir(at("far")).unwrap();
+        symlink("far/file", at("link")).unwrap();
+        symlink("link", at("again")).unwrap();
+        // First where no file is yet.
+        for (name, text) in [("link", "one"), ("again", "two")] {
+            write_atomically(&at(name), |out| out.write_all(text.as_bytes())).unwrap();
+            assert_eq!(std::fs::read_to_string(at("far/file")).unwrap(), text);
+            assert!(at("link").is_symlink() && at("again").is_symlink());
+        }
+        symlink("circle", at("circle")).unwrap();
+        assert!(write_atomically(&at("circle"), |_| Ok(())).unwrap_err().to_string().contains("leads nowhere"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_is_no_file_stays_what_it_is() {
+        let place = tempfile::tempdir().unwrap();
+        let socket = place.path().join("socket");
+        let _bound = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let null = place.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        for path in [&socket, &null] {
+            let why = write_atomically(path, |_| Ok(())).unwrap_err().to_string();
+            assert!(why.contains("no file") && std::fs::metadata(path).is_ok_and(|there| !there.is_file()), "{why}");
+        }
     }
 
     #[test]

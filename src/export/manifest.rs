@@ -6,10 +6,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::{DepthCost, ExportEvent, ExportSpec, Format, Stage, Work};
-use crate::data::{DATASET, ImageShape, read_json, sha256_of_file, write_atomically, write_json};
-use crate::error::Result;
+use crate::data::{DATASET, ImageShape, listed, read_json, sha256_of_file, write_atomically, write_json};
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
+use crate::flow::Precision;
 use crate::measure::Estimate;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -40,6 +41,9 @@ pub struct Manifest {
     /// What the labels are drawn by: posteriors are those of the noisy label, `logp` is log p(x|y) of the classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_noise: Option<LabelNoise>,
+    /// Arithmetic of the passes that drew images and computed posteriors.
+    #[serde(default, skip_serializing_if = "Precision::is_usual")]
+    pub precision: Precision,
     /// Seed of the export.
     pub seed: Seed,
     /// What the labels are.
@@ -85,7 +89,7 @@ pub struct SplitRecord {
 impl Manifest {
     /// Of a dataset whose splits are still to be put in.
     pub(super) fn of(work: &Work<'_>, world: Facts) -> Self {
-        let ExportSpec { oracle, settings, seed, .. } = work.spec.clone();
+        let ExportSpec { oracle, settings, precision, seed, .. } = work.spec.clone();
         let classes = match settings.smoothing == Smoothing::ONE {
             true => "the class whose density the image was drawn from".into(),
             false => format!("drawn from the smoothed posterior p_T(y|x), T = {}", settings.smoothing.get()),
@@ -108,6 +112,7 @@ impl Manifest {
             smoothing: settings.smoothing,
             prior: settings.prior,
             label_noise: settings.label_noise,
+            precision,
             seed,
             labels,
             class_names: work.world.class_names().to_vec(),
@@ -165,6 +170,25 @@ impl Manifest {
             self.files.insert(name, sum);
         }
         Ok(())
+    }
+
+    /// Checks that the files it lists are there and not empty.
+    ///
+    /// # Errors
+    /// Names those that are missing, and the way out.
+    pub(super) fn check_files(&self, folder: &Path) -> Result<()> {
+        let there =
+            |name: &str| std::fs::metadata(folder.join(name)).is_ok_and(|file| file.is_file() && file.len() > 0);
+        let missing: Vec<String> = self.files.keys().filter(|name| !there(name)).cloned().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let why = format!(
+            "is not complete any more: {} {} listed in {DATASET} and missing; delete {DATASET}, and the same command makes the files again",
+            listed(&missing),
+            if missing.len() == 1 { "is" } else { "are" }
+        );
+        Err(Error::file(folder, why))
     }
 
     /// Writes it, and the card for people before it.

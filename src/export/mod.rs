@@ -74,7 +74,10 @@ pub fn export(
     let work = Work { world, info, spec, folder, kept };
     let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
-        Some(manifest) => manifest,
+        Some(manifest) => {
+            manifest.check_files(folder)?;
+            manifest
+        }
         None => work.make(&store, events)?,
     };
     // The pieces are as large as the dataset.

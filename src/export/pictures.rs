@@ -10,15 +10,14 @@ use rayon::prelude::*;
 
 use super::pieces::SplitImages;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{ImageShape, encode_png, encode_png16, read_bytes, sha256, write_atomically};
+use crate::data::{ImageShape, class_folder, encode_png, encode_png16, read_bytes, sha256, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::oracle::export::file_name;
 
 /// Folders of the classes. ImageFolder numbers classes by sorted name: where that is not the
 /// world's order, names begin with their number.
 pub fn class_folders(names: &[String]) -> Vec<String> {
-    let folders: Vec<String> = names.iter().map(|name| file_name(name)).collect();
+    let folders: Vec<String> = names.iter().map(|name| class_folder(name)).collect();
     if folders.is_sorted_by(|a, b| a < b) {
         return folders;
     }

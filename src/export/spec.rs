@@ -8,6 +8,7 @@ use crate::bayes::sampling::Cache;
 use crate::data::{Split, least_png_size};
 use crate::error::{Error, Result};
 use crate::events::Progress;
+use crate::flow::Precision;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
@@ -65,6 +66,9 @@ pub struct ExportSpec {
     pub test: usize,
     /// The world's knobs.
     pub settings: Settings,
+    /// Arithmetic of the passes.
+    #[serde(default, skip_serializing_if = "Precision::is_usual")]
+    pub precision: Precision,
     /// Seed of classes, latents and labels; training and test images share nothing.
     pub seed: Seed,
     /// In which forms.

@@ -117,12 +117,14 @@ impl Task for MeasureDepth {
 mod tests {
     use super::super::Format;
     use super::*;
+    use crate::flow::Precision;
 
     #[test]
     fn one_bar_rises_through_all_parts() {
         let formats = vec![Format::Npz, Format::Png, Format::Png16];
         let (settings, seed) = (Settings::default_for(10), Seed(0));
-        let spec = ExportSpec { oracle: "mnist".into(), train: 100, test: 20, settings, seed, formats };
+        let (oracle, precision) = ("mnist".into(), Precision::F32);
+        let spec = ExportSpec { oracle, train: 100, test: 20, settings, precision, seed, formats };
         let mut stages: Vec<(Stage, usize)> =
             spec.splits().map(|split| (Stage::Drawing(split), spec.images(split))).collect();
         for split in spec.splits() {

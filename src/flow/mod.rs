@@ -50,6 +50,13 @@ pub enum Precision {
     F64,
 }
 
+impl Precision {
+    /// Whether it is the one that records do not name: those of before know no other.
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A class-conditional density over world-space images.
 pub trait Flow: Send {
     /// Shape of one image.

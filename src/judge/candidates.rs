@@ -42,8 +42,8 @@ pub enum Candidate {
     },
 }
 
-/// Answers of a network, log q [n, K], on images (NCHW).
-type Network<'a> = dyn Fn(&[f32], &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
+/// Answers of a network, log q [n, K], on images (NCHW), which begin with that of a number.
+type Network<'a> = dyn Fn(&[f32], usize, &mut dyn Events<Progress>) -> Result<Vec<f64>> + 'a;
 
 /// Judges models on a split of a dataset; runs networks on its images, the zoo's on `device`.
 ///
@@ -85,7 +85,10 @@ impl Candidate {
                 let options = OnnxOptions { range: truth.pixel_range, ..options.clone() };
                 let network = OnnxClassifier::open(path, Some(images.shape()), truth.classes, &options)?;
                 let name = stem(path);
-                let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;
+                let answers = |x: &[f32], first: usize, events: &mut dyn Events<Progress>| {
+                    network.log_probabilities(x, first, events)
+                };
+                let mut found = run(&name, &answers, &images, truth, events)?;
                 found.notes.insert(0, Note::Network(network.info()));
                 Ok(found)
             }
@@ -94,7 +97,8 @@ impl Candidate {
                 let asked = ExpectedImages { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
                 let network = CheckpointClassifier::open(path, &asked, options, device)?;
                 let name = network.name.clone().unwrap_or_else(|| stem(path));
-                let mut found = run(&name, &|x, events| network.log_probabilities(x, events), &images, truth, events)?;
+                let mut found =
+                    run(&name, &|x, _, events| network.log_probabilities(x, events), &images, truth, events)?;
                 let unfinished = network.steps.filter(|[step, steps]| step < steps);
                 found.notes.extend(unfinished.map(|[step, steps]| Note::Unfinished { step, steps }));
                 Ok(found)
@@ -129,7 +133,7 @@ fn run(
             let progress = Progress { done: first + piece.done, total };
             events.emit(JudgeEvent { stage: Stage::Running(name.to_owned()), progress })
         };
-        log_q.extend(network(&images.read(range)?, &mut forward)?);
+        log_q.extend(network(&images.read(range)?, first, &mut forward)?);
     }
     Predictions::of_logits(name, &log_q, truth)
 }

@@ -106,6 +106,23 @@ fn every_format_gives_the_figures_of_numpy() {
 }
 
 #[test]
+fn an_archive_says_its_split_by_its_name() {
+    let place = tempfile::tempdir().unwrap();
+    for name in ["train.npz", "test.npz", "other.npz"] {
+        std::fs::copy(reference().join("dataset/test.npz"), place.path().join(name)).unwrap();
+    }
+    let split = |name: &str, asked| {
+        let truth = Truth::open(&place.path().join(name), asked, &mut silent()).unwrap();
+        (truth.image_name(0).split('/').next().unwrap().to_owned(), truth.origin.split)
+    };
+    for asked in [Split::Train, Split::Test] {
+        assert_eq!(split("train.npz", asked), ("train".into(), "train".into()));
+        assert_eq!(split("test.npz", asked), ("test".into(), "test".into()));
+        assert_eq!(split("other.npz", asked).1, asked.to_string());
+    }
+}
+
+#[test]
 fn repairs_are_said() {
     let truth = truth();
     let notes = |name: &str| read(name, &truth).notes;

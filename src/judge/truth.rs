@@ -109,7 +109,7 @@ impl Origin {
 
 impl Truth {
     /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (with the manifest
-    /// beside it, if any). The images are hashed but never held in memory; `events` gets the bytes
+    /// beside it, if any), of the split that `train.npz` or `test.npz` says by its name. The images are hashed but never held in memory; `events` gets the bytes
     /// hashed.
     ///
     /// # Errors
@@ -121,6 +121,8 @@ impl Truth {
         let manifest = Manifest::read_beside(&archive)?;
         let dataset_sha256 = sha256_of_file(&archive, events)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // An archive that is named by itself says which split it is.
+        let split = [Split::Train, Split::Test].into_iter().find(|of| name == format!("{of}.npz")).unwrap_or(split);
         if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
             let cause = format!(
                 "its SHA-256 is {dataset_sha256}, {DATASET} says {hash}: it was changed after the export, or the export was not \

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::data::{Dataset, Input, WorldBatch};
+use crate::data::{ClassMap, Dataset, Input, WorldBatch, as_numbers, listed};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Scores;
@@ -11,6 +11,7 @@ use crate::oracle::cells::{CellEstimate, estimate};
 use crate::oracle::pictures::{Picture, Reading};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Settings, World};
+use crate::units::ClassId;
 
 /// Images from outside as a world sees them. Posteriors at any τ, T and π follow from their
 /// statistics without another pass.
@@ -20,8 +21,11 @@ pub struct ExternalImages {
     pub name: String,
     /// A name for each.
     pub ids: Vec<String>,
-    /// Labels, where the source has them.
-    pub labels: Option<Vec<usize>>,
+    /// Labels as classes of the world, where the source has them; `None` of an image whose class the world does
+    /// not have.
+    pub labels: Option<Vec<Option<ClassId>>>,
+    /// What is to be said of the labels, once.
+    pub note: Option<String>,
     /// World-space images, NCHW.
     pub x: Vec<f32>,
     /// How pixels were dequantised; nothing where x was given.
@@ -38,11 +42,12 @@ pub struct ExternalImages {
 
 impl ExternalImages {
     /// Images of which nothing else is known.
-    pub fn new(name: String, ids: Vec<String>, labels: Option<Vec<usize>>, x: Vec<f32>) -> Self {
+    pub fn new(name: String, ids: Vec<String>, labels: Option<Vec<ClassId>>, x: Vec<f32>) -> Self {
         Self {
             name,
             ids,
-            labels,
+            labels: labels.map(|labels| labels.into_iter().map(Some).collect()),
+            note: None,
             x,
             dequantisation: None,
             pictures: Vec::new(),
@@ -50,6 +55,16 @@ impl ExternalImages {
             scores: OnceLock::new(),
             further: Vec::new(),
         }
+    }
+
+    /// The label of image `i`, where it has one.
+    pub fn label(&self, i: usize) -> Option<ClassId> {
+        self.labels.as_ref()?.get(i).copied().flatten()
+    }
+
+    /// Whether every image has a label.
+    pub fn labelled(&self) -> bool {
+        self.labels.as_ref().is_some_and(|labels| labels.iter().all(Option::is_some))
     }
 
     /// World-space image `i`, CHW.
@@ -138,16 +153,18 @@ impl World {
         let Reading { input, pictures } = reading.into();
         match input {
             Input::Pixels(dataset) => {
-                let Dataset { name, ids, labels, .. } = dataset.clone();
-                let images = ExternalImages::new(name, ids, labels, self.map_in(dataset, how)?);
-                Ok(ExternalImages { dequantisation: Some(how), pictures, ..images })
+                let (name, ids) = (dataset.name.clone(), dataset.ids.clone());
+                let (labels, note) = labels_in(&dataset, self.class_names());
+                let images = ExternalImages::new(name, ids, None, self.map_in(dataset, how)?);
+                Ok(ExternalImages { labels, note, dequantisation: Some(how), pictures, ..images })
             }
             Input::World(batch) => {
                 self.fits(&batch)?;
                 let ids = (0..batch.len()).map(|i| i.to_string()).collect();
-                let label = |&y: &i64| usize::try_from(y).ok();
-                let labels = batch.y.as_ref().and_then(|y| y.iter().map(label).collect());
-                Ok(ExternalImages::new("world-space images".into(), ids, labels, batch.x))
+                let classes = self.class_names().len();
+                let label = |&y: &i64| usize::try_from(y).ok().filter(|&y| y < classes);
+                let labels = batch.y.as_ref().map(|y| y.iter().map(label).collect());
+                Ok(ExternalImages { labels, ..ExternalImages::new("world-space images".into(), ids, None, batch.x) })
             }
         }
     }
@@ -183,5 +200,74 @@ impl World {
             return Ok(());
         }
         Err(Error::input(format!("the images are {}, this world's are {}", batch.shape, self.shape())))
+    }
+}
+
+/// The labels of images as classes of a world: those of an image whose class it has. With a sentence where not
+/// all are labels of it by name.
+fn labels_in(images: &Dataset, world: &[String]) -> (Option<Vec<Option<ClassId>>>, Option<String>) {
+    let Some(labels) = &images.labels else { return (None, None) };
+    let (name, theirs) = (&images.name, &images.class_names);
+    if theirs == world {
+        return (Some(labels.iter().map(|&label| Some(label)).collect()), None);
+    }
+    let Some(map) = ClassMap::of(theirs, world) else {
+        let (theirs, ours) = (listed(theirs), listed(world));
+        let note =
+            format!("{name}: its classes ({theirs}) are not those of the world ({ours}); its labels are left out");
+        return (None, Some(note));
+    };
+    let strangers: Vec<String> =
+        theirs.iter().zip(&map.numbers).filter(|(_, number)| number.is_none()).map(|(name, _)| name.clone()).collect();
+    let note = match () {
+        () if !strangers.is_empty() => Some(format!(
+            "{name}: images of classes that the world does not have have no label: {}",
+            listed(&strangers)
+        )),
+        () if !map.by_name && as_numbers(theirs).is_none() => {
+            Some(format!("{name}: its classes have other names than the world's and were matched by number"))
+        }
+        () => None,
+    };
+    (Some(labels.iter().map(|&label| map.numbers.get(label).copied().flatten()).collect()), note)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::ImageShape;
+
+    fn names(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// The labels of an image of each of these classes, and what is said of them.
+    fn labels(classes: &str, world: &str) -> (Option<Vec<Option<ClassId>>>, Option<String>) {
+        let (class_names, n) = (names(classes), names(classes).len());
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        let (name, labels) = ("zoo".into(), Some((0..n).collect()));
+        let images = Dataset { name, shape, pixels: vec![0; n], labels, ids: class_names.clone(), class_names };
+        labels_in(&images, &names(world))
+    }
+
+    #[test]
+    fn labels_are_classes_of_the_world() {
+        // Folders are sorted by name; the world's classes are not.
+        let (found, note) = labels("Ankle_boot Bag T-shirt_top", "T-shirt/top Bag Ankle_boot");
+        assert_eq!((found, note), (Some(vec![Some(2), Some(1), Some(0)]), None));
+        assert_eq!(labels("3 7", "0 1 2 3 4 5 6 7 8 9"), (Some(vec![Some(3), Some(7)]), None));
+        assert_eq!(labels("0 1", "cat dog wild"), (Some(vec![Some(0), Some(1)]), None));
+    }
+
+    #[test]
+    fn a_class_that_the_world_does_not_have_is_no_label() {
+        let (found, note) = labels("fox wild", "cat dog wild");
+        assert_eq!(found, Some(vec![None, Some(2)]));
+        assert!(note.unwrap().ends_with("no label: fox"));
+        let (found, note) = labels("frog toad", "cat dog wild");
+        assert!(found.is_none() && note.unwrap().contains("(frog, toad) are not those of the world (cat, dog, wild)"));
+        let (found, note) = labels("Katze Hund Wild", "cat dog wild");
+        assert_eq!(found, Some(vec![Some(0), Some(1), Some(2)]));
+        assert!(note.unwrap().ends_with("matched by number"));
     }
 }

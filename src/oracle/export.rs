@@ -5,7 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    ImageShape, WorldBatch, check_folder_kind, least_png_size, sheet_shape, write_npz_in_pieces, write_png, write_sheet,
+    ImageShape, WorldBatch, check_folder_kind, class_folder, least_png_size, sheet_shape, write_npz_in_pieces,
+    write_png, write_sheet,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -218,7 +219,7 @@ impl<'a> Pictures<'a> {
             pixels.extend(picture);
             return Ok(());
         }
-        let folder = self.path.join(file_name(&self.world.class_names()[class]));
+        let folder = self.path.join(class_folder(&self.world.class_names()[class]));
         std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
         write_png(&folder.join(format!("{index:06}.png")), self.world.shape(), &picture)
     }
@@ -271,13 +272,6 @@ pub(super) fn scale(shape: ImageShape) -> usize {
     (64 / shape.width.max(1)).max(1)
 }
 
-/// A class name as the name of a folder.
-pub fn file_name(class: &str) -> String {
-    let clean: String =
-        class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
-    if clean.trim_matches('.').is_empty() { format!("class{clean}").replace('.', "_") } else { clean }
-}
-
 fn in_batches(
     world: &World,
     spec: &SampleSpec,
@@ -300,13 +294,6 @@ fn in_batches(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn class_names_become_harmless_folders() {
-        assert_eq!(file_name("frog"), "frog");
-        assert_eq!(file_name("../etc"), ".._etc");
-        assert_eq!(file_name(".."), "class__");
-    }
 
     #[test]
     fn a_sheet_that_will_be_too_large_is_refused_before_its_pictures_are_drawn() {

@@ -7,8 +7,8 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use super::cells::Run;
-use super::files::SPEC;
-use super::folder::{EXAMPLE, PLAN, RunFolder};
+use super::files::{EXAMPLE, PLAN, SPEC};
+use super::folder::RunFolder;
 use crate::data::{write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::{ExperimentSpec, Summary};

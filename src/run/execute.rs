@@ -216,6 +216,10 @@ fn run_cell(
     if let Some(error) = log.error {
         return Err(error);
     }
+    if matches!(result, Err(Error::Cancelled)) {
+        // Whatever was broken off has left a checkpoint.
+        log.keep()?;
+    }
     let result = result?;
     log.heartbeat.done()?;
     Ok(result)
@@ -247,6 +251,11 @@ impl CellLog<'_> {
         events.emit(RunEvent::Cell { planned: self.planned.clone(), said, eta_secs })
     }
 
+    /// Keeps what goes with a checkpoint.
+    fn keep(&self) -> Result<()> {
+        self.writer.as_ref().map_or(Ok(()), Writer::keep)
+    }
+
     fn write(&mut self, said: &CellEvent) -> Result<()> {
         match said {
             CellEvent::Started { steps, resumed_at, .. } => {
@@ -264,7 +273,10 @@ impl CellLog<'_> {
                 Some(writer) => writer.line(&Line::Watched(*watched)),
                 None => Ok(()),
             },
-            CellEvent::Checkpoint { step } => self.heartbeat.beat(*step),
+            CellEvent::Checkpoint { step } => {
+                self.keep()?;
+                self.heartbeat.beat(*step)
+            }
             CellEvent::Drawing(_) => Ok(()),
         }
     }

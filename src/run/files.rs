@@ -4,24 +4,147 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::data::{FolderKind, check_folder_kind, claim_text, write_atomically, write_json};
+use crate::data::{FolderKind, PARTS, check_folder_kind, claim_text, is_vacant, write_atomically, write_json};
 use crate::error::{Error, Result};
 
 /// The spec of a run, of whatever kind: its ticket.
 pub const SPEC: &str = "run.toml";
 /// What all that is finished says.
 pub const SUMMARY: [&str; 2] = ["summary.json", "summary.csv"];
+/// Folder of the test images of an external run and what is known about them.
+pub const TEST: &str = "test";
+/// Its files: images, drawn labels, exact posteriors.
+pub const TEST_FILES: [&str; 3] = ["x.npy", "y.npy", "posterior.npy"];
+/// Folder of the records that another program writes.
+pub const PREDICTIONS: &str = "predictions";
 /// Said of a file that another run has written.
 pub const ANOTHER: &str = "this folder holds a run of another spec or another oracle; choose another folder";
 
-/// Writes the spec of a run into its folder, which is made with it, or finds the same spec there.
-pub fn write_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
+/// What people say of a run.
+pub const NOTES: &str = "notes.toml";
+/// The cells of a run, a line each.
+pub const PLAN: &str = "plan.jsonl";
+/// The summary of a run that came with the program.
+pub const EXAMPLE: &str = "example.json";
+/// What is known about the dataset of a run that has one.
+pub const DATA: &str = "data.json";
+/// Hashes of the files of features of a run that has some.
+pub const FEATURES: &str = "features.json";
+/// Files that a grid consists of, besides its spec.
+pub const FILES: &[&str] = &[SUMMARY[0], SUMMARY[1], DATA, FEATURES, EXAMPLE, PLAN];
+/// Folders of runs whose contents have names of their own.
+const FOLDERS: [&str; 4] = ["cells", "corpora", "pool", "worlds"];
+
+/// Whether a text can be the name of a cell's folder, and lead nowhere else.
+pub fn is_id(id: &str) -> bool {
+    id.len() == 16 && id.bytes().all(|c| c.is_ascii_hexdigit())
+}
+
+/// Whether a run has made what bears this name in a folder of it; unfinished files of killed processes, too.
+fn is_made(folder: &str, name: &str) -> bool {
+    let made = match folder {
+        "cells" | "corpora" => is_id(name),
+        "pool" => name.starts_with("train") || name.starts_with("test"),
+        "worlds" => name.starts_with("tau-"),
+        TEST => TEST_FILES.contains(&name),
+        PREDICTIONS => name.ends_with(".pred"),
+        _ => false,
+    };
+    made || (name.starts_with('.') && name.ends_with(".part"))
+}
+
+/// Names in a folder, and whether each is a folder; none where there is no folder.
+fn entries(folder: &Path) -> Result<Vec<(String, bool)>> {
+    let failed = |e| Error::io(folder, e);
+    let listed = match std::fs::read_dir(folder) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listed => listed.map_err(failed)?,
+    };
+    let entry = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.map_err(failed)?;
+        Ok((entry.file_name().to_string_lossy().into_owned(), entry.file_type().map_err(failed)?.is_dir()))
+    };
+    listed.map(entry).collect()
+}
+
+/// Whether a folder holds what a run left whose spec is gone, and nothing else: it was deleted under a process that
+/// went on writing.
+fn are_remains(run: &Path) -> Result<bool> {
+    let mut cells = 0;
+    let mut files = 0;
+    for (name, is_folder) in entries(run)?.into_iter().filter(|(name, _)| !name.starts_with('.')) {
+        match (is_folder, FOLDERS.contains(&name.as_str())) {
+            (true, true) => {
+                let inner = entries(&run.join(&name))?;
+                if !inner.iter().all(|(inner, _)| is_made(&name, inner)) {
+                    return Ok(false);
+                }
+                cells += inner.len();
+            }
+            (false, _) if FILES.contains(&name.as_str()) => files += 1,
+            _ => return Ok(false),
+        }
+    }
+    // Files of these names may be anybody's.
+    Ok(files == 0 || cells > 0)
+}
+
+/// Takes a folder for a run, and makes it: it is new, or a run is there.
+///
+/// # Errors
+/// When it holds something else, or cannot be made.
+pub fn take_folder(run: &Path) -> Result<()> {
     check_folder_kind(run, Some(FolderKind::Run))?;
     std::fs::create_dir_all(run).map_err(|e| Error::io(run, e))?;
+    // In this order: another process may come in, and writes its spec first.
+    if is_vacant(run, PARTS)? || run.join(SPEC).is_file() || are_remains(run)? {
+        return Ok(());
+    }
+    Err(Error::file(run, "is not empty and holds no run; choose a new folder for the run"))
+}
+
+/// Writes the spec of a run into its folder, which is made with it, or finds the same spec there.
+pub fn write_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
+    take_folder(run)?;
+    claim_spec(run, spec)
+}
+
+/// [`write_spec`] in a folder that was taken.
+pub fn claim_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
     let file = run.join(SPEC);
     let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
     claim_text(&file, &text, ANOTHER)?;
     Ok(file)
+}
+
+/// Deletes what runs write in these folders and files of a run, its spec last, and every folder that is empty then:
+/// what else somebody keeps there stays.
+///
+/// # Errors
+/// Names what cannot be deleted.
+pub fn delete_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<()> {
+    for folder in folders {
+        let inner = run.join(folder);
+        for (name, is_folder) in entries(&inner)?.into_iter().filter(|(name, _)| is_made(folder, name)) {
+            let path = inner.join(name);
+            gone(&path, if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) })?;
+        }
+        gone(&inner, std::fs::remove_dir(&inner))?;
+    }
+    for name in files.iter().chain(&[NOTES, SPEC]) {
+        let file = run.join(name);
+        gone(&file, std::fs::remove_file(&file))?;
+    }
+    gone(run, std::fs::remove_dir(run))
+}
+
+/// What was to be deleted is gone, or is a folder in which somebody keeps something.
+fn gone(path: &Path, done: std::io::Result<()>) -> Result<()> {
+    use std::io::ErrorKind;
+    match done {
+        Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty) => Err(Error::io(path, e)),
+        _ => Ok(()),
+    }
 }
 
 /// Writes what is finished of a run as JSON and CSV.
@@ -29,4 +152,53 @@ pub fn write_summary(run: &Path, found: &impl Serialize, csv: &str) -> Result<()
     let [json, table] = SUMMARY.map(|name| run.join(name));
     write_json(&json, found)?;
     write_atomically(&table, |file| file.write_all(csv.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(file: &Path) {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "mine").unwrap();
+    }
+
+    #[test]
+    fn a_run_begins_in_no_folder_of_somebody_else() {
+        let place = tempfile::tempdir().unwrap();
+        let taken = |name: &str, files: &[&str]| {
+            let run = place.path().join(name);
+            files.iter().for_each(|file| write(&run.join(file)));
+            take_folder(&run).map_err(|error| error.to_string())
+        };
+        let cell = "cells/0123456789abcdef/status.json";
+        assert_eq!(taken("new/one", &[]), Ok(()));
+        assert_eq!(taken("hidden", &[".run.toml.x.part", ".DS_Store"]), Ok(()));
+        assert_eq!(taken("begun", &["run.toml"]), Ok(()));
+        assert_eq!(taken("deleted", &[cell, "pool/test.npz", "summary.json"]), Ok(()));
+        for (name, files) in [
+            ("results", &["summary.json", "summary.csv"][..]),
+            ("arrays", &["test/x.npy"]),
+            ("thesis", &[cell, "thesis.tex"]),
+            ("cells of others", &["cells/monocyte/1.png"]),
+        ] {
+            let why = taken(name, files).unwrap_err();
+            assert!(why.contains(name) && why.contains("choose a new folder"), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_what_runs_write_is_deleted() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        let ours = ["run.toml", "notes.toml", "plan.jsonl", "cells/0123456789abcdef/result.json", "pool/train-0.npz"];
+        let theirs = ["pool/thesis.tex", "worlds/map.png", "letter.txt"];
+        ours.iter().chain(&theirs).for_each(|file| write(&run.join(file)));
+        delete_parts(&run, (&["cells", "pool", "worlds"], FILES)).unwrap();
+        assert!(ours.iter().all(|file| !run.join(file).exists()) && !run.join("cells").exists());
+        assert!(theirs.iter().all(|file| run.join(file).exists()));
+        theirs.iter().for_each(|file| std::fs::remove_file(run.join(file)).unwrap());
+        delete_parts(&run, (&["cells", "pool", "worlds"], FILES)).unwrap();
+        assert!(!run.exists());
+    }
 }

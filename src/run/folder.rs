@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::cells::Run;
 use super::execute::RunEvent;
 use super::external::{ExternalFolder, ExternalSpec};
-use super::files::{ANOTHER, SPEC, SUMMARY, write_spec, write_summary};
+use super::files::{
+    ANOTHER, DATA, EXAMPLE, FEATURES, FILES, PLAN, SPEC, delete_parts, is_id, write_spec, write_summary,
+};
 use super::metrics::{self, Line};
-use super::notes::NOTES;
 use super::pools;
 use super::status::Status;
 use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
@@ -20,16 +21,8 @@ use crate::experiment::{
 };
 use crate::oracle::rounding::Rounding;
 
-pub(super) const PLAN: &str = "plan.jsonl";
-/// The summary of a run that came with the program.
-pub(super) const EXAMPLE: &str = "example.json";
-/// What is known about the dataset of a run that has one.
-const DATA: &str = "data.json";
-/// Hashes of the files of features of a run that has some.
-const FEATURES: &str = "features.json";
 /// Folders and files that a run consists of, besides its spec.
-const PARTS: (&[&str], &[&str]) =
-    (&["cells", "pool", "worlds"], &[SUMMARY[0], SUMMARY[1], DATA, FEATURES, EXAMPLE, PLAN]);
+const PARTS: (&[&str], &[&str]) = (&["cells", "pool", "worlds"], FILES);
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -166,7 +159,7 @@ impl RunFolder {
         path.join(SPEC).is_file() && path.join(PLAN).is_file()
     }
 
-    /// Deletes a run: what runs write, and the folder if nothing else is in it.
+    /// Deletes a run: what runs write, and every folder if nothing else is in it.
     ///
     /// # Errors
     /// Names what is no run or cannot be deleted.
@@ -174,24 +167,7 @@ impl RunFolder {
         if !path.join(SPEC).is_file() {
             return Err(Error::file(path, format!("is no run folder: it has no {SPEC}")));
         }
-        let gone = |path: &Path, done: std::io::Result<()>| match done {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, e)),
-            _ => Ok(()),
-        };
-        let (folders, files) = if ExternalFolder::is(path) { ExternalFolder::PARTS } else { PARTS };
-        for name in folders {
-            let inner = path.join(name);
-            gone(&inner, std::fs::remove_dir_all(&inner))?;
-        }
-        for name in files.iter().chain(&[NOTES, SPEC]) {
-            let file = path.join(name);
-            gone(&file, std::fs::remove_file(&file))?;
-        }
-        // What else somebody keeps there stays.
-        match std::fs::remove_dir(path) {
-            Err(e) if e.kind() != std::io::ErrorKind::DirectoryNotEmpty => Err(Error::io(path, e)),
-            _ => Ok(()),
-        }
+        delete_parts(path, if ExternalFolder::is(path) { ExternalFolder::PARTS } else { PARTS })
     }
 
     /// File of the images drawn under a name, in a folder that exists.
@@ -363,9 +339,4 @@ fn keep_features(path: &Path, files: &Vec<FeatureFile>) -> Result<()> {
         let why = "is not what this run was planned with; put the old file back, or choose another folder";
         files.iter().find(|file| !old.contains(file)).map(|file| Error::file(&file.path, why))
     })
-}
-
-/// Whether a text can be the name of a cell's folder, and lead nowhere else.
-fn is_id(id: &str) -> bool {
-    id.len() == 16 && id.bytes().all(|c| c.is_ascii_hexdigit())
 }

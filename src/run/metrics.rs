@@ -2,15 +2,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{open_regular, write_atomically};
+use crate::data::{open_regular, read_json, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::Watched;
 
 const METRICS: &str = "metrics.jsonl";
+/// Losses of a training that goes on which no line has yet.
+const REST: &str = "metrics-rest.json";
 
 /// One line.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -104,14 +106,26 @@ fn copy_until(path: &Path, step: usize, out: &mut dyn Write) -> std::io::Result<
     }
 }
 
+/// Losses that no line has yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+struct Rest {
+    /// The step of the last of them.
+    step: usize,
+    /// Their sum.
+    sum: f64,
+    /// How many.
+    count: usize,
+}
+
 /// Appends lines.
 pub struct Writer {
     file: File,
-    path: std::path::PathBuf,
+    path: PathBuf,
+    /// Steps in all.
+    steps: usize,
     /// Steps whose mean makes one line.
     each: usize,
-    /// Sum of losses, and how many.
-    sum: (f64, usize),
+    rest: Rest,
 }
 
 /// Lines of a cell's training curve, at most about so many.
@@ -119,7 +133,7 @@ const POINTS: usize = 1000;
 
 impl Writer {
     /// Resumes after step `step` of `steps`: lines of later steps, written before a kill, are
-    /// dropped.
+    /// dropped, and losses that [`Self::keep`] has kept at that step go into the next line.
     ///
     /// # Errors
     /// Names the file.
@@ -127,7 +141,9 @@ impl Writer {
         let path = cell.join(METRICS);
         write_atomically(&path, |file| copy_until(&path, step, file))?;
         let file = OpenOptions::new().append(true).open(&path).map_err(|e| Error::io(&path, e))?;
-        Ok(Self { file, path, each: steps.div_ceil(POINTS).max(1), sum: (0.0, 0) })
+        let kept: Option<Rest> = read_json(&cell.join(REST))?;
+        let rest = kept.filter(|rest| rest.step == step).unwrap_or_default();
+        Ok(Self { file, path, steps, each: steps.div_ceil(POINTS).max(1), rest })
     }
 
     /// Takes one step's loss.
@@ -135,12 +151,20 @@ impl Writer {
     /// # Errors
     /// Names the file.
     pub fn step(&mut self, step: usize, loss: f64, rate: f64) -> Result<()> {
-        self.sum = (self.sum.0 + loss, self.sum.1 + 1);
-        if !step.is_multiple_of(self.each) {
+        self.rest = Rest { step, sum: self.rest.sum + loss, count: self.rest.count + 1 };
+        if !step.is_multiple_of(self.each) && step != self.steps {
             return Ok(());
         }
-        let (sum, count) = std::mem::take(&mut self.sum);
+        let Rest { sum, count, .. } = std::mem::take(&mut self.rest);
         self.line(&Line::Train { step, loss: sum / count as f64, rate })
+    }
+
+    /// Keeps the losses that no line has yet: to be called where a checkpoint is left.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn keep(&self) -> Result<()> {
+        if self.rest.count == 0 { Ok(()) } else { write_json(&self.path.with_file_name(REST), &self.rest) }
     }
 
     /// Writes one line.
@@ -183,6 +207,34 @@ mod tests {
         let lines = read(folder.path()).unwrap();
         assert_eq!(lines.len(), 1000);
         assert_eq!(lines[0], Line::Train { step: 5, loss: 3.0, rate: 0.1 });
+    }
+
+    #[test]
+    fn a_resumed_writer_writes_what_an_undisturbed_one_does() {
+        let place = tempfile::tempdir().unwrap();
+        let loss = |step: usize| (step as f64).sqrt();
+        let go = |writer: &mut Writer, steps: std::ops::RangeInclusive<usize>| {
+            steps.for_each(|step| writer.step(step, loss(step), 0.1).unwrap());
+        };
+        let [whole, killed] = ["whole", "killed"].map(|name| place.path().join(name));
+        [&whole, &killed].into_iter().for_each(|cell| std::fs::create_dir(cell).unwrap());
+        // Lines of three steps, and a last one of two.
+        let steps = 2 * POINTS + 600;
+        go(&mut Writer::resume(&whole, 0, steps).unwrap(), 1..=steps);
+        let mut writer = Writer::resume(&killed, 0, steps).unwrap();
+        go(&mut writer, 1..=1000);
+        writer.keep().unwrap();
+        // Lost with the kill.
+        go(&mut writer, 1001..=1009);
+        drop(writer);
+        go(&mut Writer::resume(&killed, 1000, steps).unwrap(), 1001..=steps);
+        assert_eq!(read(&killed).unwrap(), read(&whole).unwrap());
+        let last = (loss(steps - 1) + loss(steps)) / 2.0;
+        assert_eq!(read(&whole).unwrap().pop(), Some(Line::Train { step: steps, loss: last, rate: 0.1 }));
+        // What was kept at another step is of another sitting.
+        let mut other = Writer::resume(&killed, 999, steps).unwrap();
+        go(&mut other, 1000..=1002);
+        assert_eq!(read(&killed).unwrap().pop().unwrap().step(), 1002);
     }
 
     /// A log of 60 MB is read from its end, in the memory and the time of a short one.

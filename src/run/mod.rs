@@ -10,6 +10,7 @@
 //! RUN/pool/*.rounding.json        how many do not carry their posterior, because x is rounded
 //! RUN/worlds/*.json               the Bayes error of each of its worlds, where it is asked for
 //! RUN/cells/ID/metrics.jsonl      one line every few steps and after watched epochs, append-only
+//! RUN/cells/ID/metrics-rest.json  losses up to the last checkpoint of a long training which no line has yet
 //! RUN/cells/ID/status.json        state, step, ETA, heartbeat
 //! RUN/cells/ID/last.safetensors   the state to go on from
 //! RUN/cells/ID/worst.json         the test images with the largest KL

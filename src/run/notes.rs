@@ -4,12 +4,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::SPEC;
+use super::files::{NOTES, SPEC};
 use crate::data::{read_bounded, write_atomically};
 use crate::error::{Error, Result};
 
-/// The file.
-pub(super) const NOTES: &str = "notes.toml";
 /// Most bytes that it may have.
 const MOST: u64 = 64 << 10;
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::pieces::fingerprint;
 use super::{FEWEST, Work};
-use crate::data::{Dataset, Input, Split, as_numbers, listed, open_dataset, open_test};
+use crate::data::{ClassMap, Dataset, Input, Split, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::train::training_images;
@@ -158,45 +158,28 @@ fn fitted(world: &World, images: Dataset, notes: &mut Vec<String>) -> Result<Dat
     if images.labels.is_none() || images.class_names == names {
         return world.fit(images);
     }
-    let common: Vec<usize> = (0..names.len()).filter(|&i| images.class_names.contains(&names[i])).collect();
-    let matched = match common.is_empty() {
-        true => by_number(&images, names, notes).map(|numbers| images.renumbered(&numbers, names)),
-        false => by_name(&images, (names, &common), notes),
-    };
-    world.fit(matched?)
+    world.fit(matched(&images, names, notes)?)
 }
 
-/// The images of the `common` ones of the classes `names`.
-fn by_name(images: &Dataset, (names, common): (&[String], &[usize]), notes: &mut Vec<String>) -> Result<Dataset> {
+/// The images of the classes `names`, in their order.
+fn matched(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Result<Dataset> {
     let (name, theirs) = (&images.name, &images.class_names);
-    let without = |of: &[String], known: &[String]| -> Vec<String> {
-        of.iter().filter(|name| !known.contains(name)).cloned().collect()
-    };
-    let (left_out, absent) = (without(theirs, names), without(names, theirs));
-    if !left_out.is_empty() && !absent.is_empty() && as_numbers(theirs).is_some() && as_numbers(names).is_some() {
-        // These are no names: one side counts from 0, the other from 1.
-        return Err(unknown_classes(images, names));
+    let map = ClassMap::of(theirs, names).ok_or_else(|| unknown_classes(images, names))?;
+    if !map.by_name {
+        notes.push(format!("{name}: classes have other names than the oracle's and were matched by number"));
+        return map.among(images, names);
     }
+    let left_out: Vec<String> =
+        theirs.iter().zip(&map.numbers).filter(|(_, number)| number.is_none()).map(|(name, _)| name.clone()).collect();
+    let absent = |(i, _): &(usize, &String)| !map.numbers.contains(&Some(*i));
+    let absent: Vec<String> = names.iter().enumerate().filter(absent).map(|(_, name)| name.clone()).collect();
     if !left_out.is_empty() {
         notes.push(format!("{name}: classes that are not the oracle's were left out: {}", listed(&left_out)));
     }
     if !absent.is_empty() {
         notes.push(format!("{name}: of these classes of the oracle there is no image: {}", listed(&absent)));
     }
-    let found: Vec<String> = common.iter().map(|&i| names[i].clone()).collect();
-    Ok(images.of_classes(&found)?.renumbered(common, names))
-}
-
-/// The number of each class of the images among `names`, which have no name in common: the number
-/// it is called by, or its order where there are as many.
-fn by_number(images: &Dataset, names: &[String], notes: &mut Vec<String>) -> Result<Vec<usize>> {
-    let theirs = &images.class_names;
-    let in_order = || (theirs.len() == names.len()).then(|| (0..names.len()).collect());
-    let numbers: Option<Vec<usize>> = as_numbers(theirs).or_else(in_order);
-    let known = |numbers: &Vec<usize>| numbers.iter().all(|number| *number < names.len());
-    let numbers = numbers.filter(known).ok_or_else(|| unknown_classes(images, names))?;
-    notes.push(format!("{}: classes have other names than the oracle's and were matched by number", images.name));
-    Ok(numbers)
+    map.among(images, names)
 }
 
 fn unknown_classes(images: &Dataset, names: &[String]) -> Error {
@@ -236,20 +219,22 @@ mod tests {
     #[test]
     fn classes_in_common_find_each_other_by_name() {
         let (world, mut notes) = (names("cat dog wild"), Vec::new());
-        let found = by_name(&images("fox wild cat"), (&world, &[0, 2]), &mut notes).unwrap();
+        let found = matched(&images("fox wild cat"), &world, &mut notes).unwrap();
         assert_eq!((found.ids, found.labels, found.class_names), (names("wild cat"), Some(vec![2, 0]), world));
         assert!(notes[0].ends_with("left out: fox") && notes[1].ends_with("no image: dog"), "{notes:?}");
         // Counted from 1 there, from 0 here: nobody knows which class is which.
-        let refused = by_name(&images("0 1 2"), (&names("1 2 3"), &[0, 1]), &mut notes).unwrap_err().to_string();
+        let refused = matched(&images("0 1 2"), &names("1 2 3"), &mut notes).unwrap_err().to_string();
         assert!(refused.contains("(0, 1, 2)") && refused.contains("(1, 2, 3)"), "{refused}");
     }
 
     #[test]
     fn numbers_count_where_names_say_nothing() {
         let (world, mut notes) = (names("cat dog wild"), Vec::new());
-        let mut numbers = |classes: &str| by_number(&images(classes), &world, &mut notes).map_err(|e| e.to_string());
-        assert_eq!(numbers("0 2"), Ok(vec![0, 2]));
-        assert_eq!(numbers("Hund Katze Wild"), Ok(vec![0, 1, 2]));
+        let mut numbers = |classes: &str| {
+            matched(&images(classes), &world, &mut notes).map(|found| found.labels).map_err(|e| e.to_string())
+        };
+        assert_eq!(numbers("0 2"), Ok(Some(vec![0, 2])));
+        assert_eq!(numbers("Hund Katze Wild"), Ok(Some(vec![0, 1, 2])));
         for unknown in ["0 3", "Hund Katze", "a b c d"] {
             assert!(numbers(unknown).unwrap_err().contains("not those of the oracle (cat, dog, wild)"));
         }

@@ -10,6 +10,7 @@ use crate::classifier::Architecture;
 use crate::data::Store;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::flow::Precision;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
@@ -31,6 +32,9 @@ pub struct ValidateSpec {
     pub limit: Option<usize>,
     /// The world's knobs.
     pub settings: Settings,
+    /// Arithmetic of the passes.
+    #[serde(default, skip_serializing_if = "Precision::is_usual")]
+    pub precision: Precision,
     /// What turns images into features.
     pub features: FeatureChoice,
     /// How samples are told from real images by a network.

@@ -40,6 +40,7 @@ fn spec(data: &Path, images: usize) -> ValidateSpec {
         images,
         limit: None,
         settings: Settings::default_for(10),
+        precision: Precision::F32,
         features: FeatureChoice::OnTheSpot(OnTheSpot {
             architecture: crate::classifier::Architecture::Convnet,
             epochs: 2,
@@ -121,6 +122,8 @@ fn a_stopped_validation_goes_on_to_the_same_figures() {
     let (found, pairs) = run(&oracle, &spec, Some(&folder)).unwrap();
     assert_eq!(serde_json::to_string(&found).unwrap(), serde_json::to_string(&whole.0).unwrap());
     assert_eq!(pairs, whole.1);
+    let exact = ValidateSpec { precision: Precision::F64, ..spec.clone() };
+    assert!(run(&oracle, &exact, Some(&folder)).unwrap_err().to_string().contains("spec.precision"));
     let other = ValidateSpec { seed: Seed(6), ..spec };
     assert!(run(&oracle, &other, Some(&folder)).unwrap_err().to_string().contains("another validation"));
 

@@ -48,6 +48,39 @@ fn what_was_left_of_a_complete_dataset_goes_and_spoils_nothing() {
 }
 
 #[test]
+fn a_dataset_that_lost_a_file_is_not_complete() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let out = place.path().join("data");
+    let asked = ["--train", "0", "--test", "20"];
+    let manifest = export(text(&oracle), &out, &asked);
+    let bytes = std::fs::read(out.join("test.npz")).unwrap();
+    std::fs::remove_file(out.join("test.npz")).unwrap();
+    let again = [&["export", text(&oracle), "--out", text(&out), "--device", "cpu"], &asked[..]].concat();
+    let refused = fail(1, &again);
+    assert!(refused.contains("test.npz is listed") && refused.contains("delete dataset.json"), "{refused}");
+    std::fs::remove_file(out.join("dataset.json")).unwrap();
+    assert_eq!(export(text(&oracle), &out, &asked), manifest);
+    assert!(std::fs::read(out.join("test.npz")).unwrap() == bytes);
+}
+
+#[test]
+fn another_arithmetic_is_another_export() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let out = place.path().join("data");
+    let exact = ["--train", "0", "--test", "20", "--precision", "f64"];
+    assert_eq!(export(text(&oracle), &out, &exact)["precision"], "f64");
+    let again = ["export", text(&oracle), "--out", text(&out), "--device", "cpu", "--train", "0", "--test", "20"];
+    let refused = fail(1, &again);
+    assert!(refused.contains("another export") && refused.contains("precision"), "{refused}");
+    let usual = export(text(&oracle), &place.path().join("usual"), &exact[..4]);
+    assert!(usual["precision"].is_null());
+    let ticket = std::fs::read_to_string(place.path().join("usual/export.json")).unwrap();
+    assert!(!ticket.contains("precision"), "{ticket}");
+}
+
+#[test]
 fn kills_change_no_byte() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());
@@ -94,7 +127,8 @@ fn a_stop_in_the_middle_of_a_piece_is_heard_and_changes_no_byte() {
     let opened = open(text(&oracle), &Device::flex(), Precision::F32, BATCH).unwrap();
     let settings = Settings { tau: Tau::ONE, smoothing: Smoothing::ONE, prior: Prior::uniform(2), label_noise: None };
     let formats = vec![Format::Npz, Format::Png];
-    let spec = ExportSpec { oracle: "gaussian".into(), train: TRAIN, test: 20, settings, seed: Seed(4), formats };
+    let (oracle, precision) = ("gaussian".into(), Precision::F32);
+    let spec = ExportSpec { oracle, train: TRAIN, test: 20, settings, precision, seed: Seed(4), formats };
     let kept = KeptDraws { cache: &Cache::none(), device: "flex" };
     let run = |folder: &Path, stop: usize, told: &mut Vec<ExportEvent>| {
         let mut sink = |event: ExportEvent| {

@@ -6,6 +6,39 @@ use serde_json::Value;
 use crate::common::tiny;
 use crate::run::{fail, json, succeed, text};
 
+/// Files of somebody else are not written over, and a start that was killed goes on.
+#[test]
+fn a_run_begins_in_a_folder_of_its_own() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let mine = place.path().join("mine");
+    std::fs::create_dir_all(mine.join("test")).unwrap();
+    std::fs::write(mine.join("test/x.npy"), "mine").unwrap();
+    std::fs::write(mine.join("summary.json"), "mine").unwrap();
+    let start = ["external", "start", text(&oracle), "--test", "4", "--device", "cpu", "--out"];
+    let begin = |command: &[&str]| fail(1, &[command, &[text(&mine)]].concat());
+    for command in [
+        &start[..],
+        &["run", "scaling-quick", "--device", "cpu", "--out"],
+        &["plan", "scaling-quick", "--device", "cpu", "--out"],
+    ] {
+        let said = begin(command);
+        assert!(said.contains("is not empty") && said.contains("choose a new folder"), "{said}");
+        assert_eq!(std::fs::read_dir(&mine).unwrap().count(), 2);
+        assert_eq!(std::fs::read_to_string(mine.join("test/x.npy")).unwrap(), "mine");
+    }
+    // Killed while it drew: what it had made is made again.
+    let run = place.path().join("killed");
+    std::fs::create_dir_all(run.join("test")).unwrap();
+    std::fs::create_dir_all(run.join("predictions")).unwrap();
+    std::fs::write(run.join("test/x.npy"), "half").unwrap();
+    std::fs::write(run.join(".external-start"), "").unwrap();
+    let again = [&start[..], &[text(&run)]].concat();
+    succeed(&again);
+    assert!(run.join("run.toml").is_file() && !run.join(".external-start").exists());
+    succeed(&again);
+}
+
 #[test]
 fn another_program_takes_part_from_the_command_line() {
     let place = tempfile::tempdir().unwrap();

@@ -156,6 +156,9 @@ fn other_commands_know_a_ranking_when_they_see_one() {
     assert!(fail(1, &["slurm", text(&out)]).contains("--task"));
     assert!(fail(1, &["plan", text(&spec), "--estimate"]).contains("--estimate"));
     assert!(fail(1, &["summary", text(&out), "--worst", "x"]).contains("--worst"));
+    assert!(fail(1, &["summary", text(&out), "--bought", "x"]).contains("--bought"));
+    let other = folder.path().join("other");
+    assert!(fail(1, &["plan", text(&out), "--out", text(&other)]).contains("leave --out out") && !other.exists());
     assert!(fail(1, &["run", text(&spec), "--out", text(&out), "--oracle", "mnist"]).contains("--oracle"));
     std::fs::write(&spec, SPEC.replace("seed = 5", "seed = 6")).unwrap();
     assert!(fail(1, &["run", text(&spec), "--out", text(&out)]).contains("another"));

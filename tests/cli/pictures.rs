@@ -8,7 +8,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, Frame, ImageBuffer, Luma, Rgb, RgbImage, Rgba, RgbaImage};
 use serde_json::Value;
 
-use crate::run::{fail, json, succeed, text};
+use crate::run::{fail, json, output, succeed, text};
 
 const CPU: [&str; 2] = ["--device", "cpu"];
 
@@ -169,4 +169,34 @@ fn one_sample_is_written_as_itself_and_read_back_as_it_was() {
     assert!(why.contains("say --for and --against"), "{why}");
     let why = fail(2, &[&["evidence", "mnist", text(&one), "--for", "3"][..], &CPU].concat());
     assert!(why.contains("--against"), "{why}");
+}
+
+/// Folders of some classes only, sorted by name, say which classes of the world these are.
+#[test]
+fn folders_of_classes_are_classes_of_the_world() {
+    let folder = tempfile::tempdir().unwrap();
+    let pictures = folder.path().join("pictures");
+    for (class, seed) in [("7", "1"), ("3", "2")] {
+        let sample = ["sample", "mnist", "--n", "2", "--class", class, "--seed", seed, "--force", "--tau", "0.5"];
+        succeed(&[&sample[..], &CPU, &["--out", text(&pictures)]].concat());
+    }
+    let posterior = [&["posterior", "mnist", text(&pictures), "--json"][..], &CPU].concat();
+    let report = json(&posterior);
+    let labels = |report: &Value| -> Vec<Value> {
+        report["images"].as_array().unwrap().iter().map(|image| image["label"].clone()).collect()
+    };
+    let found = labels(&report);
+    assert!(found.contains(&3.into()) && found.contains(&7.into()), "{found:?}");
+    assert!(found.iter().all(|label| [3, 7].map(Value::from).contains(label)), "{found:?}");
+    assert!(report["summary"]["accuracy"].as_f64().unwrap() > 0.5 && report["summary"]["labelled"].is_null());
+    // What the world does not know has no label, and that is said.
+    std::fs::rename(pictures.join("3"), pictures.join("three")).unwrap();
+    let told = output(&posterior);
+    let report: Value = serde_json::from_slice(&told.stdout).unwrap();
+    let found = labels(&report);
+    assert!(found.contains(&7.into()) && found.contains(&Value::Null) && !found.contains(&1.into()), "{found:?}");
+    let known = found.iter().filter(|label| !label.is_null()).count();
+    assert_eq!(report["summary"]["labelled"], known);
+    let said = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert_eq!(said.matches("have no label: three").count(), 1, "{said}");
 }

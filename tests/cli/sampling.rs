@@ -166,6 +166,11 @@ fn curves_of_integrals_and_wrong_limits() {
     assert!(fail(1, &["hardness", text(&problem), "--samples", "9"]).contains("draw images of an oracle"));
     let out = place.path().join("data");
     assert!(fail(1, &["export", "mnist", "--samples", "9", "--out", text(&out)]).contains("--target"));
+    // Where τ is computed, nothing limits a search for it.
+    for (limit, value) in [("--tolerance", "0.1"), ("--samples", "9"), ("--budget", "5")] {
+        let export = ["export", "mnist", "--target", "5%", limit, value, "--device", "cpu", "--out", text(&out)];
+        assert!(fail(1, &export).contains("leave them out") && !out.exists());
+    }
 }
 
 #[test]

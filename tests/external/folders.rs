@@ -20,6 +20,7 @@ fn a_folder_is_known_for_what_it_is() {
     let same = || start(place.path(), Kind::Logits);
     refused(start(place.path(), Kind::Probabilities), "another kind of predictions");
     refused(StartExternal { seed: Seed(6), ..same() }, "another test images");
+    refused(StartExternal { precision: Precision::F64, ..same() }, "another precision");
     refused(StartExternal { images: 1, ..same() }, "1 test images");
     // Images that were exchanged, a version to come, and what is no run.
     let file = run.path.join("run.toml");

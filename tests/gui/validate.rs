@@ -66,6 +66,7 @@ fn found() -> Done<<ValidateOracle as Task>::Report> {
         images: 60,
         limit: None,
         settings,
+        precision: Precision::F32,
         features: FeatureChoice::OnTheSpot(OnTheSpot { architecture: Architecture::Mlp500, epochs: 1, images: 80 }),
         two_sample: TwoSampleSpec { images: 40, epochs: 1, ..TwoSampleSpec::default() },
         real_statistics: None,

@@ -77,7 +77,7 @@ fn every_file_gives_what_onnx_runtime_gives() {
         let theirs: Vec<_> = case["operators"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
         assert_eq!(operators, theirs);
         let x = images(IMAGES, shape, case["unit"] == true);
-        let ours = network.log_probabilities(&x, &mut silent()).unwrap();
+        let ours = network.log_probabilities(&x, 0, &mut silent()).unwrap();
         let golden = numbers(&case["values"]);
         let golden: Vec<f64> = match case["scores"].as_str() {
             Some("probabilities") => golden.iter().map(|p| p.ln()).collect(),
@@ -122,14 +122,14 @@ fn a_last_softmax_is_left_out_and_hidden_ones_are_seen() {
         let said = OnnxOptions { scores: Some(Scores::Probabilities), ..as_is() };
         if cut {
             let (a, b) = (network, open(file, shape, 5, &said));
-            let [a, b] = [a, b].map(|network| network.log_probabilities(&x, &mut silent()).unwrap());
+            let [a, b] = [a, b].map(|network| network.log_probabilities(&x, 0, &mut silent()).unwrap());
             assert_eq!(a, b);
         }
     }
     // A row of logits that adds up to nothing in particular is no distribution, whatever it is called.
     let said = OnnxOptions { scores: Some(Scores::Probabilities), ..as_is() };
     let network = open("convnet_legacy13", shape, 5, &said);
-    let cause = network.log_probabilities(&images(1, shape, false), &mut silent()).unwrap_err().to_string();
+    let cause = network.log_probabilities(&images(1, shape, false), 0, &mut silent()).unwrap_err().to_string();
     assert!(cause.contains("image 0") && cause.contains("add up to"), "{cause}");
 }
 

@@ -179,7 +179,7 @@ fn damaged_files_are_refused_and_bring_nothing_down() {
         write(&bytes);
         if let Ok(network) = OnnxClassifier::open(&file, Some(RGB), 5, &as_is()) {
             opened += 1;
-            drop(network.log_probabilities(&images(1, RGB, false), &mut silent()));
+            drop(network.log_probabilities(&images(1, RGB, false), 0, &mut silent()));
         }
     }
     println!("{opened} of 200 damaged files still run");

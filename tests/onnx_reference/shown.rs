@@ -187,7 +187,7 @@ fn progress_is_told_and_a_stop_is_heeded() {
             heard += 1;
             if heard < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
-        assert!(matches!(network.log_probabilities(&x, &mut stop), Err(Error::Cancelled)));
+        assert!(matches!(network.log_probabilities(&x, 0, &mut stop), Err(Error::Cancelled)));
         assert_eq!(heard, limit);
     }
 }

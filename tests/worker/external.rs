@@ -1,5 +1,6 @@
 //! The worst images of a step of an external run are brought into the gallery by the worker.
 
+use bayescope::flow::Precision;
 use bayescope::judge::Kind;
 use bayescope::oracle::world::Settings;
 use bayescope::run::external::{ExternalFolder, Header, StartExternal};
@@ -21,6 +22,7 @@ fn the_worst_images_of_a_step_come_with_their_exact_posteriors() {
         name: "theirs".into(),
         oracle,
         settings: settings.clone(),
+        precision: Precision::F32,
         images: 100,
         seed: Seed(3),
         predictions: Kind::Logits,

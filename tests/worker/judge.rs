@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bayescope::data::{Column, Split, Stored, read_array, read_logp, write_table};
 use bayescope::export::{ExportDataset, ExportSpec, Format};
 use bayescope::figure::Illustrated;
+use bayescope::flow::Precision;
 use bayescope::judge::{Candidate, ReadOptions, Report};
 use bayescope::oracle::world::Settings;
 use bayescope::run::JudgeModels;
@@ -22,7 +23,8 @@ const IMAGES: usize = 400;
 fn export(bench: &mut Bench, oracle: &Path, folder: &Path, seed: u64) {
     let settings = Settings { tau: Tau::new(1.1).unwrap(), ..Settings::default_for(2) };
     let (oracle, formats) = (oracle.display().to_string(), vec![Format::Npz]);
-    let spec = ExportSpec { oracle, train: 0, test: IMAGES, settings, seed: Seed(seed), formats };
+    let spec =
+        ExportSpec { oracle, train: 0, test: IMAGES, settings, precision: Precision::F32, seed: Seed(seed), formats };
     let job = bench.worker.submit(Job::task(ExportDataset { spec, folder: folder.to_owned(), remembers: false }));
     let outcome = bench.outcome(job);
     assert!(matches!(outcome, Outcome::Done(_)), "{outcome:?}");

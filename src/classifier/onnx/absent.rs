@@ -27,7 +27,7 @@ impl OnnxClassifier {
     ///
     /// # Errors
     /// Never.
-    pub fn log_probabilities(&self, _: &[f32], _: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
+    pub fn log_probabilities(&self, _: &[f32], _: usize, _: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
         match *self {}
     }
 

@@ -143,12 +143,13 @@ impl OnnxClassifier {
     }
 
     /// log q(y|x) [n, K] in nats of images x [n, C, H, W] in world space. −∞ only where the network gives a probability of 0.
+    /// They are images `first` and on of more.
     ///
     /// # Errors
     /// As [`OnnxClassifier::scores`], and when scores of an image are no distribution, by the number of the image.
-    pub fn log_probabilities(&self, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
+    pub fn log_probabilities(&self, x: &[f32], first: usize, events: &mut dyn Events<Progress>) -> Result<Vec<f64>> {
         let scores = self.scores(x, events)?;
-        self.scores.log_probabilities(&scores, self.classes).map_err(|error| match error {
+        self.scores.log_probabilities(&scores, self.classes, first).map_err(|error| match error {
             Error::Numeric(cause) => Error::Numeric(format!("{}: {cause}", self.description.path.display())),
             other => other,
         })

@@ -53,16 +53,16 @@ impl Scores {
         if probabilities { Self::Probabilities } else { Self::Logits }
     }
 
-    /// log q(y|x) [n, K] in nats of rows [n, K].
+    /// log q(y|x) [n, K] in nats of rows [n, K], those of images `first` and on.
     ///
     /// # Errors
     /// Names the first image whose row is no distribution.
-    pub(super) fn log_probabilities(self, rows: &[f64], classes: usize) -> Result<Vec<f64>> {
+    pub(super) fn log_probabilities(self, rows: &[f64], classes: usize, first: usize) -> Result<Vec<f64>> {
         let mut log_q = Vec::with_capacity(rows.len());
         for (i, row) in rows.chunks(classes).enumerate() {
             if self == Self::Probabilities && !is_distribution(row) {
                 let sum: f64 = row.iter().sum();
-                return Err(Error::Numeric(format!("image {}: its probabilities add up to {sum}", i)));
+                return Err(Error::Numeric(format!("image {}: its probabilities add up to {sum}", first + i)));
             }
             // Less the largest in f64: what single precision then rounds is a distance of logits.
             let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -73,7 +73,7 @@ impl Scores {
             let from = log_q.len();
             log_q.extend(log_softmax(&logits, classes));
             if log_q[from..].iter().any(|v| v.is_nan()) || row.iter().any(|v| v.is_nan()) {
-                return Err(Error::Numeric(format!("image {}: the network gives {row:?}", i)));
+                return Err(Error::Numeric(format!("image {}: the network gives {row:?}", first + i)));
             }
         }
         Ok(log_q)
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn logits_and_their_probabilities_are_the_same_distribution() {
         let logits = [0.5, -1.0, 2.0, 1e4, 0.0, -1e4];
-        let from_logits = Scores::Logits.log_probabilities(&logits, 3).unwrap();
+        let from_logits = Scores::Logits.log_probabilities(&logits, 3, 0).unwrap();
         assert!(from_logits.chunks(3).all(|row| (row.iter().map(|v| v.exp()).sum::<f64>() - 1.0).abs() < 1e-12));
         assert_eq!(from_logits[3..], [0.0, -1e4, -2e4]);
         let p: Vec<f64> = from_logits[..3].iter().map(|v| v.exp()).collect();
-        let from_probabilities = Scores::Probabilities.log_probabilities(&p, 3).unwrap();
+        let from_probabilities = Scores::Probabilities.log_probabilities(&p, 3, 0).unwrap();
         assert!(from_logits.iter().zip(&from_probabilities).all(|(a, b)| (a - b).abs() < 1e-6));
-        assert_eq!(Scores::Probabilities.log_probabilities(&[1.0, 0.0], 2).unwrap(), [0.0, f64::NEG_INFINITY]);
+        assert_eq!(Scores::Probabilities.log_probabilities(&[1.0, 0.0], 2, 0).unwrap(), [0.0, f64::NEG_INFINITY]);
     }
 
     #[test]
@@ -111,9 +111,12 @@ mod tests {
     #[test]
     fn rows_without_a_distribution_are_named() {
         let named = |result: Result<Vec<f64>>| result.unwrap_err().to_string();
-        assert!(named(Scores::Probabilities.log_probabilities(&[0.5, 0.5, 0.9, 0.9], 2)).contains("image 1"));
+        assert!(named(Scores::Probabilities.log_probabilities(&[0.5, 0.5, 0.9, 0.9], 2, 0)).contains("image 1"));
+        // Of a later piece of the images.
+        assert!(named(Scores::Probabilities.log_probabilities(&[0.5, 0.5, 0.9, 0.9], 2, 1024)).contains("image 1025"));
+        assert!(named(Scores::Logits.log_probabilities(&[f64::NAN, 0.0], 2, 1024)).contains("image 1024"));
         for bad in [[f64::NAN, 0.0], [0.0, f64::NAN], [f64::INFINITY, 0.0], [f64::NEG_INFINITY; 2]] {
-            assert!(named(Scores::Logits.log_probabilities(&bad, 2)).contains("image 0"), "{bad:?}");
+            assert!(named(Scores::Logits.log_probabilities(&bad, 2, 0)).contains("image 0"), "{bad:?}");
         }
     }
 }

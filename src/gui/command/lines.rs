@@ -7,6 +7,7 @@ use super::super::prefs::Prefs;
 use super::super::session::Session;
 use crate::data::{Fit, Frame, Way};
 use crate::export::ExportSpec;
+use crate::flow::Precision;
 use crate::flow::sampling::{Guided, SamplerOptions};
 use crate::judge::Candidate;
 use crate::oracle::label_noise::LabelNoise;
@@ -55,18 +56,19 @@ fn look_arguments(look: &SamplerOptions) -> String {
 }
 
 pub fn export_command(spec: &ExportSpec, folder: &Path) -> String {
-    let ExportSpec { oracle, train, test, settings, seed, formats } = spec;
+    let ExportSpec { oracle, train, test, settings, precision, seed, formats } = spec;
     let text = format!("bayescope export {} --train {train} --test {test}{}", quote(oracle), world(settings));
+    let text = text + precision_of(*precision);
     let formats: Vec<&str> = formats.iter().map(|format| format.name()).collect();
     text + &format!(" --seed {} --format {} --out {}", seed.0, formats.join(","), quote(&folder.display().to_string()))
 }
 
 pub fn validate_command(spec: &ValidateSpec, folder: &Path) -> String {
     let path = |path: &Path| quote(&path.display().to_string());
-    let ValidateSpec { oracle, data, images, limit, settings, features, two_sample, real_statistics, threshold, seed } =
-        spec;
+    let ValidateSpec { oracle, data, images, limit, settings, precision, .. } = spec;
+    let ValidateSpec { features, two_sample, real_statistics, threshold, seed, .. } = spec;
     let mut text = format!("bayescope oracle validate {} --data {} --images {images}", quote(oracle), path(data));
-    text += &world(settings);
+    text += &(world(settings) + precision_of(*precision));
     match features {
         FeatureChoice::Weights(weights) => text += &format!(" --features {}", path(weights)),
         FeatureChoice::OnTheSpot(spot) => text += &format!(" --feature-epochs {}", spot.epochs),
@@ -88,6 +90,14 @@ fn world(settings: &Settings) -> String {
         text += &format!(" --smoothing {}", settings.smoothing.get());
     }
     text + &prior_of(&settings.prior) + &noise_of(settings.label_noise.as_ref())
+}
+
+/// The option of the arithmetic; nothing for the usual one.
+fn precision_of(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "",
+        Precision::F64 => " --precision f64",
+    }
 }
 
 /// The option of label noise; nothing where there is none.
@@ -233,9 +243,12 @@ mod tests {
     fn an_export_names_everything_it_depends_on() {
         let settings = Settings { prior: Prior::new(&[3.0, 1.0]).unwrap(), ..Settings::default_for(2) };
         let (oracle, formats) = ("my world".to_owned(), vec![Format::Npz, Format::Png]);
-        let spec = ExportSpec { oracle, train: 5, test: 6, settings, seed: Seed(7), formats };
+        let precision = Precision::F32;
+        let spec = ExportSpec { oracle, train: 5, test: 6, settings, precision, seed: Seed(7), formats };
         let text = export_command(&spec, Path::new("/data/a b"));
         let expected = "bayescope export 'my world' --train 5 --test 6 --tau 1 --prior 0.75,0.25 --seed 7 --format npz,png --out '/data/a b'";
         assert_eq!(text, expected);
+        let exact = ExportSpec { precision: Precision::F64, ..spec };
+        assert!(export_command(&exact, Path::new("/data/a b")).contains(" --precision f64 --seed 7"));
     }
 }

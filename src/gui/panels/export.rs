@@ -8,6 +8,7 @@ use super::fields::{StartWords, number, path_row, start_row};
 use super::task_panel::TaskPanel;
 use crate::data::Split;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
+use crate::flow::Precision;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::{Command, export_command};
 use crate::gui::context::Cx;
@@ -138,6 +139,7 @@ impl ExportPanel {
             train: self.train,
             test: self.test,
             settings: cx.prefs.settings(),
+            precision: Precision::F32,
             seed: Seed(self.seed),
             formats: self.formats.clone(),
         };

@@ -2,21 +2,16 @@
 
 use std::path::Path;
 
-use super::Raw;
 use super::columns::{Layout, Rows, wrong_number};
-use crate::data::{TEXT, read_text_bounded};
+use super::{Raw, most_bytes};
+use crate::data::read_text_bounded;
 use crate::error::{Error, Result};
 use crate::judge::Truth;
 
-/// Most bytes of a number with what separates it from the next.
-const NUMBER: u64 = 64;
-
-/// Reads a table of at most 64 MiB, and 64 bytes more for each probability and for each value of two
-/// further columns. Lines that begin with # are comments.
+/// Reads a table that is no larger than its images need ([`most_bytes`]). Lines that begin with # are comments; the last
+/// of those above the numbers may name the columns.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
-    let numbers = (truth.len() as u64).saturating_mul(truth.classes as u64 + 2);
-    let text =
-        read_text_bounded(path, TEXT.saturating_add(numbers.saturating_mul(NUMBER))).map_err(|e| Error::io(path, e))?;
+    let text = read_text_bounded(path, most_bytes(truth)).map_err(|e| Error::io(path, e))?;
     table(text.trim_start_matches('\u{feff}'), truth).map_err(|cause| Error::file(path, cause))
 }
 
@@ -37,7 +32,10 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
             records.next();
             Layout::of(&head, truth)?
         }
-        false => without_header(&head, truth)?,
+        false => match commented_header(text, delimiter, truth).filter(|_| head.len() == truth.classes) {
+            Some(layout) => layout,
+            None => without_header(&head, truth)?,
+        },
     };
     let mut rows = Rows::new(layout);
     for (row, record) in records.enumerate() {
@@ -52,6 +50,17 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
         rows.push(&number, &|column| Ok(record[column].to_owned()))?;
     }
     Ok(rows.finish())
+}
+
+/// The columns as the comment right above the first line names them, as `np.savetxt` writes a header: K fields that are
+/// the names of the classes or their numbers, and nothing else.
+fn commented_header(text: &str, delimiter: char, truth: &Truth) -> Option<Layout> {
+    let is_said = |line: &&str| line.starts_with('#');
+    let comment = text.lines().filter(|line| !line.trim().is_empty()).take_while(is_said).last()?;
+    let fields = comment.trim_start_matches('#').split(delimiter).map(|field| field.trim().to_owned());
+    let fields: Vec<String> = fields.collect();
+    let layout = (fields.len() == truth.classes).then(|| Layout::of(&fields, truth).ok()).flatten();
+    layout.filter(|layout| layout.id.is_none() && layout.called.is_none())
 }
 
 /// Returns whether the first line is a header: not all numbers, or 0, 1, … above n lines.

@@ -33,7 +33,7 @@ mod tests;
 
 pub use kind::Kind;
 pub use note::Note;
-use raw::{ID_NAMES, NAMES, Raw, listed};
+use raw::{ID_NAMES, NAMES, Raw, listed, most_bytes};
 
 /// What a caller knows about a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

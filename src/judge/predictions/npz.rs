@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::columns::{Layout, wrong_number};
-use super::{ID_NAMES, NAMES, Note, Raw, listed};
+use super::{ID_NAMES, NAMES, Note, Raw, listed, most_bytes};
 use crate::data::{Archive, Array, Types, Values, read_npy_file};
 use crate::error::{Error, Result};
 use crate::judge::{Truth, arrays};
@@ -26,24 +26,59 @@ pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
             listed(&names)
         )));
     };
-    let array = archive.require(name)?;
+    let mut read = |name: &str| bounded(&mut archive, name, truth);
+    let array = read(name)?.ok_or_else(|| bad(format!("array {name}: missing")))?;
     let values = matrix(array, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
     let mut raw = Raw { values, called: (name != UNNAMED).then(|| name.to_owned()), ..Raw::default() };
     if found.len() > 1 {
         raw.notes.push(Note::ColumnsIgnored { names: found[1..].iter().map(|&name| name.to_owned()).collect() });
     }
-    if let Some(&id) = ID_NAMES.iter().filter(|name| !name.is_empty()).find(|name| holds(name)) {
-        let array = archive.require(id)?;
+    if let Some(&id) = ID_NAMES.iter().filter(|name| !name.is_empty()).find(|name| holds(name))
+        && let Some(array) = read(id)?
+    {
         raw.ids = Some(ids(array, raw.values.len() / truth.classes).map_err(|e| bad(format!("array {id}: {e}")))?);
     }
-    raw.weights_sha256 = archive.read("weights_sha256")?.and_then(arrays::single_text);
-    raw.dataset_sha256 = archive.read("dataset_sha256")?.and_then(arrays::single_text);
+    raw.weights_sha256 = read("weights_sha256")?.and_then(arrays::single_text);
+    raw.dataset_sha256 = read("dataset_sha256")?.and_then(arrays::single_text);
     if let Some(&name) = CLASS_NAMES.iter().find(|name| holds(name))
-        && let Some(Array { values: Values::Text(columns), .. }) = archive.read(name)?
+        && let Some(columns) = read(name)?.and_then(|array| columns(array, truth.classes))
     {
         raw.sort_columns(&columns, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
     }
     Ok(raw)
+}
+
+/// An array, where it is no larger than one of these images needs: a small archive can hold a very large one.
+fn bounded(archive: &mut Archive<'_>, name: &str, truth: &Truth) -> Result<Option<Array>> {
+    let Some((shape, descr)) = archive.shape(name)? else { return Ok(None) };
+    let item = item_bytes(&descr);
+    let bytes = shape.iter().fold(item, |bytes, &size| bytes.saturating_mul(size as u64));
+    if bytes > most_bytes(truth) {
+        let (n, k) = (truth.len(), truth.classes);
+        let why =
+            format!("array {name}: type {descr} of shape {shape:?} is larger than {n} images of {k} classes need");
+        return Err(Error::file(archive.path(), why));
+    }
+    archive.read(name)
+}
+
+/// Bytes of an item of a type as NPY says it: `<f8`, `|S5`, `<U12` (four bytes a sign).
+fn item_bytes(descr: &str) -> u64 {
+    let width: u64 = descr.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(1);
+    if descr.contains('U') { width.saturating_mul(4) } else { width }
+}
+
+/// Names of columns: texts, or one integer for each class as its number. Others, such as a class for each image, are
+/// no names.
+fn columns(array: Array, classes: usize) -> Option<Vec<String>> {
+    let one_each = array.shape == [classes];
+    match array.values {
+        Values::Text(columns) => Some(columns),
+        values @ (Values::I64(_) | Values::U8(_)) if one_each => {
+            Some(values.integers()?.iter().map(ToString::to_string).collect())
+        }
+        _ => None,
+    }
 }
 
 /// Reads a single array.

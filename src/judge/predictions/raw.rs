@@ -1,6 +1,7 @@
 //! A file of predictions as read, before it is brought into the order of the images.
 
 use super::Note;
+use crate::data::TEXT;
 use crate::judge::Truth;
 
 /// Names of arrays and list columns with predictions, the finest first.
@@ -23,6 +24,16 @@ pub(super) const ID_NAMES: [&str; 14] = [
     "unnamed: 0",
     "",
 ];
+
+/// Most bytes of a number with what separates it from the next.
+const NUMBER: u64 = 64;
+
+/// Most bytes that are read of a table or an array: 64 MiB, and 64 bytes more for each probability and for each value
+/// of two further columns.
+pub(super) fn most_bytes(truth: &Truth) -> u64 {
+    let numbers = (truth.len() as u64).saturating_mul(truth.classes as u64 + 2);
+    TEXT.saturating_add(numbers.saturating_mul(NUMBER))
+}
 
 /// A file as read: columns in the order of the classes, rows as they came.
 #[derive(Debug, Default)]

@@ -202,6 +202,46 @@ fn columns_that_are_not_the_classes_are_refused() {
 }
 
 #[test]
+fn numbers_name_columns_too() {
+    let files = Files::new();
+    let logits = || ("logits", floats("(3, 3)", &LOGITS));
+    let plain = files.npz(&[logits()]).unwrap();
+    let turned = files.npz(&[logits(), ("classes", ints(&[2, 0, 1]))]).unwrap();
+    assert_eq!(turned.log_q[..3], [plain.log_q[1], plain.log_q[2], plain.log_q[0]]);
+    assert_eq!(turned.notes[0], Note::ColumnsSorted { moved: 3 });
+    refused(
+        files.npz(&[logits(), ("classes", ints(&[1, 2, 3]))]),
+        "m.npz",
+        "array classes: columns count classes from 1",
+    );
+    // A class for each image is no name of a column.
+    assert_eq!(files.npz(&[logits(), ("classes", ints(&[2, 0, 1, 1]))]).unwrap().log_q, plain.log_q);
+    // As np.savetxt writes a header.
+    let table = "1,2,0\n-1,0.5,3\n4,0,0\n";
+    for head in ["# 2,0,1\n", "# made by a script\n\n# horse,cat,dog\n", "#horse, cat, dog\n"] {
+        let read = files.csv(&format!("{head}{table}")).unwrap();
+        assert_eq!((&read.log_q, &read.notes[0]), (&turned.log_q, &turned.notes[0]), "{head}");
+    }
+    for head in ["# 0,1\n", "# cat,dog,frog\n", "# 2,0,1\n# made by a script\n", "# p2,p0,p1\n"] {
+        assert_eq!(files.csv(&format!("{head}{table}")).unwrap().log_q, plain.log_q, "{head}");
+    }
+}
+
+#[test]
+fn an_array_that_is_larger_than_its_images_need_is_not_unpacked() {
+    let files = Files::new();
+    let logits = || ("logits", floats("(3, 3)", &LOGITS));
+    let large = |shape: &str| files.npz(&[("logits", floats(shape, &[]))]);
+    refused(
+        large("(100000000, 3)"),
+        "m.npz",
+        "array logits: type <f8 of shape [100000000, 3] is larger than 3 images of 3",
+    );
+    let ids = npy("<U1000000", "(100,)", b"");
+    refused(files.npz(&[logits(), ("id", ids)]), "m.npz", "array id: type <U1000000 of shape [100] is larger than");
+}
+
+#[test]
 fn arrays_name_their_columns_and_their_world() {
     let files = Files::new();
     let text = |word: &str| npy(&format!("|S{}", word.len()), "()", word.as_bytes());

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+pub use super::super::files::PREDICTIONS;
 use super::super::files::SPEC;
+pub(super) use super::super::files::{TEST, TEST_FILES as FILES};
 use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, write_atomically};
 use crate::error::{Error, Result, check_name, check_words};
+use crate::flow::Precision;
 use crate::judge::Kind;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -16,14 +19,10 @@ use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 /// Version of the form of an external run that this program writes and reads.
 pub const FORMAT: u32 = 1;
-/// Folder of the test images and what is known about them.
-pub(super) const TEST: &str = "test";
-/// Files of that folder: images, drawn labels, exact posteriors.
-pub(super) const FILES: [&str; 3] = ["x.npy", "y.npy", "posterior.npy"];
-/// Folder of the records.
-pub const PREDICTIONS: &str = "predictions";
 /// A file of this name says that nothing more comes.
 const FINISHED: &str = "finished";
+/// In a folder that is not complete yet.
+pub(super) const BEGUN: &str = ".external-start";
 
 /// Most numbers of an array of predictions: 1 GiB of float64.
 const VALUES: usize = 1 << 27;
@@ -76,6 +75,9 @@ pub struct WorldRecord {
     /// What the labels are drawn by; posteriors are then those of the noisy label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_noise: Option<LabelNoise>,
+    /// Arithmetic of the passes.
+    #[serde(default, skip_serializing_if = "Precision::is_usual")]
+    pub precision: Precision,
 }
 
 /// The test images of an external run.
@@ -165,7 +167,7 @@ impl ExternalSpec {
 
 impl ExternalFolder {
     /// Folders and files that a run consists of, besides its spec.
-    pub const PARTS: (&[&str], &[&str]) = (&[TEST, PREDICTIONS], &[FINISHED]);
+    pub const PARTS: (&[&str], &[&str]) = (&[TEST, PREDICTIONS], &[FINISHED, BEGUN]);
 
     /// Whether a folder looks like an external run.
     pub fn is(path: &Path) -> bool {

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::super::files::{SPEC, write_spec};
+use super::super::files::{SPEC, claim_spec, take_folder};
 use super::spec::{
-    Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
+    BEGUN, Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
 };
-use crate::data::{FolderKind, check_folder_kind, sha256_of_file, write_npy};
+use crate::data::{sha256_of_file, write_atomically, write_npy};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
+use crate::flow::Precision;
 use crate::judge::Kind;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings, World};
@@ -29,6 +30,8 @@ pub struct StartExternal {
     pub oracle: String,
     /// The world's knobs.
     pub settings: Settings,
+    /// Arithmetic of its passes.
+    pub precision: Precision,
     /// Test images.
     pub images: usize,
     /// They are the test images of `bayescope export` with this seed.
@@ -82,7 +85,7 @@ impl StartExternal {
         if self.folder.join(SPEC).is_file() {
             return self.found(spec);
         }
-        check_folder_kind(&self.folder, Some(FolderKind::Run))?;
+        let begun = self.begin()?;
         for name in [TEST, PREDICTIONS] {
             let inner = self.folder.join(name);
             std::fs::create_dir_all(&inner).map_err(|e| Error::io(&inner, e))?;
@@ -98,12 +101,27 @@ impl StartExternal {
         for name in FILES {
             spec.test.files.insert(name.to_owned(), sha256_of_file(&place.join(name), &mut silent())?);
         }
-        write_spec(&self.folder, &spec)?;
+        claim_spec(&self.folder, &spec)?;
+        match std::fs::remove_file(&begun) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&begun, e)),
+            _ => {}
+        }
         ExternalFolder::open(&self.folder)
     }
 
+    /// Takes a new folder, or one in which this was begun: by a process that was killed, or is at work. Returns the
+    /// file that says so until the folder is complete.
+    fn begin(&self) -> Result<PathBuf> {
+        let begun = self.folder.join(BEGUN);
+        match take_folder(&self.folder) {
+            // Looked for afterwards: another process may have come in.
+            Err(_) if begun.is_file() => Ok(begun),
+            taken => taken.and_then(|()| write_atomically(&begun, |_| Ok(()))).map(|()| begun),
+        }
+    }
+
     fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
-        let Settings { tau, smoothing, prior, label_noise } = self.settings.clone();
+        let (Settings { tau, smoothing, prior, label_noise }, precision) = (self.settings.clone(), self.precision);
         let made_by = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
         let (oracle, weights_sha256) = (self.oracle.clone(), weights_sha256.to_owned());
         ExternalSpec {
@@ -114,7 +132,7 @@ impl StartExternal {
                 made_by,
                 train_images: self.train_images,
             },
-            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise },
+            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise, precision },
             test: TestRecord {
                 images: self.images,
                 seed: self.seed,
@@ -143,6 +161,7 @@ impl StartExternal {
             ("name", asked.name != there.name),
             ("kind of predictions", asked.external.predictions != there.external.predictions),
             ("number of training images", asked.external.train_images != there.external.train_images),
+            ("precision", asked.world.precision != there.world.precision),
             ("world", asked.world != there.world),
             ("test images", asked.test != there.test),
         ];

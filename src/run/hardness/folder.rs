@@ -143,9 +143,16 @@ impl Run for HardnessFolder {
     }
 
     fn write_summary(&self) -> Result<Ranking> {
-        let found = self.summary()?;
-        write_summary(&self.path, &found, &found.csv())?;
-        Ok(found)
+        let finished = || self.plan.iter().filter(|planned| self.finished(&planned.id)).count();
+        loop {
+            let before = finished();
+            let found = self.summary()?;
+            write_summary(&self.path, &found, &found.csv())?;
+            // Another process may have finished a corpus in between: the last writer looks last, as in a grid.
+            if finished() == before {
+                return Ok(found);
+            }
+        }
     }
 
     fn planned(corpora: usize, finished: usize) -> HardnessEvent {

@@ -35,13 +35,14 @@ impl Interactive {
             shape: world.shape(),
             ids: images.ids.clone(),
             tiles,
-            labelled: images.labels.is_some(),
+            labelled: images.labelled(),
             settings: settings.clone(),
             own_knobs: own,
             verdicts: verdicts.clone(),
             pictures: images.pictures.clone(),
         });
-        let sentence = format!("posteriors of {} from {}", units::images(n), images.name);
+        let note = images.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+        let sentence = format!("posteriors of {} from {}{note}", units::images(n), images.name);
         *self.external.borrow_mut() = Some(images);
         *self.verdicts.borrow_mut() = verdicts;
         Ok(sentence)
@@ -88,7 +89,7 @@ impl Interactive {
 /// When its posterior is not known and the device fails.
 pub fn external_tile(images: &ExternalImages, world: &World, i: usize, settings: &Settings) -> Result<Tile> {
     let (posterior, _) = images.posterior(world, i, settings)?;
-    let label = images.labels.as_ref().map_or(posterior.decision, |labels| labels[i]);
+    let label = images.label(i).unwrap_or(posterior.decision);
     let pixels = world.flow().pixels().picture(images.image(world, i)).into();
     Ok(Tile { index: i, source: label, label, pixels, posterior: Arc::new(posterior), look: None })
 }

@@ -32,7 +32,7 @@ impl Finished {
     }
 
     fn of_run(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.folder.path().join(name)).unwrap()
+        std::fs::read(self.folder.path().join("run").join(name)).unwrap()
     }
 }
 
@@ -50,7 +50,7 @@ pub fn finished() -> Finished {
     let (info, weights) = oracle_folder::read(oracle.to_str().unwrap()).unwrap();
     let hash = info.weights_sha256.clone();
     let world = info.build(weights, &device, Precision::F32, 40).unwrap().world;
-    let run = RunFolder::create(path, &spec, &hash, None).unwrap();
+    let run = RunFolder::create(&path.join("run"), &spec, &hash, None).unwrap();
     let settings = spec.settings(0, 2).unwrap();
     let context = RunContext::new(&world, settings, &device);
     execute(&run, Share::ALL, &context, &mut |_: RunEvent| ControlFlow::Continue(())).unwrap();

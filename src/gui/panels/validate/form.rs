@@ -5,6 +5,7 @@ use std::path::Path;
 use eframe::egui::{ComboBox, Grid, Ui};
 
 use super::super::fields::{StartWords, number, path_row, seed, start_row};
+use crate::flow::Precision;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::validate_command;
 use crate::gui::context::Cx;
@@ -131,6 +132,7 @@ impl Form {
             images: self.images,
             limit: (self.limit > 0).then_some(self.limit),
             settings: cx.prefs.settings(),
+            precision: Precision::F32,
             features,
             two_sample: TwoSampleSpec::default(),
             real_statistics: if self.from_file { given(&self.statistics)? } else { None },
