@@ -172,11 +172,17 @@ class World:
         """
         n, seed, one, each = operator.index(n), operator.index(seed), None, None
         if isinstance(classes, str) or hasattr(classes, "__index__") and np.ndim(classes) == 0:
-            one = classes if isinstance(classes, str) else str(operator.index(classes))
+            one = classes if isinstance(classes, str) else self._class_name(operator.index(classes))
         elif classes is not None:
             names = self.classes
             each = [names.index(c) if isinstance(c, str) and c in names else operator.index(c) for c in classes]
         return Batch(*self._engine().sample(n, seed, one, each))
+
+    def _class_name(self, place: int) -> str:
+        """The name of a class by its number: the name of another may be that number."""
+        if not 0 <= place < len(self.classes):
+            raise ValueError(f"classes={place}: this world's classes are 0 to {len(self.classes) - 1}")
+        return self.classes[place]
 
     def scores(self, x: Any) -> Scores:
         """Everything the world says of images `x`, floats [n, C, H, W] in world space; used as float32."""

@@ -66,7 +66,8 @@ def log(
     is_module = isinstance(network, torch.nn.Module)
     if device is None and is_module:
         device = next((parameter.device for parameter in network.parameters()), None)
-    training = is_module and network.training
+    # Of every module its own: a frozen part stays as it was.
+    modes = [(module, module.training) for module in network.modules()] if is_module else []
     if is_module:
         network.eval()
     try:
@@ -75,8 +76,8 @@ def log(
             pieces = torch.tensor(run.test_images).split(batch_size)
             logits = [network(piece.to(device) if device is not None else piece).float().cpu() for piece in pieces]
     finally:
-        if training:
-            network.train()
+        for module, training in modes:
+            module.training = training
     run.log(step, torch.cat(logits), **facts)
 
 
@@ -108,7 +109,9 @@ if _Callback is not None:
             """Logs, every so many steps."""
             if trainer.global_step % self.every == 0:
                 loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-                self._log(trainer, module, train_loss=None if loss is None else float(loss))
+                # Lightning has divided it where it adds up the gradients of several batches.
+                share = trainer.accumulate_grad_batches if module.automatic_optimization else 1
+                self._log(trainer, module, train_loss=None if loss is None else share * float(loss))
 
         def on_train_end(self, trainer: Any, module: Any) -> None:
             """Logs the last step."""

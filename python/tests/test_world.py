@@ -84,8 +84,10 @@ def test_classes_are_given_by_name_number_or_image(world):
     assert each.y.tolist() == [3, 1, 3, 0]
     one = world.sample(4, seed=1, classes=world.classes[3])
     assert np.array_equal(each.x[[0, 2]], one.x[[0, 2]])
-    with pytest.raises(ValueError, match="this world's classes are"):
-        world.sample(4, classes="no such class")
+    assert np.array_equal(world.sample(4, seed=1, classes=3).x, one.x)
+    for unknown in ["no such class", -1, len(world.classes)]:
+        with pytest.raises(ValueError, match="this world's classes are"):
+            world.sample(4, classes=unknown)
 
 
 @pytest.mark.parametrize("args", [{"tau": -1.0}, {"prior": [1.0, 2.0]}, {"device": "gpu"}])
