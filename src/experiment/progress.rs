@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::train::CellEvent;
 use super::watched::Watched;
 use crate::error::Result;
-use crate::events::Events;
+use crate::events::{Events, Progress};
 use crate::units::Seed;
 
 /// Seed of a member of a cell's ensemble; the first one starts as the cell's own classifier does.
@@ -35,7 +35,13 @@ impl Trainings<'_> {
     /// # Errors
     /// [`crate::error::Error::Cancelled`] when the caller stops.
     pub fn alive(&mut self) -> Result<()> {
-        if self.started { self.events.report(CellEvent::Checkpoint { step: self.before }) } else { Ok(()) }
+        // Before a start was reported no step is known that a line could be kept at: of a resumed cell whose
+        // trainings so far are all finished.
+        let (done, total) = (self.before, self.total);
+        self.events.report(match self.started {
+            true => CellEvent::Checkpoint { step: done },
+            false => CellEvent::Drawing(Progress { done, total }),
+        })
     }
 }
 

@@ -156,7 +156,7 @@ pub type RunCell<'c, 'a, R> = &'c mut dyn FnMut(
     &mut dyn Events<<R as Run>::Event>,
 ) -> Result<<R as Run>::Output, Failure>;
 
-/// Runs the cells that a queue gives by `one`. Cells that fail by their own fault are counted at
+/// Runs the cells that a queue gives by `one`, but for those that are finished by then. Cells that fail by their own fault are counted at
 /// once: they are not handed out again where the device is lost with a later one.
 ///
 /// # Errors
@@ -170,6 +170,10 @@ pub fn run_cells<'a, R: Run>(
 ) -> Result<()> {
     while let Some(planned) = next() {
         let id = R::id(planned);
+        // By another process since the cells were counted.
+        if run.finished(id) {
+            continue;
+        }
         let end = match one(planned, events) {
             Ok(result) => {
                 run.finish(id, &result)?;

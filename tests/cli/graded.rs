@@ -35,7 +35,12 @@ fn a_classifier_that_is_not_calibrated_is_the_cells_and_every_method_is_graded_a
         assert!(kept.clone().all(|one| one["expected_accuracy"]["value"] == methods[0]["expected_accuracy"]["value"]));
         assert_eq!(kept.count(), 2);
         let estimates = cell["found"]["calibration"]["estimates"].as_array().unwrap();
-        assert!(estimates.iter().all(|one| number(&one["deviation"]) >= 0.0 && number(&one["exact"]) <= 1.0));
+        assert!(!estimates.is_empty());
+        for one in estimates {
+            // Five draws are not all alike, and lie about what they estimate.
+            let [exact, mean, deviation] = ["exact", "mean", "deviation"].map(|key| number(&one[key]));
+            assert!(deviation > 0.0 && (0.0..=1.0).contains(&exact) && (mean - exact).abs() < 0.5, "{one}");
+        }
     }
     assert_eq!(found["finding"]["kind"], "calibration");
 }

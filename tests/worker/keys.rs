@@ -34,6 +34,7 @@ fn key_pictures_are_those_of_the_samples_at_their_temperatures() {
         keys.iter().map(|(tau, index, _)| (*tau, *index)).collect::<Vec<_>>(),
         [(taus[0], 7), (taus[0], 3), (taus[1], 3)]
     );
+    let mut compared = 0;
     for (generation, tau) in [(1, 0.5), (2, 1.25)] {
         bench.worker.show(request(generation, 10, tau, Vec::new()));
         let updates = bench.gallery(generation);
@@ -41,8 +42,10 @@ fn key_pictures_are_those_of_the_samples_at_their_temperatures() {
             let key = keys.iter().find(|(of, index, _)| (of.get(), *index) == (tau, tile.index));
             let Some((.., Some(picture))) = key else { continue };
             assert_eq!(tile.pixels.bytes(), Some(picture.as_slice()), "sample {} at τ = {tau}", tile.index);
+            compared += 1;
         }
     }
+    assert_eq!(compared, 3);
 }
 
 #[test]
