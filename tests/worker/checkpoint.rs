@@ -72,7 +72,7 @@ fn one_that_is_cancelled_or_replaced_while_it_waits_opens_nothing() {
     let mut bench = Bench::new();
     // A walk is of the open oracle: no other opens above it.
     let (from, to) = (Subject::Sample { spec: super::spec(8), index: 0 }, Destination::Sample(1));
-    let walk = WalkToBoundary { from, to, steps: 100_000, samples: super::spec(8), settings: settings(1.0) };
+    let walk = WalkToBoundary { from, to, steps: 10_000, samples: super::spec(8), settings: settings(1.0) };
     let walk = bench.worker.submit(Job::task(walk));
     bench.until(|event| matches!(event, Event::Task { .. }).then_some(()));
     let first = bench.worker.use_checkpoint("/nosuch/first".into());
