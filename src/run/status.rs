@@ -97,15 +97,13 @@ pub struct Heartbeat {
     pub steps: usize,
     /// When this sitting began, and at which step.
     begun: Option<(Instant, usize)>,
-    /// The newest step that it was told of.
-    at: usize,
     written: Option<Instant>,
 }
 
 impl Heartbeat {
     /// Of the cell in a folder.
     pub fn new(cell: &Path) -> Self {
-        Self { cell: cell.to_owned(), steps: 0, begun: None, at: 0, written: None }
+        Self { cell: cell.to_owned(), steps: 0, begun: None, written: None }
     }
 
     /// Notes where this sitting begins, unless it is noted already.
@@ -126,16 +124,7 @@ impl Heartbeat {
     /// # Errors
     /// Names the file.
     pub fn step(&mut self, step: usize) -> Result<()> {
-        self.at = step;
         if self.written.is_some_and(|written| written.elapsed() < EVERY) { Ok(()) } else { self.beat(step) }
-    }
-
-    /// The same where something else than a step was done.
-    ///
-    /// # Errors
-    /// Names the file.
-    pub fn alive(&mut self) -> Result<()> {
-        self.step(self.at)
     }
 
     /// Rewrites the status.
@@ -143,7 +132,7 @@ impl Heartbeat {
     /// # Errors
     /// Names the file.
     pub fn beat(&mut self, step: usize) -> Result<()> {
-        (self.written, self.at) = (Some(Instant::now()), step);
+        self.written = Some(Instant::now());
         Status::new(State::Running, step, self.steps, self.eta(step)).write(&self.cell)
     }
 

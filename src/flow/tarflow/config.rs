@@ -80,12 +80,6 @@ impl TarFlowConfig {
         if self.patch == 0 || height % self.patch != 0 {
             return Err(Error::input(format!("patches of side {} do not tile images of {}", self.patch, self.shape)));
         }
-        if height == self.patch {
-            return Err(Error::input(format!(
-                "a patch of side {} is the whole image: a TarFlow predicts patches from those before, and needs several",
-                self.patch
-            )));
-        }
         if self.channels == 0 || !self.channels.is_multiple_of(HEAD) {
             return Err(Error::input(format!(
                 "the width of a TarFlow is a multiple of {HEAD} (one attention head), not {}",
