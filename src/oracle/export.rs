@@ -95,7 +95,8 @@ pub fn save_latents(
         return Err(Error::input(format!("{}: images of given latents are written as .npz", path.display())));
     }
     if settings.tau.get() == 0.0 {
-        return Err(no_density(path));
+        let why = "at τ = 0 every image of a class is the same and has no density: choose a τ above 0";
+        return Err(Error::input(format!("{}: {why}", path.display())));
     }
     let mut saved = Rounding::default();
     write_npz_in_pieces(path, shape, total, |sink| {
@@ -146,7 +147,10 @@ fn write_samples(
         return Err(Error::input("no samples to write: n is 0"));
     }
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("npz") if settings.tau.get() == 0.0 => Err(no_density(path)),
+        Some("npz") if settings.tau.get() == 0.0 => Err(Error::input(format!(
+            "{}: at τ = 0 every image of a class is the same and has no density: draw pictures (.png or a folder), or choose a τ above 0",
+            path.display()
+        ))),
         Some("npz") => write_npz_in_pieces(path, world.shape(), total, |sink| {
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 sink(&to_world_batch(world.shape(), world.class_names().len(), samples))
@@ -166,14 +170,6 @@ fn write_samples(
             pictures.finish()
         }
     }
-}
-
-/// Of arrays at τ = 0.
-fn no_density(path: &Path) -> Error {
-    Error::input(format!(
-        "{}: at τ = 0 every image of a class is the same and has no density: draw pictures (.png or a folder), or choose a τ above 0",
-        path.display()
-    ))
 }
 
 /// Pictures of a world on their way to a contact sheet (`.png`) or to a folder by class.
