@@ -31,6 +31,8 @@ pub struct Open {
     pub world: World,
     /// What computes, in words.
     pub device: String,
+    /// Arithmetic of its passes.
+    pub precision: Precision,
     chosen: OpenDevice,
 }
 
@@ -186,5 +188,5 @@ fn open(name: String, chosen: &OpenDevice, precision: Precision, stop: &Stop) ->
     let world = info.clone().build(weights, &chosen.device, precision, chosen.batch)?.world;
     let device = chosen.report.used.label();
     strategies::recall(world.flow(), &info.weights_sha256, &device, world.batch().next_power_of_two());
-    Ok(Open { name, info, world, device, chosen: chosen.clone() })
+    Ok(Open { name, info, world, device, precision, chosen: chosen.clone() })
 }

@@ -268,9 +268,9 @@ impl World {
     ) -> PyResult<()> {
         let (settings, predictions) = (self.settings.clone(), predictions.parse::<Kind>().map_err(raised)?);
         let work = move |open: &Open, stop: &Stop| {
-            let oracle = open.name.clone();
-            let seed = Seed(seed);
-            let start = StartExternal { folder, name, oracle, settings, images, seed, predictions, train_images };
+            let (oracle, precision, seed) = (open.name.clone(), open.precision, Seed(seed));
+            let start =
+                StartExternal { folder, name, oracle, settings, precision, images, seed, predictions, train_images };
             start.make(&open.world, &open.info.weights_sha256, &mut stop.sink()).map(drop)
         };
         self.engine.ask(work).wait(py)
