@@ -10,7 +10,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from . import _engine
 
-    return _engine.main(["bayescope", *sys.argv[1:]])
+    # What starts this again, in sessions of `serve` and scripts of `slurm`. A Python inside another program has no file of its own.
+    start = (sys.executable, ["-m", "bayescope"]) if sys.executable else None
+    return _engine.main(["bayescope", *sys.argv[1:]], start)
 
 
 if __name__ == "__main__":

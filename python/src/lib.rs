@@ -18,6 +18,7 @@ mod world;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use bayescope::cli::Start;
 use bayescope::data::Split;
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::error::{Error, Result};
@@ -33,10 +34,12 @@ fn json(report: &impl serde::Serialize) -> Result<String> {
     serde_json::to_string(report).map_err(|e| Error::Numeric(format!("the report cannot be written as JSON: {e}")))
 }
 
-/// The program `bayescope` with these arguments, its name first. Returns its exit code.
+/// The program `bayescope` with these arguments, its name first, and how it is started: Python, and what Python is told.
+/// Returns its exit code.
 #[pyfunction]
-fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
-    py.detach(|| bayescope::cli::main_of(args))
+fn main(py: Python<'_>, args: Vec<OsString>, start: Option<(PathBuf, Vec<String>)>) -> u8 {
+    let start = start.map(|(program, leading)| Start { program, leading });
+    py.detach(|| bayescope::cli::main_of(args, start))
 }
 
 /// What `bayescope evaluate --json` prints of one model, or a list of several.

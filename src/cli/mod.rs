@@ -27,6 +27,7 @@ mod pictures;
 mod place;
 mod plan;
 mod posterior;
+mod program;
 mod progress;
 mod run;
 mod sample;
@@ -55,6 +56,7 @@ use crate::error::{Error, Result, shown};
 use args::{BenchTask, Cli, Command, Explore};
 use open::REPRODUCIBLE;
 use output::UNSAID;
+pub use program::Start;
 
 /// Exit code of what failed.
 const FAILED: u8 = 1;
@@ -63,12 +65,15 @@ const USAGE: u8 = 2;
 
 /// Parses the arguments and does what they say.
 pub fn main() -> ExitCode {
-    ExitCode::from(main_of(std::env::args_os()))
+    ExitCode::from(main_of(std::env::args_os(), None))
 }
 
-/// [`main`] of given arguments, the name of the program first; returns its exit code. Ends the process where
-/// they cannot be used, or ask for help.
-pub fn main_of(args: impl IntoIterator<Item = OsString>) -> u8 {
+/// [`main`] of given arguments, the name of the program first, and of what starts it where that is not the file that runs;
+/// returns its exit code. Ends the process where the arguments cannot be used, or ask for help.
+pub fn main_of(args: impl IntoIterator<Item = OsString>, start: Option<Start>) -> u8 {
+    if let Some(start) = start {
+        program::is_started_by(start);
+    }
     crate::device::memory::keep_freed();
     crate::error::leave_caught_panics_untold();
     let cli = match words::arranged(args.into_iter().collect()).and_then(|words| words::parsed(&words)) {

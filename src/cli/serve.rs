@@ -11,6 +11,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use super::output::{print_json_line, print_text};
+use super::program::{Start, again};
 use crate::device::remote::TOKEN;
 use crate::device::{Candidate, OpenDevice, choose, lend};
 use crate::error::{Error, Result};
@@ -62,9 +63,12 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     let names: Vec<String> = report.devices.iter().map(|used| used.choice.to_string()).collect();
     let (names, memory) = (names.join(","), args.session_memory);
     lend::open_door(&listener, || {
-        let own = std::env::current_exe().map_err(|e| Error::io("this program", e))?;
-        let mut command = Command::new(own);
-        command.args(["serve", "--one-session", "--device", &names]).env(TOKEN, token.as_deref().unwrap_or_default());
+        let Start { program, leading } = again()?;
+        let mut command = Command::new(program);
+        command
+            .args(leading)
+            .args(["serve", "--one-session", "--device", &names])
+            .env(TOKEN, token.as_deref().unwrap_or_default());
         if let Some(gib) = memory {
             command.arg("--session-memory").arg(gib.to_string());
         }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::SlurmArgs;
 use super::output::print_text;
+use super::program::{Start, later};
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
 use crate::oracle::folder::refusal;
@@ -22,15 +23,16 @@ pub fn run(args: &SlurmArgs) -> Result<()> {
         (None, Some(refused)) => return Err(refused),
         (None, None) => Some(existing(Path::new(oracle))?),
     };
-    let program = match &args.bayescope {
-        Some(program) => existing(program)?,
-        None => std::env::current_exe().map_err(|e| Error::io("this program", e))?,
+    let Start { program, leading } = match &args.bayescope {
+        Some(program) => existing(program)?.into(),
+        None => later()?,
     };
     let device = Some(args.device.device).filter(|device| *device != DeviceChoice::Auto);
     let text = script(&Script {
         name: folder.spec.name.clone(),
         run: run.clone(),
         program,
+        leading,
         oracle,
         tasks: args.tasks.unwrap_or_else(|| few_tasks(folder.plan.len())),
         device: device.map(|device| device.to_string()),

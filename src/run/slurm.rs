@@ -32,6 +32,8 @@ pub struct Script {
     pub run: PathBuf,
     /// The program, absolute.
     pub program: PathBuf,
+    /// What comes before its own arguments: `-m bayescope`, where the program is Python.
+    pub leading: Vec<String>,
     /// The oracle's file or folder, absolute; none where the program carries it.
     pub oracle: Option<PathBuf>,
     /// Elements of the array.
@@ -130,9 +132,10 @@ fn header(of: &Script) -> Result<String> {
 
 fn beginning(of: &Script) -> Result<String> {
     let device = of.device.as_deref().map(word).transpose()?;
+    let leading = of.leading.iter().map(|text| Ok(format!(" {}", word(text)?))).collect::<Result<String>>()?;
     Ok(format!(
         "set -u\n\
-         bayescope={}\n\
+         bayescope=({}{leading})\n\
          run={}\n\
          element=\"${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}\"\n\
          arguments=(run --plan \"$run\" --task \"$SLURM_ARRAY_TASK_ID\" --of {}{})\n\
@@ -167,7 +170,7 @@ trap 'hand_on TERM' TERM
 /// Runs the program, waits for it, and queues the element again if a signal ended it.
 const ENDING: &str = r#"status=75
 if [ -z "$signalled" ]; then
-    "$bayescope" "${arguments[@]}" &
+    "${bayescope[@]}" "${arguments[@]}" &
     program=$!
     # A signal that came before the program had a number.
     if [ -n "$signalled" ]; then kill -s "$signalled" "$program" 2>/dev/null; fi

@@ -7,6 +7,7 @@ fn example() -> Script {
         name: "digits, small".into(),
         run: "/data/it's a run".into(),
         program: "/opt/bayescope".into(),
+        leading: Vec::new(),
         oracle: None,
         tasks: 6,
         device: None,
@@ -134,6 +135,15 @@ fn only_a_stopped_program_is_queued_again() {
         assert_eq!(told.contains("scontrol: requeue 7_2"), queued, "{told}");
         assert_eq!(told.contains(&format!("ended with status {status}")), !queued, "{told}");
     }
+}
+
+#[test]
+fn a_program_may_be_a_command_of_several_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let leading = ["-m", "it's a module"].map(str::to_owned).to_vec();
+    let text = script(&Script { leading, ..in_folder(folder.path()) }).unwrap();
+    let told = bash(&text, &element(folder.path(), "printf '<%s>' \"${@:1:4}\"; exit 0"));
+    assert!(told.contains("<-m><it's a module><run><--plan>"), "{told}");
 }
 
 #[test]
