@@ -2,6 +2,7 @@
 //! that is lost can be replaced: every registration is a runtime of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::ThreadId;
 
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
@@ -153,14 +154,22 @@ fn has_what_is_needed(limits: &wgpu::Limits, flags: wgpu::DownlevelFlags) -> Res
 /// does not wait behind many.
 const WINDOW_TASKS: usize = 8;
 
-/// Burn on this device. Of the window's own device, `painting_failed` is told the errors of the
-/// window's calls.
-pub fn register(setup: WgpuSetup, painting_failed: Option<fn(&str)>) -> Result<DeviceEntry> {
+/// The window whose own device it is: its thread, and who is told the errors of its calls.
+#[derive(Clone, Copy)]
+pub struct Painting {
+    /// The thread that lent the device and paints with it.
+    pub thread: ThreadId,
+    /// Is told what the driver said.
+    pub failed: fn(&str),
+}
+
+/// Burn on this device; `painting` where it is a window's own.
+pub fn register(setup: WgpuSetup, painting: Option<Painting>) -> Result<DeviceEntry> {
     let options = Device::wgpu_options();
-    let options = if painting_failed.is_some() { options.tasks_max(WINDOW_TASKS) } else { options };
+    let options = if painting.is_some() { options.tasks_max(WINDOW_TASKS) } else { options };
     let device = options.setup(setup.clone()).init().map_err(|e| Error::Device(e.to_string()))?;
     let faults = Arc::new(Faults::default());
-    watch(&setup.device, &faults, painting_failed);
+    watch(&setup.device, &faults, painting);
     let software = setup.adapter.get_info().device_type == wgpu::DeviceType::Cpu;
     let probe = Some(probe(&setup.device));
     Ok(DeviceEntry { device, faults, software, wgpu: Some(setup), probe })
@@ -169,13 +178,13 @@ pub fn register(setup: WgpuSetup, painting_failed: Option<fn(&str)>) -> Result<D
 /// Records what the driver refuses. Burn has just installed its own callbacks. The one for a lost
 /// device stays: burn's reads fail by it, and a device has only one. The one for errors is replaced
 /// by one that records them.
-fn watch(device: &wgpu::Device, faults: &Arc<Faults>, painting_failed: Option<fn(&str)>) {
+fn watch(device: &wgpu::Device, faults: &Arc<Faults>, painting: Option<Painting>) {
     let faults = Arc::clone(faults);
     device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
         let text = error.to_string();
-        // Burn calls the driver from its own threads: a call on the main thread was the window's.
-        if let Some(painting_failed) = painting_failed.filter(|_| std::thread::current().name() == Some("main")) {
-            return painting_failed(&text);
+        // Burn calls the driver from its own threads: a call on the window's thread was the window's.
+        if let Some(painting) = painting.filter(|painting| painting.thread == std::thread::current().id()) {
+            return (painting.failed)(&text);
         }
         match error {
             wgpu::Error::OutOfMemory { .. } => faults.out_of_memory(text.clone()),

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
 
 use burn::tensor::Device;
 use burn::tensor::wgpu::WgpuSetup;
@@ -20,6 +21,8 @@ static LENDERS: AtomicU64 = AtomicU64::new(0);
 
 struct Lent {
     lender: Lender,
+    /// The thread that lent it, from which the window paints: in the Python package it has no name.
+    thread: ThreadId,
     setup: WgpuSetup,
     /// Burn's name for it, once the engine computes there.
     device: Option<Device>,
@@ -40,9 +43,9 @@ fn lent<T>(look: impl FnOnce(&mut Option<Lent>) -> T) -> T {
     look(&mut LENT.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Lends the device a window paints with: from now on the engine computes there if it uses that
-/// adapter. With `apart` it does not, and pictures travel over the host. Returns the name under
-/// which the window can paint pictures.
+/// Lends the device a window paints with, on the window's thread: from now on the engine computes
+/// there if it uses that adapter. With `apart` it does not, and pictures travel over the host.
+/// Returns the name under which the window can paint pictures.
 pub fn lend_window(
     instance: &wgpu::Instance,
     adapter: &wgpu::Adapter,
@@ -61,7 +64,8 @@ pub fn lend_window(
     device.on_uncaptured_error(std::sync::Arc::new(|error: wgpu::Error| painting_failed(&error.to_string())));
     let probe = registry::probe(device);
     let lender = Lender(LENDERS.fetch_add(1, Ordering::Relaxed));
-    lent(|lent| *lent = Some(Lent { lender, setup, device: None, apart, lost: None, probe }));
+    let thread = std::thread::current().id();
+    lent(|lent| *lent = Some(Lent { lender, thread, setup, device: None, apart, lost: None, probe }));
     lender
 }
 
@@ -136,7 +140,8 @@ pub fn connect(used: &Candidate, index: usize) -> Result<Option<Device>> {
         };
         let Some(device) = &lent.device else {
             let setup = lent.setup.clone();
-            let device = registry::replace(used, Owner::Window, adapters::register(setup, Some(painting_failed))?);
+            let painting = adapters::Painting { thread: lent.thread, failed: painting_failed };
+            let device = registry::replace(used, Owner::Window, adapters::register(setup, Some(painting))?);
             lent.device = Some(device.clone());
             return Ok(Some(device));
         };

@@ -132,7 +132,23 @@ fn what_is_painted_in_place_is_what_is_uploaded_byte_for_byte() {
     let [painted, uploaded] = sheets((&state, window), world.shape(), &sources, &bytes);
     assert_eq!(painted, uploaded);
     heat_maps_are_painted_where_their_cells_are((&state, window), &device);
+    a_call_of_the_windows_that_fails_is_no_fault_of_burns(&state, &device);
     pictures_of_another_window_are_not_painted(world.shape(), &sources);
+}
+
+/// Whatever the window's thread is called: here as the test, in the Python package not at all. Nothing is asked
+/// of the device afterwards: it has refused something.
+fn a_call_of_the_windows_that_fails_is_no_fault_of_burns(state: &RenderState, device: &Device) {
+    let refused = |device: &wgpu::Device| {
+        let usage = wgpu::BufferUsages::empty();
+        drop(device.create_buffer(&wgpu::BufferDescriptor { label: None, size: 4, usage, mapped_at_creation: false }));
+    };
+    refused(&state.device);
+    let read = to_host(Tensor::<1>::from_data([1.0, 2.0], device) * 2.0).unwrap();
+    assert_eq!(read, [2.0, 4.0]);
+    let lent = state.device.clone();
+    let other = std::thread::spawn(move || refused(&lent)).join();
+    assert!(other.is_err(), "a refusal on burn's threads has to end their task");
 }
 
 /// A window that is opened after another was lost may be told of pictures that lay there.
