@@ -105,7 +105,8 @@ fn missing(asked: DeviceChoice) -> String {
 
 fn chosen(asked: DeviceChoice, used: Candidate, device: Device, refused: &[String]) -> OpenDevice {
     let mut reason = match asked {
-        DeviceChoice::Auto if used.choice == DeviceChoice::Cpu => "no GPU was found".to_owned(),
+        DeviceChoice::Auto if used.choice == DeviceChoice::Cpu && refused.is_empty() => "no GPU was found".to_owned(),
+        DeviceChoice::Auto if used.choice == DeviceChoice::Cpu => "no GPU that can be used".to_owned(),
         DeviceChoice::Auto => "the first GPU that works".to_owned(),
         _ => "asked for".to_owned(),
     };
@@ -194,6 +195,14 @@ mod tests {
         let why = passed_over(&card("1.0")).unwrap();
         assert!(why.contains("a card of this test") && why.contains("verify") && why.contains("glow, z"), "{why}");
         assert_eq!(passed_over(&card("1.1")), None);
+    }
+
+    #[test]
+    fn a_gpu_that_was_refused_counts_as_found() {
+        let reason =
+            |refused: &[String]| chosen(DeviceChoice::Auto, cpu(), connect(&cpu()).unwrap(), refused).report.reason;
+        assert_eq!(reason(&[]), "no GPU was found");
+        assert_eq!(reason(&["it does not work".to_owned()]), "no GPU that can be used; it does not work");
     }
 
     #[test]
