@@ -29,6 +29,24 @@ pub struct Drawn {
 }
 
 impl Drawn {
+    /// With room for `n` samples of a world: a list that cannot grow any more would end the interpreter.
+    ///
+    /// # Errors
+    /// When this machine has not the memory.
+    fn with_room(world: &World, n: usize) -> Result<Self> {
+        let (values, classes) = (world.shape().dims(), world.class_names().len());
+        let lists = || -> std::io::Result<Self> {
+            Ok(Self {
+                x: list(n.saturating_mul(values))?,
+                y: list(n)?,
+                posterior: list(n.saturating_mul(classes))?,
+                logp: list(n.saturating_mul(classes))?,
+                aleatoric: list(n)?,
+            })
+        };
+        lists().map_err(|e| Error::io(format!("room for {n} images with what is known about them"), e))
+    }
+
     fn add(&mut self, sample: &Sample) {
         self.x.extend_from_slice(&sample.x);
         self.y.push(sample.label as i64);
@@ -53,6 +71,13 @@ impl Drawn {
     }
 }
 
+/// An empty list with room for `n` values.
+fn list<T>(n: usize) -> std::io::Result<Vec<T>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(n)?;
+    Ok(list)
+}
+
 /// Which class images come from.
 pub enum Classes {
     /// The prior.
@@ -66,7 +91,8 @@ pub enum Classes {
 /// Draws the images 0…n−1 of a seed, in the passes of `bayescope sample`.
 ///
 /// # Errors
-/// When a class does not exist, or one is asked for beside labels that are drawn; when the device fails, or nobody waits any more.
+/// When a class does not exist, or one is asked for beside labels that are drawn; when this machine has not the memory, the
+/// device fails, or nobody waits any more.
 pub fn sample(
     open: &Open,
     stop: &Stop,
@@ -84,16 +110,16 @@ pub fn sample(
         return Err(Error::input("at τ = 0 every image of a class is the same and has no density: choose a τ above 0"));
     }
     let spec = SampleSpec::new(n, seed);
-    let mut drawn = Drawn::default();
+    let mut drawn = Drawn::with_room(world, n)?;
     let mut take = |samples: Vec<Sample>| -> Result<()> {
         samples.iter().for_each(|sample| drawn.add(sample));
         Ok(())
     };
     match classes {
-        Classes::Prior => passes(world, stop, settings, &spec, (0..n).collect(), &mut take)?,
+        Classes::Prior => passes(world, stop, settings, &spec, 0..n, &mut take)?,
         Classes::One(class) => {
             let class = Some(class_of("classes=", class, world.class_names())?);
-            passes(world, stop, settings, &SampleSpec { class, ..spec }, (0..n).collect(), &mut take)?;
+            passes(world, stop, settings, &SampleSpec { class, ..spec }, 0..n, &mut take)?;
         }
         Classes::Each(classes) => {
             if classes.len() != n {
@@ -101,7 +127,7 @@ pub fn sample(
             }
             let mut samples: Vec<Sample> = Vec::with_capacity(n);
             for class in unique(classes) {
-                let indices = (0..n).filter(|&i| classes[i] == class).collect();
+                let indices = (0..n).filter(|&i| classes[i] == class);
                 let spec = SampleSpec { class: Some(class), ..spec };
                 passes(world, stop, settings, &spec, indices, &mut |more| {
                     samples.extend(more);
@@ -127,14 +153,17 @@ fn passes(
     stop: &Stop,
     settings: &Settings,
     spec: &SampleSpec,
-    indices: Vec<usize>,
+    mut indices: impl Iterator<Item = usize>,
     take: &mut dyn FnMut(Vec<Sample>) -> Result<()>,
 ) -> Result<()> {
-    for piece in indices.chunks(world.batch().max(1)) {
+    loop {
+        let piece: Vec<usize> = indices.by_ref().take(world.batch().max(1)).collect();
+        if piece.is_empty() {
+            return Ok(());
+        }
         stop.check()?;
-        take(world.sample_watched(spec, settings, piece, &mut stop.sink())?)?;
+        take(world.sample_watched(spec, settings, &piece, &mut stop.sink())?)?;
     }
-    Ok(())
 }
 
 /// The batches `first`, `first + 1`, … of a stream, `count` of them: batch b has the samples b·size … (b + 1)·size − 1.
@@ -148,14 +177,22 @@ pub fn batches(
     seed: Seed,
     (first, count, size): (usize, usize, usize),
 ) -> Result<Vec<Drawn>> {
-    let indices: Vec<usize> = (first * size..(first + count) * size).collect();
+    let end = first.checked_add(count).and_then(|end| end.checked_mul(size));
+    let (Some(from), Some(to)) = (first.checked_mul(size), end) else {
+        let last = usize::MAX;
+        return Err(Error::input(format!(
+            "there is no batch {first} of {size} images: their numbers would pass {last}"
+        )));
+    };
+    let world = &open.world;
     let mut drawn: Vec<Drawn> = Vec::with_capacity(count);
-    let (mut batch, spec) = (Drawn::default(), SampleSpec::new(size, seed));
-    passes(&open.world, stop, settings, &spec, indices, &mut |samples| {
+    let (mut batch, spec) = (Drawn::with_room(world, size)?, SampleSpec::new(size, seed));
+    passes(world, stop, settings, &spec, from..to, &mut |samples| {
         for sample in &samples {
             batch.add(sample);
             if batch.y.len() == size {
-                drawn.push(std::mem::take(&mut batch));
+                let next = if drawn.len() + 1 < count { Drawn::with_room(world, size)? } else { Drawn::default() };
+                drawn.push(std::mem::replace(&mut batch, next));
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bayescope::device::{DeviceChoice, OpenDevice, choose, guarded};
+use bayescope::device::{DeviceChoice, OpenDevice, choose, explain, guarded};
 use bayescope::error::{Error, Result};
 use bayescope::flow::Precision;
 use bayescope::oracle::folder::{self, OracleInfo};
@@ -101,15 +101,28 @@ impl<T: Send> Pending<T> {
     /// # Errors
     /// What the work returned, as an exception; what a signal raised.
     pub fn wait(self, py: Python<'_>) -> PyResult<T> {
-        loop {
-            let answer = &self.answer;
-            match py.detach(|| answer.recv_timeout(TICK)) {
-                Ok(done) => return done.map_err(raised),
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(RecvTimeoutError::Disconnected) => return Err(gone()),
-            }
+        received(py, &self.answer)?.map_err(raised)
+    }
+}
+
+/// Waits without the GIL for what comes. A signal (Ctrl+C) ends the wait.
+///
+/// # Errors
+/// What a signal raised; where nothing can come any more.
+pub fn received<T: Send>(py: Python<'_>, from: &Receiver<T>) -> PyResult<T> {
+    loop {
+        match py.detach(|| from.recv_timeout(TICK)) {
+            Ok(came) => return Ok(came),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(gone()),
         }
     }
+}
+
+/// What came of a job, with the cause of a failure. It may take another machine's answer to know it: on the job's thread, where
+/// the GIL is not held.
+fn explained<T>(done: Result<T>) -> Result<T> {
+    done.map_err(|error| explain(error, None))
 }
 
 fn gone() -> PyErr {
@@ -134,7 +147,7 @@ pub fn aside<T: Send + 'static>(py: Python<'_>, work: impl FnOnce(&Stop) -> Resu
     let asked = stop.clone();
     thread("work", move || {
         // Nobody may wait any more.
-        drop(send.send(work(&asked)));
+        drop(send.send(explained(work(&asked))));
     })?;
     Pending { answer, stop }.wait(py)
 }
@@ -149,9 +162,9 @@ impl Engine {
         let (send, answer) = bounded(1);
         let stop = Stop::default();
         let wanted = stop.clone();
-        thread("world", move || match choose(device) {
-            Err(error) => drop(send.send(Err(error))),
-            Ok(chosen) => match guarded(&chosen.device, || open(name, &chosen, precision, &wanted)) {
+        thread("world", move || {
+            let opened = |chosen: OpenDevice| guarded(&chosen.device, || open(name, &chosen, precision, &wanted));
+            match explained(choose(device).and_then(opened)) {
                 Err(error) => drop(send.send(Err(error))),
                 Ok(open) => {
                     let shape = open.world.shape();
@@ -160,7 +173,7 @@ impl Engine {
                     drop(send.send(Ok(Opened { info, shape, device, batch })));
                     asked.iter().for_each(|job| job(&open));
                 }
-            },
+            }
         })?;
         let opened = Pending { answer, stop }.wait(py)?;
         Ok((Self { jobs }, opened))
@@ -174,7 +187,7 @@ impl Engine {
         let job = move |open: &Open| {
             let done = asked.check().and_then(|()| guarded(&open.chosen.device, || work(open, &asked)));
             // Nobody may wait any more.
-            drop(send.send(done));
+            drop(send.send(explained(done)));
         };
         // Where the thread has ended the answer is disconnected, and whoever waits says so.
         drop(self.jobs.send(Box::new(job)));

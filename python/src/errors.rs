@@ -2,7 +2,6 @@
 
 use std::io::ErrorKind;
 
-use bayescope::device::explain;
 use bayescope::error::{Error, shown};
 use pyo3::PyErr;
 use pyo3::exceptions::{
@@ -10,14 +9,15 @@ use pyo3::exceptions::{
     PyRuntimeError, PyValueError,
 };
 
-/// The exception whose message is what the command line prints.
+/// The exception whose message is what the command line prints. Of jobs the cause is known already ([`engine`](crate::engine)):
+/// here nobody may wait, for the GIL is held.
 pub fn raised(error: Error) -> PyErr {
-    let error = explain(error, None);
     let message = shown(&error.to_string()).to_string();
     match error {
         Error::Io { source, .. } => match source.kind() {
             ErrorKind::NotFound => PyFileNotFoundError::new_err(message),
             ErrorKind::PermissionDenied => PyPermissionError::new_err(message),
+            ErrorKind::OutOfMemory => PyMemoryError::new_err(message),
             _ => PyOSError::new_err(message),
         },
         Error::File { .. } | Error::Input(_) => PyValueError::new_err(message),

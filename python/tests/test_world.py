@@ -2,11 +2,13 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
 import threading
 import time
+from importlib import metadata
 
 import numpy as np
 import pytest
@@ -79,6 +81,45 @@ def test_a_stream_is_the_seeds_samples_and_goes_on_at_its_batch(world):
         world.stream(3, seed=5).load_state_dict(stream.state_dict())
 
 
+def test_threads_share_a_stream_and_each_batch_comes_once(world):
+    stream, whole, taken, failed = world.stream(3, seed=4), world.sample(60, seed=4), [], []
+
+    def take():
+        try:
+            for _ in range(5):
+                taken.append(next(stream).x.tobytes())
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        # Of a stream that another thread waits for.
+        assert 0 <= stream.position <= 20
+        time.sleep(0.01)
+    assert not failed and stream.position == 20
+    assert sorted(taken) == sorted(whole.x[i : i + 3].tobytes() for i in range(0, 60, 3))
+
+
+@pytest.mark.parametrize("n", [2**45, 2**62])
+def test_more_images_than_memory_holds_are_an_error(world, n):
+    with pytest.raises(MemoryError):
+        world.sample(n)
+    with pytest.raises(MemoryError):
+        next(world.stream(n))
+
+
+def test_a_stream_ends_with_the_numbers_of_its_images(world):
+    stream = world.stream(3, seed=4)
+    first = next(stream)
+    stream.position = 2**63
+    with pytest.raises(ValueError, match="their numbers"):
+        next(stream)
+    stream.position = 0
+    assert np.array_equal(next(stream).x, first.x)
+
+
 def test_classes_are_given_by_name_number_or_image(world):
     each = world.sample(4, seed=1, classes=[3, 1, 3, 0])
     assert each.y.tolist() == [3, 1, 3, 0]
@@ -108,6 +149,31 @@ def test_ctrl_c_ends_a_long_computation_and_the_world_lives_on(world):
     begun = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        world.sample(10_000_000, seed=1)
+        world.sample(1_000_000, seed=1)
     assert time.monotonic() - begun < 30
     assert world.sample(2, seed=1).y.shape == (2,)
+
+
+def test_the_wheel_has_its_licences_and_says_whose_images_were_learnt():
+    names = {file.name for file in metadata.files("bayescope")}
+    assert {"LICENSE-MIT", "LICENSE-APACHE", "data-notices.txt"} <= names
+
+
+def test_a_script_for_slurm_starts_the_package(tmp_path):
+    run = tmp_path / "run"
+    planned = command("plan", "scaling", "--out", run, *ARGUMENTS)
+    assert planned.returncode == 0, planned.stderr
+    script = command("slurm", run)
+    assert f"\nbayescope=({shlex.quote(sys.executable)} -m bayescope)\n" in script.stdout, script.stdout + script.stderr
+
+
+def test_a_lent_device_computes_in_a_process_of_the_package(world):
+    serve = ["serve", "--bind", "127.0.0.1:0", "--without-token", "--json", *ARGUMENTS]
+    lender = subprocess.Popen([sys.executable, "-m", "bayescope", *serve], stdout=subprocess.PIPE, text=True)
+    try:
+        address = json.loads(lender.stdout.readline())["address"]
+        lent = bayescope.World("mnist", tau=1.15, device=address)
+        assert np.allclose(lent.sample(2, seed=7).x, world.sample(2, seed=7).x, atol=1e-4)
+    finally:
+        lender.terminate()
+        lender.communicate()
