@@ -7,9 +7,8 @@ use super::kind::CellPlace;
 use super::train::{CellEvent, CellJob};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
-use crate::units::Seed;
 
-/// The first `n` images of a purpose, the same for the same world and seed of a cell.
+/// The first `n` images of a purpose, the same for the same world with its seed and the same seed of a cell.
 ///
 /// # Errors
 /// When the device fails, or [`Error::Cancelled`].
@@ -20,7 +19,7 @@ pub(super) fn held_out(
     job: &CellJob<'_>,
     events: &mut dyn Events<CellEvent>,
 ) -> Result<Images> {
-    let seed = Seed(job.cell.seed).split(purpose);
+    let seed = place.train_seed.split(purpose);
     let source = WorldImages { world: place.world, settings: place.settings.clone(), seed };
     let mut images = Images { shape: job.test.shape, classes: job.test.classes, all: source.take(&[])? };
     let each = place.world.batch().max(1);
