@@ -173,18 +173,20 @@ impl<'a> Items<'a> {
         }
     }
 
+    /// The ends of a rule's band along x and along y.
+    fn rule_band(&self, rule: &Rule) -> Option<[[f64; 2]; 2]> {
+        let (low, high) = rule.low.zip(rule.high).filter(|(low, high)| !(low.is_nan() || high.is_nan()))?;
+        let far = |axis: usize| [f64::NEG_INFINITY, f64::INFINITY].map(|end| self.near(axis, end));
+        Some(match rule.way {
+            Way::Horizontal => [far(0), [low, high].map(|end| self.end(1, end))],
+            Way::Vertical => [[low, high].map(|end| self.end(0, end)), far(1)],
+        })
+    }
+
     fn rule(&self, plot: &mut PlotUi, i: usize, rule: &Rule, movable: bool) {
-        let place = |value: f64| match rule.way {
-            Way::Horizontal => self.places.y(value),
-            Way::Vertical => self.places.x(value),
-        };
-        let Some(at) = place(rule.at) else { return };
-        if let Some([low, high]) = rule.low.zip(rule.high).and_then(|(low, high)| Some([place(low)?, place(high)?])) {
-            let far = [0, 1].map(|axis| [f64::NEG_INFINITY, f64::INFINITY].map(|end| self.near(axis, end)));
-            let (xs, ys) = match rule.way {
-                Way::Horizontal => (far[0], [low, high]),
-                Way::Vertical => ([low, high], far[1]),
-            };
+        let axis = usize::from(rule.way == Way::Horizontal);
+        let Some(at) = self.place(axis, rule.at) else { return };
+        if let Some([xs, ys]) = self.rule_band(rule) {
             let fill = self.text.gamma_multiply(RULE_BAND);
             self.area(plot, &rule.label, [&xs, &[ys[0]; 2], &[ys[1]; 2]], fill);
         }
@@ -252,5 +254,39 @@ fn shape(marker: Marker) -> MarkerShape {
         Marker::Plus => MarkerShape::Plus,
         Marker::Star => MarkerShape::Asterisk,
         Marker::Cross => MarkerShape::Cross,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eframe::egui::{Context, RawInput};
+
+    use super::*;
+    use crate::figure::{Axis, bounds, slots};
+
+    #[test]
+    fn the_band_of_a_rule_reaches_beyond_a_log_axis_on_which_its_end_has_no_place() {
+        for (way, axis) in [(Way::Vertical, 0), (Way::Horizontal, 1)] {
+            let rule = Rule { way, at: 0.02, low: Some(0.0), high: Some(0.05), label: "floor".into() };
+            let points = [0.01, 0.1].map(|at| Point::new(at, at)).to_vec();
+            let figure = Figure {
+                x: Axis::log10("x"),
+                y: Axis::log10("y"),
+                series: vec![Series { points, ..Series::default() }],
+                rules: vec![rule],
+                ..Figure::default()
+            };
+            let (slots, whole) = (slots(&figure), Places::of(&figure).bounds(&bounds(&figure)));
+            let mut found = None;
+            let mut output = Context::default().run_ui(RawInput::default(), |ui| {
+                found = Items::new(ui, &figure, &slots, whole).rule_band(&figure.rules[0]);
+            });
+            output.textures_delta.clear();
+            let band = found.unwrap();
+            assert!((band[axis][1] - 0.05f64.log10()).abs() < 1e-9, "{way:?}: {band:?}");
+            assert!(band[axis][0] <= whole.min()[axis], "{way:?}: {band:?}");
+            let [low, high] = band[1 - axis];
+            assert!(low <= whole.min()[1 - axis] && high >= whole.max()[1 - axis], "{way:?}: {band:?}");
+        }
     }
 }
