@@ -74,7 +74,8 @@ class Run:
         world._engine().start_run(self.folder, name, operator.index(test), operator.index(seed), predictions, train_images)
         self.name, self.predictions = name, predictions
         self._core = _engine.Run(self.folder)
-        self._begun = time.monotonic()
+        self._opened = time.monotonic()
+        self._before: float | None = None
         self._test: np.ndarray | None = None
 
     @property
@@ -105,8 +106,9 @@ class Run:
         """Writes what the network says of `test_images` after `step` steps: one array [N, K], columns as `World.classes`.
 
         Arrays and tensors of any framework are taken, and kept as float32. `epoch` counts epochs, `images` the training images
-        seen, `seconds` those since the training began (since this run was opened by default), `train_loss` is in nats. A step
-        that is logged again replaces itself.
+        seen, `seconds` those since the training began, `train_loss` is in nats. By default the seconds since this run was opened
+        are logged, added to those of the last record before the step with which it goes on. A step that is logged again replaces
+        itself, and a run that was finished is no longer.
         """
         given = {"logits": logits, "log_probs": log_probs, "probs": probs}
         given = {kind: values for kind, values in given.items() if values is not None}
@@ -116,13 +118,18 @@ class Run:
         # log q is an array whose softmax is q.
         if kind != self.predictions and (kind, self.predictions) != ("log_probs", "logits"):
             raise ValueError(f"this run holds {self.predictions}, not {kind}: Run(…, predictions={kind!r}) in another folder")
-        seconds = time.monotonic() - self._begun if seconds is None else seconds
+        step = operator.index(step)
+        if seconds is None:
+            if self._before is None:
+                # What earlier processes trained, up to the step at which this one goes on; nothing where it begins anew.
+                self._before = self._core.seconds_before(step) or 0.0
+            seconds = self._before + time.monotonic() - self._opened
         images = None if images is None else operator.index(images)
         facts = (_finite(epoch), images, _finite(seconds), _finite(train_loss))
-        self._core.log(operator.index(step), _predictions(values), *facts)
+        self._core.log(step, _predictions(values), *facts)
 
     def finish(self) -> None:
-        """Says that nothing more comes: `bayescope watch` ends."""
+        """Says that nothing more comes: `bayescope watch` ends. Logging takes it back."""
         self._core.finish()
 
     def summary(self) -> dict[str, Any]:

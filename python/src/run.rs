@@ -24,7 +24,7 @@ impl Run {
         Ok(Self { folder: ExternalFolder::open(&folder).map_err(raised)? })
     }
 
-    /// Writes the record of a step; one that is there is replaced.
+    /// Writes the record of a step; one that is there is replaced, and a finished run goes on.
     #[pyo3(signature = (step, values, epoch, images, seconds, train_loss))]
     #[allow(clippy::too_many_arguments)]
     fn log(
@@ -54,6 +54,11 @@ impl Run {
     #[getter]
     fn last_step(&self) -> PyResult<Option<u64>> {
         self.folder.last_step().map_err(raised)
+    }
+
+    /// The seconds in the last record before a step.
+    fn seconds_before(&self, py: Python<'_>, step: u64) -> PyResult<Option<f64>> {
+        py.detach(|| self.folder.seconds_before(step)).map_err(raised)
     }
 
     /// Says that nothing more comes.

@@ -43,6 +43,31 @@ def test_a_run_goes_on_and_another_is_refused(world, tmp_path):
         first.log(4, np.zeros((9, len(world.classes))))
 
 
+def test_a_run_that_goes_on_keeps_its_time_and_is_not_finished(world, tmp_path):
+    logits = np.zeros((10, len(world.classes)))
+
+    def log(steps, **facts):
+        run = bayescope.Run(tmp_path / "run", world, test=10)
+        for step in steps:
+            run.log(step, logits, **facts)
+        return run
+
+    def seconds():
+        return [step["seconds"] for step in run.summary()["steps"]]
+
+    run = log([1], seconds=100.0)
+    log([2], seconds=5000.0)
+    run.finish()
+    assert run.summary()["finished"]
+    # From step 1: what was logged behind it is logged again.
+    log([2, 3])
+    assert not run.summary()["finished"]
+    assert seconds()[0] == 100 and 100 <= seconds()[1] <= seconds()[2] < 1000
+    # From the beginning.
+    log([1])
+    assert seconds()[0] < 100
+
+
 def test_the_number_of_training_images_is_kept(world, tmp_path):
     run = bayescope.Run(tmp_path / "run", world, test=10, train_images=500)
     assert run.summary()["spec"]["external"]["train_images"] == 500

@@ -66,7 +66,7 @@ pub struct Series {
     pub colour: usize,
     /// The points in the order of their line. A point without a place breaks it.
     pub points: Vec<Point>,
-    /// Draws the intervals as one band instead of as bars.
+    /// Draws the intervals as one band instead of as bars; that of a point alone stays a bar.
     pub band: bool,
     /// Published numbers: pale, dashed, and under a heading of their own in the legend.
     pub faint: bool,
@@ -86,13 +86,34 @@ impl Series {
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         Self { name, style: Style::LinePoints, colour, points, ..Self::default() }
     }
+
+    /// The parts of its line or band: points one after the other that can stand in it.
+    pub fn runs(&self, can: impl Fn(&Point) -> bool) -> impl Iterator<Item = &[Point]> {
+        self.points.split(move |point| !can(point)).filter(|run| !run.is_empty())
+    }
+
+    /// The points with a marker, of those that have a place. Of a line those that stand alone: it has no length there.
+    pub fn marked(&self, has_place: impl Fn(&Point) -> bool) -> impl Iterator<Item = &Point> {
+        let marked = |run: &&[Point]| match self.style {
+            Style::Points | Style::LinePoints => true,
+            Style::Line | Style::Steps => run.len() == 1,
+            Style::Bars => false,
+        };
+        self.runs(has_place).filter(marked).flatten()
+    }
+
+    /// The points whose interval is a bar, of those that can have one. Of a band those that stand alone: it has no width
+    /// there.
+    pub fn barred(&self, has_interval: impl Fn(&Point) -> bool) -> impl Iterator<Item = &Point> {
+        self.runs(has_interval).filter(|run| !self.band || run.len() == 1).flatten()
+    }
 }
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// A line through the points.
+    /// A line through the points; a marker for one that stands alone.
     #[default]
     Line,
     /// Markers.
@@ -101,7 +122,7 @@ pub enum Style {
     LinePoints,
     /// Bars from zero, or from the bottom of a log axis.
     Bars,
-    /// A staircase: y holds from its x to the next point's.
+    /// A staircase: y holds from its x to the next point's. A point alone has a marker.
     Steps,
 }
 

@@ -100,14 +100,17 @@ impl<'a> Painter<'a> {
         self.figure.x.shown_scale().has(point.x) && self.figure.y.shown_scale().has(point.y)
     }
 
+    fn has_interval(&self, point: &Point) -> bool {
+        self.has_place(point) && interval(point).is_some()
+    }
+
     fn shown(&self, point: &Point) -> bool {
         let [x, y] = [self.frame.x, self.frame.y];
         self.has_place(point) && (x[0]..=x[1]).contains(&point.x) && (y[0]..=y[1]).contains(&point.y)
     }
 
     fn band(&self, scene: &mut Scene, series: &Series, fill: Ink) {
-        let usable = |point: &Point| self.has_place(point) && interval(point).is_some();
-        for run in series.points.split(|point| !usable(point)).filter(|run| !run.is_empty()) {
+        for run in series.runs(|point| self.has_interval(point)).filter(|run| run.len() > 1) {
             let side =
                 |pick: fn([f64; 2]) -> f64| run.iter().filter_map(move |point| Some((point.x, pick(interval(point)?))));
             let (lower, upper) = (side(|[low, _]| low), side(|[_, high]| high).collect::<Vec<_>>());
@@ -121,20 +124,16 @@ impl<'a> Painter<'a> {
         match series.style {
             Style::Points | Style::Bars => {}
             Style::Line | Style::LinePoints | Style::Steps => {
-                for run in series.points.split(|point| !self.has_place(point)).filter(|run| !run.is_empty()) {
+                for run in series.runs(|point| self.has_place(point)).filter(|run| run.len() > 1) {
                     let corners = if series.style == Style::Steps { stairs(run) } else { plain(run) };
                     let points = corners.into_iter().map(|[x, y]| self.at(x, y, slot.offset)).collect();
                     scene.path(Path { points, stroke: Some(self.stroke(i)), clipped: true, ..Path::default() });
                 }
             }
         }
-        if !series.band {
-            self.intervals(scene, i);
-        }
-        if matches!(series.style, Style::Points | Style::LinePoints) {
-            for point in series.points.iter().filter(|point| self.shown(point)) {
-                self.marker(scene, i, self.at(point.x, point.y, slot.offset), Some(self.tip(series, point)));
-            }
+        self.intervals(scene, i);
+        for point in series.marked(|point| self.has_place(point)).filter(|point| self.shown(point)) {
+            self.marker(scene, i, self.at(point.x, point.y, slot.offset), Some(self.tip(series, point)));
         }
     }
 
@@ -168,7 +167,7 @@ impl<'a> Painter<'a> {
         let series = &self.figure.series[i];
         // On a bar of its own colour an interval would not be seen.
         let ink = if series.style == Style::Bars { self.theme.text } else { self.ink(i) };
-        for point in series.points.iter().filter(|point| self.shown(point)) {
+        for point in series.barred(|point| self.has_interval(point)).filter(|point| self.shown(point)) {
             let Some([low, high]) = interval(point) else { continue };
             let ends = [low, high].map(|end| self.at(point.x, end, self.slots[i].offset));
             let cap = |[x, y]: [f64; 2]| [[x - CAP, y], [x + CAP, y]];

@@ -132,10 +132,17 @@ pub fn delete_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<
         gone(&inner, std::fs::remove_dir(&inner))?;
     }
     for name in files.iter().chain(&[NOTES, SPEC]) {
-        let file = run.join(name);
-        gone(&file, std::fs::remove_file(&file))?;
+        remove_file(&run.join(name))?;
     }
     gone(run, std::fs::remove_dir(run))
+}
+
+/// Removes a file that may be gone already.
+///
+/// # Errors
+/// Names it.
+pub fn remove_file(file: &Path) -> Result<()> {
+    gone(file, std::fs::remove_file(file))
 }
 
 /// What was to be deleted is gone, or is a folder in which somebody keeps something.

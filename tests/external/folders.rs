@@ -44,6 +44,28 @@ fn a_folder_is_known_for_what_it_is() {
     assert!(!run.path.exists());
 }
 
+/// After a break, or after its end.
+#[test]
+fn a_run_that_goes_on_is_not_finished_and_its_time_goes_on() {
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    assert_eq!(run.seconds_before(1).unwrap(), None);
+    let at = |seconds: f64| Header { seconds: Some(seconds), ..Header::default() };
+    run.log(10, &at(2.5), &logits(10)).unwrap();
+    run.log(20, &at(5.0), &logits(20)).unwrap();
+    // A record that cannot be read says nothing; one that can says nothing of steps before it.
+    std::fs::write(path(&run, 30), "{}\n").unwrap();
+    let before = [10, 11, 20, 21, 40].map(|step| run.seconds_before(step).unwrap());
+    assert_eq!(before, [None, Some(2.5), Some(2.5), Some(5.0), Some(5.0)]);
+    run.finish().unwrap();
+    // What is refused is no record.
+    assert!(run.log(30, &at(7.0), &[]).is_err() && run.finished());
+    run.log(30, &at(7.0), &logits(30)).unwrap();
+    assert!(!run.finished() && !read(&run).finished);
+    run.finish().unwrap();
+    assert!(read(&run).finished);
+}
+
 /// A record that was read is not read again.
 #[cfg(unix)]
 #[test]

@@ -174,3 +174,36 @@ fn a_scale_that_cannot_be_drawn_is_refused_with_a_way_out() {
         assert!(message.contains("choose a scale"), "{message}");
     }
 }
+
+/// Neither has a line any length there, nor a band any width.
+#[test]
+fn a_point_alone_has_a_marker_and_a_bar_for_its_interval() {
+    let point = |x: f64, y: f64| Point::new(x, y).within(y - 0.1, y + 0.1);
+    let three = [3.0, 4.0, 5.0].map(|x| point(x, 0.6 + 0.01 * x)).to_vec();
+    let gap = Point::new(2.0, f64::NAN);
+    for style in [Style::Line, Style::Steps] {
+        let drawn = |points: Vec<Point>| {
+            let series = vec![Series { name: "s".into(), style, points, band: true, ..Series::default() }];
+            let scene = layout::scene(&Figure { series, ..Figure::default() }, &RenderOptions::default());
+            let paths = scene.shapes.into_iter().filter_map(|shape| match shape {
+                Shape::Path(path) => Some(path),
+                Shape::Text(_) => None,
+            });
+            let (marks, others): (Vec<_>, Vec<_>) = paths.partition(|path| path.tip.is_some());
+            let clipped = others.into_iter().filter(|path| path.clipped);
+            let (bands, lines): (Vec<_>, Vec<_>) = clipped.partition(|path| path.closed);
+            let tips: Vec<String> = marks.into_iter().filter_map(|path| path.tip).collect();
+            // The bar of an interval and its two caps are lines of two corners.
+            (tips, lines.iter().filter(|path| path.points.len() == 2).count(), lines.len(), bands.len())
+        };
+        let tip = || vec!["s: 1, 0.5 [0.4, 0.6]".to_owned()];
+        assert_eq!(drawn(vec![point(1.0, 0.5)]), (tip(), 3, 3, 0), "{style:?}");
+        assert_eq!(drawn(three.clone()), (vec![], 0, 1, 1), "{style:?}");
+        let both = [vec![point(1.0, 0.5), gap.clone()], three.clone()].concat();
+        assert_eq!(drawn(both), (tip(), 3, 4, 1), "{style:?}");
+        // A point between others that has the only interval.
+        let mut between = three.iter().map(|point| Point::new(point.x, point.y)).collect::<Vec<_>>();
+        between[1] = three[1].clone();
+        assert_eq!(drawn(between), (vec![], 3, 4, 0), "{style:?}");
+    }
+}

@@ -89,15 +89,22 @@ impl<'a> Items<'a> {
         Some([self.near(0, x), self.near(1, y)])
     }
 
-    /// The place of an end of an interval; below all others for what has none on a log axis.
-    fn end(&self, y: f64) -> f64 {
-        self.near(1, self.places.y(y).unwrap_or(if y > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY }))
+    /// The place of a number on an axis; nowhere if it has none.
+    fn place(&self, axis: usize, value: f64) -> Option<f64> {
+        if axis == 0 { self.places.x(value) } else { self.places.y(value) }
     }
 
-    /// The ends of a point's interval.
-    fn interval(&self, point: &Point) -> Option<[f64; 2]> {
+    /// The place of an end of an interval on an axis; before all others for what has none on a log axis.
+    fn end(&self, axis: usize, value: f64) -> f64 {
+        let beyond = if value > 0.0 { f64::INFINITY } else { f64::NEG_INFINITY };
+        self.near(axis, self.place(axis, value).unwrap_or(beyond))
+    }
+
+    /// The x of a point's interval, and its ends.
+    fn interval(&self, point: &Point, beside: f64) -> Option<(f64, [f64; 2])> {
+        let [x, _] = self.at(point, beside)?;
         let (low, high) = point.low.zip(point.high).filter(|(low, high)| low <= high)?;
-        Some([self.end(low), self.end(high)])
+        Some((x, [low, high].map(|end| self.end(1, end))))
     }
 
     fn area(&self, plot: &mut PlotUi, id: &str, [xs, low, high]: [&[f64]; 3], fill: Color32) {
@@ -106,20 +113,18 @@ impl<'a> Items<'a> {
 
     fn band(&self, plot: &mut PlotUi, i: usize) {
         let (series, beside) = (&self.figure.series[i], self.slots[i].offset);
-        let edges = |point: &Point| Some((self.at(point, beside)?[0], self.interval(point)?));
-        for run in series.points.split(|point| edges(point).is_none()) {
+        let edges = |point: &Point| self.interval(point, beside);
+        for run in series.runs(|point| edges(point).is_some()).filter(|run| run.len() > 1) {
             let (xs, ends): (Vec<f64>, Vec<[f64; 2]>) = run.iter().filter_map(edges).unzip();
             let side = |pick: usize| ends.iter().map(|ends| ends[pick]).collect::<Vec<f64>>();
-            if xs.len() > 1 {
-                self.area(plot, &series.name, [&xs, &side(0), &side(1)], self.ink(series).gamma_multiply(BAND));
-            }
+            self.area(plot, &series.name, [&xs, &side(0), &side(1)], self.ink(series).gamma_multiply(BAND));
         }
     }
 
     fn bars(&self, plot: &mut PlotUi, i: usize) {
         let (series, slot) = (&self.figure.series[i], self.slots[i]);
         let (ink, hollow) = (self.ink(series), series.faint || series.dashed);
-        let foot = self.end(0.0);
+        let foot = self.end(1, 0.0);
         let bar = |[x, y]: [f64; 2]| {
             let fill = ink.gamma_multiply(if hollow { BAND } else { BAR });
             let stroke = if hollow { Stroke::new(INTERVAL, ink) } else { Stroke::NONE };
@@ -137,20 +142,19 @@ impl<'a> Items<'a> {
             (false, true) => (LINE, LineStyle::dashed_loose()),
             (false, false) => (LINE, LineStyle::Solid),
         };
-        let marked = matches!(series.style, Style::Points | Style::LinePoints);
+        let has_place = |point: &Point| self.at(point, beside).is_some();
         if !matches!(series.style, Style::Points | Style::Bars) {
-            for run in series.points.split(|point| self.at(point, beside).is_none()) {
+            for run in series.runs(has_place).filter(|run| run.len() > 1) {
                 let run: Vec<[f64; 2]> = run.iter().filter_map(|point| self.at(point, beside)).collect();
                 let run = if series.style == Style::Steps { stairs(&run) } else { run };
                 let line = Line::new(self.in_legend(series), run).id(&series.name).color(ink).width(width).style(style);
                 plot.line(line.allow_hover(series.style == Style::Line));
             }
         }
-        if !series.band {
-            self.intervals(plot, i);
-        }
-        if marked {
-            let at: Vec<[f64; 2]> = series.points.iter().filter_map(|point| self.at(point, beside)).collect();
+        self.intervals(plot, i);
+        // Without a point, too: the legend names a line that has nothing to show.
+        if series.style != Style::Bars {
+            let at: Vec<[f64; 2]> = series.marked(has_place).filter_map(|point| self.at(point, beside)).collect();
             let points =
                 Points::new(self.in_legend(series), at).id(&series.name).shape(shape(self.markers[i])).radius(MARKER);
             plot.points(points.filled(!(series.faint || series.dashed)).color(ink));
@@ -162,25 +166,27 @@ impl<'a> Items<'a> {
         // On a bar of its own colour an interval would not be seen.
         let ink = if series.style == Style::Bars { self.text } else { self.ink(series) };
         let cap = CAP * plot.transform().dvalue_dpos()[0].abs();
-        for point in &series.points {
-            let Some(([x, _], [low, high])) = self.at(point, beside).zip(self.interval(point)) else { continue };
+        let ends = |point: &Point| self.interval(point, beside);
+        for (x, [low, high]) in series.barred(|point| ends(point).is_some()).filter_map(ends) {
             let drawn = [[x - cap, low], [x + cap, low], [x, low], [x, high], [x - cap, high], [x + cap, high]];
             plot.line(Line::new("", drawn.to_vec()).id(&series.name).color(ink).width(INTERVAL).allow_hover(false));
         }
     }
 
+    /// The ends of a rule's band along x and along y.
+    fn rule_band(&self, rule: &Rule) -> Option<[[f64; 2]; 2]> {
+        let (low, high) = rule.low.zip(rule.high).filter(|(low, high)| !(low.is_nan() || high.is_nan()))?;
+        let far = |axis: usize| [f64::NEG_INFINITY, f64::INFINITY].map(|end| self.near(axis, end));
+        Some(match rule.way {
+            Way::Horizontal => [far(0), [low, high].map(|end| self.end(1, end))],
+            Way::Vertical => [[low, high].map(|end| self.end(0, end)), far(1)],
+        })
+    }
+
     fn rule(&self, plot: &mut PlotUi, i: usize, rule: &Rule, movable: bool) {
-        let place = |value: f64| match rule.way {
-            Way::Horizontal => self.places.y(value),
-            Way::Vertical => self.places.x(value),
-        };
-        let Some(at) = place(rule.at) else { return };
-        if let Some([low, high]) = rule.low.zip(rule.high).and_then(|(low, high)| Some([place(low)?, place(high)?])) {
-            let far = [0, 1].map(|axis| [f64::NEG_INFINITY, f64::INFINITY].map(|end| self.near(axis, end)));
-            let (xs, ys) = match rule.way {
-                Way::Horizontal => (far[0], [low, high]),
-                Way::Vertical => ([low, high], far[1]),
-            };
+        let axis = usize::from(rule.way == Way::Horizontal);
+        let Some(at) = self.place(axis, rule.at) else { return };
+        if let Some([xs, ys]) = self.rule_band(rule) {
             let fill = self.text.gamma_multiply(RULE_BAND);
             self.area(plot, &rule.label, [&xs, &[ys[0]; 2], &[ys[1]; 2]], fill);
         }
@@ -248,5 +254,39 @@ fn shape(marker: Marker) -> MarkerShape {
         Marker::Plus => MarkerShape::Plus,
         Marker::Star => MarkerShape::Asterisk,
         Marker::Cross => MarkerShape::Cross,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use eframe::egui::{Context, RawInput};
+
+    use super::*;
+    use crate::figure::{Axis, bounds, slots};
+
+    #[test]
+    fn the_band_of_a_rule_reaches_beyond_a_log_axis_on_which_its_end_has_no_place() {
+        for (way, axis) in [(Way::Vertical, 0), (Way::Horizontal, 1)] {
+            let rule = Rule { way, at: 0.02, low: Some(0.0), high: Some(0.05), label: "floor".into() };
+            let points = [0.01, 0.1].map(|at| Point::new(at, at)).to_vec();
+            let figure = Figure {
+                x: Axis::log10("x"),
+                y: Axis::log10("y"),
+                series: vec![Series { points, ..Series::default() }],
+                rules: vec![rule],
+                ..Figure::default()
+            };
+            let (slots, whole) = (slots(&figure), Places::of(&figure).bounds(&bounds(&figure)));
+            let mut found = None;
+            let mut output = Context::default().run_ui(RawInput::default(), |ui| {
+                found = Items::new(ui, &figure, &slots, whole).rule_band(&figure.rules[0]);
+            });
+            output.textures_delta.clear();
+            let band = found.unwrap();
+            assert!((band[axis][1] - 0.05f64.log10()).abs() < 1e-9, "{way:?}: {band:?}");
+            assert!(band[axis][0] <= whole.min()[axis], "{way:?}: {band:?}");
+            let [low, high] = band[1 - axis];
+            assert!(low <= whole.min()[1 - axis] && high >= whole.max()[1 - axis], "{way:?}: {band:?}");
+        }
     }
 }

@@ -134,12 +134,13 @@ impl Course {
 
 impl ExternalFolder {
     /// Writes what a classifier predicts after a step, [n, K], as its contract says; a step that was
-    /// logged before is replaced.
+    /// logged before is replaced. A run that was finished goes on.
     ///
     /// # Errors
-    /// When there are not n·K numbers; names the file that cannot be written.
+    /// When there are not n·K numbers; names the file that cannot be written or removed.
     pub fn log(&self, step: u64, header: &Header, values: &[f32]) -> Result<()> {
-        record::write(&self.path.join(PREDICTIONS), step, header, &self.spec, values)
+        record::write(&self.path.join(PREDICTIONS), step, header, &self.spec, values)?;
+        self.go_on()
     }
 
     /// The last step that was logged, if any: a resumed writer may ask.
@@ -148,6 +149,18 @@ impl ExternalFolder {
     /// Names the folder that cannot be listed.
     pub fn last_step(&self) -> Result<Option<u64>> {
         Ok(record::list(&self.path.join(PREDICTIONS))?.last().map(|(step, _)| *step))
+    }
+
+    /// The seconds in the last record before a step that can be read, if it says them: the time of a training that goes
+    /// on with this step begins there.
+    ///
+    /// # Errors
+    /// Names the folder that cannot be listed.
+    pub fn seconds_before(&self, step: u64) -> Result<Option<f64>> {
+        let files = record::list(&self.path.join(PREDICTIONS))?;
+        let before = files.iter().rev().skip_while(|(known, _)| *known >= step);
+        let last = before.map(|(_, path)| record::read(path, &self.spec)).find_map(Result::ok);
+        Ok(last.and_then(|(header, _)| header.seconds))
     }
 
     /// Reads the records that are new or changed since `before`, at most `most` of them: the last,

@@ -222,6 +222,7 @@ fn same_images<'a>(mut runs: impl Iterator<Item = (&'a Path, &'a ExternalSpec)>)
             ("T", a.world.smoothing != b.world.smoothing),
             ("the class prior π", a.world.prior != b.world.prior),
             ("label noise", a.world.label_noise != b.world.label_noise),
+            ("precision", a.world.precision != b.world.precision),
             ("the number of test images", a.test.images != b.test.images),
             ("the seed of the test images", a.test.seed != b.test.seed),
         ];

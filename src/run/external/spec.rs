@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use super::super::files::PREDICTIONS;
-use super::super::files::SPEC;
+use super::super::files::{SPEC, remove_file};
 pub(super) use super::super::files::{TEST, TEST_FILES as FILES};
 use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, write_atomically};
 use crate::error::{Error, Result, check_name, check_words};
@@ -192,6 +192,11 @@ impl ExternalFolder {
     /// Names the file that cannot be written.
     pub fn finish(&self) -> Result<()> {
         write_atomically(&self.path.join(FINISHED), |_| Ok(()))
+    }
+
+    /// Takes that back.
+    pub(super) fn go_on(&self) -> Result<()> {
+        remove_file(&self.path.join(FINISHED))
     }
 
     /// Whether its writer has said that nothing more comes.

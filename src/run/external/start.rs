@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::super::files::{SPEC, claim_spec, take_folder};
+use super::super::files::{SPEC, claim_spec, remove_file, take_folder};
 use super::spec::{
     BEGUN, Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
 };
@@ -102,10 +102,7 @@ impl StartExternal {
             spec.test.files.insert(name.to_owned(), sha256_of_file(&place.join(name), &mut silent())?);
         }
         claim_spec(&self.folder, &spec)?;
-        match std::fs::remove_file(&begun) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(Error::io(&begun, e)),
-            _ => {}
-        }
+        remove_file(&begun)?;
         ExternalFolder::open(&self.folder)
     }
 

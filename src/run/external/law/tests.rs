@@ -1,6 +1,7 @@
 //! Laws of runs whose KL follow a known law.
 
 use super::*;
+use crate::flow::Precision;
 use crate::measure::{Interval, Variant};
 
 /// A run of N images, as a file says it.
@@ -100,6 +101,10 @@ fn what_makes_no_law_is_refused_in_words() {
     let run = |folder: &'static str, spec, best| LawRun { folder: Path::new(folder), spec, best };
     let why = said(RunLaw::of(&[run("first", &one, Some(&best)), run("second", &other, Some(&best))], None));
     assert!(["first", "second", "the seed of the test images"].iter().all(|words| why.contains(words)), "{why}");
+    let mut exacter = spec(Some(20), 0);
+    exacter.world.precision = Precision::F64;
+    let why = said(RunLaw::of(&[run("first", &one, Some(&best)), run("exacter", &exacter, Some(&best))], None));
+    assert!(why.contains("exacter") && why.ends_with("they differ in precision"), "{why}");
     let stream = spec(None, 0);
     let why = said(RunLaw::of(&[run("first", &one, Some(&best)), run("endless", &stream, Some(&best))], None));
     assert!(why.contains("endless") && why.contains("external.train_images"), "{why}");
