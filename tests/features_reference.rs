@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use bayescope::classifier::features::{Embedded, FeatureNet};
-use bayescope::classifier::{Architecture, Classifier, ClassifierConfig};
+use bayescope::classifier::{Architecture, Classifier, ClassifierConfig, STATE};
 use bayescope::data::ImageShape;
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::error::Error;
@@ -148,6 +148,14 @@ fn opened(path: &Path) -> (FeatureNet, Vec<Progress>) {
     (net, told)
 }
 
+/// A safetensors file again, with the state of a training in its header.
+fn write_with_state(from: &Path, to: &Path) {
+    let bytes = std::fs::read(from).unwrap();
+    let arrays = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let header = std::collections::HashMap::from([(STATE.to_owned(), "{\"step\":1}".to_owned())]);
+    safetensors::serialize_to_file(arrays.tensors(), Some(header), to).unwrap();
+}
+
 #[test]
 fn a_file_says_itself_which_network_it_holds() {
     let reference = read("features/features.json");
@@ -171,6 +179,11 @@ fn a_file_says_itself_which_network_it_holds() {
         let share = |p: &Progress| p.done as f64 / p.total as f64;
         assert!(told.iter().map(share).is_sorted() && told.last().is_some_and(|last| last.done == last.total));
     }
+    // torchvision's names and shapes, but a cell's: its images are scaled otherwise.
+    let cell = folder.path().join("last.safetensors");
+    write_with_state(&folder.path().join("a.safetensors"), &cell);
+    let refused = FeatureNet::open(&cell, &Device::flex(), &mut silent()).unwrap_err().to_string();
+    assert!(refused.contains("last.safetensors") && refused.contains("checkpoint of a run's cell"), "{refused}");
     let stopped = FeatureNet::open(&folder.path().join("b.pth"), &Device::flex(), &mut |_| ControlFlow::Break(()));
     assert!(matches!(stopped, Err(Error::Cancelled)));
 }

@@ -61,8 +61,8 @@ pub struct ExpectedImages {
     pub shape: ImageShape,
     /// Classes K.
     pub classes: usize,
-    /// Ends of the range that pixels fill in x.
-    pub range: [f32; 2],
+    /// Ends of the range that pixels fill in x, where it is known.
+    pub range: Option<[f32; 2]>,
 }
 
 /// A trained classifier from a file.

@@ -155,7 +155,8 @@ impl Classifier {
     ) -> Result<Self> {
         let head = config.architecture.head();
         weights.0 = weights.0.into_iter().map(|(name, array)| (present_name(&name), array)).collect();
-        let other_classes = |name: &str| weights.shape(name).is_some_and(|shape| shape[0] != config.classes);
+        let other_classes =
+            |name: &str| weights.shape(name).is_some_and(|shape| shape.first() != Some(&config.classes));
         if other_classes(&format!("{head}.bias")) {
             weights.0.retain(|name, _| !name.starts_with(&format!("{head}.")));
         }
@@ -296,4 +297,24 @@ fn present_name(name: &str) -> String {
 /// Arrays that torchvision stores beside the parameters and that follow from the architecture.
 fn is_computed(name: &str) -> bool {
     name.ends_with(".num_batches_tracked") || name.ends_with(".relative_position_index")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::weights::HostTensor;
+
+    /// A file is anyone's: a bias without axes is none of the network's, and no panic.
+    #[test]
+    fn a_head_of_any_rank_is_drawn_anew() {
+        let shape = ImageShape { channels: 1, height: 2, width: 2 };
+        let config = ClassifierConfig { architecture: Architecture::Linear, shape, classes: 2, resize: None };
+        let bias = format!("{}.bias", Architecture::Linear.head());
+        for (bias_shape, count) in [(vec![], 1), (vec![3], 3), (vec![0], 0)] {
+            let array = HostTensor::new(bias_shape, vec![0.5; count]);
+            let weights = Weights([(bias.clone(), array)].into_iter().collect());
+            let device = Device::flex();
+            assert!(Classifier::from_pretrained(&config, weights, Seed(0), &device, Precision::F32).is_ok());
+        }
+    }
 }

@@ -108,8 +108,8 @@ impl InputScale {
     /// The scale of a normalisation as a user names it, for worlds whose pixels lie in `range`.
     ///
     /// # Errors
-    /// When it has figures for another number of channels.
-    pub fn named(how: &onnx::Normalisation, channels: usize, range: [f32; 2]) -> Result<Self> {
+    /// When it has figures for another number of channels, or needs a range that is not known.
+    pub fn named(how: &onnx::Normalisation, channels: usize, range: Option<[f32; 2]>) -> Result<Self> {
         Ok(Self(how.shifts_and_factors(channels, range)?))
     }
 
@@ -147,7 +147,7 @@ mod tests {
         for range in [[0.0f32, 1.0], [-1.0, 1.0]] {
             let scales = [
                 InputScale::of(Normalisation::Imagenet, shape, range, || unreachable!()).unwrap(),
-                InputScale::named(&named, 3, range).unwrap(),
+                InputScale::named(&named, 3, Some(range)).unwrap(),
             ];
             for scale in scales {
                 let mut x = unit.map(|v| range[0] + v * (range[1] - range[0])).to_vec();

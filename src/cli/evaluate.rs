@@ -47,6 +47,7 @@ fn candidates(args: &EvaluateArgs) -> Vec<Candidate> {
         repeat_channels: args.repeat_channels,
         resize: args.resize,
         output: args.output.clone(),
+        scores: args.kind.map(Into::into),
         ..OnnxOptions::default()
     };
     let files =

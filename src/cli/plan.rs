@@ -54,7 +54,11 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
             };
             let plan = Planned::all(&spec, |_| Ok(String::new()))?;
             let path = std::path::PathBuf::new();
-            show_plan(&RunFolder { path, spec: *spec, plan, data, features: Vec::new() }, args, false)
+            show_plan(
+                &RunFolder { path, spec: *spec, plan, data, features: Vec::new(), pretrained: Default::default() },
+                args,
+                false,
+            )
         }
     }
 }

@@ -10,11 +10,23 @@ use super::npy::{Array, Types, read_header, read_npy};
 use super::source::{head, open_file};
 use crate::error::{Error, Result};
 
+/// Bytes that any array may have, and most that one byte of the file unpacks to: more only constants pack. Else a file of a
+/// megabyte could ask for a gigabyte.
+const FREE: u64 = 1 << 26;
+const UNPACKED: u64 = 256;
+
 /// An open npz and where it came from.
 pub(crate) struct Archive<'a> {
     path: &'a Path,
+    /// Bytes of the file.
+    length: u64,
     zip: ZipArchive<BufReader<File>>,
     types: Types,
+}
+
+/// Returns whether so many bytes of a file may be unpacked to an array of `size` bytes.
+fn is_plausible(size: u64, packed: u64) -> bool {
+    size <= packed.saturating_mul(UNPACKED).saturating_add(FREE)
 }
 
 impl<'a> Archive<'a> {
@@ -31,9 +43,10 @@ impl<'a> Archive<'a> {
 
     /// As [`Self::open`], of a file that is open.
     pub(super) fn of(path: &'a Path, file: BufReader<File>, types: Types) -> Result<Self> {
+        let length = file.get_ref().metadata().map_err(|e| Error::io(path, e))?.len();
         let zip =
             ZipArchive::new(file).map_err(|e| Error::file(path, format!("damaged or truncated npz archive: {e}")))?;
-        Ok(Self { path, zip, types })
+        Ok(Self { path, length, zip, types })
     }
 
     /// Where the archive lies.
@@ -78,11 +91,19 @@ impl<'a> Archive<'a> {
     /// An array, or `None` where there is none of that name.
     ///
     /// # Errors
-    /// Names the file, the array and the cause: another type, a shape it has no bytes for, damage.
+    /// Names the file, the array and the cause: another type, a shape it has no bytes for, more bytes than so few unpack to,
+    /// damage.
     pub(crate) fn read(&mut self, name: &str) -> Result<Option<Array>> {
-        let (path, types) = (self.path, self.types);
+        let (path, types, length) = (self.path, self.types, self.length);
         let Some(mut entry) = self.entry(name)? else { return Ok(None) };
-        let size = entry.size();
+        let (size, packed) = (entry.size(), entry.compressed_size().min(length));
+        if !is_plausible(size, packed) {
+            let cause = format!(
+                "array {name}: {size} bytes packed into {packed}: more than {UNPACKED} of one are not unpacked; save it with \
+                 numpy.savez, which does not compress"
+            );
+            return Err(Error::file(path, cause));
+        }
         let array = read_npy(&mut entry, size, types);
         array.map(Some).map_err(|cause| Error::file(path, format!("array {name}: {cause}")))
     }
@@ -106,5 +127,37 @@ impl<'a> Archive<'a> {
                 Err(Error::file(self.path, format!("array {name}: {cause}")))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_small_file_asks_for_no_large_array() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("zeros.npz");
+        let write = |numbers: usize| {
+            let mut zip = zip::ZipWriter::new(File::create(&path).unwrap());
+            let deflated =
+                zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Deflated);
+            zip.start_file("y.npy", deflated).unwrap();
+            let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({numbers},), }}\n");
+            zip.write_all(b"\x93NUMPY\x01\x00").unwrap();
+            zip.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+            zip.write_all(header.as_bytes()).unwrap();
+            zip.write_all(&vec![0; numbers]).unwrap();
+            zip.finish().unwrap();
+        };
+        write(FREE as usize / 2);
+        assert!(Archive::open(&path, Types::All).unwrap().read("y").unwrap().is_some());
+        write(2 * FREE as usize);
+        let refused = Archive::open(&path, Types::All).unwrap().read("y").unwrap_err().to_string();
+        assert!(refused.contains("zeros.npz") && refused.contains("array y"), "{refused}");
+        // What lies unpacked is as large as it is.
+        assert!(is_plausible(1 << 40, 1 << 40) && !is_plausible(1 << 40, 1 << 30));
     }
 }

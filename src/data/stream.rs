@@ -84,6 +84,11 @@ impl NpzImages {
         }
         drop(entry);
         let file = open_regular(path).map_err(|e| Error::io(path, e))?;
+        // The archive's word for its size alone: as much would be asked of the memory.
+        let length = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        if start.checked_add(size).is_none_or(|end| end > length) {
+            return Err(bad(format!("array x: {size} bytes from byte {start} on do not fit into a file of {length}")));
+        }
         Ok(Some(Self { path: path.to_owned(), shape, images, source: Source::Disk(file, start + taken) }))
     }
 
@@ -139,5 +144,38 @@ impl NpzImages {
         let mut entry = archive.entry(IMAGES)?.ok_or_else(|| bad("missing".into()))?;
         std::io::copy(&mut entry, &mut std::io::sink()).map_err(|e| bad(e.to_string()))?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// An archive with an array x of four numbers, whose directory and header speak of 64 MiB.
+    #[test]
+    fn more_than_the_file_holds_is_not_believed() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("boast.npz");
+        let mut zip = zip::ZipWriter::new(File::create(&path).unwrap());
+        let stored = zip::write::SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+        zip.start_file("x.npy", stored).unwrap();
+        let header = "{'descr': '<f4', 'fortran_order': False, 'shape': (1048576, 1, 4, 4), }\n";
+        zip.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        zip.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+        zip.write_all(header.as_bytes()).unwrap();
+        zip.write_all(&[0; 16]).unwrap();
+        zip.finish().unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let entry = bytes.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
+        let size = 10 + header.len() as u32 + 64 * (1 << 20);
+        // Its sizes, packed and unpacked.
+        for at in [20, 24] {
+            bytes[entry + at..entry + at + 4].copy_from_slice(&size.to_le_bytes());
+        }
+        std::fs::write(&path, bytes).unwrap();
+        let refused = NpzImages::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("boast.npz"), "{refused}");
     }
 }

@@ -8,13 +8,14 @@ use super::progress::{JudgeEvent, Stage};
 use super::{Note, Predictions, ReadOptions, Report, Truth, judge};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
 use crate::classifier::{CheckpointClassifier, CheckpointOptions, ExpectedImages};
-use crate::data::{NpzImages, Split};
+use crate::data::{ImageShape, NpzImages, Split};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::units::Seed;
 
-/// Images read at a time.
+/// Images read at a time, at most, and their bytes, about.
 const PIECE: usize = 1024;
+const PIECE_BYTES: usize = 64 << 20;
 
 /// A model to be judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,6 +119,12 @@ fn images(truth: &Truth) -> Result<NpzImages> {
         .ok_or_else(|| Error::file(&archive, "has 8-bit images: a network is judged on the float images of an export"))
 }
 
+/// Images of a shape that are read at a time.
+fn piece(shape: ImageShape) -> usize {
+    let bytes = shape.dims().saturating_mul(4).max(1);
+    (PIECE_BYTES / bytes).clamp(1, PIECE)
+}
+
 /// What a network says of the images of a truth, read piece by piece.
 fn run(
     name: &str,
@@ -127,8 +134,9 @@ fn run(
     events: &mut dyn Events<JudgeEvent>,
 ) -> Result<Predictions> {
     let (total, mut log_q) = (images.len(), Vec::new());
-    for first in (0..total).step_by(PIECE) {
-        let range = first..total.min(first + PIECE);
+    let step = piece(images.shape());
+    for first in (0..total).step_by(step) {
+        let range = first..total.min(first + step);
         let mut forward = |piece: Progress| {
             let progress = Progress { done: first + piece.done, total };
             events.emit(JudgeEvent { stage: Stage::Running(name.to_owned()), progress })
@@ -146,5 +154,16 @@ fn make_names_unique(models: &mut [Predictions], candidates: &[Candidate]) {
         if let Some(folder) = candidate.path().parent().and_then(Path::file_name).filter(|_| alike) {
             model.name = format!("{} ({})", names[i], folder.to_string_lossy());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_take_the_same_room_whatever_the_size_of_images() {
+        let of = |side: usize| piece(ImageShape { channels: 3, height: side, width: side });
+        assert_eq!([of(28), of(64), of(256), of(2048), of(1 << 20)], [1024, 1024, 85, 1, 1]);
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn toy(n: usize, k: usize, spread: f64, seed: Seed) -> Truth {
         source: PosteriorSource::LogLikelihoods,
         labels: vec![0; n],
         ids: (0..n as i64).collect(),
-        pixel_range: [0.0, 1.0],
+        pixel_range: Some([0.0, 1.0]),
         typicality: None,
         origin: Origin { path: "toy".into(), split: "test".into(), ..Origin::default() },
     };

@@ -77,8 +77,8 @@ pub struct Truth {
     pub labels: Vec<ClassId>,
     /// Number of each image, [n]: array `id`, or its place in the split.
     pub ids: Vec<i64>,
-    /// Ends of the range that pixels fill in x; [0, 1] where the manifest does not say.
-    pub pixel_range: [f32; 2],
+    /// Ends of the range that pixels fill in x; none without a manifest that says it.
+    pub pixel_range: Option<[f32; 2]>,
     /// How the images stand to those of the other split, samples of the same world; none where that
     /// is not there.
     pub typicality: Option<Census>,
@@ -197,7 +197,7 @@ fn archive(path: &Path, split: &str) -> PathBuf {
 }
 
 fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin) -> Result<Truth> {
-    let pixel_range = manifest.pixel_range.unwrap_or([0.0, 1.0]);
+    let pixel_range = manifest.pixel_range;
     let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
     let mut archive = Archive::open(path, Types::All)?;
     let missing = "missing; a judge needs the drawn labels. The dataset comes first, predictions after --predictions";

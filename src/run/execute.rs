@@ -13,10 +13,11 @@ use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
 use super::pools::Pools;
 use super::status::Heartbeat;
+use crate::data::sha256_of_file;
 use crate::device::{OpenDevice, WorkQueue, run_on_all};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellJob, CellPlace, CellResult, Data, Summary, train_pool};
+use crate::events::{Events, Progress, silent};
+use crate::experiment::{Cell, CellEvent, CellJob, CellPlace, CellResult, Data, Summary, train_pool};
 use crate::flow::weights::Weights;
 use crate::oracle::world::{Settings, World};
 
@@ -187,9 +188,7 @@ fn run_cell(
     pools.prepare(&cell, streamed, events)?;
     let train = pools.train(&cell, streamed);
     let path = folder.cell(&planned.id);
-    let pretrained =
-        spec.pretrained.get(&cell.architecture).filter(|_| !spec.experiment.starts_from_scratch(cell.condition));
-    let pretrained = pretrained.map(|file| Weights::read(file)).transpose()?;
+    let pretrained = start(folder, &cell)?;
     let job = CellJob {
         cell,
         id: &planned.id,
@@ -223,6 +222,20 @@ fn run_cell(
     let result = result?;
     log.heartbeat.done()?;
     Ok(result)
+}
+
+/// The weights that a cell starts from, where it does from any. Its name counts those that the run was planned with.
+fn start(folder: &RunFolder, cell: &Cell) -> Result<Option<Weights>> {
+    let RunFolder { spec, pretrained, .. } = folder;
+    let from = spec.pretrained.get(&cell.architecture);
+    let Some(file) = from.filter(|_| !spec.experiment.starts_from_scratch(cell.condition)) else { return Ok(None) };
+    if let Some(planned) = pretrained.get(&cell.architecture)
+        && sha256_of_file(file, &mut silent())? != *planned
+    {
+        let why = "is not what this run was planned with; put the old file back, or plan another run";
+        return Err(Error::file(file, why));
+    }
+    Weights::read(file).map(Some)
 }
 
 /// Writes down what a cell reports, and passes it on.
@@ -279,5 +292,38 @@ impl CellLog<'_> {
             }
             CellEvent::Drawing(_) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::weights::{HostTensor, Storage};
+
+    #[test]
+    fn weights_that_changed_after_the_plan_start_no_cell() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("start.safetensors");
+        let write = |value: f32| {
+            let array = HostTensor::full([2], value);
+            Weights([("fc.bias".to_owned(), array)].into_iter().collect()).write(&file, Storage::F32).unwrap();
+        };
+        write(1.0);
+        let text = format!(
+            "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [100]\nseeds = [0]\n\
+             [pretrained]\nlinear = {file:?}\n"
+        );
+        let folder =
+            RunFolder::create(&place.path().join("run"), &toml::from_str(&text).unwrap(), "0123", None).unwrap();
+        let cell = |architecture: &str| {
+            let named = |planned: &&Planned| planned.cell.architecture.name() == architecture;
+            folder.plan.iter().find(named).unwrap().cell
+        };
+        let found = start(&folder, &cell("linear")).unwrap().unwrap();
+        assert_eq!(found.0["fc.bias"].values, [1.0, 1.0]);
+        assert!(start(&folder, &cell("mlp-500")).unwrap().is_none());
+        write(2.0);
+        let refused = start(&folder, &cell("linear")).unwrap_err().to_string();
+        assert!(refused.contains("start.safetensors") && refused.contains("planned with"), "{refused}");
     }
 }

@@ -14,6 +14,7 @@ use super::files::{
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
+use crate::classifier::Architecture;
 use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::{
@@ -82,6 +83,9 @@ pub struct RunFolder {
     pub data: Option<DataRecord>,
     /// The files of features that its cells see.
     pub features: Vec<FeatureFile>,
+    /// SHA-256 of the files of weights that its cells start from, of a run that was planned here: whoever computes cells
+    /// plans the run again. A folder that was opened does not know them.
+    pub pretrained: BTreeMap<Architecture, String>,
 }
 
 impl RunFolder {
@@ -106,7 +110,8 @@ impl RunFolder {
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
         claim_text(&path.join(PLAN), &lines, ANOTHER)?;
-        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features })
+        let pretrained = files.pretrained;
+        Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features, pretrained })
     }
 
     /// Opens a folder that [`Self::create`] made.
@@ -142,7 +147,8 @@ impl RunFolder {
             return Err(Error::file(path.join(PLAN), why));
         }
         let features = read_json(&path.join(FEATURES))?.unwrap_or_default();
-        Ok(Self { path: path.to_owned(), spec, plan, data: read_json(&path.join(DATA))?, features })
+        let (data, pretrained) = (read_json(&path.join(DATA))?, BTreeMap::new());
+        Ok(Self { path: path.to_owned(), spec, plan, data, features, pretrained })
     }
 
     /// Writes the spec of a run into its folder, before there is a plan.

@@ -7,6 +7,7 @@ use super::generated::Generated;
 use super::real::Real;
 use super::spot::unit;
 use super::{FeatureRecord, Stage, ValidateEvent, Work};
+use crate::classifier::features::FID_NETWORK;
 use crate::data::{FidStatistics, ImageShape, read_fid_statistics};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -136,7 +137,7 @@ pub fn measure(
     let seed = work.spec.seed.split("fidelity");
     let near = Near::of(work, &sets)?;
     tick(1)?;
-    let (against, fid_against) = real_gaussian(work, &sets, d)?;
+    let (against, fid_against) = real_gaussian(work, &sets, &embedded.record)?;
     // Both change with the number of images: held-out images are the best in equal number only.
     let equal = sets.held_out.n().min(sets.generated.n());
     let plain = |set: &Features<'_, f32>| {
@@ -218,7 +219,7 @@ impl Near {
 }
 
 /// What FID compares with, and what that is.
-fn real_gaussian(work: &Work<'_>, sets: &Sets<'_>, dims: usize) -> Result<(Gaussian, String)> {
+fn real_gaussian(work: &Work<'_>, sets: &Sets<'_>, net: &FeatureRecord) -> Result<(Gaussian, String)> {
     let Some(path) = &work.spec.real_statistics else {
         return Ok((Gaussian::of(&sets.train)?, format!("{} training images", sets.train.n())));
     };
@@ -228,11 +229,19 @@ fn real_gaussian(work: &Work<'_>, sets: &Sets<'_>, dims: usize) -> Result<(Gauss
     };
     let gaussian = gaussian.map_err(|error| Error::file(path, error.to_string()))?;
     let given = gaussian.mean().len();
-    if given != dims {
-        return Err(Error::file(path, format!("holds statistics of {given} features, the feature net has {dims}")));
+    if given != net.dims {
+        let why = format!("holds statistics of {given} features, the feature net has {}", net.dims);
+        return Err(Error::file(path, why));
     }
     let images = gaussian.n().map_or_else(String::new, |n| format!(" of {n} images"));
-    Ok((gaussian, format!("the statistics in {}{images}", path.display())))
+    // Networks of as many features give figures that look alike and compare with nothing.
+    let other = if net.name.starts_with(FID_NETWORK) {
+        String::new()
+    } else {
+        format!(", and this one is not the {FID_NETWORK}")
+    };
+    let unsaid = format!("(which do not say what network made them{other})");
+    Ok((gaussian, format!("the statistics in {}{images} {unsaid}", path.display())))
 }
 
 fn kids(sets: &Sets<'_>, seed: Seed) -> Result<Option<Compared<Kid>>> {

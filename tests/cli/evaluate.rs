@@ -129,6 +129,14 @@ fn a_network_is_run_on_the_float_images() {
     {
         assert!(told.contains(fact), "{fact}: {told}");
     }
+    let said = succeed(&["evaluate", text(&world.path("data")), "--onnx", text(&file), "--kind", "logits"]);
+    assert!(said.contains("taken as logits") && !said.contains("by looking at them"), "{said}");
+    // An archive without its manifest does not say the range of its pixels, and [0, 1] is not guessed.
+    let bare = world.path("bare.npz");
+    std::fs::copy(world.path("data").join("test.npz"), &bare).unwrap();
+    let refused = fail(1, &["evaluate", text(&bare), "--onnx", text(&file), "--normalisation", "zero-to-one"]);
+    assert!(refused.contains("'zero-to-one' needs the range") && refused.contains("dataset.json"), "{refused}");
+    succeed(&["evaluate", text(&bare), "--onnx", text(&file), "--normalisation", "as-is"]);
 }
 
 #[test]

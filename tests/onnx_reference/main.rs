@@ -57,7 +57,8 @@ fn open(name: &str, shape: ImageShape, classes: usize, options: &OnnxOptions) ->
 fn options(case: &Value) -> OnnxOptions {
     let bytes = case["file"] == "bytes_nhwc17.onnx";
     let output = case["outputs"].as_array().and_then(|names| names.last()?.as_str()).map(str::to_owned);
-    OnnxOptions { input: (!bytes).then_some(Normalisation::AsIs), output, ..OnnxOptions::default() }
+    let (input, range) = ((!bytes).then_some(Normalisation::AsIs), Some([0.0, 1.0]));
+    OnnxOptions { input, range, output, ..OnnxOptions::default() }
 }
 
 #[test]

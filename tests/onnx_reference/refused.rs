@@ -5,6 +5,7 @@ use std::path::Path;
 use bayescope::classifier::onnx::{Normalisation, OnnxClassifier, OnnxOptions, Scores, describe};
 use bayescope::data::ImageShape;
 use bayescope::events::silent;
+use tract_onnx::pb::TensorProto;
 use tract_onnx::pb::tensor_proto::DataType;
 
 use crate::graph::{array, int, mirror, model, node, save, say, value};
@@ -31,9 +32,9 @@ fn misfits_of_images_and_classes_are_named() {
     let grey = ImageShape { channels: 1, ..RGB };
     let large = ImageShape { height: 16, width: 16, ..RGB };
     says(&cause(&colour, Some(RGB), 10, &as_is()), &["convnet_legacy13.onnx", "5 classes", "10"]);
-    says(&cause(&colour, Some(grey), 5, &as_is()), &["3 channels", "grey", "repeat_channels"]);
+    says(&cause(&colour, Some(grey), 5, &as_is()), &["3 channels", "grey", "--repeat-channels"]);
     says(&cause(&fixture("vit_legacy17"), Some(RGB), 3, &as_is()), &["1 channel(s)", "3"]);
-    says(&cause(&colour, Some(large), 5, &as_is()), &["3×12×12", "3×16×16", "resize"]);
+    says(&cause(&colour, Some(large), 5, &as_is()), &["3×12×12", "3×16×16", "--resize"]);
     says(&cause(&fixture("convnet_open18"), None, 5, &as_is()), &["height, width", "say the shape"]);
     says(
         &cause(&colour, Some(RGB), 5, &OnnxOptions::default()),
@@ -41,7 +42,9 @@ fn misfits_of_images_and_classes_are_named() {
     );
     let bytes = fixture("bytes_nhwc17");
     says(&cause(&bytes, Some(RGB), 5, &as_is()), &["reads bytes", "as-is"]);
-    let grey_figures = OnnxOptions { input: Some(Normalisation::ImageNet), ..OnnxOptions::default() };
+    let figures = |range| OnnxOptions { input: Some(Normalisation::ImageNet), range, ..OnnxOptions::default() };
+    says(&cause(&colour, Some(RGB), 5, &figures(None)), &["'imagenet' needs the range", "dataset.json"]);
+    let grey_figures = figures(Some([0.0, 1.0]));
     says(&cause(&fixture("vit_legacy17"), None, 3, &grey_figures), &["3 means", "1 channel"]);
     assert!(OnnxClassifier::open(&colour, Some(RGB), 5, &OnnxOptions { batch: 0, ..as_is() }).is_err());
     let network = open("convnet_legacy13", RGB, 5, &as_is());
@@ -52,7 +55,7 @@ fn misfits_of_images_and_classes_are_named() {
 fn an_output_is_chosen_by_name_where_there_are_several() {
     let file = fixture("two_outputs17");
     let named = |name: &str| OnnxOptions { output: Some(name.into()), ..as_is() };
-    says(&cause(&file, Some(RGB), 5, &as_is()), &["'features', 'logits'"]);
+    says(&cause(&file, Some(RGB), 5, &as_is()), &["'features', 'logits'", "--output"]);
     says(&cause(&file, Some(RGB), 5, &named("scores")), &["'features', 'logits'", "'scores' is none"]);
     says(&cause(&file, Some(RGB), 5, &named("features")), &["12 classes", "5"]);
     assert!(OnnxClassifier::open(&file, Some(RGB), 12, &named("features")).is_ok());
@@ -61,7 +64,7 @@ fn an_output_is_chosen_by_name_where_there_are_several() {
 #[test]
 fn classes_scored_one_by_one_are_no_distribution() {
     let file = fixture("sigmoid17");
-    says(&cause(&file, Some(RGB), 5, &as_is()), &["Sigmoid", "no distribution"]);
+    says(&cause(&file, Some(RGB), 5, &as_is()), &["Sigmoid", "no distribution", "--kind logits"]);
     assert!(
         OnnxClassifier::open(&file, Some(RGB), 5, &OnnxOptions { scores: Some(Scores::Logits), ..as_is() }).is_ok()
     );
@@ -111,10 +114,11 @@ fn every_missing_operator_is_named_with_its_nodes() {
 fn what_is_no_classifier_of_images_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("other.onnx");
-    let refused = |made, words: &[&str]| {
+    let refused_by = |made, options: &OnnxOptions, words: &[&str]| {
         save(&made, &file);
-        says(&cause(&file, Some(RGB), 5, &as_is()), words);
+        says(&cause(&file, Some(RGB), 5, options), words);
     };
+    let refused = |made, words: &[&str]| refused_by(made, &as_is(), words);
     refused(mirror(DataType::Float, &[-1, 432]), &["'image' [open1, 432] FLOAT", "no classifier of images"]);
     refused(mirror(DataType::Int64, &[-1, 3, 12, 12]), &["INT64", "UINT8"]);
     refused(mirror(DataType::Float, &[-1, 12, 12, 12]), &["[open1, 12, 12, 12]", "1 or 3"]);
@@ -134,7 +138,73 @@ fn what_is_no_classifier_of_images_says_so() {
     refused(map, &["[8, 3, 12, 12]", "[N, K]"]);
     let mut unclear = mirror(DataType::Float, &[-1, 3, 12, 12]);
     say(&mut unclear, "mean", "0.5");
-    refused(unclear, &["'mean' without 'std'"]);
+    // Metadata that nobody asks for are not in the way.
+    save(&unclear, &file);
+    assert!(OnnxClassifier::open(&file, Some(RGB), 432, &as_is()).is_ok());
+    refused_by(unclear, &OnnxOptions::default(), &["'mean' without 'std'"]);
+}
+
+fn sizes(name: &str, values: &[i64]) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        dims: vec![values.len() as i64],
+        data_type: DataType::Int64 as i32,
+        int64_data: values.to_vec(),
+        ..Default::default()
+    }
+}
+
+#[test]
+fn no_graph_reads_itself_and_no_node_asks_for_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("strange.onnx");
+    let image = || value("image", DataType::Float, &[-1, 3, 12, 12]);
+    let refused = |nodes, arrays, words: &[&str]| {
+        save(&model(image(), nodes, &["x"], arrays), &file);
+        says(&cause(&file, Some(RGB), 5, &as_is()), words);
+    };
+    let itself = vec![node("Identity", &["image"], "x", vec![]), node("Identity", &["x"], "x", vec![])];
+    refused(itself, vec![], &["'x/Identity'", "gives 'x', which was there before it"]);
+    refused(vec![node("Identity", &["x"], "x", vec![])], vec![sizes("x", &[1])], &["was there before it"]);
+    for (operator, inputs, asked) in [
+        ("Pad", &["image", "s"][..], &[0, 0, 0, 0, 0, 0, 0, 513][..]),
+        ("Tile", &["image", "s"], &[1, 1, 256, 257]),
+        ("Expand", &["image", "s"], &[1 << 20, 3, 12, 12]),
+        ("ConstantOfShape", &["s"], &[1 << 20, 1 << 20]),
+        ("Resize", &["image", "", "", "s"], &[1, 3, 1 << 20, 1 << 20]),
+    ] {
+        let words = ["strange.onnx", operator, "sizes that no network of images has"];
+        refused(vec![node(operator, inputs, "x", vec![])], vec![sizes("s", asked)], &words);
+    }
+    let steps = vec![node("Range", &["from", "to", "step"], "x", vec![])];
+    let ends = [("from", 0), ("to", 1 << 40), ("step", 1)];
+    let ends = ends.map(|(name, number)| TensorProto { dims: vec![], ..sizes(name, &[number]) });
+    refused(steps, ends.to_vec(), &["Range", "sizes that no network of images has"]);
+    // What is computed is looked at when it is known.
+    let wide = vec![node("Mul", &["a", "a"], "s", vec![]), node("Pad", &["image", "s"], "x", vec![])];
+    let words = ["cannot be run here", "268435456 numbers are the most"];
+    refused(wide, vec![sizes("a", &[0, 0, 0, 0, 0, 0, 512, 512])], &words);
+}
+
+#[test]
+fn what_other_domains_call_by_onnxs_names_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("foreign.onnx");
+    let with = |domain: &str, operator: &str| {
+        let mut foreign = node(operator, &["image"], "a", vec![]);
+        foreign.domain = domain.into();
+        let nodes = vec![foreign, node("Flatten", &["a"], "x", vec![])];
+        save(&model(value("image", DataType::Float, &[-1, 3, 12, 12]), nodes, &["x"], vec![]), &file);
+        OnnxClassifier::open(&file, Some(RGB), 432, &as_is()).map(drop)
+    };
+    with("", "Relu").unwrap();
+    with("com.microsoft", "QuickGelu").unwrap();
+    says(&with("com.microsoft", "Relu").unwrap_err().to_string(), &["com.microsoft::Relu ('a/Relu')"]);
+    says(&with("my.company", "QuickGelu").unwrap_err().to_string(), &["my.company::QuickGelu"]);
+    let mut sparse = mirror(DataType::Float, &[-1, 3, 12, 12]);
+    sparse.graph.as_mut().unwrap().sparse_initializer.push(Default::default());
+    save(&sparse, &file);
+    says(&cause(&file, Some(RGB), 432, &as_is()), &["sparse weights"]);
 }
 
 #[test]

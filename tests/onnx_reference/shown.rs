@@ -50,7 +50,12 @@ fn both_orders_of_axes_and_every_format() {
     }
     // Bytes need not be asked for, and what lies outside is cut.
     let bright: Vec<f32> = x.iter().map(|v| 1.5 * v - 0.25).collect();
-    let bytes = seen(&mirror(DataType::Uint8, &[-1, 3, 4, 5]), RGB, &bright, &OnnxOptions::default());
+    let bytes = seen(
+        &mirror(DataType::Uint8, &[-1, 3, 4, 5]),
+        RGB,
+        &bright,
+        &OnnxOptions { range: Some([0.0, 1.0]), ..OnnxOptions::default() },
+    );
     let expected: Vec<f64> = bright.iter().map(|&v| (255.0 * f64::from(v)).round().clamp(0.0, 255.0)).collect();
     assert_eq!(bytes, expected);
     assert!(bytes.contains(&0.0) && bytes.contains(&255.0));
@@ -59,7 +64,7 @@ fn both_orders_of_axes_and_every_format() {
 #[test]
 fn the_files_own_scale_counts_unless_another_is_asked_for() {
     let x = images(2, RGB, false);
-    let range = [-1.0, 1.0];
+    let range = Some([-1.0, 1.0]);
     let mut model = mirror(DataType::Float, &[2, 3, 4, 5]);
     say(&mut model, KEY, "imagenet");
     let shown = seen(&model, RGB, &x, &OnnxOptions { range, ..OnnxOptions::default() });
@@ -83,7 +88,8 @@ fn the_files_own_scale_counts_unless_another_is_asked_for() {
             ((f64::from(v) - mean) / std) as f32
         })
         .collect();
-    let written = open("convnet_imagenet17", shape, 5, &OnnxOptions::default()).scores(&x, &mut silent()).unwrap();
+    let unit = OnnxOptions { range: Some([0.0, 1.0]), ..OnnxOptions::default() };
+    let written = open("convnet_imagenet17", shape, 5, &unit).scores(&x, &mut silent()).unwrap();
     let asked = open("convnet_imagenet17", shape, 5, &as_is()).scores(&by_hand, &mut silent()).unwrap();
     assert!(max_abs(&written, &asked) < 1e-6);
 }

@@ -22,6 +22,9 @@ pub enum Layout {
 const WAY_OUT: &str = "needed are the weights of Inception-v3 by pytorch-fid (pt_inception-2015-12-05-6726825d.pth) or by \
                        torchvision (inception_v3_google-0cc3c7bd.pth), or of torchvision's ResNet-18 or ResNet-50";
 
+/// The network of the FID, with whose features pytorch-fid and torchmetrics make statistics.
+pub const FID_NETWORK: &str = "Inception-v3 of pytorch-fid";
+
 /// Where an Inception-v3 of torchvision has its second classifier.
 pub const AUXILIARY: &str = "AuxLogits.";
 
@@ -44,7 +47,7 @@ impl Layout {
     /// Network and package, such as "Inception-v3 of torchvision".
     pub fn label(self) -> String {
         match self {
-            Self::Inception(Port::PytorchFid) => "Inception-v3 of pytorch-fid".into(),
+            Self::Inception(Port::PytorchFid) => FID_NETWORK.into(),
             Self::Inception(Port::Torchvision) => "Inception-v3 of torchvision".into(),
             Self::ResNet(architecture, _) => format!("{} of torchvision", architecture.label()),
         }

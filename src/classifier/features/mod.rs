@@ -22,11 +22,12 @@ use std::path::Path;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use self::inception::{FEATURES, Inception, SIDE};
+pub use self::layout::FID_NETWORK;
 use self::layout::{AUXILIARY, Layout, Shapes};
 use super::descriptor::Backbone;
 use super::init::{Finished, ParamBuilder};
 use super::spec::IMAGENET;
-use super::{Architecture, Classifier, ClassifierConfig, Pass, is_computed, resized};
+use super::{Architecture, Classifier, ClassifierConfig, Pass, STATE, is_computed, resized};
 use crate::data::{ImageShape, sha256_of_file};
 use crate::device::in_batches;
 use crate::error::{Error, Result};
@@ -43,6 +44,10 @@ const RESNET_SIDE: usize = 224;
 /// image on two busy cores); elsewhere every buffer stays below the 128 MiB that the least adapters
 /// allow.
 const PIXELS: [usize; 2] = [450_000, 1_800_000];
+
+/// Why a cell's checkpoint is refused: its arrays may have torchvision's names, and its images another size and scale.
+const OF_A_RUN: &str = "is the checkpoint of a run's cell, whose network reads images as they were scaled in that run, and not as torchvision's; \
+                        give weights of pytorch-fid or torchvision, or none: a network is then trained on the spot";
 
 /// What a network says of images.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -104,9 +109,12 @@ impl FeatureNet {
     /// Reports bytes: the file is read twice, once for its hash.
     ///
     /// # Errors
-    /// Names the file, and what it holds and should hold; [`Error::Cancelled`].
+    /// Names the file, and what it holds and should hold: a cell's checkpoint, too, is refused; [`Error::Cancelled`].
     pub fn open(path: &Path, device: &Device, events: &mut dyn Events<Progress>) -> Result<Self> {
         let file = WeightFile::open(path)?;
+        if file.text(STATE).is_some() {
+            return Err(Error::file(path, OF_A_RUN));
+        }
         let shapes =
             file.names().map(|name| (name.to_owned(), file.shape(name).unwrap_or_default().to_vec())).collect();
         let layout = Layout::infer(&shapes).map_err(|cause| Error::file(path, cause))?;

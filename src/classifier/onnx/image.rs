@@ -6,13 +6,10 @@ use tract_onnx::prelude::{DatumType, Tensor, TractResult};
 use super::file::{Extent, Port};
 use super::normalisation::{Normalisation, Scale};
 use super::options::{Layout, OnnxOptions};
+use super::read::LARGEST;
 use super::resize::Bilinear;
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
-
-/// Numbers of one pass, at most: 1 GiB of float32. An extent that a damaged file makes up must not
-/// be asked of the memory.
-const LARGEST: usize = 1 << 28;
 
 impl Layout {
     /// Channels, height and width among the axes behind the batch.
@@ -184,7 +181,7 @@ fn unsaid() -> String {
     )
 }
 
-/// Whether a pass has any numbers, and not more than anyone's memory.
+/// Whether a pass has any numbers, and not more than anyone's memory: an extent may be what a damaged file makes up.
 fn check_size(images: ImageShape, network: ImageShape, batch: usize) -> Result<()> {
     for shape in [images, network] {
         let sides = [batch, shape.channels, shape.height, shape.width];
@@ -209,14 +206,14 @@ fn check_shapes(images: ImageShape, network: ImageShape, options: &OnnxOptions) 
         }
         if !options.repeat_channels {
             return Err(Error::input(format!(
-                "it reads images of {} channels, and these are grey; 'repeat_channels' shows it each of them as one",
+                "it reads images of {} channels, and these are grey; --repeat-channels of `bayescope evaluate` shows it each of them as one",
                 network.channels
             )));
         }
     }
     if (images.height, images.width) != (network.height, network.width) && !options.resize {
         return Err(Error::input(format!(
-            "it reads images of {network}, and these are {images}; 'resize' scales them, bilinearly"
+            "it reads images of {network}, and these are {images}; --resize of `bayescope evaluate` scales them, bilinearly"
         )));
     }
     Ok(())

@@ -26,6 +26,8 @@ mod plain;
 #[cfg(feature = "onnx")]
 mod plan;
 #[cfg(feature = "onnx")]
+mod read;
+#[cfg(feature = "onnx")]
 mod resize;
 #[cfg(feature = "onnx")]
 mod scores;

@@ -5,10 +5,11 @@ use std::path::Path;
 use rayon::prelude::*;
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 
-use super::file::{self, Description};
+use super::file::Description;
 use super::image::Entry;
 use super::options::{NetworkInfo, OnnxOptions, Scores};
 use super::plan::{Plan, Rows};
+use super::read::read;
 use super::{operators, plain, scores};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ const PROBED: usize = 8;
 /// # Errors
 /// When it cannot be read, is no ONNX file, is damaged, or a file beside it is missing.
 pub fn describe(path: &Path) -> Result<Description> {
-    Ok(Description::of(path, &file::read(path)?))
+    Ok(Description::of(path, &read(path)?))
 }
 
 /// A classifier q(y|x) from an ONNX file. Any number of threads may use it at once.
@@ -47,7 +48,7 @@ impl OnnxClassifier {
             Error::Input(cause) => Error::file(path, cause),
             other => other,
         };
-        Self::new(file::read(path)?, path, images, classes, options).map_err(in_file)
+        Self::new(read(path)?, path, images, classes, options).map_err(in_file)
     }
 
     fn new(
@@ -80,7 +81,8 @@ impl OnnxClassifier {
                 names.join(", ")
             )));
         };
-        let entry = Entry::new(port, images, description.normalisation()?, options)?;
+        let written = if options.input.is_none() { description.normalisation()? } else { None };
+        let entry = Entry::new(port, images, written, options)?;
         let plan = prepare(&mut model, path, &port.name, &entry, options.batch)
             .map_err(|cause| Error::input(format!("it cannot be run here (opset {}): {cause}", description.opset)))?;
         let scores = found.unwrap_or(Scores::Logits);
@@ -91,7 +93,8 @@ impl OnnxClassifier {
     }
 
     /// Scores of noise images [n, K], n ≥ [`PROBED`]: what the network gives, seen once before it counts.
-    fn probe(&self, [low, high]: [f32; 2]) -> Result<Vec<f64>> {
+    fn probe(&self, range: Option<[f32; 2]>) -> Result<Vec<f64>> {
+        let [low, high] = range.unwrap_or([0.0, 1.0]);
         let dims = self.entry.images.dims();
         let mut state = 1u64;
         // Knuth's generator: any noise will do.
@@ -191,8 +194,11 @@ fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>>
         (Some(asked), _) if names.contains(asked) => asked,
         (None, [only]) => only,
         (asked, _) => {
-            let asked =
-                asked.as_ref().map_or("which one is read is not said".into(), |asked| format!("'{asked}' is none"));
+            let asked = asked
+                .as_ref()
+                .map_or("which one is read is said by --output of `bayescope evaluate`".into(), |asked| {
+                    format!("'{asked}' is none")
+                });
             return Err(Error::input(format!("its outputs are '{}', and {asked}", names.join("', '"))));
         }
     };

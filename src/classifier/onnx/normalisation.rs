@@ -56,15 +56,24 @@ impl Scale {
 }
 
 impl Normalisation {
-    /// The scale of each of the network's channels, for worlds whose pixels lie in `[low, high]`.
-    pub(super) fn scales(&self, channels: usize, [low, high]: [f32; 2]) -> Result<Vec<Scale>> {
+    /// The scale of each of the network's channels, for worlds whose pixels lie in `range`. Only images as they are do
+    /// without that: worlds differ in it, and a guess would change every figure.
+    pub(super) fn scales(&self, channels: usize, range: Option<[f32; 2]>) -> Result<Vec<Scale>> {
+        if *self == Self::AsIs {
+            return Ok(vec![Scale { shift: 0.0, factor: 1.0 }; channels]);
+        }
+        let Some([low, high]) = range else {
+            return Err(Error::input(format!(
+                "'{self}' needs the range of the world's pixels, and nothing says it: no dataset.json is beside the images. \
+                 Judge the folder of an export, which has one"
+            )));
+        };
         let (low, width) = (f64::from(low), f64::from(high) - f64::from(low));
         if !(width > 0.0 && width.is_finite()) {
             return Err(Error::input(format!("a range of pixels from {low} to {high} is none")));
         }
         let (mean, std): (&[f64], &[f64]) = match self {
-            Self::AsIs => return Ok(vec![Scale { shift: 0.0, factor: 1.0 }; channels]),
-            Self::ZeroToOne => (&[0.0], &[1.0]),
+            Self::AsIs | Self::ZeroToOne => (&[0.0], &[1.0]),
             Self::MinusOneToOne => (&[0.5], &[0.5]),
             Self::Bytes => (&[0.0], &[1.0 / 255.0]),
             Self::ImageNet => (&IMAGENET[0], &IMAGENET[1]),
@@ -85,11 +94,11 @@ impl Normalisation {
     /// whose pixels lie in `range`.
     ///
     /// # Errors
-    /// When it has figures for another number of channels.
+    /// When it has figures for another number of channels, or needs a range that is not known.
     pub(in crate::classifier) fn shifts_and_factors(
         &self,
         channels: usize,
-        range: [f32; 2],
+        range: Option<[f32; 2]>,
     ) -> Result<Vec<(f32, f32)>> {
         let scales = self.scales(channels, range)?;
         Ok(scales.into_iter().map(|Scale { shift, factor }| (shift as f32, factor as f32)).collect())
@@ -182,7 +191,7 @@ mod tests {
     use super::*;
 
     fn scaled(text: &str, channel: usize, range: [f32; 2], x: f64) -> f32 {
-        text.parse::<Normalisation>().unwrap().scales(3, range).unwrap()[channel].apply(x)
+        text.parse::<Normalisation>().unwrap().scales(3, Some(range)).unwrap()[channel].apply(x)
     }
 
     #[test]
@@ -221,9 +230,19 @@ mod tests {
 
     #[test]
     fn figures_for_other_channels_are_refused() {
-        let cause = Normalisation::ImageNet.scales(1, [0.0, 1.0]).unwrap_err().to_string();
+        let cause = Normalisation::ImageNet.scales(1, Some([0.0, 1.0])).unwrap_err().to_string();
         assert!(cause.contains("3 means") && cause.contains("1 channel"), "{cause}");
-        assert!(Normalisation::ImageNet.scales(3, [1.0, 1.0]).is_err());
+        assert!(Normalisation::ImageNet.scales(3, Some([1.0, 1.0])).is_err());
+    }
+
+    /// A world with Gaussian noise has pixels from -1 to 1: [0, 1] is not to be guessed.
+    #[test]
+    fn without_a_range_only_images_as_they_are_enter() {
+        for text in ["zero-to-one", "minus-one-to-one", "bytes", "imagenet", "mean=0.5;std=0.2"] {
+            let cause = text.parse::<Normalisation>().unwrap().scales(3, None).unwrap_err().to_string();
+            assert!(cause.contains(text) && cause.contains("dataset.json"), "{cause}");
+        }
+        assert_eq!(Normalisation::AsIs.scales(3, None).unwrap()[2].apply(0.3), 0.3);
     }
 
     #[test]

@@ -19,6 +19,45 @@ const NAMED: usize = 3;
 /// Characters of an inner cause in a message: some print a whole graph.
 const CAUSE: usize = 400;
 
+/// Operators of other domains that the runtime means where it reads their names, and their domains. It looks at names
+/// alone, and names mean other things in other domains: `Attention` of com.microsoft is not ONNX's.
+const FOREIGN: [(&str, &[&str]); 2] = [
+    (
+        "ai.onnx.ml",
+        &[
+            "ArrayFeatureExtractor",
+            "CategoryMapper",
+            "LinearClassifier",
+            "LinearRegressor",
+            "Normalizer",
+            "TreeEnsembleClassifier",
+        ],
+    ),
+    (
+        "com.microsoft",
+        &[
+            "BiasGelu",
+            "FastGelu",
+            "GatherBlockQuantized",
+            // As ONNX's own without `approximate`.
+            "Gelu",
+            "GroupQueryAttention",
+            "MatMulNBits",
+            "MultiHeadAttention",
+            "QuickGelu",
+            "RotaryEmbedding",
+            "SkipLayerNormalization",
+            "SkipSimplifiedLayerNormalization",
+        ],
+    ),
+];
+
+/// Whether the runtime's operator of a node's name is the node's.
+fn is_meant(node: &NodeProto) -> bool {
+    let listed = |(domain, names): &(&str, &[&str])| *domain == node.domain && names.contains(&node.op_type.as_str());
+    is_own(&node.domain) || FOREIGN.iter().any(listed)
+}
+
 /// An operator that cannot be run here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unsupported {
@@ -120,7 +159,7 @@ pub(super) fn unsupported(model: &ModelProto, path: &Path) -> Vec<Unsupported> {
             domain if is_own(domain) => node.op_type.clone(),
             domain => format!("{domain}::{}", node.op_type),
         };
-        let known = reader.op_register.0.get(&node.op_type);
+        let known = reader.op_register.0.get(&node.op_type).filter(|_| is_meant(node));
         let local = functions.get(node.op_type.as_str()).is_some_and(|domain| domain.unwrap_or("") == node.domain);
         let cause = match known {
             _ if local => {

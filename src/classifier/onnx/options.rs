@@ -16,8 +16,10 @@ pub struct OnnxOptions {
     /// How images are scaled. What the file says, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Normalisation>,
-    /// Ends of the range of pixels in world space: of the flow, not of the network.
-    pub range: [f32; 2],
+    /// Ends of the range of pixels in world space: of the flow, not of the network. Without it images enter as they are or
+    /// not at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f32; 2]>,
     /// Grey images may enter a network of several channels, the same in each.
     pub repeat_channels: bool,
     /// Images of another size are scaled to the network's, bilinearly (as PyTorch's `interpolate`, corners not aligned).
@@ -34,15 +36,7 @@ pub struct OnnxOptions {
 
 impl Default for OnnxOptions {
     fn default() -> Self {
-        Self {
-            input: None,
-            range: [0.0, 1.0],
-            repeat_channels: false,
-            resize: false,
-            batch: 8,
-            output: None,
-            scores: None,
-        }
+        Self { input: None, range: None, repeat_channels: false, resize: false, batch: 8, output: None, scores: None }
     }
 }
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use tract_onnx::model::ParseResult;
 use tract_onnx::pb::ModelProto;
-use tract_onnx::prelude::{InferenceModelExt, IntoRunnable, Tensor, TractResult, TypedSimplePlan, tvec};
+use tract_onnx::prelude::{
+    InferenceModelExt, IntoRunnable, Tensor, TractError, TractResult, TypedModel, TypedSimplePlan, tvec,
+};
 
 use super::file::{fix_shape, folder};
 use super::image::Entry;
 use super::operators::{reader, shortened};
+use super::read::LARGEST;
 use crate::error::caught;
 
 /// The network at one batch size. Any number of threads may run passes at once.
@@ -37,6 +40,22 @@ fn guarded<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
     }
 }
 
+/// Whether every value of a pass has a size to work with: a network may compute what it pads, tiles or enlarges by.
+fn check_sizes(model: &TypedModel) -> TractResult<()> {
+    for node in model.nodes() {
+        for shape in node.outputs.iter().filter_map(|output| output.fact.shape.as_concrete()) {
+            let numbers = shape.iter().try_fold(1usize, |all, &n| all.checked_mul(n));
+            if numbers.is_none_or(|numbers| numbers > LARGEST) {
+                let name = &node.name;
+                return Err(TractError::msg(format!(
+                    "'{name}' makes a value of shape {shape:?}, and {LARGEST} numbers are the most"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl Plan {
     /// Prepares passes of `batch` images through input `input` of a model with one output.
     pub(super) fn new(
@@ -50,7 +69,9 @@ impl Plan {
         fix_shape(model, input, [batch, a, b, c]);
         let runnable = guarded(|| {
             let ParseResult { model, .. } = reader().parse(model, folder(path).to_str())?;
-            model.into_optimized()?.into_runnable()
+            let typed = model.into_typed()?;
+            check_sizes(&typed)?;
+            typed.into_optimized()?.into_runnable()
         })?;
         Ok(Self { runnable, batch })
     }

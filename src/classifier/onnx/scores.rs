@@ -11,10 +11,14 @@ const ROUNDING: f64 = 1e-3;
 
 /// The last node that computes.
 fn last<'a>(graph: &'a GraphProto, output: &str) -> Option<&'a NodeProto> {
-    let node = graph.node.iter().find(|node| node.output.iter().any(|name| name == output))?;
-    match node.op_type.as_str() {
-        "Identity" | "Cast" | "Dropout" => last(graph, node.input.first()?),
-        _ => Some(node),
+    let mut output = output;
+    // It ends: what a node reads is given before it, and no name is given twice.
+    loop {
+        let node = graph.node.iter().find(|node| node.output.iter().any(|name| name == output))?;
+        match node.op_type.as_str() {
+            "Identity" | "Cast" | "Dropout" => output = node.input.first()?,
+            _ => return Some(node),
+        }
     }
 }
 
@@ -36,7 +40,7 @@ pub(super) fn source(graph: &GraphProto, output: &str, said: Option<Scores>) -> 
         ("LogSoftmax", _) if said.is_none() => Ok((output.to_owned(), Some(Scores::Logits))),
         ("Sigmoid", _) if said.is_none() => Err(Error::input(format!(
             "its output '{output}' is a Sigmoid: every class on its own, no distribution over the classes; export the network \
-             without it, or say what the numbers are (logits, probabilities)"
+             without it, or say what the numbers are: `bayescope evaluate` with --kind logits or --kind probabilities"
         ))),
         _ => as_it_is,
     }

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::DeviceArg;
 use crate::classifier::Architecture;
-use crate::classifier::onnx::Normalisation;
+use crate::classifier::onnx::{Normalisation, Scores};
 use crate::data::Split;
 use crate::error::Error;
 use crate::judge::Kind;
@@ -37,7 +37,7 @@ pub struct EvaluateArgs {
     /// Side to which a network from a checkpoint that does not say it has its images scaled first.
     #[arg(long, value_name = "PIXELS")]
     pub side: Option<usize>,
-    /// What the numbers of prediction files are; found out if not given.
+    /// What the numbers of prediction files are, and what ONNX classifiers give for each image; found out if not given.
     #[arg(long, value_enum)]
     pub kind: Option<KindArg>,
     /// How an ONNX classifier, or one from a checkpoint that does not say it, wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or
@@ -90,6 +90,16 @@ impl From<KindArg> for Kind {
             KindArg::Logits => Self::Logits,
             KindArg::Probabilities => Self::Probabilities,
             KindArg::LogProbabilities => Self::LogProbabilities,
+        }
+    }
+}
+
+impl From<KindArg> for Scores {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            // Logits are log-probabilities up to a number for each image.
+            KindArg::Logits | KindArg::LogProbabilities => Self::Logits,
+            KindArg::Probabilities => Self::Probabilities,
         }
     }
 }

@@ -33,6 +33,7 @@ pub struct ValidateArgs {
     #[arg(long, default_value_t = 10, value_name = "N")]
     pub two_sample_epochs: usize,
     /// Statistics that FID compares with in place of the training images': an npz with mu and sigma (pytorch-fid), or torchmetrics' sums.
+    /// The file does not say which network made them: it must be that of --features.
     #[arg(long, value_name = "FILE")]
     pub fid_stats: Option<PathBuf>,
     /// Training images at most, evenly spread over all.

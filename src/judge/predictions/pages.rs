@@ -1,8 +1,8 @@
 //! Checks the claims of a parquet file's footer and pages before they cost time or memory.
 //!
 //! Both are structures in Thrift's compact protocol. A page begins with a `PageHeader`
-//! (parquet-format 2.10): field 2 is its unpacked length, field 3 its length in the file, field 7
-//! describes a dictionary, whose field 1 counts its values.
+//! (parquet-format 2.10): field 2 is its unpacked length, field 3 its length in the file; field 7
+//! describes a dictionary, fields 5 and 8 data, and field 1 of each counts its values.
 
 /// Most bytes that one byte unpacks to (snappy: 64 of 3), and bytes that any page may claim.
 const UNPACKED: i64 = 64;
@@ -20,17 +20,16 @@ pub(super) fn is_bounded(footer: &[u8]) -> bool {
     Thrift(footer).skip(STRUCT, DEPTH).is_some()
 }
 
-/// Returns whether the pages of a column, which fill `chunk`, can be as large as they say.
-pub(super) fn is_plausible(chunk: &[u8]) -> bool {
-    let mut rest = Thrift(chunk);
+/// Returns how many values the pages of a column, which fill `chunk`, hold in all; `None` where they cannot be as large as
+/// they say. Any number of values takes a few bytes where all are alike.
+pub(super) fn values(chunk: &[u8]) -> Option<u64> {
+    let (mut rest, mut all) = (Thrift(chunk), 0u64);
     while !rest.0.is_empty() {
-        let Some(page) = rest.page().filter(Page::is_possible) else { return false };
-        let Some(after) = usize::try_from(page.packed).ok().and_then(|length| rest.0.get(length..)) else {
-            return false;
-        };
-        rest = Thrift(after);
+        let page = rest.page().filter(Page::is_possible)?;
+        all = all.saturating_add(u64::try_from(page.data).ok()?);
+        rest = Thrift(rest.0.get(usize::try_from(page.packed).ok()?..)?);
     }
-    true
+    Some(all)
 }
 
 #[derive(Default)]
@@ -39,6 +38,8 @@ struct Page {
     packed: i64,
     /// Values of a dictionary.
     values: i64,
+    /// Values of data.
+    data: i64,
 }
 
 impl Page {
@@ -136,6 +137,8 @@ impl Thrift<'_> {
                 (2, I32) => page.unpacked = self.int()?,
                 (3, I32) => page.packed = self.int()?,
                 (7, STRUCT) => page.values = self.first_number()?,
+                // A page of data, of either version.
+                (5 | 8, STRUCT) => page.data = self.first_number()?,
                 _ => self.skip(kind, DEPTH)?,
             }
             last = number;
@@ -178,12 +181,25 @@ mod tests {
 
     #[test]
     fn pages_are_believed_as_far_as_snappy_goes() {
-        assert!(is_plausible(&page(60, 15)) && is_plausible(&[page(60, 15), page(3, 0)].concat()));
+        assert!(values(&page(60, 15)) == Some(0) && values(&[page(60, 15), page(3, 0)].concat()) == Some(0));
         // 2³¹ − 1 bytes of 3, values that do not fit, a negative length.
         let huge = [&[0x15, 4, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 6, 0], &[1, 2, 3][..]].concat();
-        assert!(!is_plausible(&huge) && !is_plausible(&page(10, 11)));
-        assert!(!is_plausible(&[0x15, 4, 0x15, 1, 0x15, 1, 0]));
+        assert!(values(&huge).is_none() && values(&page(10, 11)).is_none());
+        assert!(values(&[0x15, 4, 0x15, 1, 0x15, 1, 0]).is_none());
         let whole = page(60, 15);
-        assert!((1..whole.len()).all(|cut| !is_plausible(&whole[..cut])));
+        assert!((1..whole.len()).all(|cut| values(&whole[..cut]).is_none()));
+    }
+
+    /// Pages of 3 bytes that unpack to 8, and say that they hold so many values.
+    #[test]
+    fn values_of_data_are_counted() {
+        // The number is in fields 5 and 8, the structures of both versions.
+        let data = |header: u8, values: &[u8]| {
+            [&[0x15, 0, 0x15, 16, 0x15, 6, header, 0x15], values, &[0x15, 0, 0, 0, 1, 2, 3]].concat()
+        };
+        let (one, two) = (data(0x2c, &[40]), data(0x5c, &[14]));
+        assert_eq!([values(&one), values(&two), values(&[one, two].concat())], [Some(20), Some(7), Some(27)]);
+        assert_eq!(values(&data(0x2c, &[0xfe, 0xff, 0xff, 0xff, 0x0f])), Some(0x7fff_ffff));
+        assert_eq!(values(&data(0x2c, &[1])), None);
     }
 }

@@ -1,5 +1,6 @@
 //! Parquet files: the columns of a table, or one column of lists.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -9,7 +10,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::{Field, Row};
 
 use super::columns::{Layout, Rows, id_column, wrong_number};
-use super::{NAMES, Note, Raw, pages};
+use super::{NAMES, Note, Raw, most_bytes, pages};
 use crate::data::open_file;
 use crate::error::{Error, Result, caught};
 use crate::judge::Truth;
@@ -39,25 +40,61 @@ fn footer(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(footer))
 }
 
-/// Returns whether every column lies within the file, and its pages can be as large as they say.
-fn is_sound(file: &mut File, meta: &ParquetMetaData) -> std::io::Result<bool> {
+/// What a file of columns is.
+#[derive(Debug, PartialEq, Eq)]
+enum Columns {
+    Sound,
+    /// They do not lie within the file, or their pages cannot be as large as they say.
+    Damaged,
+    /// There are more values than are read.
+    TooMany,
+}
+
+/// Looks at every column of a file of which at most so many rows, and values of all columns, are read.
+fn columns(file: &mut File, meta: &ParquetMetaData, most: u64) -> std::io::Result<Columns> {
     let length = file.metadata()?.len();
+    let mut rows = meta.row_groups().iter().map(|group| u64::try_from(group.num_rows()).ok());
+    let Some(rows) = rows.try_fold(0u64, |all, rows| Some(all.saturating_add(rows?))) else {
+        return Ok(Columns::Damaged);
+    };
+    if rows > most {
+        return Ok(Columns::TooMany);
+    }
+    let mut all = 0u64;
     for column in meta.row_groups().iter().flat_map(|group| group.columns()) {
         let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
         let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
         let Some((start, bytes)) =
             range.filter(|(start, bytes)| start.checked_add(*bytes).is_some_and(|end| end <= length))
         else {
-            return Ok(false);
+            return Ok(Columns::Damaged);
         };
         let mut chunk = Vec::new();
         file.seek(SeekFrom::Start(start))?;
         file.take(bytes).read_to_end(&mut chunk)?;
-        if !pages::is_plausible(&chunk) {
-            return Ok(false);
+        let Some(values) = pages::values(&chunk) else { return Ok(Columns::Damaged) };
+        all = all.saturating_add(values);
+        if all > most {
+            return Ok(Columns::TooMany);
         }
     }
-    Ok(true)
+    Ok(Columns::Sound)
+}
+
+/// Whether its columns are sound, and hold no more than predictions of these images.
+fn check(path: &Path, file: &mut File, meta: &ParquetMetaData, truth: &Truth) -> Result<()> {
+    let most = most_bytes(truth) / 8;
+    let why = match columns(file, meta, most).map_err(|e| Error::io(path, e))? {
+        Columns::Sound => return Ok(()),
+        Columns::Damaged => {
+            "its columns do not lie where they should, or their pages do not: it is damaged or was cut short".into()
+        }
+        Columns::TooMany => {
+            let (n, k) = (truth.len(), truth.classes);
+            format!("has more rows or values than {n} images of {k} classes need: at most {most} are read")
+        }
+    };
+    Err(Error::file(path, why))
 }
 
 fn table(path: &Path, truth: &Truth) -> Result<Raw> {
@@ -71,11 +108,7 @@ fn table(path: &Path, truth: &Truth) -> Result<Raw> {
         return Err(bad("its footer is no list of columns: it is damaged".into()));
     }
     let reader = SerializedFileReader::new(file).map_err(damaged)?;
-    if !is_sound(&mut same, reader.metadata()).map_err(|e| Error::io(path, e))? {
-        return Err(bad(
-            "its columns do not lie where they should, or their pages do not: it is damaged or was cut short".into(),
-        ));
-    }
+    check(path, &mut same, reader.metadata(), truth)?;
     let meta = reader.metadata().file_metadata().clone();
     let fields = meta.schema().get_fields();
     let header: Vec<String> = fields.iter().map(|field| field.name().to_owned()).collect();
@@ -88,15 +121,23 @@ fn table(path: &Path, truth: &Truth) -> Result<Raw> {
             (Err(cause), _) => return Err(bad(cause)),
         },
     };
+    // A dictionary gives one long name to any number of rows.
+    let room = Cell::new(most_bytes(truth));
+    let id = |field: &Field| {
+        let id = text(field)?;
+        let left = room.get().checked_sub(id.len() as u64);
+        room.set(left.ok_or_else(|| format!("the ids have more than {} bytes in all", most_bytes(truth)))?);
+        Ok(id)
+    };
     for (at, row) in reader.get_row_iter(None).map_err(damaged)?.enumerate() {
         let cells = cells(row.map_err(damaged)?);
         let named = |cause: String| bad(format!("row {at}: {cause}"));
         if let Some(rows) = &mut rows {
             let number = |column: usize| number(&cells[column]).map_err(|e| format!("column {}: {e}", header[column]));
-            rows.push(&number, &|column| text(&cells[column])).map_err(named)?;
+            rows.push(&number, &|column| id(&cells[column])).map_err(named)?;
         }
         if let Some(lists) = &mut lists {
-            lists.push(&cells, truth).map_err(named)?;
+            lists.push(&cells, truth, &id).map_err(named)?;
         }
     }
     let mut raw = rows.map(Rows::finish).or(lists.map(|lists| lists.raw)).unwrap_or_default();
@@ -162,7 +203,12 @@ impl Lists {
         Self { column, id, raw: Raw { called: Some(header[column].clone()), ids, notes, ..Raw::default() } }
     }
 
-    fn push(&mut self, cells: &[Field], truth: &Truth) -> Result<(), String> {
+    fn push(
+        &mut self,
+        cells: &[Field],
+        truth: &Truth,
+        text: &dyn Fn(&Field) -> Result<String, String>,
+    ) -> Result<(), String> {
         let Field::ListInternal(list) = &cells[self.column] else {
             return Err(format!("column {} is no list of numbers", self.raw.called.as_deref().unwrap_or("")));
         };
@@ -176,5 +222,30 @@ impl Lists {
             ids.push(text(&cells[id])?);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_rows_and_values_are_read_as_predictions_need() {
+        let of = |name: &str, most: &dyn Fn(u64, u64) -> u64| {
+            let path = Path::new("tests/reference/judge").join(name);
+            let file = File::open(&path).unwrap();
+            let mut same = file.try_clone().unwrap();
+            let reader = SerializedFileReader::new(file).unwrap();
+            let meta = reader.metadata().file_metadata();
+            let rows = u64::try_from(meta.num_rows()).unwrap();
+            let wide = meta.schema_descr().num_columns() as u64;
+            columns(&mut same, reader.metadata(), most(rows, wide)).unwrap()
+        };
+        assert_eq!(of("columns.parquet", &|rows, wide| rows * wide), Columns::Sound);
+        assert_eq!(of("columns.parquet", &|rows, wide| rows * wide - 1), Columns::TooMany);
+        assert_eq!(of("columns.parquet", &|rows, _| rows - 1), Columns::TooMany);
+        // A list has a value for each class.
+        assert_eq!(of("list.parquet", &|rows, wide| rows * wide), Columns::TooMany);
+        assert_eq!(of("list.parquet", &|rows, _| 100 * rows), Columns::Sound);
     }
 }

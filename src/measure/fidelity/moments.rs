@@ -179,7 +179,8 @@ impl Gaussian {
         if !mean.iter().chain(covariance.iter()).all(|x| x.is_finite()) {
             return Err(Error::Numeric("a mean or covariance of features is not finite".into()));
         }
-        if let Some(at) = covariance.diagonal().iter().position(|&v| v < -ASYMMETRY * covariance.amax()) {
+        let least = -ASYMMETRY * covariance.amax();
+        if let Some(at) = covariance.diagonal().iter().position(|&v| v < least) {
             let variance = covariance[(at, at)];
             return Err(Error::Numeric(format!("feature {at} has the variance {variance:e}: this is no covariance")));
         }

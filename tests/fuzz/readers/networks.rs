@@ -39,7 +39,8 @@ fn fuzz_onnx_network() {
         few: 60,
         read: &|path| {
             let shape = ImageShape { channels: 3, height: 12, width: 12 };
-            let options = OnnxOptions { input: Some(Normalisation::ZeroToOne), ..OnnxOptions::default() };
+            let (input, range) = (Some(Normalisation::ZeroToOne), Some([0.0, 1.0]));
+            let options = OnnxOptions { input, range, ..OnnxOptions::default() };
             OnnxClassifier::open(path, Some(shape), 5, &options).map(drop)
         },
     }
