@@ -146,6 +146,18 @@ mod tests {
     }
 
     #[test]
+    fn bands_of_laws_from_a_file_say_what_they_hold() {
+        let place = tempfile::tempdir().unwrap();
+        Example::find("scaling-cells").unwrap().unpack(place.path()).unwrap();
+        let run = RunFolder::open(place.path()).unwrap();
+        let figures = run.figures(&run.summary().unwrap(), None);
+        let caption = &figures.iter().find(|figure| figure.id == "scaling-loss").unwrap().caption;
+        let said =
+            ["draws the test images anew", "bands are those of laws read from a file", "counts as one of all runs"];
+        assert!(said.iter().all(|said| caption.contains(said)), "{caption}");
+    }
+
+    #[test]
     fn an_example_takes_the_place_of_an_older_one_and_of_no_other_run() {
         let place = tempfile::tempdir().unwrap();
         RunFolder::write_spec(place.path(), &PRESETS[0].spec().unwrap()).unwrap();
