@@ -25,7 +25,7 @@ pub(super) const SOV_UP_TO: usize = 100;
 /// Largest K separation of variables is offered for: its factors grow as K⁴.
 const SOV_AT_MOST: usize = 160;
 /// Closest tolerance: sums of f64 keep no more than that.
-const LEAST_TOLERANCE: f64 = 1e-12;
+pub(super) const LEAST_TOLERANCE: f64 = 1e-12;
 
 /// K from which a tolerance of 1e-3 or worse is met sooner by pair importance sampling.
 const QUICK_PAIR_FROM: usize = 50;

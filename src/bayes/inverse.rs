@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge};
-use super::compute::{Spec, bayes_error};
+use super::compute::{LEAST_TOLERANCE, Spec, bayes_error};
 use super::estimate::{Estimate, Figure, Z95};
 use super::gap::tau_of_gap;
 use super::normal::{quantile, tail_quantile_of_log};
@@ -93,7 +93,7 @@ pub fn tau_of_error(
     let mut step = f64::INFINITY;
     loop {
         let slope = derivative(classes, Tau::new(tau)?, &Spec { tolerance: spec.tolerance.max(MEDIUM), ..*spec })?;
-        let achieved = search.evaluate(tau, (precision * slope.value / target).clamp(1e-14, 0.5))?;
+        let achieved = search.evaluate(tau, (precision * slope.value / target).clamp(LEAST_TOLERANCE, 0.5))?;
         let half_width = Z95 * achieved.figure.std_error / slope.value;
         let newton = (target - achieved.figure.value) / slope.value;
         // A step leaves about its own square; steps that no longer shrink have met the noise.
@@ -188,4 +188,20 @@ impl Search<'_> {
 /// Φ⁻¹(E) from ln E, for E as small as may be.
 fn score(log_error: f64) -> f64 {
     if log_error < -0.7 { -tail_quantile_of_log(log_error) } else { quantile(log_error.exp()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::silent;
+
+    #[test]
+    fn the_closest_tolerance_is_met_where_the_slope_asks_for_a_closer_error() {
+        // E = Φ(−1/τ): at E = 0.4 a τ to 1e-12 takes E to 2.4e-13.
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0]], vec![0.5; 2]).unwrap();
+        let spec = Spec { tolerance: LEAST_TOLERANCE, ..Spec::default() };
+        let found = tau_of_error(&classes, 0.4, &spec, &mut silent()).unwrap();
+        let exact = -1.0 / quantile(0.4);
+        assert!((found.tau.value / exact - 1.0).abs() < 1e-12, "{found:?} for {exact}");
+    }
 }

@@ -9,6 +9,10 @@ const PLAIN: u64 = 24;
 const PAIRS: u64 = 72;
 /// The same where the pairs of one class alone are drawn from.
 const OF_ONE: u64 = 16;
+/// Bytes a coordinate of a mean.
+const COORDINATE: u64 = 8;
+/// Bytes a mean: its place in the order, and its extent.
+const MEAN: u64 = 16;
 /// Bytes over K⁴ of the triangular factors of all terms, at most: K³/6 numbers a class.
 const FACTORS: f64 = 8.0 / 6.0;
 
@@ -27,6 +31,19 @@ pub(super) fn for_pairs(count: usize, of_one: bool) -> Result<()> {
     check_memory(&format!("the pairs of {count} classes"), needed, otherwise)
 }
 
+/// Room for the means of `count` classes in coordinates of so many pairs; while those of a pair are made, its axes and a copy
+/// of the means are there, too.
+pub(super) fn for_coordinates(count: usize, rank: usize, pairs: usize) -> Result<()> {
+    let (count, rank, pairs) = (count as u64, rank as u64, pairs as u64);
+    let at_work = pairs.min(rayon::current_num_threads() as u64);
+    let means = count.saturating_mul(rank.saturating_mul(COORDINATE).saturating_add(MEAN));
+    check_memory(
+        &format!("the means of {count} classes in coordinates of {pairs} pairs"),
+        means.saturating_mul(pairs.saturating_add(2 * at_work)),
+        "take fewer classes",
+    )
+}
+
 /// Room for separation of variables of `count` classes.
 pub(super) fn for_factors(count: usize) -> Result<()> {
     let needed = (count as f64).powi(4) * FACTORS;
@@ -39,4 +56,16 @@ pub(super) fn for_factors(count: usize) -> Result<()> {
 
 fn square(count: u64) -> u64 {
     count.saturating_mul(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_of_many_pairs_are_refused_where_those_of_one_are_not() {
+        for_coordinates(1000, 999, 1).unwrap();
+        let why = for_coordinates(1_000_000, 999_999, 256).unwrap_err().to_string();
+        assert!(why.contains("1000000 classes in coordinates of 256 pairs") && why.contains("fewer classes"), "{why}");
+    }
 }

@@ -97,6 +97,7 @@ impl MiddleSum {
         let pairs: Vec<Pair> = all().map(pair).filter(|pair| pair.until > 0.0).collect();
         let total: f64 = pairs.iter().map(|pair| pair.until).sum();
         let (own, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|pair| pair.until >= OWN_FROM * total);
+        memory::for_coordinates(count, scene.rank, own.len())?;
         let scorer = Scorer::new(scene);
         let own = own.into_par_iter().map(|pair| {
             let facing = scorer.facing(pair.one, pair.other);

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::classes::{Scene, dot};
 use super::normal::{cdf_with, ln, quantile_with, tail, tail_quantile_of_log};
@@ -19,6 +20,11 @@ pub(super) struct Scorer {
     order: Vec<usize>,
     /// How many of their coordinates come before the zeros.
     extents: Vec<usize>,
+    invariants: Arc<Invariants>,
+}
+
+/// What is the same in all coordinates.
+struct Invariants {
     /// m_i·m_j, [G, G].
     products: Vec<f64>,
     /// ln w_i − |m_i|²/2.
@@ -54,25 +60,25 @@ impl Scorer {
         let products: Vec<f64> =
             (0..count).flat_map(|i| (0..count).map(move |j| (i, j))).map(|(i, j)| product(i, j)).collect();
         let offsets = (0..count).map(|i| scene.log_weights[i] - 0.5 * products[i * count + i]).collect();
-        Self::of_means(scene.rank, &scene.means, products, offsets)
+        Self::of_means(scene.rank, &scene.means, Arc::new(Invariants { products, offsets }))
     }
 
     /// Coordinates of means are triangular where every axis was led through one more of them: half of the
     /// products are with 0.
-    fn of_means(rank: usize, means: &[f64], products: Vec<f64>, offsets: Vec<f64>) -> Self {
-        let count = offsets.len();
+    fn of_means(rank: usize, means: &[f64], invariants: Arc<Invariants>) -> Self {
+        let count = invariants.offsets.len();
         let mean = |g: usize| &means[g * rank..(g + 1) * rank];
         let extent = |g: usize| mean(g).iter().rposition(|x| *x != 0.0).map_or(0, |last| last + 1);
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_cached_key(|&g| Reverse(extent(g)));
         let extents = order.iter().map(|&g| extent(g)).collect();
         let means = order.iter().flat_map(|&g| mean(g)).copied().collect();
-        Self { count, rank, means, order, extents, products, offsets }
+        Self { count, rank, means, order, extents, invariants }
     }
 
     /// ln w_i − |m_i|²/2, [G].
     pub fn offsets(&self) -> &[f64] {
-        &self.offsets
+        &self.invariants.offsets
     }
 
     /// Work at one point: products of means and points, / 16.
@@ -140,6 +146,7 @@ impl Scorer {
     /// part along the line between two classes is replaced: beyond a face by one of t > b with the same rank.
     #[inline(always)]
     pub fn put<A: Arithmetic>(&self, places: &[Place; BLOCK], sign: f64, workspace: &mut Workspace) {
+        let Invariants { products, offsets } = &*self.invariants;
         let scalars = workspace.scalars.chunks_exact(self.count);
         for ((place, scalars), joints) in places.iter().zip(scalars).zip(workspace.joints.chunks_exact_mut(self.count))
         {
@@ -152,10 +159,10 @@ impl Scorer {
                 Place::Beyond { class, rival, .. } => (class, rival, 0.0),
                 Place::Between { one, other } => (one, other, 0.5),
             };
-            let from = &self.products[g * self.count..(g + 1) * self.count];
-            let to = &self.products[h * self.count..(h + 1) * self.count];
+            let from = &products[g * self.count..(g + 1) * self.count];
+            let to = &products[h * self.count..(h + 1) * self.count];
             for ((joint, scalar), ((from, to), offset)) in
-                joints.iter_mut().zip(scalars).zip(from.iter().zip(to).zip(&self.offsets))
+                joints.iter_mut().zip(scalars).zip(from.iter().zip(to).zip(offsets))
             {
                 *joint = A::mul_add(share, to - from, offset + from + sign * scalar);
             }
@@ -168,9 +175,8 @@ impl Scorer {
         let mut ordered: Vec<&[f64]> = vec![&[]; self.count];
         self.order.iter().zip(self.means.chunks(self.rank)).for_each(|(&g, mean)| ordered[g] = mean);
         let mean = |g: usize| ordered[g];
-        let joint = |&i: &usize| {
-            self.offsets[i] + 0.5 * (self.products[one * self.count + i] + self.products[other * self.count + i])
-        };
+        let Invariants { products, offsets } = &*self.invariants;
+        let joint = |&i: &usize| offsets[i] + 0.5 * (products[one * self.count + i] + products[other * self.count + i]);
         let mut rivals: Vec<usize> = (0..self.count).filter(|&i| i != one && i != other).collect();
         rivals.sort_by(|a, b| joint(b).total_cmp(&joint(a)));
         let middle: Vec<f64> = mean(one).iter().zip(mean(other)).map(|(a, b)| 0.5 * (a + b)).collect();
@@ -182,7 +188,7 @@ impl Scorer {
             .chain((0..self.rank).map(axis));
         let basis = orthonormal(directions, self.rank);
         let means: Vec<f64> = ordered.iter().flat_map(|mean| basis.iter().map(|axis| dot(mean, axis))).collect();
-        Self::of_means(self.rank, &means, self.products.clone(), self.offsets.clone())
+        Self::of_means(self.rank, &means, self.invariants.clone())
     }
 }
 
@@ -277,7 +283,11 @@ mod tests {
         let means = (0..45).map(|_| (0..60).map(|_| 0.5 * uniform()).collect()).collect();
         let classes = GaussianClasses::new(means, vec![1.0 / 45.0; 45]).unwrap();
         let scene = classes.scene(Tau::ONE, Merge::Best);
-        for scorer in [Scorer::new(&scene), Scorer::new(&scene).facing(3, 20)] {
+        let scorer = Scorer::new(&scene);
+        let facing = scorer.facing(3, 20);
+        // As many as there are pairs share what needs most memory.
+        assert!(Arc::ptr_eq(&scorer.invariants, &facing.invariants));
+        for scorer in [scorer, facing] {
             let scramble = Scramble::new(Seed(6), 0, scene.rank);
             let mut workspace = scorer.workspace();
             scorer.draw::<Plain>(&scramble, (0, 2, 0), &mut workspace);

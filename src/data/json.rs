@@ -31,12 +31,15 @@ pub(super) fn read_replaced(path: &Path) -> io::Result<Vec<u8>> {
 /// Names a file that is there and cannot be read.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     match read_replaced(path) {
-        Ok(text) => {
-            serde_json::from_slice(&text).map(Some).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
-        }
+        Ok(text) => parse_json(path, &text).map(Some),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::io(path, e)),
     }
+}
+
+/// What a JSON file says, read from `path`.
+pub(super) fn parse_json<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T> {
+    serde_json::from_slice(text).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
 }
 
 /// Writes a JSON file atomically, indented: people read it too. Same value, same bytes.
@@ -44,7 +47,13 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 /// # Errors
 /// Names the file.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
+    let text = json_text(path, value)?;
+    write_atomically(path, |file| file.write_all(&text))
+}
+
+/// The bytes that [`write_json`] writes.
+pub(super) fn json_text(path: &Path, value: &impl Serialize) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(value).map_err(|e| Error::file(path, e.to_string()))?;
     text.push(b'\n');
-    write_atomically(path, |file| file.write_all(&text))
+    Ok(text)
 }

@@ -1,12 +1,13 @@
 //! The ticket of a folder: the request it was created for, compared with a later one.
 
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::json::{read_json, read_replaced, write_json};
-use super::write::write_atomically;
+use super::json::{json_text, parse_json, read_replaced};
+use super::write::{IfPresent, place_file};
 use crate::error::{Error, Result};
 
 /// What the pieces of a work depend on.
@@ -18,7 +19,8 @@ pub struct Ticket<S> {
     pub spec: S,
 }
 
-/// Writes a ticket where there is none. `refusal` returns what is wrong with an existing one.
+/// Writes a ticket where there is none. `refusal` returns what is wrong with an existing one. Of several processes that come
+/// at once one is first, and the others find its ticket.
 ///
 /// # Errors
 /// The refusal; names a file that is no such ticket, or cannot be read or written.
@@ -27,9 +29,9 @@ pub fn claim_ticket<T: Serialize + DeserializeOwned>(
     ticket: &T,
     refusal: impl FnOnce(&T) -> Option<Error>,
 ) -> Result<()> {
-    match read_json(path) {
-        Ok(Some(found)) => refusal(&found).map_or(Ok(()), Err),
-        Ok(None) => write_json(path, ticket),
+    let Some(found) = claim(path, &json_text(path, ticket)?)? else { return Ok(()) };
+    match parse_json(path, &found) {
+        Ok(found) => refusal(&found).map_or(Ok(()), Err),
         Err(Error::File { cause, .. }) => Err(Error::file(path, format!("{cause}; choose another folder"))),
         Err(error) => Err(error),
     }
@@ -40,14 +42,22 @@ pub fn claim_ticket<T: Serialize + DeserializeOwned>(
 /// # Errors
 /// `refused` where it is not; names a file that cannot be read or written.
 pub fn claim_text(path: &Path, text: &str, refused: &str) -> Result<()> {
-    match read_replaced(path) {
-        Ok(found) if found == text.as_bytes() => Ok(()),
-        Ok(_) => Err(Error::file(path, refused)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            write_atomically(path, |file| file.write_all(text.as_bytes()))
-        }
-        Err(e) => Err(Error::io(path, e)),
+    match claim(path, text.as_bytes())? {
+        None => Ok(()),
+        Some(_) => Err(Error::file(path, refused)),
     }
+}
+
+/// Writes a file where there is none. Returns what lies there where it is something else. Where a file system cannot add a file
+/// without replacing one, what another process wrote in between is seen if it came later.
+fn claim(path: &Path, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
+    let mut found = read_replaced(path);
+    if found.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
+        place_file(path, IfPresent::Keep, |file| file.write_all(bytes).map_err(|e| Error::io(path, e)))?;
+        found = read_replaced(path);
+    }
+    let found = found.map_err(|e| Error::io(path, e))?;
+    Ok((found != bytes).then_some(found))
 }
 
 /// Refuses another `work` than the one whose ticket lies at `path`, naming the differences; `None`
@@ -104,4 +114,51 @@ fn flatten(prefix: &str, value: &Value, fields: &mut Vec<(String, String)>) {
 fn short(text: &str) -> String {
     const SHOWN: usize = 40;
     if text.chars().count() <= SHOWN { text.to_owned() } else { text.chars().take(SHOWN).chain(['…']).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn of_several_processes_with_different_tickets_one_gets_the_folder() {
+        const RIVALS: usize = 4;
+        // A pool of its own, with a thread for each: all wait for all.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(RIVALS).build().unwrap();
+        let place = tempfile::tempdir().unwrap();
+        for round in 0..20 {
+            let path = |kind: &str| place.path().join(format!("{kind}-{round}"));
+            let start = Barrier::new(RIVALS);
+            let claim = |rival: usize| {
+                start.wait();
+                let text = claim_text(&path("text"), &rival.to_string(), "another").is_ok();
+                start.wait();
+                let refusal = |found: &usize| (*found != rival).then(|| Error::input("another"));
+                (rival, [text, claim_ticket(&path("ticket"), &rival, refusal).is_ok()])
+            };
+            let taken: Vec<(usize, [bool; 2])> = pool.broadcast(|context| claim(context.index()));
+            for (i, kind) in ["text", "ticket"].into_iter().enumerate() {
+                let winners: Vec<usize> = taken.iter().filter(|(_, won)| won[i]).map(|(rival, _)| *rival).collect();
+                assert_eq!(winners.len(), 1, "{kind}: {taken:?}");
+                let written = std::fs::read_to_string(path(kind)).unwrap();
+                assert_eq!(written.trim_end(), winners[0].to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_is_claimed_again_and_what_is_no_ticket_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("ticket");
+        for _ in 0..2 {
+            claim_ticket(&path, &0.1, |_: &f64| Some(Error::input("another"))).unwrap();
+        }
+        assert!(claim_ticket(&path, &0.2, |_: &f64| Some(Error::input("another"))).is_err());
+        assert!(claim_ticket(&path, &0.2, |_: &f64| None).is_ok());
+        std::fs::write(&path, "{").unwrap();
+        let why = claim_ticket(&path, &0.1, |_: &f64| None).unwrap_err().to_string();
+        assert!(why.contains("ticket") && why.contains("choose another folder"), "{why}");
+    }
 }

@@ -28,7 +28,8 @@ fn loss(summary: &Summary) -> Figure {
         caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over seeds, sizes and the test \
                   images that all runs share; the aleatoric part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
             .to_owned()
-            + &how_images_count(summary),
+            + &how_images_count(summary)
+            + &how_bands_differ(&fitted(summary)),
         x: images(),
         y: Axis::log10("loss per image").in_unit("nats"),
         ..Figure::default()
@@ -119,6 +120,28 @@ pub fn how_test_images_count(laws: &[(String, &PowerLaw)]) -> String {
     said.into_iter().filter_map(sentence).collect()
 }
 
+/// How the bands of laws that were read from a file, which are drawn anew, hold the error of the test images otherwise than
+/// their intervals do, with a space before; empty where none does.
+fn how_bands_differ(laws: &[(String, &PowerLaw)]) -> String {
+    let of = |how: ImageError, said: &str| {
+        let differ = |law: &PowerLaw| law.image_error_drawn() == how && law.image_error != how;
+        let whose: Vec<&str> = laws.iter().filter(|(_, law)| differ(law)).map(|(name, _)| name.as_str()).collect();
+        let bands = if whose.len() == laws.len() { String::new() } else { format!(" of {}", whose.join(", ")) };
+        (!whose.is_empty()).then(|| {
+            format!(
+                " The bands{bands} are those of laws read from a file, without what was scored on each image: {said}."
+            )
+        })
+    };
+    [
+        (ImageError::Common, "in them the error of the test images counts as one of all runs"),
+        (ImageError::Unknown, "the error of the test images is not in them"),
+    ]
+    .into_iter()
+    .filter_map(|(how, said)| of(how, said))
+    .collect()
+}
+
 /// The exponents (BLC figure 2d), and how the laws stand the test of the largest N.
 pub fn tables(summary: &Summary) -> Vec<Table> {
     let curves = summary.curves.iter().flat_map(|curves| curves.tables());
@@ -190,19 +213,15 @@ fn points(summary: &Summary, law: &Law, of: Part) -> Vec<Point> {
 
 /// A law from the smallest to the largest N that was run, evenly in log N: N, KL, and the ends of
 /// its band.
-pub fn law_course(law: &PowerLaw) -> impl Iterator<Item = [f64; 4]> {
+pub fn law_course(law: &PowerLaw) -> Vec<[f64; 4]> {
     let sizes = law.points.iter().map(|point| point.n);
     let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
-    (0..CURVE).map(move |i| {
-        let n = low * (high / low).powf(i as f64 / (CURVE - 1) as f64);
-        let band = law.band(n);
-        [n, law.value(n), band.low, band.high]
-    })
+    law.course((0..CURVE).map(|i| low * (high / low).powf(i as f64 / (CURVE - 1) as f64)))
 }
 
 /// A law with its band.
 pub fn law_series(law: &PowerLaw, name: String) -> Series {
-    let points = law_course(law).map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
+    let points = law_course(law).into_iter().map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
     Series { name, style: Style::Line, points, band: true, ..Series::default() }
 }
 

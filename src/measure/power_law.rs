@@ -90,7 +90,8 @@ pub struct PowerLaw {
     pub n_sizes: usize,
     /// What the intervals are drawn over.
     pub resampling: Resampling,
-    /// How they hold the error of the test images; of laws of older versions this is not known.
+    /// How the intervals of a, α and c hold the error of the test images; of laws of older versions this is not known.
+    /// How its band and forecasts do, which of a law read from a file are drawn anew: [`Self::image_error_drawn`].
     #[serde(default)]
     pub image_error: ImageError,
     /// What a reader must know before using the numbers, where there is such a thing.
@@ -151,7 +152,7 @@ pub fn fit_on(points: &[Point], images: Option<&TestImages>, variant: Variant, s
         n_seeds: design.seeds,
         n_sizes: design.sizes,
         resampling: scatter.resampling(),
-        image_error: design.image_error(),
+        image_error: ImageError::of(points, images),
         caveat: caveat(&design, variant, alpha, floor),
         points: points.to_vec(),
         residuals,
@@ -196,8 +197,32 @@ impl PowerLaw {
 
     /// The 95 % interval of the curve at `n` training images. Single runs scatter around it.
     pub fn band(&self, n: f64) -> Interval {
+        self.band_of(&self.drawn(), n)
+    }
+
+    /// The law at each of these numbers of training images: N, value, and the ends of [`Self::band`]. Replicates are drawn once
+    /// for all.
+    pub fn course(&self, sizes: impl IntoIterator<Item = f64>) -> Vec<[f64; 4]> {
+        let drawn = self.drawn();
+        let at = |n: f64| {
+            let band = self.band_of(&drawn, n);
+            [n, self.value(n), band.low, band.high]
+        };
+        sizes.into_iter().map(at).collect()
+    }
+
+    fn band_of(&self, replicates: &[Replicate], n: f64) -> Interval {
         let x = n.ln();
-        interval(&self.drawn(), self.value(n), |curve| curve.log_value(x).min(LARGEST_LOG).exp()).interval
+        interval(replicates, self.value(n), |curve| curve.log_value(x).min(LARGEST_LOG).exp()).interval
+    }
+
+    /// How the band and forecasts hold the error of the test images: as [`Self::image_error`] says, unless the law was read from
+    /// a file, in which neither replicates nor values of test images are.
+    pub fn image_error_drawn(&self) -> ImageError {
+        match self.replicates.is_empty() {
+            true => ImageError::of(&self.points, None),
+            false => self.image_error,
+        }
     }
 
     /// The replicates, drawn again if this fit comes from a file.

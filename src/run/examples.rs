@@ -76,16 +76,17 @@ impl Example {
             RunFolder::delete(folder)?;
         }
         RunFolder::write_spec(folder, &spec)?;
-        for (name, text) in [(PLAN, plan), (EXAMPLE, summary)] {
-            write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()))?;
-        }
+        let write =
+            |name: &str, text: &str| write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()));
+        write(PLAN, plan)?;
         let run = RunFolder::open(folder)?;
         for result in &said.cells {
             let cell = run.cell(&result.id);
             std::fs::create_dir_all(&cell).map_err(|e| Error::io(&cell, e))?;
             write_json(&run.result_path(&result.id), result)?;
         }
-        Ok(())
+        // Last: it says that all cells are finished.
+        write(EXAMPLE, summary)
     }
 }
 
@@ -126,6 +127,34 @@ mod tests {
             RunFolder::delete(&folder).unwrap();
             assert!(!folder.exists());
         }
+    }
+
+    #[test]
+    fn an_example_that_is_not_whole_is_summarised_and_says_so_itself_last() {
+        let place = tempfile::tempdir().unwrap();
+        let [whole, part] = ["whole", "part"].map(|name| place.path().join(name));
+        EXAMPLES[0].unpack(&whole).unwrap();
+        let run = RunFolder::open(&whole).unwrap();
+        // With a file missing, the example still says that all is finished.
+        std::fs::remove_file(run.result_path(&run.plan[0].id)).unwrap();
+        assert_eq!(run.write_summary().unwrap().finished, run.plan.len());
+        // Unpacking that fails on the way leaves a run that is not finished.
+        RunFolder::write_spec(&part, &run.spec).unwrap();
+        std::fs::write(part.join("cells"), "in the way").unwrap();
+        EXAMPLES[0].unpack(&part).unwrap_err();
+        assert!(part.join(PLAN).is_file() && !part.join(EXAMPLE).exists());
+    }
+
+    #[test]
+    fn bands_of_laws_from_a_file_say_what_they_hold() {
+        let place = tempfile::tempdir().unwrap();
+        Example::find("scaling-cells").unwrap().unpack(place.path()).unwrap();
+        let run = RunFolder::open(place.path()).unwrap();
+        let figures = run.figures(&run.summary().unwrap(), None);
+        let caption = &figures.iter().find(|figure| figure.id == "scaling-loss").unwrap().caption;
+        let said =
+            ["draws the test images anew", "bands are those of laws read from a file", "counts as one of all runs"];
+        assert!(said.iter().all(|said| caption.contains(said)), "{caption}");
     }
 
     #[test]

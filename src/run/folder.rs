@@ -300,13 +300,16 @@ impl Run for RunFolder {
     }
 
     fn write_summary(&self) -> Result<Summary> {
+        let finished = || self.plan.iter().filter(|planned| self.finished(&planned.id)).count();
         loop {
+            let before = finished();
             let summary = self.summary()?;
             write_summary(&self.path, &summary, &summary.csv())?;
             // Another process may have finished a cell and written its summary in between, which
             // this older one has replaced. The last writer looks last, so that the last summary
-            // misses nothing.
-            if self.plan.iter().filter(|planned| self.finished(&planned.id)).count() == summary.finished {
+            // misses nothing. Files are counted, not what the summary says: that of an example
+            // counts all cells, also where a file of theirs is missing.
+            if finished() == before {
                 return Ok(summary);
             }
         }

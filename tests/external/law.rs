@@ -60,6 +60,17 @@ fn several_runs_give_a_law_over_their_training_images() {
         StartExternal { folder: runs[0].path.clone(), train_images: Some(51), ..start(place.path(), Kind::Logits) };
     let said = again.make(&world(), "0123", &mut silent()).unwrap_err().to_string();
     assert!(said.contains("another number of training images"), "{said}");
+    // A run is no second seed of itself, by whatever name.
+    let mut linked = runs[1].clone();
+    #[cfg(unix)]
+    {
+        linked.path = place.path().join("linked");
+        std::os::unix::fs::symlink(&runs[1].path, &linked.path).unwrap();
+    }
+    for again in [&runs[1], &linked] {
+        let (fine, said) = command(&["summary"], &[all[0], all[1], all[2], all[3], again]);
+        assert!(!fine && said.contains("n200") && said.contains("name it once"), "{said}");
+    }
     // What makes no law.
     let (fine, said) = command(&["summary"], &all[..2]);
     assert!(!fine && said.contains("at least 3 different numbers"), "{said}");

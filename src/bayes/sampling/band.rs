@@ -105,7 +105,8 @@ impl Band {
 }
 
 impl Gap {
-    /// The Bayes error at a τ between the ends, or at one of them.
+    /// The Bayes error at a τ between the ends, or at one of them. An end of an interval that was cut to 0 or 1 has no
+    /// place on the axis: the band then goes that far between the two points.
     fn at(&self, tau: f64) -> Figure {
         let [(from, below), (to, above)] = &self.ends;
         let at = tau.recip();
@@ -115,9 +116,17 @@ impl Gap {
             from + share * (to - from)
         };
         let bend = self.bend * ((at - from) * (at - to)).abs();
-        let [value, low, high] = [on_line(|f| f.value), on_line(|f| f.interval.0), on_line(|f| f.interval.1)];
+        let value = on_line(|f| f.value);
+        let low = || match below.interval.0.min(above.interval.0) <= 0.0 {
+            true => 0.0,
+            false => cdf(on_line(|f| f.interval.0) - bend),
+        };
+        let high = || match below.interval.1.max(above.interval.1) >= 1.0 {
+            true => 1.0,
+            false => cdf(on_line(|f| f.interval.1) + bend),
+        };
         let (value, (low, high)) = match (value + bend).is_finite() {
-            true => (cdf(value), (cdf(low - bend), cdf(high + bend))),
+            true => (cdf(value), (low(), high())),
             // An error of 0 has no place on that axis: all between the two points.
             false => {
                 let all = (below.interval.0.min(above.interval.0), below.interval.1.max(above.interval.1));
@@ -184,5 +193,29 @@ mod tests {
         // Two points do not tell how a curve bends.
         let two = Band::new(band.points[..2].to_vec());
         assert!(two.tau_of(truth(0.8)).is_none() && Band::new([]).tau_of(0.1).is_none());
+    }
+
+    #[test]
+    fn where_draws_do_not_tell_the_error_from_zero_the_band_goes_down_to_it() {
+        let (sharp, truth) = band(&[1.5], &TAUS, 0.02);
+        // Hardly a draw is in doubt up to τ = 0.5: the half width there is larger than the value.
+        let points = sharp.points.iter().map(|&(tau, figure)| match tau <= 0.5 {
+            true => (tau, Figure::new(figure.value, 1.5 * figure.value, 0.5)),
+            false => (tau, figure),
+        });
+        let band = Band::new(points);
+        for tau in [0.35, 0.45, 0.55, 0.6] {
+            let found = band.error_at(tau).unwrap();
+            assert!(found.interval.0 == 0.0 && found.interval.1 > truth(tau) && found.std_error > 0.0, "{found:?}");
+        }
+        assert!(band.error_at(0.8).unwrap().interval.0 > 0.9 * truth(0.8));
+        // The same draws looked at by a search: at none of these τ do they refuse the error.
+        let (target, found) = (truth(0.45), band.tau_of(truth(0.45)).unwrap());
+        let (low, high) = found.interval;
+        assert!((found.value / 0.45 - 1.0).abs() < 1e-6, "{found:?}");
+        assert!(band.error_at(0.43).unwrap().interval.1 > target && low < 0.43, "{found:?}");
+        assert!(band.error_at(0.69).unwrap().interval.0 < target && high > 0.69, "{found:?}");
+        // Beyond the gap whose lower end is cut, the error is refused.
+        assert!(low > 0.4 && high < 0.71, "{found:?}");
     }
 }

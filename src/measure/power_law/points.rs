@@ -75,6 +75,17 @@ pub enum ImageError {
     Resampled,
 }
 
+impl ImageError {
+    /// How replicates of a fit to these points hold it.
+    pub fn of(points: &[Point], images: Option<&TestImages>) -> Self {
+        match images {
+            Some(_) => Self::Resampled,
+            None if points.iter().any(|point| point.error > 0.0) => Self::Common,
+            None => Self::Unknown,
+        }
+    }
+}
+
 /// Points as the fits see them.
 pub struct Design<'a> {
     /// log N.
@@ -122,15 +133,6 @@ impl<'a> Design<'a> {
             seeds: seeds.len(),
             sizes: sizes.len(),
         })
-    }
-
-    /// How replicates hold the error of the test images.
-    pub fn image_error(&self) -> ImageError {
-        match self.images {
-            Some(_) => ImageError::Resampled,
-            None if self.error.iter().any(|&error| error > 0.0) => ImageError::Common,
-            None => ImageError::Unknown,
-        }
     }
 
     /// Returns whether all values are equal but for rounding.

@@ -184,6 +184,23 @@ fn intervals_hold_what_images_share_and_what_they_do_not() {
 }
 
 #[test]
+fn the_band_of_a_law_from_a_file_has_one_error_of_all_images_and_says_so() {
+    let (points, values) = on_images((1.0, 0.3, 0.0), 0.01, Differ { own: 0.47, ..ALIKE }, 3);
+    let law = resampled(&points, &values, Variant::Pure, 3);
+    let read: PowerLaw = serde_json::from_str(&serde_json::to_string(&law).unwrap()).unwrap();
+    assert_eq!((read.image_error, law.image_error_drawn()), (ImageError::Resampled, ImageError::Resampled));
+    assert_eq!(read.image_error_drawn(), ImageError::Common);
+    let common = fit(&points, Variant::Pure, law.seed).unwrap();
+    for [n, value, low, high] in read.course([100.0, 1e4]) {
+        assert_eq!((value, Interval { low, high }), (law.value(n), common.band(n)));
+        assert_ne!(law.band(n), common.band(n));
+    }
+    // Nothing is known of the images of old points.
+    let bare: Vec<Point> = points.iter().map(|p| Point { error: 0.0, ..*p }).collect();
+    assert_eq!(PowerLaw { points: bare, ..read }.image_error_drawn(), ImageError::Unknown);
+}
+
+#[test]
 fn images_in_proportion_give_the_intervals_of_one_error_in_common() {
     for (law, variant) in [((1.0, 0.3, 0.0), Variant::Pure), ((1.0, 0.5, 0.02), Variant::Floor)] {
         let (points, values) = on_images(law, 0.01, ALIKE, 1);

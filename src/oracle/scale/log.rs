@@ -247,7 +247,8 @@ impl Log {
     /// `classes`; durable when this returns.
     ///
     /// # Errors
-    /// The system's; then the file ends where it did.
+    /// The system's. What a full disk took of the entry then lies behind the end of the whole ones: readers leave it out, and
+    /// the next entry or the next [`Log::append`] takes its place.
     pub fn push(&mut self, first: usize, classes: Range<ClassId>, scores: &Scores) -> Result<()> {
         let (images, maps) = (scores.len(), scores.log_norm.len());
         let numbers = scores.quad.iter().copied().chain(constants(scores));

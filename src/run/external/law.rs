@@ -76,8 +76,9 @@ pub fn law_of(folders: &[ExternalFolder]) -> Result<RunLaw> {
 /// the test images anew, the same for all runs.
 ///
 /// # Errors
-/// Names what cannot be read; as [`RunLaw::of`].
+/// Names a run that is given twice, and what cannot be read; as [`RunLaw::of`].
 pub fn law_at(runs: &[(ExternalFolder, Option<StepFigures>)]) -> Result<RunLaw> {
+    each_once(runs.iter().map(|(one, _)| one.path.as_path()))?;
     let read = runs.iter().filter_map(|(one, best)| Some(one.kl(best.as_ref()?.step)));
     let kl = read.collect::<Result<Vec<_>>>()?;
     let values: Vec<&[f64]> = kl.iter().map(Vec::as_slice).collect();
@@ -210,6 +211,19 @@ impl ExternalFolder {
         let (_, images) = self.images_at(step, &self.truth()?)?;
         Ok(images.kl.iter().map(|kl| kl.max(0.0)).collect())
     }
+}
+
+/// Refuses a folder that is given twice, by whatever names: its run would count as two seeds that agree.
+fn each_once<'a>(folders: impl Iterator<Item = &'a Path>) -> Result<()> {
+    let mut places = BTreeMap::new();
+    for folder in folders {
+        let place = folder.canonicalize().map_err(|e| Error::io(folder, e))?;
+        if let Some(first) = places.insert(place, folder) {
+            let (one, other) = (first.display(), folder.display());
+            return Err(Error::input(format!("{one} and {other} are one run, which is no two seeds: name it once")));
+        }
+    }
+    Ok(())
 }
 
 /// Refuses runs whose figures are not of the same test images.
