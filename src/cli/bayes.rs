@@ -290,8 +290,6 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
         println!("hardest pairs:");
         let count = given.names.len();
         let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
-        // Where neither class occurs there is no pair.
-        order.retain(|(i, j)| !pairs[i * count + j].is_nan());
         order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
         for (i, j) in order.into_iter().take(10) {
             println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);

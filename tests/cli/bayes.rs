@@ -37,17 +37,6 @@ fn a_problem_file_needs_no_flow() {
     assert_eq!(found["value"], found["tau"]);
 }
 
-#[test]
-fn classes_that_do_not_occur_are_no_hardest_pair() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("rare.json");
-    let problem = r#"{"means":[[0,0],[3,1],[1,4],[5,5]],"cov_diag":[1,2],"priors":[0.5,0.5,0,0]}"#;
-    std::fs::write(&path, problem).unwrap();
-    let said = succeed(&["hardness", text(&path), "--tolerance", "0.01"]);
-    let pairs: Vec<&str> = said.lines().skip_while(|line| *line != "hardest pairs:").skip(1).collect();
-    assert!(pairs.len() == 5 && pairs[0].contains("0 – 1") && !said.contains("NaN"), "{said}");
-}
-
 /// The distances of all pairs of a million classes take 22 TiB: said before any is taken.
 #[test]
 fn what_memory_cannot_hold_is_refused_at_once() {
