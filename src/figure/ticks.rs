@@ -47,6 +47,10 @@ pub fn minor_ticks(range: [f64; 2], scale: Scale) -> Vec<f64> {
 
 /// A number as text: thousands set apart, powers of ten below 1e-4 and from 1e6 on.
 pub fn number(value: f64) -> String {
+    // The end of an interval that has none.
+    if value.is_infinite() {
+        return if value > 0.0 { "∞" } else { "−∞" }.into();
+    }
     labelled(vec![value]).pop().map_or_else(String::new, |tick| tick.label)
 }
 
