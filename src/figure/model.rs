@@ -92,7 +92,8 @@ impl Series {
         self.points.split(move |point| !can(point)).filter(|run| !run.is_empty())
     }
 
-    /// The points with a marker, of those that have a place. Of a line those that stand alone: it has no length there.
+    /// The points with a marker, of those that have a place. Of a line those that stand alone, where it has no length: theirs
+    /// is a dash.
     pub fn marked(&self, has_place: impl Fn(&Point) -> bool) -> impl Iterator<Item = &Point> {
         let marked = |run: &&[Point]| match self.style {
             Style::Points | Style::LinePoints => true,
@@ -113,7 +114,7 @@ impl Series {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Style {
-    /// A line through the points; a marker for one that stands alone.
+    /// A line through the points; a dash for one that stands alone.
     #[default]
     Line,
     /// Markers.
@@ -122,7 +123,7 @@ pub enum Style {
     LinePoints,
     /// Bars from zero, or from the bottom of a log axis.
     Bars,
-    /// A staircase: y holds from its x to the next point's. A point alone has a marker.
+    /// A staircase: y holds from its x to the next point's. A point alone is a dash.
     Steps,
 }
 

@@ -18,6 +18,8 @@ const RULE_BAND: f64 = 0.1;
 /// Size of a marker, half the width of an interval's ends, and the widths of their lines.
 const MARKER: f64 = 3.8;
 const CAP: f64 = 3.5;
+/// Half the length of a line through one point: seen beside a marker on it.
+const DASH: f64 = 9.0;
 const INTERVAL_LINE: f64 = 1.3;
 const OUTLINE: f64 = 0.8;
 /// Dashes of second settings and of the numbers of others.
@@ -132,8 +134,15 @@ impl<'a> Painter<'a> {
             }
         }
         self.intervals(scene, i);
+        let line = matches!(series.style, Style::Line | Style::Steps);
         for point in series.marked(|point| self.has_place(point)).filter(|point| self.shown(point)) {
-            self.marker(scene, i, self.at(point.x, point.y, slot.offset), Some(self.tip(series, point)));
+            let ([x, y], tip) = (self.at(point.x, point.y, slot.offset), Some(self.tip(series, point)));
+            if line {
+                let (points, stroke) = (vec![[x - DASH, y], [x + DASH, y]], Some(self.stroke(i)));
+                scene.path(Path { points, stroke, clipped: true, tip, ..Path::default() });
+            } else {
+                self.marker(scene, i, [x, y], tip);
+            }
         }
     }
 

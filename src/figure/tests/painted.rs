@@ -177,7 +177,7 @@ fn a_scale_that_cannot_be_drawn_is_refused_with_a_way_out() {
 
 /// Neither has a line any length there, nor a band any width.
 #[test]
-fn a_point_alone_has_a_marker_and_a_bar_for_its_interval() {
+fn a_line_through_one_point_is_a_dash_with_a_bar_for_its_interval() {
     let point = |x: f64, y: f64| Point::new(x, y).within(y - 0.1, y + 0.1);
     let three = [3.0, 4.0, 5.0].map(|x| point(x, 0.6 + 0.01 * x)).to_vec();
     let gap = Point::new(2.0, f64::NAN);

@@ -20,6 +20,8 @@ const FAINT_LINE: f32 = 1.5;
 const INTERVAL: f32 = 1.3;
 const RULE: f32 = 1.4;
 const CAP: f64 = 3.5;
+/// Half the length of a line through one point: seen beside a marker on it.
+const DASH: f64 = 9.0;
 /// How much of what is below the numbers of others, bands, bars and the bands of rules cover.
 const FAINT: f32 = 0.6;
 const BAND: f32 = 0.17;
@@ -155,8 +157,16 @@ impl<'a> Items<'a> {
         // Without a point, too: the legend names a line that has nothing to show.
         if series.style != Style::Bars {
             let at: Vec<[f64; 2]> = series.marked(has_place).filter_map(|point| self.at(point, beside)).collect();
+            let is_line = matches!(series.style, Style::Line | Style::Steps);
+            let half = DASH * plot.transform().dvalue_dpos()[0].abs();
+            for &[x, y] in at.iter().filter(|_| is_line) {
+                let dash = Line::new(self.in_legend(series), vec![[x - half, y], [x + half, y]]).id(&series.name);
+                plot.line(dash.color(ink).width(width).style(style).allow_hover(false));
+            }
+            // On a dash it is not seen: it says what the point is.
+            let radius = if is_line { 0.5 * LINE } else { MARKER };
             let points =
-                Points::new(self.in_legend(series), at).id(&series.name).shape(shape(self.markers[i])).radius(MARKER);
+                Points::new(self.in_legend(series), at).id(&series.name).shape(shape(self.markers[i])).radius(radius);
             plot.points(points.filled(!(series.faint || series.dashed)).color(ink));
         }
     }
