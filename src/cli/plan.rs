@@ -53,12 +53,7 @@ pub fn plan(args: &PlanArgs) -> Result<()> {
                 None => None,
             };
             let plan = Planned::all(&spec, |_| Ok(String::new()))?;
-            let path = std::path::PathBuf::new();
-            show_plan(
-                &RunFolder { path, spec: *spec, plan, data, features: Vec::new(), pretrained: Default::default() },
-                args,
-                false,
-            )
+            show_plan(&RunFolder::unwritten(*spec, plan, data), args, false)
         }
     }
 }

@@ -10,8 +10,8 @@ use super::npy::{Array, Types, read_header, read_npy};
 use super::source::{head, open_file};
 use crate::error::{Error, Result};
 
-/// Bytes that any array may have, and most that one byte of the file unpacks to: more only constants pack. Else a file of a
-/// megabyte could ask for a gigabyte.
+/// Bytes that any array may have, and beyond these the most that one byte of the file unpacks to: deflate packs up to a thousand
+/// constants into one, so that a file of a megabyte could ask for a gigabyte.
 const FREE: u64 = 1 << 26;
 const UNPACKED: u64 = 256;
 

@@ -48,8 +48,8 @@ pub fn claim_text(path: &Path, text: &str, refused: &str) -> Result<()> {
     }
 }
 
-/// Writes a file where there is none. Returns what lies there where it is something else. Where a file system cannot add a file
-/// without replacing one, what another process wrote in between is seen if it came later.
+/// Writes a file where there is none. Returns what lies there where it is something else. A file system may only know how to
+/// replace files: there the last of several writers stays, and those that read its bytes in time are refused.
 fn claim(path: &Path, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
     let mut found = read_replaced(path);
     if found.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound) {

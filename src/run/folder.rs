@@ -89,6 +89,12 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// A plan that lies nowhere, to be shown or timed.
+    pub fn unwritten(spec: ExperimentSpec, plan: Vec<Planned>, data: Option<DataRecord>) -> Self {
+        let (path, features, pretrained) = Default::default();
+        Self { path, spec, plan, data, features, pretrained }
+    }
+
     /// Plans a run of `spec` on an oracle of given weights and a dataset in `path`, or finds the
     /// plan there.
     ///

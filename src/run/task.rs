@@ -130,14 +130,7 @@ impl Task for EstimateTime {
         let there = RunFolder::open(&self.folder).ok().filter(|folder| folder.spec == *spec);
         let folder = there.unwrap_or_else(|| {
             let plan = Planned::all(spec, |_| Ok(String::new())).unwrap_or_default();
-            RunFolder {
-                path: PathBuf::new(),
-                spec: spec.clone(),
-                plan,
-                data: None,
-                features: Vec::new(),
-                pretrained: Default::default(),
-            }
+            RunFolder::unwritten(spec.clone(), plan, None)
         });
         let settings = spec.world.settings(world.class_names().len())?;
         let device = &cx.chosen.device;

@@ -64,7 +64,7 @@ impl Normalisation {
         }
         let Some([low, high]) = range else {
             return Err(Error::input(format!(
-                "'{self}' needs the range of the world's pixels, and nothing says it: no dataset.json is beside the images. \
+                "'{self}' needs the range of the world's pixels, and no dataset.json beside the images says it. \
                  Judge the folder of an export, which has one"
             )));
         };
