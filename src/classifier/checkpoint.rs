@@ -88,7 +88,7 @@ impl CheckpointClassifier {
             other => other,
         };
         let file = WeightFile::open(path)?;
-        let state = file.text(STATE).map(serde_json::from_str::<Head>).transpose();
+        let state = file.text(STATE).map(|state| serde_json::from_slice::<Head>(state.as_bytes())).transpose();
         let state = state.map_err(|e| Error::file(path, format!("the state of its training cannot be read: {e}")))?;
         match state {
             Some(Head { step, classifier: Some(description) }) => {

@@ -1,6 +1,6 @@
 //! One image file decoded, within bounds of memory that its length sets.
 
-use std::io::{BufRead, Seek};
+use std::io::Cursor;
 use std::path::Path;
 
 use image::metadata::Orientation;
@@ -28,14 +28,15 @@ pub(super) struct Decoded {
     pub format: ImageFormat,
 }
 
-/// Decodes the content of `file`, of `length` bytes. Refuses a header that claims more pixels than
-/// fit into a file of that length.
-pub(super) fn decoded(file: &Path, mut source: impl BufRead + Seek, length: u64) -> Result<Decoded> {
-    if !tiff::fields_fit(&mut source, length).map_err(|e| Error::io(file, e))? {
+/// Decodes `bytes`, the content of `file`. Refuses a header that claims more pixels than fit into a
+/// file of that length. (From memory alone: the decoders of every format are compiled for one source.)
+pub(super) fn decoded(file: &Path, bytes: &[u8]) -> Result<Decoded> {
+    let length = bytes.len() as u64;
+    if !tiff::fields_fit(bytes).map_err(|e| Error::io(file, e))? {
         return Err(Error::file(file, "damaged image: a field of its directory claims more than the file holds"));
     }
     let room = length.saturating_mul(PACKED).max(FREE);
-    let mut reader = ImageReader::new(source).with_guessed_format().map_err(|e| Error::io(file, e))?;
+    let mut reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format().map_err(|e| Error::io(file, e))?;
     let Some(format) = reader.format() else {
         return Err(Error::file(file, "is not an image (its content is of no image format that can be read)"));
     };
@@ -47,12 +48,12 @@ pub(super) fn decoded(file: &Path, mut source: impl BufRead + Seek, length: u64)
     reader.limits(limits.clone());
     let bad = |e: ImageError| Error::file(file, format!("damaged or unsupported image: {e}"));
     let mut decoder = reader.into_decoder().map_err(bad)?;
-    let (bytes, (width, height)) = (decoder.total_bytes(), decoder.dimensions());
-    if bytes > room {
+    let (claimed, (width, height)) = (decoder.total_bytes(), decoder.dimensions());
+    if claimed > room {
         let cause = format!("damaged image: its header claims {height}×{width} pixels, in a file of {length} bytes");
         return Err(Error::file(file, cause));
     }
-    limits.reserve(bytes).and_then(|()| decoder.set_limits(limits)).map_err(bad)?;
+    limits.reserve(claimed).and_then(|()| decoder.set_limits(limits)).map_err(bad)?;
     // Broken metadata turn nothing.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let image = DynamicImage::from_decoder(decoder).map_err(bad)?;

@@ -19,8 +19,9 @@ use rayon::prelude::*;
 
 use super::decode::{Decoded, decoded};
 use super::pad::repeat_grey;
+use super::picture::read_picture;
 use super::reader::Reader;
-use super::source::{entries, file_name, open_file};
+use super::source::{entries, file_name};
 use super::{Dataset, ImageShape, Input, Split};
 use crate::error::{Error, Result};
 
@@ -259,9 +260,7 @@ impl Stack {
 }
 
 fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
-    let source = open_file(file)?;
-    let length = source.get_ref().metadata().map_err(|e| Error::io(file, e))?.len();
-    let Decoded { image, .. } = decoded(file, source, length)?;
+    let Decoded { image, .. } = decoded(file, &read_picture(file)?)?;
     let most = max_side.and_then(|most| u32::try_from(most).ok());
     let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),

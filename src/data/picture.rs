@@ -119,7 +119,7 @@ pub fn fit_picture(name: &Path, bytes: &[u8], fit: &Fit, ground: &Ground) -> Res
         let channels = ground.shape.channels;
         return Err(Error::file(name, format!("no picture can become an image of {channels} channels")));
     }
-    let Decoded { image, orientation, format } = decoded(name, Cursor::new(bytes), bytes.len() as u64)?;
+    let Decoded { image, orientation, format } = decoded(name, bytes)?;
     let stored = [image.width(), image.height()];
     let bits = 8 * image.color().bytes_per_pixel() / image.color().channel_count();
     let (mut image, background) = flat(image, ground);

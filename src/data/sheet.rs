@@ -175,7 +175,7 @@ pub fn images_in(path: &Path) -> usize {
 /// When the sheet is damaged.
 pub fn split_sheet(name: &Path, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
     let Some(layout) = Layout::of_png(Cursor::new(bytes)) else { return Ok(Vec::new()) };
-    let image = decoded(name, Cursor::new(bytes), bytes.len() as u64)?.image;
+    let image = decoded(name, bytes)?.image;
     let Layout { shape, count, scale, .. } = layout;
     let (width, channels) = (image.width() as usize, shape.channels);
     let pixels = if channels == 1 { image.into_luma8().into_raw() } else { image.into_rgb8().into_raw() };

@@ -1,13 +1,12 @@
 //! Checks the first directory of a TIFF file (TIFF 6.0, section 2; BigTIFF) before its reader
 //! allocates memory: the reader believes a field up to 256 MiB, whatever the length of the file.
 
-use std::io::{self, BufRead, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
-/// Returns whether the fields of the first directory fit into a file of so many bytes; true for
-/// other kinds of files. Rewinds `file`.
-pub(super) fn fields_fit(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<bool> {
-    let fit = Reader::of(file)?.map_or(Ok(true), |mut reader| reader.fields_fit(length));
-    file.rewind()?;
+/// Returns whether the fields of the first directory fit into a file of these bytes; true for
+/// other kinds of files.
+pub(super) fn fields_fit(bytes: &[u8]) -> io::Result<bool> {
+    let fit = Reader::of(bytes).map_or(Ok(true), |mut reader| reader.fields_fit(bytes.len() as u64));
     match fit {
         // Cut short: its reader says so.
         Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(true),
@@ -15,25 +14,24 @@ pub(super) fn fields_fit(file: &mut (impl BufRead + Seek), length: u64) -> io::R
     }
 }
 
-struct Reader<'a, R> {
-    file: &'a mut R,
+struct Reader<'a> {
+    file: Cursor<&'a [u8]>,
     /// Least significant byte first.
     little: bool,
     /// 64-bit numbers.
     big: bool,
 }
 
-impl<'a, R: BufRead + Seek> Reader<'a, R> {
-    fn of(file: &'a mut R) -> io::Result<Option<Self>> {
-        let start = file.fill_buf()?.get(..4);
-        let kind = match start {
+impl<'a> Reader<'a> {
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let kind = match bytes.get(..4) {
             Some(b"II*\0") => Some((true, false)),
             Some(b"MM\0*") => Some((false, false)),
             Some(b"II+\0") => Some((true, true)),
             Some(b"MM\0+") => Some((false, true)),
             _ => None,
         };
-        Ok(kind.map(|(little, big)| Self { file, little, big }))
+        kind.map(|(little, big)| Self { file: Cursor::new(bytes), little, big })
     }
 
     /// A number of so many bytes, 8 at most.
@@ -71,15 +69,10 @@ impl<'a, R: BufRead + Seek> Reader<'a, R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Cursor;
-
     use super::*;
 
     fn fits(bytes: &[u8]) -> bool {
-        let mut file = Cursor::new(bytes);
-        let fit = fields_fit(&mut file, bytes.len() as u64).unwrap();
-        assert_eq!(file.position(), 0);
-        fit
+        fields_fit(bytes).unwrap()
     }
 
     #[test]

@@ -84,7 +84,7 @@ pub fn read(path: &Path) -> Result<Option<(State, Saved)>> {
     let (_, header) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(e.to_string()))?;
     let state =
         header.metadata().as_ref().and_then(|header| header.get(STATE)).ok_or_else(|| broken("no state".into()))?;
-    let state = serde_json::from_str(state).map_err(|e| broken(e.to_string()))?;
+    let state = serde_json::from_slice(state.as_bytes()).map_err(|e| broken(e.to_string()))?;
     let mut saved = Saved { weights: Weights::default(), optimizer: Vec::new() };
     for (name, view) in file.iter() {
         if name == MOMENTS && view.dtype() == Dtype::U8 {

@@ -159,14 +159,15 @@ pub struct Term<'a, T> {
 }
 
 /// Runs `$body` for one tile after the other, with `$row` as its first row and the constant `$count`
-/// as the number of its rows: as many as their sums find registers, of 32 or of fewer.
+/// as the number of its rows: as many as their sums find registers, of 32 or of fewer. (`const`, so
+/// that tiles for registers that there are not are not compiled.)
 macro_rules! each_tile {
     ($registers:ident, $rows:expr, $row:ident, $count:ident => $body:block) => {
         each_tile!($registers, $rows, $row, $count in [12 8] or [6] => $body)
     };
     ($registers:ident, $rows:expr, $row:ident, $count:ident in [$($many:literal)*] or [$($few:literal)*] => $body:block) => {{
         let mut $row = 0;
-        if $registers::REGISTER_COUNT >= 32 {
+        if const { $registers::REGISTER_COUNT >= 32 } {
             each_tile!(@ $rows, $row, $count => $body; $($many)*);
         } else {
             each_tile!(@ $rows, $row, $count => $body; $($few)*);
@@ -267,7 +268,7 @@ struct Tile<'a, T, S> {
 macro_rules! unrolled {
     ($i:ident < $n:ident => $body:block) => { unrolled!(@ $i $n $body 0 1 2 3 4 5 6 7 8 9 10 11) };
     (@ $i:ident $n:ident $body:block $($number:literal)*) => {$(
-        if $number < $n {
+        if const { $number < $n } {
             let $i = $number;
             $body
         }

@@ -70,7 +70,7 @@ impl Example {
             entry.take(LARGEST).read_to_string(text.insert(String::new())).map_err(|e| broken(&e.to_string()))?;
         }
         let [Some(spec), Some(plan), Some(summary)] = &found else { return Err(broken("a file is missing")) };
-        let said: Summary = serde_json::from_str(summary).map_err(|e| broken(&e.to_string()))?;
+        let said: Summary = serde_json::from_slice(summary.as_bytes()).map_err(|e| broken(&e.to_string()))?;
         let spec: ExperimentSpec = toml::from_str(spec).map_err(|e| broken(&e.to_string()))?;
         if RunFolder::open(folder).is_ok_and(|there| there.is_example() && there.spec != spec) {
             RunFolder::delete(folder)?;

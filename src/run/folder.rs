@@ -146,7 +146,9 @@ impl RunFolder {
         spec.check_names().map_err(|cause| Error::file(path.join(SPEC), cause))?;
         let plan = read(PLAN)?
             .lines()
-            .map(|line| serde_json::from_str(line).map_err(|e| Error::file(path.join(PLAN), e.to_string())))
+            .map(|line| {
+                serde_json::from_slice(line.as_bytes()).map_err(|e| Error::file(path.join(PLAN), e.to_string()))
+            })
             .collect::<Result<Vec<Planned>>>()?;
         if let Some(planned) = plan.iter().find(|planned| !is_id(&planned.id)) {
             let why = format!("{:?} is no cell's name: those are 16 hexadecimal digits", planned.id);

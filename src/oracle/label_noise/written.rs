@@ -56,7 +56,9 @@ impl LabelNoise {
             ))
         };
         if text.starts_with('[') {
-            return Self::matrix(serde_json::from_str(text).map_err(|e| wrong(format!("is no list of lists: {e}")))?);
+            return Self::matrix(
+                serde_json::from_slice(text.as_bytes()).map_err(|e| wrong(format!("is no list of lists: {e}")))?,
+            );
         }
         let number = |text: &str| {
             let text = text.trim();
@@ -87,7 +89,8 @@ fn is(path: &Path, ending: &str) -> bool {
 pub(super) fn read(path: &Path) -> Result<LabelNoise> {
     let text = read_text(path).map_err(|e| Error::io(path, e))?;
     let rows = match is(path, "json") {
-        true => serde_json::from_str(&text).map_err(|e| Error::file(path, format!("is no list of lists: {e}")))?,
+        true => serde_json::from_slice(text.as_bytes())
+            .map_err(|e| Error::file(path, format!("is no list of lists: {e}")))?,
         false => rows(&text).map_err(|cause| Error::file(path, cause))?,
     };
     LabelNoise::matrix(rows).map_err(|e| Error::file(path, e.to_string()))
