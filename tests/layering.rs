@@ -145,6 +145,11 @@ const WORDS: &[(&[&str], &[&str])] = &[
     (&["egui_plot"], &["src/gui/plot/"]),
     (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
     (&["burn::remote", "burn::server"], &["src/device/"]),
+    // Each call compiles thousands of lines. Beside inner loops, work is shared out by `parallel`, which compiles them once.
+    (
+        &["rayon::prelude", "rayon::iter"],
+        &["src/parallel.rs", "src/kernels/", "src/flow/", "src/gradients/", "src/classifier/", "src/oracle/bench.rs"],
+    ),
     (
         &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
         &[
