@@ -18,21 +18,28 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("units", &["error"]),
     ("events", &["error"]),
     ("provenance", &[]),
+    ("parallel", &[]),
     ("device", &["error", "events"]),
-    ("data", &["error", "units", "events"]),
+    ("data", &["error", "units", "events", "parallel"]),
     ("kernels", &[]),
     // What a device holds is read back through one door, which counts, and reports the faults of the device.
-    ("flow", &["error", "units", "events", "kernels", "device", "data"]),
+    ("flow", &["error", "units", "events", "parallel", "kernels", "device", "data"]),
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "device", "kernels"]),
     // `bench` measures what the kernels of the host can do at most.
-    ("oracle", &["error", "units", "events", "provenance", "device", "gradients", "data", "flow", "kernels"]),
+    (
+        "oracle",
+        &["error", "units", "events", "provenance", "parallel", "device", "gradients", "data", "flow", "kernels"],
+    ),
     // A long job, whoever carries it out: it is given the open oracle and the device.
     ("task", &["error", "events", "provenance", "device", "oracle"]),
     ("classifier", &["error", "units", "events", "kernels", "device", "gradients", "data", "flow"]),
-    ("bayes", &["error", "units", "events", "provenance", "kernels", "data", "flow", "oracle"]),
-    ("measure", &["error", "units", "events", "kernels"]),
-    ("experiment", &["error", "units", "events", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"]),
+    ("bayes", &["error", "units", "events", "provenance", "parallel", "kernels", "data", "flow", "oracle"]),
+    ("measure", &["error", "units", "events", "parallel", "kernels"]),
+    (
+        "experiment",
+        &["error", "units", "events", "parallel", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"],
+    ),
     (
         "export",
         &[
@@ -40,6 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "units",
             "events",
             "provenance",
+            "parallel",
             "data",
             "flow",
             "oracle",
@@ -50,7 +58,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "task",
         ],
     ),
-    ("judge", &["error", "units", "events", "data", "flow", "classifier", "measure", "figure"]),
+    ("judge", &["error", "units", "events", "parallel", "data", "flow", "classifier", "measure", "figure"]),
     (
         "validate",
         &[
@@ -110,6 +118,7 @@ const FACES: &[(&str, &[&str])] = &[("worker", &[]), ("gui", &["worker"]), ("cli
 const ENGINE: &[&str] = &[
     "error",
     "provenance",
+    "parallel",
     "units",
     "events",
     "device",
@@ -136,6 +145,11 @@ const WORDS: &[(&[&str], &[&str])] = &[
     (&["egui_plot"], &["src/gui/plot/"]),
     (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
     (&["burn::remote", "burn::server"], &["src/device/"]),
+    // Each call compiles thousands of lines. Beside inner loops, work is shared out by `parallel`, which compiles them once.
+    (
+        &["rayon::prelude", "rayon::iter"],
+        &["src/parallel.rs", "src/kernels/", "src/flow/", "src/gradients/", "src/classifier/", "src/oracle/bench.rs"],
+    ),
     (
         &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
         &[

@@ -9,11 +9,10 @@ mod law;
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::memory;
 use crate::error::{Error, Result};
 use crate::oracle::label_noise::LabelNoise;
+use crate::parallel;
 use crate::units::Tau;
 
 /// Length, over the largest centred mean, below which Gram-Schmidt leaves rounding; one class.
@@ -282,7 +281,7 @@ fn factorise(mut rows: Vec<Vec<f64>>, tolerance: f64) -> (usize, Vec<f64>) {
             break;
         }
         let direction: Vec<f64> = rows[pivot].iter().map(|x| x / length).collect();
-        let project = |((row, coordinates), left): ((&mut Vec<f64>, &mut Vec<f64>), &mut f64)| {
+        let project = |row: &mut Vec<f64>, coordinates: &mut Vec<f64>, left: &mut f64| {
             let along = dot(row, &direction);
             coordinates.push(along);
             row.iter_mut().zip(&direction).for_each(|(x, d)| *x -= along * d);
@@ -290,9 +289,10 @@ fn factorise(mut rows: Vec<Vec<f64>>, tolerance: f64) -> (usize, Vec<f64>) {
         };
         let parts = (rows.iter_mut().zip(&mut coordinates)).zip(&mut left);
         if count * dims < PARALLEL_FROM {
-            parts.for_each(project);
+            parts.for_each(|((row, coordinates), left)| project(row, coordinates, left));
         } else {
-            parts.collect::<Vec<_>>().into_par_iter().for_each(project);
+            let mut parts: Vec<_> = parts.collect();
+            parallel::each_mut(&mut parts, |_, ((row, coordinates), left)| project(row, coordinates, left));
         }
         // What rounding left of the pivot itself is no direction.
         left[pivot] = 0.0;
@@ -321,7 +321,7 @@ fn all_distances(count: usize, rank: usize, means: &[f64]) -> Vec<f64> {
     if count * count * rank < PARALLEL_FROM {
         return (0..count).flat_map(row).collect();
     }
-    (0..count).into_par_iter().flat_map_iter(row).collect()
+    parallel::flat_map(count, |g| row(g).collect())
 }
 
 fn distance(a: &[f64], b: &[f64]) -> f64 {

@@ -10,8 +10,6 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::classes::{GaussianClasses, Merge, Scene};
 use super::compute::{Spec, bounds};
 use super::estimate::{Estimate, Figure, Method};
@@ -25,6 +23,7 @@ use super::sobol::Scramble;
 use super::sov::log_union;
 use crate::error::Result;
 use crate::events::Events;
+use crate::parallel;
 use crate::provenance::Badge;
 use crate::units::{Seed, Tau};
 
@@ -55,7 +54,7 @@ impl GapSum {
             scorer: Scorer::new(scene),
             likeliest,
             weight: scene.weights[likeliest],
-            scrambles: (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, scene.rank)).collect(),
+            scrambles: parallel::map(REPLICATES, |r| Scramble::new(seed, r as u64, scene.rank)),
             blocks: 0,
             sums: [0.0; REPLICATES],
         }
@@ -77,9 +76,12 @@ impl Refined for GapSum {
         let wanted = all.min(self.blocks.saturating_add(blocks_for(work, self.scorer.cost())));
         let pieces: Vec<(usize, [u64; 2])> = pieces([self.blocks, wanted]).collect();
         let of = &*self;
-        let sum = |(replicate, blocks)| (replicate, vectorise(Piece { of, replicate, blocks }));
-        let done: Vec<(usize, f64)> = pieces.into_par_iter().map(sum).collect();
-        done.into_iter().for_each(|(replicate, sum)| self.sums[replicate] += sum);
+        let sum = |at: usize| {
+            let (replicate, blocks) = pieces[at];
+            vectorise(Piece { of, replicate, blocks })
+        };
+        let done = parallel::map(pieces.len(), sum);
+        pieces.iter().zip(done).for_each(|((replicate, _), sum)| self.sums[*replicate] += sum);
         self.blocks = self.blocks.max(wanted);
         self.blocks >= all
     }

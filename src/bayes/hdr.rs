@@ -16,7 +16,6 @@ mod ess;
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use self::ess::{Chain, Event, Faces};
@@ -24,6 +23,7 @@ use super::classes::Scene;
 use super::quadrature::Scaled;
 use super::rqmc::{mean_and_error, student_95};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::units::Seed;
 
 /// A P(correct) below this is 0: beside the error w_g of its class it cannot be seen.
@@ -144,7 +144,7 @@ pub(super) fn estimate(
             let mut run = Run { spec, rng: seed.rng((repetition * count + g) as u64), samples: 0 };
             run.part(&Faces::of(scene, g))
         };
-        let parts: Vec<Part> = (0..count).into_par_iter().map(one).collect();
+        let parts = parallel::map(count, one);
         outcome.replicates.push(parts.iter().zip(&scene.weights).map(|(part, w)| w * part.wrong).sum());
         for (g, (part, w)) in parts.iter().zip(&scene.weights).enumerate() {
             outcome.samples += part.samples;

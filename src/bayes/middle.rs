@@ -13,8 +13,6 @@
 //! mean to the other first, then to the likeliest rivals at their middle: so R depends on the first dimensions
 //! of the points most.
 
-use rayon::prelude::*;
-
 use super::classes::Scene;
 use super::memory;
 use super::posteriors::ratios;
@@ -25,6 +23,7 @@ use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
+use crate::parallel;
 use crate::units::Seed;
 
 /// Pairs of at least this part of all have points of their own; so there are at most as many as its inverse.
@@ -99,14 +98,11 @@ impl MiddleSum {
         let (own, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|pair| pair.until >= OWN_FROM * total);
         memory::for_coordinates(count, scene.rank, own.len())?;
         let scorer = Scorer::new(scene);
-        let own = own.into_par_iter().map(|pair| {
-            let facing = scorer.facing(pair.one, pair.other);
-            Stratum::new(vec![pair], Some(facing))
-        });
-        let own: Vec<Stratum> = own.collect();
+        let facing = parallel::map(own.len(), |i| scorer.facing(own[i].one, own[i].other));
+        let own = own.into_iter().zip(facing).map(|(pair, facing)| Stratum::new(vec![pair], Some(facing)));
         let small = Some(small).filter(|small| !small.is_empty()).map(|small| Stratum::new(small, None));
-        let scrambles = (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, scene.rank + 1));
-        let (strata, scrambles) = (own.into_iter().chain(small).collect(), scrambles.collect());
+        let scrambles = parallel::map(REPLICATES, |r| Scramble::new(seed, r as u64, scene.rank + 1));
+        let strata = own.chain(small).collect();
         Ok(Self { scorer, strata, scrambles, log_scale, points: 0.0, cursor: Cursor::new(BLOCK) })
     }
 
@@ -157,12 +153,14 @@ impl Refined for MiddleSum {
             stratum.blocks += until - first;
         }
         let this = &*self;
-        let sum = |(stratum, replicate, stream, blocks)| {
-            let piece = Piece { of: this, stratum, replicate, stream, blocks };
-            (stratum, replicate, vectorise(piece))
+        let sum = |at: usize| {
+            let (stratum, replicate, stream, blocks) = parts[at];
+            vectorise(Piece { of: this, stratum, replicate, stream, blocks })
         };
-        let done: Vec<(usize, usize, f64)> = parts.into_par_iter().map(sum).collect();
-        done.into_iter().for_each(|(stratum, replicate, sum)| self.strata[stratum].sums[replicate] += sum);
+        let done = parallel::map(parts.len(), sum);
+        for ((stratum, replicate, ..), sum) in parts.iter().zip(done) {
+            self.strata[*stratum].sums[*replicate] += sum;
+        }
         self.strata.iter().all(|stratum| stratum.next.first == stratum.next.end)
     }
 
@@ -308,14 +306,14 @@ mod tests {
         for (scene, exact) in
             [(&ring, 0.009744219526135007), (&cube, cube_entropy.value * cube_entropy.log_scale.exp())]
         {
-            let covers = |seed: &u64| {
-                let mut sum = MiddleSum::new(scene, Seed(*seed)).unwrap();
+            let covers = |seed: usize| {
+                let mut sum = MiddleSum::new(scene, Seed(seed as u64)).unwrap();
                 let points = sum.first_points();
                 while !sum.refine(points, f64::INFINITY) {}
                 let Scaled { log_scale, value, half_width } = sum.sum();
                 (value * log_scale.exp() - exact).abs() <= half_width * log_scale.exp()
             };
-            let covered = (0..100).into_par_iter().filter(covers).count();
+            let covered = parallel::map(100, covers).into_iter().filter(|covers| *covers).count();
             assert!(covered >= 89, "{} classes: {covered} of 100", scene.count());
         }
     }

@@ -1,11 +1,11 @@
 //! Plain Monte Carlo, stratified by class: E = Σ_g w_g E_{x~g}[1 − max p(·|x)].
 
 use rand_distr::{Distribution, StandardNormal};
-use rayon::prelude::*;
 
 use super::classes::Scene;
 use super::estimate::Z95;
 use super::quadrature::Scaled;
+use crate::parallel;
 use crate::units::Seed;
 
 /// Samples of one class that one thread takes at a time.
@@ -60,8 +60,8 @@ impl<'a> MonteCarlo<'a> {
         let work: Vec<(usize, usize)> =
             (0..count).flat_map(|g| (self.pieces..wanted).map(move |piece| (g, piece))).collect();
         let this = &*self;
-        let done: Vec<(usize, Moments)> = work.into_par_iter().map(|(g, piece)| (g, this.piece(g, piece))).collect();
-        for (g, moments) in done {
+        let done = parallel::map(work.len(), |at| this.piece(work[at].0, work[at].1));
+        for (&(g, _), moments) in work.iter().zip(done) {
             self.moments[g] = self.moments[g].add(moments);
         }
         self.pieces = self.pieces.max(wanted);

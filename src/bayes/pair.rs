@@ -8,8 +8,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::classes::Scene;
 use super::memory;
 use super::normal::{exp, log_tail_with};
@@ -21,6 +19,7 @@ use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
+use crate::parallel;
 use crate::units::Seed;
 
 /// Log-joints further than this below the second are left out: 1e-11 of the doubt each.
@@ -81,8 +80,7 @@ impl<'a> PairSum<'a> {
             Target::OneVsRest(j) if g != j => j..j + 1,
             _ => 0..count,
         };
-        let logs = (0..count).into_par_iter().map(|class| vectorise(Row { scene, class, rivals: rivals(class) }));
-        let logs: Vec<Vec<f64>> = logs.collect();
+        let logs = parallel::map(count, |class| vectorise(Row { scene, class, rivals: rivals(class) }));
         let log_scale = logs.iter().flatten().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut until = 0.0;
         let mut pairs = Vec::with_capacity(logs.iter().map(Vec::len).sum());
@@ -98,7 +96,7 @@ impl<'a> PairSum<'a> {
             scorer: Scorer::new(scene),
             target,
             pairs,
-            scrambles: (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, scene.rank + 1)).collect(),
+            scrambles: parallel::map(REPLICATES, |r| Scramble::new(seed, r as u64, scene.rank + 1)),
             log_scale,
             union: until,
             rounds: if scene.rank >= SHARE_FROM { SHARED } else { 1 },
@@ -166,10 +164,13 @@ impl Refined for PairSum<'_> {
         let wanted = all.min(self.blocks.saturating_add(blocks_for(work, self.cost())));
         let pieces: Vec<(usize, [u64; 2])> = pieces([self.blocks, wanted]).collect();
         let of = &*self;
-        let sum = |(replicate, blocks)| (replicate, vectorise(Piece { of, replicate, blocks }));
-        let done: Vec<(usize, (f64, f64))> = pieces.into_par_iter().map(sum).collect();
-        for (replicate, (sum, short)) in done {
-            self.sums[replicate] += sum;
+        let sum = |at: usize| {
+            let (replicate, blocks) = pieces[at];
+            vectorise(Piece { of, replicate, blocks })
+        };
+        let done = parallel::map(pieces.len(), sum);
+        for ((replicate, _), (sum, short)) in pieces.iter().zip(done) {
+            self.sums[*replicate] += sum;
             self.short += short;
         }
         self.blocks = self.blocks.max(wanted);
@@ -291,15 +292,15 @@ mod tests {
         let classes = GaussianClasses::new((0..count).map(mean).collect(), vec![1.0 / count as f64; count]).unwrap();
         let scene = classes.scene(Tau::ONE, Merge::Best);
         let exact = equidistant::bayes_error(&scene).unwrap();
-        let covers = |seed: &u64| {
-            let mut sum = PairSum::new(&scene, Target::Error, Seed(*seed)).unwrap();
+        let covers = |seed: usize| {
+            let mut sum = PairSum::new(&scene, Target::Error, Seed(seed as u64)).unwrap();
             assert_eq!(sum.rounds, SHARED);
             while !sum.refine(sum.first_points(), 1e3) {}
             let found = sum.sum();
             let truth = exact.value * (exact.log_scale - found.log_scale).exp();
             (found.value - truth).abs() <= found.half_width
         };
-        let covered = (0..100).into_par_iter().filter(covers).count();
+        let covered = parallel::map(100, covers).into_iter().filter(|covers| *covers).count();
         assert!((88..=100).contains(&covered), "{covered} of 100");
     }
 

@@ -4,13 +4,12 @@
 
 use std::sync::OnceLock;
 
-use rayon::prelude::*;
-
 use super::classes::Scene;
 use super::line::log_pointwise_entropy;
 use super::normal::{cdf, log_density, tail};
 use super::quadrature::{Scaled, gauss_legendre, log_normal};
 use super::sov::log_union;
+use crate::parallel;
 
 /// Beyond ±this, what is left of a normal variable is below a double's rounding.
 const EDGE: f64 = 9.5;
@@ -145,7 +144,7 @@ pub(super) fn bayes_error(scene: &Scene) -> Scaled {
         }
         logs
     };
-    let logs: Vec<f64> = (0..scene.count()).into_par_iter().flat_map_iter(of_class).collect();
+    let logs = parallel::flat_map(scene.count(), of_class);
     let largest = (0..scene.count()).flat_map(|g| (0..g).map(move |h| (g, h))).map(|(g, h)| scene.distance(g, h));
     let nearest = largest.fold(f64::INFINITY, f64::min);
     // The rounding of b²/2 of the nearest pair, which decides how small E is.
@@ -207,13 +206,11 @@ pub(super) fn entropy(scene: &Scene) -> Option<Scaled> {
         log_pointwise_entropy(&logs)
     };
     let grid = |shift: f64| -> Scaled {
-        let rows_of = |row: usize| {
+        let row = |row: usize| -> Vec<f64> {
             let y = bottom + step * (row as f64 + shift);
-            (0..columns as usize).map(move |column| (left + step * (column as f64 + shift), y))
+            (0..columns as usize).map(|column| at(left + step * (column as f64 + shift), y)).collect()
         };
-        let logs: Vec<f64> =
-            (0..rows as usize).into_par_iter().flat_map_iter(|row| rows_of(row).map(|(x, y)| at(x, y))).collect();
-        Scaled::of_logs(&logs, 0.0)
+        Scaled::of_logs(&parallel::flat_map(rows as usize, row), 0.0)
     };
     let (one, two) = (grid(0.0), grid(0.5));
     let second = two.value * (two.log_scale - one.log_scale).exp();

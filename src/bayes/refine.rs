@@ -135,12 +135,12 @@ pub(super) fn refine<S: Refined, T>(
 mod tests {
     use rand::Rng;
     use rand_distr::{Distribution, StandardNormal};
-    use rayon::prelude::*;
 
     use super::super::classes::{GaussianClasses, Merge};
     use super::super::rqmc::WedgeSum;
     use super::super::{equidistant, sov};
     use super::*;
+    use crate::parallel;
     use crate::units::{Seed, Tau};
 
     const FIRST: f64 = 1024.0;
@@ -194,19 +194,20 @@ mod tests {
 
     #[test]
     fn the_stage_that_ends_a_refinement_is_not_one_of_little_scatter_by_chance() {
-        const SEEDS: u64 = 10_000;
+        const SEEDS: usize = 10_000;
         let first = student_95(REPLICATES - 1) * 1e-3 / (REPLICATES as f64).sqrt();
         for rate in [0.6, 0.9, 1.2] {
             // One, two and more stages.
             for part in [2.0, 1.2, 1.0, 0.8, 0.6, 0.4, 0.1] {
-                let covers = |seed: &u64| {
-                    let random = Seed(*seed).rng(0);
+                let covers = |seed: usize| {
+                    let random = Seed(seed as u64).rng(0);
                     let mut sum = Model { random, rate, points: 0.0, replicates: [0.0; REPLICATES] };
                     let found = refine(&mut sum, part * first, |_, now, _| Ok(now)).unwrap();
                     assert!(found.half_width <= part * first * found.value);
                     (found.value - 1.0).abs() <= found.half_width
                 };
-                let covered = (0..SEEDS).into_par_iter().filter(covers).count() as f64 / SEEDS as f64;
+                let covered = parallel::map(SEEDS, covers).into_iter().filter(|covers| *covers).count();
+                let covered = covered as f64 / SEEDS as f64;
                 assert!(covered >= 0.945, "rate {rate}, {part} of the first half width: {covered}");
             }
         }
@@ -214,19 +215,19 @@ mod tests {
 
     #[test]
     fn intervals_after_several_stages_cover_as_often_as_they_say() {
-        const SEEDS: u64 = 300;
+        const SEEDS: usize = 300;
         let mean = |k: usize| (0..10).map(|i| if i == k { 2.2 } else { 0.0 }).collect();
         let classes = GaussianClasses::new((0..10).map(mean).collect(), vec![0.1; 10]).unwrap();
         let scene = classes.scene(Tau::ONE, Merge::Best);
         let exact = equidistant::bayes_error(&scene).unwrap();
-        let covers = |seed: &u64| {
-            let mut sum = WedgeSum::new(sov::error_terms(&scene), Seed(*seed));
+        let covers = |seed: usize| {
+            let mut sum = WedgeSum::new(sov::error_terms(&scene), Seed(seed as u64));
             // Half of the half width of the first stage.
             let found = refine(&mut sum, 3.4e-5, |_, now, _| Ok(now)).unwrap();
             let truth = exact.value * (exact.log_scale - found.log_scale).exp();
             (found.value - truth).abs() <= found.half_width
         };
-        let covered = (0..SEEDS).into_par_iter().filter(covers).count();
+        let covered = parallel::map(SEEDS, covers).into_iter().filter(|covers| *covers).count();
         assert!(covered >= 282, "{covered} of {SEEDS}");
     }
 }

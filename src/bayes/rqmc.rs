@@ -6,8 +6,8 @@
 //! (K = 100) to 6 times (K = 10) less than that of a sequence for each; of irregular means it may be the same.
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::quadrature::Scaled;
@@ -16,6 +16,7 @@ use super::simd::vectorise;
 use super::sobol::{MOST_POINTS, Scramble};
 use super::sov::LEFT_OUT;
 use super::wedge::{HALF, Points, Wedge};
+use crate::parallel;
 use crate::units::Seed;
 
 /// Independent scrambles.
@@ -145,7 +146,7 @@ impl WedgeSum {
         let total = parts.iter().sum::<f64>().max(f64::MIN_POSITIVE);
         let shares = parts.iter().map(|part| part / total).collect();
         let dims = terms.iter().map(|t| t.wedge.dims()).max().unwrap_or(0);
-        let scrambles = (0..REPLICATES as u64).into_par_iter().map(|r| Scramble::new(seed, r, dims)).collect();
+        let scrambles = parallel::map(REPLICATES, |r| Scramble::new(seed, r as u64, dims));
         let cursor = Cursor::new(HALF);
         let next = Run::default();
         let states = vec![State { halves: 0, sums: [0.0; REPLICATES], next }; terms.len()];
@@ -204,10 +205,11 @@ impl Refined for WedgeSum {
             end += 1;
         }
         let part = self.ready..end;
-        let scrambles = &self.scrambles;
-        let terms = self.terms[part.clone()].par_iter().zip(&mut self.states[part]);
-        let spent = terms.map(|(term, state)| state.refine(term, scrambles)).sum::<u64>();
-        self.samples += spent;
+        let (terms, scrambles, spent) = (&self.terms[part.clone()], &self.scrambles, AtomicU64::new(0));
+        parallel::each_mut(&mut self.states[part], |i, state| {
+            spent.fetch_add(state.refine(&terms[i], scrambles), Ordering::Relaxed);
+        });
+        self.samples += spent.into_inner();
         self.ready = end;
         self.ready == self.terms.len()
     }

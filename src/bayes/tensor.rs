@@ -1,13 +1,12 @@
 //! At most six classes: the first-violation terms have four dimensions at most, and tensor
 //! Gauss-Legendre rules of growing order tell their own error (theory §3).
 
-use rayon::prelude::*;
-
 use super::quadrature::{Scaled, gauss_legendre};
 use super::rqmc::Term;
 use super::simd::vectorise;
 use super::sov::LEFT_OUT;
 use super::wedge::Tensor;
+use crate::parallel;
 
 /// Orders tried one after the other.
 const ORDERS: [usize; 6] = [6, 10, 16, 24, 32, 40];
@@ -28,14 +27,13 @@ pub(super) fn integrate(terms: &[Term], tolerance: f64) -> (Scaled, usize, u64) 
         if before.is_some() && best.0.half_width <= tolerance * best.0.value && points > CHEAP {
             break;
         }
-        let parts: Vec<f64> = terms
-            .par_iter()
-            .map(|term| {
-                let tensor = Tensor { wedge: &term.wedge, nodes: &nodes, weights: &weights };
-                let inside = if term.wedge.certain() { 1.0 } else { vectorise(tensor) };
-                (term.log_mass - log_scale).exp() * inside
-            })
-            .collect();
+        let part = |i: usize| {
+            let term = &terms[i];
+            let tensor = Tensor { wedge: &term.wedge, nodes: &nodes, weights: &weights };
+            let inside = if term.wedge.certain() { 1.0 } else { vectorise(tensor) };
+            (term.log_mass - log_scale).exp() * inside
+        };
+        let parts = parallel::map(terms.len(), part);
         let value: f64 = parts.iter().sum();
         spent += points;
         if let Some(before) = before {

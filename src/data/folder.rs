@@ -15,7 +15,6 @@
 use std::path::{Path, PathBuf};
 
 use image::imageops::FilterType;
-use rayon::prelude::*;
 
 use super::decode::{Decoded, decoded};
 use super::pad::repeat_grey;
@@ -24,6 +23,7 @@ use super::reader::Reader;
 use super::source::{entries, file_name};
 use super::{Dataset, ImageShape, Input, Split};
 use crate::error::{Error, Result};
+use crate::parallel;
 
 /// Extensions of image files, in lower case.
 const EXTENSIONS: [&str; 10] = ["png", "jpg", "jpeg", "bmp", "gif", "webp", "ppm", "pgm", "tif", "tiff"];
@@ -194,7 +194,7 @@ pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Da
     let mut stack: Option<Stack> = None;
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let images: Vec<Result<Picture>> = chunk.par_iter().map(|file| decode(file, max_side)).collect();
+        let images = parallel::map(chunk.len(), |i| decode(&chunk[i], max_side));
         for (file, image) in chunk.iter().zip(images) {
             let image = image?;
             match &mut stack {

@@ -3,13 +3,13 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::images::Images;
 use crate::data::{Column, Stored, read_rows, write_table};
 use crate::error::{Error, Result};
 use crate::measure::{Measured, PerImage};
+use crate::parallel;
 
 /// Name of the file in the cell's folder: arrays `image` int64, `kl` and `nll` float64, [N] each.
 pub const TESTED_FILE: &str = "images.npz";
@@ -33,7 +33,7 @@ pub struct Tested {
 impl Tested {
     /// The figures of all of `test`.
     pub fn of(figures: &PerImage, test: &Images) -> Self {
-        let image = (0..figures.len()).into_par_iter().map(|i| mark(test, i)).collect();
+        let image = parallel::map(figures.len(), |i| mark(test, i));
         // Rounding of its sum can leave a KL below 0.
         let kl = figures.kl.iter().map(|kl| kl.max(0.0)).collect();
         Self { image, kl, nll: figures.nll.clone() }

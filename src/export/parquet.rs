@@ -11,7 +11,6 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use rayon::prelude::*;
 
 use super::pictures::{encode, picture};
 use super::pieces::SplitImages;
@@ -20,6 +19,7 @@ use super::{ExportEvent, Format, Stage};
 use crate::data::{Levels, read_array, write_whole};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::parallel;
 
 /// Folder of the files: `datasets` tells the kind of a folder by what is in it.
 const FOLDER: &str = "parquet";
@@ -115,12 +115,13 @@ impl Rows {
     fn of(pieces: &SplitImages<'_>, range: &std::ops::Range<usize>, levels: Levels) -> Result<Self> {
         let (shape, rounded) = (pieces.work.world.shape(), pieces.rounded(range, levels.bits));
         let x = pieces.x(range)?;
-        let png = x.par_chunks(shape.dims()).map(|x| {
-            let pixels: Vec<u16> = x.iter().map(|&x| levels.level(x)).collect();
+        let dims = shape.dims();
+        let png = parallel::try_map(x.len() / dims, |i| {
+            let pixels: Vec<u16> = x[i * dims..(i + 1) * dims].iter().map(|&x| levels.level(x)).collect();
             encode(shape, levels.bits, &pixels).map(ByteArray::from)
-        });
+        })?;
         Ok(Self {
-            png: png.collect::<Result<_>>()?,
+            png,
             names: range.clone().map(|id| ByteArray::from(picture(id).into_bytes())).collect(),
             labels: pieces.labels(range)?.into_iter().map(|label| label as i64).collect(),
             ids: range.clone().map(|id| id as i64).collect(),

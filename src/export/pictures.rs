@@ -6,13 +6,12 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
-
 use super::pieces::SplitImages;
 use super::{ExportEvent, Format, Stage};
 use crate::data::{ImageShape, class_folder, encode_png, encode_png16, read_bytes, sha256, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::parallel;
 
 /// Folders of the classes. ImageFolder numbers classes by sorted name: where that is not the
 /// world's order, names begin with their number.
@@ -55,10 +54,12 @@ pub(super) fn write(pieces: &SplitImages<'_>, format: Format, range: &Range<usiz
     let folders: Vec<PathBuf> = class_folders(world.class_names()).iter().map(|name| root.join(name)).collect();
     folders.iter().try_for_each(|folder| std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e)))?;
     let (shape, labels) = (world.shape(), pieces.labels(range)?);
-    let write = |((id, label), levels): ((usize, usize), &[u16])| {
-        let path = folders[label].join(picture(id));
-        let begun = path.with_file_name(format!(".{}", picture(id)));
-        let png = encode(shape, bits, levels)?;
+    let dims = shape.dims();
+    parallel::try_map(range.len(), |i| {
+        let name = picture(range.start + i);
+        let path = folders[labels[i]].join(&name);
+        let begun = path.with_file_name(format!(".{name}"));
+        let png = encode(shape, bits, &levels[i * dims..(i + 1) * dims])?;
         let written = File::create(&begun).and_then(|mut file| file.write_all(&png));
         let named = written.and_then(|()| std::fs::rename(&begun, &path));
         named.map_err(|e| {
@@ -66,8 +67,7 @@ pub(super) fn write(pieces: &SplitImages<'_>, format: Format, range: &Range<usiz
             let _ = std::fs::remove_file(&begun);
             Error::io(path, e)
         })
-    };
-    range.clone().into_par_iter().zip(labels).zip(levels.par_chunks(shape.dims())).try_for_each(write)?;
+    })?;
     sync_all(&root).map_err(|e| Error::io(root, e))
 }
 
@@ -95,14 +95,13 @@ pub(super) fn list(
     let mut text = String::new();
     for range in pieces.ranges() {
         let labels = pieces.labels(&range)?;
-        let line = |(id, label): (usize, usize)| {
-            let name = format!("{root}/{}/{}", folders[label], picture(id));
+        let line = |i: usize| -> Result<String> {
+            let name = format!("{root}/{}/{}", folders[labels[i]], picture(range.start + i));
             let path = folder.join(&name);
             let png = read_bytes(&path).map_err(|e| Error::io(&path, e))?;
             Ok(format!("{}  {name}\n", sha256(&png)))
         };
-        let lines = range.clone().into_par_iter().zip(labels).map(line).collect::<Result<Vec<String>>>()?;
-        text += &lines.concat();
+        text += &parallel::try_map(range.len(), line)?.concat();
         let progress = Progress { done: range.end, total };
         events.report(ExportEvent { stage: Stage::Writing(pieces.split, format), progress })?;
     }

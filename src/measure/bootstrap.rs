@@ -8,11 +8,11 @@
 //! statistic: a KL or a gap never gets a negative end.
 
 use rand::Rng;
-use rayon::prelude::*;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::interval::{Estimate, Interval, Z95};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::units::Seed;
 
 /// Replicates of a bootstrap unless a caller wants another number.
@@ -65,11 +65,11 @@ impl Bootstrap {
     /// `statistics` of every replicate, from how often each of `n` images was drawn.
     pub fn resample<T: Send>(&self, n: usize, statistics: impl Fn(&[u16]) -> T + Sync) -> Vec<T> {
         let seed = self.seed.split("bootstrap of images");
-        let one = |counts: &mut Vec<u16>, replicate: usize| {
-            draw_counts(counts, &mut seed.rng(replicate as u64));
-            statistics(counts)
-        };
-        (0..self.replicates).into_par_iter().map_init(|| vec![0; n], one).collect()
+        parallel::map(self.replicates, |replicate| {
+            let mut counts = vec![0; n];
+            draw_counts(&mut counts, &mut seed.rng(replicate as u64));
+            statistics(&counts)
+        })
     }
 }
 

@@ -5,12 +5,12 @@
 //! ones count the noise of the labels as error (Bröcker 2012; Kumar et al. 2019; Popordanoska et
 //! al. 2022).
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::gamma::ln_gamma;
 
 use crate::error::{Error, Result};
+use crate::parallel;
 
 /// Images that the kernel takes, at most: its work grows with their square.
 const MOST_OF_KERNEL: usize = 5000;
@@ -218,7 +218,7 @@ fn kernel(confidence: &[f64], outcome: &[f64]) -> f64 {
         (right / all - confidence[j]).abs()
     };
     // In order of the images: sums do not depend on threads.
-    let distances: Vec<f64> = (0..confidence.len()).into_par_iter().map(distance).collect();
+    let distances = parallel::map(confidence.len(), distance);
     distances.iter().sum::<f64>() / n
 }
 

@@ -1,10 +1,9 @@
 //! The figures of each image: what the exact posterior and the classifier say about it. Only here
 //! all n·K probabilities are read; later steps need one row of figures per image.
 
-use rayon::prelude::*;
-
 use super::softmax::log_sum_exp;
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::units::ClassId;
 
 /// Largest deviation of a row's sum from 1. Rows stored as f32 or f16 are off by rounding and are
@@ -88,10 +87,10 @@ impl PerImage {
                 n * classes
             )));
         }
-        let rows: Vec<Result<Row, String>> = (p.par_chunks(classes), log_q.par_chunks(classes), labels)
-            .into_par_iter()
-            .map(|(p, log_q, &label)| row(p, log_q, label))
-            .collect();
+        let rows = parallel::map(n, |i| {
+            let of = i * classes..(i + 1) * classes;
+            row(&p[of.clone()], &log_q[of], labels[i])
+        });
         let rows = named(self.len(), rows)?;
         self.label.extend_from_slice(labels);
         for row in rows {

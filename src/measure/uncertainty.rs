@@ -226,7 +226,7 @@ fn errors(values: &[f64], truth: Truth<'_>, quantity: Quantity) -> Vec<f64> {
 fn top(values: &[f64]) -> Vec<bool> {
     let count = (values.len() as f64 * TOP).ceil() as usize;
     let mut sorted = values.to_vec();
-    sorted.sort_unstable_by(|a, b| b.total_cmp(a));
-    let least = sorted[count.clamp(1, sorted.len()) - 1];
+    sorted.sort_unstable_by(f64::total_cmp);
+    let least = sorted[sorted.len() - count.clamp(1, sorted.len())];
     values.iter().map(|&x| x >= least).collect()
 }

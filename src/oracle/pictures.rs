@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::data::{
@@ -13,6 +12,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::parallel;
 use crate::units::Seed;
 
 /// Samples whose borders say what this world's are like.
@@ -145,7 +145,8 @@ impl World {
         let firsts = counts.iter().scan(0, |next, count| Some(std::mem::replace(next, *next + count)));
         let named: Vec<(usize, &PathBuf, &String)> =
             firsts.zip(files.iter().zip(&ids)).map(|(first, (file, id))| (first, file, id)).collect();
-        let fitted = |(first, file, id): &(usize, &PathBuf, &String)| {
+        let fitted = |at: usize| {
+            let (first, file, id) = named[at];
             let fit_one = |(i, (id, bytes)): (usize, (String, Vec<u8>))| {
                 let fit = fits.of(first + i);
                 let Fitted { pixels, treatment, preview } = fit_picture(file, &bytes, &fit, &ground)?;
@@ -155,7 +156,7 @@ impl World {
             pictures_in(file, id, labels.is_none())?.into_iter().enumerate().map(fit_one).collect()
         };
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let fitted: Vec<Result<Vec<Named>>> = named.par_iter().map(fitted).collect();
+        let fitted: Vec<Result<Vec<Named>>> = parallel::map(named.len(), fitted);
         let (mut ids, mut pixels, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
         for of_file in fitted {
             for (id, of_one, picture) in of_file? {

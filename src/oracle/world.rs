@@ -6,7 +6,6 @@ mod samples;
 use std::cell::{OnceCell, RefCell};
 
 use rand::distr::{Distribution, StandardUniform};
-use rayon::prelude::*;
 
 use crate::data::{Dataset, Ground, ImageShape};
 use crate::device::MatmulPrecision;
@@ -17,6 +16,7 @@ use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
 use crate::oracle::posterior::{Posterior, draw};
 use crate::oracle::running::{CLASS_BATCH, score_by_classes};
+use crate::parallel;
 use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 pub use samples::{Figures, LabelLaw, ResidentSamples, Sample, SampleSpec, Settings, to_world_batch};
@@ -323,7 +323,7 @@ impl World {
         let dims = self.shape().dims();
         let classes = indices.iter().map(|&i| self.source(spec, settings, i)).collect();
         let seed = spec.seed.split("latents");
-        let noise = indices.par_iter().flat_map_iter(|&i| latents(seed, i, 1, dims)).collect();
+        let noise = parallel::flat_map(indices.len(), |at| latents(seed, indices[at], 1, dims));
         Ok((classes, noise))
     }
 

@@ -1,7 +1,6 @@
 //! Class hardness (EBO 4.4) by draws: each class against the rest, and each pair, all from the same
 //! draws.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::figures::relative;
@@ -15,6 +14,7 @@ use crate::bayes::hardness::ClassHardness;
 use crate::bayes::ranking::ClassRanking;
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::parallel;
 use crate::units::{ClassId, Tau};
 
 /// Class hardness at one τ.
@@ -102,7 +102,7 @@ pub fn hardness_at(
 
 /// Each of these classes against the rest.
 fn readings(snapshot: &Snapshot, present: &[ClassId]) -> Vec<Reading> {
-    present.par_iter().map(|&j| snapshot.against_rest(j)).collect()
+    parallel::map(present.len(), |at| snapshot.against_rest(present[at]))
 }
 
 /// Every pair of classes that occur, [K][K], symmetric.
@@ -110,7 +110,7 @@ fn pairs(snapshot: &Snapshot, present: &[ClassId], classes: usize) -> Vec<Vec<Op
     let of = |at: usize| -> Vec<Figure> {
         present[at + 1..].iter().map(|&j| snapshot.pair(present[at], j).figure).collect()
     };
-    let above: Vec<Vec<Figure>> = (0..present.len()).into_par_iter().map(of).collect();
+    let above = parallel::map(present.len(), of);
     let mut all = vec![vec![None; classes]; classes];
     for (at, row) in above.into_iter().enumerate() {
         for (&j, figure) in present[at + 1..].iter().zip(row) {

@@ -2,7 +2,6 @@
 //! error estimated from n labels, again and again.
 
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::CalibrationSpec;
@@ -17,6 +16,7 @@ use crate::experiment::output::CellOutput;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::measuring;
 use crate::measure::{Calibration, EceEstimator, Estimate, Norm, PerImage, exact_calibration_error, mixed};
+use crate::parallel;
 use crate::units::Seed;
 
 /// What a cell finds.
@@ -136,7 +136,7 @@ fn estimates(spec: &CalibrationSpec, images: &PerImage, seed: Seed) -> Result<Ve
             let one = |one: EceEstimator| one.takes(n).then(|| one.estimate(&confidence, &hits)).transpose();
             EceEstimator::ALL.into_iter().map(one).collect()
         };
-        let draws: Vec<Vec<Option<f64>>> = (0..spec.draws).into_par_iter().map(draw).collect::<Result<_>>()?;
+        let draws = parallel::try_map(spec.draws, draw)?;
         for (at, estimator) in EceEstimator::ALL.into_iter().enumerate() {
             let values: Vec<f64> = draws.iter().filter_map(|draw| draw[at]).collect();
             if values.is_empty() {

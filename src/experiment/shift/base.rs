@@ -5,12 +5,12 @@
 //! ([`Flow::decode`]). So KL(p′(x|y)‖p(x|y)) = KL(N(δ, r²I)‖N(0, I)) = ½‖δ‖² + ½D(r² − 1 − ln r²)
 //! exactly, whatever the map, the class or τ.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::flow::Flow;
 use crate::flow::base::latents;
+use crate::parallel;
 use crate::units::{Seed, Tau};
 
 /// A shift of the base distribution of every class, given by its KL(p′(x|y)‖p(x|y)).
@@ -144,7 +144,7 @@ fn log_ratio(kl: f64, dims: usize, wider: bool) -> f64 {
 impl BaseMap {
     /// Shifts the noise of images (NCHW) in place.
     pub fn apply(&self, noise: &mut [f32], dims: usize) {
-        noise.par_chunks_mut(dims).for_each(|noise| {
+        parallel::chunks_mut(noise, dims, |_, noise| {
             for (d, e) in noise.iter_mut().enumerate() {
                 *e = (self.ratio * f64::from(*e) + self.offset.get(d).copied().unwrap_or(0.0)) as f32;
             }

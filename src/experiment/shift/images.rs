@@ -6,11 +6,11 @@ use rand::RngExt;
 use rand::distr::{Distribution, StandardUniform};
 use rand::seq::SliceRandom;
 use rand_distr::StandardNormal;
-use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::experiment::images::{Batch, Source};
 use crate::oracle::posterior::{Prior, draw};
+use crate::parallel;
 use crate::units::{ClassId, Seed};
 
 /// Images of the pool looked at together.
@@ -69,7 +69,7 @@ pub(super) fn choose(labels: &[ClassId], counts: &[usize], seed: Seed) -> Result
 /// x ↦ clip(x + ε), ε ~ N(0, σ²I), D = `dims` (BLC eq. 7), to the range of the world's pixels. An
 /// image's noise depends on its place alone and scales with σ.
 pub(super) fn add_noise(x: &mut [f32], dims: usize, std: f64, [low, high]: [f32; 2], seed: Seed) {
-    x.par_chunks_mut(dims).enumerate().for_each(|(i, image)| {
+    parallel::chunks_mut(x, dims, |i, image| {
         let mut rng = seed.split("noise").rng(i as u64);
         for v in image {
             let noise: f64 = StandardNormal.sample(&mut rng);

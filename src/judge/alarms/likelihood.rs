@@ -10,8 +10,9 @@
 //! It is a few times too large: a factor of about θ·sd·√(2π), 10 at the level used here. Any θ
 //! gives a valid bound, so the minimum may be rough.
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+use crate::parallel;
 
 /// Largest exponent tried: there q^θ is all but a choice of the most probable class.
 const STEEPEST: f64 = 1e6;
@@ -33,7 +34,9 @@ pub struct Likelihood {
 
 /// The cumulant generating function of the sum and its first two derivatives, at θ.
 fn cumulant(p: &[f64], log_q: &[f64], classes: usize, theta: f64) -> [f64; 3] {
-    let row = |(p, log_q): (&[f64], &[f64])| {
+    let row = |i: usize| {
+        let of = i * classes..(i + 1) * classes;
+        let (p, log_q) = (&p[of.clone()], &log_q[of]);
         let term = |y: usize| p[y].ln() + theta * log_q[y];
         let there = (0..classes).filter(|&y| p[y] > 0.0);
         let top = there.clone().map(term).fold(f64::NEG_INFINITY, f64::max);
@@ -48,7 +51,7 @@ fn cumulant(p: &[f64], log_q: &[f64], classes: usize, theta: f64) -> [f64; 3] {
         [top + sum.ln(), mean, (second / sum - mean * mean).max(0.0)]
     };
     // Summed in the order of the images: the same on any number of threads.
-    let rows: Vec<[f64; 3]> = (p.par_chunks(classes), log_q.par_chunks(classes)).into_par_iter().map(row).collect();
+    let rows = parallel::map(p.len() / classes, row);
     rows.iter().fold([0.0; 3], |sum, row| std::array::from_fn(|at| sum[at] + row[at]))
 }
 

@@ -18,13 +18,13 @@
 
 use nalgebra::DMatrix;
 use rand::seq::SliceRandom;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::features::{Features, Real};
 use super::moments::{Gaussian, Moments};
 use crate::error::{Error, Result};
 use crate::measure::{Estimate, Interval, over_seeds};
+use crate::parallel;
 use crate::units::Seed;
 
 /// Groups of a jackknife unless a caller wants others.
@@ -120,7 +120,7 @@ pub fn frechet_unbiased<T: Real>(
         distance(&real, &Factored::new(&rest.gaussian()?)?)
     };
     let plain = without(None)?;
-    let fewer = (0..groups).into_par_iter().map(|g| without(Some(g))).collect::<Result<Vec<_>>>()?;
+    let fewer = parallel::try_map(groups, |g| without(Some(g)))?;
     let count = groups as f64;
     let pseudo: Vec<f64> = fewer.iter().map(|f| count * plain.value - (count - 1.0) * f.value).collect();
     let (value, half) = over_seeds(&pseudo);

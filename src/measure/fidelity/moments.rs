@@ -1,11 +1,11 @@
 //! Mean and covariance of features, image by image or from the sums that others stored.
 
 use nalgebra::{DMatrix, DMatrixView, DMatrixViewMut};
-use rayon::prelude::*;
 
 use super::features::{Features, Real};
 use super::pairs::centred;
 use crate::error::{Error, Result};
+use crate::parallel;
 
 /// Images taken at a time.
 const CHUNK: usize = 512;
@@ -106,7 +106,7 @@ fn add_products(scatter: &mut DMatrix<f64>, rows: &[f64]) {
     let count = rows.len() / dim;
     let across = DMatrixView::from_slice(rows, dim, count);
     let down = across.transpose();
-    scatter.as_mut_slice().par_chunks_mut(PANEL * dim).enumerate().for_each(|(panel, columns)| {
+    parallel::chunks_mut(scatter.as_mut_slice(), PANEL * dim, |panel, columns| {
         let (first, width) = (panel * PANEL, columns.len() / dim);
         let mut columns = DMatrixViewMut::from_slice(columns, dim, width);
         columns.rows_mut(0, first + width).gemm(1.0, &across.rows(0, first + width), &down.columns(first, width), 1.0);

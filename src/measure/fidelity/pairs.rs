@@ -8,9 +8,9 @@
 //! an image lies on the same side of a bound as the image.
 
 use nalgebra::{DMatrix, DMatrixView};
-use rayon::prelude::*;
 
 use super::features::{Features, Real};
+use crate::parallel;
 
 /// Rows of a block: converting a block's columns to f64 costs 1/256 of their product.
 const ROWS: usize = 256;
@@ -127,8 +127,8 @@ fn panels<A: Real, B: Real, S: Send>(
     panel: impl Fn(usize, &[f64], &dyn Fn(&mut Block<'_>)) -> Vec<S> + Sync,
 ) -> Vec<S> {
     let dim = centre.len();
-    let firsts: Vec<usize> = (0..a.n()).step_by(ROWS).collect();
-    let one = |&first: &usize| {
+    let one = |at: usize| {
+        let first = at * ROWS;
         let rows = centred(a.rows(first, ROWS), centre);
         let columns = |seen: &mut Block<'_>| {
             let by_row = DMatrixView::from_slice(&rows, dim, rows.len() / dim);
@@ -144,7 +144,7 @@ fn panels<A: Real, B: Real, S: Send>(
         };
         panel(first, &rows, &columns)
     };
-    firsts.par_iter().map(one).collect::<Vec<_>>().into_iter().flatten().collect()
+    parallel::flat_map(a.n().div_ceil(ROWS), one)
 }
 
 /// Rows in f64, less the centre.

@@ -2,13 +2,13 @@
 //! mean KL(p(y|x) ‖ p(y|x + δ)) in nats (BLC table 3: 1.51e-9 on AFHQ; the paper does not give δ:
 //! state it beside the number).
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::measure::images::named;
 use crate::measure::softmax::{argmax, log_sum_exp};
 use crate::measure::{Bootstrap, Estimate};
+use crate::parallel;
 
 /// How far a row may be from a distribution, in nats of its sum.
 const NORMALISATION: f64 = 1e-3;
@@ -41,8 +41,11 @@ pub fn posterior_stability(log_p: &[f64], log_q: &[f64], classes: usize, bootstr
         let cause = format!("{p} and {q} log-posteriors are no equal numbers of images of {classes} classes");
         return Err(Error::input(cause));
     }
-    let both = log_p.par_chunks_exact(classes).zip(log_q.par_chunks_exact(classes));
-    let rows = named(0, both.map(|(p, q)| row(p, q)).collect())?;
+    let rows = parallel::map(log_p.len() / classes, |i| {
+        let of = i * classes..(i + 1) * classes;
+        row(&log_p[of.clone()], &log_q[of])
+    });
+    let rows = named(0, rows)?;
     let kl: Vec<f64> = rows.iter().map(|r| r.0).collect();
     Ok(Stability {
         kl: bootstrap.mean(&kl),

@@ -11,8 +11,8 @@ use super::features::{Real, by_class};
 use super::ratio::Positive;
 use crate::error::{Error, Result};
 use crate::measure::Estimate;
+use crate::parallel;
 use crate::units::ClassId;
-use rayon::prelude::*;
 
 /// Pixels along a side of the window unless a caller wants others.
 pub const WINDOW: usize = 8;
@@ -34,8 +34,11 @@ pub fn texture<T: Real>(pixels: &[T], shape: [usize; 3], window: Option<usize>) 
         return Err(Error::input(format!("no window of {rows}×{columns} pixels in images of {height}×{width}")));
     }
     let of_channel = |plane: &[T]| local_variance(plane, [height, width], [rows, columns]);
-    let one = |image: &[T]| image.chunks_exact(height * width).map(of_channel).sum::<f64>() / channels as f64;
-    let found: Vec<f64> = pixels.par_chunks_exact(dims).map(one).collect();
+    let one = |i: usize| {
+        let planes = pixels[i * dims..(i + 1) * dims].chunks_exact(height * width);
+        planes.map(of_channel).sum::<f64>() / channels as f64
+    };
+    let found = parallel::map(pixels.len() / dims, one);
     match found.iter().position(|t| !t.is_finite()) {
         Some(image) => Err(Error::Numeric(format!("image {image} has a pixel that is not a finite number"))),
         None => Ok(found),

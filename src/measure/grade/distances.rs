@@ -6,11 +6,11 @@
 //! of the table is computed, the other mirrored.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::sample::Sample;
 use crate::error::{Error, Result};
 use crate::kernels::vectorise;
+use crate::parallel;
 
 /// Rows and columns of a block: two sides of [`PIECE`] features stay in the second-level cache.
 const SIDE: usize = 64;
@@ -37,13 +37,14 @@ impl Distances {
     pub fn new(sample: &Sample<'_>) -> Result<Self> {
         let n = sample.n();
         let mut squared = vec![0.0; n * n];
-        squared.par_chunks_mut(SIDE * n).enumerate().for_each(|(panel, out)| {
+        parallel::chunks_mut(&mut squared, SIDE * n, |panel, out| {
             for column in (panel * SIDE..n).step_by(SIDE) {
                 vectorise(Block { sample, row: panel * SIDE, column, out: &mut *out });
             }
         });
         mirror(&mut squared, n);
-        if squared.par_iter().any(|d| !d.is_finite()) {
+        let finite = |i: usize| squared[i * n..(i + 1) * n].iter().all(|d| d.is_finite());
+        if parallel::map(n, finite).contains(&false) {
             return Err(Error::Numeric("distances of samples exceed 3e38: scale the features down".into()));
         }
         Ok(Self { n, squared })
@@ -60,7 +61,7 @@ fn mirror(squared: &mut [f32], n: usize) {
     for start in (SIDE..n).step_by(SIDE) {
         let (above, rest) = squared.split_at_mut(start * n);
         let height = SIDE.min(n - start);
-        rest[..height * n].par_chunks_mut(LINE * n).enumerate().for_each(|(line, rows)| {
+        parallel::chunks_mut(&mut rest[..height * n], LINE * n, |line, rows| {
             let first = start + line * LINE;
             for j in 0..start {
                 let source = &above[j * n + first..];

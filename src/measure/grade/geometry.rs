@@ -1,10 +1,9 @@
 //! Shared by the estimators: distances, nearest neighbours, minimum spanning tree.
 
-use rayon::prelude::*;
-
 use super::distances::Distances;
 use super::sample::Sample;
 use crate::error::Result;
+use crate::parallel;
 
 /// Nearest neighbours kept of each sample, or all others where there are fewer.
 pub const KEPT: usize = 64;
@@ -61,8 +60,8 @@ impl<'a> Geometry<'a> {
 
 /// The `kept` nearest of each sample.
 fn nearest(distances: &Distances, n: usize, kept: usize) -> Vec<u32> {
-    let one = |list: &mut Vec<(f32, u32)>, i: usize| {
-        list.clear();
+    let one = |i: usize| {
+        let mut list: Vec<(f32, u32)> = Vec::with_capacity(kept);
         for (j, &d) in distances.row(i).iter().enumerate() {
             // Almost all are farther than the last of the list: one comparison each.
             if j == i || (list.len() == kept && list.last().is_some_and(|last| d >= last.0)) {
@@ -72,9 +71,9 @@ fn nearest(distances: &Distances, n: usize, kept: usize) -> Vec<u32> {
             let at = list.partition_point(|near| near.0 <= d);
             list.insert(at, (d, j as u32));
         }
-        list.iter().map(|near| near.1).collect::<Vec<u32>>()
+        list.into_iter().map(|near| near.1).collect()
     };
-    (0..n).into_par_iter().map_init(Vec::new, one).collect::<Vec<_>>().concat()
+    parallel::flat_map(n, one)
 }
 
 /// Prim's algorithm on the whole table (Prim 1957), O(N²).

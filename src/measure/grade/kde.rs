@@ -4,12 +4,11 @@
 //! h for all features and classes, x itself left out; π̂ is the class frequency. All in log space:
 //! in D = 3,072 the densities themselves are below any f64.
 
-use rayon::prelude::*;
-
 use super::geometry::Geometry;
 use super::{Chosen, Estimator, Graded};
 use crate::error::{Error, Result};
 use crate::measure::argmax;
+use crate::parallel;
 use crate::units::ClassId;
 
 /// Samples by whose likelihood the bandwidth is chosen, at most.
@@ -45,7 +44,7 @@ pub fn kde(geometry: &Geometry<'_>) -> Result<[Graded; 2]> {
     }
     let bandwidth = bandwidth(geometry)?;
     let precision = 0.5 / (bandwidth * bandwidth);
-    let judged: Vec<(f64, bool)> = (0..sample.n()).into_par_iter().map(|i| posterior(geometry, i, precision)).collect();
+    let judged = parallel::map(sample.n(), |i| posterior(geometry, i, precision));
     let n = sample.n() as f64;
     let plug_in = 1.0 - judged.iter().map(|(largest, _)| largest).sum::<f64>() / n;
     let error = judged.iter().filter(|(_, right)| !right).count() as f64 / n;
@@ -89,13 +88,14 @@ fn distances_to_class(geometry: &Geometry<'_>) -> Vec<Vec<f32>> {
     // Sorted by class, so that equal steps take of every class its share.
     let all: Vec<(usize, &[usize])> = members.iter().flat_map(|class| class.iter().map(|&i| (i, &class[..]))).collect();
     let chosen: Vec<_> = all.iter().step_by(all.len().div_ceil(JUDGES)).copied().collect();
-    let distances = |(i, class): (usize, &[usize])| {
+    let distances = |judge: usize| {
+        let (i, class) = chosen[judge];
         let row = geometry.squared(i);
         let mut distances: Vec<f32> = class.iter().filter(|&&j| j != i).map(|&j| row[j]).collect();
         distances.sort_unstable_by(f32::total_cmp);
         distances
     };
-    chosen.into_par_iter().map(distances).collect()
+    parallel::map(chosen.len(), distances)
 }
 
 /// The bandwidth of the largest likelihood.
@@ -144,13 +144,14 @@ fn refine((mut low, mut high): (f64, f64), f: impl Fn(f64) -> f64) -> f64 {
 /// Mean leave-one-out log-likelihood of the judges, nats, less what does not depend on h.
 fn likelihood(judges: &[Vec<f32>], dim: f64, log_h: f64) -> f64 {
     let precision = 0.5 * (-2.0 * log_h).exp();
-    let one = |distances: &Vec<f32>| {
+    let one = |judge: usize| {
+        let distances = &judges[judge];
         let nearest = distances[0];
         let kernels = distances.iter().map(|&d| kernel(d, nearest, precision)).take_while(|&k| k > 0.0);
         kernels.sum::<f64>().ln() - f64::from(nearest) * precision
     };
     // Collected in order: the sum must not depend on how threads share the work.
-    let each: Vec<f64> = judges.par_iter().map(one).collect();
+    let each = parallel::map(judges.len(), one);
     each.iter().sum::<f64>() / judges.len() as f64 - dim * log_h
 }
 

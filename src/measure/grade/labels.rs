@@ -1,14 +1,13 @@
 //! Estimates that look at no image: soft labels, counts of drawn labels, a classifier's own belief.
 //! Their terms are independent images, so each has a 95 % interval of its mean.
 
-use rayon::prelude::*;
-
 use super::{Estimator, Graded};
 use crate::error::{Error, Result};
 use crate::measure::calibrate::{Calibration, Penalty};
 use crate::measure::images::{log_q_sum, named, posterior_sum};
 use crate::measure::interval::{Interval, mean};
 use crate::measure::softmax::argmax;
+use crate::parallel;
 use crate::units::ClassId;
 
 /// Isotonic regression pays for nothing.
@@ -57,8 +56,8 @@ pub fn label_counts(counts: &[u32], classes: usize) -> Result<Graded> {
     };
     let mut graded = mean_doubt(Estimator::LabelCounts, counts, classes, doubt)?;
     graded.lower = Some(graded.estimate);
-    graded.upper =
-        Some(counts.par_chunks(classes).map(left_out_error).collect::<Vec<_>>().iter().sum::<f64>() / graded.n as f64);
+    let errors = parallel::map(graded.n, |i| left_out_error(&counts[i * classes..(i + 1) * classes]));
+    graded.upper = Some(errors.iter().sum::<f64>() / graded.n as f64);
     Ok(graded)
 }
 
@@ -129,7 +128,7 @@ fn mean_doubt<T: Sync>(
     estimator: Estimator,
     rows: &[T],
     classes: usize,
-    doubt: impl Fn(&[T]) -> Result<f64, String> + Send + Sync,
+    doubt: impl Fn(&[T]) -> Result<f64, String> + Sync,
 ) -> Result<Graded> {
     if classes < 2 || !rows.len().is_multiple_of(classes) || rows.len() < 2 * classes {
         let numbers = rows.len();
@@ -137,7 +136,8 @@ fn mean_doubt<T: Sync>(
             "{numbers} numbers are not the rows of two or more images of {classes} classes (at least two)"
         )));
     }
-    let doubts = named(0, rows.par_chunks(classes).map(doubt).collect())?;
+    let row = |i: usize| &rows[i * classes..(i + 1) * classes];
+    let doubts = named(0, parallel::map(rows.len() / classes, |i| doubt(row(i))))?;
     let (estimate, half) = mean(&doubts);
     let interval = Some(Interval { low: estimate - half, high: estimate + half });
     Ok(Graded { interval, ..Graded::new(estimator, estimate, doubts.len()) })

@@ -5,11 +5,10 @@
 //!
 //! (K−1)/K · (1 − √(1 − K/(K−1) · R)) ≤ E* ≤ R ≤ E* (2 − K/(K−1) · E*).
 
-use rayon::prelude::*;
-
 use super::geometry::Geometry;
 use super::{Chosen, Estimator, Graded};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::units::ClassId;
 
 /// Numbers of neighbours tried unless a caller wants others: odd, so that two classes never tie.
@@ -42,18 +41,13 @@ pub fn one_nn(geometry: &Geometry<'_>) -> Graded {
 pub fn devijver(geometry: &Geometry<'_>, k: usize) -> Result<Graded> {
     check_k(geometry, k.saturating_sub(1))?;
     let (n, labels) = (geometry.sample.n(), geometry.sample.labels);
-    let differing: usize = (0..n)
-        .into_par_iter()
-        .map_init(
-            || vec![0; geometry.sample.classes()],
-            |counts, i| {
-                counts.fill(0);
-                counts[labels[i]] += 1;
-                geometry.neighbours(i)[..k - 1].iter().for_each(|&j| counts[labels[j as usize]] += 1);
-                counts.iter().map(|&c: &usize| c * (k - c)).sum::<usize>()
-            },
-        )
-        .sum();
+    let differing = |i: usize| {
+        let mut counts = vec![0; geometry.sample.classes()];
+        counts[labels[i]] += 1;
+        geometry.neighbours(i)[..k - 1].iter().for_each(|&j| counts[labels[j as usize]] += 1);
+        counts.iter().map(|&c: &usize| c * (k - c)).sum::<usize>()
+    };
+    let differing: usize = parallel::map(n, differing).iter().sum();
     let r = differing as f64 / (n * k * (k - 1)) as f64;
     Ok(bounded_by_one_nn(geometry, Estimator::Devijver, Some(Chosen::Neighbours(k)), r))
 }
@@ -111,21 +105,15 @@ fn knn_lower(r: f64, k: usize, classes: usize) -> f64 {
 /// Samples of each half that the vote of each k gets wrong.
 fn misses_by_half(geometry: &Geometry<'_>, ks: &[usize]) -> [Vec<usize>; 2] {
     let (sample, halves) = (&geometry.sample, geometry.sample.halves());
-    let none = || [vec![0; ks.len()], vec![0; ks.len()]];
-    let judge = |mut misses: [Vec<usize>; 2], i: usize| {
+    let missed = |i: usize| -> Vec<bool> {
         let votes: Vec<ClassId> = geometry.neighbours(i).iter().map(|&j| sample.labels[j as usize]).collect();
-        for (miss, &k) in misses[halves[i]].iter_mut().zip(ks) {
-            *miss += usize::from(majority(&votes[..k], sample.classes()) != Some(sample.labels[i]));
-        }
-        misses
+        ks.iter().map(|&k| majority(&votes[..k], sample.classes()) != Some(sample.labels[i])).collect()
     };
-    let add = |mut a: [Vec<usize>; 2], b: [Vec<usize>; 2]| {
-        for (a, b) in a.iter_mut().flatten().zip(b.iter().flatten()) {
-            *a += b;
-        }
-        a
-    };
-    (0..sample.n()).into_par_iter().fold(none, judge).reduce(none, add)
+    let mut misses = [vec![0; ks.len()], vec![0; ks.len()]];
+    for (missed, half) in parallel::map(sample.n(), missed).into_iter().zip(halves) {
+        misses[half].iter_mut().zip(missed).for_each(|(misses, missed)| *misses += usize::from(missed));
+    }
+    misses
 }
 
 /// The most frequent class; of equals the one that votes first.

@@ -4,13 +4,12 @@
 //! is bounded by the error of any decision on the features, which exact posteriors measure without the noise of
 //! labels.
 
-use rayon::prelude::*;
-
 use super::geometry::Geometry;
 use super::{Chosen, Estimator, Graded};
 use crate::error::{Error, Result};
 use crate::measure::interval::{Interval, mean};
 use crate::measure::softmax::argmax;
+use crate::parallel;
 
 /// Expected error Σ (1 − p_i(decision)) / N of the class that is most probable in the mean over the k nearest
 /// samples' exact posteriors `p` [N, K], the sample itself left out. Each half of the sample gets the k of `ks`
@@ -39,7 +38,7 @@ pub fn told(geometry: &Geometry<'_>, p: &[f64], ks: &[usize]) -> Result<Graded> 
         };
         ks.iter().map(error).collect()
     };
-    let all: Vec<Vec<f64>> = (0..n).into_par_iter().map(errors).collect();
+    let all = parallel::map(n, errors);
     let halves = geometry.sample.halves();
     let of_half = |half: usize, at: usize| -> f64 {
         all.iter().zip(&halves).filter(|(_, of)| **of == half).map(|(errors, _)| errors[at]).sum()

@@ -18,7 +18,6 @@
 
 use rand::{Rng, RngExt};
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -27,6 +26,7 @@ use super::images::directions;
 use super::points::{Design, Variant};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::REPLICATES;
+use crate::parallel;
 use crate::units::Seed;
 
 /// What the intervals of a fit are drawn over.
@@ -176,7 +176,7 @@ impl Scatter {
             }
             Replicate { curve: Curve::refit(&design.x, &y, variant, curve), scatter, widths }
         };
-        (0..REPLICATES).into_par_iter().map(one).collect()
+        parallel::map(REPLICATES, one)
     }
 
     fn own_scatter(&self, widths: &Widths, rng: &mut impl Rng) -> f64 {

@@ -4,12 +4,11 @@
 //! KL(q_m ‖ mean q) (Houlsby et al. 2011, BALD; Depeweg et al. 2018). The latter is summed as KL:
 //! as a difference of entropies a small one would be rounding.
 
-use rayon::prelude::*;
-
 use super::Score;
 use crate::error::{Error, Result};
 use crate::measure::images::{log_q_sum, named};
 use crate::measure::softmax::{argmax, log_sum_exp};
+use crate::parallel;
 
 /// Scores [n] of one classifier.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,7 +111,7 @@ fn rows(members: &[&[f64]], classes: usize) -> Result<Vec<Row>> {
         let of = |m: &&[f64]| normalised(&m[image * classes..][..classes]);
         members.iter().map(of).collect::<Result<Vec<_>, String>>().map(|q| row(&q, classes))
     };
-    named(0, (0..length / classes).into_par_iter().map(figures).collect())
+    named(0, parallel::map(length / classes, figures))
 }
 
 fn normalised(log_q: &[f64]) -> Result<Vec<f64>, String> {

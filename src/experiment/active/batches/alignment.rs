@@ -3,10 +3,9 @@
 //! the mean KL, exact because p is known, and that of the loss on the image with its drawn label, whatever the classifier is told of it.
 //! Images are taken greedily; after each the last layer makes its step, and the test images have other answers.
 
-use rayon::prelude::*;
-
 use super::geometry::{Rows, dot, largest};
 use crate::measure::log_softmax;
+use crate::parallel;
 
 /// Images as the last layer reads them, with its answers.
 pub(in super::super) struct Learner<'a> {
@@ -20,7 +19,7 @@ impl Learner<'_> {
     /// The answers after a step of the last layer along `error` ⊗ `read` with `rate`.
     fn learn(&mut self, error: &[f64], read: &[f32], rate: f64) {
         let (rows, classes) = (self.read, error.len());
-        self.log_q.par_chunks_exact_mut(classes).enumerate().for_each(|(i, log_q)| {
+        parallel::chunks_mut(&mut self.log_q, classes, |i, log_q| {
             let near = rate * dot(rows.row(i), read);
             let moved: Vec<f64> = log_q.iter().zip(error).map(|(log_q, error)| log_q - near * error).collect();
             log_q.copy_from_slice(&log_softmax(&moved, classes));
@@ -40,7 +39,7 @@ fn gradient(test: &Learner<'_>, p: &[f64], classes: usize) -> Vec<f32> {
         }
         sums
     };
-    (0..classes).into_par_iter().flat_map_iter(row).collect()
+    parallel::flat_map(classes, row)
 }
 
 /// Returns `count` places in `open`, whose `labels` are [N], that lower the mean KL on `test` most, whose
@@ -69,7 +68,7 @@ pub(in super::super) fn alignment(
             true => error(i).iter().enumerate().map(|(k, e)| e * dot(slope.row(k), open.read.row(i))).sum(),
             false => f64::NEG_INFINITY,
         };
-        let falls: Vec<f64> = (0..n).into_par_iter().map(fall).collect();
+        let falls: Vec<f64> = parallel::map(n, fall);
         let Some(next) = largest(&falls) else { break };
         let (error, read) = (error(next), open.read.row(next));
         open.learn(&error, read, rate);

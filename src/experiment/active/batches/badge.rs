@@ -6,10 +6,10 @@
 //! parts, so it is never written out.
 
 use rand::{Rng, RngExt};
-use rayon::prelude::*;
 
 use super::geometry::{Rows, dot, largest};
 use crate::measure::argmax;
+use crate::parallel;
 
 /// The gradient of −log q(ŷ|x) with respect to the last layer's weights, as its two parts.
 pub(super) struct Embedding<'a> {
@@ -32,7 +32,7 @@ impl<'a> Embedding<'a> {
         };
         let errors: Vec<f32> = log_q.chunks_exact(classes).flat_map(error).collect();
         let mut all = Self { errors, read, classes, lengths: Vec::new() };
-        all.lengths = (0..read.len()).into_par_iter().map(|i| all.product(i, i)).collect();
+        all.lengths = parallel::map(read.len(), |i| all.product(i, i));
         all
     }
 
@@ -64,7 +64,7 @@ pub(in super::super) fn badge(
     let mut chosen: Vec<usize> = largest(&all.lengths).into_iter().take(count).collect();
     let mut distances = vec![f64::INFINITY; read.len()];
     while let (Some(&last), true) = (chosen.last(), chosen.len() < count) {
-        distances.par_iter_mut().enumerate().for_each(|(i, distance)| *distance = distance.min(all.squared(i, last)));
+        parallel::each_mut(&mut distances, |i, distance| *distance = distance.min(all.squared(i, last)));
         distances[last] = 0.0;
         match drawn(&distances, rng.random()) {
             Some(next) => chosen.push(next),

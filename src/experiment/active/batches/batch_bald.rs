@@ -15,7 +15,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use rand::{Rng, RngExt};
-use rayon::prelude::*;
+
+use crate::parallel;
 
 /// Most outcomes of labels that are followed.
 const OUTCOMES: usize = 256;
@@ -156,8 +157,7 @@ pub(in super::super) fn batch_bald(
     let mut outcomes = Outcomes::none(members);
     let bound =
         |image, outcomes: &Outcomes, batch| Bound { gain: answers.gain(image, outcomes), image: Reverse(image), batch };
-    let mut heap: BinaryHeap<Bound> =
-        (0..answers.len()).into_par_iter().map(|image| bound(image, &outcomes, 0)).collect::<Vec<_>>().into();
+    let mut heap: BinaryHeap<Bound> = parallel::map(answers.len(), |image| bound(image, &outcomes, 0)).into();
     let mut chosen = Vec::with_capacity(count);
     while chosen.len() < count {
         let Some(Bound { gain, image: Reverse(image), batch }) = heap.pop() else { break };

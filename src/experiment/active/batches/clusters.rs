@@ -1,10 +1,10 @@
 //! k-means (Lloyd 1982), seeded as k-means++ (Arthur & Vassilvitskii 2007).
 
 use rand::{Rng, RngExt};
-use rayon::prelude::*;
 
 use super::badge::drawn;
 use super::geometry::{Rows, squared};
+use crate::parallel;
 
 /// Rounds of moving the centres, at most.
 const ROUNDS: usize = 25;
@@ -47,7 +47,7 @@ fn seeds(rows: Rows<'_>, k: usize, rng: &mut impl Rng) -> Vec<f32> {
         let centre = rows.row(next);
         centres.extend(centre);
         let first = i == 0;
-        distances.par_iter_mut().enumerate().for_each(|(j, distance)| {
+        parallel::each_mut(&mut distances, |j, distance| {
             let new = squared(rows.row(j), centre);
             *distance = if first { new } else { distance.min(new) };
         });
@@ -60,16 +60,18 @@ fn move_centres(rows: Rows<'_>, of: &[usize], centres: &mut [f32]) {
     let dim = rows.dim();
     let mut members = vec![Vec::new(); centres.len() / dim];
     of.iter().enumerate().for_each(|(row, &cluster)| members[cluster].push(row));
-    centres.par_chunks_exact_mut(dim).zip(&members).filter(|(_, members)| !members.is_empty()).for_each(
-        |(centre, members)| {
-            let mut sums = vec![0f64; dim];
-            for &row in members {
-                sums.iter_mut().zip(rows.row(row)).for_each(|(sum, value)| *sum += f64::from(*value));
-            }
-            let n = members.len() as f64;
-            centre.iter_mut().zip(sums).for_each(|(centre, sum)| *centre = (sum / n) as f32);
-        },
-    );
+    parallel::chunks_mut(centres, dim, |cluster, centre| {
+        let members = &members[cluster];
+        if members.is_empty() {
+            return;
+        }
+        let mut sums = vec![0f64; dim];
+        for &row in members {
+            sums.iter_mut().zip(rows.row(row)).for_each(|(sum, value)| *sum += f64::from(*value));
+        }
+        let n = members.len() as f64;
+        centre.iter_mut().zip(sums).for_each(|(centre, sum)| *centre = (sum / n) as f32);
+    });
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Core-set: the k-center problem, greedily (Sener & Savarese 2018, algorithm 1). No image of the pool should
 //! lie far from a labelled one. Greedy choice leaves at most twice the smallest radius possible (Gonzalez 1985).
 
-use rayon::prelude::*;
-
 use super::geometry::{Rows, largest, squared};
+use crate::parallel;
 
 /// Returns `count` places in `open` [N, D], each the farthest from what is in `labelled` [L, D] and from those
 /// before it; of equals the first.
@@ -16,7 +15,7 @@ pub(in super::super) fn core_set(open: Rows<'_>, labelled: Rows<'_>, count: usiz
         let Some(next) = largest(&distances) else { break };
         chosen.push(next);
         let centre = open.row(next);
-        distances.par_iter_mut().enumerate().for_each(|(i, distance)| {
+        parallel::each_mut(&mut distances, |i, distance| {
             *distance = distance.min(squared(open.row(i), centre));
         });
         // Below every distance: a chosen one is not chosen again, where all others coincide with a centre.

@@ -1,8 +1,7 @@
 //! Rows of numbers, their distances and products.
 
-use rayon::prelude::*;
-
 use crate::measure::argmax;
+use crate::parallel;
 
 /// Sums kept side by side, so that the machine adds several at once.
 const LANES: usize = 16;
@@ -36,8 +35,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Something of each row, in order; the same on any number of threads.
-    pub fn each<T: Send>(self, of: impl Fn(&[f32]) -> T + Sync + Send) -> Vec<T> {
-        self.values.par_chunks_exact(self.dim).map(of).collect()
+    pub fn each<T: Send>(self, of: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
+        parallel::map(self.len(), |i| of(self.row(i)))
     }
 }
 

@@ -6,10 +6,10 @@
 //! (SimCLR); here they are those of the classifier itself.
 
 use rand::Rng;
-use rayon::prelude::*;
 
 use super::clusters::clusters;
 use super::geometry::{Rows, squared};
+use crate::parallel;
 
 /// Clusters, at most.
 const MOST: usize = 500;
@@ -78,7 +78,7 @@ fn rest(found: &mut Vec<usize>, labelled: usize, images: usize, count: usize) {
 /// Sorts images by the distance of their neighbours in the mean, the nearest last; of equals the first is last.
 fn by_typicality(rows: Rows<'_>, images: &mut Vec<usize>) {
     let neighbours = NEIGHBOURS.min(images.len() / 2);
-    let mean = |&image: &usize| {
+    let mean = |image: usize| {
         let others = images.iter().filter(|other| **other != image);
         let mut distances: Vec<f64> = others.map(|&other| squared(rows.row(image), rows.row(other)).sqrt()).collect();
         if neighbours > 0 && neighbours < distances.len() {
@@ -88,7 +88,7 @@ fn by_typicality(rows: Rows<'_>, images: &mut Vec<usize>) {
         distances.sort_by(f64::total_cmp);
         distances.iter().sum::<f64>()
     };
-    let mut far: Vec<(f64, usize)> = images.par_iter().map(|image| (mean(image), *image)).collect();
+    let mut far = parallel::map(images.len(), |i| (mean(images[i]), images[i]));
     far.sort_by(|(a, i), (b, j)| b.total_cmp(a).then(j.cmp(i)));
     *images = far.into_iter().map(|(_, image)| image).collect();
 }
