@@ -37,7 +37,7 @@ pub struct Information {
 /// Aleatoric uncertainty and mutual information at τ: by quadrature on a line, in a plane and for
 /// products of such problems, else by pair importance sampling to the tolerance of `spec`.
 ///
-/// Every refinement is reported.
+/// Every refinement is reported, and before the first one, that A lies between 0 and H(Y).
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used, or the caller stops.
@@ -52,12 +52,22 @@ pub fn information(
     if let Some(sum) = exactly(&scene) {
         return Ok(assemble(classes, &scene, sum, Badge::Bounded, 0));
     }
-    let mut sum = MiddleSum::new(&scene, spec.seed)?;
+    let mut last = unknown(scene.hidden, entropy_of(classes.priors()));
+    let mut sum = MiddleSum::new(&scene, spec.seed, &mut || events.report(last))?;
     refine(&mut sum, spec.tolerance, |sum, now, _| {
-        let found = assemble(classes, &scene, now, Badge::Estimated, sum.samples());
-        events.report(found)?;
-        Ok(found)
+        // Between the parts of a round sums are not whole: what was known before it stays.
+        if sum.whole() {
+            last = assemble(classes, &scene, now, Badge::Estimated, sum.samples());
+        }
+        events.report(last)?;
+        Ok(last)
     })
+}
+
+/// What is known before anything is computed: that A lies between what coincident classes hide and H(Y), nats.
+pub(super) fn unknown(hidden: f64, label: f64) -> Information {
+    let half = 0.5 * (label - hidden).max(0.0);
+    figures(label, hidden + half, half, Badge::Bounded, 0)
 }
 
 /// The limit τ → 0: all that stays unknown is which of coincident classes it is.
@@ -66,9 +76,13 @@ pub fn information_at_zero(classes: &GaussianClasses) -> Information {
 }
 
 fn assemble(classes: &GaussianClasses, scene: &Scene, sum: Scaled, badge: Badge, samples: u64) -> Information {
-    let label = entropy_of(classes.priors());
     let scale = sum.log_scale.exp();
     let (aleatoric, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
+    figures(entropy_of(classes.priors()), aleatoric, half_width, badge, samples)
+}
+
+/// A with its half width as all figures, H(Y) known; nats.
+fn figures(label: f64, aleatoric: f64, half_width: f64, badge: Badge, samples: u64) -> Information {
     let mutual = (label - aleatoric).max(0.0);
     let share = if label > 0.0 { 1.0 / label } else { 0.0 };
     Information {
@@ -91,7 +105,7 @@ fn exactly(scene: &Scene) -> Option<Scaled> {
 }
 
 /// H of a distribution, nats.
-fn entropy_of(probabilities: &[f64]) -> f64 {
+pub(super) fn entropy_of(probabilities: &[f64]) -> f64 {
     probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
 }
 

@@ -174,10 +174,9 @@ pub fn information(
     spec: &Spec,
     events: &mut dyn Events<Information>,
 ) -> Result<Information> {
-    if classes.label_noise().is_none() {
-        return entropies::information(classes, tau, spec, events);
-    }
-    let found = figures(classes, tau, false, spec, &mut silent())?.information;
+    let Some(noise) = classes.label_noise() else { return entropies::information(classes, tau, spec, events) };
+    let before = entropies::unknown(0.0, entropies::entropy_of(&noise.labels(classes.priors())));
+    let found = figures(classes, tau, false, spec, &mut |_: Standing| events.emit(before))?.information;
     events.report(found)?;
     Ok(found)
 }

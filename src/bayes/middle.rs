@@ -13,6 +13,8 @@
 //! mean to the other first, then to the likeliest rivals at their middle: so R depends on the first dimensions
 //! of the points most.
 
+use std::collections::VecDeque;
+
 use super::classes::Scene;
 use super::memory;
 use super::posteriors::ratios;
@@ -31,6 +33,9 @@ const OWN_FROM: f64 = 1.0 / 256.0;
 /// Blocks of a replicate that every stratum has at least. With fewer, all replicates may miss the same rare
 /// large values, and agree.
 const LEAST_BLOCKS: f64 = 16.0;
+/// Parts of the work, at least, that a thread gets between two stops.
+const PARTS_A_THREAD: usize = 4;
+
 /// A pair, what of the others in its stratum lies up to it, and what its points count.
 struct Pair {
     one: usize,
@@ -72,14 +77,26 @@ pub(super) struct MiddleSum {
     log_scale: f64,
     points: f64,
     cursor: Cursor,
+    /// What is laid out and not sampled yet.
+    pending: VecDeque<Part>,
+}
+
+/// Blocks of a stratum in one replicate.
+#[derive(Clone, Copy)]
+struct Part {
+    stratum: usize,
+    replicate: usize,
+    stream: u64,
+    blocks: [u64; 2],
 }
 
 impl MiddleSum {
-    /// Nothing sampled yet. The scene needs two groups.
+    /// Nothing sampled yet. The scene needs two groups. `check` is asked now and then whether to go on: coordinates of
+    /// hundreds of pairs of a thousand classes take minutes.
     ///
     /// # Errors
-    /// When this machine has no memory for so many pairs.
-    pub fn new(scene: &Scene, seed: Seed) -> Result<Self> {
+    /// When this machine has no memory for so many pairs, and those of `check`.
+    pub fn new(scene: &Scene, seed: Seed, check: &mut dyn FnMut() -> Result<()>) -> Result<Self> {
         let count = scene.count();
         memory::for_pairs(count, false)?;
         let log_mass = |g: usize, h: usize| {
@@ -98,12 +115,23 @@ impl MiddleSum {
         let (own, small): (Vec<Pair>, Vec<Pair>) = pairs.into_iter().partition(|pair| pair.until >= OWN_FROM * total);
         memory::for_coordinates(count, scene.rank, own.len())?;
         let scorer = Scorer::new(scene);
-        let facing = parallel::map(own.len(), |i| scorer.facing(own[i].one, own[i].other));
-        let own = own.into_iter().zip(facing).map(|(pair, facing)| Stratum::new(vec![pair], Some(facing)));
+        let (mut own, mut strata) = (own.into_iter(), Vec::new());
+        while own.len() > 0 {
+            check()?;
+            let some: Vec<Pair> = own.by_ref().take(rayon::current_num_threads()).collect();
+            let facing = parallel::map(some.len(), |i| scorer.facing(some[i].one, some[i].other));
+            strata.extend(some.into_iter().zip(facing).map(|(pair, facing)| Stratum::new(vec![pair], Some(facing))));
+        }
         let small = Some(small).filter(|small| !small.is_empty()).map(|small| Stratum::new(small, None));
         let scrambles = parallel::map(REPLICATES, |r| Scramble::new(seed, r as u64, scene.rank + 1));
-        let strata = own.chain(small).collect();
-        Ok(Self { scorer, strata, scrambles, log_scale, points: 0.0, cursor: Cursor::new(BLOCK) })
+        strata.extend(small);
+        let (cursor, pending) = (Cursor::new(BLOCK), VecDeque::new());
+        Ok(Self { scorer, strata, scrambles, log_scale, points: 0.0, cursor, pending })
+    }
+
+    /// Whether the sums are those of all that counts as sampled, and every stratum has been looked at.
+    pub fn whole(&self) -> bool {
+        self.pending.is_empty() && self.strata.iter().all(|stratum| stratum.blocks > 0)
     }
 
     /// Lays out the next runs of all strata: the longest first, and large pairs beside each other. One sequence
@@ -122,6 +150,37 @@ impl MiddleSum {
             self.strata[i].next = self.cursor.take(blocks);
         }
     }
+
+    /// Lays out about so much work of the planned runs.
+    fn lay_out(&mut self, work: f64) {
+        let mut left = blocks_for(work, self.scorer.cost());
+        for (index, stratum) in self.strata.iter_mut().enumerate() {
+            let Run { stream, first, end } = stratum.next;
+            // Nothing is known before every stratum has been looked at.
+            let until = end.min(first.saturating_add(left.max(u64::from(stratum.blocks == 0))));
+            left = left.saturating_sub(until - first);
+            let part = |(replicate, blocks)| Part { stratum: index, replicate, stream, blocks };
+            self.pending.extend(pieces([first, until]).map(part));
+            stratum.next.first = until;
+            stratum.blocks += until - first;
+        }
+    }
+
+    /// Samples about so much of what is laid out, in its order: what is done at once changes no sum.
+    fn sample(&mut self, work: f64) {
+        let block = self.scorer.cost() * BLOCK as f64;
+        let mut left = work;
+        let fits = |part: &&Part| {
+            let fits = left > 0.0;
+            left -= (part.blocks[1] - part.blocks[0]) as f64 * block;
+            fits
+        };
+        let many = self.pending.iter().take_while(fits).count().max(PARTS_A_THREAD * rayon::current_num_threads());
+        let parts: Vec<Part> = self.pending.drain(..many.min(self.pending.len())).collect();
+        let this = &*self;
+        let done = parallel::map(parts.len(), |at| vectorise(Piece { of: this, part: parts[at] }));
+        parts.iter().zip(done).for_each(|(part, sum)| self.strata[part.stratum].sums[part.replicate] += sum);
+    }
 }
 
 impl Refined for MiddleSum {
@@ -137,31 +196,16 @@ impl Refined for MiddleSum {
     }
 
     fn refine(&mut self, points: f64, work: f64) -> bool {
-        if points > self.points {
-            self.points = points;
-            self.plan();
+        // Of hundreds of strata among hundreds of classes one look at each is more than one piece of work.
+        if self.pending.is_empty() {
+            if points > self.points {
+                self.points = points;
+                self.plan();
+            }
+            self.lay_out(work);
         }
-        let mut left = blocks_for(work, self.scorer.cost());
-        let mut parts = Vec::new();
-        for (index, stratum) in self.strata.iter_mut().enumerate() {
-            let Run { stream, first, end } = stratum.next;
-            // Nothing is known before every stratum has been looked at.
-            let until = end.min(first.saturating_add(left.max(u64::from(stratum.blocks == 0))));
-            left = left.saturating_sub(until - first);
-            parts.extend(pieces([first, until]).map(|(replicate, blocks)| (index, replicate, stream, blocks)));
-            stratum.next.first = until;
-            stratum.blocks += until - first;
-        }
-        let this = &*self;
-        let sum = |at: usize| {
-            let (stratum, replicate, stream, blocks) = parts[at];
-            vectorise(Piece { of: this, stratum, replicate, stream, blocks })
-        };
-        let done = parallel::map(parts.len(), sum);
-        for ((stratum, replicate, ..), sum) in parts.iter().zip(done) {
-            self.strata[*stratum].sums[*replicate] += sum;
-        }
-        self.strata.iter().all(|stratum| stratum.next.first == stratum.next.end)
+        self.sample(work);
+        self.pending.is_empty() && self.strata.iter().all(|stratum| stratum.next.first == stratum.next.end)
     }
 
     fn points_per_replicate(&self) -> f64 {
@@ -191,10 +235,7 @@ impl Refined for MiddleSum {
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     of: &'a MiddleSum,
-    stratum: usize,
-    replicate: usize,
-    stream: u64,
-    blocks: [u64; 2],
+    part: Part,
 }
 
 impl Kernel for Piece<'_> {
@@ -202,16 +243,16 @@ impl Kernel for Piece<'_> {
 
     #[inline(always)]
     fn run<A: Arithmetic>(self) -> f64 {
-        let of = self.of;
+        let Self { of, part: Part { stratum, replicate, stream, blocks } } = self;
         let count = of.scorer.offsets().len();
-        let scramble = &of.scrambles[self.replicate];
+        let scramble = &of.scrambles[replicate];
         let mut workspace = of.scorer.workspace();
         let mut choice: Block = [0.0; BLOCK];
         let mut sum = 0.0;
-        let stratum = &of.strata[self.stratum];
+        let stratum = &of.strata[stratum];
         let scorer = stratum.scorer.as_ref().unwrap_or(&of.scorer);
-        for block in self.blocks[0]..self.blocks[1] {
-            scramble.block(self.stream, block, 0, &mut choice);
+        for block in blocks[0]..blocks[1] {
+            scramble.block(stream, block, 0, &mut choice);
             let mut weights = [0.0; BLOCK];
             let places = std::array::from_fn(|point| {
                 let at = stratum.pairs.partition_point(|pair| pair.until <= choice[point] * stratum.total);
@@ -219,7 +260,7 @@ impl Kernel for Piece<'_> {
                 weights[point] = weight;
                 Place::Between { one, other }
             });
-            scorer.score::<A>(scramble, (self.stream, block, 1), &places, &mut workspace);
+            scorer.score::<A>(scramble, (stream, block, 1), &places, &mut workspace);
             let ratios = ratios::<A>(&workspace.joints, count);
             sum += weights.iter().zip(ratios).map(|(weight, ratio)| weight * ratio).sum::<f64>();
         }
@@ -228,113 +269,4 @@ impl Kernel for Piece<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::classes::{GaussianClasses, Merge};
-    use super::super::plane;
-    use super::super::simd::tests::on_every_set;
-    use super::*;
-    use crate::units::Tau;
-
-    /// Classes on a bent line in so many dimensions, with unequal priors.
-    fn scene(count: usize, dims: usize, tau: f64) -> Scene {
-        let mean = |k: usize| (0..dims).map(|i| 1.7 * ((k * (i + 2)) as f64 * 0.9).sin()).collect();
-        let weights: Vec<f64> = (0..count).map(|k| 1.0 + (k % 3) as f64).collect();
-        let total: f64 = weights.iter().sum();
-        let priors = weights.iter().map(|weight| weight / total).collect();
-        let classes = GaussianClasses::new((0..count).map(mean).collect(), priors).unwrap();
-        classes.scene(Tau::new(tau).unwrap(), Merge::Sum)
-    }
-
-    fn after(scene: &Scene, points: f64, work: f64) -> MiddleSum {
-        let mut sum = MiddleSum::new(scene, Seed(3)).unwrap();
-        while !sum.refine(points, work) {}
-        sum
-    }
-
-    #[test]
-    fn the_entropy_of_a_plane_problem_is_the_one_by_quadrature() {
-        for (count, tau) in [(3, 1.0), (5, 0.6), (9, 2.0), (5, 0.15)] {
-            let scene = scene(count, 2, tau);
-            let exact = plane::entropy(&scene).unwrap();
-            let exact = exact.value * (exact.log_scale.exp());
-            let found = after(&scene, 60_000.0, f64::INFINITY).sum();
-            let (value, half_width) = (found.value * found.log_scale.exp(), found.half_width * found.log_scale.exp());
-            assert!(
-                (value - exact).abs() <= 2.0 * half_width,
-                "{count}, τ = {tau}: {value} ± {half_width}, not {exact}"
-            );
-            assert!(half_width < 1e-3 * exact, "{count}, τ = {tau}: {half_width} of {exact}");
-        }
-    }
-
-    #[test]
-    fn small_pairs_that_share_points_count_as_those_that_have_their_own() {
-        // 33 classes have 528 pairs: most of them are drawn.
-        let scene = scene(33, 2, 1.0);
-        let found = after(&scene, 200_000.0, f64::INFINITY);
-        assert!(found.strata.last().is_some_and(|stratum| stratum.pairs.len() > 100));
-        let (found, exact) = (found.sum(), plane::entropy(&scene).unwrap());
-        let ratio = (found.log_scale - exact.log_scale).exp() * found.value / exact.value;
-        assert!((ratio - 1.0).abs() < 2.0 * found.half_width / found.value, "{ratio}");
-    }
-
-    #[test]
-    fn sampling_in_pieces_is_sampling_at_once_and_goes_on_from_there() {
-        let scene = scene(7, 5, 0.8);
-        let mut once = after(&scene, 3_000.0, f64::INFINITY);
-        while !once.refine(20_000.0, f64::INFINITY) {}
-        let mut pieces = after(&scene, 3_000.0, 1.0);
-        while !pieces.refine(20_000.0, 1.0) {
-            assert!(pieces.sum().value.is_finite());
-        }
-        assert_eq!(once.samples(), pieces.samples());
-        assert!((once.sum().value / pieces.sum().value - 1.0).abs() < 1e-12);
-    }
-
-    #[test]
-    fn intervals_of_the_first_stage_cover_as_often_as_they_say() {
-        let uniform = |means: Vec<Vec<f64>>| {
-            let priors = vec![1.0 / means.len() as f64; means.len()];
-            GaussianClasses::new(means, priors).unwrap().scene(Tau::ONE, Merge::Sum)
-        };
-        // Rare doubt between neighbours on a ring, and the corners of a cube in six dimensions.
-        let angle = |k: usize| k as f64 * std::f64::consts::TAU / 16.0;
-        let ring = uniform((0..16).map(|k| vec![15.0 * angle(k).cos(), 15.0 * angle(k).sin()]).collect());
-        let corner = |k: usize| (0..6).map(|i| if k >> i & 1 == 1 { 2.5 } else { 0.0 }).collect();
-        let cube = uniform((0..64).map(corner).collect());
-        let cube_entropy = super::super::product::entropy(&super::super::product::factors(&cube).unwrap()).unwrap();
-        for (scene, exact) in
-            [(&ring, 0.009744219526135007), (&cube, cube_entropy.value * cube_entropy.log_scale.exp())]
-        {
-            let covers = |seed: usize| {
-                let mut sum = MiddleSum::new(scene, Seed(seed as u64)).unwrap();
-                let points = sum.first_points();
-                while !sum.refine(points, f64::INFINITY) {}
-                let Scaled { log_scale, value, half_width } = sum.sum();
-                (value * log_scale.exp() - exact).abs() <= half_width * log_scale.exp()
-            };
-            let covered = parallel::map(100, covers).into_iter().filter(|covers| *covers).count();
-            assert!(covered >= 89, "{} classes: {covered} of 100", scene.count());
-        }
-    }
-
-    #[test]
-    fn every_instruction_set_gives_the_same_integral() {
-        let scene = scene(7, 5, 0.8);
-        let of = MiddleSum::new(&scene, Seed(1)).unwrap();
-        for stratum in 0..of.strata.len() {
-            let results = on_every_set(Piece { of: &of, stratum, replicate: 2, stream: 1, blocks: [0, 3] });
-            for (name, sum) in &results {
-                assert!((sum / results[0].1 - 1.0).abs() < 1e-11, "{name}: {sum} against {}", results[0].1);
-            }
-        }
-    }
-
-    #[test]
-    fn entropies_below_the_smallest_double_keep_their_digits() {
-        let scene = scene(4, 3, 0.01);
-        let found = after(&scene, 20_000.0, f64::INFINITY).sum();
-        assert!(found.log_scale < -700.0 && found.value > 0.0 && found.value.is_finite());
-        assert!(found.half_width < 0.2 * found.value, "{found:?}");
-    }
-}
+mod tests;

@@ -128,7 +128,8 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let tau = Tau::new(args.tau)?;
     let estimate = bayes_error(&given.classes, tau, &spec, &mut Refining::new("bayes-error"))?;
     let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
-    let information = args.information.then(|| information(&given.classes, tau, &spec, &mut silent())).transpose()?;
+    let inform = || information(&given.classes, tau, &spec, &mut Refining::new("information"));
+    let information = args.information.then(inform).transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
     args.problem.output.print(&report, |_| {
         tell_estimate(&report.estimate);

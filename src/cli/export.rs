@@ -3,14 +3,13 @@
 use super::args::{ExportArgs, PrecisionArg};
 use super::open::{Opened, reproducible, with_oracle};
 use super::output::Output;
-use super::progress::Bar;
+use super::progress::{Bar, Refining};
 use super::task::run_task;
 use crate::bayes::sampling::{Cache, Pool, WorldDraws, tau_by_sampling};
 use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_notice;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
-use crate::events::silent;
 use crate::experiment::WORLD_SEED;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
@@ -73,7 +72,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
         }
         Some(base) => {
             let classes = GaussianClasses::of_world(base, &settings)?;
-            tau_of_error(&classes, target, &Spec::default(), &mut silent())?
+            tau_of_error(&classes, target, &Spec::default(), &mut Refining::new("tau"))?
         }
         None => {
             // Without a limit of time, so that the same export finds the same τ again and goes on.

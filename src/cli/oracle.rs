@@ -1,13 +1,11 @@
 //! `bayescope oracle list|info|train`, and what the other subcommands lead to.
 
-use std::ops::ControlFlow;
-
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
 use super::open::open;
 use super::output::{Output, print_json_line};
-use super::progress::Bar;
+use super::progress::{Bar, Refining};
 use super::task::{Watched, run_watched};
 use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
@@ -97,9 +95,9 @@ impl Described {
         let opened = open(oracle, &Compute { device, precision: PrecisionArg::F32 })?;
         let figures = |base| -> Result<Figures> {
             let classes = GaussianClasses::of_base(base, &Prior::uniform(opened.world.class_names().len()))?;
-            let bayes_error = bayes_error(&classes, Tau::ONE, &Spec::default(), &mut |_| ControlFlow::Continue(()))?;
+            let bayes_error = bayes_error(&classes, Tau::ONE, &Spec::default(), &mut Refining::new("bayes-error"))?;
             let spec = Spec { tolerance: 1e-3, ..Spec::default() };
-            let information = information(&classes, Tau::ONE, &spec, &mut |_| ControlFlow::Continue(()))?;
+            let information = information(&classes, Tau::ONE, &spec, &mut Refining::new("information"))?;
             Ok(Figures { tau: 1.0, rank: classes.rank(), bayes_error, information })
         };
         let world = opened.world.flow().shared_base().map(figures).transpose()?;

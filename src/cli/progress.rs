@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::bayes::sampling::Standing;
-use crate::bayes::{ClassHardness, Estimate};
+use crate::bayes::{ClassHardness, Estimate, Information};
 use crate::events::{Events, Progress};
 
 /// A bar that follows [`Progress`].
@@ -88,6 +88,14 @@ impl Events<Estimate> for Refining {
     fn emit(&mut self, now: Estimate) -> ControlFlow<()> {
         let (value, percents) = (now.figure.value, 100.0 * now.figure.relative_half_width());
         self.0.set_message(format!("{}: {value:.6e} ± {percents:.2} % after {} points", self.1, now.samples));
+        ControlFlow::Continue(())
+    }
+}
+
+impl Events<Information> for Refining {
+    fn emit(&mut self, now: Information) -> ControlFlow<()> {
+        let (nats, percents) = (now.aleatoric_nats.value, 100.0 * now.aleatoric_nats.relative_half_width());
+        self.0.set_message(format!("{}: {nats:.6} nats ± {percents:.2} % after {} points", self.1, now.samples));
         ControlFlow::Continue(())
     }
 }

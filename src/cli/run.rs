@@ -232,6 +232,10 @@ impl Watch {
                 let note = format!("{label}: step {step}, loss {loss:.4} nats");
                 self.step(Progress { done, total }, &note, eta_secs);
             }
+            CellEvent::Measuring { what, progress } => {
+                let note = format!("{label}: measuring {what}, {} of {}", progress.done, progress.total);
+                self.step(*progress, &note, None);
+            }
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }

@@ -21,7 +21,12 @@ pub fn run(path: &Path, args: &EvaluateArgs) -> Result<()> {
     };
     let truth = Truth::open(&args.dataset, args.split.into(), &mut events)?;
     let kind = args.kind.map_or(Kind::Logits, Into::into);
-    let report = judge_uncertainty(path, &truth, kind, Seed(args.seed))?;
+    let mut events = |progress: Progress| {
+        bar.set(progress, "judging scores and sets".into());
+        std::ops::ControlFlow::Continue(())
+    };
+    let report = judge_uncertainty(path, &truth, kind, Seed(args.seed), &mut events)?;
+    drop(bar);
     Output { json: args.json }.print(&report, |report| print_text(&text(report)))
 }
 

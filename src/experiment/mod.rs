@@ -11,7 +11,7 @@
 //! | `scaling`, `self_validation`, `temperature`, `soft_labels`, `shift`, `active`, `graders`, `axes`, `transfer`, `calibration`, `stopping` | the experiments, one a file or folder |
 //! | `spec`, `presets` | the spec of a grid; the specs that come with the program |
 //! | `cell`, `identity`, `train`, `trained`, `checkpoint` | one cell: what it is, its name, its training, its answers, its state in a file |
-//! | `progress`, `watched`, `validated`, `worst`, `tested` | trainings of one cell reported as one; figures while it trains, and what held-out labels say; its worst images; its figures on each |
+//! | `progress`, `watched`, `validated`, `worst`, `tested` | trainings of one cell reported as one, and measurements piece by piece; figures while it trains, and what held-out labels say; its worst images; its figures on each |
 //! | `images`, `held_out`, `pool`, `dataset`, `feature_file`, `bayes_reference` | samples with exact posteriors, in memory or on disk; those whose labels calibrate or stop; images of a dataset; features from files; the Bayes error of the world |
 //! | `summary`, `laws`, `law_grades` | what the cells say together; power laws over N; laws of every curve, and ways of fitting them graded |
 //! | `bayes_gap`, `repeats`, `taus` | what experiments share: errors beside the Bayes error; means over seeds; temperatures as conditions |

@@ -1,4 +1,4 @@
-//! Progress of several trainings of one cell, reported as one training.
+//! Progress of several trainings of one cell, reported as one training; progress of what it measures.
 
 use std::ops::ControlFlow;
 
@@ -45,6 +45,34 @@ impl Trainings<'_> {
     }
 }
 
+/// A measurement reported piece by piece; the caller may stop between any two.
+pub(super) struct Measuring<'a> {
+    events: &'a mut dyn Events<CellEvent>,
+    what: String,
+    progress: Progress,
+}
+
+impl<'a> Measuring<'a> {
+    /// Reports that a measurement of `total` pieces begins.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Cancelled`] when the caller stops.
+    pub fn begin(events: &'a mut dyn Events<CellEvent>, what: impl Into<String>, total: usize) -> Result<Self> {
+        let mut begun = Self { events, what: what.into(), progress: Progress { done: 0, total } };
+        begun.done(0)?;
+        Ok(begun)
+    }
+
+    /// Reports that so many more pieces are done.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn done(&mut self, pieces: usize) -> Result<()> {
+        self.progress.done += pieces;
+        self.events.report(CellEvent::Measuring { what: self.what.clone(), progress: self.progress })
+    }
+}
+
 impl Events<CellEvent> for Trainings<'_> {
     fn emit(&mut self, event: CellEvent) -> ControlFlow<()> {
         let before = self.before;
@@ -62,7 +90,7 @@ impl Events<CellEvent> for Trainings<'_> {
             CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
             CellEvent::Watched(watched) => CellEvent::Watched(Watched { step: before + watched.step, ..watched }),
             CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
-            CellEvent::Drawing(progress) => CellEvent::Drawing(progress),
+            event @ (CellEvent::Drawing(_) | CellEvent::Measuring { .. }) => event,
         };
         self.events.emit(event)
     }

@@ -52,6 +52,14 @@ pub enum CellEvent {
     Watched(Watched),
     /// The cell draws images of its own from the world, before the network stands.
     Drawing(Progress),
+    /// Something is measured, piece by piece: by the trained classifier, or before it is trained.
+    Measuring {
+        /// What.
+        what: String,
+        /// How many pieces of it.
+        #[serde(flatten)]
+        progress: Progress,
+    },
     /// The state is on disk.
     Checkpoint {
         /// Steps done.
@@ -114,7 +122,7 @@ pub(super) fn validate_cell(
 ) -> Result<(CellResult, Trained, Vec<Validated>)> {
     let run = run_to_the_end(job, validation, events)?;
     let trained = run.trained();
-    let (measured, blocks) = measure(job, &trained)?;
+    let (measured, blocks) = measure(job, &trained, events)?;
     let (id, cell, steps) = (job.id.to_owned(), job.cell, run.total);
     let (parameters, train_loss) = (run.trainee.classifier().parameters(), run.state.last_loss);
     let result = CellResult { id, cell, parameters, steps, train_loss, measured, blocks: Some(blocks), output: None };

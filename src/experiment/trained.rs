@@ -2,14 +2,19 @@
 
 use super::blocks::TestBlocks;
 use super::images::Images;
+use super::progress::Measuring;
 use super::tested::Tested;
-use super::train::CellJob;
+use super::train::{CellEvent, CellJob};
 use super::watched::Watched;
 use super::worst::{Keeper, Worst};
 use crate::classifier::{PASS, Scaled};
 use crate::error::Result;
+use crate::events::Events;
 use crate::measure::{Bootstrap, Measured, PerImage};
 use crate::units::Seed;
+
+/// Looks at the figures so far, the number of a batch's first image, and its log q.
+type Look<'a> = &'a mut dyn FnMut(&PerImage, usize, &[f64]) -> Result<()>;
 
 /// A classifier with the scale of its input, and how it came to be.
 pub struct Trained {
@@ -72,17 +77,12 @@ impl Trained {
     /// # Errors
     /// As [`Self::log_q`], and when a posterior is none.
     pub fn per_image(&self, images: &Images, count: usize) -> Result<PerImage> {
-        self.looked_at(images, count, &mut |_, _, _| {})
+        self.looked_at(images, count, &mut |_, _, _| Ok(()))
     }
 
     /// [`Self::per_image`]; `look` gets the figures so far, the number of a batch's first image,
-    /// its log q.
-    fn looked_at(
-        &self,
-        images: &Images,
-        count: usize,
-        look: &mut dyn FnMut(&PerImage, usize, &[f64]),
-    ) -> Result<PerImage> {
+    /// its log q. Its error ends the look.
+    fn looked_at(&self, images: &Images, count: usize, look: Look<'_>) -> Result<PerImage> {
         let (dims, k) = (images.shape.dims(), images.classes);
         let mut figures = PerImage::new(k)?;
         let count = count.min(images.len());
@@ -90,17 +90,25 @@ impl Trained {
             let end = count.min(first + PASS);
             let log_q = self.log_q(images.all.x[first * dims..end * dims].to_vec())?;
             figures.extend(&images.all.posterior[first * k..end * k], &log_q, &images.all.labels[first..end])?;
-            look(&figures, first, &log_q);
+            look(&figures, first, &log_q)?;
         }
         Ok(figures)
     }
 }
 
 /// Measures the finished classifier. Its worst images and its figures on each are written first: a
-/// finished cell has them.
-pub(super) fn measure(job: &CellJob<'_>, trained: &Trained) -> Result<(Measured, TestBlocks)> {
+/// finished cell has them. The trained state is on disk by then: a stop loses no training.
+pub(super) fn measure(
+    job: &CellJob<'_>,
+    trained: &Trained,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<(Measured, TestBlocks)> {
     let (test, mut keeper) = (job.test, Keeper::default());
-    let images = trained.looked_at(test, test.len(), &mut |images, first, log_q| keeper.look(images, first, log_q))?;
+    let mut pieces = Measuring::begin(events, "the test images", test.len())?;
+    let images = trained.looked_at(test, test.len(), &mut |images, first, log_q| {
+        keeper.look(images, first, log_q);
+        pieces.done(images.len() - first)
+    })?;
     let worst = Worst { id: job.id.to_owned(), tested: images.len(), images: keeper.finish(&images, test) };
     worst.write(job.folder)?;
     Tested::of(&images, test).write(job.folder)?;

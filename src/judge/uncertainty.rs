@@ -10,6 +10,7 @@ use super::predictions::log_q;
 use super::{Kind, Origin, PosteriorSource, Truth};
 use crate::data::{Archive, Types, Values};
 use crate::error::{Error, Result, check_name};
+use crate::events::{Events, Progress};
 use crate::measure::uncertainty::{
     EnsembleScores, RiskCoverage, Score, Scored, SetCoverage, SingleScores, Truth as True, grade_score,
 };
@@ -83,12 +84,18 @@ struct Given {
 
 /// Judges the uncertainty in an `.npz` archive: floating-point [M, N, K] are members, [N, K] the
 /// predictions of one classifier (both of that kind), [N] scores; booleans or whole numbers [N, K]
-/// sets. Rows are the images of `truth`, columns its classes.
+/// sets. Rows are the images of `truth`, columns its classes. Every score and array of sets is reported.
 ///
 /// # Errors
 /// Names the file and the array: damage, numbers that are no predictions, scores without a
-/// classifier, nothing to judge.
-pub fn judge_uncertainty(path: &Path, truth: &Truth, kind: Kind, seed: Seed) -> Result<UncertaintyReport> {
+/// classifier, nothing to judge; or the caller stops.
+pub fn judge_uncertainty(
+    path: &Path,
+    truth: &Truth,
+    kind: Kind,
+    seed: Seed,
+    events: &mut dyn Events<Progress>,
+) -> Result<UncertaintyReport> {
     let bad = |cause: String| Error::file(path, cause);
     let given = Given::read(path, truth, kind)?;
     let bootstrap = Bootstrap::new(seed);
@@ -102,10 +109,18 @@ pub fn judge_uncertainty(path: &Path, truth: &Truth, kind: Kind, seed: Seed) -> 
         sets: Vec::new(),
         ignored: given.ignored.clone(),
     };
+    let mut progress = Progress { done: 0, total: given.sets.len() };
     if let Some((q, computed)) = given.computed(truth.classes)? {
         let theirs = given.scores.into_iter().map(|(name, values)| (Score::Given, name, values));
         let computed = computed.into_iter().map(|(score, values)| (score, score.name().to_owned(), values));
-        report.grade(truth, &q, computed.chain(theirs), &bootstrap)?;
+        let scores: Vec<(Score, String, Vec<f64>)> = computed.chain(theirs).collect();
+        progress.total += scores.len();
+        events.report(progress)?;
+        let mut step = || {
+            progress.done += 1;
+            events.report(progress)
+        };
+        report.grade(truth, &q, scores, &bootstrap, &mut step)?;
     } else if let Some((name, _)) = given.scores.first() {
         return Err(bad(format!(
             "array {name}: a score is held against KL(p‖q) of a classifier; add its predictions [{}, {}] or those of members",
@@ -116,6 +131,8 @@ pub fn judge_uncertainty(path: &Path, truth: &Truth, kind: Kind, seed: Seed) -> 
     for (name, sets) in given.sets {
         let found = SetCoverage::of(&sets, &truth.posterior, &truth.labels, truth.classes, &bootstrap)?;
         report.sets.push(NamedSets { name, found });
+        progress.done += 1;
+        events.report(progress)?;
     }
     if report.classifier.is_none() && report.sets.is_empty() {
         let (n, classes) = (truth.len(), truth.classes);
@@ -127,13 +144,14 @@ pub fn judge_uncertainty(path: &Path, truth: &Truth, kind: Kind, seed: Seed) -> 
 }
 
 impl UncertaintyReport {
-    /// Grades scores of the classifier `q` [n, K], log-probabilities.
+    /// Grades scores of the classifier `q` [n, K], log-probabilities; `step` is called after each.
     fn grade(
         &mut self,
         truth: &Truth,
         q: &[f64],
-        scores: impl Iterator<Item = (Score, String, Vec<f64>)>,
+        scores: Vec<(Score, String, Vec<f64>)>,
         bootstrap: &Bootstrap,
+        step: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, q, &truth.labels)?;
@@ -148,6 +166,7 @@ impl UncertaintyReport {
         for (score, name, values) in scores {
             let scored = grade_score(score, &values, parts, bootstrap)?;
             self.scores.push(GradedScore { name, scored, risk: RiskCoverage::of(&values, &risk, bootstrap)? });
+            step()?;
         }
         Ok(())
     }

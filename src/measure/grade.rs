@@ -41,26 +41,38 @@ pub use nearest::{DEVIJVER_K, KS, devijver, knn, one_nn};
 pub use sample::{MOST, Sample};
 pub use told::told;
 
+/// Steps of [`grade`]: the geometry, then the estimators, of which the two from densities are one step.
+pub const STEPS: usize = 7;
+
 /// Every estimator that needs a sample alone, on one shared geometry; and, where exact posteriors `p` [N, K] of the
 /// sample are known, what its features permit ([`told`]). One that cannot be used on this sample leaves the
-/// cause in its place; the others go on.
+/// cause in its place; the others go on. `step` is called after each of [`STEPS`], and its error ends it.
 ///
 /// # Errors
-/// Those of [`Geometry::new`], without which there is nothing to estimate from.
-pub fn grade(sample: Sample<'_>, p: Option<&[f64]>) -> Result<Vec<(Estimator, Result<Graded, String>)>> {
+/// Those of [`Geometry::new`], without which there is nothing to estimate from, and of `step`.
+pub fn grade(
+    sample: Sample<'_>,
+    p: Option<&[f64]>,
+    step: &mut dyn FnMut() -> Result<()>,
+) -> Result<Vec<(Estimator, Result<Graded, String>)>> {
     let geometry = Geometry::new(sample)?;
+    step()?;
     let kept = geometry.kept;
     let ks: Vec<usize> = KS.into_iter().filter(|&k| k <= kept).collect();
-    let densities = kde(&geometry).map_err(|cause| cause.to_string());
     let text = |graded: Result<Graded>| graded.map_err(|cause| cause.to_string());
-    let mut all = vec![
-        (Estimator::OneNn, Ok(one_nn(&geometry))),
-        (Estimator::Devijver, text(devijver(&geometry, DEVIJVER_K))),
-        (Estimator::Knn, text(knn(&geometry, &ks))),
-        (Estimator::Ghp, Ok(ghp(&geometry))),
-        (Estimator::KdePlugIn, densities.clone().map(|[plug_in, _]| plug_in)),
-        (Estimator::KdeError, densities.map(|[_, error]| error)),
-    ];
+    let mut all = vec![(Estimator::OneNn, Ok(one_nn(&geometry)))];
+    step()?;
+    all.push((Estimator::Devijver, text(devijver(&geometry, DEVIJVER_K))));
+    step()?;
+    all.push((Estimator::Knn, text(knn(&geometry, &ks))));
+    step()?;
+    all.push((Estimator::Ghp, Ok(ghp(&geometry))));
+    step()?;
+    let densities = kde(&geometry).map_err(|cause| cause.to_string());
+    all.push((Estimator::KdePlugIn, densities.clone().map(|[plug_in, _]| plug_in)));
+    all.push((Estimator::KdeError, densities.map(|[_, error]| error)));
+    step()?;
     all.extend(p.map(|p| (Estimator::Told, text(told(&geometry, p, &ks)))));
+    step()?;
     Ok(all)
 }

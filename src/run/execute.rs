@@ -290,6 +290,7 @@ impl CellLog<'_> {
                 self.keep()?;
                 self.heartbeat.beat(*step)
             }
+            CellEvent::Measuring { .. } => self.heartbeat.measuring(),
             CellEvent::Drawing(_) => Ok(()),
         }
     }

@@ -37,13 +37,15 @@ impl Pace {
         self.at = None;
     }
 
-    /// What so many steps and cells more will take; `None` before steps were timed.
+    /// What so many steps and cells more will take; `None` before steps were timed, and where only measuring is
+    /// left that no cell has shown the length of.
     pub fn left(&self, steps: usize, cells: usize) -> Option<Duration> {
         let share = |took: Duration, of: usize, more: usize| match of {
             0 => Duration::ZERO,
             of => took.mul_f64(more as f64 / of as f64),
         };
-        (self.steps > 0).then(|| share(self.stepping, self.steps, steps) + share(self.measuring, self.cells, cells))
+        let known = self.steps > 0 && (steps > 0 || self.cells > 0 || cells == 0);
+        known.then(|| share(self.stepping, self.steps, steps) + share(self.measuring, self.cells, cells))
     }
 }
 
@@ -61,6 +63,7 @@ mod tests {
         assert_eq!(pace.left(10, 1), None);
         pace.stepped(5, secs(4));
         assert_eq!(pace.left(100, 3), Some(secs(100)));
+        assert_eq!(pace.left(0, 1), None, "how long the first cell measures nobody knows");
         pace.measured(secs(7));
         pace.cell_ended();
         assert_eq!(pace.left(100, 3), Some(secs(121)));

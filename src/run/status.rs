@@ -97,18 +97,21 @@ pub struct Heartbeat {
     pub steps: usize,
     /// When this sitting began, and at which step.
     begun: Option<(Instant, usize)>,
+    /// Steps done.
+    step: usize,
     written: Option<Instant>,
 }
 
 impl Heartbeat {
     /// Of the cell in a folder.
     pub fn new(cell: &Path) -> Self {
-        Self { cell: cell.to_owned(), steps: 0, begun: None, written: None }
+        Self { cell: cell.to_owned(), steps: 0, begun: None, step: 0, written: None }
     }
 
     /// Notes where this sitting begins, unless it is noted already.
     pub fn begin(&mut self, step: usize, steps: usize) {
         self.steps = steps;
+        self.step = step;
         self.begun.get_or_insert((Instant::now(), step));
     }
 
@@ -124,6 +127,7 @@ impl Heartbeat {
     /// # Errors
     /// Names the file.
     pub fn step(&mut self, step: usize) -> Result<()> {
+        self.step = step;
         if self.written.is_some_and(|written| written.elapsed() < EVERY) { Ok(()) } else { self.beat(step) }
     }
 
@@ -132,8 +136,21 @@ impl Heartbeat {
     /// # Errors
     /// Names the file.
     pub fn beat(&mut self, step: usize) -> Result<()> {
-        self.written = Some(Instant::now());
+        (self.step, self.written) = (step, Some(Instant::now()));
         Status::new(State::Running, step, self.steps, self.eta(step)).write(&self.cell)
+    }
+
+    /// Rewrites the status of a cell that measures, unless it was rewritten a moment ago: it lives, and how long that
+    /// takes its steps do not tell. Before training has begun there is no status to keep.
+    ///
+    /// # Errors
+    /// Names the file.
+    pub fn measuring(&mut self) -> Result<()> {
+        if self.begun.is_none() || self.written.is_some_and(|written| written.elapsed() < EVERY) {
+            return Ok(());
+        }
+        self.written = Some(Instant::now());
+        Status::new(State::Running, self.step, self.steps, None).write(&self.cell)
     }
 
     /// Writes that the cell is done.
@@ -152,6 +169,18 @@ fn now() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cell_that_measures_lives_and_does_not_say_how_long_it_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut heartbeat = Heartbeat::new(folder.path());
+        heartbeat.measuring().unwrap();
+        assert_eq!(Status::read(folder.path()).unwrap(), None, "nothing is known of its steps yet");
+        heartbeat.begin(3, 10);
+        heartbeat.measuring().unwrap();
+        let status = Status::read(folder.path()).unwrap().unwrap();
+        assert_eq!((status.state, status.step, status.steps, status.eta_secs), (State::Running, 3, 10, None));
+    }
 
     #[test]
     fn silence_is_seen_whichever_way_the_clock_was_moved() {

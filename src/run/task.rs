@@ -193,6 +193,8 @@ struct Reporter<'a, 'b> {
     total: usize,
     /// Steps of the finished cells.
     before: usize,
+    /// Steps of the present cell.
+    step: usize,
     /// Cells finished, of how many.
     cells: Progress,
     told: Option<Instant>,
@@ -212,7 +214,7 @@ impl<'a, 'b> Reporter<'a, 'b> {
         }
         let total = steps.values().sum();
         let cells = Progress { done: 0, total: 0 };
-        Ok(Self { cx, steps, total, before, cells, told: None, pace: Pace::default(), since: Instant::now() })
+        Ok(Self { cx, steps, total, before, step: 0, cells, told: None, pace: Pace::default(), since: Instant::now() })
     }
 
     /// Reports progress, `step` steps into the present cell. Returns whether it was time to.
@@ -230,12 +232,21 @@ impl<'a, 'b> Reporter<'a, 'b> {
         shown
     }
 
+    /// The present cell is over.
+    fn ended(&mut self, id: &str) {
+        self.before += self.steps.get(id).copied().unwrap_or(0);
+        self.step = 0;
+    }
+
     /// Takes the time that an event ended.
     fn time(&mut self, event: &RunEvent) {
         let took = self.since.elapsed();
         match event {
             RunEvent::Cell { said: CellEvent::Step { step, .. }, .. } => self.pace.stepped(*step, took),
-            RunEvent::Cell { said: CellEvent::Watched(_) | CellEvent::Checkpoint { .. }, .. } => {
+            RunEvent::Cell {
+                said: CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Measuring { .. },
+                ..
+            } => {
                 self.pace.measured(took);
             }
             RunEvent::Finished(_) => {
@@ -266,7 +277,14 @@ impl Events<RunEvent> for Reporter<'_, '_> {
                     self.cx.event(event);
                 }
             }
+            RunEvent::Cell { planned, said: CellEvent::Measuring { what, progress }, .. } => {
+                let Progress { done, total } = progress;
+                if self.progress(self.step, &format!("{}: measuring {what}, {done} of {total}", planned.label())) {
+                    self.cx.event(event);
+                }
+            }
             RunEvent::Cell { planned, said: CellEvent::Step { step, loss, .. }, .. } => {
+                self.step = *step;
                 self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.label()));
                 if self.told.is_none_or(|told| told.elapsed() >= STEP_EVERY) {
                     self.told = Some(Instant::now());
@@ -275,11 +293,15 @@ impl Events<RunEvent> for Reporter<'_, '_> {
             }
             RunEvent::Finished(result) => {
                 self.cells.done += 1;
-                self.before += self.steps.get(&result.id).copied().unwrap_or(0);
+                self.ended(&result.id);
                 self.cx.event(event);
             }
             RunEvent::Failed { planned, .. } => {
-                self.before += self.steps.get(&planned.id).copied().unwrap_or(0);
+                self.ended(&planned.id);
+                self.cx.event(event);
+            }
+            RunEvent::Cell { said: CellEvent::Started { resumed_at, .. }, .. } => {
+                self.step = *resumed_at;
                 self.cx.event(event);
             }
             RunEvent::Cell { .. } | RunEvent::Summary(_) => self.cx.event(event),

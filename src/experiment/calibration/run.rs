@@ -13,11 +13,16 @@ use crate::experiment::held_out::held_out;
 use crate::experiment::images::Images;
 use crate::experiment::kind::CellPlace;
 use crate::experiment::output::CellOutput;
+use crate::experiment::progress::Measuring;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::measuring;
 use crate::measure::{Calibration, EceEstimator, Estimate, Norm, PerImage, exact_calibration_error, mixed};
 use crate::parallel;
 use crate::units::Seed;
+
+/// Draws of labels between two reports, for every thread: some milliseconds each, up to seconds where a kernel
+/// takes thousands of images.
+const DRAWS_A_THREAD: usize = 4;
 
 /// What a cell finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,16 +94,22 @@ pub(super) fn run(
     let log_q = trained.log_q(job.test.all.x.clone())?;
     let fitted_on = trained.log_q(labelled.all.x)?;
     let k = job.test.classes;
+    let fits = Calibration::ALL.into_iter().filter(|method| *method != Calibration::None);
+    let total = 1 + spec.labels.len() * fits.clone().count();
+    let mut pieces = Measuring::begin(events, "calibrated classifiers", total)?;
     let mut methods = vec![scored(Calibration::None, 0, log_q.clone(), job.test)?];
+    pieces.done(1)?;
     for &n in &spec.labels {
-        for method in Calibration::ALL.into_iter().filter(|method| *method != Calibration::None) {
+        for method in fits.clone() {
             let fitted = method.fit(&fitted_on[..n * k], &labelled.all.labels[..n], k, spec.penalty())?;
             methods.push(scored(method, n, fitted.apply(&log_q, k), job.test)?);
+            pieces.done(1)?;
         }
     }
     let mut images = PerImage::new(k)?;
     images.extend(&job.test.all.posterior, &log_q, &job.test.all.labels)?;
-    let estimates = estimates(spec, &images, Seed(job.cell.seed).split("calibration error"))?;
+    let mut pieces = Measuring::begin(events, "calibration errors by draws of labels", spec.labels.len() * spec.draws)?;
+    let estimates = estimates(spec, &images, Seed(job.cell.seed).split("calibration error"), &mut pieces)?;
     Ok(CellResult { output: Some(CellOutput::new(Calibrated { methods, estimates })), ..result })
 }
 
@@ -123,12 +134,18 @@ fn scored(method: Calibration, n: usize, log_q: Vec<f64>, test: &Images) -> Resu
 }
 
 /// Every estimator at every n that it takes.
-fn estimates(spec: &CalibrationSpec, images: &PerImage, seed: Seed) -> Result<Vec<EstimatedEce>> {
+fn estimates(
+    spec: &CalibrationSpec,
+    images: &PerImage,
+    seed: Seed,
+    pieces: &mut Measuring<'_>,
+) -> Result<Vec<EstimatedEce>> {
     // Rounding of a sum may leave a confidence a little above 1.
     let confidence: Vec<f64> = images.confidence.iter().map(|c| c.min(1.0)).collect();
     let right = &images.expected;
     let exact = |norm| exact_calibration_error(&confidence, right, norm);
     let (absolute, square) = (exact(Norm::Absolute)?, exact(Norm::Square)?);
+    let at_once = DRAWS_A_THREAD * rayon::current_num_threads().max(1);
     let mut all = Vec::new();
     for &n in &spec.labels {
         let draw = |draw: usize| -> Result<Vec<Option<f64>>> {
@@ -136,7 +153,14 @@ fn estimates(spec: &CalibrationSpec, images: &PerImage, seed: Seed) -> Result<Ve
             let one = |one: EceEstimator| one.takes(n).then(|| one.estimate(&confidence, &hits)).transpose();
             EceEstimator::ALL.into_iter().map(one).collect()
         };
-        let draws = parallel::try_map(spec.draws, draw)?;
+        let mut draws: Vec<Vec<Option<f64>>> = Vec::with_capacity(spec.draws);
+        while draws.len() < spec.draws {
+            // Each has random numbers of its own: how many are made at once changes none.
+            let first = draws.len();
+            let more = parallel::try_map(at_once.min(spec.draws - first), |i| draw(first + i))?;
+            pieces.done(more.len())?;
+            draws.extend(more);
+        }
         for (at, estimator) in EceEstimator::ALL.into_iter().enumerate() {
             let values: Vec<f64> = draws.iter().filter_map(|draw| draw[at]).collect();
             if values.is_empty() {

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::spec::Estimated;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::experiment::images::Images;
+use crate::experiment::progress::Measuring;
+use crate::experiment::train::CellEvent;
 use crate::experiment::trained::Trained;
 use crate::measure::grade::{self, Graded, MOST, Sample};
 use crate::measure::{Interval, over_seeds};
@@ -66,7 +69,7 @@ impl Features {
 }
 
 /// The parts that are left out in turn for the interval of an estimate.
-const PARTS: usize = 10;
+pub(super) const PARTS: usize = 10;
 
 /// What is left of so many images without each part in turn.
 pub(super) fn without(images: usize) -> impl Iterator<Item = Vec<usize>> {
@@ -76,9 +79,13 @@ pub(super) fn without(images: usize) -> impl Iterator<Item = Vec<usize>> {
 /// Estimates from the features of the test images and their drawn labels.
 ///
 /// # Errors
-/// When the device fails. A network without features, or a class without test images, is a sentence
+/// When the device fails, or [`Error::Cancelled`]. A network without features, or a class without test images, is a sentence
 /// in each estimate.
-pub(super) fn of_features(trained: &Trained, test: &Images) -> Result<Vec<Estimated>> {
+pub(super) fn of_features(
+    trained: &Trained,
+    test: &Images,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<Vec<Estimated>> {
     let count = test.len().min(MOST);
     let none = |why: &str| Estimated::none(&Features::Trained, why);
     if let Some(why) = trained.lacks_features() {
@@ -86,24 +93,34 @@ pub(super) fn of_features(trained: &Trained, test: &Images) -> Result<Vec<Estima
     }
     let features = trained.features(test.all.x[..count * test.shape.dims()].to_vec())?;
     let (labels, p) = (&test.all.labels[..count], &test.all.posterior[..count * test.classes]);
-    match graded(&features, labels, p, test.classes) {
+    let what = format!("estimates of the Bayes error from {}", Features::Trained.kind());
+    let mut pieces = Measuring::begin(events, what, (1 + PARTS) * grade::STEPS)?;
+    match graded(&features, labels, p, test.classes, &mut || pieces.done(1)) {
         Ok(all) => Ok(all),
+        Err(Error::Cancelled) => Err(Error::Cancelled),
         Err(why) => Ok(none(&why.to_string())),
     }
 }
 
 /// Estimates from features [M, d], each with a jackknife interval over tenths of the images; `p` are
 /// their exact posteriors, [M, K]. Every seed sees the same test images, so the spread over seeds
-/// does not hold their error.
-fn graded(features: &[f32], labels: &[ClassId], p: &[f64], classes: usize) -> Result<Vec<Estimated>> {
+/// does not hold their error. `step` is called after every step of [`grade::grade`], of all images and
+/// without each tenth.
+fn graded(
+    features: &[f32],
+    labels: &[ClassId],
+    p: &[f64],
+    classes: usize,
+    step: &mut dyn FnMut() -> Result<()>,
+) -> Result<Vec<Estimated>> {
     let dim = features.len() / labels.len();
-    let all = grade::grade(Sample::new(features, dim, labels, classes)?, Some(p))?;
+    let all = grade::grade(Sample::new(features, dim, labels, classes)?, Some(p), step)?;
     let mut left_out: Vec<Vec<f64>> = vec![Vec::with_capacity(PARTS); all.len()];
     for keep in without(labels.len()) {
         let x: Vec<f32> = keep.iter().flat_map(|&i| &features[i * dim..(i + 1) * dim]).copied().collect();
         let p: Vec<f64> = keep.iter().flat_map(|&i| &p[i * classes..(i + 1) * classes]).copied().collect();
         let y: Vec<ClassId> = keep.iter().map(|&i| labels[i]).collect();
-        let graded = grade::grade(Sample::new(&x, dim, &y, classes)?, Some(&p))?;
+        let graded = grade::grade(Sample::new(&x, dim, &y, classes)?, Some(&p), step)?;
         for (values, (_, graded)) in left_out.iter_mut().zip(graded) {
             values.extend(graded.ok().map(|graded| graded.estimate));
         }
@@ -156,7 +173,7 @@ mod tests {
             let (x, y) = draw(seed, n);
             let one = |x: &f32| if *x < 0.5 { 0.2 } else { 0.8 };
             let p: Vec<f64> = x.iter().flat_map(|x| [1.0 - one(x), one(x)]).collect();
-            graded(&x, &y, &p, 2).unwrap()
+            graded(&x, &y, &p, 2, &mut || Ok(())).unwrap()
         };
         let all: Vec<Vec<Estimated>> = (0..seeds).map(of).collect();
         for estimator in [Estimator::OneNn, Estimator::Knn] {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rand::RngExt;
 
-use super::features::{Features, jackknife, of_features, without};
+use super::features::{Features, PARTS, jackknife, of_features, without};
 use super::spec::{Estimated, GradersSpec, Grading};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -12,7 +12,7 @@ use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::Images;
 use crate::experiment::kind::CellPlace;
 use crate::experiment::output::CellOutput;
-use crate::experiment::progress::{Trainings, member_seed};
+use crate::experiment::progress::{Measuring, Trainings, member_seed};
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::{Trained, measuring};
 use crate::measure::grade::{self, Estimator, Sample};
@@ -32,7 +32,7 @@ pub(super) fn run(
     events: &mut dyn Events<CellEvent>,
 ) -> Result<CellResult> {
     // What cannot be graded should be known before an ensemble is trained.
-    let mut estimates = estimates(spec, place, job)?;
+    let mut estimates = estimates(spec, place, job, events)?;
     let (first, members, featured) = ensemble(spec, job, events)?;
     estimates.extend(featured);
     let (test, k) = (job.test, job.test.classes);
@@ -44,8 +44,10 @@ pub(super) fn run(
         Ok(figures)
     };
     let (of_first, of_all) = (figures(all[0])?, figures(&together.log_mean)?);
-    let mut scores = scored(&single.all(), &of_first)?;
-    scores.extend(scored(&together.all(), &of_all)?);
+    let (of_one, of_members) = (single.all(), together.all());
+    let mut pieces = Measuring::begin(events, "scores of uncertainty", of_one.len() + of_members.len())?;
+    let mut scores = scored(&of_one, &of_first, &mut pieces)?;
+    scores.extend(scored(&of_members, &of_all, &mut pieces)?);
     let counts = annotate(test, spec.annotators, Seed(job.cell.seed).split("annotators"));
     let asked = |estimator, graded: Result<grade::Graded>| {
         Estimated::of(estimator, &Features::Pixels, graded.map_err(|e| e.to_string()))
@@ -57,9 +59,14 @@ pub(super) fn run(
         asked(Estimator::KnownDecision, grade::known_decision(&counts, &test.all.posterior, k)),
     ]);
     let log_u = sharpened(&test.all.posterior, spec.sharpening, k);
+    let mut pieces = Measuring::begin(events, "estimates of the Bayes error from labels", 1 + PARTS)?;
+    let isotonic = match calibrated(&log_u, &test.all.labels, k, &mut || pieces.done(1)) {
+        Err(Error::Cancelled) => return Err(Error::Cancelled),
+        isotonic => isotonic,
+    };
     estimates.extend([
         asked(Estimator::SharpenedSoft, grade::sharpened_soft(&log_u, k)),
-        asked(Estimator::IsotonicSoft, calibrated(&log_u, &test.all.labels, k)),
+        asked(Estimator::IsotonicSoft, isotonic),
     ]);
     let files = place.features.to_vec();
     let grading = Grading { estimates, scores, files, ensemble: of_all.measured(&measuring())? };
@@ -68,7 +75,12 @@ pub(super) fn run(
 
 /// Estimates from the labelled training images alone: from their pixels and their features in
 /// files.
-fn estimates(spec: &GradersSpec, place: &CellPlace<'_>, job: &CellJob<'_>) -> Result<Vec<Estimated>> {
+fn estimates(
+    spec: &GradersSpec,
+    place: &CellPlace<'_>,
+    job: &CellJob<'_>,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<Vec<Estimated>> {
     let seen: Vec<&Features> = spec.features.iter().filter(|one| **one != Features::Trained).collect();
     let n = job.cell.train_size;
     // More than they take is not even brought into memory.
@@ -91,9 +103,12 @@ fn estimates(spec: &GradersSpec, place: &CellPlace<'_>, job: &CellJob<'_>) -> Re
             }
             None => (Cow::Borrowed(&images.x[..]), job.test.shape.dims()),
         };
+        let what = format!("estimates of the Bayes error from {}", features.label());
+        let mut pieces = Measuring::begin(events, what, grade::STEPS)?;
         let sample = Sample::new(&x, dim, &images.labels, job.test.classes);
-        match sample.and_then(|sample| grade::grade(sample, Some(&images.posterior))) {
+        match sample.and_then(|sample| grade::grade(sample, Some(&images.posterior), &mut || pieces.done(1))) {
             Ok(graded) => all.extend(graded.into_iter().map(|(one, graded)| Estimated::of(one, features, graded))),
+            Err(Error::Cancelled) => return Err(Error::Cancelled),
             Err(error) => all.extend(Estimated::none(features, &error.to_string())),
         }
     }
@@ -122,7 +137,7 @@ fn ensemble(
         let (result, trained) = train_cell(&own, &mut trainings)?;
         log_q.push(answers(&trained, job.test)?);
         if member == 0 && spec.features.contains(&Features::Trained) {
-            featured = of_features(&trained, job.test)?;
+            featured = of_features(&trained, job.test, &mut trainings)?;
         }
         first.get_or_insert(CellResult { cell: job.cell, steps: spec.members * each, ..result });
     }
@@ -136,13 +151,20 @@ fn sharpened(p: &[f64], power: f64, classes: usize) -> Vec<f64> {
 }
 
 /// The estimate from calibrated soft labels, with a jackknife interval over tenths of the images: they share
-/// the calibration.
-fn calibrated(log_u: &[f64], labels: &[ClassId], classes: usize) -> Result<grade::Graded> {
+/// the calibration. `step` is called after all images, and after all but each tenth.
+fn calibrated(
+    log_u: &[f64],
+    labels: &[ClassId],
+    classes: usize,
+    step: &mut dyn FnMut() -> Result<()>,
+) -> Result<grade::Graded> {
     let all = grade::isotonic_soft(log_u, labels, classes)?;
+    step()?;
     let left_out = |keep: Vec<usize>| -> Result<f64> {
         let log_u: Vec<f64> = keep.iter().flat_map(|&i| &log_u[i * classes..(i + 1) * classes]).copied().collect();
         let labels: Vec<ClassId> = keep.iter().map(|&i| labels[i]).collect();
-        Ok(grade::isotonic_soft(&log_u, &labels, classes)?.estimate)
+        let estimate = grade::isotonic_soft(&log_u, &labels, classes)?.estimate;
+        step().map(|()| estimate)
     };
     let values = without(labels.len()).map(left_out).collect::<Result<Vec<f64>>>()?;
     Ok(grade::Graded { interval: jackknife(all.estimate, &values), ..all })
@@ -153,9 +175,13 @@ fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {
 }
 
 /// Every score beside the truth about the classifier it belongs to.
-fn scored(scores: &[(Score, &[f64])], figures: &PerImage) -> Result<Vec<Scored>> {
+fn scored(scores: &[(Score, &[f64])], figures: &PerImage, pieces: &mut Measuring<'_>) -> Result<Vec<Scored>> {
     let truth = Truth { aleatoric: &figures.entropy, epistemic: &figures.kl };
-    scores.iter().map(|(score, values)| grade_score(*score, values, truth, &measuring())).collect()
+    let one = |(score, values): &(Score, &[f64])| {
+        let scored = grade_score(*score, values, truth, &measuring())?;
+        pieces.done(1).map(|()| scored)
+    };
+    scores.iter().map(one).collect()
 }
 
 /// How often each class was named by so many annotators of each image, [N, K].
@@ -185,7 +211,7 @@ mod tests {
         assert!((exact[1].exp() - 0.3).abs() < 1e-12);
         // Impossible classes and few images of a class do not stop the calibration.
         let (log_u, labels) = (sharpened(&[1.0, 0.0, 0.0, 1.0].repeat(20), 2.0, 2), [0, 1].repeat(20));
-        let graded = calibrated(&log_u, &labels, 2).unwrap();
+        let graded = calibrated(&log_u, &labels, 2, &mut || Ok(())).unwrap();
         assert!(graded.estimate == 0.0 && graded.interval.is_some(), "{graded:?}");
     }
 }

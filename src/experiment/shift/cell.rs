@@ -11,6 +11,7 @@ use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::kind::CellPlace;
 use crate::experiment::output::CellOutput;
 use crate::experiment::pool::Pool;
+use crate::experiment::progress::Measuring;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
 use crate::measure::{Estimate, Interval, mean, wilson};
@@ -49,9 +50,9 @@ pub fn run(
         kl_y: kl(&shares, world_prior.probabilities()),
         counts,
         joint_kl,
-        log_likelihood_drop: make.log_likelihood_drop(&images, spec.likelihood)?,
-        validation: accuracy(&trained, &images, kept, job.test.classes)?,
-        unavoidable_loss: unavoidable_loss(setting, place, job.test, seed)?,
+        log_likelihood_drop: make.log_likelihood_drop(&images, spec.likelihood, events)?,
+        validation: accuracy(&trained, &images, kept, job.test.classes, events)?,
+        unavoidable_loss: unavoidable_loss(setting, place, job.test, seed, events)?,
     };
     make.tidy();
     Ok(CellResult { cell: job.cell, output: Some(CellOutput::new(found)), ..result })
@@ -122,7 +123,12 @@ impl Make<'_> {
 
     /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired; 1.96 standard
     /// errors. See [`Shifted`].
-    fn log_likelihood_drop(&self, images: &ShiftedImages, most: usize) -> Result<Option<Estimate>> {
+    fn log_likelihood_drop(
+        &self,
+        images: &ShiftedImages,
+        most: usize,
+        events: &mut dyn Events<CellEvent>,
+    ) -> Result<Option<Estimate>> {
         // Noisy labels do not tell under which class an image's density is to be taken.
         let noisy = self.place.settings.label_noise.is_some() && self.setting.noise > 0.0;
         if self.setting.base.is_some() || noisy {
@@ -134,8 +140,9 @@ impl Make<'_> {
         let n = most.min(images.labels.len());
         let (world, tau, labels) = (self.place.world, self.place.settings.tau, &images.labels[..n]);
         let clean = self.job.train.take(&self.chosen[..n])?.x;
-        let before = log_likelihoods(world, tau, &clean, labels)?;
-        let after = log_likelihoods(world, tau, images.values(0..n), labels)?;
+        let mut pieces = Measuring::begin(events, "the likelihood lost to noise", 2 * n)?;
+        let before = log_likelihoods(world, tau, &clean, labels, &mut pieces)?;
+        let after = log_likelihoods(world, tau, images.values(0..n), labels, &mut pieces)?;
         let drops: Vec<f64> = before.iter().zip(&after).map(|(before, after)| before - after).collect();
         let (value, half) = mean(&drops);
         Ok(Some(Estimate { value, interval: Interval { low: value - half, high: value + half } }))
@@ -144,7 +151,13 @@ impl Make<'_> {
 
 /// log p(x|y) of every image (NCHW) under its own class, nats: one pass an image where all classes
 /// take K.
-fn log_likelihoods(world: &World, tau: Tau, x: &[f32], labels: &[ClassId]) -> Result<Vec<f64>> {
+fn log_likelihoods(
+    world: &World,
+    tau: Tau,
+    x: &[f32],
+    labels: &[ClassId],
+    pieces: &mut Measuring<'_>,
+) -> Result<Vec<f64>> {
     let dims = world.shape().dims();
     let mut found = vec![0.0; labels.len()];
     for class in 0..world.class_names().len() {
@@ -155,21 +168,30 @@ fn log_likelihoods(world: &World, tau: Tau, x: &[f32], labels: &[ClassId]) -> Re
             for (at, &i) in piece.iter().enumerate() {
                 found[i] = scores.log_likelihoods(at, tau)[0];
             }
+            pieces.done(piece.len())?;
         }
     }
     Ok(found)
 }
 
 /// Share of the images after the first `kept` whose drawn label the classifier finds.
-fn accuracy(trained: &Trained, images: &ShiftedImages, kept: usize, classes: usize) -> Result<Estimate> {
+fn accuracy(
+    trained: &Trained,
+    images: &ShiftedImages,
+    kept: usize,
+    classes: usize,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<Estimate> {
     let (n, mut hits) = (images.labels.len(), 0);
+    let tested = n - kept;
+    let mut pieces = Measuring::begin(events, "the validation images", tested)?;
     for first in (kept..n).step_by(PASS) {
         let range = first..n.min(first + PASS);
         let log_q = trained.log_q(images.values(range.clone()).to_vec())?;
         let decided = |q: &[f64]| (1..classes).fold(0, |best, k| if q[k] > q[best] { k } else { best });
-        let pairs = log_q.chunks_exact(classes).zip(&images.labels[range]);
+        let pairs = log_q.chunks_exact(classes).zip(&images.labels[range.clone()]);
         hits += pairs.filter(|(q, label)| decided(q) == **label).count();
+        pieces.done(range.len())?;
     }
-    let tested = n - kept;
     Ok(Estimate { value: hits as f64 / tested.max(1) as f64, interval: wilson(hits, tested) })
 }

@@ -7,8 +7,11 @@
 
 use super::{BaseMap, ShiftSetting};
 use crate::error::Result;
+use crate::events::Events;
 use crate::experiment::images::Images;
 use crate::experiment::kind::CellPlace;
+use crate::experiment::progress::Measuring;
+use crate::experiment::train::CellEvent;
 use crate::measure::{Estimate, Interval, argmax, mean};
 use crate::oracle::posterior::Prior;
 use crate::units::{ClassId, Seed};
@@ -23,12 +26,13 @@ const RULE_OF_THREE: f64 = 3.0;
 /// many images as 2,048 passes allow.
 ///
 /// # Errors
-/// When the setting does not fit the world, or the device fails.
+/// When the setting does not fit the world, the device fails, or the caller stops.
 pub(super) fn unavoidable_loss(
     setting: &ShiftSetting,
     place: &CellPlace<'_>,
     test: &Images,
     seed: Seed,
+    events: &mut dyn Events<CellEvent>,
 ) -> Result<Option<Estimate>> {
     let world = place.settings.labels()?;
     let prior = setting.prior(&world)?;
@@ -42,7 +46,7 @@ pub(super) fn unavoidable_loss(
         None => None,
         Some(base) => {
             let map = base.of_flow(place.world.flow(), place.settings.tau, seed)?;
-            Some(log_ratios(place, &map, test)?)
+            Some(log_ratios(place, &map, test, events)?)
         }
     };
     let n = ratios.as_ref().map_or(test.len(), Vec::len);
@@ -72,7 +76,12 @@ fn loss(p: &[f64], [world, shifted]: [&Prior; 2], ratios: Option<&[f64]>) -> f64
 
 /// log p′(x|y) − log p(x|y) of the first test images under every class, [n][K]; 0 for classes of no
 /// prior.
-fn log_ratios(place: &CellPlace<'_>, map: &BaseMap, test: &Images) -> Result<Vec<Vec<f64>>> {
+fn log_ratios(
+    place: &CellPlace<'_>,
+    map: &BaseMap,
+    test: &Images,
+    events: &mut dyn Events<CellEvent>,
+) -> Result<Vec<Vec<f64>>> {
     let (world, tau) = (place.world, place.settings.tau);
     let (flow, dims) = (world.flow(), test.shape.dims());
     let prior = place.settings.prior.probabilities();
@@ -82,6 +91,7 @@ fn log_ratios(place: &CellPlace<'_>, map: &BaseMap, test: &Images) -> Result<Vec
     let passes = if base.is_some() { 1 } else { used.len() };
     let n = test.len().min(PASSES / passes.max(1)).max(1);
     let mut found = vec![vec![0.0; prior.len()]; n];
+    let mut pieces = Measuring::begin(events, "the unavoidable loss", n * passes)?;
     for first in (0..n).step_by(world.batch()) {
         let last = n.min(first + world.batch());
         let x = &test.all.x[first * dims..last * dims];
@@ -96,6 +106,7 @@ fn log_ratios(place: &CellPlace<'_>, map: &BaseMap, test: &Images) -> Result<Vec
                     found[first + i][y] = log_ratio(e, &offset, map);
                 }
             }
+            pieces.done(last - first)?;
         }
     }
     Ok(found)

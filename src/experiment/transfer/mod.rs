@@ -18,6 +18,7 @@ use super::images::{Source, View};
 use super::kind::{About, CellPlace, Kind};
 use super::output::{Analysis, CellOutput};
 use super::presets::preset;
+use super::progress::Measuring;
 use super::repeats::{NATS, Repeats, SHARE, SeedGain, SeedMean, provenance, repeats};
 use super::spec::ExperimentSpec;
 use super::train::{CellEvent, CellJob, train_cell};
@@ -103,7 +104,7 @@ impl Kind for TransferSpec {
     fn run(&self, place: &CellPlace<'_>, job: &CellJob<'_>, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
         let real = place.real.as_ref().ok_or_else(|| Error::input("the run has no real test images"))?;
         let (result, trained) = train_cell(job, events)?;
-        let output = OnReal::of(&trained, real, job.test.classes)?;
+        let output = OnReal::of(&trained, real, job.test.classes, events)?;
         Ok(CellResult { output: Some(CellOutput::new(output)), ..result })
     }
 
@@ -129,14 +130,16 @@ pub struct OnReal {
 }
 
 impl OnReal {
-    fn of(trained: &Trained, real: &View<'_>, classes: usize) -> Result<Self> {
+    fn of(trained: &Trained, real: &View<'_>, classes: usize, events: &mut dyn Events<CellEvent>) -> Result<Self> {
         let mut figures = PerImage::new(classes)?;
+        let mut pieces = Measuring::begin(events, "the real test images", real.at.len())?;
         for first in (0..real.at.len()).step_by(PASS) {
             let batch = real.take(&(first..real.at.len().min(first + PASS)).collect::<Vec<_>>())?;
             // A label is all that is known: it stands in the place of a posterior, and of the figures
             // only those are kept that do not ask for one.
             let known = batch.targets(Labels::Drawn, classes, 0.0);
             figures.extend(&known, &trained.log_q(batch.x)?, &batch.labels)?;
+            pieces.done(batch.labels.len())?;
         }
         let Measured { n: images, accuracy, nll, ece, .. } = figures.measured(&measuring())?;
         Ok(Self { images, accuracy, nll, ece, blocks: Some(TestBlocks::of(&figures)) })

@@ -213,6 +213,8 @@ impl Runs {
                 }
             }
             CellEvent::Watched(watched) => live.watched.push(*watched),
+            // Of measuring the steps do not tell the time.
+            CellEvent::Measuring { .. } => live.eta_secs = None,
             CellEvent::Started { .. } | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }

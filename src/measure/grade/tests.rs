@@ -24,7 +24,7 @@ fn gaussians(seed: Seed, n: usize, dim: usize, means: &[[f32; 2]]) -> (Vec<f32>,
 
 /// All estimates of one draw by name.
 fn graded(features: &[f32], dim: usize, labels: &[usize], classes: usize) -> impl Fn(Estimator) -> Graded {
-    let all = grade(Sample::new(features, dim, labels, classes).unwrap(), None).unwrap();
+    let all = grade(Sample::new(features, dim, labels, classes).unwrap(), None, &mut || Ok(())).unwrap();
     move |estimator| {
         let found = all.iter().find(|(name, _)| *name == estimator).unwrap();
         found.1.as_ref().unwrap().clone()
@@ -199,7 +199,7 @@ fn one_estimator_that_cannot_does_not_stop_the_others() {
     // Class 1 has a single sample.
     let (features, mut labels) = gaussians(Seed(80), 20, 2, &[[0.0; 2]]);
     labels[7] = 1;
-    let all = grade(Sample::new(&features, 2, &labels, 2).unwrap(), None).unwrap();
+    let all = grade(Sample::new(&features, 2, &labels, 2).unwrap(), None, &mut || Ok(())).unwrap();
     for (estimator, graded) in all {
         let kde = matches!(estimator, Estimator::KdePlugIn | Estimator::KdeError);
         assert_eq!(graded.is_err(), kde, "{estimator:?}");
@@ -226,7 +226,7 @@ fn unusable_samples_are_refused_with_their_cause() {
 #[test]
 fn duplicates_of_all_samples_are_handled() {
     // Everything at one point: distances tie, densities do not exist.
-    let all = grade(Sample::new(&[1.0; 40], 2, &[0, 1].repeat(10), 2).unwrap(), None).unwrap();
+    let all = grade(Sample::new(&[1.0; 40], 2, &[0, 1].repeat(10), 2).unwrap(), None, &mut || Ok(())).unwrap();
     for (estimator, graded) in all {
         match graded {
             Ok(g) => assert!((0.0..=1.0).contains(&g.estimate), "{g:?}"),
