@@ -208,6 +208,17 @@ impl Watch {
         self.bar.set(progress, note);
     }
 
+    /// Tells that another process works on a cell, which is left to it, or waited for.
+    pub fn elsewhere(&mut self, what: &str, by: &str, waiting: bool) {
+        match waiting {
+            true => {
+                let (done, total) = self.cells;
+                self.step(Progress { done, total }, &format!("waiting for {what}, on which {by} is at work"), None);
+            }
+            false => self.bar.line(&format!("  {what} is left to {by}, which is at work on it")),
+        }
+    }
+
     /// Tells how a cell ended.
     pub fn ended(&mut self, how: &str) {
         self.cells.0 += 1;
@@ -242,6 +253,7 @@ impl Watch {
             RunEvent::Drawing { what, progress } => self.bar.set(*progress, format!("drawing {what}")),
             RunEvent::Scoring { what, progress } => self.bar.set(*progress, format!("scoring {what}")),
             RunEvent::Cell { planned, said, eta_secs } => self.cell(planned, said, *eta_secs),
+            RunEvent::Elsewhere { planned, by, waiting } => self.elsewhere(&planned.label(), by, *waiting),
             RunEvent::Finished(result) => self.ended(&figures(result)),
             RunEvent::Failed { planned, why } => self.ended(&format!("{} failed: {why}", planned.label())),
             RunEvent::Summary(_) => {}

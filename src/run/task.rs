@@ -247,6 +247,7 @@ impl<'a, 'b> Reporter<'a, 'b> {
             | RunEvent::Planned { .. }
             | RunEvent::Drawing { .. }
             | RunEvent::Scoring { .. }
+            | RunEvent::Elsewhere { .. }
             | RunEvent::Summary(_) => {}
         }
     }
@@ -270,6 +271,12 @@ impl Events<RunEvent> for Reporter<'_, '_> {
                 self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.label()));
                 if self.told.is_none_or(|told| told.elapsed() >= STEP_EVERY) {
                     self.told = Some(Instant::now());
+                    self.cx.event(event);
+                }
+            }
+            RunEvent::Elsewhere { planned, by, waiting } => {
+                let label = planned.label();
+                if !waiting || self.progress(0, &format!("waiting for {label}, on which {by} is at work")) {
                     self.cx.event(event);
                 }
             }

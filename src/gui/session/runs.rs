@@ -189,9 +189,11 @@ impl Runs {
         let (planned, said, eta_secs) = match event {
             RunEvent::Cell { planned, said, eta_secs } => (planned, said, *eta_secs),
             RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,
-            RunEvent::Planned { .. } | RunEvent::Drawing { .. } | RunEvent::Scoring { .. } | RunEvent::Summary(_) => {
-                return;
-            }
+            RunEvent::Planned { .. }
+            | RunEvent::Drawing { .. }
+            | RunEvent::Scoring { .. }
+            | RunEvent::Elsewhere { .. }
+            | RunEvent::Summary(_) => return,
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {
             let (id, cell, under, step) = (planned.id.clone(), planned.cell, planned.under.clone(), *resumed_at);
