@@ -243,6 +243,10 @@ impl Watch {
                 let note = format!("{label}: step {step}, loss {loss:.4} nats");
                 self.step(Progress { done, total }, &note, eta_secs);
             }
+            CellEvent::Choosing { .. } => {
+                let (done, total) = self.cells;
+                self.step(Progress { done, total }, &format!("{label}: choosing the labels to buy"), None);
+            }
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }

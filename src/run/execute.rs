@@ -303,6 +303,10 @@ impl CellLog<'_> {
                 self.keep()?;
                 self.heartbeat.beat(*step)
             }
+            CellEvent::Choosing { step, steps } => {
+                self.heartbeat.steps = *steps;
+                self.heartbeat.step(*step)
+            }
             CellEvent::Drawing(_) => Ok(()),
         }
     }

@@ -235,9 +235,10 @@ impl<'a, 'b> Reporter<'a, 'b> {
         let took = self.since.elapsed();
         match event {
             RunEvent::Cell { said: CellEvent::Step { step, .. }, .. } => self.pace.stepped(*step, took),
-            RunEvent::Cell { said: CellEvent::Watched(_) | CellEvent::Checkpoint { .. }, .. } => {
-                self.pace.measured(took);
-            }
+            RunEvent::Cell {
+                said: CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Choosing { .. },
+                ..
+            } => self.pace.measured(took),
             RunEvent::Finished(_) => {
                 self.pace.measured(took);
                 self.pace.cell_ended();
@@ -271,6 +272,11 @@ impl Events<RunEvent> for Reporter<'_, '_> {
                 self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.label()));
                 if self.told.is_none_or(|told| told.elapsed() >= STEP_EVERY) {
                     self.told = Some(Instant::now());
+                    self.cx.event(event);
+                }
+            }
+            RunEvent::Cell { planned, said: CellEvent::Choosing { step, .. }, .. } => {
+                if self.progress(*step, &format!("{}: choosing the labels to buy", planned.label())) {
                     self.cx.event(event);
                 }
             }

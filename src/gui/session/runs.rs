@@ -215,7 +215,10 @@ impl Runs {
                 }
             }
             CellEvent::Watched(watched) => live.watched.push(*watched),
-            CellEvent::Started { .. } | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
+            CellEvent::Started { .. }
+            | CellEvent::Checkpoint { .. }
+            | CellEvent::Choosing { .. }
+            | CellEvent::Drawing(_) => {}
         }
     }
 }
