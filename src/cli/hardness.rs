@@ -138,6 +138,7 @@ pub(super) fn show(watch: &mut Watch, event: &HardnessEvent) {
         HardnessEvent::Integrating { corpus } => {
             watch.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
         }
+        HardnessEvent::Elsewhere { corpus, by, waiting } => watch.elsewhere(corpus, by, *waiting),
         HardnessEvent::Finished(result) => watch.ended(&figures(result)),
         HardnessEvent::Failed { corpus, why } => watch.ended(&format!("{corpus} failed: {why}")),
         HardnessEvent::Ranking(_) => {}

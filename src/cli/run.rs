@@ -208,6 +208,20 @@ impl Watch {
         self.bar.set(progress, note);
     }
 
+    /// The same among the cells that are finished.
+    fn within(&mut self, note: &str, eta_secs: Option<f64>) {
+        let (done, total) = self.cells;
+        self.step(Progress { done, total }, note, eta_secs);
+    }
+
+    /// Tells that another process works on a cell, which is left to it, or waited for.
+    pub fn elsewhere(&mut self, what: &str, by: &str, waiting: bool) {
+        match waiting {
+            true => self.within(&format!("waiting for {what}, on which {by} is at work"), None),
+            false => self.bar.line(&format!("  {what} is left to {by}, which is at work on it")),
+        }
+    }
+
     /// Tells how a cell ended.
     pub fn ended(&mut self, how: &str) {
         self.cells.0 += 1;
@@ -228,14 +242,13 @@ impl Watch {
                 self.bar.line(&format!("[{}/{all}] {label}: {parameters} parameters, {steps} steps{on}", done + 1));
             }
             CellEvent::Step { step, loss, .. } => {
-                let (done, total) = self.cells;
-                let note = format!("{label}: step {step}, loss {loss:.4} nats");
-                self.step(Progress { done, total }, &note, eta_secs);
+                self.within(&format!("{label}: step {step}, loss {loss:.4} nats"), eta_secs);
             }
             CellEvent::Measuring { what, progress } => {
                 let note = format!("{label}: measuring {what}, {} of {}", progress.done, progress.total);
                 self.step(*progress, &note, None);
             }
+            CellEvent::Choosing { .. } => self.within(&format!("{label}: choosing the labels to buy"), None),
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
         }
     }
@@ -246,6 +259,7 @@ impl Watch {
             RunEvent::Drawing { what, progress } => self.bar.set(*progress, format!("drawing {what}")),
             RunEvent::Scoring { what, progress } => self.bar.set(*progress, format!("scoring {what}")),
             RunEvent::Cell { planned, said, eta_secs } => self.cell(planned, said, *eta_secs),
+            RunEvent::Elsewhere { planned, by, waiting } => self.elsewhere(&planned.label(), by, *waiting),
             RunEvent::Finished(result) => self.ended(&figures(result)),
             RunEvent::Failed { planned, why } => self.ended(&format!("{} failed: {why}", planned.label())),
             RunEvent::Summary(_) => {}

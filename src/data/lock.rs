@@ -1,7 +1,7 @@
 //! Lock files: one process at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,28 @@ pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
             Ok(()) => return Ok(file),
         }
     }
+}
+
+/// [`lock_file`], but returns `None` at once where another process has it. The `name` of whoever
+/// takes it is left in the file, for those who come meanwhile. Where the file system refuses to lock,
+/// for whatever reason, every caller succeeds: only for work that two may do at once without harm.
+///
+/// # Errors
+/// Names a file that cannot be opened.
+pub fn try_lock_file(path: &Path, name: &str) -> Result<Option<File>> {
+    let mut file = opened(path)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(None),
+        // ENOLCK, above all: what NFS says where the server's lock manager is not reached.
+        Err(TryLockError::Error(e)) if e.kind() != io::ErrorKind::Unsupported => {
+            tracing::warn!("{}: {e}; going on without a lock", path.display());
+        }
+        Err(TryLockError::Error(_)) => {}
+    }
+    // It is for people: a full disk stops nobody here.
+    let _ = file.set_len(0).and_then(|()| file.write_all(name.as_bytes()));
+    Ok(Some(file))
 }
 
 /// [`lock_file`], but waits. `None` on a file system without locks: others may be at work.
@@ -68,6 +90,19 @@ mod tests {
         assert!(held.is_some() && lock_file(&path, "busy").is_err());
         drop(held);
         lock_file(&path, "busy").unwrap();
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn who_comes_second_is_told_at_once_and_reads_who_was_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        std::fs::write(&path, "a much longer name of somebody who was killed").unwrap();
+        let held = try_lock_file(&path, "first").unwrap();
+        assert!(held.is_some() && try_lock_file(&path, "second").unwrap().is_none());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "first");
+        drop(held);
+        assert!(try_lock_file(&path, "second").unwrap().is_some());
     }
 
     #[test]

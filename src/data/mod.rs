@@ -73,7 +73,7 @@ use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
 pub use json::{read_json, write_json};
 pub use levels::{Levels, range_of, union_range};
-pub use lock::{lock_file, wait_for_lock};
+pub use lock::{lock_file, try_lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
 pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};

@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::train::CellEvent;
 use super::watched::Watched;
 use crate::error::Result;
-use crate::events::{Events, Progress};
+use crate::events::Events;
 use crate::units::Seed;
 
 /// Seed of a member of a cell's ensemble; the first one starts as the cell's own classifier does.
@@ -20,28 +20,45 @@ pub(super) fn member_seed(cell: &Cell, member: usize) -> u64 {
 /// The trainings of a cell reported as one: steps count over all of them.
 pub(super) struct Trainings<'a> {
     /// Where the events go.
-    pub events: &'a mut dyn Events<CellEvent>,
+    events: &'a mut dyn Events<CellEvent>,
     /// Steps of all trainings.
-    pub total: usize,
+    total: usize,
     /// Those of the trainings before this one.
     pub before: usize,
     /// Whether the start was reported.
-    pub started: bool,
+    started: bool,
+    /// The start of a training that has no step left: not yet reported.
+    held: Option<CellEvent>,
 }
 
-impl Trainings<'_> {
-    /// Reports between trainings that the cell is alive; all that was trained is on disk.
+impl<'a> Trainings<'a> {
+    /// Of so many steps, none of them done.
+    pub fn new(events: &'a mut dyn Events<CellEvent>, total: usize) -> Self {
+        Self { events, total, before: 0, started: false, held: None }
+    }
+
+    /// Reports between trainings that labels are being chosen; all that was trained is on disk.
     ///
     /// # Errors
     /// [`crate::error::Error::Cancelled`] when the caller stops.
-    pub fn alive(&mut self) -> Result<()> {
-        // Before a start was reported no step is known that a line could be kept at: of a resumed cell whose
-        // trainings so far are all finished.
-        let (done, total) = (self.before, self.total);
-        self.events.report(match self.started {
-            true => CellEvent::Checkpoint { step: done },
-            false => CellEvent::Drawing(Progress { done, total }),
-        })
+    pub fn choosing(&mut self) -> Result<()> {
+        // No start, though one may be held: lines of later trainings would be dropped, which may be finished, too.
+        self.events.report(CellEvent::Choosing { step: self.before, steps: self.total })
+    }
+
+    /// The start of a training, to be reported now. It is reported once, for the training that really
+    /// goes on: earlier lines of finished trainings stay.
+    fn start(&mut self, parameters: usize, steps: usize, resumed_at: usize) -> Option<CellEvent> {
+        if self.started {
+            return None;
+        }
+        let step = self.before + resumed_at;
+        let start = CellEvent::Started { parameters, steps: self.total, resumed_at: step };
+        // Stopped at its last step it is yet to be looked at: then it says more.
+        let over = resumed_at == steps && step < self.total;
+        self.held = over.then(|| start.clone());
+        self.started = !over;
+        (!over).then_some(start)
     }
 }
 
@@ -78,20 +95,22 @@ impl Events<CellEvent> for Trainings<'_> {
         let before = self.before;
         let event = match event {
             CellEvent::Started { parameters, steps, resumed_at } => {
-                let step = before + resumed_at;
-                // Reported once, for the training that really goes on: earlier lines of finished
-                // trainings stay.
-                if self.started || (resumed_at == steps && step < self.total) {
-                    return ControlFlow::Continue(());
-                }
-                self.started = true;
-                CellEvent::Started { parameters, steps: self.total, resumed_at: step }
+                let start = self.start(parameters, steps, resumed_at);
+                return start.map_or(ControlFlow::Continue(()), |start| self.events.emit(start));
             }
             CellEvent::Step { step, loss, rate } => CellEvent::Step { step: before + step, loss, rate },
             CellEvent::Watched(watched) => CellEvent::Watched(Watched { step: before + watched.step, ..watched }),
             CellEvent::Checkpoint { step } => CellEvent::Checkpoint { step: before + step },
-            event @ (CellEvent::Drawing(_) | CellEvent::Measuring { .. }) => event,
+            // Nothing that is trained: a start that is held stays so.
+            event @ (CellEvent::Drawing(_) | CellEvent::Choosing { .. } | CellEvent::Measuring { .. }) => {
+                return self.events.emit(event);
+            }
         };
-        self.events.emit(event)
+        let start = self.held.take();
+        self.started |= start.is_some();
+        let began = start.map_or(ControlFlow::Continue(()), |start| self.events.emit(start));
+        // Also where the caller stops at the start: what was watched is on disk, and would not be reported again.
+        let said = self.events.emit(event);
+        if began.is_break() { began } else { said }
     }
 }

@@ -60,6 +60,14 @@ pub enum CellEvent {
         #[serde(flatten)]
         progress: Progress,
     },
+    /// Between trainings the cell asks its classifiers which labels to buy; all that was trained is on
+    /// disk. It may be the first word of a resumed cell, before the start of its next training.
+    Choosing {
+        /// Steps done.
+        step: usize,
+        /// Steps in all.
+        steps: usize,
+    },
     /// The state is on disk.
     Checkpoint {
         /// Steps done.

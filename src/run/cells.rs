@@ -4,10 +4,13 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::cell_lock::CellLock;
 use super::status::{State, Status};
 use crate::data::{read_json, write_json};
 use crate::error::{Error, Result};
@@ -15,6 +18,10 @@ use crate::events::Events;
 
 /// What a cell found: written last.
 const RESULT: &str = "result.json";
+/// Who waits for another process says so, and hears of a stop, this often.
+const WAIT: Duration = Duration::from_millis(50);
+/// It looks after the cell once in so many times: network file systems are slow.
+const WAITS: usize = 20;
 
 /// Which cells a process takes: every `of`-th, from `task` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,6 +74,10 @@ pub trait Run {
 
     /// Reports how many cells a share has, and how many of them are finished.
     fn planned(cells: usize, finished: usize) -> Self::Event;
+
+    /// Reports a cell that another process, `by`, computes: it is left to that one, and waited for
+    /// where nothing else is left to do.
+    fn elsewhere(planned: &Self::Planned, by: String, waiting: bool) -> Self::Event;
 
     /// Reports a cell that ended: its result, or why there is none.
     fn ended(planned: &Self::Planned, end: Result<Self::Output, String>) -> Self::Event;
@@ -147,6 +158,34 @@ pub fn begin<'a, R: Run>(run: &'a R, share: Share, events: &mut dyn Events<R::Ev
     Ok(open)
 }
 
+/// Cells that were handed out and that this sitting has not finished, whatever device they were for.
+pub struct Unfinished<'a, P> {
+    failed: AtomicUsize,
+    elsewhere: Mutex<Vec<&'a P>>,
+}
+
+impl<'a, P> Unfinished<'a, P> {
+    /// None yet.
+    pub fn none() -> Self {
+        Self { failed: AtomicUsize::new(0), elsewhere: Mutex::default() }
+    }
+
+    /// How many failed by their own fault.
+    pub fn failed(&self) -> usize {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// A cell that another process computes.
+    fn leave(&self, planned: &'a P) {
+        self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner).push(planned);
+    }
+
+    /// Takes those that other processes compute.
+    fn take(&self) -> Vec<&'a P> {
+        std::mem::take(&mut *self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 /// Where cells come from: the next one, and which is the last of all.
 pub type Queue<'q, 'a, P> = (&'q mut dyn FnMut() -> Option<&'a P>, Option<&'a P>);
 
@@ -156,15 +195,16 @@ pub type RunCell<'c, 'a, R> = &'c mut dyn FnMut(
     &mut dyn Events<<R as Run>::Event>,
 ) -> Result<<R as Run>::Output, Failure>;
 
-/// Runs the cells that a queue gives by `one`, but for those that are finished by then. Cells that fail by their own fault are counted at
-/// once: they are not handed out again where the device is lost with a later one.
+/// Runs the cells that a queue gives by `one`, but for those that are finished by then and those that
+/// another process computes: see [`wait_for_others`]. Cells that fail by their own fault are counted
+/// at once: they are not handed out again where the device is lost with a later one.
 ///
 /// # Errors
 /// What fails the whole run, or [`Error::Cancelled`].
 pub fn run_cells<'a, R: Run>(
     run: &R,
     (next, last): Queue<'_, 'a, R::Planned>,
-    failed: &AtomicUsize,
+    unfinished: &Unfinished<'a, R::Planned>,
     one: RunCell<'_, 'a, R>,
     events: &mut dyn Events<R::Event>,
 ) -> Result<()> {
@@ -174,21 +214,33 @@ pub fn run_cells<'a, R: Run>(
         if run.finished(id) {
             continue;
         }
+        let cell = run.cell(id);
+        let Some(lock) = CellLock::take(&cell)? else {
+            unfinished.leave(planned);
+            events.report(R::elsewhere(planned, CellLock::holder(&cell), false))?;
+            continue;
+        };
+        // Before it was locked.
+        if run.finished(id) {
+            lock.remove();
+            continue;
+        }
         let end = match one(planned, events) {
             Ok(result) => {
                 run.finish(id, &result)?;
+                lock.remove();
                 Ok(result)
             }
             Err(Failure::Own(error)) => {
-                failed.fetch_add(1, Ordering::Relaxed);
+                unfinished.failed.fetch_add(1, Ordering::Relaxed);
                 let why = error.to_string();
-                note(&run.cell(id), State::Failed, Some(&why))?;
+                note(&cell, State::Failed, Some(&why))?;
                 Err(why)
             }
             Err(Failure::Run(error)) => {
                 let why = (!matches!(error, Error::Cancelled)).then(|| error.to_string());
                 // The error itself matters more than that it cannot be noted (a full disk).
-                let _ = note(&run.cell(id), State::Stopped, why.as_deref());
+                let _ = note(&cell, State::Stopped, why.as_deref());
                 return Err(error);
             }
         };
@@ -201,6 +253,44 @@ pub fn run_cells<'a, R: Run>(
         }
     }
     Ok(())
+}
+
+/// Waits until cells that were left to other processes are free, because those ended before they were
+/// finished, and returns them, to be run. Returns none where all are finished.
+///
+/// # Errors
+/// Names a file that cannot be written; [`Error::Cancelled`].
+pub fn wait_for_others<'a, R: Run>(
+    run: &R,
+    unfinished: &Unfinished<'a, R::Planned>,
+    events: &mut dyn Events<R::Event>,
+) -> Result<Vec<&'a R::Planned>> {
+    let mut busy = unfinished.take();
+    loop {
+        let (mut free, mut left) = (Vec::new(), Vec::new());
+        for planned in busy {
+            let id = R::id(planned);
+            if run.finished(id) {
+                continue;
+            }
+            match CellLock::take(&run.cell(id))? {
+                // In the moment before it was locked.
+                Some(lock) if run.finished(id) => lock.remove(),
+                Some(_) => free.push(planned),
+                None => left.push(planned),
+            }
+        }
+        busy = left;
+        let Some(first) = busy.first().copied().filter(|_| free.is_empty()) else {
+            busy.into_iter().for_each(|planned| unfinished.leave(planned));
+            return Ok(free);
+        };
+        let by = CellLock::holder(&run.cell(R::id(first)));
+        for _ in 0..WAITS {
+            events.report(R::elsewhere(first, by.clone(), true))?;
+            std::thread::park_timeout(WAIT);
+        }
+    }
 }
 
 /// Writes and reports the summary of all cells.

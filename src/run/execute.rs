@@ -2,13 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use burn::tensor::Device;
 use serde::Serialize;
 
-use super::cells::{Failure, Queue, Run, Share, begin, end, run_cells};
+use super::cells::{Failure, Queue, Run, Share, Unfinished, begin, end, run_cells, wait_for_others};
 use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
 use super::pools::Pools;
@@ -56,6 +55,15 @@ pub enum RunEvent {
         said: CellEvent,
         /// Seconds the rest of the cell will take at the pace of this sitting.
         eta_secs: Option<f64>,
+    },
+    /// Another process computes a cell: it is left to that one.
+    Elsewhere {
+        /// The cell.
+        planned: Planned,
+        /// The process and its machine.
+        by: String,
+        /// Whether nothing else is left to do, so that it is waited for.
+        waiting: bool,
     },
     /// A cell is finished.
     Finished(Box<CellResult>),
@@ -107,10 +115,13 @@ pub fn execute(
     context: &RunContext<'_>,
     events: &mut dyn Events<RunEvent>,
 ) -> Result<Summary> {
-    let open = begin(folder, share, events)?;
-    let (mut left, failed) = (open.iter().copied(), AtomicUsize::new(0));
-    cells(folder, context, (&mut || left.next(), open.last().copied()), &failed, events)?;
-    conclude(folder, failed.into_inner(), events)
+    let (mut open, unfinished) = (begin(folder, share, events)?, Unfinished::none());
+    while !open.is_empty() {
+        let mut left = open.iter().copied();
+        cells(folder, context, (&mut || left.next(), open.last().copied()), &unfinished, events)?;
+        open = wait_for_others(folder, &unfinished, events)?;
+    }
+    conclude(folder, unfinished.failed(), events)
 }
 
 /// Lets a device compute: opens a world on it and calls back with what computes there.
@@ -121,32 +132,34 @@ pub type OnDevice<'a> = dyn Fn(&OpenDevice, &mut dyn FnMut(&RunContext<'_>) -> R
 ///
 /// # Errors
 /// As [`execute`]; [`Error::DeviceLost`] where no device is left.
-pub fn execute_on(
-    folder: &RunFolder,
+pub fn execute_on<'a>(
+    folder: &'a RunFolder,
     share: Share,
     devices: Vec<OpenDevice>,
     on: &OnDevice<'_>,
     events: &mut dyn Events<RunEvent>,
 ) -> Result<Summary> {
-    let open = begin(folder, share, events)?;
-    let (last, failed) = (open.last().copied(), AtomicUsize::new(0));
-    let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, &Planned>, events: &mut dyn Events<RunEvent>| {
-        // Taken before the device is warm: a fast device does not leave the others without any.
-        let mut first = hand.take();
-        if first.is_none() {
-            return Ok(());
+    let (mut open, unfinished) = (begin(folder, share, events)?, Unfinished::none());
+    while let Some(&last) = open.last() {
+        let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, &'a Planned>, events: &mut dyn Events<RunEvent>| {
+            // Taken before the device is warm: a fast device does not leave the others without any.
+            let mut first = hand.take();
+            if first.is_none() {
+                return Ok(());
+            }
+            on(chosen, &mut |context| {
+                let mut next = || first.take().or_else(|| hand.take());
+                cells(folder, context, (&mut next, Some(last)), &unfinished, events)
+            })
+        };
+        match run_on_all(devices.clone(), open, work, events) {
+            // Nothing is left to stop.
+            Err(Error::Cancelled) if folder.open(share).is_empty() => {}
+            done => done?,
         }
-        on(chosen, &mut |context| {
-            let mut next = || first.take().or_else(|| hand.take());
-            cells(folder, context, (&mut next, last), &failed, events)
-        })
-    };
-    match run_on_all(devices, open.clone(), work, events) {
-        // Nothing is left to stop.
-        Err(Error::Cancelled) if folder.open(share).is_empty() => {}
-        done => done?,
+        open = wait_for_others(folder, &unfinished, events)?;
     }
-    conclude(folder, failed.into_inner(), events)
+    conclude(folder, unfinished.failed(), events)
 }
 
 /// Runs the cells of a queue on one device.
@@ -154,14 +167,14 @@ fn cells<'a>(
     folder: &RunFolder,
     context: &RunContext<'_>,
     queue: Queue<'_, 'a, Planned>,
-    failed: &AtomicUsize,
+    unfinished: &Unfinished<'a, Planned>,
     events: &mut dyn Events<RunEvent>,
 ) -> Result<()> {
     let mut pools = Pools::new(folder, context)?;
     let mut one = |planned: &Planned, events: &mut dyn Events<RunEvent>| {
         run_cell(folder, context, &mut pools, planned, events).map_err(Failure::from)
     };
-    run_cells(folder, queue, failed, &mut one, events)
+    run_cells(folder, queue, unfinished, &mut one, events)
 }
 
 fn conclude(folder: &RunFolder, failed: usize, events: &mut dyn Events<RunEvent>) -> Result<Summary> {
@@ -291,6 +304,10 @@ impl CellLog<'_> {
                 self.heartbeat.beat(*step)
             }
             CellEvent::Measuring { .. } => self.heartbeat.measuring(),
+            CellEvent::Choosing { step, steps } => {
+                self.heartbeat.steps = *steps;
+                self.heartbeat.step(*step)
+            }
             CellEvent::Drawing(_) => Ok(()),
         }
     }

@@ -327,6 +327,10 @@ impl Run for RunFolder {
         RunEvent::Planned { cells, finished }
     }
 
+    fn elsewhere(planned: &Planned, by: String, waiting: bool) -> RunEvent {
+        RunEvent::Elsewhere { planned: planned.clone(), by, waiting }
+    }
+
     fn ended(planned: &Planned, end: Result<CellResult, String>) -> RunEvent {
         match end {
             Ok(result) => RunEvent::Finished(Box::new(result)),

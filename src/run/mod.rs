@@ -16,6 +16,7 @@
 //! RUN/cells/ID/worst.json         the test images with the largest KL
 //! RUN/cells/ID/images.npz         its figures on every test image: `image`, `kl`, `nll` (nats)
 //! RUN/cells/ID/round-R/           what a round of active learning needs, and what came of it
+//! RUN/cells/ID/cell.lock          held by the process that computes the cell; nobody's, where one was stopped
 //! RUN/cells/ID/result.json        written last: the cell is finished
 //! RUN/summary.json, summary.csv   written whenever a cell finishes
 //! RUN/notes.toml                  what people call it and say of it
@@ -24,17 +25,18 @@
 //!
 //! A cell's ID is the hash of its content. Finished cells are skipped, whoever finished them.
 //!
-//! Several processes, on several machines too, may work in one folder without locks, which network
-//! file systems do not all have. Files are complete or absent; what two write at once is the same;
-//! of images drawn twice the first stay; a summary is written again until it has every finished
-//! cell.
+//! Several processes, on several machines too, may work in one folder. A cell that another one
+//! computes is left to it, and waited for at the end: `cell_lock`. Nothing but time depends on that
+//! lock, which network file systems do not all have. Files are complete or absent; what two write at
+//! once is the same; of images drawn twice the first stay; a summary is written again until it has
+//! every finished cell.
 //!
 //! | file | what |
 //! |---|---|
 //! | `folder`, `files` | a grid on disk; its files |
 //! | `any_run`, `hardness`, `external` | which kind of run a folder holds; a ranking of corpora on disk; a training by another program |
 //! | `notes` | names, notes and tags that people give runs |
-//! | `cells` | what all kinds share: cells with states and results, run one after another |
+//! | `cells`, `cell_lock` | what all kinds share: cells with states and results, run one after another; who computes one |
 //! | `execute`, `estimate` | running the cells of a grid; how long that will take |
 //! | `target` | the τ of a spec that asks for a Bayes error |
 //! | `pools`, `stage`, `picked` | images of a run; copies on a disk of the machine's own; some of them read |
@@ -49,6 +51,7 @@
 
 mod any_run;
 mod bought;
+mod cell_lock;
 mod cells;
 mod estimate;
 mod examples;

@@ -51,17 +51,7 @@ pub struct Status {
 impl Status {
     /// Now, on this machine.
     pub fn new(state: State, step: usize, steps: usize, eta_secs: Option<f64>) -> Self {
-        Self {
-            state,
-            step,
-            steps,
-            eta_secs,
-            heartbeat: now(),
-            // The variable comes second: schedulers pass on that of the submitting machine.
-            host: host_name().or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "unknown".into()),
-            pid: std::process::id(),
-            message: None,
-        }
+        Self { state, step, steps, eta_secs, heartbeat: now(), host: host(), pid: std::process::id(), message: None }
     }
 
     /// Reads a cell's status, if it was ever begun.
@@ -160,6 +150,12 @@ impl Heartbeat {
     pub fn done(&self) -> Result<()> {
         Status::new(State::Done, self.steps, self.steps, None).write(&self.cell)
     }
+}
+
+/// Name of this machine.
+pub(super) fn host() -> String {
+    // The variable comes second: schedulers pass on that of the submitting machine.
+    host_name().or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "unknown".into())
 }
 
 fn now() -> f64 {

@@ -244,11 +244,13 @@ impl<'a, 'b> Reporter<'a, 'b> {
         match event {
             RunEvent::Cell { said: CellEvent::Step { step, .. }, .. } => self.pace.stepped(*step, took),
             RunEvent::Cell {
-                said: CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Measuring { .. },
+                said:
+                    CellEvent::Watched(_)
+                    | CellEvent::Checkpoint { .. }
+                    | CellEvent::Choosing { .. }
+                    | CellEvent::Measuring { .. },
                 ..
-            } => {
-                self.pace.measured(took);
-            }
+            } => self.pace.measured(took),
             RunEvent::Finished(_) => {
                 self.pace.measured(took);
                 self.pace.cell_ended();
@@ -258,6 +260,7 @@ impl<'a, 'b> Reporter<'a, 'b> {
             | RunEvent::Planned { .. }
             | RunEvent::Drawing { .. }
             | RunEvent::Scoring { .. }
+            | RunEvent::Elsewhere { .. }
             | RunEvent::Summary(_) => {}
         }
     }
@@ -288,6 +291,17 @@ impl Events<RunEvent> for Reporter<'_, '_> {
                 self.progress(*step, &format!("{}: step {step}, loss {loss:.4} nats", planned.label()));
                 if self.told.is_none_or(|told| told.elapsed() >= STEP_EVERY) {
                     self.told = Some(Instant::now());
+                    self.cx.event(event);
+                }
+            }
+            RunEvent::Cell { planned, said: CellEvent::Choosing { step, .. }, .. } => {
+                if self.progress(*step, &format!("{}: choosing the labels to buy", planned.label())) {
+                    self.cx.event(event);
+                }
+            }
+            RunEvent::Elsewhere { planned, by, waiting } => {
+                let label = planned.label();
+                if !waiting || self.progress(0, &format!("waiting for {label}, on which {by} is at work")) {
                     self.cx.event(event);
                 }
             }

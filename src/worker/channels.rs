@@ -33,7 +33,7 @@ impl Channels {
     pub fn wanted(&self) -> bool {
         let shared = &self.shared;
         shared.asked()
-            || shared.checkpoint.is_full()
+            || shared.checkpoint_waits()
             || shared.loaded.is_full()
             || !self.queue.is_empty()
             || self.stopping()

@@ -3,13 +3,16 @@
 mod idle;
 mod reconnect;
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::channels::Channels;
 use super::interactive::{FIRST_PIECE, Interactive};
-use super::protocol::{Event, Outcome};
+use super::protocol::{Event, JobId, Outcome};
+use super::shared::{Control, Shared};
 use crate::device::{DeviceFailures, OpenDevice, Replacement, explain, guarded};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -92,7 +95,7 @@ impl DeviceThread {
         let device = self.chosen.device.clone();
         let served = guarded(&device, || {
             self.prepare(channels)?;
-            let job_waits = || channels.job_waits() || channels.shared.checkpoint.is_full();
+            let job_waits = || channels.job_waits() || channels.shared.checkpoint_waits();
             let world = self.opened.as_ref().map(|opened| &opened.world);
             let busy = self.interactive.serve(channels, world, &job_waits);
             if let Some(loss) = self.interactive.take_loss() {
@@ -197,18 +200,23 @@ fn announce(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive,
     strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
 }
 
-/// Opens the best epoch of a run, if that was asked for, and ends its job. One that was cancelled opens nothing.
+/// Opens the best epoch of a run, if that was asked for, and ends its job. One that was cancelled opens
+/// nothing. One that is held waits, and is begun again where it had begun: what it is carried out above
+/// goes on meanwhile.
 pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive) -> Option<Opened> {
-    let (id, run) = channels.shared.checkpoint.take()?;
-    let control = channels.shared.control(id);
+    let shared = &channels.shared;
+    let (id, run) = shared.checkpoint.take_if(|(id, _)| !shared.is_held(*id))?;
+    let control = shared.control(id);
     if !control.take() {
-        channels.shared.forget(id);
+        shared.forget(id);
         return None;
     }
     channels.send(Event::JobStarted { id });
-    let goes_on = |_: Progress| match channels.stopping() || control.cancelled.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let held = Cell::new(false);
+    let cancelled = || channels.stopping() || control.cancelled.load(Ordering::Relaxed);
+    let goes_on = |_: Progress| {
+        held.set(!cancelled() && control.paused.load(Ordering::Relaxed));
+        if cancelled() || held.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let check = || match goes_on(Progress { done: 0, total: 0 }) {
         ControlFlow::Break(()) => Err(Error::Cancelled),
@@ -229,14 +237,26 @@ pub fn open_checkpoint(channels: &Channels, chosen: &OpenDevice, interactive: &I
         // It is opened on the next device.
         Err(loss @ Error::DeviceLost { .. }) => {
             interactive.lose(loss);
-            control.taken.store(false, Ordering::Release);
-            channels.shared.checkpoint.offer((id, run));
-            return None;
+            put_back(shared, &control, (id, run))?
         }
+        Err(Error::Cancelled) if held.get() && !cancelled() => put_back(shared, &control, (id, run))?,
         Err(Error::Cancelled) => (None, Outcome::Cancelled),
         Err(error) => (None, Outcome::Failed(error.to_string())),
     };
-    channels.shared.forget(id);
+    shared.forget(id);
     channels.send(Event::JobEnded { id, outcome });
     opened
+}
+
+/// Puts the best epoch that was to be opened back, to be opened later. Returns how its job ended where
+/// that of another run was asked for meanwhile.
+fn put_back(shared: &Shared, control: &Control, wanted: (JobId, PathBuf)) -> Option<(Option<Opened>, Outcome)> {
+    control.taken.store(false, Ordering::Release);
+    let (id, _) = shared.checkpoint.offer(wanted)?;
+    if control.take() {
+        return Some((None, Outcome::Cancelled));
+    }
+    // It was cancelled in this moment, and that has been told.
+    shared.forget(id);
+    None
 }

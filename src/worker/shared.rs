@@ -100,6 +100,19 @@ impl Shared {
         controls.entry(id).or_default().clone()
     }
 
+    /// Whether the best epoch of a run is to be opened now.
+    pub fn checkpoint_waits(&self) -> bool {
+        self.checkpoint.has(|(id, _)| !self.is_held(*id))
+    }
+
+    /// Whether the user holds a job that has not ended. One that is cancelled need only be told.
+    pub fn is_held(&self, id: JobId) -> bool {
+        let held = |control: Arc<Control>| {
+            control.paused.load(Ordering::Relaxed) && !control.cancelled.load(Ordering::Relaxed)
+        };
+        self.known(id).is_some_and(held)
+    }
+
     /// The control of a job that has not ended.
     pub fn known(&self, id: JobId) -> Option<Arc<Control>> {
         self.controls.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()

@@ -18,9 +18,10 @@ impl<T> Slot<T> {
         *self.lock() = Some(value);
     }
 
-    /// Puts a value where nothing is.
-    pub fn offer(&self, value: T) {
-        self.lock().get_or_insert(value);
+    /// Puts a value where nothing is. Returns it where something is.
+    pub fn offer(&self, value: T) -> Option<T> {
+        let mut slot = self.lock();
+        if slot.is_some() { Some(value) } else { slot.replace(value) }
     }
 
     /// Replaces what is there and returns it.
@@ -40,6 +41,16 @@ impl<T> Slot<T> {
     /// Takes what is there.
     pub fn take(&self) -> Option<T> {
         self.lock().take()
+    }
+
+    /// Takes what is there, where it is as wanted.
+    pub fn take_if(&self, wanted: impl FnOnce(&mut T) -> bool) -> Option<T> {
+        self.lock().take_if(wanted)
+    }
+
+    /// Whether something is there that is as wanted.
+    pub fn has(&self, wanted: impl FnOnce(&T) -> bool) -> bool {
+        self.lock().as_ref().is_some_and(wanted)
     }
 
     /// Whether something is there.

@@ -119,10 +119,14 @@ fn several_tasks_in_one_folder_end_in_the_same_summary() {
             bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
         })
         .collect();
+    let mut begun = 0;
     for child in children {
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{told}");
+        begun += told.matches(" parameters, ").count();
     }
+    assert_eq!(begun, 6, "a cell was computed twice");
     assert!(results(&whole) == results(&shared), "tasks end in another summary");
     assert_eq!(temporary_files(&shared), 0);
     let staged: Vec<_> = std::fs::read_dir(&stage).unwrap().map(|run| run.unwrap().path().join("test.npz")).collect();
@@ -132,6 +136,54 @@ fn several_tasks_in_one_folder_end_in_the_same_summary() {
     std::fs::remove_file(shared.join("summary.json")).unwrap();
     succeed(&["run", "--plan", text(&shared), "--task", "1", "--of", "3", "--oracle", "nowhere", "--device", "cuda:9"]);
     assert!(results(&whole) == results(&shared), "a finished share writes another summary");
+}
+
+/// Cells of a run that are finished.
+fn finished(run: &Path) -> usize {
+    let cells = std::fs::read_dir(run.join("cells")).unwrap().map(|cell| cell.unwrap().path());
+    cells.filter(|cell| cell.join("result.json").exists()).count()
+}
+
+#[test]
+fn a_cell_of_another_process_is_left_to_it_waited_for_and_taken_over_when_that_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, shared) = (folder.path().join("whole"), folder.path().join("shared"));
+    let spec = spec(folder.path(), str::to_owned);
+    run(&spec, &whole);
+    succeed(&["plan", text(&spec), "--out", text(&shared), "--device", "cpu"]);
+    let plan = std::fs::read_to_string(shared.join("plan.jsonl")).unwrap();
+    let planned: serde_json::Value = serde_json::from_str(plan.lines().next().unwrap()).unwrap();
+    let cell = shared.join("cells").join(planned["id"].as_str().unwrap());
+    std::fs::create_dir_all(&cell).unwrap();
+    let held = bayescope::data::try_lock_file(&cell.join("cell.lock"), "somebody else").unwrap().unwrap();
+
+    let start = || {
+        let args = ["run", "--plan", text(&shared), "--device", "cpu"];
+        bayescope(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let mut child = start();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.by_ref().any(|line| line.contains("is at work on it")), "the cell is not left alone");
+    // The fifth of the five others is told of when its result is there.
+    assert!(told.by_ref().filter(|line| line.contains("cross-entropy")).nth(4).is_some());
+    assert_eq!((finished(&shared), child.try_wait().unwrap()), (5, None), "it does not wait");
+    // Who waits hears of a stop.
+    #[cfg(unix)]
+    {
+        let id = child.id().to_string();
+        assert!(Command::new("sh").args(["-c", "kill -s TERM $0", &id]).status().unwrap().success());
+        let last = told.last().unwrap_or_default();
+        assert_eq!(child.wait().unwrap().code(), Some(75), "{last}");
+        child = start();
+        told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        assert!(told.by_ref().any(|line| line.contains("is at work on it")));
+    }
+    // As where that process was killed.
+    drop(held);
+    let told: Vec<String> = told.collect();
+    assert!(child.wait().unwrap().success(), "{told:?}");
+    assert!(results(&whole) == results(&shared), "the run ends in another summary");
+    assert!(!cell.join("cell.lock").exists(), "a finished cell needs no lock");
 }
 
 #[test]

@@ -91,3 +91,26 @@ fn one_that_is_cancelled_or_replaced_while_it_waits_opens_nothing() {
         assert_eq!((count(ends, job), count(starts, job)), (1, 0), "job {job}");
     }
 }
+
+#[test]
+fn one_that_is_held_waits_until_it_is_let_go() {
+    let mut bench = Bench::new();
+    // A walk is of the open oracle: no other opens above it.
+    let (from, to) = (Subject::Sample { spec: super::spec(8), index: 0 }, Destination::Sample(1));
+    let walk = WalkToBoundary { from, to, steps: 10_000, samples: super::spec(8), settings: settings(1.0) };
+    let walk = bench.worker.submit(Job::task(walk));
+    bench.until(|event| matches!(event, Event::Task { .. }).then_some(()));
+    let held = bench.worker.use_checkpoint("/nosuch/held".into());
+    bench.worker.set_paused(held, true);
+    bench.worker.cancel(walk);
+    assert_eq!(bench.outcome(walk), Outcome::Cancelled);
+    // What was asked for later is done: the worker is past it, and it is no reason to stop other work.
+    bench.worker.show(request(3, 6, 1.0, Vec::new()));
+    assert!(!bench.gallery(3).is_empty());
+    let job = bench.worker.submit(Job::OpenOracle("mnist".into()));
+    assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    let of_it = |event: &Event| matches!(event, Event::JobStarted { id } | Event::JobEnded { id, .. } if *id == held);
+    assert!(!bench.seen.iter().any(of_it), "it did not wait");
+    bench.worker.set_paused(held, false);
+    assert!(matches!(bench.outcome(held), Outcome::Failed(why) if why.contains("held")));
+}

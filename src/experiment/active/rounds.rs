@@ -73,7 +73,7 @@ pub fn run(spec: &ActiveSpec, job: &CellJob<'_>, events: &mut dyn Events<CellEve
     let strategy = spec.strategy(&job.cell)?;
     let mut order: Vec<usize> = (0..spec.pool).collect();
     order.shuffle(&mut Seed(job.cell.seed).split("labels bought at random").rng(0));
-    let course = Trainings { events, total, before: 0, started: false };
+    let course = Trainings::new(events, total);
     let (members, tries) = (spec.asked(strategy), spec.tried(strategy));
     let mut cell = Buying { job, strategy, members, tries, order, owned: Vec::new(), course };
     let mut bought = cell.start(sizes[0])?;
@@ -186,16 +186,16 @@ impl Buying<'_> {
             candidates.sort_unstable();
         }
         if self.strategy != Strategy::LookAhead {
-            return offer.buy(self.strategy, &candidates, count, &mut || self.course.alive());
+            return offer.buy(self.strategy, &candidates, count, &mut || self.course.choosing());
         }
-        let looked = offer.look(self.strategy, &candidates, &mut || self.course.alive())?;
+        let looked = offer.look(self.strategy, &candidates, &mut || self.course.choosing())?;
         let place = |image: &usize| candidates.partition_point(|other| other < image);
         let by_chance = by_chance.iter().map(place).collect();
         let aligned = classifiers.first().map(|first| aligned(first, &looked, job, count)).transpose()?;
         let ahead = Ahead { offer: &offer, looked: &looked, by_chance, aligned: aligned.unwrap_or_default() };
         let mut known = HashMap::new();
         ahead.buy(count, self.tries, &mut |number, images| {
-            self.course.alive()?;
+            self.course.choosing()?;
             self.try_out(&folder.join(format!("try-{number}")), images, &mut known)
         })
     }
@@ -243,7 +243,8 @@ fn aligned(first: &Trained, looked: &Looked, job: &CellJob<'_>, count: usize) ->
     Ok(alignment(&mut open, &labels, &mut of_test, &test.all.posterior, count))
 }
 
-/// Removes what only an open round needs. Folders stay: another process may work on the same cell.
+/// Removes what only an open round needs. Folders stay: where locks do not hold, another process may
+/// work on the same cell.
 fn clear(folder: &Path) {
     for name in [LAST, WORST_FILE, TESTED_FILE] {
         match std::fs::remove_file(folder.join(name)) {

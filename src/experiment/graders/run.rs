@@ -124,7 +124,7 @@ fn ensemble(
 ) -> Result<(CellResult, Vec<Vec<f64>>, Vec<Estimated>)> {
     let (mut first, mut log_q, mut featured) = (None, Vec::with_capacity(spec.members), Vec::new());
     let each = job.training.total_steps(job.cell.train_size);
-    let mut trainings = Trainings { before: 0, total: spec.members * each, started: false, events };
+    let mut trainings = Trainings::new(events, spec.members * each);
     for member in 0..spec.members {
         // The first one lives in the cell's own folder: its worst images are the cell's.
         let folder = match member {

@@ -189,9 +189,11 @@ impl Runs {
         let (planned, said, eta_secs) = match event {
             RunEvent::Cell { planned, said, eta_secs } => (planned, said, *eta_secs),
             RunEvent::Finished(_) | RunEvent::Failed { .. } => return run.live = None,
-            RunEvent::Planned { .. } | RunEvent::Drawing { .. } | RunEvent::Scoring { .. } | RunEvent::Summary(_) => {
-                return;
-            }
+            RunEvent::Planned { .. }
+            | RunEvent::Drawing { .. }
+            | RunEvent::Scoring { .. }
+            | RunEvent::Elsewhere { .. }
+            | RunEvent::Summary(_) => return,
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {
             let (id, cell, under, step) = (planned.id.clone(), planned.cell, planned.under.clone(), *resumed_at);
@@ -215,7 +217,10 @@ impl Runs {
             CellEvent::Watched(watched) => live.watched.push(*watched),
             // Of measuring the steps do not tell the time.
             CellEvent::Measuring { .. } => live.eta_secs = None,
-            CellEvent::Started { .. } | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
+            CellEvent::Started { .. }
+            | CellEvent::Checkpoint { .. }
+            | CellEvent::Choosing { .. }
+            | CellEvent::Drawing(_) => {}
         }
     }
 }

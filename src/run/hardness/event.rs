@@ -35,6 +35,15 @@ pub enum HardnessEvent {
         /// The corpus.
         corpus: String,
     },
+    /// Another process trains on a corpus: it is left to that one.
+    Elsewhere {
+        /// The corpus.
+        corpus: String,
+        /// The process and its machine.
+        by: String,
+        /// Whether nothing else is left to do, so that it is waited for.
+        waiting: bool,
+    },
     /// A corpus is finished.
     Finished(Box<CorpusResult>),
     /// A corpus could not be finished; the others go on.

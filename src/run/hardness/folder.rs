@@ -159,6 +159,10 @@ impl Run for HardnessFolder {
         HardnessEvent::Planned { corpora, finished }
     }
 
+    fn elsewhere(planned: &PlannedCorpus, by: String, waiting: bool) -> HardnessEvent {
+        HardnessEvent::Elsewhere { corpus: planned.name.clone(), by, waiting }
+    }
+
     fn ended(planned: &PlannedCorpus, end: Result<CorpusResult, String>) -> HardnessEvent {
         match end {
             Ok(result) => HardnessEvent::Finished(Box::new(result)),

@@ -6,9 +6,8 @@ mod folder;
 mod task;
 
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicUsize;
 
-use super::cells::{Failure, Queue, Run, Share, begin, end, run_cells};
+use super::cells::{Failure, Queue, Run, Share, Unfinished, begin, end, run_cells, wait_for_others};
 use super::status::Heartbeat;
 use crate::data::{Dataset, Split};
 use crate::device::OpenDevice;
@@ -39,12 +38,15 @@ pub fn rank(
     chosen: &OpenDevice,
     events: &mut dyn Events<HardnessEvent>,
 ) -> Result<Ranking> {
-    let open = begin(folder, share, events)?;
-    let mut left = open.iter().copied();
-    let queue: Queue<'_, '_, _> = (&mut || left.next(), open.last().copied());
+    let (mut open, unfinished) = (begin(folder, share, events)?, Unfinished::none());
     let mut one =
         |planned: &PlannedCorpus, events: &mut dyn Events<HardnessEvent>| one(folder, planned, chosen, events);
-    run_cells(folder, queue, &AtomicUsize::new(0), &mut one, events)?;
+    while !open.is_empty() {
+        let mut left = open.iter().copied();
+        let queue: Queue<'_, '_, _> = (&mut || left.next(), open.last().copied());
+        run_cells(folder, queue, &unfinished, &mut one, events)?;
+        open = wait_for_others(folder, &unfinished, events)?;
+    }
     end(folder, events)
 }
 

@@ -134,6 +134,12 @@ impl Events<HardnessEvent> for Reporter<'_, '_> {
                 self.progress(Progress { done: 1, total: 1 }, &format!("Bayes error of {corpus}"));
                 self.cx.event(event);
             }
+            HardnessEvent::Elsewhere { corpus, by, waiting } => {
+                let begun = Progress { done: 0, total: 1 };
+                if !waiting || self.progress(begun, &format!("waiting for {corpus}, on which {by} is at work")) {
+                    self.cx.event(event);
+                }
+            }
             HardnessEvent::Finished(_) | HardnessEvent::Failed { .. } => {
                 self.corpora.done += 1;
                 self.cx.event(event);
@@ -157,7 +163,7 @@ impl RankingSoFar {
                 let (figures, tables) = (found.figures(), found.tables());
                 self.found = Some(Illustrated { found: (**found).clone(), figures, tables });
             }
-            HardnessEvent::Planned { .. } | HardnessEvent::Integrating { .. } => {}
+            HardnessEvent::Planned { .. } | HardnessEvent::Integrating { .. } | HardnessEvent::Elsewhere { .. } => {}
         }
     }
 

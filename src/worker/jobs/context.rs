@@ -162,7 +162,7 @@ impl Sink<'_> {
 
     /// Whether another oracle is to be opened, and may be.
     fn checkpoint_waits(&self) -> bool {
-        self.lets_oracles_open && self.channels.shared.checkpoint.is_full()
+        self.lets_oracles_open && self.channels.shared.checkpoint_waits()
     }
 
     /// [`Self::check`] that leaves the job half of the time while the window has much to be served:

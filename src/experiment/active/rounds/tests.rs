@@ -274,6 +274,7 @@ fn steps(events: &[CellEvent], total: usize) -> Vec<usize> {
             CellEvent::Step { step, .. } => told.push(*step),
             CellEvent::Watched(watched) => assert_eq!(watched.step, last),
             CellEvent::Checkpoint { step } => assert!(*step <= last),
+            CellEvent::Choosing { step, steps } => assert_eq!((*step, *steps), (last, total)),
             CellEvent::Started { .. } | CellEvent::Drawing(_) | CellEvent::Measuring { .. } => {}
         }
     }
@@ -323,6 +324,45 @@ fn a_cell_killed_at_any_moment_goes_on_to_the_same_bits() {
         let left = std::fs::read_dir(whole.join(round)).unwrap().map(|entry| entry.unwrap().path());
         assert!(left.filter(|path| path.is_file()).all(|path| path.ends_with(SETTLED)), "{round}");
     }
+}
+
+#[test]
+fn a_stop_at_the_last_step_of_a_member_loses_no_watched_line() {
+    let (bench, folder) = (Bench::new(120), tempfile::tempdir().unwrap());
+    let cell = Bench::cell(Strategy::Bald, 20);
+    // Three members of 6 steps, and the last training of 9.
+    bench.cancelled_at(6, cell, folder.path());
+    let mut told = Vec::new();
+    let resumed = bench.run(cell, folder.path(), &mut |event: CellEvent| {
+        told.push(event);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(resumed.unwrap(), bench.whole(Strategy::Bald, 20));
+    // A line is written once a start was reported: the course of the cell has no place before.
+    assert_eq!(steps(&told, 27)[0], 6);
+    assert!(matches!(&told[1], CellEvent::Watched(watched) if watched.step == 6), "{:?}", told[1]);
+    let watched = told.iter().filter(|event| matches!(event, CellEvent::Watched(_))).count();
+    assert_eq!(watched, 1 + 3 * 3, "of three epochs of each training two were watched before");
+}
+
+#[test]
+fn a_cell_that_goes_on_buying_says_so() {
+    let (bench, folder) = (Bench::new(120), tempfile::tempdir().unwrap());
+    let cell = Bench::cell(Strategy::MaxEpistemic, 20);
+    let mut stop = |event: CellEvent| match event {
+        CellEvent::Choosing { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    assert!(matches!(bench.run(cell, folder.path(), &mut stop), Err(Error::Cancelled)));
+    let mut told = Vec::new();
+    let resumed = bench.run(cell, folder.path(), &mut |event: CellEvent| {
+        told.push(event);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(resumed.unwrap(), bench.whole(Strategy::MaxEpistemic, 20));
+    // 6 of 15 steps are done, and no training goes on before the purchase.
+    assert!(matches!(told[0], CellEvent::Choosing { step: 6, steps: 15 }), "{:?}", told[0]);
+    assert!(!told.iter().any(|event| matches!(event, CellEvent::Drawing(_))));
 }
 
 #[test]
