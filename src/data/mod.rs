@@ -60,7 +60,7 @@ mod treatment;
 mod world;
 mod write;
 
-pub(crate) use archive::Archive;
+pub(crate) use archive::{Archive, table_bytes};
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{ClassMap, as_numbers, class_folder, class_of, listed, places};

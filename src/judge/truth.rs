@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
 use super::typicality;
-use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
+use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file, table_bytes};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
@@ -169,6 +169,11 @@ impl Truth {
         format!("{}/{:06}", self.origin.split, self.ids[i])
     }
 
+    /// Bytes of a float64 for each class of each image.
+    pub(super) fn table_bytes(&self) -> u64 {
+        8 * self.posterior.len() as u64
+    }
+
     /// Where an image of a number is.
     pub(super) fn places(&self) -> HashMap<i64, usize> {
         self.ids.iter().enumerate().map(|(i, &id)| (id, i)).collect()
@@ -203,8 +208,9 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
     let missing = "missing; a judge needs the drawn labels. The dataset comes first, predictions after --predictions";
     let y = archive.read("y")?.ok_or_else(|| bad("y", missing.into()))?;
     let y = integers(y).map_err(|cause| bad("y", cause))?;
+    let known = table_bytes(&y, Some(manifest.class_names.len()).filter(|named| *named > 0));
     let mut rows = |name: &'static str| -> Result<Option<(Vec<f64>, usize)>> {
-        let found = archive.read(name)?.map(matrix).transpose().map_err(|e| bad(name, e))?;
+        let found = archive.read_known(name, known)?.map(matrix).transpose().map_err(|e| bad(name, e))?;
         match found {
             Some((values, classes)) if classes == 0 || values.len() != y.len() * classes => {
                 Err(bad(name, format!("{} values are no rows for {} labels", values.len(), y.len())))
