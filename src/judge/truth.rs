@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
 use super::typicality;
-use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file, table_bytes};
+use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, read_bytes, sha256_of_file, table_bytes};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
@@ -123,12 +123,8 @@ impl Truth {
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // An archive that is named by itself says which split it is.
         let split = [Split::Train, Split::Test].into_iter().find(|of| name == format!("{of}.npz")).unwrap_or(split);
-        if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
-            let cause = format!(
-                "its SHA-256 is {dataset_sha256}, {DATASET} says {hash}: it was changed after the export, or the export was not \
-                 finished; export it again"
-            );
-            return Err(Error::file(&archive, cause));
+        if let Some(listed) = manifest.files.get(&name) {
+            check_listed_hash(&archive, &dataset_sha256, listed)?;
         }
         let origin = Origin {
             weights_sha256: manifest.weights_sha256.clone(),
