@@ -11,9 +11,12 @@ use super::source::{head, open_file};
 use crate::error::{Error, Result};
 
 /// Bytes that any array may have, and beyond these the most that one byte of the file unpacks to: deflate packs up to a thousand
-/// constants into one, so that a file of a megabyte could ask for a gigabyte.
+/// constants into one, so that a file of a megabyte could ask for a gigabyte. An array whose size something else tells
+/// ([`Archive::read_known`]) may be packed as tightly as it can be.
 const FREE: u64 = 1 << 26;
 const UNPACKED: u64 = 256;
+/// Classes end here, so that a stray number is not taken for a hundred million of them.
+pub(super) const MAX_LABEL: i64 = 65_535;
 
 /// An open npz and where it came from.
 pub(crate) struct Archive<'a> {
@@ -24,9 +27,19 @@ pub(crate) struct Archive<'a> {
     types: Types,
 }
 
-/// Returns whether so many bytes of a file may be unpacked to an array of `size` bytes.
-fn is_plausible(size: u64, packed: u64) -> bool {
-    size <= packed.saturating_mul(UNPACKED).saturating_add(FREE)
+/// Returns whether so many bytes of a file may be unpacked to an array of `size` bytes, of which `known` are expected.
+fn is_plausible(size: u64, packed: u64, known: u64) -> bool {
+    size <= packed.saturating_mul(UNPACKED).max(known).saturating_add(FREE)
+}
+
+/// Bytes of a table of float64 with a row for each label and a column for each class, as [`Archive::read_known`] takes them:
+/// posteriors that are 0 and 1 pack into almost nothing. Where the number of classes is not known, it is at most twice what the
+/// labels tell, for the last classes may have no image. A byte never unpacks to more than 1,032, so that a file gains a factor of
+/// four by made-up labels.
+pub(crate) fn table_bytes(labels: &[i64], classes: Option<usize>) -> u64 {
+    let told = labels.iter().max().map_or(0, |&last| 2 * (last.clamp(-1, MAX_LABEL) + 1) as u64);
+    let classes = classes.map_or(told, |classes| classes as u64);
+    (labels.len() as u64).saturating_mul(classes).saturating_mul(8)
 }
 
 impl<'a> Archive<'a> {
@@ -94,10 +107,19 @@ impl<'a> Archive<'a> {
     /// Names the file, the array and the cause: another type, a shape it has no bytes for, more bytes than so few unpack to,
     /// damage.
     pub(crate) fn read(&mut self, name: &str) -> Result<Option<Array>> {
+        self.read_known(name, 0)
+    }
+
+    /// As [`Self::read`], of an array that is expected to have up to `known` bytes, by something else than its own header: so many
+    /// may be packed into however few.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(crate) fn read_known(&mut self, name: &str, known: u64) -> Result<Option<Array>> {
         let (path, types, length) = (self.path, self.types, self.length);
         let Some(mut entry) = self.entry(name)? else { return Ok(None) };
         let (size, packed) = (entry.size(), entry.compressed_size().min(length));
-        if !is_plausible(size, packed) {
+        if !is_plausible(size, packed, known) {
             let cause = format!(
                 "array {name}: {size} bytes packed into {packed}: more than {UNPACKED} of one are not unpacked; save it with \
                  numpy.savez, which does not compress"
@@ -116,9 +138,9 @@ impl<'a> Archive<'a> {
         self.read(name)?.ok_or_else(|| Error::file(self.path, format!("array {name}: missing")))
     }
 
-    /// An array of `rank` dimensions as float64, with its last size.
-    pub(super) fn floats(&mut self, name: &str, rank: usize) -> Result<Option<(Vec<f64>, usize)>> {
-        let Some(Array { shape, values, .. }) = self.read(name)? else { return Ok(None) };
+    /// An array of `rank` dimensions as float64, with its last size; `known` as in [`Self::read_known`].
+    pub(super) fn floats(&mut self, name: &str, rank: usize, known: u64) -> Result<Option<(Vec<f64>, usize)>> {
+        let Some(Array { shape, values, .. }) = self.read_known(name, known)? else { return Ok(None) };
         let (last, kind) = (shape.last().copied().unwrap_or(0), values.type_name());
         match values.floats() {
             Some(values) if shape.len() == rank => Ok(Some((values, last))),
@@ -157,7 +179,17 @@ mod tests {
         write(2 * FREE as usize);
         let refused = Archive::open(&path, Types::All).unwrap().read("y").unwrap_err().to_string();
         assert!(refused.contains("zeros.npz") && refused.contains("array y"), "{refused}");
+        let mut archive = Archive::open(&path, Types::All).unwrap();
+        assert!(archive.read_known("y", FREE / 2).is_err() && archive.read_known("y", 2 * FREE).unwrap().is_some());
         // What lies unpacked is as large as it is.
-        assert!(is_plausible(1 << 40, 1 << 40) && !is_plausible(1 << 40, 1 << 30));
+        assert!(is_plausible(1 << 40, 1 << 40, 0) && !is_plausible(1 << 40, 1 << 30, 0));
+    }
+
+    #[test]
+    fn labels_tell_how_large_a_table_beside_them_may_be() {
+        let labels: Vec<i64> = (0..50).map(|i| i % 10).collect();
+        assert_eq!((table_bytes(&labels, None), table_bytes(&labels, Some(12))), (50 * 20 * 8, 50 * 12 * 8));
+        assert_eq!((table_bytes(&[], None), table_bytes(&[-7, -1], None)), (0, 0));
+        assert_eq!(table_bytes(&[i64::MAX], None), 2 * 65_536 * 8);
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::DATASET;
 use super::source::open_regular;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -27,6 +28,21 @@ pub fn sha256_of_file(path: &Path, events: &mut dyn Events<Progress>) -> Result<
     events.report(Progress { done: 0, total })?;
     let (_, sha256) = measure(path, &mut |done| events.report(Progress { done: done as usize, total }))?;
     Ok(sha256)
+}
+
+/// Checks that a file of a dataset, of this SHA-256, is the one of which its manifest says `listed`.
+///
+/// # Errors
+/// Names the file and both hashes.
+pub fn check_listed_hash(path: &Path, sha256: &str, listed: &str) -> Result<()> {
+    if sha256.eq_ignore_ascii_case(listed) {
+        return Ok(());
+    }
+    let cause = format!(
+        "its SHA-256 is {sha256}, {DATASET} says {listed}: it was changed after the export, or the export was not finished; \
+         export it again"
+    );
+    Err(Error::file(path, cause))
 }
 
 /// Returns length and SHA-256 of a file; `watch` gets the bytes read so far.

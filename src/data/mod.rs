@@ -60,14 +60,14 @@ mod treatment;
 mod world;
 mod write;
 
-pub(crate) use archive::Archive;
+pub(crate) use archive::{Archive, table_bytes};
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{ClassMap, as_numbers, class_folder, class_of, listed, places};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{FolderKind, check_folder_kind};
-pub use hash::{sha256, sha256_of_file};
+pub use hash::{check_listed_hash, sha256, sha256_of_file};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::archive::Archive;
+use super::archive::{Archive, MAX_LABEL, table_bytes};
 use super::npy::{Array, Types, Values};
 use super::reader::Reader;
 use super::source::file_name;
@@ -18,8 +18,6 @@ const TEST_KEYS: [[&str; 2]; 2] = [["x_test", "y_test"], ["test_images", "test_l
 const FLAT: &str = "data";
 /// Bytes before the numbers of an array of ours, at most.
 const HEADER: u64 = 4096;
-/// Labels of pixels end here, so that a stray number is not taken for a hundred million classes.
-const MAX_LABEL: i64 = 65_535;
 
 /// Reads an npz archive, stored or compressed, in C or Fortran order.
 ///
@@ -42,7 +40,7 @@ pub fn read_npz(path: &Path) -> Result<Input> {
 /// # Errors
 /// Names the file and what is missing or wrong in it.
 pub fn read_logp(path: &Path) -> Result<(Vec<f64>, usize)> {
-    let found = Archive::open(path, Types::Numbers)?.floats("logp", 2)?;
+    let found = Archive::open(path, Types::Numbers)?.floats("logp", 2, 0)?;
     found.ok_or_else(|| Error::file(path, "array logp: missing"))
 }
 
@@ -215,14 +213,16 @@ fn class_labels(array: Array, count: usize) -> Result<Vec<usize>, String> {
 fn world(archive: &mut Archive, shape: &[usize], x: Vec<f32>, y: Option<Array>) -> Result<WorldBatch> {
     let path = archive.path();
     let bad = |cause: String| Error::file(path, cause);
-    let [_, channels @ (1 | 3), height, width] = *shape else {
+    let [images, channels @ (1 | 3), height, width] = *shape else {
         return Err(bad(format!("array x: shape {shape:?}; world-space images are [N,C,H,W] with C 1 or 3")));
     };
     if x.is_empty() {
         return Err(bad(format!("array x: shape {shape:?} holds no images")));
     }
-    let posterior = archive.floats("posterior", 2)?;
-    let logp = archive.floats("logp", 2)?;
+    let y = y.map(integers).transpose().map_err(|cause| bad(format!("array y: {cause}")))?;
+    let known = y.as_ref().filter(|y| y.len() == images).map_or(0, |y| table_bytes(y, None));
+    let posterior = archive.floats("posterior", 2, known)?;
+    let logp = archive.floats("logp", 2, known)?;
     let (of_posterior, of_logp) = (posterior.as_ref().map(|p| p.1), logp.as_ref().map(|l| l.1));
     if let (Some(a), Some(b)) = (of_posterior, of_logp)
         && a != b
@@ -233,10 +233,10 @@ fn world(archive: &mut Archive, shape: &[usize], x: Vec<f32>, y: Option<Array>) 
         shape: ImageShape { channels, height, width },
         x,
         classes: of_posterior.or(of_logp).unwrap_or(0),
-        y: y.map(integers).transpose().map_err(|cause| bad(format!("array y: {cause}")))?,
+        y,
         posterior: posterior.map(|(values, _)| values.into_iter().map(|v| v as f32).collect()),
         logp: logp.map(|(values, _)| values),
-        aleatoric: archive.floats("aleatoric", 1)?.map(|(values, _)| values),
+        aleatoric: archive.floats("aleatoric", 1, known)?.map(|(values, _)| values),
     };
     batch.check().map_err(bad)?;
     Ok(batch)

@@ -142,8 +142,8 @@ impl Data {
     /// Opens the dataset of a spec, if it names one, for the world of given weights.
     ///
     /// # Errors
-    /// Names what cannot be read, has no labels, does not fit the world, or has too few images for
-    /// the spec.
+    /// Names what cannot be read, is not the file that was exported, has no labels, does not fit the
+    /// world, or has too few images for the spec.
     pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
@@ -189,6 +189,7 @@ impl Part {
         let bad = |cause: String| Error::file(path, cause);
         let unlabelled = || bad(format!("its {split} images have no labels, and a classifier is told one for each"));
         let (world, manifest) = (place.world, Manifest::beside(path, split));
+        manifest.as_ref().map_or(Ok(()), Manifest::check_archive)?;
         let names = manifest.as_ref().map(|manifest| manifest.class_names.clone()).unwrap_or_default();
         let (shape, values, labels, names, counted, logp) = match input {
             Input::Pixels(images) => {
@@ -214,10 +215,8 @@ impl Part {
         // scored anew.
         let ordered = numbers.iter().enumerate().all(|(i, k)| i == *k);
         let stored = matches!(values, Values::World(_)) && ordered;
-        let proved = match manifest.filter(|_| stored) {
-            Some(manifest) if manifest.proves_likelihoods(place.weights_sha256, &place.settings)? => Some(manifest),
-            _ => None,
-        };
+        let proves = |manifest: &Manifest| manifest.proves_likelihoods(place.weights_sha256, &place.settings);
+        let proved = manifest.filter(|manifest| stored && proves(manifest));
         let logp = logp.filter(|_| proved.is_some());
         let of_this_world = proved.is_some_and(|manifest| manifest.has_labels_of(&place.settings));
         let dequantisation = match &values {

@@ -86,6 +86,11 @@ pub struct SplitRecord {
     pub pictures: BTreeMap<u32, DepthCost>,
 }
 
+/// SHA-256 of a file of the dataset.
+fn sum_of(path: &Path, events: &mut dyn Events<ExportEvent>) -> Result<String> {
+    sha256_of_file(path, &mut |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress }))
+}
+
 impl Manifest {
     /// Of a dataset whose splits are still to be put in.
     pub(super) fn of(work: &Work<'_>, world: Facts) -> Self {
@@ -165,28 +170,41 @@ impl Manifest {
         events: &mut dyn Events<ExportEvent>,
     ) -> Result<()> {
         for name in names {
-            let mut forward = |progress: Progress| events.emit(ExportEvent { stage: Stage::Hashing, progress });
-            let sum = sha256_of_file(&work.folder.join(&name), &mut forward)?;
+            let sum = sum_of(&work.folder.join(&name), events)?;
             self.files.insert(name, sum);
         }
         Ok(())
     }
 
-    /// Checks that the files it lists are there and not empty.
+    /// Checks that the files it lists are there and those that were written.
     ///
     /// # Errors
-    /// Names those that are missing, and the way out.
-    pub(super) fn check_files(&self, folder: &Path) -> Result<()> {
-        let there =
-            |name: &str| std::fs::metadata(folder.join(name)).is_ok_and(|file| file.is_file() && file.len() > 0);
-        let missing: Vec<String> = self.files.keys().filter(|name| !there(name)).cloned().collect();
-        if missing.is_empty() {
+    /// Names those that are missing or changed, and the way out; when one cannot be read, or the caller stops.
+    pub(super) fn check_files(&self, folder: &Path, events: &mut dyn Events<ExportEvent>) -> Result<()> {
+        let missing: Vec<String> = self.files.keys().filter(|name| !folder.join(name).is_file()).cloned().collect();
+        if !missing.is_empty() {
+            let why = format!(
+                "is not complete any more: {} {} listed in {DATASET} and missing; delete {DATASET}, and the same command makes the files again",
+                listed(&missing),
+                if missing.len() == 1 { "is" } else { "are" }
+            );
+            return Err(Error::file(folder, why));
+        }
+        let mut changed = Vec::new();
+        for (name, sum) in &self.files {
+            if !sum.eq_ignore_ascii_case(&sum_of(&folder.join(name), events)?) {
+                changed.push(name.clone());
+            }
+        }
+        if changed.is_empty() {
             return Ok(());
         }
+        // A file that is there is kept by an export that goes on.
+        let (have, them) = if changed.len() == 1 { ("has", "it") } else { ("have", "them") };
         let why = format!(
-            "is not complete any more: {} {} listed in {DATASET} and missing; delete {DATASET}, and the same command makes the files again",
-            listed(&missing),
-            if missing.len() == 1 { "is" } else { "are" }
+            "is not what was exported any more: {} {have} another SHA-256 than {DATASET} says; delete {them} and {DATASET}, and the same \
+             command makes {them} again",
+            listed(&changed)
         );
         Err(Error::file(folder, why))
     }

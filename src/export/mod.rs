@@ -57,11 +57,13 @@ const MOST_DRAWS: usize = 20 << 10;
 /// takes no more than twice the time of its images.
 const IMAGES_PER_DRAW: usize = 4;
 
-/// Exports a dataset into a folder, or continues there. Returns a complete one as it is.
+/// Exports a dataset into a folder, or continues there. Returns a complete one as it is, when its
+/// files are those that were written.
 ///
 /// # Errors
-/// When the world cannot fulfil the spec, the folder holds something else, the device or the disk
-/// fails, or the caller stops. Finished pieces are kept.
+/// When the world cannot fulfil the spec, the folder holds something else, files of a complete
+/// dataset are missing or changed, the device or the disk fails, or the caller stops. Finished pieces
+/// are kept.
 pub fn export(
     world: &World,
     info: &OracleInfo,
@@ -75,7 +77,7 @@ pub fn export(
     let store = work.begin()?;
     let manifest = match Manifest::read(folder)? {
         Some(manifest) => {
-            manifest.check_files(folder)?;
+            manifest.check_files(folder, events)?;
             manifest
         }
         None => work.make(&store, events)?,

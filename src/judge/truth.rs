@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
 use super::typicality;
-use crate::data::{Archive, DATASET, Split, Types, read_bytes, sha256_of_file};
+use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, read_bytes, sha256_of_file, table_bytes};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
 use crate::measure::log_softmax;
@@ -123,12 +123,8 @@ impl Truth {
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         // An archive that is named by itself says which split it is.
         let split = [Split::Train, Split::Test].into_iter().find(|of| name == format!("{of}.npz")).unwrap_or(split);
-        if let Some(hash) = manifest.files.get(&name).filter(|hash| !hash.eq_ignore_ascii_case(&dataset_sha256)) {
-            let cause = format!(
-                "its SHA-256 is {dataset_sha256}, {DATASET} says {hash}: it was changed after the export, or the export was not \
-                 finished; export it again"
-            );
-            return Err(Error::file(&archive, cause));
+        if let Some(listed) = manifest.files.get(&name) {
+            check_listed_hash(&archive, &dataset_sha256, listed)?;
         }
         let origin = Origin {
             weights_sha256: manifest.weights_sha256.clone(),
@@ -169,6 +165,11 @@ impl Truth {
         format!("{}/{:06}", self.origin.split, self.ids[i])
     }
 
+    /// Bytes of a float64 for each class of each image.
+    pub(super) fn table_bytes(&self) -> u64 {
+        8 * self.posterior.len() as u64
+    }
+
     /// Where an image of a number is.
     pub(super) fn places(&self) -> HashMap<i64, usize> {
         self.ids.iter().enumerate().map(|(i, &id)| (id, i)).collect()
@@ -203,8 +204,9 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
     let missing = "missing; a judge needs the drawn labels. The dataset comes first, predictions after --predictions";
     let y = archive.read("y")?.ok_or_else(|| bad("y", missing.into()))?;
     let y = integers(y).map_err(|cause| bad("y", cause))?;
+    let known = table_bytes(&y, Some(manifest.class_names.len()).filter(|named| *named > 0));
     let mut rows = |name: &'static str| -> Result<Option<(Vec<f64>, usize)>> {
-        let found = archive.read(name)?.map(matrix).transpose().map_err(|e| bad(name, e))?;
+        let found = archive.read_known(name, known)?.map(matrix).transpose().map_err(|e| bad(name, e))?;
         match found {
             Some((values, classes)) if classes == 0 || values.len() != y.len() * classes => {
                 Err(bad(name, format!("{} values are no rows for {} labels", values.len(), y.len())))

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::arrays::single_text;
 use super::predictions::log_q;
 use super::{Kind, Origin, PosteriorSource, Truth};
-use crate::data::{Archive, Types, Values};
+use crate::data::{Archive, Array, Types, Values};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
 use crate::measure::uncertainty::{
@@ -200,7 +200,7 @@ impl Given {
             if numbers.is_none_or(|numbers| numbers > NUMBERS) {
                 return Err(wrong(format!("its shape {shape:?} has more than {NUMBERS} numbers")));
             }
-            let values = archive.require(&name)?.values;
+            let Some(Array { values, .. }) = archive.read_known(&name, truth.table_bytes())? else { continue };
             let predicted = |values: Vec<f64>| log_q(values, classes, kind).map(|(log_q, _)| log_q);
             match (&shape[..], values) {
                 ([_, _], values @ (Values::U8(_) | Values::I64(_))) => {

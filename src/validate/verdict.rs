@@ -7,7 +7,7 @@ use super::generated::Generated;
 use super::real::Real;
 use super::spot::unit;
 use super::{FeatureRecord, Stage, ValidateEvent, Work};
-use crate::classifier::features::FID_NETWORK;
+use crate::classifier::features::{FID_NETWORK, FID_WEIGHTS};
 use crate::data::{FidStatistics, ImageShape, read_fid_statistics};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
@@ -234,14 +234,20 @@ fn real_gaussian(work: &Work<'_>, sets: &Sets<'_>, net: &FeatureRecord) -> Resul
         return Err(Error::file(path, why));
     }
     let images = gaussian.n().map_or_else(String::new, |n| format!(" of {n} images"));
-    // Networks of as many features give figures that look alike and compare with nothing.
-    let other = if net.name.starts_with(FID_NETWORK) {
-        String::new()
-    } else {
-        format!(", and this one is not the {FID_NETWORK}")
-    };
-    let unsaid = format!("(which do not say what network made them{other})");
+    let unsaid = format!("(which do not say what network made them{})", otherwise(net));
     Ok((gaussian, format!("the statistics in {}{images} {unsaid}", path.display())))
+}
+
+/// In what a net differs from the one whose statistics are about, for the end of a sentence: networks of as many features give
+/// figures that look alike and compare with nothing, and so do other weights of one network.
+fn otherwise(net: &FeatureRecord) -> String {
+    if !net.name.starts_with(FID_NETWORK) {
+        return format!(", and this one is not the {FID_NETWORK}");
+    }
+    match net.sha256.as_deref() {
+        Some(FID_WEIGHTS) => String::new(),
+        _ => ", and the file of this one's weights is not that of pytorch-fid, by its SHA-256".into(),
+    }
 }
 
 fn kids(sets: &Sets<'_>, seed: Seed) -> Result<Option<Compared<Kid>>> {
@@ -310,4 +316,22 @@ fn pairs(real: &Real, made: &Generated, closest: &Compared<Vec<Close>>) -> Pairs
         held_out: of(&real.held_out.pixels, &closest.held_out),
     };
     Pairs { shape, pairs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_weights_under_the_same_name_are_told_apart_by_their_hash() {
+        let net = |name: &str, sha256: Option<&str>| {
+            let (name, sha256) = (name.to_owned(), sha256.map(str::to_owned));
+            otherwise(&FeatureRecord { name, sha256, dims: 2048, classes: 1008 })
+        };
+        let named = format!("{FID_NETWORK} (pt_inception-2015-12-05-6726825d.pth)");
+        assert_eq!(net(&named, Some(FID_WEIGHTS)), "");
+        let other = FID_WEIGHTS.replacen('6', "7", 1);
+        assert!(net(&named, Some(&other)).contains("not that of pytorch-fid"));
+        assert!(net("ResNet-18 of torchvision (r.pth)", Some(FID_WEIGHTS)).contains("is not the Inception-v3"));
+    }
 }

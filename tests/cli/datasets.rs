@@ -172,9 +172,13 @@ fn stored_likelihoods_are_trusted_only_with_proof() {
     let scored = true_ones.logp.unwrap();
     assert_eq!(logp("no-proof"), (false, scored.clone()));
     proof(1.5, &hash);
-    assert_eq!(logp("other-tau"), (false, scored.clone()));
-    proof(1.0, &hash.replace('a', "b"));
-    assert_eq!(logp("other-file"), (false, scored));
+    assert_eq!(logp("other-tau"), (false, scored));
+    // Not the file that was exported, of whatever world.
+    for tau in [1.0, 1.5] {
+        proof(tau, &hash.replace('a', "b"));
+        let why = fail(1, &["run", text(&grid.spec), "--out", text(&grid.path("other-file")), "--device", "cpu"]);
+        assert!(why.contains("train.npz") && why.contains("changed after the export"), "{why}");
+    }
     proof(1.0, &hash);
     let stored = batch.logp.unwrap();
     assert_eq!(logp("proof"), (true, stored.clone()));

@@ -48,7 +48,7 @@ fn what_was_left_of_a_complete_dataset_goes_and_spoils_nothing() {
 }
 
 #[test]
-fn a_dataset_that_lost_a_file_is_not_complete() {
+fn a_dataset_that_lost_a_file_or_has_another_one_is_not_complete() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());
     let out = place.path().join("data");
@@ -62,6 +62,19 @@ fn a_dataset_that_lost_a_file_is_not_complete() {
     std::fs::remove_file(out.join("dataset.json")).unwrap();
     assert_eq!(export(text(&oracle), &out, &asked), manifest);
     assert!(std::fs::read(out.join("test.npz")).unwrap() == bytes);
+    // Nor is one of which a file was changed or cut.
+    let other = [&bytes[..60], &[bytes[60] ^ 1], &bytes[61..]].concat();
+    for other in [&other[..], &bytes[..bytes.len() / 2], &[]] {
+        std::fs::write(out.join("test.npz"), other).unwrap();
+        let refused = fail(1, &again);
+        assert!(
+            refused.contains("test.npz has another SHA-256") && refused.contains("delete it and dataset.json"),
+            "{refused}"
+        );
+    }
+    std::fs::remove_file(out.join("test.npz")).unwrap();
+    std::fs::remove_file(out.join("dataset.json")).unwrap();
+    assert_eq!(export(text(&oracle), &out, &asked), manifest);
 }
 
 #[test]

@@ -122,6 +122,28 @@ fn data_npz_damage_is_named() {
 }
 
 #[test]
+fn data_npz_tables_of_zeros_are_read_where_labels_tell_so_many_classes() {
+    const N: usize = 16_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeros.npz");
+    let write = |classes: i64| {
+        let labels: Vec<u8> = (0..N as i64).flat_map(|i| (i % classes).to_le_bytes()).collect();
+        let arrays = [
+            ("x", npy("<f4", "(16000, 1, 1, 1)", &[0; 4 * N])),
+            ("y", npy("<i8", "(16000,)", &labels)),
+            ("logp", npy("<f8", "(16000, 1000)", &vec![0; 8 * N * 1000])),
+        ];
+        fs::write(&path, npz(&arrays, CompressionMethod::Deflated)).unwrap();
+    };
+    write(1000);
+    let Input::World(batch) = read_npz(&path).unwrap() else { panic!("{} is read as pixels", path.display()) };
+    assert_eq!((batch.len(), batch.classes), (N, 1000));
+    // The same table beside two classes is a bomb.
+    write(2);
+    fails(read_npz(&path), &path, "array logp");
+}
+
+#[test]
 fn data_npz_truncation_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cut.npz");

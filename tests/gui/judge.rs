@@ -67,6 +67,8 @@ fn a_model_is_judged_shown_and_reported() {
     for text in ["The Bayes gap", "% Bayes error", "pp to win", "% unavoidable", "aleatoric (unavoidable)"] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
+    let judged = format!("test images of {}", reference("dataset").display());
+    assert!(shows(&harness, &judged), "{judged}: {:?}", super::labels(&harness));
     harness.check_accessibility();
     assert!(!tables::all(&mut harness).is_empty(), "its figures have tables");
     click(&mut harness, "Worst images of logits by gap");

@@ -24,6 +24,8 @@ const WAY_OUT: &str = "needed are the weights of Inception-v3 by pytorch-fid (pt
 
 /// The network of the FID, with whose features pytorch-fid and torchmetrics make statistics.
 pub const FID_NETWORK: &str = "Inception-v3 of pytorch-fid";
+/// SHA-256 of the file of its weights, `pt_inception-2015-12-05-6726825d.pth`.
+pub const FID_WEIGHTS: &str = "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2";
 
 /// Where an Inception-v3 of torchvision has its second classifier.
 pub const AUXILIARY: &str = "AuxLogits.";

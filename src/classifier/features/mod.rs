@@ -22,8 +22,8 @@ use std::path::Path;
 use burn::tensor::{DType, Device, Tensor, TensorData};
 
 use self::inception::{FEATURES, Inception, SIDE};
-pub use self::layout::FID_NETWORK;
 use self::layout::{AUXILIARY, Layout, Shapes};
+pub use self::layout::{FID_NETWORK, FID_WEIGHTS};
 use super::descriptor::Backbone;
 use super::init::{Finished, ParamBuilder};
 use super::spec::IMAGENET;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::data::{DATASET, Split, read_bytes, sha256_of_file};
+use crate::data::{DATASET, Split, check_listed_hash, read_bytes, sha256_of_file};
 use crate::error::Result;
 use crate::events::silent;
 use crate::oracle::label_noise::LabelNoise;
@@ -57,19 +57,27 @@ impl Manifest {
         }
     }
 
-    /// Whether it names the flow of given weights at the τ of `settings` and the archive is the
-    /// file it was written for. Its log p(x|y), which depend on neither π nor T, are then of that
-    /// world.
+    /// Checks that the archive is the file it was written for, where it has a hash of it.
     ///
     /// # Errors
-    /// Names the archive where that cannot be read.
-    pub fn proves_likelihoods(&self, weights_sha256: &str, settings: &Settings) -> Result<bool> {
-        let name = self.archive.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let Some(hash) = self.files.get(&name) else { return Ok(false) };
-        if self.weights_sha256 != weights_sha256 || self.tau != settings.tau.get() {
-            return Ok(false);
+    /// Names the archive where it is another one or cannot be read.
+    pub fn check_archive(&self) -> Result<()> {
+        match self.listed() {
+            Some(listed) => check_listed_hash(&self.archive, &sha256_of_file(&self.archive, &mut silent())?, listed),
+            None => Ok(()),
         }
-        Ok(*hash == sha256_of_file(&self.archive, &mut silent())?)
+    }
+
+    /// Whether it names the flow of given weights at the τ of `settings` and has the hash of the
+    /// archive, which [`Self::check_archive`] checks. Its log p(x|y), which depend on neither π nor
+    /// T, are then of that world.
+    pub fn proves_likelihoods(&self, weights_sha256: &str, settings: &Settings) -> bool {
+        self.listed().is_some() && self.weights_sha256 == weights_sha256 && self.tau == settings.tau.get()
+    }
+
+    /// The SHA-256 that it has of the archive.
+    fn listed(&self) -> Option<&String> {
+        self.files.get(&*self.archive.file_name()?.to_string_lossy())
     }
 
     /// Whether labels were drawn with the π, T and label noise of `settings`, as far as it says.

@@ -103,6 +103,7 @@ impl TaskPanel for JudgePanel {
     fn report(&mut self, ui: &mut Ui, cx: &mut Cx, _: &TaskView<'_, JudgeModels>, report: &Illustrated<Report>) {
         let about = "Posteriors are exact; figures of the test images have 95 % intervals over these";
         heading(ui, "The Bayes gap", Some((Badge::Estimated, about)));
+        judged(ui, &report.found);
         alarms(ui, &report.found);
         report.found.models.iter().for_each(|model| headline::show(ui, model));
         typicality(ui, &report.found);
@@ -234,6 +235,12 @@ fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
     if let Some((_, Some(why))) = images {
         said(ui, why, Theme::of(ui).warning());
     }
+}
+
+/// Which images were judged: the form may say something else by now.
+fn judged(ui: &mut Ui, report: &Report) {
+    let Some(model) = report.models.first() else { return };
+    hint(ui, format!("Judged: all {} {} images of {}.", model.measured.n, report.origin.split, report.origin.path));
 }
 
 /// Whether the judged images are such as the world makes.
