@@ -9,6 +9,8 @@ mod imports;
 mod plots;
 #[path = "layering/recipes.rs"]
 mod recipes;
+#[path = "layering/words.rs"]
+mod words;
 
 use std::path::Path;
 
@@ -23,7 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("data", &["error", "units", "events", "parallel"]),
     ("kernels", &[]),
     // What a device holds is read back through one door, which counts, and reports the faults of the device.
-    ("flow", &["error", "units", "events", "parallel", "kernels", "device", "data"]),
+    ("flow", &["error", "units", "events", "kernels", "device", "data"]),
     ("figure", &["error", "measure"]),
     ("gradients", &["error", "device", "kernels"]),
     // `bench` measures what the kernels of the host can do at most.
@@ -138,38 +140,6 @@ const ENGINE: &[&str] = &[
     "run",
 ];
 
-/// Word → the only places that may use it, with the reason for every exception.
-const WORDS: &[(&[&str], &[&str])] = &[
-    (&["egui", "eframe", "egui_tiles", "egui_notify", "rfd"], &["src/gui/"]),
-    // Every plot is a figure, and drawn by the one mechanism of the window.
-    (&["egui_plot"], &["src/gui/plot/"]),
-    (&["wgpu::", "cubecl"], &["src/device/", "src/gui/"]),
-    (&["burn::remote", "burn::server"], &["src/device/"]),
-    // Each call compiles thousands of lines. Beside inner loops, work is shared out by `parallel`, which compiles them once.
-    (
-        &["rayon::prelude", "rayon::iter"],
-        &["src/parallel.rs", "src/kernels/", "src/flow/", "src/gradients/", "src/classifier/", "src/oracle/bench.rs"],
-    ),
-    (
-        &["crossbeam_channel", "mpsc", "thread::scope", "thread::Builder"],
-        &[
-            "src/worker/",
-            // The network waits on a thread of its own, so that a stop is heard at once.
-            "src/data/fetch/",
-            // A batch's pieces run side by side: burn's graph may not be shared with the pool its kernels use.
-            "src/gradients/mod.rs",
-            // A case that hangs is left behind on its thread.
-            "src/verify/isolate.rs",
-            // Each of several devices is driven by a thread of its own.
-            "src/device/scheduler.rs",
-            // Each client of `serve` has a thread that passes its bytes on.
-            "src/device/lend",
-            // The desktop's file dialog and the listing of adapters wait for people and drivers.
-            "src/gui/background.rs",
-        ],
-    ),
-];
-
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(".");
     let mut folders = vec![root.join("src")];
@@ -237,23 +207,6 @@ fn rooms_import_only_what_stands_to_their_left() {
 fn begins_with(path: &str, item: &str) -> bool {
     let after = |rest: &str| rest.chars().next().is_none_or(|c| !c.is_alphanumeric() && c != '_');
     path.strip_prefix(item).is_some_and(after)
-}
-
-#[test]
-fn words_stay_where_they_belong() {
-    let mut broken = Vec::new();
-    for (file, text) in sources() {
-        for (words, places) in WORDS {
-            if places.iter().any(|place| file.starts_with(place)) {
-                continue;
-            }
-            for (line, code) in code(&text) {
-                let used = words.iter().find(|word| mentions(code, word));
-                broken.extend(used.map(|word| format!("{file}:{line}: names {word}")));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
 /// Whether `word` stands alone in `code`, outside string literals.

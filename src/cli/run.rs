@@ -245,8 +245,11 @@ impl Watch {
                 self.within(&format!("{label}: step {step}, loss {loss:.4} nats"), eta_secs);
             }
             CellEvent::Measuring { what, progress } => {
-                let note = format!("{label}: measuring {what}, {} of {}", progress.done, progress.total);
-                self.step(*progress, &note, None);
+                self.step(
+                    *progress,
+                    &format!("{label}: measuring {what}, {} of {}", progress.done, progress.total),
+                    None,
+                );
             }
             CellEvent::Choosing { .. } => self.within(&format!("{label}: choosing the labels to buy"), None),
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
