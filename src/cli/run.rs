@@ -244,12 +244,8 @@ impl Watch {
             CellEvent::Step { step, loss, .. } => {
                 self.within(&format!("{label}: step {step}, loss {loss:.4} nats"), eta_secs);
             }
-            CellEvent::Measuring { what, progress } => {
-                self.step(
-                    *progress,
-                    &format!("{label}: measuring {what}, {} of {}", progress.done, progress.total),
-                    None,
-                );
+            CellEvent::Measuring { what, progress: of } => {
+                self.step(*of, &format!("{label}: measuring {what}, {} of {}", of.done, of.total), None);
             }
             CellEvent::Choosing { .. } => self.within(&format!("{label}: choosing the labels to buy"), None),
             CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}

@@ -6,7 +6,7 @@ use super::cell::Cell;
 use super::train::CellEvent;
 use super::watched::Watched;
 use crate::error::Result;
-use crate::events::Events;
+use crate::events::{Events, Progress};
 use crate::units::Seed;
 
 /// Seed of a member of a cell's ensemble; the first one starts as the cell's own classifier does.
