@@ -189,7 +189,7 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
 /// `Resize`, keeping the middle of the longer side.
 ///
 /// # Errors
-/// No file, a file that is no image (whatever its name), or the first file of another size.
+/// No file, a file that is no image (whatever its name) or has more than 512 MiB, or the first file of another size.
 pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
     let mut stack: Option<Stack> = None;
     for chunk in files.chunks(CHUNK) {

@@ -200,7 +200,9 @@ impl Given {
             if numbers.is_none_or(|numbers| numbers > NUMBERS) {
                 return Err(wrong(format!("its shape {shape:?} has more than {NUMBERS} numbers")));
             }
-            let Some(Array { values, .. }) = archive.read_known(&name, truth.table_bytes())? else { continue };
+            let members = if shape.len() == 3 { shape[0] } else { 1 };
+            let known = truth.table_bytes().saturating_mul(members as u64);
+            let Some(Array { values, .. }) = archive.read_known(&name, known)? else { continue };
             let predicted = |values: Vec<f64>| log_q(values, classes, kind).map(|(log_q, _)| log_q);
             match (&shape[..], values) {
                 ([_, _], values @ (Values::U8(_) | Values::I64(_))) => {

@@ -259,7 +259,8 @@ pub fn run_cells<'a, R: Run>(
 /// finished, and returns them, to be run. Returns none where all are finished.
 ///
 /// # Errors
-/// Names a file that cannot be written; [`Error::Cancelled`].
+/// Names a file that cannot be written, and a cell of another job of this process, which may go on only
+/// after this one; [`Error::Cancelled`].
 pub fn wait_for_others<'a, R: Run>(
     run: &R,
     unfinished: &Unfinished<'a, R::Planned>,
@@ -285,7 +286,13 @@ pub fn wait_for_others<'a, R: Run>(
             busy.into_iter().for_each(|planned| unfinished.leave(planned));
             return Ok(free);
         };
-        let by = CellLock::holder(&run.cell(R::id(first)));
+        let cell = run.cell(R::id(first));
+        if CellLock::is_ours(&cell) {
+            let why =
+                "belongs to another job of this program, which is held or waits; let that one go on, or cancel it";
+            return Err(Error::file(cell, why));
+        }
+        let by = CellLock::holder(&cell);
         for _ in 0..WAITS {
             events.report(R::elsewhere(first, by.clone(), true))?;
             std::thread::park_timeout(WAIT);

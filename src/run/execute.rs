@@ -315,8 +315,37 @@ impl CellLog<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cell_lock::CellLock;
     use super::*;
     use crate::flow::weights::{HostTensor, Storage};
+
+    #[test]
+    fn a_cell_of_another_job_of_this_process_is_left_to_it_and_not_waited_for() {
+        let place = tempfile::tempdir().unwrap();
+        let text = "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [100]\nseeds = [0]\n";
+        let folder =
+            RunFolder::create(&place.path().join("run"), &toml::from_str(text).unwrap(), "0123", None).unwrap();
+        let held = CellLock::take(&folder.cell(&folder.plan[0].id)).unwrap();
+        let unfinished = Unfinished::none();
+        let mut told = Vec::new();
+        let mut events = |event: RunEvent| {
+            told.push(event);
+            ControlFlow::Continue(())
+        };
+        let leave = |events: &mut dyn Events<RunEvent>| {
+            let mut left = folder.plan.iter();
+            let mut one = |_: &Planned, _: &mut dyn Events<RunEvent>| panic!("it is computed");
+            run_cells(&folder, (&mut || left.next(), None), &unfinished, &mut one, events).unwrap();
+        };
+        leave(&mut events);
+        let why = wait_for_others(&folder, &unfinished, &mut events).unwrap_err().to_string();
+        assert!(why.contains("another job of this program"), "{why}");
+        leave(&mut events);
+        drop(held);
+        assert_eq!(wait_for_others(&folder, &unfinished, &mut events).unwrap(), [&folder.plan[0]]);
+        assert!(told.iter().all(|event| matches!(event, RunEvent::Elsewhere { waiting: false, .. })));
+        assert_eq!(told.len(), 2);
+    }
 
     #[test]
     fn weights_that_changed_after_the_plan_start_no_cell() {

@@ -295,6 +295,7 @@ impl Events<RunEvent> for Reporter<'_, '_> {
                 }
             }
             RunEvent::Cell { planned, said: CellEvent::Choosing { step, .. }, .. } => {
+                self.step = *step;
                 if self.progress(*step, &format!("{}: choosing the labels to buy", planned.label())) {
                     self.cx.event(event);
                 }

@@ -81,7 +81,8 @@ impl Digest {
 
     /// Whether a line of stderr tells of progress: which of those are printed depends on the time that the command takes.
     pub fn is_progress(&self, line: &str) -> bool {
-        self.line(line) != line || [": epoch ", ": step ", ": measuring "].iter().any(|step| line.contains(step))
+        self.line(line) != line
+            || [": epoch ", ": step ", ": measuring ", ": choosing "].iter().any(|step| line.contains(step))
     }
 
     /// A line of text without what is no answer.

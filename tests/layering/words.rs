@@ -11,7 +11,7 @@ const WORDS: &[(&[&str], &[&str])] = &[
     (&["burn::remote", "burn::server"], &["src/device/"]),
     // Each call compiles thousands of lines. Beside inner loops, work is shared out by `parallel`, which compiles them once.
     (
-        &["rayon::prelude", "rayon::iter"],
+        &["rayon::prelude", "rayon::iter", "rayon::slice", "rayon::{"],
         &["src/parallel.rs", "src/kernels/", "src/flow/", "src/gradients/", "src/classifier/", "src/oracle/bench.rs"],
     ),
     (

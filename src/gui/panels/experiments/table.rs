@@ -229,7 +229,9 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
                 let open = !over && !external;
                 let resume = ui.add_enabled(open, Button::new("Resume run"));
                 let about = match &standing {
-                    Standing::Elsewhere(_) => "Another process works on it: both would train the same cells",
+                    Standing::Elsewhere(_) => {
+                        "Another process works on it: its cell is left to it, the others are trained"
+                    }
                     _ => "Trains what is not finished, from the last checkpoint",
                 };
                 let why = match &standing {
