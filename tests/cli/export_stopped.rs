@@ -107,7 +107,7 @@ fn kills_change_no_byte() {
     for (i, wait) in fill::uniform("exports", 5, 5).into_iter().enumerate() {
         let mut child = bayescope(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         // The first ones early: the machine may be faster now than it was for the whole one.
-        std::thread::sleep(took.mul_f64((i as f64 + wait) / 6.0));
+        std::thread::sleep(took.mul_f64((i as f64 + 0.5 + 0.5 * wait) / 6.0));
         // Beside other tests it may not have begun.
         let begun = Instant::now();
         while !killed.join("export.json").exists() && begun.elapsed() < Duration::from_secs(30) {
