@@ -4,18 +4,17 @@
 use std::path::Path;
 
 use super::args::{PlanArgs, SummaryArgs};
+use super::follow::Follower;
 use super::output::{print_json, print_text, tell_written};
 use super::progress::duration;
-use super::run::{RunOptions, Watch};
+use super::run::RunOptions;
 use super::task::run_task_for;
 use super::watch::{Seen, state};
 use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
-use crate::events::Progress;
 use crate::experiment::HardnessSpec;
-use crate::experiment::hardness::{CorpusResult, Ranking};
-use crate::oracle::train::TrainEvent;
-use crate::run::hardness::{HardnessEvent, HardnessFolder, PlannedCorpus, RankCorpora};
+use crate::experiment::hardness::Ranking;
+use crate::run::hardness::{HardnessFolder, PlannedCorpus, RankCorpora};
 use crate::run::{Run, State, write_figures};
 
 /// `bayescope run` of a spec.
@@ -36,7 +35,7 @@ pub fn resume(folder: &HardnessFolder, options: &RunOptions<'_>) -> Result<()> {
         })?;
     let task = RankCorpora { spec: None, folder: folder.path.clone(), share: options.share };
     let done = on_device(choose(device)?, |chosen| {
-        run_task_for(&task, None, chosen, &mut Watch::new(&folder.spec.name, options))
+        run_task_for(&task, None, chosen, &mut Follower::new(&folder.spec.name, &options.stop))
     });
     let found = options.ended(&folder.path, done)?;
     report(&found, options.json)?;
@@ -127,58 +126,4 @@ pub fn look(folder: &HardnessFolder) -> Result<Seen> {
     let planned = folder.plan.len();
     let json = serde_json::json!({ "finished": finished, "planned": planned, "corpora": corpora });
     Ok(Seen { json, text: format!("{finished} of {planned} corpora finished\n{lines}"), over: over == planned })
-}
-
-/// Shows an event of a ranking.
-pub(super) fn show(watch: &mut Watch, event: &HardnessEvent) {
-    match event {
-        HardnessEvent::Planned { corpora, finished } => watch.planned(*corpora, *finished, "corpora"),
-        HardnessEvent::Reading { corpus } => watch.bar.set(Progress { done: 0, total: 1 }, format!("reading {corpus}")),
-        HardnessEvent::Training { corpus, said, eta_secs } => training(watch, corpus, said, *eta_secs),
-        HardnessEvent::Integrating { corpus } => {
-            watch.bar.set(Progress { done: 0, total: 1 }, format!("Bayes error of {corpus}"));
-        }
-        HardnessEvent::Elsewhere { corpus, by, waiting } => watch.elsewhere(corpus, by, *waiting),
-        HardnessEvent::Finished(result) => watch.ended(&figures(result)),
-        HardnessEvent::Failed { corpus, why } => watch.ended(&format!("{corpus} failed: {why}")),
-        HardnessEvent::Ranking(_) => {}
-    }
-}
-
-fn training(watch: &mut Watch, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
-    match said {
-        TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
-            let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
-            let (done, all) = (watch.cells.0 + 1, watch.cells.1);
-            let size = format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
-            watch.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
-        }
-        TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-            let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
-            watch.step(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, &note, eta_secs);
-        }
-        TrainEvent::Epoch { epoch, epochs, held_out, .. } => watch.bar.line(&format!(
-            "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
-            held_out.bits_per_dim,
-            100.0 * held_out.accuracy
-        )),
-        TrainEvent::RolledBack { epoch, rate_scale } => {
-            watch.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
-        }
-        TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
-    }
-}
-
-fn figures(result: &CorpusResult) -> String {
-    let (error, of) = (result.truth.bayes_error, &result.held_out.evaluation);
-    format!(
-        "{}: Bayes error {:.4} % [{:.4}, {:.4}], {:.3} bits/dim, {:.2} % right ({})",
-        result.name,
-        100.0 * error.value,
-        100.0 * error.interval.0,
-        100.0 * error.interval.1,
-        of.bits_per_dim,
-        100.0 * of.accuracy,
-        result.measured_on()
-    )
 }

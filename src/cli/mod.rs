@@ -17,6 +17,7 @@ mod evidence;
 mod export;
 mod external;
 mod fetch;
+mod follow;
 mod hardness;
 mod laws;
 mod notes;

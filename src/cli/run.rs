@@ -1,36 +1,29 @@
 //! `bayescope run|resume|summary`.
 
-use std::io::IsTerminal;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::args::{CopiesArgs, DeviceArg, DevicesArg, ResumeArgs, RunArgs, SummaryArgs};
+use super::follow::Follower;
 use super::laws::law_text;
 use super::open::{Opened, open_on, open_silently};
 use super::output::{Output, print_text, tell_written};
 use super::place::is_free;
-use super::progress::{Bar, duration};
+use super::progress::Bar;
 use super::spec::{Spec, read_spec};
 use super::task::run_task_for;
 use super::{external, hardness, notes};
 use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result, did_you_mean};
-use crate::events::{Events, Progress};
-use crate::experiment::{CellEvent, CellResult, Data, ExperimentSpec, Summary};
+use crate::experiment::{CellResult, Data, ExperimentSpec, Summary};
 use crate::flow::Precision;
-use crate::run::hardness::RankCorpora;
 use crate::run::{
-    AnyRun, EXAMPLES, Example, Planned, Run, RunContext, RunEvent, RunExperiment, RunFolder, RunSettings, Share,
-    execute_on, with_tau, write_figures,
+    AnyRun, EXAMPLES, Example, Run, RunContext, RunExperiment, RunFolder, RunSettings, Share, execute_on, with_tau,
+    write_figures,
 };
-use crate::task::{News, TaskHost};
-
-/// Where nobody watches a bar, a line about the progress is written this often.
-const LINES: Duration = Duration::from_secs(30);
 
 /// How a share of a run is run.
 pub(super) struct RunOptions<'a> {
@@ -115,7 +108,7 @@ fn start_or_resume(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>) 
     let task = RunExperiment { spec: Some(spec.clone()), folder: run.to_owned(), settings };
     on_device(alone, |chosen| {
         let opened = open_on(&oracle_of(run, spec, options), chosen.clone(), Precision::F32)?;
-        let done = run_task_for(&task, Some(&opened), chosen, &mut Watch::new(&spec.name, options));
+        let done = run_task_for(&task, Some(&opened), chosen, &mut Follower::new(&spec.name, &options.stop));
         Output { json: options.json }.print(&options.ended(run, done)?, tell)
     })
 }
@@ -138,7 +131,7 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
         let (every, stage) = (options.every, options.copies.stage.clone());
         work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
     };
-    let done = execute_on(&folder, options.share, devices, &on, &mut Watch::new(&folder.spec.name, options));
+    let done = execute_on(&folder, options.share, devices, &on, &mut Follower::new(&folder.spec.name, &options.stop));
     Output { json: options.json }.print(&options.ended(&folder.path, done)?, tell)
 }
 
@@ -174,137 +167,6 @@ fn stop_signal() -> Result<Arc<AtomicBool>> {
         flag::register(signal, Arc::clone(&stop)).map_err(failed)?;
     }
     Ok(stop)
-}
-
-/// Follows a run of any kind on stderr.
-pub(super) struct Watch {
-    pub bar: Bar,
-    told: Option<Instant>,
-    /// Cells that ended, and all of this share.
-    pub cells: (usize, usize),
-    stop: Arc<AtomicBool>,
-}
-
-impl Watch {
-    pub fn new(name: &str, options: &RunOptions<'_>) -> Self {
-        Self { bar: Bar::new(name), told: None, cells: (0, 0), stop: Arc::clone(&options.stop) }
-    }
-
-    /// Tells how many cells there are; `what` they are.
-    pub fn planned(&mut self, cells: usize, finished: usize, what: &str) {
-        self.cells = (finished, cells);
-        self.bar.line(&format!("{cells} {what}, {finished} of them finished"));
-    }
-
-    /// Shows the present step of a cell: on the bar, or in a line now and then where there is no
-    /// bar.
-    pub fn step(&mut self, progress: Progress, note: &str, eta_secs: Option<f64>) {
-        let left = eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
-        let note = format!("{note}{left}");
-        if !std::io::stderr().is_terminal() && self.told.is_none_or(|told| told.elapsed() > LINES) {
-            self.told = Some(Instant::now());
-            self.bar.line(&note);
-        }
-        self.bar.set(progress, note);
-    }
-
-    /// The same among the cells that are finished.
-    fn within(&mut self, note: &str, eta_secs: Option<f64>) {
-        let (done, total) = self.cells;
-        self.step(Progress { done, total }, note, eta_secs);
-    }
-
-    /// Tells that another process works on a cell, which is left to it, or waited for.
-    pub fn elsewhere(&mut self, what: &str, by: &str, waiting: bool) {
-        match waiting {
-            true => self.within(&format!("waiting for {what}, on which {by} is at work"), None),
-            false => self.bar.line(&format!("  {what} is left to {by}, which is at work on it")),
-        }
-    }
-
-    /// Tells how a cell ended.
-    pub fn ended(&mut self, how: &str) {
-        self.cells.0 += 1;
-        self.bar.line(&format!("  {how}"));
-    }
-
-    /// Whether to go on.
-    fn flow(&self) -> ControlFlow<()> {
-        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn cell(&mut self, planned: &Planned, said: &CellEvent, eta_secs: Option<f64>) {
-        let label = planned.label();
-        match said {
-            CellEvent::Started { steps, resumed_at, parameters } => {
-                let on = if *resumed_at > 0 { format!(", going on at step {resumed_at}") } else { String::new() };
-                let (done, all) = self.cells;
-                self.bar.line(&format!("[{}/{all}] {label}: {parameters} parameters, {steps} steps{on}", done + 1));
-            }
-            CellEvent::Step { step, loss, .. } => {
-                self.within(&format!("{label}: step {step}, loss {loss:.4} nats"), eta_secs);
-            }
-            CellEvent::Measuring { what, progress: of } => {
-                self.step(*of, &format!("{label}: measuring {what}, {} of {}", of.done, of.total), None);
-            }
-            CellEvent::Choosing { .. } => self.within(&format!("{label}: choosing the labels to buy"), None),
-            CellEvent::Watched(_) | CellEvent::Checkpoint { .. } | CellEvent::Drawing(_) => {}
-        }
-    }
-
-    fn take(&mut self, event: &RunEvent) {
-        match event {
-            RunEvent::Planned { cells, finished } => self.planned(*cells, *finished, "cells"),
-            RunEvent::Drawing { what, progress } => self.bar.set(*progress, format!("drawing {what}")),
-            RunEvent::Scoring { what, progress } => self.bar.set(*progress, format!("scoring {what}")),
-            RunEvent::Cell { planned, said, eta_secs } => self.cell(planned, said, *eta_secs),
-            RunEvent::Elsewhere { planned, by, waiting } => self.elsewhere(&planned.label(), by, *waiting),
-            RunEvent::Finished(result) => self.ended(&figures(result)),
-            RunEvent::Failed { planned, why } => self.ended(&format!("{} failed: {why}", planned.label())),
-            RunEvent::Summary(_) => {}
-        }
-    }
-}
-
-impl Events<RunEvent> for Watch {
-    fn emit(&mut self, event: RunEvent) -> ControlFlow<()> {
-        self.take(&event);
-        self.flow()
-    }
-}
-
-impl TaskHost for Watch {
-    /// The events tell it.
-    fn progress(&mut self, _: Progress, _: String) -> bool {
-        true
-    }
-
-    fn event(&mut self, news: News) {
-        if let Some(event) = news.event::<RunExperiment>() {
-            self.take(event);
-        }
-        if let Some(event) = news.event::<RankCorpora>() {
-            hardness::show(self, event);
-        }
-    }
-
-    fn check(&mut self) -> ControlFlow<()> {
-        self.flow()
-    }
-}
-
-fn figures(result: &CellResult) -> String {
-    let m = &result.measured;
-    format!(
-        "cross-entropy {:.4} = aleatoric {:.4} + epistemic {:.4} [{:.4}, {:.4}] nats; right {:.2} % of at most {:.2} %",
-        m.cross_entropy.value,
-        m.aleatoric.value,
-        m.epistemic.value,
-        m.epistemic.interval.low,
-        m.epistemic.interval.high,
-        100.0 * m.expected_accuracy.value,
-        100.0 * m.bayes_accuracy.value
-    )
 }
 
 /// `bayescope summary`.

@@ -79,6 +79,9 @@ pub trait Run {
     /// where nothing else is left to do.
     fn elsewhere(planned: &Self::Planned, by: String, waiting: bool) -> Self::Event;
 
+    /// Reports a cell that was counted as open, and that another process has finished.
+    fn finished_elsewhere(planned: &Self::Planned) -> Self::Event;
+
     /// Reports a cell that ended: its result, or why there is none.
     fn ended(planned: &Self::Planned, end: Result<Self::Output, String>) -> Self::Event;
 
@@ -212,6 +215,7 @@ pub fn run_cells<'a, R: Run>(
         let id = R::id(planned);
         // By another process since the cells were counted.
         if run.finished(id) {
+            events.report(R::finished_elsewhere(planned))?;
             continue;
         }
         let cell = run.cell(id);
@@ -223,6 +227,7 @@ pub fn run_cells<'a, R: Run>(
         // Before it was locked.
         if run.finished(id) {
             lock.remove();
+            events.report(R::finished_elsewhere(planned))?;
             continue;
         }
         let end = match one(planned, events) {
@@ -271,14 +276,14 @@ pub fn wait_for_others<'a, R: Run>(
         let (mut free, mut left) = (Vec::new(), Vec::new());
         for planned in busy {
             let id = R::id(planned);
-            if run.finished(id) {
-                continue;
-            }
-            match CellLock::take(&run.cell(id))? {
-                // In the moment before it was locked.
-                Some(lock) if run.finished(id) => lock.remove(),
-                Some(_) => free.push(planned),
-                None => left.push(planned),
+            let lock = CellLock::take(&run.cell(id))?;
+            match (run.finished(id), lock) {
+                (true, lock) => {
+                    lock.into_iter().for_each(CellLock::remove);
+                    events.report(R::finished_elsewhere(planned))?;
+                }
+                (false, Some(_)) => free.push(planned),
+                (false, None) => left.push(planned),
             }
         }
         busy = left;

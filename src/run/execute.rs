@@ -65,6 +65,11 @@ pub enum RunEvent {
         /// Whether nothing else is left to do, so that it is waited for.
         waiting: bool,
     },
+    /// Another process has finished a cell.
+    FinishedElsewhere {
+        /// The cell.
+        planned: Planned,
+    },
     /// A cell is finished.
     Finished(Box<CellResult>),
     /// A cell could not be finished; the run goes on.
@@ -343,8 +348,17 @@ mod tests {
         leave(&mut events);
         drop(held);
         assert_eq!(wait_for_others(&folder, &unfinished, &mut events).unwrap(), [&folder.plan[0]]);
-        assert!(told.iter().all(|event| matches!(event, RunEvent::Elsewhere { waiting: false, .. })));
-        assert_eq!(told.len(), 2);
+        // Another one that finishes it meanwhile.
+        let cell = folder.cell(&folder.plan[0].id);
+        let held = CellLock::take(&cell).unwrap();
+        leave(&mut events);
+        std::fs::write(cell.join("result.json"), "{}").unwrap();
+        assert!(wait_for_others(&folder, &unfinished, &mut events).unwrap().is_empty());
+        drop(held);
+        leave(&mut events);
+        let finished = |event: &&RunEvent| matches!(event, RunEvent::FinishedElsewhere { .. });
+        let left = |event: &&RunEvent| matches!(event, RunEvent::Elsewhere { waiting: false, .. });
+        assert_eq!((told.len(), told.iter().filter(left).count(), told.iter().filter(finished).count()), (5, 3, 2));
     }
 
     #[test]

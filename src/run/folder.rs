@@ -331,6 +331,10 @@ impl Run for RunFolder {
         RunEvent::Elsewhere { planned: planned.clone(), by, waiting }
     }
 
+    fn finished_elsewhere(planned: &Planned) -> RunEvent {
+        RunEvent::FinishedElsewhere { planned: planned.clone() }
+    }
+
     fn ended(planned: &Planned, end: Result<CellResult, String>) -> RunEvent {
         match end {
             Ok(result) => RunEvent::Finished(Box::new(result)),

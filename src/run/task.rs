@@ -232,8 +232,9 @@ impl<'a, 'b> Reporter<'a, 'b> {
         shown
     }
 
-    /// The present cell is over.
-    fn ended(&mut self, id: &str) {
+    /// A cell is over: so many more are finished by it.
+    fn ended(&mut self, id: &str, finished: usize) {
+        self.cells.done += finished;
         self.before += self.steps.get(id).copied().unwrap_or(0);
         self.step = 0;
     }
@@ -261,6 +262,7 @@ impl<'a, 'b> Reporter<'a, 'b> {
             | RunEvent::Drawing { .. }
             | RunEvent::Scoring { .. }
             | RunEvent::Elsewhere { .. }
+            | RunEvent::FinishedElsewhere { .. }
             | RunEvent::Summary(_) => {}
         }
     }
@@ -307,12 +309,15 @@ impl Events<RunEvent> for Reporter<'_, '_> {
                 }
             }
             RunEvent::Finished(result) => {
-                self.cells.done += 1;
-                self.ended(&result.id);
+                self.ended(&result.id, 1);
+                self.cx.event(event);
+            }
+            RunEvent::FinishedElsewhere { planned } => {
+                self.ended(&planned.id, 1);
                 self.cx.event(event);
             }
             RunEvent::Failed { planned, .. } => {
-                self.ended(&planned.id);
+                self.ended(&planned.id, 0);
                 self.cx.event(event);
             }
             RunEvent::Cell { said: CellEvent::Started { resumed_at, .. }, .. } => {

@@ -193,6 +193,7 @@ impl Runs {
             | RunEvent::Drawing { .. }
             | RunEvent::Scoring { .. }
             | RunEvent::Elsewhere { .. }
+            | RunEvent::FinishedElsewhere { .. }
             | RunEvent::Summary(_) => return,
         };
         if let CellEvent::Started { steps, resumed_at, .. } = said {

@@ -44,6 +44,11 @@ pub enum HardnessEvent {
         /// Whether nothing else is left to do, so that it is waited for.
         waiting: bool,
     },
+    /// Another process has finished a corpus.
+    FinishedElsewhere {
+        /// The corpus.
+        corpus: String,
+    },
     /// A corpus is finished.
     Finished(Box<CorpusResult>),
     /// A corpus could not be finished; the others go on.

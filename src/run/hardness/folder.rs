@@ -163,6 +163,10 @@ impl Run for HardnessFolder {
         HardnessEvent::Elsewhere { corpus: planned.name.clone(), by, waiting }
     }
 
+    fn finished_elsewhere(planned: &PlannedCorpus) -> HardnessEvent {
+        HardnessEvent::FinishedElsewhere { corpus: planned.name.clone() }
+    }
+
     fn ended(planned: &PlannedCorpus, end: Result<CorpusResult, String>) -> HardnessEvent {
         match end {
             Ok(result) => HardnessEvent::Finished(Box::new(result)),

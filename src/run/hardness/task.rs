@@ -140,7 +140,7 @@ impl Events<HardnessEvent> for Reporter<'_, '_> {
                     self.cx.event(event);
                 }
             }
-            HardnessEvent::Finished(_) | HardnessEvent::Failed { .. } => {
+            HardnessEvent::Finished(_) | HardnessEvent::Failed { .. } | HardnessEvent::FinishedElsewhere { .. } => {
                 self.corpora.done += 1;
                 self.cx.event(event);
             }
@@ -163,7 +163,10 @@ impl RankingSoFar {
                 let (figures, tables) = (found.figures(), found.tables());
                 self.found = Some(Illustrated { found: (**found).clone(), figures, tables });
             }
-            HardnessEvent::Planned { .. } | HardnessEvent::Integrating { .. } | HardnessEvent::Elsewhere { .. } => {}
+            HardnessEvent::Planned { .. }
+            | HardnessEvent::Integrating { .. }
+            | HardnessEvent::Elsewhere { .. }
+            | HardnessEvent::FinishedElsewhere { .. } => {}
         }
     }
 
