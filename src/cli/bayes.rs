@@ -15,7 +15,6 @@ use crate::bayes::{
     tau_of_error,
 };
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress, silent};
 use crate::experiment::papers;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -319,16 +318,15 @@ struct CurveReport<'a> {
 
 /// `bayes-error --curve`.
 fn curve(given: &Given, taus: &[Tau], spec: &Spec, output: Output) -> Result<()> {
-    let mut bar = Bar::new("curve");
     let mut rows = Vec::with_capacity(taus.len());
-    for &tau in taus {
-        let found = bayes_error(&given.classes, tau, spec, &mut silent())?;
-        let aleatoric_nats = information(&given.classes, tau, spec, &mut silent())?.aleatoric_nats;
+    for (at, &tau) in taus.iter().enumerate() {
+        let of = |what| Refining::new(format!("τ = {} ({} of {}), {what}", tau.get(), at + 1, taus.len()));
+        let found = bayes_error(&given.classes, tau, spec, &mut of("Bayes error"))?;
+        let aleatoric_nats = information(&given.classes, tau, spec, &mut of("entropy"))?.aleatoric_nats;
+        let _shown = of("slope");
         let slope = derivative(&given.classes, tau, spec)?;
         rows.push(CurveRow { tau: tau.get(), bayes_error: found.figure, aleatoric_nats, slope, method: found.method });
-        bar.report(Progress { done: rows.len(), total: taus.len() })?;
     }
-    drop(bar);
     output.print(&CurveReport { curve: rows, about: About::new(given, spec) }, |report| {
         for CurveRow { tau, bayes_error, slope, .. } in &report.curve {
             println!("τ = {tau:<8.4} {}   dE/dlog τ {:.6}", interval(bayes_error), slope.value);

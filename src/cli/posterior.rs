@@ -168,7 +168,8 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
 
 fn precision(opened: &Opened, images: &ExternalImages, settings: &Settings) -> Result<PrecisionReport> {
     let scores = images.scores(&opened.world, &mut silent())?;
-    compare(&opened.info, folder::read(&opened.name)?.1, &images.x, scores, settings)
+    let weights = folder::read(&opened.name)?.1;
+    compare(&opened.info, weights, &images.x, scores, settings, &mut Bar::new("comparing with 64-bit arithmetic"))
 }
 
 fn print(report: &Report<'_>) -> Result<()> {

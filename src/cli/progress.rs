@@ -71,12 +71,13 @@ impl Events<ClassHardness> for Bar {
 }
 
 /// How close a figure is by now, and since when it is computed: the number of points is unknown.
-pub struct Refining(ProgressBar, &'static str);
+pub struct Refining(ProgressBar, String);
 
 impl Refining {
     /// Of a figure called `title`.
-    pub fn new(title: &'static str) -> Self {
-        let bar = ProgressBar::new_spinner().with_message(title);
+    pub fn new(title: impl Into<String>) -> Self {
+        let title = title.into();
+        let bar = ProgressBar::new_spinner().with_message(title.clone());
         let style = ProgressStyle::with_template("{spinner} {msg} · {elapsed}");
         let bar = bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar.enable_steady_tick(Duration::from_millis(250));

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::{DeviceChoice, choose};
 use crate::error::Result;
+use crate::events::{Events, Progress, silent};
 use crate::flow::weights::Weights;
 use crate::flow::{Flow, Precision, Scores};
 use crate::oracle::folder::OracleInfo;
@@ -58,20 +59,21 @@ pub fn measure(info: &OracleInfo, weights: Weights, world: &World) -> Result<Pre
     let samples = world.sample_indices(&spec, &settings, &(0..IMAGES).collect::<Vec<_>>())?;
     let x: Vec<f32> = samples.into_iter().flat_map(|sample| sample.x).collect();
     let scores = world.flow().score(&x)?;
-    compare(info, weights, &x, &scores, &settings)
+    compare(info, weights, &x, &scores, &settings, &mut silent())
 }
 
 /// Compares `scores` of the first images of `x` (NCHW) with a 64-bit pass. Classes that are not
 /// compared keep their 32-bit likelihood on both sides.
 ///
 /// # Errors
-/// When the weights do not fit.
+/// When the weights do not fit, or the caller stops.
 pub fn compare(
     info: &OracleInfo,
     weights: Weights,
     x: &[f32],
     scores: &Scores,
     settings: &Settings,
+    events: &mut dyn Events<Progress>,
 ) -> Result<PrecisionReport> {
     let cpu = choose(DeviceChoice::Cpu)?;
     let exact = info.clone().build(weights, &cpu.device, Precision::F64, 1)?;
@@ -80,7 +82,9 @@ pub fn compare(
     let classes = CLASSES.min(scores.classes);
     let mut report = PrecisionReport { images: 0, classes, max_posterior_error: 0.0, max_log_likelihood_error: 0.0 };
     let started = Instant::now();
-    for (i, x) in x.chunks(info.architecture.shape().dims()).take(IMAGES.min(scores.len())).enumerate() {
+    let total = IMAGES.min(scores.len());
+    events.report(Progress { done: 0, total })?;
+    for (i, x) in x.chunks(info.architecture.shape().dims()).take(total).enumerate() {
         if i > 0 && started.elapsed() > ENOUGH {
             break;
         }
@@ -91,6 +95,7 @@ pub fn compare(
             report.max_posterior_error.max(largest(&single.probabilities, &double.probabilities));
         let nats = largest(&single.log_likelihood, &double.log_likelihood);
         report.max_log_likelihood_error = report.max_log_likelihood_error.max(nats);
+        events.report(Progress { done: report.images, total })?;
     }
     Ok(report)
 }

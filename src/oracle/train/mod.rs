@@ -5,6 +5,7 @@ mod bench;
 mod checkpoint;
 mod data;
 pub(super) mod describe;
+mod events;
 mod gaussians;
 mod glow;
 mod learner;
@@ -17,14 +18,14 @@ mod tarflow;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
 
 use burn::tensor::Device;
 use rand::seq::SliceRandom;
-use serde::Serialize;
 
-use crate::data::{Dataset, ImageShape, Split, claim_text, lock_file};
+use crate::data::{Dataset, Split, claim_text, lock_file};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::Preprocessing;
@@ -38,6 +39,8 @@ use batch::Draw;
 pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::{corpus, test_corpus, training_images};
+use events::measuring;
+pub use events::{Measured, TrainEvent};
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
@@ -53,89 +56,6 @@ const MAX_SKIPPED: usize = 5;
 const LOCK: &str = ".lock";
 /// Below this share of its learning rate a run gives up.
 const SMALLEST_SCALE: f64 = 1.0 / 64.0;
-
-/// What a training run reports.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub enum TrainEvent {
-    /// The data is read and the flow stands.
-    Started {
-        /// Training images.
-        images: usize,
-        /// Images the best epoch is chosen on.
-        held_out: usize,
-        /// Trained numbers.
-        parameters: usize,
-        /// Dimensions D of one image.
-        dims: usize,
-        /// Epochs already finished in an earlier sitting.
-        resumed_at: usize,
-        /// Epochs in all.
-        epochs: usize,
-    },
-    /// One optimisation step.
-    Step {
-        /// Epoch, from 1.
-        epoch: usize,
-        /// Epochs in all.
-        epochs: usize,
-        /// Step in the epoch, from 1.
-        step: usize,
-        /// Steps in an epoch.
-        steps: usize,
-        /// Its losses.
-        loss: StepLoss,
-        /// Its learning rate.
-        learning_rate: f64,
-    },
-    /// A step whose loss or gradient was not finite, and which therefore moved nothing.
-    Skipped {
-        /// Epoch, from 1.
-        epoch: usize,
-        /// Step in the epoch, from 1.
-        step: usize,
-    },
-    /// Training diverged and resumes from the last checkpoint with half the learning rate.
-    RolledBack {
-        /// The epoch that diverged, from 1.
-        epoch: usize,
-        /// What the learning rate is multiplied by from now on.
-        rate_scale: f64,
-    },
-    /// One epoch, evaluated and on disk.
-    Epoch {
-        /// Epoch, from 1.
-        epoch: usize,
-        /// Epochs in all.
-        epochs: usize,
-        /// Mean training NLL over the epoch, nats per image, 8-bit pixels.
-        train_nll: f64,
-        /// The averaged weights on the held-out images.
-        held_out: Evaluation,
-        /// Whether this is the best epoch so far.
-        best: bool,
-        /// Seconds of training so far, all sittings.
-        seconds: f64,
-    },
-    /// The images of this epoch could not be made: the inverse of an unfinished flow may leave the
-    /// finite numbers.
-    NoSamples {
-        /// Epoch, from 1.
-        epoch: usize,
-        /// What happened.
-        why: String,
-    },
-    /// Images of the same latents as after every other epoch, class after class.
-    Samples {
-        /// Epoch, from 1.
-        epoch: usize,
-        /// Shape of each.
-        shape: ImageShape,
-        /// 8-bit pictures, NCHW.
-        #[serde(skip)]
-        pixels: Vec<u8>,
-    },
-}
 
 /// A finished run.
 #[derive(Debug)]
@@ -216,7 +136,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
             Err(error) => return Err(error),
         }
     }
-    run.finish()
+    run.finish(events)
 }
 
 /// The spec is the first thing in a run folder; a folder of another spec is not touched.
@@ -330,8 +250,7 @@ impl<'a> Run<'a> {
         events: &mut dyn Events<TrainEvent>,
     ) -> Result<()> {
         let flow = self.learner.frozen()?;
-        let seed = self.spec.training.seed.split("held-out");
-        let held_out = evaluate(flow.as_ref(), &self.held_out, seed, &mut silent())?;
+        let held_out = self.held_out_figures(flow.as_ref(), epoch, events)?;
         let kept = self.skipped == 0;
         let best = kept && self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
@@ -356,6 +275,23 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Figures of an epoch's averaged weights. Who asks for a stop meanwhile waits until the epoch is on disk: the
+    /// event after that ends the run.
+    fn held_out_figures(
+        &self,
+        flow: &dyn Flow,
+        epoch: usize,
+        events: &mut dyn Events<TrainEvent>,
+    ) -> Result<Evaluation> {
+        let training = &self.spec.training;
+        let mut told = measuring([epoch, epoch, training.epochs], Measured::HeldOut, events);
+        let mut going_on = |progress| -> ControlFlow<()> {
+            let _ = told(progress);
+            ControlFlow::Continue(())
+        };
+        evaluate(flow, &self.held_out, training.seed.split("held-out"), &mut going_on)
+    }
+
     /// 8-bit pictures of fixed latents.
     fn samples(&self, flow: &dyn Flow) -> Result<Vec<u8>> {
         let classes: Vec<usize> = (0..flow.classes() * SAMPLES_PER_CLASS).map(|i| i / SAMPLES_PER_CLASS).collect();
@@ -364,14 +300,17 @@ impl<'a> Run<'a> {
         Ok(self.pixels.picture(&flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x))
     }
 
-    /// The best epoch, on the held-out and the test images.
-    fn finish(self) -> Result<Trained> {
+    /// The best epoch, on the held-out and the test images. A stop ends it: all epochs are on disk.
+    fn finish(self, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
         let best = self.state.best.ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
         let weights = Weights::read(&self.folder.join(so_far::BEST))?;
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
-        let held_out = evaluate(flow.as_ref(), &self.held_out, seed.split("held-out"), &mut silent())?;
-        let tested = |test: &Dataset| evaluate(flow.as_ref(), test, seed.split("test"), &mut silent());
+        let at = [best.epoch, self.state.epoch, self.spec.training.epochs];
+        let mut figures =
+            |images: &Dataset, seed, what| evaluate(flow.as_ref(), images, seed, &mut measuring(at, what, events));
+        let held_out = figures(&self.held_out, seed.split("held-out"), Measured::HeldOut)?;
+        let tested = |test| figures(test, seed.split("test"), Measured::Test);
         let test = self.test.as_ref().map(tested).transpose()?;
         Ok(self.trained(weights, best.epoch, (held_out, test), self.state.seconds))
     }

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use super::describe::write;
+use super::events::{Measured, measuring};
 use super::{TrainEvent, TrainSpec, Trained, corpus, train};
 use crate::data::Split;
 use crate::device::OpenDevice;
 use crate::error::Result;
-use crate::events::Events;
+use crate::events::{Events, Progress};
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::weights::Storage;
 use crate::flow::{Precision, Scores};
@@ -37,13 +38,18 @@ pub fn train_oracle(
     let trained = train(spec, folder, &chosen.device, events)?;
     let drift = match spec.storage {
         Storage::F32 => None,
-        Storage::F16 => Some(storage_drift(spec, &trained, chosen)?),
+        Storage::F16 => Some(storage_drift(spec, &trained, chosen, events)?),
     };
     write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
 /// Compares the trained weights with their f16 form on test images, otherwise on training images.
-fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &OpenDevice) -> Result<StorageDrift> {
+fn storage_drift(
+    spec: &TrainSpec,
+    trained: &Trained,
+    chosen: &OpenDevice,
+    events: &mut dyn Events<TrainEvent>,
+) -> Result<StorageDrift> {
     let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
     let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;
     let dims = data.shape.dims();
@@ -57,9 +63,12 @@ fn storage_drift(spec: &TrainSpec, trained: &Trained, chosen: &OpenDevice) -> Re
         max_log_likelihood: 0.0,
         decisions_changed: 0,
     };
+    let mut told = measuring([trained.epoch, spec.training.epochs, spec.training.epochs], Measured::Stored, events);
     for (chunk, pixels) in data.pixels.chunks(BATCH * dims).enumerate() {
         let x = trained.pixels.map_in(pixels, dims, chunk * BATCH, Dequantisation::default());
         add_drift(&mut drift, &exact.score(&x)?, &stored.score(&x)?);
+        let done = (chunk * BATCH + pixels.len() / dims).min(data.len());
+        told.report(Progress { done, total: data.len() })?;
     }
     drift.mean_posterior /= data.len() as f64;
     Ok(drift)

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::*;
-use crate::data::write_png;
+use crate::data::{ImageShape, write_png};
 
 /// A learner of whose steps those move nothing that this says, the last one first.
 struct Stumbling {
@@ -86,4 +86,38 @@ fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
     // An epoch in which nothing moved is none.
     run.skipped = 0;
     assert_eq!(pass(&mut run, [bad; 5]), (false, Some(3)));
+}
+
+#[test]
+fn a_stop_while_images_are_measured_keeps_the_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    pictures(&folder.path().join("data"));
+    let text = format!(
+        "name = 'x'\n[data]\npath = '{}'\npad_to = 8\nheld_out = 4\n\
+         [model]\nlevels = 1\nsteps = 2\nhidden = 4\n[training]\nepochs = 2\nbatch = 4\nshards = 1\n",
+        folder.path().join("data").display()
+    );
+    let spec: TrainSpec = toml::from_str(&text).unwrap();
+    let out = folder.path().join("run");
+    // What is told until images of an epoch are through, from when on a stop is asked for.
+    let sitting = |passed| {
+        let (mut told, mut stopped) = (Vec::new(), false);
+        let mut events = |event: TrainEvent| {
+            if let TrainEvent::Measuring { epoch, passed: so_far, epochs, what, progress } = &event {
+                told.push((*epoch, *so_far, *epochs, *what, progress.done, progress.total));
+                stopped |= *so_far == passed;
+            }
+            if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let ended = train(&spec, &out, &Device::flex(), &mut events);
+        assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
+        let epoch = checkpoint::load(&out, &spec.training).unwrap().map(|checkpoint| checkpoint.state.epoch);
+        (told, epoch)
+    };
+    assert_eq!(sitting(1), (vec![(1, 1, 2, Measured::HeldOut, 4, 4)], Some(1)));
+    assert_eq!(sitting(2), (vec![(2, 2, 2, Measured::HeldOut, 4, 4)], Some(2)));
+    // All epochs are on disk: the last measurement is stopped at once.
+    let (told, epoch) = sitting(2);
+    assert_eq!((told.len(), epoch), (1, Some(2)));
+    assert!(train(&spec, &out, &Device::flex(), &mut silent()).is_ok());
 }

@@ -108,14 +108,20 @@ struct CorpusLog<'a> {
 impl CorpusLog<'_> {
     fn note(&mut self, said: TrainEvent, events: &mut dyn Events<HardnessEvent>) -> ControlFlow<()> {
         let mut eta_secs = None;
-        if let TrainEvent::Step { epoch, epochs, step, steps, .. } = said {
-            let done = (epoch - 1) * steps + step;
-            self.heartbeat.begin(done, epochs * steps);
-            eta_secs = self.heartbeat.eta(done);
-            if let Err(error) = self.heartbeat.step(done) {
-                self.error = Some(error);
-                return ControlFlow::Break(());
+        let written = match said {
+            TrainEvent::Step { epoch, epochs, step, steps, .. } => {
+                let done = (epoch - 1) * steps + step;
+                self.heartbeat.begin(done, epochs * steps);
+                eta_secs = self.heartbeat.eta(done);
+                self.heartbeat.step(done)
             }
+            TrainEvent::Measuring { .. } => self.heartbeat.measuring(),
+            _ => Ok(()),
+        };
+        // A training that is being measured stops at the event after it, so each answer is the same from now on.
+        self.error = self.error.take().or(written.err());
+        if self.error.is_some() {
+            return ControlFlow::Break(());
         }
         events.emit(HardnessEvent::Training { corpus: self.name.to_owned(), said: Box::new(said), eta_secs })
     }

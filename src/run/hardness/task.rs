@@ -122,6 +122,14 @@ impl Events<HardnessEvent> for Reporter<'_, '_> {
                         self.cx.event(event);
                     }
                 }
+                TrainEvent::Measuring { epoch, passed, epochs, what, progress } => {
+                    let at = Progress { done: *passed, total: *epochs };
+                    let Progress { done, total } = progress;
+                    let note = format!("{corpus}: measuring {what} by the weights of epoch {epoch}, {done} of {total}");
+                    if self.progress(at, &note) {
+                        self.cx.event(event);
+                    }
+                }
                 // Pictures are for the panel Oracle training.
                 TrainEvent::Samples { .. } | TrainEvent::NoSamples { .. } => {}
                 _ => self.cx.event(event),

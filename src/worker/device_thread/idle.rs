@@ -9,7 +9,7 @@ use super::super::remote_device::is_lost;
 use super::DeviceThread;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
-use crate::events::Progress;
+use crate::events::{Progress, silent};
 use crate::oracle::folder;
 use crate::oracle::world::Settings;
 use crate::oracle::{precision, strategies};
@@ -37,7 +37,7 @@ impl DeviceThread {
             let settings = Settings::default_for(opened.info.class_names.len());
             let scores = opened.world.flow().score(&x);
             let read = folder::read(&opened.name);
-            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings))
+            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings, &mut silent()))
         } else {
             folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
         };
