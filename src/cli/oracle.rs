@@ -178,9 +178,6 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             Progress { done: (epoch - 1) * steps + step, total: epochs * steps },
             format!("epoch {epoch} · NLL {:.0} nats · rate {learning_rate:.1e}", loss.nll),
         ),
-        TrainEvent::Measuring { epoch, epochs, what, progress, .. } => {
-            bar.set(*progress, format!("measuring {what} by the weights of epoch {epoch} of {epochs}"));
-        }
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
             "epoch {epoch} diverged: back to the last checkpoint with {rate_scale} of the learning rate"
@@ -191,6 +188,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             if *best { " · best" } else { "" },
         )),
         TrainEvent::NoSamples { epoch, why } => bar.line(&format!("epoch {epoch}: no samples to show ({why})")),
-        TrainEvent::Samples { .. } => {}
+        // What is measured is in the job's own progress.
+        TrainEvent::Samples { .. } | TrainEvent::Measuring { .. } => {}
     }
 }

@@ -46,7 +46,7 @@ impl Task for TrainOracle {
 }
 
 /// Parts of an epoch in progress.
-const PARTS: usize = 1000;
+const PARTS: usize = 100;
 
 /// Tells what a training says: of its steps a few, of everything else all.
 fn tell(cx: &mut TaskContext<'_, TrainEvent>, event: TrainEvent) -> ControlFlow<()> {

@@ -47,16 +47,22 @@ fn pictures(root: &Path) {
     }
 }
 
+/// A small flow on them for so many epochs; writes them into `root`.
+fn spec(root: &Path, epochs: usize) -> TrainSpec {
+    let data = root.join("data");
+    pictures(&data);
+    let text = format!(
+        "name = 'x'\n[data]\npath = '{}'\npad_to = 8\nheld_out = 4\n\
+         [model]\nlevels = 1\nsteps = 2\nhidden = 4\n[training]\nepochs = {epochs}\nbatch = 4\nshards = 1\n",
+        data.display()
+    );
+    toml::from_str(&text).unwrap()
+}
+
 #[test]
 fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
     let folder = tempfile::tempdir().unwrap();
-    pictures(&folder.path().join("data"));
-    let text = format!(
-        "name = 'x'\n[data]\npath = '{}'\npad_to = 8\nheld_out = 4\n\
-         [model]\nlevels = 1\nsteps = 2\nhidden = 4\n[training]\nepochs = 9\nbatch = 4\nshards = 1\n",
-        folder.path().join("data").display()
-    );
-    let spec: TrainSpec = toml::from_str(&text).unwrap();
+    let spec = spec(folder.path(), 9);
     let out = folder.path().join("run");
     std::fs::create_dir_all(&out).unwrap();
     let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
@@ -91,13 +97,7 @@ fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
 #[test]
 fn a_stop_while_images_are_measured_keeps_the_epoch() {
     let folder = tempfile::tempdir().unwrap();
-    pictures(&folder.path().join("data"));
-    let text = format!(
-        "name = 'x'\n[data]\npath = '{}'\npad_to = 8\nheld_out = 4\n\
-         [model]\nlevels = 1\nsteps = 2\nhidden = 4\n[training]\nepochs = 2\nbatch = 4\nshards = 1\n",
-        folder.path().join("data").display()
-    );
-    let spec: TrainSpec = toml::from_str(&text).unwrap();
+    let spec = spec(folder.path(), 2);
     let out = folder.path().join("run");
     // What is told until images of an epoch are through, from when on a stop is asked for.
     let sitting = |passed| {
