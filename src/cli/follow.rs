@@ -144,13 +144,7 @@ impl Follower {
                 let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
                 self.step(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, &note, eta_secs);
             }
-            TrainEvent::Measuring { epoch, epochs, what, progress, .. } => {
-                self.step(
-                    *progress,
-                    &format!("{corpus}: measuring {what} by the weights of epoch {epoch} of {epochs}"),
-                    None,
-                );
-            }
+            TrainEvent::Measuring(now) => self.step(now.progress, &format!("{corpus}: {now}"), None),
             TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
                 "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
                 held_out.bits_per_dim,

@@ -189,6 +189,6 @@ fn tell(bar: &Bar, event: &TrainEvent) {
         )),
         TrainEvent::NoSamples { epoch, why } => bar.line(&format!("epoch {epoch}: no samples to show ({why})")),
         // What is measured is in the job's own progress.
-        TrainEvent::Samples { .. } | TrainEvent::Measuring { .. } => {}
+        TrainEvent::Samples { .. } | TrainEvent::Measuring(_) => {}
     }
 }

@@ -45,9 +45,6 @@ impl Task for TrainOracle {
     }
 }
 
-/// Parts of an epoch in progress.
-const PARTS: usize = 100;
-
 /// Tells what a training says: of its steps a few, of everything else all.
 fn tell(cx: &mut TaskContext<'_, TrainEvent>, event: TrainEvent) -> ControlFlow<()> {
     let wanted = match &event {
@@ -57,12 +54,7 @@ fn tell(cx: &mut TaskContext<'_, TrainEvent>, event: TrainEvent) -> ControlFlow<
             let progress = Progress { done: ((epoch - 1) * steps + step).min(total.saturating_sub(1)), total };
             cx.progress(progress, format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll))
         }
-        TrainEvent::Measuring { epoch, passed, epochs, what, progress: Progress { done, total } } => {
-            let note = format!("measuring {what} by the weights of epoch {epoch} of {epochs}, {done} of {total}");
-            // The oracle is yet to be written when the last image is through.
-            let at = (PARTS * passed).min((PARTS * epochs).saturating_sub(1));
-            cx.progress(Progress { done: at, total: PARTS * epochs }, note)
-        }
+        TrainEvent::Measuring(now) => cx.progress(now.progress, now.to_string()),
         _ => true,
     };
     if wanted {
@@ -176,7 +168,7 @@ impl TrainHistory {
                     });
                 }
             }
-            TrainEvent::Measuring { .. } => {}
+            TrainEvent::Measuring(_) => {}
             TrainEvent::Skipped { .. } => self.skipped += 1,
             TrainEvent::RolledBack { rate_scale, .. } => self.rate_scale = Some(*rate_scale),
             TrainEvent::Epoch { epoch, train_nll, held_out, best, .. } => {

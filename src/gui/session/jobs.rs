@@ -153,7 +153,9 @@ impl Jobs {
         if job.state == State::Queued {
             job.state = State::Running;
         }
-        if job.baseline.is_none_or(|(_, before)| before > progress.done) {
+        // Something else is counted from now on.
+        let other = job.progress.is_some_and(|before| before.total != progress.total);
+        if other || job.baseline.is_none_or(|(_, before)| before > progress.done) {
             job.baseline = Some((now, progress.done));
         }
         job.progress = Some(progress);
@@ -240,6 +242,11 @@ mod tests {
         jobs.progressed(1, Progress { done: 20, total: 100 }, String::new(), at(1000));
         jobs.progressed(1, Progress { done: 60, total: 100 }, String::new(), at(1020));
         assert_eq!(jobs.get(1).unwrap().eta_secs(at(1020)), Some(20.0));
+        // Images are counted from now on, no steps: 64 of them say nothing of the pace yet.
+        jobs.progressed(1, Progress { done: 64, total: 8000 }, String::new(), at(1020));
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(1020)), None);
+        jobs.progressed(1, Progress { done: 4032, total: 8000 }, String::new(), at(1030));
+        assert_eq!(jobs.get(1).unwrap().eta_secs(at(1030)), Some(10.0));
         // What the job says itself counts for more, and passes.
         jobs.left(1, Some(Duration::from_secs(90)), at(1020));
         assert_eq!(jobs.get(1).unwrap().eta_secs(at(1050)), Some(60.0));

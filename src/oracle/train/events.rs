@@ -31,6 +31,28 @@ impl std::fmt::Display for Measured {
     }
 }
 
+/// How far a measurement of the averaged weights has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Measurement {
+    /// The epoch whose weights they are, from 1.
+    pub epoch: usize,
+    /// Epochs that training has passed.
+    pub passed: usize,
+    /// Epochs in all.
+    pub epochs: usize,
+    /// Which images, and what for.
+    pub what: Measured,
+    /// How many of them are through.
+    pub progress: Progress,
+}
+
+impl std::fmt::Display for Measurement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { epoch, epochs, what, progress: Progress { done, total }, .. } = self;
+        write!(f, "epoch {epoch} of {epochs} · measuring {what}, {done} of {total}")
+    }
+}
+
 /// What a training run reports.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -80,18 +102,7 @@ pub enum TrainEvent {
         rate_scale: f64,
     },
     /// Between two epochs, or after the last one: images pass through the averaged weights, a batch at a time.
-    Measuring {
-        /// The epoch whose weights they are, from 1.
-        epoch: usize,
-        /// Epochs that training has passed.
-        passed: usize,
-        /// Epochs in all.
-        epochs: usize,
-        /// Which images, and what for.
-        what: Measured,
-        /// How many of them are through.
-        progress: Progress,
-    },
+    Measuring(Measurement),
     /// One epoch, evaluated and on disk.
     Epoch {
         /// Epoch, from 1.
@@ -133,5 +144,5 @@ pub(super) fn measuring<'a>(
     what: Measured,
     events: &'a mut dyn Events<TrainEvent>,
 ) -> impl FnMut(Progress) -> ControlFlow<()> + 'a {
-    move |progress| events.emit(TrainEvent::Measuring { epoch, passed, epochs, what, progress })
+    move |progress| events.emit(TrainEvent::Measuring(Measurement { epoch, passed, epochs, what, progress }))
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::*;
 use crate::data::{ImageShape, write_png};
+use crate::events::Progress;
 
 /// A learner of whose steps those move nothing that this says, the last one first.
 struct Stumbling {
@@ -103,9 +104,9 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
     let sitting = |passed| {
         let (mut told, mut stopped) = (Vec::new(), false);
         let mut events = |event: TrainEvent| {
-            if let TrainEvent::Measuring { epoch, passed: so_far, epochs, what, progress } = &event {
-                told.push((*epoch, *so_far, *epochs, *what, progress.done, progress.total));
-                stopped |= *so_far == passed;
+            if let TrainEvent::Measuring(now) = &event {
+                told.push(*now);
+                stopped |= now.passed == passed;
             }
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -114,8 +115,12 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
         let epoch = checkpoint::load(&out, &spec.training).unwrap().map(|checkpoint| checkpoint.state.epoch);
         (told, epoch)
     };
-    assert_eq!(sitting(1), (vec![(1, 1, 2, Measured::HeldOut, 4, 4)], Some(1)));
-    assert_eq!(sitting(2), (vec![(2, 2, 2, Measured::HeldOut, 4, 4)], Some(2)));
+    let all_of = |epoch| {
+        let progress = Progress { done: 4, total: 4 };
+        Measurement { epoch, passed: epoch, epochs: 2, what: Measured::HeldOut, progress }
+    };
+    assert_eq!(sitting(1), (vec![all_of(1)], Some(1)));
+    assert_eq!(sitting(2), (vec![all_of(2)], Some(2)));
     // All epochs are on disk: the last measurement is stopped at once.
     let (told, epoch) = sitting(2);
     assert_eq!((told.len(), epoch), (1, Some(2)));

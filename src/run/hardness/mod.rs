@@ -115,10 +115,10 @@ impl CorpusLog<'_> {
                 eta_secs = self.heartbeat.eta(done);
                 self.heartbeat.step(done)
             }
-            TrainEvent::Measuring { .. } => self.heartbeat.measuring(),
+            TrainEvent::Measuring(_) => self.heartbeat.measuring(),
             _ => Ok(()),
         };
-        // A training that is being measured stops at the event after it, so each answer is the same from now on.
+        // Held-out images are measured to their end whatever is answered: what comes after them is refused too.
         self.error = self.error.take().or(written.err());
         if self.error.is_some() {
             return ControlFlow::Break(());

@@ -122,11 +122,9 @@ impl Events<HardnessEvent> for Reporter<'_, '_> {
                         self.cx.event(event);
                     }
                 }
-                TrainEvent::Measuring { epoch, passed, epochs, what, progress } => {
-                    let at = Progress { done: *passed, total: *epochs };
-                    let Progress { done, total } = progress;
-                    let note = format!("{corpus}: measuring {what} by the weights of epoch {epoch}, {done} of {total}");
-                    if self.progress(at, &note) {
+                TrainEvent::Measuring(now) => {
+                    let at = Progress { done: now.passed, total: now.epochs };
+                    if self.progress(at, &format!("{corpus}: {now}")) {
                         self.cx.event(event);
                     }
                 }
