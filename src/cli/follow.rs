@@ -132,6 +132,9 @@ impl Follower {
     }
 
     fn training(&mut self, corpus: &str, said: &TrainEvent, eta_secs: Option<f64>) {
+        if let Some(at) = said.progress() {
+            self.step(at.stage, &format!("{corpus}: {}", at.note), eta_secs);
+        }
         match said {
             TrainEvent::Started { images, parameters, dims, resumed_at, epochs, .. } => {
                 let on = if *resumed_at > 0 { format!(", going on after epoch {resumed_at}") } else { String::new() };
@@ -140,11 +143,6 @@ impl Follower {
                     format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
                 self.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
             }
-            TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-                let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
-                self.step(Progress { done: (epoch - 1) * steps + step, total: epochs * steps }, &note, eta_secs);
-            }
-            TrainEvent::Measuring(now) => self.step(now.progress, &format!("{corpus}: {now}"), None),
             TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
                 "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
                 held_out.bits_per_dim,
@@ -153,7 +151,7 @@ impl Follower {
             TrainEvent::RolledBack { epoch, rate_scale } => {
                 self.bar.line(&format!("  epoch {epoch} diverged: again with {rate_scale} of the learning rate"));
             }
-            TrainEvent::Skipped { .. } | TrainEvent::NoSamples { .. } | TrainEvent::Samples { .. } => {}
+            _ => {}
         }
     }
 }

@@ -11,7 +11,6 @@ use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::Result;
-use crate::events::Progress;
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
@@ -174,10 +173,6 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             "{images} images, {held_out} held out, {parameters} parameters; epoch {} of {epochs} is next",
             (resumed_at + 1).min(*epochs)
         )),
-        TrainEvent::Step { epoch, epochs, step, steps, loss, learning_rate } => bar.set(
-            Progress { done: (epoch - 1) * steps + step, total: epochs * steps },
-            format!("epoch {epoch} · NLL {:.0} nats · rate {learning_rate:.1e}", loss.nll),
-        ),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
             "epoch {epoch} diverged: back to the last checkpoint with {rate_scale} of the learning rate"
@@ -188,7 +183,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             if *best { " · best" } else { "" },
         )),
         TrainEvent::NoSamples { epoch, why } => bar.line(&format!("epoch {epoch}: no samples to show ({why})")),
-        // What is measured is in the job's own progress.
-        TrainEvent::Samples { .. } | TrainEvent::Measuring(_) => {}
+        // How far it is stands in the job's own progress.
+        TrainEvent::Step { .. } | TrainEvent::Measuring(_) | TrainEvent::Samples { .. } => {}
     }
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use crate::data::ImageShape;
 use crate::error::Result;
-use crate::events::Progress;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, train_oracle};
@@ -47,17 +46,7 @@ impl Task for TrainOracle {
 
 /// Tells what a training says: of its steps a few, of everything else all.
 fn tell(cx: &mut TaskContext<'_, TrainEvent>, event: TrainEvent) -> ControlFlow<()> {
-    let wanted = match &event {
-        TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-            // The last step is not the end: the oracle is yet to be measured and written.
-            let total = epochs * steps;
-            let progress = Progress { done: ((epoch - 1) * steps + step).min(total.saturating_sub(1)), total };
-            cx.progress(progress, format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll))
-        }
-        TrainEvent::Measuring(now) => cx.progress(now.progress, now.to_string()),
-        _ => true,
-    };
-    if wanted {
+    if event.progress().is_none_or(|at| cx.progress(at.stage, at.note)) {
         cx.event(event);
     }
     cx.check()

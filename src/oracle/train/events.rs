@@ -138,6 +138,37 @@ pub enum TrainEvent {
     },
 }
 
+/// How far a training is, as one of its events says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrainProgress {
+    /// Of what it is at: steps of the whole training but for the end of the last one, after which the oracle is yet to be measured and
+    /// written, or images of a measurement.
+    pub stage: Progress,
+    /// Of the whole training: steps or epochs.
+    pub whole: Progress,
+    /// What it is at.
+    pub note: String,
+}
+
+impl TrainEvent {
+    /// How far the training is, for an event that says so; there may be hundreds of these in a second.
+    pub fn progress(&self) -> Option<TrainProgress> {
+        match self {
+            Self::Step { epoch, epochs, step, steps, loss, .. } => {
+                let whole = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
+                let stage = Progress { done: whole.done.min(whole.total.saturating_sub(1)), ..whole };
+                let note = format!("epoch {epoch} of {epochs} · NLL {:.0} nats", loss.nll);
+                Some(TrainProgress { stage, whole, note })
+            }
+            Self::Measuring(now) => {
+                let whole = Progress { done: now.passed, total: now.epochs };
+                Some(TrainProgress { stage: now.progress, whole, note: now.to_string() })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Passes on how far a measurement of the weights of `epoch` has come, after `passed` of `epochs` epochs.
 pub(super) fn measuring<'a>(
     [epoch, passed, epochs]: [usize; 3],

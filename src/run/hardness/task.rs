@@ -114,24 +114,14 @@ impl Events<HardnessEvent> for Reporter<'_, '_> {
                 self.corpora = Progress { done: *finished, total: *corpora };
                 self.cx.event(event);
             }
-            HardnessEvent::Training { corpus, said, .. } => match &**said {
-                TrainEvent::Step { epoch, epochs, step, steps, loss, .. } => {
-                    let at = Progress { done: (epoch - 1) * steps + step, total: epochs * steps };
-                    let note = format!("{corpus}: epoch {epoch} of {epochs}, NLL {:.0} nats", loss.nll);
-                    if self.progress(at, &note) {
-                        self.cx.event(event);
-                    }
-                }
-                TrainEvent::Measuring(now) => {
-                    let at = Progress { done: now.passed, total: now.epochs };
-                    if self.progress(at, &format!("{corpus}: {now}")) {
-                        self.cx.event(event);
-                    }
-                }
+            HardnessEvent::Training { corpus, said, .. } => {
                 // Pictures are for the panel Oracle training.
-                TrainEvent::Samples { .. } | TrainEvent::NoSamples { .. } => {}
-                _ => self.cx.event(event),
-            },
+                let pictures = matches!(&**said, TrainEvent::Samples { .. } | TrainEvent::NoSamples { .. });
+                let told = said.progress().is_none_or(|at| self.progress(at.whole, &format!("{corpus}: {}", at.note)));
+                if told && !pictures {
+                    self.cx.event(event);
+                }
+            }
             HardnessEvent::Reading { corpus } => {
                 self.progress(Progress { done: 0, total: 1 }, &format!("reading {corpus}"));
                 self.cx.event(event);
