@@ -141,12 +141,12 @@ pub enum TrainEvent {
 /// How far a training is, as one of its events says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrainProgress {
-    /// Of what it is at: steps of the whole training but for the end of the last one, after which the oracle is yet to be measured and
-    /// written, or images of a measurement.
+    /// Of what it is at: steps of all epochs, or images of a measurement. The last step is not counted as done, since the oracle is
+    /// yet to be measured and written then.
     pub stage: Progress,
     /// Of the whole training: steps or epochs.
     pub whole: Progress,
-    /// What it is at.
+    /// What it is at, in words.
     pub note: String,
 }
 

@@ -40,7 +40,7 @@ pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State};
 pub use data::{corpus, test_corpus, training_images};
 use events::measuring;
-pub use events::{Measured, Measurement, TrainEvent};
+pub use events::{Measured, Measurement, TrainEvent, TrainProgress};
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
