@@ -1,16 +1,20 @@
 //! `bayescope oracle list|info|train`, and what the other subcommands lead to.
 
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, OracleCommand, PrecisionArg};
 use super::open::open;
 use super::output::{Output, print_json_line};
 use super::progress::{Bar, Refining};
+use super::run::stop_signal;
 use super::task::{Watched, run_watched};
 use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
@@ -157,9 +161,13 @@ fn describe(info: &OracleInfo) -> Result<()> {
 fn train(task: &TrainOracle, chosen: &OpenDevice, json: bool) -> Result<()> {
     let bar = Bar::new("training");
     bar.line(&format!("training {} on {} ({})", task.spec.name, chosen.report.used.name, chosen.report.reason));
+    let stop = stop_signal()?;
     let mut tell = |bar: &Bar, event: &TrainEvent| {
         tell(bar, event);
-        if json { print_json_line(event) } else { Ok(()) }
+        if json {
+            print_json_line(event)?;
+        }
+        if stop.load(Ordering::Relaxed) { Err(stopped(&task.folder)) } else { Ok(()) }
     };
     let info = run_watched(task, None, chosen, Watched { bar: &bar, images: &[], tell: &mut tell })?;
     if json { print_json_line(&info) } else { describe(&info) }?;
@@ -167,15 +175,20 @@ fn train(task: &TrainOracle, chosen: &OpenDevice, json: bool) -> Result<()> {
     Ok(())
 }
 
+fn stopped(folder: &Path) -> Error {
+    Error::Stopped(format!("stopped; the same command goes on from here: what was trained is in {}", folder.display()))
+}
+
 fn tell(bar: &Bar, event: &TrainEvent) {
     match event {
-        TrainEvent::Started { images, held_out, parameters, resumed_at, epochs, .. } => bar.line(&format!(
-            "{images} images, {held_out} held out, {parameters} parameters; epoch {} of {epochs} is next",
-            (resumed_at + 1).min(*epochs)
+        TrainEvent::Started { images, held_out, parameters, resumed_at, steps_done, epochs, .. } => bar.line(&format!(
+            "{images} images, {held_out} held out, {parameters} parameters; epoch {} of {epochs} is next{}",
+            (resumed_at + 1).min(*epochs),
+            if *steps_done > 0 { format!(", {steps_done} steps of which are done") } else { String::new() },
         )),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
-            "epoch {epoch} diverged: back to the last checkpoint with {rate_scale} of the learning rate"
+            "epoch {epoch} diverged: back to the last finished one with {rate_scale} of the learning rate"
         )),
         TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds } => bar.line(&format!(
             "epoch {epoch}/{epochs}: training NLL {train_nll:.1} nats · held out: {}{} · {seconds:.0} s",

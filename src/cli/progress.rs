@@ -34,8 +34,11 @@ impl Bar {
 
     /// Shows progress.
     pub fn count(&self, progress: Progress) {
-        self.0.set_length(progress.total as u64);
-        self.0.set_position(progress.done as u64);
+        // At once: no frame shows one of them beside the other's predecessor.
+        self.0.update(|bar| {
+            bar.set_len(progress.total as u64);
+            bar.set_pos(progress.done as u64);
+        });
     }
 
     /// Prints a line above the bar (and where there is no bar).

@@ -155,7 +155,7 @@ pub(super) fn open_world(spec: &ExperimentSpec, device: &DeviceArg) -> Result<(O
 }
 
 /// A flag that the usual signals raise: to checkpoint and end. A second Ctrl+C ends at once.
-fn stop_signal() -> Result<Arc<AtomicBool>> {
+pub(super) fn stop_signal() -> Result<Arc<AtomicBool>> {
     use signal_hook::{consts, flag};
     let stop = Arc::new(AtomicBool::new(false));
     let failed = |e: std::io::Error| Error::io("signals", e);

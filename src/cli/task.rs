@@ -33,7 +33,11 @@ pub fn run_watched<T: Task>(
 ) -> Result<T::Report> {
     let mut host = Host { watched, failed: None };
     let done = run_task_for(task, opened, chosen, &mut host);
-    host.failed.map_or(done, Err)
+    match (done, host.failed) {
+        // What kept a task from ending as it was asked to says more than why it was asked.
+        (Err(error), Some(_)) if !matches!(error, Error::Cancelled) => Err(error),
+        (done, failed) => failed.map_or(done, Err),
+    }
 }
 
 /// Runs a task for a host of its own. Returns its report.

@@ -101,6 +101,8 @@ pub struct TrainHistory {
     pub sheetless: Option<(usize, String)>,
     /// Epochs finished in an earlier sitting.
     pub resumed_at: usize,
+    /// Whether an earlier sitting left a checkpoint.
+    resumed: bool,
     /// Dimensions D of one image; 0 before the run has begun.
     pub dims: usize,
 }
@@ -138,11 +140,16 @@ impl TrainHistory {
     /// Takes an event of the training into what is known of it.
     pub fn take(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Started { images, held_out, parameters, dims, resumed_at, .. } => {
+            TrainEvent::Started { images, held_out, parameters, dims, resumed_at, steps_done, .. } => {
                 (self.dims, self.resumed_at) = (*dims, *resumed_at);
+                self.resumed = *resumed_at > 0 || *steps_done > 0;
                 self.headline = format!("{images} training images, {held_out} held out, {parameters} trained numbers");
-                if *resumed_at > 0 {
-                    self.headline += &format!(", resumed after epoch {resumed_at}");
+                match (*resumed_at, *steps_done) {
+                    (0, 0) => {}
+                    (epochs, 0) => self.headline += &format!(", resumed after epoch {epochs}"),
+                    (epochs, steps) => {
+                        self.headline += &format!(", resumed after step {steps} of epoch {}", epochs + 1);
+                    }
                 }
             }
             TrainEvent::Step { epoch, step, steps, loss, learning_rate, .. } => {
@@ -172,9 +179,9 @@ impl TrainHistory {
         }
     }
 
-    /// Whether an epoch is over, in this sitting or an earlier one.
-    pub fn has_epoch(&self) -> bool {
-        self.resumed_at > 0 || !self.points.is_empty()
+    /// Whether a step was done, in this sitting or an earlier one.
+    pub fn can_go_on(&self) -> bool {
+        self.resumed || self.has_begun()
     }
 
     /// Whether there is anything to draw.

@@ -62,6 +62,25 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle(model: &str) {
     let weights = |run: &Path| std::fs::read(run.join("oracle/weights.safetensors")).unwrap();
     assert!(weights(&whole) == weights(&broken), "the resumed run ends in other weights");
 
+    // Asked to stop within the second epoch.
+    #[cfg(unix)]
+    {
+        let stopped = folder.path().join("stopped");
+        let args = ["oracle", "train", text(&spec), "--out", text(&stopped), "--device", "cpu", "--json"];
+        let mut child = bayescope(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(lines.any(|line| line.contains("\"step\",\"epoch\":2,")));
+        let id = child.id().to_string();
+        assert!(std::process::Command::new("sh").args(["-c", "kill -TERM $0", &id]).status().unwrap().success());
+        lines.for_each(drop);
+        let ended = child.wait_with_output().unwrap();
+        let message = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.code() == Some(75) && message.contains("the same command goes on from here"), "{message}");
+        let begun = &train(&spec, &stopped)[0];
+        assert!(begun["resumed_at"].as_u64() >= Some(1), "{begun}");
+        assert!(weights(&whole) == weights(&stopped), "the run that was stopped ends in other weights");
+    }
+
     let oracle = whole.join("oracle");
     let info = json(&["oracle", "info", text(&oracle), "--json"]);
     assert_eq!(info["class_names"], serde_json::json!(["left", "right"]));

@@ -95,7 +95,7 @@ fn a_run_that_is_over_says_how_it_ended() {
     assert!(!shows(&harness, "no such folder"), "another run");
     end(Outcome::Cancelled);
     harness.run_steps(4);
-    assert!(shows(&harness, "Stopped: 'Continue a run' goes on from its last finished epoch."));
+    assert!(shows(&harness, "Stopped: 'Continue a run' goes on from here."));
     fake.train(&mut harness);
     end(Outcome::Done("the best epoch is 3".into()));
     harness.run_steps(4);
@@ -151,6 +151,7 @@ impl Fake {
             parameters: 1_200_000,
             dims: 1024,
             resumed_at: 0,
+            steps_done: 0,
             epochs: 30,
         };
         harness.state_mut().watch_task(900, training());

@@ -23,11 +23,25 @@ pub struct Best {
     pub nll: f64,
 }
 
+/// How far the epoch is that is not finished.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Within {
+    /// Steps done, those that moved nothing included.
+    pub steps: usize,
+    /// Images of the steps that moved something.
+    pub images: usize,
+    /// Sum of their training NLL, nats.
+    pub nll: f64,
+}
+
 /// Scalars of the run's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Epochs finished.
     pub epoch: usize,
+    /// The epoch after these.
+    #[serde(default)]
+    pub within: Within,
     /// Best epoch so far.
     pub best: Option<Best>,
     /// Seconds of training in all sittings.
@@ -44,10 +58,10 @@ pub struct State {
 impl State {
     /// Before the first epoch on these images.
     pub fn new(images_sha256: String) -> Self {
-        Self { epoch: 0, best: None, seconds: 0.0, rate_scale: 1.0, images_sha256 }
+        Self { epoch: 0, within: Within::default(), best: None, seconds: 0.0, rate_scale: 1.0, images_sha256 }
     }
 
-    /// After the epochs so far, before more of them on the images that lie in `data` now.
+    /// After the steps so far, before more of them on the images that lie in `data` now.
     ///
     /// # Errors
     /// When these are others than before: some held-out ones would be images already trained on.
@@ -78,13 +92,27 @@ pub struct Checkpoint {
 const PREFIX: &str = "checkpoint-";
 const STATE: &str = "state.json";
 
-fn folders(run: &Path) -> Result<Vec<(usize, PathBuf)>> {
+/// Finished epochs, and steps of the one after them: checkpoints of one run in their order.
+type At = (usize, usize);
+
+/// Name of a checkpoint's folder: `checkpoint-00003` after an epoch, `checkpoint-00003-000120` within the next one.
+fn name((epoch, steps): At) -> String {
+    let within = if steps > 0 { format!("-{steps:06}") } else { String::new() };
+    format!("{PREFIX}{epoch:05}{within}")
+}
+
+fn at(name: &str) -> Option<At> {
+    let place = name.strip_prefix(PREFIX)?;
+    let (epoch, steps) = place.split_once('-').unwrap_or((place, "0"));
+    Some((epoch.parse().ok()?, steps.parse().ok()?))
+}
+
+fn folders(run: &Path) -> Result<Vec<(At, PathBuf)>> {
     let entries = std::fs::read_dir(run).map_err(|e| Error::io(run, e))?;
-    let mut found: Vec<(usize, PathBuf)> = entries
+    let mut found: Vec<(At, PathBuf)> = entries
         .filter_map(|entry| {
             let path = entry.ok()?.path();
-            let epoch = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
-            Some((epoch, path))
+            Some((at(path.file_name()?.to_str()?)?, path))
         })
         .collect();
     found.sort();
@@ -114,16 +142,39 @@ pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
     }))
 }
 
-/// Writes a checkpoint and then removes older ones.
+/// Removes the checkpoints within epochs: a run that diverged goes back to one whose weights were measured.
+///
+/// # Errors
+/// Names the folder that cannot be removed.
+pub fn forget_within(run: &Path) -> Result<()> {
+    remove(run, |(_, steps)| steps > 0)
+}
+
+/// Oldest first and under another name, so that a kill leaves no part of one as the newest.
+fn remove(run: &Path, old: impl Fn(At) -> bool) -> Result<()> {
+    for (_, folder) in folders(run)?.into_iter().filter(|(at, _)| old(*at)) {
+        std::fs::rename(&folder, unfinished(run)?).map_err(|e| Error::io(&folder, e))?;
+    }
+    unfinished(run).map(drop)
+}
+
+/// Where a checkpoint is written and removed: a free place.
+fn unfinished(run: &Path) -> Result<PathBuf> {
+    let place = run.join("unfinished-checkpoint");
+    if place.exists() {
+        std::fs::remove_dir_all(&place).map_err(|e| Error::io(&place, e))?;
+    }
+    Ok(place)
+}
+
+/// Writes a checkpoint and then removes older ones; one within an epoch leaves that of the epoch before.
 ///
 /// # Errors
 /// Names the file that cannot be written; the checkpoint before stays.
 pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
-    let folder = run.join(format!("{PREFIX}{:05}", checkpoint.state.epoch));
-    let partial = run.join("unfinished-checkpoint");
-    if partial.exists() {
-        std::fs::remove_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
-    }
+    let now = (checkpoint.state.epoch, checkpoint.state.within.steps);
+    let folder = run.join(name(now));
+    let partial = unfinished(run)?;
     std::fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
     checkpoint.saved.weights.write(&partial.join("weights.safetensors"), Storage::F32)?;
     checkpoint.saved.average.write(&partial.join("average.safetensors"), Storage::F32)?;
@@ -131,12 +182,7 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
     write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
     write_json(&partial.join(STATE), &checkpoint.state)?;
     std::fs::rename(&partial, &folder).map_err(|e| Error::io(&folder, e))?;
-    for (epoch, old) in folders(run)? {
-        if epoch < checkpoint.state.epoch {
-            std::fs::remove_dir_all(&old).map_err(|e| Error::io(&old, e))?;
-        }
-    }
-    Ok(())
+    remove(run, |at| at < now && at != (now.0, 0))
 }
 
 #[cfg(test)]
@@ -153,5 +199,15 @@ mod tests {
         let old: State = serde_json::from_str(r#"{ "epoch": 3, "best": null, "seconds": 1.0 }"#).unwrap();
         let going_on = old.going_on("b".into(), Path::new("data")).unwrap();
         assert_eq!((going_on.epoch, going_on.images_sha256.as_str()), (3, "b"));
+        assert_eq!(going_on.within, Within::default());
+    }
+
+    #[test]
+    fn a_folder_tells_which_checkpoint_is_the_newest() {
+        for place in [(0, 7), (3, 0), (3, 120), (123_456, 1_234_567)] {
+            assert_eq!(at(&name(place)), Some(place));
+        }
+        assert_eq!((name((3, 0)), name((3, 120))), ("checkpoint-00003".into(), "checkpoint-00003-000120".into()));
+        assert_eq!([at("checkpoint-"), at("checkpoint-3-"), at("unfinished-checkpoint")], [None; 3]);
     }
 }

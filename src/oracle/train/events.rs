@@ -69,6 +69,8 @@ pub enum TrainEvent {
         dims: usize,
         /// Epochs already finished in an earlier sitting.
         resumed_at: usize,
+        /// Steps already done of the epoch after those.
+        steps_done: usize,
         /// Epochs in all.
         epochs: usize,
     },
@@ -94,7 +96,7 @@ pub enum TrainEvent {
         /// Step in the epoch, from 1.
         step: usize,
     },
-    /// Training diverged and resumes from the last checkpoint with half the learning rate.
+    /// Training diverged and resumes from the last finished epoch with half the learning rate.
     RolledBack {
         /// The epoch that diverged, from 1.
         epoch: usize,

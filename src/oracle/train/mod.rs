@@ -20,7 +20,7 @@ mod tests;
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use rand::seq::SliceRandom;
@@ -37,7 +37,7 @@ use crate::units::Tau;
 pub use crate::device::MatmulPrecision;
 use batch::Draw;
 pub use bench::bench_steps;
-use checkpoint::{Best, Checkpoint, State};
+use checkpoint::{Best, Checkpoint, State, Within};
 pub use data::{corpus, test_corpus, training_images};
 use events::measuring;
 pub use events::{Measured, Measurement, TrainEvent, TrainProgress};
@@ -50,8 +50,10 @@ pub use step::StepLoss;
 
 /// Base samples whose images are shown after every epoch, `SAMPLES_PER_CLASS` for each class.
 const SAMPLES_PER_CLASS: usize = 2;
-/// Steps in a row that may fail before the run goes back to its last checkpoint.
+/// Steps in a row that may fail before the run goes back to its last finished epoch.
 const MAX_SKIPPED: usize = 5;
+/// Longest time between two checkpoints: epochs of a large world take hours.
+const EVERY: Duration = Duration::from_secs(300);
 /// Held by who trains in a folder: two would write into one checkpoint.
 const LOCK: &str = ".lock";
 /// Below this share of its learning rate a run gives up.
@@ -99,9 +101,14 @@ struct Run<'a> {
     state: State,
     /// Steps in a row that moved nothing, the newest among them, those of the epoch before included.
     skipped: usize,
+    /// From when on time is not yet in the state.
+    since: Instant,
+    /// When the last checkpoint was written, or the run opened.
+    kept: Instant,
 }
 
-/// Trains in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint;
+/// Trains in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint, and
+/// there is one every five minutes and where the caller stops;
 /// the averaged weights of the best epoch by held-out NLL are in `best.safetensors`.
 ///
 /// # Errors
@@ -119,13 +126,13 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         parameters: run.learner.parameters(),
         dims: run.train.shape.dims(),
         resumed_at: run.state.epoch,
+        steps_done: run.state.within.steps,
         epochs,
     })?;
     while run.state.epoch < epochs {
-        let sitting = Instant::now();
         let epoch = run.state.epoch + 1;
         let passed = match run.epoch(epoch, events) {
-            Ok(Some(train_nll)) => run.finish_epoch(epoch, train_nll, sitting, events),
+            Ok(Some(train_nll)) => run.finish_epoch(epoch, train_nll, events),
             Ok(None) => Err(Error::Numeric(format!("{} steps in a row were not finite", run.skipped))),
             Err(error) => Err(error),
         };
@@ -176,10 +183,12 @@ impl<'a> Run<'a> {
             learner,
             state,
             skipped: 0,
+            since: Instant::now(),
+            kept: Instant::now(),
         })
     }
 
-    /// The last checkpoint again, with half the learning rate: the data come in the same order, so
+    /// The checkpoint of the last epoch again, with half the learning rate: the data come in the same order, so
     /// that the same rate would fail in the same way.
     fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
         let rate_scale = self.state.rate_scale / 2.0;
@@ -190,21 +199,21 @@ impl<'a> Run<'a> {
                 self.state.rate_scale
             )));
         }
+        checkpoint::forget_within(self.folder)?;
         let mut run = Self::open(self.spec, self.folder, device)?;
         run.state.rate_scale = rate_scale;
         events.report(TrainEvent::RolledBack { epoch, rate_scale })?;
         Ok(run)
     }
 
-    /// One pass over the training images in the epoch's own order; `None` when the run must go back
-    /// to its checkpoint.
+    /// One pass over the training images in the epoch's own order, or what is left of it. Returns the mean training NLL;
+    /// `None` when the run must go back to its checkpoint.
     fn epoch(&mut self, epoch: usize, events: &mut dyn Events<TrainEvent>) -> Result<Option<f64>> {
         let t = &self.spec.training;
         let mut order: Vec<usize> = (0..self.train.len()).collect();
         order.shuffle(&mut t.seed.split("order").rng(epoch as u64));
         let steps = order.len().div_ceil(t.batch);
-        let (mut sum, mut seen) = (0.0, 0usize);
-        for (k, chosen) in order.chunks(t.batch).enumerate() {
+        for (k, chosen) in order.chunks(t.batch).enumerate().skip(self.state.within.steps) {
             let draw = Draw {
                 train: &self.train,
                 labels: &self.labels,
@@ -217,20 +226,46 @@ impl<'a> Run<'a> {
             };
             let learning_rate = self.state.rate_scale * self.spec.learning_rate((epoch - 1) * steps + k, steps);
             let loss = self.learner.step(&draw, learning_rate, self.decay((epoch - 1) * steps + k))?;
-            if loss.grad_norm.is_finite() {
+            self.state.within.steps = k + 1;
+            let told = if loss.grad_norm.is_finite() {
                 self.skipped = 0;
-                sum += loss.nll * chosen.len() as f64;
-                seen += chosen.len();
-                events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })?;
+                self.state.within.images += chosen.len();
+                self.state.within.nll += loss.nll * chosen.len() as f64;
+                events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })
             } else {
                 self.skipped += 1;
-                events.report(TrainEvent::Skipped { epoch, step: k + 1 })?;
                 if self.skipped > MAX_SKIPPED {
+                    events.report(TrainEvent::Skipped { epoch, step: k + 1 })?;
                     return Ok(None);
                 }
+                events.report(TrainEvent::Skipped { epoch, step: k + 1 })
+            };
+            if told.is_err() || self.kept.elapsed() > EVERY {
+                self.keep()?;
             }
+            told?;
         }
-        Ok((seen > 0).then(|| sum / seen as f64))
+        let Within { images, nll, .. } = std::mem::take(&mut self.state.within);
+        Ok((images > 0).then(|| nll / images as f64))
+    }
+
+    /// Writes a checkpoint, unless the newest step moved nothing: the parameters may be unusable then, and the
+    /// checkpoint before is the way back.
+    fn keep(&mut self) -> Result<()> {
+        self.count_time();
+        if self.skipped == 0 {
+            let state = self.state.clone();
+            checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
+        }
+        self.kept = Instant::now();
+        Ok(())
+    }
+
+    /// Adds the time that has passed to that of the run.
+    fn count_time(&mut self) {
+        let now = Instant::now();
+        self.state.seconds += (now - self.since).as_secs_f64();
+        self.since = now;
     }
 
     /// Decay of the moving average: shorter at the start, so that it forgets the random weights.
@@ -239,32 +274,20 @@ impl<'a> Run<'a> {
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint. An
-    /// epoch that ended in skipped steps is not kept: the parameters may be unusable, and the
-    /// checkpoint before is the way back.
-    fn finish_epoch(
-        &mut self,
-        epoch: usize,
-        train_nll: f64,
-        sitting: Instant,
-        events: &mut dyn Events<TrainEvent>,
-    ) -> Result<()> {
+    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint. Weights of an
+    /// epoch that ended in skipped steps are not kept, as [`Self::keep`] says.
+    fn finish_epoch(&mut self, epoch: usize, train_nll: f64, events: &mut dyn Events<TrainEvent>) -> Result<()> {
         let flow = self.learner.frozen()?;
         let held_out = self.held_out_figures(flow.as_ref(), epoch, events)?;
-        let kept = self.skipped == 0;
-        let best = kept && self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
+        let best = self.skipped == 0 && self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            let seconds = self.state.seconds + sitting.elapsed().as_secs_f64();
-            let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), seconds);
+            self.count_time();
+            let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), self.state.seconds);
             so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
             self.state.best = Some(Best { epoch, nll: held_out.nll_nats });
         }
         self.state.epoch = epoch;
-        self.state.seconds += sitting.elapsed().as_secs_f64();
-        if kept {
-            let state = self.state.clone();
-            checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
-        }
+        self.keep()?;
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
         match self.samples(flow.as_ref()) {

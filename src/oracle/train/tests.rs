@@ -78,7 +78,7 @@ fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
         let passed = run.epoch(epoch, &mut silent()).unwrap();
         if let Some(nll) = passed {
             assert!(nll.is_finite());
-            run.finish_epoch(epoch, nll, Instant::now(), &mut silent()).unwrap();
+            run.finish_epoch(epoch, nll, &mut silent()).unwrap();
         }
         (passed.is_some(), checkpoint::load(&out, &spec.training).unwrap().map(|checkpoint| checkpoint.state.epoch))
     };
@@ -125,4 +125,63 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
     let (told, epoch) = sitting(2);
     assert_eq!((told.len(), epoch), (1, Some(2)));
     assert!(train(&spec, &out, &Device::flex(), &mut silent()).is_ok());
+}
+
+#[test]
+fn a_stop_within_an_epoch_keeps_its_steps_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(folder.path(), 3);
+    let out = folder.path().join("run");
+    let whole = train(&spec, &folder.path().join("whole"), &Device::flex(), &mut silent()).unwrap();
+    // Stopped at a step of the second epoch, then at the last one of the third, then not at all.
+    let mut begun = vec![];
+    let mut sitting = |stop: (usize, usize)| {
+        let mut events = |event: TrainEvent| {
+            if let TrainEvent::Started { resumed_at, steps_done, .. } = event {
+                begun.push((resumed_at, steps_done));
+            }
+            match event {
+                TrainEvent::Step { epoch, step, .. } if (epoch, step) == stop => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        };
+        train(&spec, &out, &Device::flex(), &mut events)
+    };
+    let on_disk = || {
+        let entries = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut found: Vec<String> = entries.filter(|name| name.contains("checkpoint")).collect();
+        found.sort();
+        found
+    };
+    assert!(matches!(sitting((2, 3)), Err(Error::Cancelled)));
+    assert_eq!(on_disk(), ["checkpoint-00001", "checkpoint-00001-000003"]);
+    assert!(matches!(sitting((3, 5)), Err(Error::Cancelled)));
+    assert_eq!(on_disk(), ["checkpoint-00002", "checkpoint-00002-000005"]);
+    let resumed = sitting((0, 0)).unwrap();
+    assert_eq!(on_disk(), ["checkpoint-00003"]);
+    assert_eq!(begun, [(0, 0), (1, 3), (2, 5)]);
+    assert_eq!((resumed.epoch, resumed.held_out.nll_nats), (whole.epoch, whole.held_out.nll_nats));
+    let bytes = |trained: &Trained| {
+        let place = folder.path().join("weights.safetensors");
+        trained.weights.write(&place, crate::flow::weights::Storage::F32).unwrap();
+        std::fs::read(place).unwrap()
+    };
+    assert!(bytes(&resumed) == bytes(&whole), "other weights");
+}
+
+/// Weights within an epoch were not measured: they may be what diverges.
+#[test]
+fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(folder.path(), 3);
+    let out = folder.path().join("run");
+    let mut events = |event: TrainEvent| match event {
+        TrainEvent::Step { epoch: 2, step: 3, .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    assert!(train(&spec, &out, &Device::flex(), &mut events).is_err());
+    let run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    assert_eq!((run.state.epoch, run.state.within.steps, run.state.within.images), (1, 3, 12));
+    let run = run.roll_back(2, &Device::flex(), &mut silent()).unwrap();
+    assert_eq!((run.state.epoch, run.state.within.steps, run.state.rate_scale), (1, 0, 0.5));
 }

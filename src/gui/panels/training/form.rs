@@ -151,7 +151,7 @@ impl Form {
             path(ui, cx, "Folder of a stopped run", &mut self.again, AGAIN);
             let given = !self.again.trim().is_empty() && !running;
             let button = ui.add_enabled(given, egui::Button::new("Continue this run"));
-            let about = "Goes on from its last finished epoch, with the spec in its train.toml";
+            let about = "Goes on where it stopped, with the spec in its train.toml";
             if button.on_hover_text(about).on_disabled_hover_text("Give the folder; one run at a time.").clicked() {
                 let folder = PathBuf::from(self.again.trim());
                 match TrainSpec::of_run(&folder) {

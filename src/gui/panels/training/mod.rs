@@ -80,7 +80,7 @@ fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
             }
             let stop = ui.button("Cancel training");
             if stop
-                .on_hover_text("The last finished epoch stays in the folder: 'Continue a run' goes on from there")
+                .on_hover_text("What is trained so far stays in the folder: 'Continue a run' goes on from there")
                 .clicked()
             {
                 cx.commands.push(Command::Cancel(job.id));
@@ -101,10 +101,10 @@ fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>
     let theme = Theme::of(ui);
     let (text, colour) = match (view.outcome, job) {
         (Some(Outcome::Failed(why)), _) => (why.as_str(), theme.error()),
-        (Some(Outcome::Cancelled), _) if view.live.has_epoch() => {
-            ("Stopped: 'Continue a run' goes on from its last finished epoch.", theme.warning())
+        (Some(Outcome::Cancelled), _) if view.live.can_go_on() => {
+            ("Stopped: 'Continue a run' goes on from here.", theme.warning())
         }
-        (Some(Outcome::Cancelled), _) => ("Stopped before its first epoch was over: start it again.", theme.warning()),
+        (Some(Outcome::Cancelled), _) => ("Stopped before its first step: start it again.", theme.warning()),
         (Some(Outcome::Done(text)), _) => (text.as_str(), theme.good()),
         (None, Some(job)) => (waiting.unwrap_or(job.note.as_str()), theme.weak()),
         (None, None) => return,
