@@ -3,11 +3,18 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::bayes::sampling::Standing;
 use crate::bayes::{ClassHardness, Estimate, Information};
 use crate::events::{Events, Progress};
+
+/// How many of how many, and how long the rest takes; nothing before that is known.
+fn count(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    if let Some(len) = state.len() {
+        let _ = write!(out, "{}/{len} · {:#} left", state.pos(), HumanDuration(state.eta()));
+    }
+}
 
 /// A bar that follows [`Progress`].
 pub struct Bar(ProgressBar);
@@ -15,9 +22,9 @@ pub struct Bar(ProgressBar);
 impl Bar {
     /// A bar titled `title`.
     pub fn new(title: &str) -> Self {
-        let bar = ProgressBar::new(0).with_message(title.to_owned());
-        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} · {eta} left");
-        Self(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())))
+        let bar = ProgressBar::no_length().with_message(title.to_owned());
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {count}");
+        Self(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("count", count)))
     }
 
     /// The same for so many items that are reported one by one.

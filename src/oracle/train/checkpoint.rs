@@ -13,14 +13,18 @@ use crate::data::{WHOLE, read_bounded, read_json, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::flow::weights::{Storage, Weights};
 use crate::gradients::with_moments;
+use crate::oracle::evaluate::Evaluation;
 
 /// The best epoch so far, by held-out NLL.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Best {
     /// Epoch, from 1.
     pub epoch: usize,
     /// Mean held-out −log p(x|y), nats per image, 8-bit pixels.
     pub nll: f64,
+    /// All figures on the held-out images; absent in what older versions wrote.
+    #[serde(default)]
+    pub held_out: Option<Evaluation>,
 }
 
 /// How far the epoch is that is not finished.

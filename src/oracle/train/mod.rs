@@ -279,12 +279,12 @@ impl<'a> Run<'a> {
     fn finish_epoch(&mut self, epoch: usize, train_nll: f64, events: &mut dyn Events<TrainEvent>) -> Result<()> {
         let flow = self.learner.frozen()?;
         let held_out = self.held_out_figures(flow.as_ref(), epoch, events)?;
-        let best = self.skipped == 0 && self.state.best.is_none_or(|best| held_out.nll_nats < best.nll);
+        let best = self.skipped == 0 && self.state.best.as_ref().is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
             self.count_time();
             let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), self.state.seconds);
             so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
-            self.state.best = Some(Best { epoch, nll: held_out.nll_nats });
+            self.state.best = Some(Best { epoch, nll: held_out.nll_nats, held_out: Some(held_out.clone()) });
         }
         self.state.epoch = epoch;
         self.keep()?;
@@ -323,16 +323,19 @@ impl<'a> Run<'a> {
         Ok(self.pixels.picture(&flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x))
     }
 
-    /// The best epoch, on the held-out and the test images. A stop ends it: all epochs are on disk.
+    /// The best epoch, on the test images. A stop ends it: all epochs are on disk.
     fn finish(self, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
-        let best = self.state.best.ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
+        let best = self.state.best.as_ref().ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
         let weights = Weights::read(&self.folder.join(so_far::BEST))?;
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let at = [best.epoch, self.state.epoch, self.spec.training.epochs];
         let mut figures =
             |images: &Dataset, seed, what| evaluate(flow.as_ref(), images, seed, &mut measuring(at, what, events));
-        let held_out = figures(&self.held_out, seed.split("held-out"), Measured::HeldOut)?;
+        let held_out = match &best.held_out {
+            Some(held_out) => held_out.clone(),
+            None => figures(&self.held_out, seed.split("held-out"), Measured::HeldOut)?,
+        };
         let tested = |test| figures(test, seed.split("test"), Measured::Test);
         let test = self.test.as_ref().map(tested).transpose()?;
         Ok(self.trained(weights, best.epoch, (held_out, test), self.state.seconds))
