@@ -145,6 +145,8 @@ def test_an_error_has_the_message_of_the_command():
 
 
 def test_ctrl_c_ends_a_long_computation_and_the_world_lives_on(world):
+    # A shell has what it puts into the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     begun = time.monotonic()
     timer.start()
