@@ -41,11 +41,16 @@ impl Bar {
 
     /// Shows progress.
     pub fn count(&self, progress: Progress) {
+        let begins = self.0.length() != Some(progress.total as u64);
         // At once: no frame shows one of them beside the other's predecessor.
         self.0.update(|bar| {
             bar.set_len(progress.total as u64);
             bar.set_pos(progress.done as u64);
         });
+        if begins {
+            // What was done before is not this sitting's pace.
+            self.0.reset_eta();
+        }
     }
 
     /// Prints a line above the bar (and where there is no bar).
