@@ -1,7 +1,7 @@
 //! `bayescope oracle list|info|train`, and what the other subcommands lead to.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
-use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec};
+use crate::oracle::train::{Measured, Measurement, ORACLE, TrainEvent, TrainSpec};
 use crate::run::TrainOracle;
 use crate::units::Tau;
 
@@ -31,7 +31,9 @@ pub fn run(command: OracleCommand) -> Result<()> {
         OracleCommand::Info { oracle, output } => output.print(&Described::read(&oracle)?, Described::tell),
         OracleCommand::Train { spec, out, device, json } => {
             let task = TrainOracle { spec: TrainSpec::read(&spec)?, folder: out };
-            on_device(choose(device.device)?, |chosen| train(&task, chosen, json))
+            // One for all devices: what was asked for while one of them was lost is not forgotten on the next.
+            let stop = stop_signal()?;
+            on_device(choose(device.device)?, |chosen| train(&task, &stop, chosen, json))
         }
         OracleCommand::Validate(args) => validate::run(&args),
         OracleCommand::Reality(args) => validate::reality(&args),
@@ -158,16 +160,28 @@ fn describe(info: &OracleInfo) -> Result<()> {
     Ok(())
 }
 
-fn train(task: &TrainOracle, chosen: &OpenDevice, json: bool) -> Result<()> {
+fn train(task: &TrainOracle, stop: &AtomicBool, chosen: &OpenDevice, json: bool) -> Result<()> {
     let bar = Bar::new("training");
     bar.line(&format!("training {} on {} ({})", task.spec.name, chosen.report.used.name, chosen.report.reason));
-    let stop = stop_signal()?;
+    let mut waits = false;
     let mut tell = |bar: &Bar, event: &TrainEvent| {
         tell(bar, event);
         if json {
             print_json_line(event)?;
         }
-        if stop.load(Ordering::Relaxed) { Err(stopped(&task.folder)) } else { Ok(()) }
+        if !stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // The epoch is told before the end, as it is on disk before it.
+        let TrainEvent::Measuring(Measurement { what: Measured::HeldOut, epoch, .. }) = event else {
+            return Err(stopped(&task.folder));
+        };
+        if !std::mem::replace(&mut waits, true) {
+            bar.line(&format!(
+                "stops when the images held out are measured: epoch {epoch} is on disk then (once more: at once, and from the last checkpoint)"
+            ));
+        }
+        Ok(())
     };
     let info = run_watched(task, None, chosen, Watched { bar: &bar, images: &[], tell: &mut tell })?;
     if json { print_json_line(&info) } else { describe(&info) }?;
@@ -188,7 +202,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
         )),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
-            "epoch {epoch} diverged: back to the last finished one with {rate_scale} of the learning rate"
+            "epoch {epoch} diverged: back to the last epoch on disk, or the beginning, with {rate_scale} of the learning rate"
         )),
         TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds } => bar.line(&format!(
             "epoch {epoch}/{epochs}: training NLL {train_nll:.1} nats · held out: {}{} · {seconds:.0} s",

@@ -9,10 +9,13 @@ use crate::bayes::sampling::Standing;
 use crate::bayes::{ClassHardness, Estimate, Information};
 use crate::events::{Events, Progress};
 
-/// How many of how many, and how long the rest takes; nothing before that is known.
+/// How many of how many, and how long the rest takes, each as soon as it is known.
 fn count(state: &ProgressState, out: &mut dyn std::fmt::Write) {
-    if let Some(len) = state.len() {
-        let _ = write!(out, "{}/{len} · {:#} left", state.pos(), HumanDuration(state.eta()));
+    let Some(len) = state.len() else { return };
+    let _ = write!(out, "{}/{len}", state.pos());
+    let left = state.eta();
+    if !left.is_zero() {
+        let _ = write!(out, " · {:#} left", HumanDuration(left));
     }
 }
 
@@ -41,16 +44,16 @@ impl Bar {
 
     /// Shows progress.
     pub fn count(&self, progress: Progress) {
-        let begins = self.0.length() != Some(progress.total as u64);
-        // At once: no frame shows one of them beside the other's predecessor.
-        self.0.update(|bar| {
-            bar.set_len(progress.total as u64);
-            bar.set_pos(progress.done as u64);
-        });
-        if begins {
-            // What was done before is not this sitting's pace.
-            self.0.reset_eta();
+        let (done, total) = (progress.done as u64, progress.total as u64);
+        if self.0.length() == Some(total) {
+            self.0.set_position(done);
+            return;
         }
+        // No frame shows one of them beside the other's predecessor, and what was done before is not this sitting's pace.
+        self.0.unset_length();
+        self.0.update(|bar| bar.set_pos(done));
+        self.0.reset_eta();
+        self.0.set_length(total);
     }
 
     /// Prints a line above the bar (and where there is no bar).

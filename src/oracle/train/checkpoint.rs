@@ -1,7 +1,7 @@
 //! State of a training run on disk: one folder per checkpoint, written under another name and
 //! renamed into place, so that a kill at any moment leaves the last complete one. No
-//! [`Store`](crate::data::Store): the files of a checkpoint are of use only together, and only
-//! those of the last one.
+//! [`Store`](crate::data::Store): the files of a checkpoint are of use only together. A run keeps its
+//! newest checkpoint and, where that lies within an epoch, the newest one after an epoch.
 
 use std::path::{Path, PathBuf};
 
@@ -154,6 +154,14 @@ pub fn forget_within(run: &Path) -> Result<()> {
     remove(run, |(_, steps)| steps > 0)
 }
 
+/// Writes the scalars of the newest checkpoint anew, where there is one.
+///
+/// # Errors
+/// Names the file that cannot be written; the scalars before stay.
+pub fn rewrite(run: &Path, state: &State) -> Result<()> {
+    folders(run)?.pop().map_or(Ok(()), |(_, folder)| write_json(&folder.join(STATE), state))
+}
+
 /// Oldest first and under another name, so that a kill leaves no part of one as the newest.
 fn remove(run: &Path, old: impl Fn(At) -> bool) -> Result<()> {
     for (_, folder) in folders(run)?.into_iter().filter(|(at, _)| old(*at)) {
@@ -171,7 +179,8 @@ fn unfinished(run: &Path) -> Result<PathBuf> {
     Ok(place)
 }
 
-/// Writes a checkpoint and then removes older ones; one within an epoch leaves that of the epoch before.
+/// Writes a checkpoint and then removes older ones, except the newest one after an epoch: that of the epoch before
+/// may never have been written, where it ended in steps that moved nothing.
 ///
 /// # Errors
 /// Names the file that cannot be written; the checkpoint before stays.
@@ -186,7 +195,8 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
     write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
     write_json(&partial.join(STATE), &checkpoint.state)?;
     std::fs::rename(&partial, &folder).map_err(|e| Error::io(&folder, e))?;
-    remove(run, |at| at < now && at != (now.0, 0))
+    let whole = folders(run)?.into_iter().map(|(at, _)| at).filter(|at| at.1 == 0 && *at <= now).max();
+    remove(run, |at| at < now && Some(at) != whole)
 }
 
 #[cfg(test)]

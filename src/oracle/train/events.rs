@@ -96,7 +96,7 @@ pub enum TrainEvent {
         /// Step in the epoch, from 1.
         step: usize,
     },
-    /// Training diverged and resumes from the last finished epoch with half the learning rate.
+    /// Training diverged and resumes from the last epoch on disk, or the beginning, with half the learning rate.
     RolledBack {
         /// The epoch that diverged, from 1.
         epoch: usize,

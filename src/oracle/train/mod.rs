@@ -50,9 +50,10 @@ pub use step::StepLoss;
 
 /// Base samples whose images are shown after every epoch, `SAMPLES_PER_CLASS` for each class.
 const SAMPLES_PER_CLASS: usize = 2;
-/// Steps in a row that may fail before the run goes back to its last finished epoch.
+/// Steps in a row that may fail before the run goes back to its last epoch on disk.
 const MAX_SKIPPED: usize = 5;
-/// Longest time between two checkpoints: epochs of a large world take hours.
+/// After so long a training, measuring not counted, the next step that moves something is followed by a checkpoint:
+/// epochs of a large world take hours.
 const EVERY: Duration = Duration::from_secs(300);
 /// Held by who trains in a folder: two would write into one checkpoint.
 const LOCK: &str = ".lock";
@@ -108,7 +109,7 @@ struct Run<'a> {
 }
 
 /// Trains in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint, and
-/// there is one every five minutes and where the caller stops;
+/// there is one after every five minutes of training and where the caller stops;
 /// the averaged weights of the best epoch by held-out NLL are in `best.safetensors`.
 ///
 /// # Errors
@@ -202,6 +203,8 @@ impl<'a> Run<'a> {
         checkpoint::forget_within(self.folder)?;
         let mut run = Self::open(self.spec, self.folder, device)?;
         run.state.rate_scale = rate_scale;
+        // Whoever goes on after a stop at this place does not diverge at the old rate again.
+        checkpoint::rewrite(run.folder, &run.state)?;
         events.report(TrainEvent::RolledBack { epoch, rate_scale })?;
         Ok(run)
     }
@@ -213,6 +216,7 @@ impl<'a> Run<'a> {
         let mut order: Vec<usize> = (0..self.train.len()).collect();
         order.shuffle(&mut t.seed.split("order").rng(epoch as u64));
         let steps = order.len().div_ceil(t.batch);
+        let mut stop = None;
         for (k, chosen) in order.chunks(t.batch).enumerate().skip(self.state.within.steps) {
             let draw = Draw {
                 train: &self.train,
@@ -240,10 +244,16 @@ impl<'a> Run<'a> {
                 }
                 events.report(TrainEvent::Skipped { epoch, step: k + 1 })
             };
-            if told.is_err() || self.kept.elapsed() > EVERY {
-                self.keep()?;
+            // A stop waits for a step whose parameters can be kept; where the epoch ends before, its end hears of it.
+            stop = stop.or(told.err());
+            if self.skipped == 0 {
+                if stop.is_some() || self.kept.elapsed() > EVERY {
+                    self.keep()?;
+                }
+                if let Some(stop) = stop {
+                    return Err(stop);
+                }
             }
-            told?;
         }
         let Within { images, nll, .. } = std::mem::take(&mut self.state.within);
         Ok((images > 0).then(|| nll / images as f64))
@@ -256,8 +266,8 @@ impl<'a> Run<'a> {
         if self.skipped == 0 {
             let state = self.state.clone();
             checkpoint::save(self.folder, &Checkpoint { state, saved: self.learner.saved()? })?;
+            self.kept = Instant::now();
         }
-        self.kept = Instant::now();
         Ok(())
     }
 

@@ -197,5 +197,23 @@ fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
     let run = Run::open(&spec, &out, &Device::flex()).unwrap();
     assert_eq!((run.state.epoch, run.state.within.steps, run.state.within.images), (1, 3, 12));
     let run = run.roll_back(2, &Device::flex(), &mut silent()).unwrap();
-    assert_eq!((run.state.epoch, run.state.within.steps, run.state.rate_scale), (1, 0, 0.5));
+    let place = |run: &Run<'_>| (run.state.epoch, run.state.within.steps, run.state.rate_scale);
+    assert_eq!(place(&run), (1, 0, 0.5));
+    // Who goes on after a stop there goes on at that rate. The second epoch then ends in a step that moves nothing, so that
+    // no checkpoint follows it, and in the third a stop waits for the next step that moves something.
+    drop(run);
+    let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    assert_eq!(place(&run), (1, 0, 0.5));
+    let learner = learner(&spec, &run.train, None, &Device::flex()).unwrap();
+    let fails = vec![false, true, true, true, false, false, false, false];
+    run.learner = Box::new(Stumbling { learner, fails: Rc::new(RefCell::new(fails)) });
+    let nll = run.epoch(2, &mut silent()).unwrap().unwrap();
+    run.finish_epoch(2, nll, &mut silent()).unwrap();
+    let mut stop = |_: TrainEvent| ControlFlow::Break(());
+    assert!(matches!(run.epoch(3, &mut stop), Err(Error::Cancelled)));
+    drop(run);
+    let run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    assert_eq!(place(&run), (2, 3, 0.5));
+    let run = run.roll_back(3, &Device::flex(), &mut silent()).unwrap();
+    assert_eq!(place(&run), (1, 0, 0.25));
 }
