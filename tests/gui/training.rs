@@ -95,7 +95,10 @@ fn a_run_that_is_over_says_how_it_ended() {
     assert!(!shows(&harness, "no such folder"), "another run");
     end(Outcome::Cancelled);
     harness.run_steps(4);
-    assert!(shows(&harness, "Stopped: 'Continue a run' goes on from here."));
+    assert!(shows(&harness, "Stopped: 'Continue training' goes on from here."));
+    click(&mut harness, "Continue training");
+    assert_eq!(tasks::asked::<TrainOracle>(&fake).1, training());
+    assert!(harness.query_by_label("Continue training").is_none(), "it is under way");
     fake.train(&mut harness);
     end(Outcome::Done("the best epoch is 3".into()));
     harness.run_steps(4);

@@ -63,7 +63,7 @@ impl Panel for TrainingPanel {
     }
 }
 
-/// Pause, resume, cancel, and the world of the best epoch so far.
+/// Pause, resume, cancel, continue, and the world of the best epoch so far.
 fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
     let (train, folder) = (view.live, &view.task.folder);
     let place = format!("In {}", folder.display());
@@ -80,10 +80,16 @@ fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
             }
             let stop = ui.button("Cancel training");
             if stop
-                .on_hover_text("What is trained so far stays in the folder: 'Continue a run' goes on from there")
+                .on_hover_text("What is trained so far stays in the folder: 'Continue training' goes on from there")
                 .clicked()
             {
                 cx.commands.push(Command::Cancel(job.id));
+            }
+        } else if unfinished(view) {
+            let button =
+                ui.button("Continue training").on_hover_text("Goes on where it stopped, with the spec in its folder");
+            if button.clicked() {
+                cx.commands.push(Command::task(view.task.clone()));
             }
         }
         let ready = (train.best.is_some() || train.resumed_at > 0) && !folder.as_os_str().is_empty();
@@ -96,13 +102,18 @@ fn controls(ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, TrainOracle>) {
     });
 }
 
+/// Whether the run ended early and its folder has what it can go on from.
+fn unfinished(view: &TaskView<'_, TrainOracle>) -> bool {
+    matches!(view.outcome, Some(Outcome::Cancelled | Outcome::Failed(_))) && view.live.can_go_on()
+}
+
 /// Where the run stands, in a sentence.
 fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>, waiting: Option<&str>) {
     let theme = Theme::of(ui);
     let (text, colour) = match (view.outcome, job) {
         (Some(Outcome::Failed(why)), _) => (why.as_str(), theme.error()),
-        (Some(Outcome::Cancelled), _) if view.live.can_go_on() => {
-            ("Stopped: 'Continue a run' goes on from here.", theme.warning())
+        (Some(Outcome::Cancelled), _) if unfinished(view) => {
+            ("Stopped: 'Continue training' goes on from here.", theme.warning())
         }
         (Some(Outcome::Cancelled), _) => ("Stopped before its first step: start it again.", theme.warning()),
         (Some(Outcome::Done(text)), _) => (text.as_str(), theme.good()),
