@@ -274,13 +274,24 @@ pub fn one_vs_rest(
     Ok(found.one_vs_rest)
 }
 
-/// The Bayes error of telling label i from label j alone, π~ in proportion, [K, K], symmetric; 0 on the diagonal, and NaN
-/// where neither label occurs. Exact of classes; of noisy labels from draws.
+/// Bayes errors of telling label i from label j alone.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PairErrors {
+    /// [K, K], symmetric; 0 on the diagonal, and NaN where neither label occurs.
+    pub errors: Vec<f64>,
+    /// Their 95 % intervals in the same order, none on the diagonal and where one label does not occur; empty where the
+    /// errors are exact.
+    pub intervals: Vec<Option<(f64, f64)>>,
+}
+
+/// The Bayes error of telling label i from label j alone, π~ in proportion. Exact of classes; of noisy labels from draws.
 ///
 /// # Errors
 /// When τ is 0.
-pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<Vec<f64>> {
-    let Some(noise) = classes.label_noise() else { return hardness::pairwise(classes, tau) };
+pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<PairErrors> {
+    let Some(noise) = classes.label_noise() else {
+        return Ok(PairErrors { errors: hardness::pairwise(classes, tau)?, intervals: Vec::new() });
+    };
     let labels = noise.labels(classes.priors());
     let spec = Spec { tolerance: 1e-3, ..Spec::default() };
     let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
@@ -289,7 +300,9 @@ pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<Vec<f64>> {
         None if i == j || labels[i] + labels[j] > 0.0 => 0.0,
         None => f64::NAN,
     };
-    Ok((0..labels.len()).flat_map(|i| (0..labels.len()).map(move |j| value(i, j))).collect())
+    let errors = (0..labels.len()).flat_map(|i| (0..labels.len()).map(move |j| value(i, j))).collect();
+    let intervals = found.pairs.iter().flatten().map(|pair| pair.map(|figure| figure.interval)).collect();
+    Ok(PairErrors { errors, intervals })
 }
 
 /// Ranks the labels at one τ, hardest first; each is reported when known.

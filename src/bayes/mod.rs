@@ -68,8 +68,8 @@ pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano};
 pub use inverse::TauEstimate;
 pub use labels::{
-    bayes_error, derivative, information, information_at_zero, limit_at_zero, one_vs_rest, pairwise, rank_classes,
-    reachable, tau_of_error,
+    PairErrors, bayes_error, derivative, information, information_at_zero, limit_at_zero, one_vs_rest, pairwise,
+    rank_classes, reachable, tau_of_error,
 };
 pub use problem::Problem;
 pub use ranking::{Agreement, ClassRanking, RANKED_AT, RankingsOverTau};

@@ -10,9 +10,9 @@ use super::output::Output;
 use super::progress::{Bar, Refining};
 use super::sampling;
 use crate::bayes::{
-    Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, Problem,
-    RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise, rank_classes,
-    tau_of_error,
+    Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, PairErrors,
+    Problem, RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise,
+    rank_classes, tau_of_error,
 };
 use crate::error::{Error, Result};
 use crate::experiment::papers;
@@ -258,6 +258,9 @@ struct HardnessReport<'a> {
     one_vs_rest: Vec<ClassHardness>,
     /// [K][K]; null where both priors are 0.
     pairwise: Vec<&'a [f64]>,
+    /// [K][K], their 95 % intervals; null on the diagonal too. Absent where the errors are exact.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pairwise_intervals: Vec<&'a [Option<(f64, f64)>]>,
     /// The ranking, hardest first, at several temperatures.
     over_tau: Vec<RankingAt>,
     /// Whether the order is the same at all of them.
@@ -271,28 +274,29 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     if sampling::is_needed(&args.problem, &args.sampling)? {
         return sampling::hardness(args);
     }
-    let given = given(&args.problem)?;
-    let spec = args.problem.spec()?;
-    let tau = Tau::new(args.tau)?;
+    let (given, spec, tau) = (given(&args.problem)?, args.problem.spec()?, Tau::new(args.tau)?);
     let mut bar = Bar::new("hardness").of(given.classes.classes() * (1 + RANKED_AT.len()));
-    let mut ranked = one_vs_rest(&given.classes, tau, &spec, &mut bar)?;
-    ranked.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
-    let pairs = pairwise(&given.classes, tau)?;
-    let rows = pairs.chunks(given.names.len()).collect();
-    let about = About::new(&given, &spec);
+    let mut one_vs_rest = one_vs_rest(&given.classes, tau, &spec, &mut bar)?;
+    one_vs_rest.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
+    let (count, about) = (given.names.len(), About::new(&given, &spec));
+    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau)?;
+    let (pairwise, pairwise_intervals) = (pairs.chunks(count).collect(), intervals.chunks(count).collect());
     let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
     drop(bar);
     let over_tau = rankings.iter().map(RankingAt::new).collect();
-    let report = HardnessReport { tau: tau.get(), one_vs_rest: ranked, pairwise: rows, over_tau, agreement, about };
+    let report =
+        HardnessReport { tau: args.tau, one_vs_rest, pairwise, pairwise_intervals, over_tau, agreement, about };
     args.problem.output.print(&report, |_| {
         tell_one_vs_rest(&report.one_vs_rest, &given.names);
         tell_over_tau(&report.over_tau, report.agreement, &given.names);
         println!("hardest pairs:");
-        let count = given.names.len();
         let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
+        order.retain(|(i, j)| !pairs[i * count + j].is_nan());
         order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
         for (i, j) in order.into_iter().take(10) {
-            println!("  {:33} {:.6e}", format!("{} – {}", given.names[i], given.names[j]), pairs[i * count + j]);
+            let (error, within) = (pairs[i * count + j], intervals.get(i * count + j).copied().flatten());
+            let within = within.map_or(String::new(), |(low, high)| format!(" (95 %: {low:.6e} to {high:.6e})"));
+            println!("  {:33} {error:.6e}{within}", format!("{} – {}", given.names[i], given.names[j]));
         }
         Ok(())
     })

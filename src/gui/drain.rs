@@ -99,6 +99,11 @@ impl App {
             self.prefs.remember_machine(report.used.choice);
         }
         if self.session.oracle.is_some() {
+            // Also where another one was asked for last, and its opening was cancelled or lost.
+            if !self.session.is_opening() {
+                self.prefs.oracle.clone_from(&self.session.oracle_name);
+                self.requests.accept(&self.prefs);
+            }
             self.prefs.enter(&self.session.oracle_name);
             self.prefs.remember_oracle(&self.session.oracle_name);
         }

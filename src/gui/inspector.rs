@@ -69,7 +69,6 @@ pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option
     };
     match (gallery.get(index), inspection) {
         (Some(slot), _) => match newer(slot) {
-            Some(inspection) if outside => Some((index, slot.stamp, gallery.shape()?, &inspection.tile)),
             Some(inspection) => Some(of_inspection(index, inspection)),
             None => Some((index, slot.stamp, gallery.shape()?, &slot.tile)),
         },
@@ -384,7 +383,7 @@ pub fn values(session: &Session, prefs: &Prefs, view: &View) -> Option<String> {
     let p = &tile.posterior;
     let mut text = format!("# {}\n", name(session, view.source, index));
     text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);
-    if let Some(line) = typicality::copied(session, prefs, view.source, p.log_px) {
+    if let Some(line) = typicality::copied(session, prefs, view, p.log_px) {
         text += &line;
     }
     text += "class\tposterior\tlog_posterior_nats\tlog_likelihood_nats\n";

@@ -109,7 +109,7 @@ impl StartPage {
 
 /// Opens a world, if it is not the open one, and shows its samples.
 fn choose(cx: &mut Cx, oracle: &str) {
-    if cx.prefs.oracle != oracle || cx.session.stuck.is_some() {
+    if [&cx.session.oracle_name, &cx.prefs.oracle].iter().any(|one| *one != oracle) || cx.session.stuck.is_some() {
         cx.commands.push(Command::OpenOracle(oracle.to_owned()));
     }
     cx.commands.push(Command::ShowPanel(panels::gallery::ID));

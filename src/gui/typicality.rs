@@ -9,6 +9,7 @@ use super::selection::Source;
 use super::session::Session;
 use super::session::references::Held;
 use super::theme::{Badge, Theme};
+use super::view::View;
 use super::widgets::{fact, heading};
 use crate::measure::typicality::{Band, NOT_OF_THIS_WORLD, Typicality};
 use crate::oracle::posterior::Posterior;
@@ -18,21 +19,24 @@ use crate::units::Nats;
 /// What it is called.
 const NAME: &str = "Typicality";
 
-/// The knobs that the figures of the inspected image are of.
+/// The knobs that the figures of the inspected image are of. An inspection follows the knobs before all images from
+/// outside do.
 pub fn knobs(cx: &Cx) -> Option<Settings> {
-    knobs_of(cx.session, cx.prefs, cx.view.source)
+    knobs_of(cx.session, cx.prefs, cx.view)
 }
 
-fn knobs_of(session: &Session, prefs: &Prefs, source: Source) -> Option<Settings> {
-    match source {
-        Source::World => Some(prefs.settings()),
-        Source::Outside => session.external.as_ref()?.settings.clone(),
+fn knobs_of(session: &Session, prefs: &Prefs, view: &View) -> Option<Settings> {
+    if view.source == Source::World {
+        return Some(prefs.settings());
     }
+    let inspection = view.subject(prefs).and_then(|subject| session.inspection_of(&subject));
+    let of_set = || session.external.as_ref()?.settings.clone();
+    inspection.map(|inspection| inspection.settings.clone()).or_else(of_set)
 }
 
 /// The line of copied values about an image with this log p(x), nats, if samples are there.
-pub fn copied(session: &Session, prefs: &Prefs, source: Source, log_px: f64) -> Option<String> {
-    let place = place(session, &knobs_of(session, prefs, source)?, log_px)?;
+pub fn copied(session: &Session, prefs: &Prefs, view: &View, log_px: f64) -> Option<String> {
+    let place = place(session, &knobs_of(session, prefs, view)?, log_px)?;
     Some(format!("# typicality: {} of {} samples ({})\n", summary(&place), place.samples, place.words()))
 }
 

@@ -137,6 +137,8 @@ pub struct Inspection {
     pub generation: u64,
     /// The image.
     pub subject: Subject,
+    /// The world's knobs that its figures are of.
+    pub settings: Settings,
     /// Shape of the pictures.
     pub shape: ImageShape,
     /// Itself.

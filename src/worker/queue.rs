@@ -62,13 +62,16 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Takes in a job. A choice of device goes first: the others may fail before it.
+    /// Takes in a job. A choice of device goes first, after those that wait: the others may fail before it, and the last
+    /// choice holds.
     pub fn hold(&self, entry: Entry) {
         let mut waiting = self.waiting.borrow_mut();
-        match entry.job {
-            Job::UseDevice(_) => waiting.push_front(entry),
-            _ => waiting.push_back(entry),
-        }
+        let chooses = |entry: &Entry| matches!(entry.job, Job::UseDevice(_));
+        let place = match chooses(&entry) {
+            true => waiting.iter().rposition(chooses).map_or(0, |last| last + 1),
+            false => waiting.len(),
+        };
+        waiting.insert(place, entry);
     }
 
     /// A job that had begun waits again, before all others.
@@ -304,6 +307,15 @@ mod tests {
             assert_eq!((queue.is_ready(), queue.gives_way(), queue.switches()), (opens, false, true));
             controls[0].paused.store(true, Ordering::Relaxed);
             assert!(queue.gives_way());
+        }
+        // Of two choices of device the last holds, and both come before what waited.
+        let (choices, _) = queue(vec![work(false)]);
+        for id in [7, 8] {
+            choices.hold(Entry::new(id, Job::UseDevice(DeviceChoice::Cpu), Arc::default()));
+        }
+        for next in [7, 8, 0] {
+            assert_eq!(begun(&choices), Some(next));
+            choices.end();
         }
         // What is to be found of the open oracle is found before another opens, and what was asked of another after.
         let (queue, _) = queue(vec![of_world(), open(), of_world(), work(true)]);

@@ -1,7 +1,7 @@
 //! The readout beside the slider, the target field and the panel *Bayes error*.
 
 use bayescope::bayes::{
-    Badge, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, RANKED_AT,
+    Badge, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, PairErrors, RANKED_AT,
     RankingsOverTau, TauEstimate, pairwise,
 };
 use bayescope::units::Tau;
@@ -46,7 +46,7 @@ fn information(tau: f64) -> Information {
 }
 
 /// Classes on a circle.
-fn pairs(count: usize, tau: f64) -> Vec<f64> {
+fn pairs(count: usize, tau: f64) -> PairErrors {
     let angle = |k: usize| k as f64 * std::f64::consts::TAU / count as f64;
     let means = (0..count).map(|k| vec![4.0 * angle(k).cos(), 4.0 * angle(k).sin()]).collect();
     let classes = GaussianClasses::new(means, vec![1.0 / count as f64; count]).unwrap();
@@ -75,7 +75,7 @@ pub fn answers(question: Question) -> Vec<Answer> {
             let value = |class: usize| figure(0.01 * (1.0 + (class * 7 % count) as f64));
             let one = |class| ClassHardness { class, one_vs_rest: value(class) };
             let classes = (0..count).map(|class| Answer::Hardness { generation, hardness: one(class) });
-            let pairs = Answer::Pairs { generation, errors: pairs(count, tau.get()) };
+            let pairs = Answer::Pairs { generation, pairs: pairs(count, tau.get()) };
             [pairs].into_iter().chain(classes).chain([ended(generation, Study::Hardness)]).collect()
         }
         Question::Ranking(RankingQuestion { generation, law }) => {

@@ -149,6 +149,7 @@ impl Fake {
                 subject: request.subject,
                 shape: SHAPE,
                 tile: tile(index, request.settings.tau.get()),
+                settings: request.settings.clone(),
                 rounding: Some(if request.settings.tau.get() > 2.0 { 0.25 } else { 0.0 }),
                 morph,
                 missing: 0,

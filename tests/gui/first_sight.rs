@@ -10,7 +10,7 @@ use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::oracle::library;
 use bayescope::provenance::Badge;
 use bayescope::worker::bayes::protocol::Question;
-use bayescope::worker::protocol::{Event, Glimpse, Job};
+use bayescope::worker::protocol::{Event, Glimpse, Job, Outcome};
 use eframe::egui::{Key, Rect, Role, Shape};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -105,6 +105,29 @@ fn a_click_on_a_card_opens_its_world_and_the_open_one_is_not_read_again() {
     let jobs = fake.jobs();
     let [(_, Job::OpenOracle(name))] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert!(name == "cells" && !open(&harness));
+}
+
+/// The box names what is open, and what it does not name can be chosen.
+#[test]
+fn of_two_worlds_that_were_chosen_the_one_that_opens_is_named() {
+    let (mut harness, fake) = started();
+    for world in ["cells", "fashion"] {
+        let card = card(&harness, world);
+        press(&mut harness, &card);
+        by_palette(&mut harness, "Start page");
+    }
+    let jobs = fake.jobs();
+    let [(_, Job::OpenOracle(_)), (id, Job::OpenOracle(name))] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert!(name == "fashion" && harness.state().prefs().oracle == "fashion");
+    fake.send(Event::JobEnded { id: *id, outcome: Outcome::Cancelled });
+    harness.run_steps(3);
+    assert_eq!(harness.state().prefs().oracle, "mnist", "it is still open");
+    fake.send(Event::Oracle { name: "cells".into(), info: Arc::new(library::find("cells").unwrap().info().unwrap()) });
+    harness.run_steps(3);
+    assert_eq!((harness.state().prefs().oracle.as_str(), fake.jobs().len()), ("cells", 2));
+    let mnist = card(&harness, "mnist");
+    press(&mut harness, &mnist);
+    assert!(matches!(fake.jobs().as_slice(), [.., (_, Job::OpenOracle(name))] if name == "mnist"));
 }
 
 #[test]

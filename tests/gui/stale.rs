@@ -28,6 +28,16 @@ fn other_images_from_outside_are_inspected_anew() {
     harness.run_steps(3);
     assert_eq!(fake.asked_inspection().map(|request| request.subject), Some(Subject::External(0)));
     assert!(shows(&harness, "b.png") && shows(&harness, &best(5, 1.0)), "the figures are those of the image before");
+    fake.answer();
+    harness.run_steps(3);
+    assert!(shows(&harness, &best(0, 1.0)), "the inspection has come");
+    // Of the same names, as everything that is pasted, and yet another picture.
+    let Event::External { shape, settings, .. } = fake::external(1) else { panic!("images from outside") };
+    let (name, ids, tiles) = ("other".into(), vec!["b.png".into()], vec![fake::tile(6, 1.0)]);
+    let (job, verdicts, pictures) = (2, Vec::new(), Vec::new());
+    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    harness.run_steps(3);
+    assert!(shows(&harness, &best(6, 1.0)), "the figures are those of the picture before");
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn studies_come_in_pieces_and_end() {
         match &**answer {
             Answer::Curve { generation: 3, index, estimate } => points.push((*index, estimate.figure.value)),
             Answer::Hardness { generation: 2, .. } => classes += 1,
-            Answer::Pairs { generation: 2, errors } => pairs = errors.len(),
+            Answer::Pairs { generation: 2, pairs: found } => pairs = found.errors.len(),
             Answer::Compared { generation: 1, method, outcome } => methods.push((*method, outcome.clone())),
             _ => {}
         }

@@ -155,7 +155,12 @@ fn a_class_against_the_rest_and_pairs_are_those_of_labels() {
         assert!(near(&one.one_vs_rest, error), "{one:?}, not {error}");
     }
     let pairs = pairwise(&classes, Tau::ONE).unwrap();
-    assert!(pairs[0] == 0.0 && pairs[1] == pairs[2] && (pairs[1] - error).abs() < 5e-3, "{pairs:?}, not {error}");
+    let PairErrors { errors, intervals } = pairs;
+    assert!(errors[0] == 0.0 && errors[1] == errors[2], "{errors:?}");
+    let (low, high) = intervals[1].unwrap();
+    assert!(intervals[0].is_none() && low < errors[1] && errors[1] < high && high - low < 0.02, "{intervals:?}");
+    assert!(low < error && error < high, "{errors:?}, {intervals:?}, not {error}");
+    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE).unwrap().intervals.is_empty());
 }
 
 #[test]

@@ -227,11 +227,11 @@ impl App {
         }
     }
 
-    /// Asking again for the open oracle reads it again.
+    /// Asking again for the open oracle reads it again, and for one that was lost on its way asks anew.
     fn open_oracle(&mut self, name: String) {
         self.leave_start();
         let name = kept_path::oracle(&name);
-        if self.prefs.oracle == name && (self.session.oracle.is_none() || self.session.oracle_name == name) {
+        if self.prefs.oracle == name && !self.session.is_opening() {
             self.submit(Job::OpenOracle(name));
         } else {
             self.prefs.oracle = name;

@@ -293,9 +293,9 @@ impl BayesFigures {
                     *point = Some(estimate);
                 }
             }),
-            Answer::Pairs { generation, errors } => {
-                self.hardness.update(generation, |known| known.pairs = Pairs::new(errors));
-            }
+            Answer::Pairs { generation, pairs } => self.hardness.update(generation, |known| {
+                (known.pairs, known.pair_intervals) = (Pairs::new(pairs.errors), pairs.intervals);
+            }),
             Answer::Hardness { generation, hardness } => self.hardness.update(generation, |known| known.take(hardness)),
             Answer::Ranking { generation, rankings } => self.rankings.update(generation, |known| *known = rankings),
             Answer::Compared { generation, method, outcome } => {

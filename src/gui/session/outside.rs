@@ -135,7 +135,8 @@ impl Session {
         let gallery = Gallery::from_tiles(shape, tiles, self.clock);
         let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
         let same = same && !own_knobs;
-        if !same {
+        // Of the same names are other pictures, too: another one pasted, or one fitted in another way.
+        if !same || !self.refreshing.contains(&job) {
             self.forget_outside();
         }
         let set = self.external.as_ref().filter(|_| same).map_or(self.clock, |old| old.set);

@@ -2,7 +2,7 @@
 //! number, which its answers carry.
 
 use crate::bayes::sampling::{DrawKey, Survey};
-use crate::bayes::{ClassHardness, Estimate, Information, Method, RankingsOverTau, TauEstimate};
+use crate::bayes::{ClassHardness, Estimate, Information, Method, PairErrors, RankingsOverTau, TauEstimate};
 use crate::oracle::world::LabelLaw;
 use crate::units::Tau;
 
@@ -171,12 +171,12 @@ pub enum Answer {
         /// One for each τ, and whether they agree.
         rankings: RankingsOverTau,
     },
-    /// Bayes errors of all pairs, [K, K].
+    /// Bayes errors of all pairs.
     Pairs {
         /// Of which question.
         generation: u64,
-        /// Row-major.
-        errors: Vec<f64>,
+        /// What they are.
+        pairs: PairErrors,
     },
     /// One method of the comparison.
     Compared {

@@ -186,7 +186,7 @@ fn hardness(channel: &Channel, at: At) -> Option<At> {
     };
     let mut tell = tell;
     let found = channel.classes(&at.law).and_then(|classes| {
-        channel.send(Answer::Pairs { generation, errors: pairwise(&classes, at.tau)? });
+        channel.send(Answer::Pairs { generation, pairs: pairwise(&classes, at.tau)? });
         channel.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
     });
     match found {

@@ -131,7 +131,8 @@ impl Interactive {
             }
         };
         let (generation, subject, shape) = (*generation, subject.clone(), world.shape());
-        Ok(Inspection { generation, subject, shape, tile, rounding, morph: Vec::new(), missing: 0 })
+        let settings = settings.clone();
+        Ok(Inspection { generation, subject, settings, shape, tile, rounding, morph: Vec::new(), missing: 0 })
     }
 }
 

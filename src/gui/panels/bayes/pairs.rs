@@ -23,7 +23,10 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let sampled = cx.session.bayes.must_be_sampled() == Some(true);
     let noisy = cx.prefs.label_noise.is_some();
     let (mark, why) = match sampled {
-        false if noisy => (Badge::Estimated, "Two noisy labels alone, π~ in proportion: from draws of the classes."),
+        false if noisy => (
+            Badge::Estimated,
+            "Two noisy labels alone, π~ in proportion: from draws of the classes; intervals under the pointer.",
+        ),
         true => (
             Badge::Estimated,
             "Two classes alone, their priors in proportion: from the draws of the curve; intervals under the pointer.",
@@ -55,13 +58,20 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     Map { names, hardness, bottom, top, classes }.show(ui);
 }
 
-/// The cells as comma-separated values, each pair once.
+/// The cells as comma-separated values, each pair once, with 95 % intervals where there are any.
 fn csv(names: &[String], hardness: &Hardness) -> String {
     let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
-    let lines = Records::of(pairs)
+    let mut lines = Records::of(pairs)
         .field("class_a", |(a, _)| &names[a])
         .field("class_b", |(_, b)| &names[b])
         .field("bayes_error", |(a, b)| hardness.pairs.errors[a * names.len() + b]);
+    if !hardness.pair_intervals.is_empty() {
+        let interval = |(a, b): (usize, usize)| {
+            let found = hardness.pair_intervals.get(a * names.len() + b).copied().flatten();
+            found.unwrap_or((f64::NAN, f64::NAN))
+        };
+        lines = lines.field("low_95", |pair| interval(pair).0).field("high_95", |pair| interval(pair).1);
+    }
     let about = format!("# plot: Bayes error of each pair of classes alone, a fraction\n# tau: {}\n", hardness.tau);
     about + &lines.text()
 }
