@@ -11,7 +11,7 @@ use super::json::read_json;
 use super::levels::Levels;
 use super::reader::Input;
 use super::world::WorldBatch;
-use super::{Dataset, MANIFEST};
+use super::{DATASET, Dataset};
 use crate::error::{Error, Result};
 
 /// Folders around a picture that may be its dataset's: class, split and depth lie between.
@@ -45,7 +45,7 @@ impl Exported {
     fn around(path: &Path) -> Option<(Self, Levels)> {
         let path = std::path::absolute(path).ok()?;
         path.ancestors().take(ABOVE + 1).find_map(|root| {
-            let found: Self = read_json(&root.join(MANIFEST)).ok()??;
+            let found: Self = read_json(&root.join(DATASET)).ok()??;
             let first = path.strip_prefix(root).ok()?.components().next();
             let of_pictures = |name: &str| name == DEEP || found.splits.contains_key(name);
             let is_there = match first {
@@ -85,7 +85,10 @@ pub fn in_world(input: Input, path: &Path) -> Result<Input> {
     let Dataset { shape, pixels, labels, class_names: folders, .. } = images;
     let y = labels.map(|labels| {
         let numbers = places(&folders, &class_names).ok_or_else(|| {
-            Error::file(path, format!("lies in a dataset of the classes {}, and a folder is none of them", class_names.join(", ")))
+            Error::file(
+                path,
+                format!("lies in a dataset of the classes {}, and a folder is none of them", class_names.join(", ")),
+            )
         })?;
         Ok(labels.into_iter().map(|label| numbers[label] as i64).collect())
     });

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::batches::Batches;
 use super::cifar::Cifar;
+use super::exported::is_exported;
 use super::folder::{ImageFiles, Images, list_folder, read_folder};
 use super::idx::Idx;
 use super::npz::Npz;
@@ -89,12 +90,21 @@ pub fn open_split(path: &Path, split: Split, max_side: Option<usize>) -> Result<
 }
 
 /// The image files that [`open`] would read: of a folder the training split. `None` where it would
-/// read a dataset of another format.
+/// read a dataset of another format, or what is read is of an exported dataset ([`super::in_world`]).
 ///
 /// # Errors
-/// As [`open`], what is in the files aside.
+/// As [`open`], what is in the files aside; also when one of several files is of an exported dataset.
 pub fn image_files(paths: &[PathBuf]) -> Result<Option<ImageFiles>> {
-    let [path] = paths else { return Ok(Some(ImageFiles::of(paths))) };
+    let [path] = paths else {
+        if let Some(file) = paths.iter().find(|path| is_exported(path)) {
+            let cause = "is of an exported dataset, whose pictures have values of the world and not brightness: open its folder, or it alone";
+            return Err(Error::file(file, cause));
+        }
+        return Ok(Some(ImageFiles::of(paths)));
+    };
+    if is_exported(path) {
+        return Ok(None);
+    }
     let meta = std::fs::metadata(path).map_err(|e| Error::io(path, e))?;
     if !meta.is_dir() {
         let reader = reader_of(path)?;

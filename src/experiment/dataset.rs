@@ -17,7 +17,7 @@ use self::classes::numbers_of;
 pub use self::manifest::Manifest;
 use super::images::{Batch, Source};
 use super::spec::ExperimentSpec;
-use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, open_split, open_test};
+use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, in_world, open_split, open_test};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::world::{Settings, World};
@@ -148,12 +148,13 @@ impl Data {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
         let place = Place { world, weights_sha256, settings, dequantise: data.dequantise };
-        let train = Part::new(&place, &data.train, Split::Train, open_split(&data.train, Split::Train, None)?)?;
+        let part = |path, split, input| Part::new(&place, path, split, in_world(input, path)?);
+        let train = part(&data.train, Split::Train, open_split(&data.train, Split::Train, None)?)?;
         let test = match &data.test {
             Some(path) => Some((path, open_split(path, Split::Test, None)?)),
             None => open_test(&data.train, None)?.map(|input| (&data.train, input)),
         };
-        let test = test.map(|(path, input)| Part::new(&place, path, Split::Test, input)).transpose()?;
+        let test = test.map(|(path, input)| part(path, Split::Test, input)).transpose()?;
         enough(&train, spec.largest(), "grid.train_sizes", "training")?;
         let both = spec.experiment.tests_on_both();
         match &test {

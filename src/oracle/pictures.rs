@@ -121,7 +121,8 @@ impl World {
     }
 
     /// Reads files or a folder. Pictures, and those in contact sheets, are brought into this world's shape one by one; 8-bit
-    /// images of datasets are not mapped yet, and world-space tensors are taken as they are.
+    /// images of datasets are not mapped yet, and world-space tensors are taken as they are, pictures of an exported dataset as
+    /// the values that its levels stand for.
     ///
     /// # Errors
     /// Names the file and the cause; also when the device fails that draws the samples for
@@ -132,7 +133,8 @@ impl World {
             return Err(Error::file(missing, "there is no such file or folder"));
         }
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
-            return refuse_fit(first, fits).and_then(|()| data::open(first)).map(Reading::from);
+            refuse_fit(first, fits)?;
+            return data::open(first).and_then(|input| data::in_world(input, first)).map(Reading::from);
         };
         // Files of class folders are images of a dataset, one each.
         let images = |file: &PathBuf| if labels.is_some() { 1 } else { images_in(file) };

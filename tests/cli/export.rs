@@ -52,6 +52,28 @@ fn doubt_of(logp: &[f64], posterior: &[f32]) -> f64 {
     doubt
 }
 
+/// Asserts that pictures of digits are scored at τ = 1.2 as the values of their levels, not as photographs: `logp` [N, 10] is beside
+/// them.
+fn pictures_are_read_back(out: &Path, labels: &[i64], logp: &[f64]) {
+    let picture = |i: usize| out.join(format!("test/{}/{i:06}.png", labels[i]));
+    let mut by_class: Vec<usize> = (0..labels.len()).collect();
+    by_class.sort_by_key(|&i| labels[i]);
+    let more = ["--tau", "1.2", "--device", "cpu"];
+    for (given, rows) in [(out.join("test"), by_class), (picture(7), vec![7])] {
+        let read = json(&[&["posterior", SHARP_DIGITS, text(&given), "--json"], &more[..]].concat());
+        let images = read["images"].as_array().unwrap();
+        assert_eq!(images.len(), rows.len());
+        for (image, row) in images.iter().zip(rows) {
+            for (c, l) in image["log_likelihood"].as_array().unwrap().iter().enumerate() {
+                let (l, beside) = (l.as_f64().unwrap(), logp[10 * row + c]);
+                assert!((l - beside).abs() < 1e-3, "image {row}, class {c}: {l}, not {beside}");
+            }
+        }
+    }
+    let why = fail(1, &[&["posterior", SHARP_DIGITS, text(&picture(0)), text(&picture(1))], &more[..]].concat());
+    assert!(why.contains("is of an exported dataset"), "{why}");
+}
+
 /// Asserts that the rows of the test split's parquet file hold these labels and pictures, in order.
 fn rows_hold(out: &Path, labels: &[i64], picture: &dyn Fn(usize) -> PathBuf) {
     let file = std::fs::File::open(out.join("parquet/test.parquet")).unwrap();
@@ -104,6 +126,7 @@ fn digits_in_every_form_say_the_same() {
     for (c, l) in again.iter().enumerate() {
         assert!((l - after[70 + c]).abs() < 1e-3, "{l} {}", after[70 + c]);
     }
+    pictures_are_read_back(&out, &labels, &after);
     let kl: f64 =
         (0..10).map(|c| f64::from(posterior[70 + c])).zip(&rounded[70..80]).map(|(p, q)| p * (p / q).ln()).sum();
     assert!((kl - drift[7]).abs() < 1e-4 + 1e-3 * kl, "{kl} {}", drift[7]);
