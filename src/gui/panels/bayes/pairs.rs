@@ -41,6 +41,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     if hardness.pairs.errors.len() != classes * classes || classes < 2 {
         match &cx.session.bayes.hardness.trouble {
             Some(why) => drop(ui.colored_label(Theme::of(ui).error(), why)),
+            None if classes < 2 => hint(ui, "This world has no two classes."),
             None if cx.prefs.tau > 0.0 => hint(ui, "Computing…"),
             None => hint(ui, "At τ = 0 no pair overlaps."),
         }
