@@ -60,7 +60,10 @@ impl Images {
                 Ok(Self { name, source, fitted, record: OnceLock::new() })
             }
             Input::World(_) => {
-                Err(Error::input(format!("{name}: give world-space images as one .npz file of that name")))
+                let way = "name their .npz file (train.npz or test.npz of an exported dataset)";
+                Err(Error::input(format!(
+                    "{name}: these are images in world space, which are read from one archive here: {way}"
+                )))
             }
         }
     }
