@@ -17,11 +17,12 @@ use super::background::BackgroundTask;
 use super::engine::Engine;
 use super::frame_times::FrameReport;
 use super::kept_path;
-use super::launch::Options;
+use super::launch::{APP_ID, Options};
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
 use super::prefs::Prefs;
 use super::session::log::Level;
+use super::shared_lists::SharedLists;
 use super::window_restart::Known;
 use crate::device::DeviceChoice;
 #[cfg(feature = "wgpu")]
@@ -121,6 +122,7 @@ enum Shot {
 /// The app, and what only a real window needs.
 pub struct Running {
     app: App,
+    lists: SharedLists,
     options: Options,
     outcome: Arc<Mutex<Outcome>>,
     started: Instant,
@@ -144,7 +146,9 @@ impl Running {
         started: Instant,
     ) -> Self {
         let left = lost.as_ref().and_then(|lost| lost.left.as_ref());
-        let prefs = left.map_or_else(|| wanted(cc.storage, &options), |left| left.known.prefs.clone());
+        let mut saved = wanted(cc.storage, &options);
+        let lists = SharedLists::read(eframe::storage_dir(APP_ID), &mut saved);
+        let prefs = left.map_or(saved, |left| left.known.prefs.clone());
         #[cfg(feature = "wgpu")]
         share(cc, prefs.device_apart);
         let (engine, notifier) = match left {
@@ -184,6 +188,7 @@ impl Running {
         }
         Self {
             app,
+            lists,
             options,
             outcome,
             started,
@@ -330,6 +335,7 @@ impl eframe::App for Running {
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.app.save(storage);
+        self.lists.save(self.app.prefs());
     }
 
     fn on_exit(&mut self) {

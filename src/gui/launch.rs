@@ -16,7 +16,7 @@ use crate::error::{Caught, Error, Result, catch};
 use crate::worker::priority::lower_priority;
 
 /// Names the window to the desktop and its folder of saved state.
-const APP_ID: &str = "bayescope";
+pub(super) const APP_ID: &str = "bayescope";
 /// What the desktop shows for the window.
 const ICON: &[u8] = include_bytes!("../../assets/packaging/bayescope-256.png");
 /// Windows opened one after the other when each loses its graphics device soon.

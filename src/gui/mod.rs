@@ -14,7 +14,7 @@
 //! | `evidence`, `picture`, `posterior`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
-//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `kept_path`, `selection`, `chosen_cells`, `pins` | another machine, corpora, runs on disk, drawings, paths, those that are kept, selected images and cells, pinned images |
+//! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `kept_path`, `shared_lists`, `selection`, `chosen_cells`, `pins` | another machine, corpora, runs on disk, drawings, paths, those that are kept, what was open lately, selected images and cells, pinned images |
 //! | `help`, `glossary`, `tour`, `landmarks` | keys and words; the tour, and where its controls lie |
 //! | `theme`, `format`, `widgets`, `course_controls` | colours and distances; numbers as people read them; small widgets; those of plots of courses |
 
@@ -67,6 +67,7 @@ mod sampled_error;
 mod save_figure;
 mod selection;
 mod session;
+mod shared_lists;
 mod sketching;
 mod start_page;
 mod table_window;

@@ -1,0 +1,133 @@
+//! What was open lately, in a file that all windows of a user share. A window that closes writes its other settings over those of
+//! the windows before it; of these lists it writes what it added and removed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::prefs::Prefs;
+use crate::data::{read_json, write_json};
+use crate::device::DeviceChoice;
+use crate::error::Result;
+
+/// Its name beside the window's other settings.
+const FILE: &str = "lists.json";
+
+/// The lists among the preferences.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Lists {
+    runs: Vec<PathBuf>,
+    oracles: Vec<String>,
+    machines: Vec<DeviceChoice>,
+    taus: BTreeMap<String, f64>,
+}
+
+impl Lists {
+    fn of(prefs: &Prefs) -> Self {
+        let Prefs { runs, oracles, machines, taus, .. } = prefs.clone();
+        Self { runs, oracles, machines, taus }
+    }
+
+    /// These, and what others have put into the file since `before`.
+    fn with_those_of_others(mut self, file: Self, before: &Self) -> Self {
+        add(&mut self.runs, file.runs, &before.runs);
+        add(&mut self.oracles, file.oracles, &before.oracles);
+        add(&mut self.machines, file.machines, &before.machines);
+        for (oracle, tau) in file.taus {
+            let unchanged = self.taus.get(&oracle) == before.taus.get(&oracle);
+            if unchanged {
+                self.taus.insert(oracle, tau);
+            }
+        }
+        self
+    }
+}
+
+/// Adds what `file` has and neither `ours` nor `before` had: what only `before` had was removed here.
+fn add<T: PartialEq>(ours: &mut Vec<T>, file: Vec<T>, before: &[T]) {
+    for one in file {
+        if !ours.contains(&one) && !before.contains(&one) {
+            ours.push(one);
+        }
+    }
+}
+
+/// The file, and what this window had when it last read or wrote it.
+#[derive(Debug)]
+pub struct SharedLists {
+    file: Option<PathBuf>,
+    before: Lists,
+}
+
+impl SharedLists {
+    /// Reads the lists into `prefs` from the folder of the window's settings, if there is one; settings of a version without
+    /// the file keep theirs.
+    pub fn read(folder: Option<PathBuf>, prefs: &mut Prefs) -> Self {
+        let file = folder.map(|folder| folder.join(FILE));
+        match file.as_deref().map(read_json::<Lists>).transpose() {
+            Ok(Some(Some(Lists { runs, oracles, machines, taus }))) => {
+                *prefs = Prefs { runs, oracles, machines, taus, ..prefs.clone() };
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!("{error}: the lists are those of this window alone"),
+        }
+        Self { file, before: Lists::of(prefs) }
+    }
+
+    /// Writes what has changed.
+    pub fn save(&mut self, prefs: &Prefs) {
+        let ours = Lists::of(prefs);
+        let Some(file) = self.file.as_deref().filter(|_| ours != self.before) else { return };
+        match write(file, ours.clone(), &self.before) {
+            Ok(()) => self.before = ours,
+            Err(error) => tracing::warn!("what was open lately is not kept: {error}"),
+        }
+    }
+}
+
+fn write(file: &Path, ours: Lists, before: &Lists) -> Result<()> {
+    // What cannot be read is written anew.
+    let there: Lists = read_json(file).ok().flatten().unwrap_or_default();
+    write_json(file, &ours.with_those_of_others(there, before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_windows_none_takes_away_what_the_other_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |prefs: Prefs| {
+            let mut prefs = prefs;
+            let lists = SharedLists::read(Some(folder.path().to_owned()), &mut prefs);
+            (prefs, lists)
+        };
+        let old = Prefs { runs: vec!["/a".into(), "/b".into()], ..Prefs::default() };
+        let (mut first, mut of_first) = open(old.clone());
+        first.taus.insert("cells".into(), 0.5);
+        of_first.save(&first);
+        let (mut second, mut of_second) = open(Prefs::default());
+        assert_eq!((&second.runs, &second.taus), (&first.runs, &first.taus));
+        second.runs.push("/c".into());
+        second.oracles = vec!["/o".into()];
+        second.taus.insert("cells".into(), 0.25);
+        of_second.save(&second);
+        // The first one removes a run, and knows nothing of the second one's.
+        first.runs.remove(0);
+        first.taus.insert("mnist".into(), 2.0);
+        of_first.save(&first);
+        let (third, _) = open(Prefs::default());
+        assert_eq!(third.runs, [PathBuf::from("/b"), "/c".into()]);
+        assert_eq!(third.oracles, ["/o"]);
+        assert_eq!(third.taus, BTreeMap::from([("cells".into(), 0.25), ("mnist".into(), 2.0)]));
+        // A damaged file is told of, and written anew with the next change.
+        std::fs::write(folder.path().join(FILE), "{").unwrap();
+        let (mut fourth, mut of_fourth) = open(old);
+        fourth.runs.push("/d".into());
+        of_fourth.save(&fourth);
+        assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/a"), "/b".into(), "/d".into()]);
+    }
+}
