@@ -6,16 +6,15 @@ use std::path::Path;
 use super::args::{PlanArgs, SummaryArgs};
 use super::follow::Follower;
 use super::output::{print_json, print_text, tell_written};
-use super::progress::duration;
 use super::run::RunOptions;
 use super::task::run_task_for;
-use super::watch::{Seen, state};
+use super::watch::{Seen, left, over, state};
 use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::Ranking;
 use crate::run::hardness::{HardnessFolder, PlannedCorpus, RankCorpora};
-use crate::run::{Run, State, write_figures};
+use crate::run::{Run, write_figures};
 
 /// `bayescope run` of a spec.
 pub fn run(spec: &HardnessSpec, out: &Path, options: &RunOptions<'_>) -> Result<()> {
@@ -110,20 +109,19 @@ pub fn plan(folder: &HardnessFolder, args: &PlanArgs, written: bool) -> Result<(
 
 /// Where a ranking stands, one line per corpus, as `watch` prints it.
 pub fn look(folder: &HardnessFolder) -> Result<Seen> {
-    let (mut lines, mut corpora, mut finished, mut over) = (String::new(), Vec::new(), 0, 0);
+    let (mut lines, mut corpora, mut finished, mut all_over) = (String::new(), Vec::new(), 0, true);
     for PlannedCorpus { id, name, .. } in &folder.plan {
         let (status, done) = (folder.status(id)?, folder.finished(id));
         finished += usize::from(done);
-        over += usize::from(done || status.as_ref().is_some_and(|status| status.state == State::Failed));
+        all_over &= over(done, status.as_ref());
         if let Some(status) = status.as_ref().filter(|_| !done) {
-            let left = status.eta_secs.map_or(String::new(), |secs| format!(", {} left", duration(secs)));
             let why = status.message.as_deref().map_or(String::new(), |why| format!(": {why}"));
-            let (state, host) = (state(status), &status.host);
+            let (state, host, left) = (state(status), &status.host, left(status));
             lines += &format!("  {name}: {state} on {host}, step {} of {}{left}{why}\n", status.step, status.steps);
         }
         corpora.push(serde_json::json!({ "id": id, "corpus": name, "finished": done, "status": status }));
     }
     let planned = folder.plan.len();
     let json = serde_json::json!({ "finished": finished, "planned": planned, "corpora": corpora });
-    Ok(Seen { json, text: format!("{finished} of {planned} corpora finished\n{lines}"), over: over == planned })
+    Ok(Seen { json, text: format!("{finished} of {planned} corpora finished\n{lines}"), over: all_over })
 }

@@ -79,7 +79,8 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, written: bool) -> Result<()> {
         return print_json(&PlanReport { run, spec, data, cells, estimate: estimates });
     }
     let mut text = format!("{}: {} cells\n", folder.spec.name, folder.plan.len());
-    for sentence in folder.data.iter().flat_map(DataRecord::sentences) {
+    let cells = || folder.plan.iter().map(|planned| &planned.cell);
+    for sentence in folder.data.iter().flat_map(|data| data.sentences(cells())) {
         text += &format!("  {sentence}\n");
     }
     for planned in &folder.plan {

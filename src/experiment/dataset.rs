@@ -5,7 +5,10 @@
 mod classes;
 mod manifest;
 mod scored;
+#[cfg(test)]
+mod tests;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rand::seq::SliceRandom;
@@ -15,6 +18,7 @@ use sha2::{Digest, Sha256};
 pub use self::classes::Mapped;
 use self::classes::numbers_of;
 pub use self::manifest::Manifest;
+use super::cell::Cell;
 use super::images::{Batch, Source};
 use super::spec::ExperimentSpec;
 use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, in_world, open_split, open_test};
@@ -25,6 +29,8 @@ use crate::units::{ClassId, Seed};
 
 /// Values hashed at a time.
 const HASHED: usize = 1 << 14;
+/// Share of a dataset up to which what two seeds have in common is not worth a word.
+const SHARED: f64 = 0.1;
 
 /// The images of an experiment that come from a dataset.
 #[derive(Debug, Clone)]
@@ -102,20 +108,45 @@ impl PartRecord {
 }
 
 impl DataRecord {
-    /// What has to be said beside figures of these images.
-    pub fn sentences(&self) -> Vec<String> {
-        if let (true, Some(test)) = (self.both, &self.test) {
-            return vec![
-                format!("real training images: a random part of {}", self.train.describe()),
-                format!(
-                    "real test images: {}. They have labels and no exact posterior: accuracy, NLL and expected calibration error alone. \
-                     All other figures are of samples of the world",
-                    test.describe()
-                ),
-            ];
-        }
+    /// What has to be said beside figures of cells on these images.
+    pub fn sentences<'a>(&self, cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
         let from = format!("training images: a random part of {}", self.train.describe());
-        let test = match &self.test {
+        let from = if self.both { format!("real {from}") } else { from };
+        std::iter::once(from).chain(self.shared(cells)).chain([self.tested()]).collect()
+    }
+
+    /// What seeds have in common, each of which takes its images from one finite dataset.
+    fn shared<'a>(&self, cells: impl IntoIterator<Item = &'a Cell>) -> Option<String> {
+        let (mut seeds, mut n) = (BTreeSet::new(), 0);
+        for cell in cells {
+            seeds.insert(cell.seed);
+            n = n.max(cell.train_size);
+        }
+        let share = n as f64 / self.train.images as f64;
+        if seeds.len() < 2 || share <= SHARED {
+            return None;
+        }
+        Some(if n >= self.train.images {
+            format!(
+                "at N = {n} all seeds have the same training images, so that intervals over seeds are of start and order alone \
+                 there"
+            )
+        } else {
+            format!(
+                "seeds share training images, at N = {n} about {:.0} % of them, so that intervals over seeds are too narrow for \
+                 other images",
+                100.0 * share
+            )
+        })
+    }
+
+    fn tested(&self) -> String {
+        match &self.test {
+            Some(test) if self.both => format!(
+                "real test images: {}. They have labels and no exact posterior: accuracy, NLL and expected calibration error alone. \
+                 All other figures are of samples of the world",
+                test.describe()
+            ),
             None => "test images: samples of the world, so that the figures are exact for it; a classifier that is trained on \
                      other images need not come near its posterior"
                 .into(),
@@ -125,8 +156,7 @@ impl DataRecord {
                  of the world at these images, not of nature",
                 test.describe()
             ),
-        };
-        vec![from, test]
+        }
     }
 }
 
@@ -143,7 +173,7 @@ impl Data {
     ///
     /// # Errors
     /// Names what cannot be read, is not the file that was exported, has no labels, does not fit the
-    /// world, or has too few images for the spec.
+    /// world, has too few images for the spec, or tests on the training images.
     pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
@@ -155,6 +185,7 @@ impl Data {
             None => open_test(&data.train, None)?.map(|input| (&data.train, input)),
         };
         let test = test.map(|(path, input)| part(path, Split::Test, input)).transpose()?;
+        test.as_ref().map_or(Ok(()), |test| test.is_not(&train))?;
         enough(&train, spec.largest(), "grid.train_sizes", "training")?;
         let both = spec.experiment.tests_on_both();
         match &test {
@@ -242,6 +273,21 @@ impl Part {
         }
     }
 
+    /// Whether its images are others than those to train on, whatever their labels: a file that knows no splits is taken
+    /// whole as either.
+    fn is_not(&self, train: &Self) -> Result<()> {
+        let same = match (&self.values, &train.values) {
+            (Values::World(x), Values::World(other)) => x == other,
+            (Values::Pixels(x, ..), Values::Pixels(other, ..)) => x == other,
+            _ => false,
+        };
+        if !same {
+            return Ok(());
+        }
+        let why = "its test images are the training images; name test images of their own under data.test";
+        Err(Error::file(&self.record.path, why))
+    }
+
     /// Number of images.
     pub fn len(&self) -> usize {
         self.labels.len()
@@ -312,68 +358,5 @@ impl Source for Part {
             labels: indices.iter().map(|&i| self.labels[i]).collect(),
             posterior: Vec::new(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::experiment::View;
-
-    const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 2 };
-    const NOISY: Preprocessing = Preprocessing::Gaussian { std: 0.1 };
-
-    /// 100 images: image i is (i, i) as 8-bit pixels.
-    fn part() -> Part {
-        let how = Dequantisation::default();
-        let record = PartRecord {
-            path: "digits".into(),
-            images: 100,
-            sha256: String::new(),
-            dequantisation: Some(how),
-            classes: Mapped::ByNumber,
-            of_this_world: false,
-        };
-        let pixels = (0..100).flat_map(|i| [i, i]).collect();
-        let labels = (0..100).map(|i| i % 10).collect();
-        Part { shape: SHAPE, values: Values::Pixels(pixels, NOISY, how), labels, classes: 10, logp: None, record }
-    }
-
-    #[test]
-    fn fewer_images_are_the_first_of_more_and_every_seed_has_its_own() {
-        let part = part();
-        let all = part.order(Seed(1), 100);
-        let mut sorted = all.clone();
-        sorted.sort_unstable();
-        assert_eq!(sorted, (0..100).collect::<Vec<_>>());
-        for n in [1, 30, 99] {
-            assert_eq!(part.order(Seed(1), n), all[..n]);
-        }
-        assert_ne!(part.order(Seed(2), 100), all);
-        let first = View { of: &part, at: all.clone() }.take(&[0, 1, 2]).unwrap();
-        assert_eq!(first.labels, [all[0] % 10, all[1] % 10, all[2] % 10]);
-        assert_eq!(first, part.take(&all[..3]).unwrap());
-    }
-
-    #[test]
-    fn an_image_has_the_same_noise_in_whatever_batch_it_comes() {
-        let part = part();
-        let Values::Pixels(pixels, preprocessing, how) = &part.values else { panic!("pixels") };
-        let whole = preprocessing.map_in(pixels, 2, 0, *how);
-        assert_eq!(part.take(&[40, 7]).unwrap().x, [&whole[80..82], &whole[14..16]].concat());
-        assert_ne!(whole[80], whole[81]);
-    }
-
-    #[test]
-    fn whatever_is_taken_from_a_dataset_changes_its_hash() {
-        let hashes = [
-            part().hash(),
-            Part { labels: (0..100).map(|i| (i + 1) % 10).collect(), ..part() }.hash(),
-            Part { logp: Some(vec![0.0; 1000]), ..part() }.hash(),
-            Part { values: Values::World(vec![0.5; 200]), ..part() }.hash(),
-            Part { shape: ImageShape { height: 2, width: 1, ..SHAPE }, ..part() }.hash(),
-        ];
-        assert!(hashes.iter().enumerate().all(|(i, hash)| !hashes[..i].contains(hash)));
-        assert_eq!(part().hash(), hashes[0]);
     }
 }

@@ -13,10 +13,25 @@ use crate::measure::{Estimate, Interval, over_seeds};
 pub(super) const SEED_MEAN: &str = "Means over seeds with 95 % intervals over seeds (Student) and over test images, added in quadrature; \
      no interval where a single seed is finished.";
 
-/// What the captions say of a [`SeedGain`].
-pub(super) const SEED_GAIN: &str = "Differences are formed seed by seed (the same training and test images on both sides) and have \
-     95 % intervals over seeds (Student) and over test images (block means), added in quadrature; over seeds alone where cells were \
-     finished by a version before 2026-11-26; no interval where a single seed is finished.";
+/// What the captions say of a [`SeedGain`] whose two sides have so much in common.
+macro_rules! seed_gain {
+    ($common:literal) => {
+        concat!(
+            "Differences are formed seed by seed (",
+            $common,
+            ") and have 95 % intervals over seeds (Student) and over test images (block means), added in quadrature; over seeds alone where \
+             cells were finished by a version before 2026-11-26; no interval where a single seed is finished."
+        )
+    };
+}
+
+/// Of sides that differ in how they learn.
+pub(super) const SEED_GAIN: &str = seed_gain!("the same training and test images on both sides");
+
+/// Of sides that differ in what they learn.
+pub(super) const SEED_GAIN_OF_IMAGES: &str = seed_gain!(
+    "the same test images on both sides; each side draws training images of its own kind, as many as the other"
+);
 
 /// The same of calibration errors, which are no means over images.
 pub(super) const SEED_GAIN_HERE: &str = "Differences of calibration errors are formed seed by seed, too, and have Student's 95 % interval over \

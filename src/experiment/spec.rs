@@ -19,7 +19,6 @@ use super::target;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::read_text;
 use crate::error::{Error, Result, check_name, check_words};
-use crate::oracle::library;
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Tau};
 
@@ -119,30 +118,24 @@ impl ExperimentSpec {
     /// Names the file and what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).map_err(|e| Error::io(path, e))?;
-        let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
-        if let Some(folder) = path.parent() {
-            spec.pretrained.values_mut().for_each(|file| *file = folder.join(&*file));
-            let beside = folder.join(&spec.world.oracle);
-            let bundled = library::find(&spec.world.oracle).is_some();
-            if !bundled && Path::new(&spec.world.oracle).is_relative() && beside.exists() {
-                spec.world.oracle = beside.display().to_string();
-            }
-            spec = spec.relative_to(folder)?;
-        }
+        let spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
+        let spec = spec.relative_to(path.parent().unwrap_or(Path::new("")))?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
     }
 
-    /// The same, the relative paths of its dataset, label noise and experiment taken from a folder: a run may
-    /// be resumed from anywhere.
+    /// The same, the relative paths of its oracle, label noise, dataset, weights to start from and experiment taken
+    /// from a folder: a run may be resumed from anywhere.
     ///
     /// # Errors
     /// When the present folder cannot be told.
     pub fn relative_to(self, folder: &Path) -> Result<Self> {
         let data = self.data.map(|data| data.relative_to(folder)).transpose()?;
         let experiment = self.experiment.relative_to(folder)?.unwrap_or(self.experiment);
-        let label_noise = self.world.label_noise.map(|noise| noise.relative_to(folder)).transpose()?;
-        Ok(Self { data, experiment, world: WorldSpec { label_noise, ..self.world }, ..self })
+        let world = self.world.relative_to(folder)?;
+        let place = |(architecture, file): (Architecture, PathBuf)| Ok((architecture, in_folder(folder, &file)?));
+        let pretrained = self.pretrained.into_iter().map(place).collect::<Result<_>>()?;
+        Ok(Self { data, experiment, world, pretrained, ..self })
     }
 
     /// Whether its names can stand in lines and tables.

@@ -159,7 +159,8 @@ impl Summary {
                  accuracy are exact for them, and what rounding hides from a classifier counts as epistemic"
             )
         });
-        self.data.iter().flat_map(DataRecord::sentences).chain(rounded).collect()
+        let cells = || self.cells.iter().map(|result| &result.cell);
+        self.data.iter().flat_map(|data| data.sentences(cells())).chain(rounded).collect()
     }
 
     /// Its figures, those first that answer the question, each with the caveats about the images.

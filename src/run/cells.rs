@@ -3,15 +3,14 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cell_lock::CellLock;
-use super::status::{State, Status};
+use super::status::{Heartbeat, State, Status};
 use crate::data::{read_json, write_json};
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -163,19 +162,22 @@ pub fn begin<'a, R: Run>(run: &'a R, share: Share, events: &mut dyn Events<R::Ev
 
 /// Cells that were handed out and that this sitting has not finished, whatever device they were for.
 pub struct Unfinished<'a, P> {
-    failed: AtomicUsize,
+    failed: Mutex<Vec<Failed<'a, P>>>,
     elsewhere: Mutex<Vec<&'a P>>,
 }
+
+/// A cell that failed by its own fault, and why.
+pub type Failed<'a, P> = (&'a P, String);
 
 impl<'a, P> Unfinished<'a, P> {
     /// None yet.
     pub fn none() -> Self {
-        Self { failed: AtomicUsize::new(0), elsewhere: Mutex::default() }
+        Self { failed: Mutex::default(), elsewhere: Mutex::default() }
     }
 
-    /// How many failed by their own fault.
-    pub fn failed(&self) -> usize {
-        self.failed.load(Ordering::Relaxed)
+    /// Those that failed by their own fault, and why.
+    pub fn failed(&self) -> MutexGuard<'_, Vec<Failed<'a, P>>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A cell that another process computes.
@@ -199,7 +201,7 @@ pub type RunCell<'c, 'a, R> = &'c mut dyn FnMut(
 ) -> Result<<R as Run>::Output, Failure>;
 
 /// Runs the cells that a queue gives by `one`, but for those that are finished by then and those that
-/// another process computes: see [`wait_for_others`]. Cells that fail by their own fault are counted
+/// another process computes: see [`wait_for_others`]. Cells that fail by their own fault are noted
 /// at once: they are not handed out again where the device is lost with a later one.
 ///
 /// # Errors
@@ -230,6 +232,8 @@ pub fn run_cells<'a, R: Run>(
             events.report(R::finished_elsewhere(planned))?;
             continue;
         }
+        // How an earlier sitting ended is no longer true.
+        Heartbeat::new(&cell).measuring()?;
         let end = match one(planned, events) {
             Ok(result) => {
                 run.finish(id, &result)?;
@@ -237,8 +241,8 @@ pub fn run_cells<'a, R: Run>(
                 Ok(result)
             }
             Err(Failure::Own(error)) => {
-                unfinished.failed.fetch_add(1, Ordering::Relaxed);
                 let why = error.to_string();
+                unfinished.failed().push((planned, why.clone()));
                 note(&cell, State::Failed, Some(&why))?;
                 Err(why)
             }

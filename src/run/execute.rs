@@ -1,5 +1,8 @@
 //! The cells of a grid run one after another, whatever is not finished yet.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +10,7 @@ use std::time::Duration;
 use burn::tensor::Device;
 use serde::Serialize;
 
-use super::cells::{Failure, Queue, Run, Share, Unfinished, begin, end, run_cells, wait_for_others};
+use super::cells::{Failed, Failure, Queue, Run, Share, Unfinished, begin, end, run_cells, wait_for_others};
 use super::folder::{Planned, RunFolder};
 use super::metrics::{Line, Writer};
 use super::pools::Pools;
@@ -106,6 +109,9 @@ impl<'a> RunContext<'a> {
     }
 }
 
+/// Cells that failed of which a message tells, at most.
+const TOLD: usize = 3;
+
 /// How often, at most, a cell's state is written where nobody says otherwise.
 pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
@@ -126,7 +132,7 @@ pub fn execute(
         cells(folder, context, (&mut || left.next(), open.last().copied()), &unfinished, events)?;
         open = wait_for_others(folder, &unfinished, events)?;
     }
-    conclude(folder, unfinished.failed(), events)
+    conclude(folder, &unfinished, events)
 }
 
 /// Lets a device compute: opens a world on it and calls back with what computes there.
@@ -164,7 +170,7 @@ pub fn execute_on<'a>(
         }
         open = wait_for_others(folder, &unfinished, events)?;
     }
-    conclude(folder, unfinished.failed(), events)
+    conclude(folder, &unfinished, events)
 }
 
 /// Runs the cells of a queue on one device.
@@ -182,12 +188,30 @@ fn cells<'a>(
     run_cells(folder, queue, unfinished, &mut one, events)
 }
 
-fn conclude(folder: &RunFolder, failed: usize, events: &mut dyn Events<RunEvent>) -> Result<Summary> {
+fn conclude(
+    folder: &RunFolder,
+    unfinished: &Unfinished<'_, Planned>,
+    events: &mut dyn Events<RunEvent>,
+) -> Result<Summary> {
     let summary = end(folder, events)?;
-    match failed {
-        0 => Ok(summary),
-        _ => Err(Error::Numeric(format!("{failed} cells could not be finished; their status.json says why"))),
+    let failed = unfinished.failed();
+    if failed.is_empty() { Ok(summary) } else { Err(Error::Numeric(why_unfinished(folder, &failed))) }
+}
+
+/// Which cells failed, why, and what to do about it.
+fn why_unfinished(folder: &RunFolder, failed: &[Failed<'_, Planned>]) -> String {
+    let told = failed.iter().take(TOLD).map(|(planned, why)| format!("{}: {why}", planned.label()));
+    let mut told: Vec<String> = told.collect();
+    if failed.len() > TOLD {
+        told.push(format!("{} more, as `bayescope watch` says", failed.len() - TOLD));
     }
+    let (cells, them) = if failed.len() == 1 { ("cell", "it") } else { ("cells", "them") };
+    format!(
+        "{} {cells} could not be finished (`bayescope resume {}` tries {them} again): {}",
+        failed.len(),
+        folder.path.display(),
+        told.join("; ")
+    )
 }
 
 fn run_cell(
@@ -203,9 +227,12 @@ fn run_cell(
     // What is seen once is drawn when needed; what is seen again is held, and so is a pool to
     // choose from.
     let streamed = training.passes(cell.train_size) == 1 && !spec.experiment.needs_posteriors();
-    pools.prepare(&cell, streamed, events)?;
-    let train = pools.train(&cell, streamed);
     let path = folder.cell(&planned.id);
+    let mut log = CellLog { planned, path: &path, writer: None, heartbeat: Heartbeat::new(&path), error: None };
+    let prepared = pools.prepare(&cell, streamed, &mut |event: RunEvent| log.preparing(event, events));
+    log.refused()?;
+    prepared?;
+    let train = pools.train(&cell, streamed);
     let pretrained = start(folder, &cell)?;
     let job = CellJob {
         cell,
@@ -220,7 +247,6 @@ fn run_cell(
         every: context.every,
         device: context.device,
     };
-    let mut log = CellLog { planned, path: &path, writer: None, heartbeat: Heartbeat::new(&path), error: None };
     let place = CellPlace {
         world: context.world,
         settings: &pools.settings(cell.condition),
@@ -230,9 +256,7 @@ fn run_cell(
         real: pools.real(),
     };
     let result = spec.experiment.run(&place, &job, &mut |said: CellEvent| log.note(said, events));
-    if let Some(error) = log.error {
-        return Err(error);
-    }
+    log.refused()?;
     if matches!(result, Err(Error::Cancelled)) {
         // Whatever was broken off has left a checkpoint.
         log.keep()?;
@@ -267,6 +291,23 @@ struct CellLog<'a> {
 }
 
 impl CellLog<'_> {
+    /// Passes on what is said of the images that the cell needs. That may take long, and the status of an earlier
+    /// sitting would fall silent.
+    fn preparing(&mut self, event: RunEvent, events: &mut dyn Events<RunEvent>) -> ControlFlow<()> {
+        match self.heartbeat.measuring() {
+            Ok(()) => events.emit(event),
+            Err(error) => {
+                self.error = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// What the disk refused, as an error.
+    fn refused(&mut self) -> Result<()> {
+        self.error.take().map_or(Ok(()), Err)
+    }
+
     fn note(&mut self, said: CellEvent, events: &mut dyn Events<RunEvent>) -> ControlFlow<()> {
         if let Err(error) = self.write(&said) {
             self.error = Some(error);
@@ -308,83 +349,11 @@ impl CellLog<'_> {
                 self.keep()?;
                 self.heartbeat.beat(*step)
             }
-            CellEvent::Measuring { .. } => self.heartbeat.measuring(),
+            CellEvent::Drawing(_) | CellEvent::Measuring { .. } => self.heartbeat.measuring(),
             CellEvent::Choosing { step, steps } => {
                 self.heartbeat.steps = *steps;
                 self.heartbeat.step(*step)
             }
-            CellEvent::Drawing(_) => Ok(()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::cell_lock::CellLock;
-    use super::*;
-    use crate::flow::weights::{HostTensor, Storage};
-
-    #[test]
-    fn a_cell_of_another_job_of_this_process_is_left_to_it_and_not_waited_for() {
-        let place = tempfile::tempdir().unwrap();
-        let text = "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [100]\nseeds = [0]\n";
-        let folder =
-            RunFolder::create(&place.path().join("run"), &toml::from_str(text).unwrap(), "0123", None).unwrap();
-        let held = CellLock::take(&folder.cell(&folder.plan[0].id)).unwrap();
-        let unfinished = Unfinished::none();
-        let mut told = Vec::new();
-        let mut events = |event: RunEvent| {
-            told.push(event);
-            ControlFlow::Continue(())
-        };
-        let leave = |events: &mut dyn Events<RunEvent>| {
-            let mut left = folder.plan.iter();
-            let mut one = |_: &Planned, _: &mut dyn Events<RunEvent>| panic!("it is computed");
-            run_cells(&folder, (&mut || left.next(), None), &unfinished, &mut one, events).unwrap();
-        };
-        leave(&mut events);
-        let why = wait_for_others(&folder, &unfinished, &mut events).unwrap_err().to_string();
-        assert!(why.contains("another job of this program"), "{why}");
-        leave(&mut events);
-        drop(held);
-        assert_eq!(wait_for_others(&folder, &unfinished, &mut events).unwrap(), [&folder.plan[0]]);
-        // Another one that finishes it meanwhile.
-        let cell = folder.cell(&folder.plan[0].id);
-        let held = CellLock::take(&cell).unwrap();
-        leave(&mut events);
-        std::fs::write(cell.join("result.json"), "{}").unwrap();
-        assert!(wait_for_others(&folder, &unfinished, &mut events).unwrap().is_empty());
-        drop(held);
-        leave(&mut events);
-        let finished = |event: &&RunEvent| matches!(event, RunEvent::FinishedElsewhere { .. });
-        let left = |event: &&RunEvent| matches!(event, RunEvent::Elsewhere { waiting: false, .. });
-        assert_eq!((told.len(), told.iter().filter(left).count(), told.iter().filter(finished).count()), (5, 3, 2));
-    }
-
-    #[test]
-    fn weights_that_changed_after_the_plan_start_no_cell() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("start.safetensors");
-        let write = |value: f32| {
-            let array = HostTensor::full([2], value);
-            Weights([("fc.bias".to_owned(), array)].into_iter().collect()).write(&file, Storage::F32).unwrap();
-        };
-        write(1.0);
-        let text = format!(
-            "name = 'x'\n[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [100]\nseeds = [0]\n\
-             [pretrained]\nlinear = {file:?}\n"
-        );
-        let folder =
-            RunFolder::create(&place.path().join("run"), &toml::from_str(&text).unwrap(), "0123", None).unwrap();
-        let cell = |architecture: &str| {
-            let named = |planned: &&Planned| planned.cell.architecture.name() == architecture;
-            folder.plan.iter().find(named).unwrap().cell
-        };
-        let found = start(&folder, &cell("linear")).unwrap().unwrap();
-        assert_eq!(found.0["fc.bias"].values, [1.0, 1.0]);
-        assert!(start(&folder, &cell("mlp-500")).unwrap().is_none());
-        write(2.0);
-        let refused = start(&folder, &cell("linear")).unwrap_err().to_string();
-        assert!(refused.contains("start.safetensors") && refused.contains("planned with"), "{refused}");
     }
 }

@@ -130,17 +130,26 @@ impl Heartbeat {
         Status::new(State::Running, step, self.steps, self.eta(step)).write(&self.cell)
     }
 
-    /// Rewrites the status of a cell that measures, unless it was rewritten a moment ago: it lives, and how long that
-    /// takes its steps do not tell. Before training has begun there is no status to keep.
+    /// Rewrites the status of a cell that draws or measures images, unless it was rewritten a moment ago: it lives, and
+    /// how long that takes its steps do not tell. Before training has begun a status is that of an earlier sitting, whose
+    /// steps are kept; where there is none, none is written.
     ///
     /// # Errors
     /// Names the file.
     pub fn measuring(&mut self) -> Result<()> {
-        if self.begun.is_none() || self.written.is_some_and(|written| written.elapsed() < EVERY) {
+        if self.written.is_some_and(|written| written.elapsed() < EVERY) {
             return Ok(());
         }
+        let (step, steps) = match self.begun {
+            Some(_) => (self.step, self.steps),
+            None => match Status::read(&self.cell) {
+                Ok(Some(Status { step, steps, .. })) => (step, steps),
+                // One that cannot be read is replaced as soon as training begins.
+                Ok(None) | Err(_) => return Ok(()),
+            },
+        };
         self.written = Some(Instant::now());
-        Status::new(State::Running, self.step, self.steps, None).write(&self.cell)
+        Status::new(State::Running, step, steps, None).write(&self.cell)
     }
 
     /// Writes that the cell is done.
@@ -172,6 +181,15 @@ mod tests {
         let mut heartbeat = Heartbeat::new(folder.path());
         heartbeat.measuring().unwrap();
         assert_eq!(Status::read(folder.path()).unwrap(), None, "nothing is known of its steps yet");
+        // An earlier sitting knew them.
+        for state in [State::Running, State::Failed] {
+            let before = Status { message: Some("why".into()), heartbeat: 0.0, ..Status::new(state, 2, 9, Some(5.0)) };
+            before.write(folder.path()).unwrap();
+            Heartbeat::new(folder.path()).measuring().unwrap();
+            let status = Status::read(folder.path()).unwrap().unwrap();
+            assert_eq!((status.state, status.step, status.steps, status.eta_secs), (State::Running, 2, 9, None));
+            assert!(!status.stale() && status.message.is_none());
+        }
         heartbeat.begin(3, 10);
         heartbeat.measuring().unwrap();
         let status = Status::read(folder.path()).unwrap().unwrap();

@@ -259,11 +259,15 @@ fn what_does_not_fit_is_refused_before_anything_is_computed() {
     grid.change("'train.npz'", "'train.npz'\ntest = 'nowhere.npz'");
     refused(&few(200), &["nowhere.npz"]);
     std::fs::copy(grid.path("train.npz"), grid.path("nowhere.npz")).unwrap();
+    refused(&few(200), &["nowhere.npz", "are the training images", "data.test"]);
+    let mut others = few(200);
+    others.x[0] += 1.0;
+    write_npz(&grid.path("nowhere.npz"), &others).unwrap();
     grid.change("images = 100", "images = 201");
     refused(&few(200), &["nowhere.npz", "has 200 test images", "test.images asks for 201"]);
     grid.change("images = 201", "images = 200");
     let plan = succeed(&["plan", text(&grid.spec), "--device", "cpu"]);
-    assert!(plan.contains("train.npz (200 world-space images)"), "{plan}");
+    assert!(plan.contains("train.npz (200 world-space images)") && plan.contains("start and order alone"), "{plan}");
 }
 
 #[test]
@@ -275,5 +279,5 @@ fn an_image_that_the_world_cannot_hold_is_named_once_for_all_cells() {
     write_npz(&grid.path("train.npz"), &batch).unwrap();
     let why = fail(1, &["run", text(&grid.spec), "--out", text(&grid.path("run")), "--device", "cpu"]);
     let complaint = why.lines().find(|line| line.contains("train.npz")).unwrap();
-    assert!(complaint.contains("image 17 has values outside") && !why.contains("cells could not"), "{why}");
+    assert!(complaint.contains("image 17 has values outside") && !why.contains("could not be finished"), "{why}");
 }

@@ -317,7 +317,8 @@ fn what_is_wrong_is_named() {
         Grid::new("[grid]\narchitectures = ['alexnet']\ntrain_sizes = [10]\nseeds = [0]\n[training]\nepochs = 1\n");
     let run = grid.path("run");
     let message = fail(1, &["run", text(&grid.spec), "--out", text(&run), "--device", "cpu"]);
-    assert!(message.contains("1 cells could not be finished"), "{message}");
+    assert!(message.contains("1 cell could not be finished") && message.contains("bayescope resume"), "{message}");
+    assert!(message.contains("AlexNet") && message.contains("at least 63"), "{message}");
     let look = json(&["watch", text(&run), "--once", "--json"]);
     let why = look["cells"][0]["status"]["message"].as_str().unwrap();
     assert!(why.contains("at least 63") && why.contains("resize"), "{why}");

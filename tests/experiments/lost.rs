@@ -91,6 +91,6 @@ fn what_failed_on_a_device_that_was_lost_later_is_not_forgotten() {
     let devices = vec![choose(DeviceChoice::Cpu).unwrap(), choose(DeviceChoice::Cpu).unwrap()];
     let done = execute_on(&folder, Share::ALL, devices, &on, &mut silent());
     let why = done.unwrap_err().to_string();
-    assert!(why.contains("2 cells could not be finished"), "{why}");
+    assert!(why.contains("2 cells could not be finished") && why.matches("AlexNet").count() >= 2, "{why}");
     assert_eq!(folder.plan.iter().filter(|planned| folder.finished(&planned.id)).count(), 2, "the other device's");
 }

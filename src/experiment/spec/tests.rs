@@ -22,6 +22,22 @@ fn a_folder_of_the_same_name_does_not_hide_a_bundled_oracle() {
 }
 
 #[test]
+fn a_spec_that_is_named_from_its_own_folder_can_be_resumed_from_another() {
+    let here = std::env::current_dir().unwrap();
+    // Beside the spec, under the folder of the spec, and in the present folder alone.
+    for (folder, oracle) in [("", "tests/worlds/animals"), ("tests", "worlds/animals"), ("src", "tests/worlds/animals")]
+    {
+        let text = format!("{TEXT}[pretrained]\nlinear = 'linear.pth'\n").replace("mnist", oracle);
+        let spec = toml::from_str::<ExperimentSpec>(&text).unwrap().relative_to(Path::new(folder)).unwrap();
+        assert_eq!(spec.pretrained[&Architecture::Linear], here.join(folder).join("linear.pth"));
+        assert_eq!(Path::new(&spec.world.oracle), here.join("tests/worlds/animals"));
+    }
+    let text = TEXT.replace("mnist", "no/such/oracle");
+    let spec = toml::from_str::<ExperimentSpec>(&text).unwrap().relative_to(Path::new("")).unwrap();
+    assert_eq!(spec.world.oracle, "no/such/oracle");
+}
+
+#[test]
 fn overrides_change_what_they_name_and_nothing_else() {
     let spec: ExperimentSpec = toml::from_str(TEXT).unwrap();
     let linear = spec.training_of(Architecture::Linear, 0).unwrap();

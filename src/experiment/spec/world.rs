@@ -1,10 +1,14 @@
 //! The world of an experiment.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
+use super::in_folder;
 use crate::error::{Error, Result};
 use crate::experiment::target::FoundTau;
 use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
 use crate::units::{Smoothing, Tau};
@@ -61,4 +65,28 @@ impl WorldSpec {
         label_noise.as_ref().map_or(Ok(()), |noise| noise.check(classes))?;
         Ok(Settings { tau: self.tau, smoothing: self.smoothing, prior, label_noise })
     }
+    /// The same, the relative paths of its oracle and its label noise taken from a folder.
+    ///
+    /// # Errors
+    /// When the present folder cannot be told, or the label noise cannot be read.
+    pub(super) fn relative_to(self, folder: &Path) -> Result<Self> {
+        let oracle = oracle_in(folder, self.oracle)?;
+        let label_noise = self.label_noise.map(|noise| noise.relative_to(folder)).transpose()?;
+        Ok(Self { oracle, label_noise, ..self })
+    }
+}
+
+/// The path of an oracle that does not come with the program, where it lies in a folder, or in the present one: there
+/// all commands look for a name. Any other name stays, to be refused when it is opened.
+fn oracle_in(folder: &Path, named: String) -> Result<String> {
+    if named.is_empty() || library::find(&named).is_some() || Path::new(&named).is_absolute() {
+        return Ok(named);
+    }
+    for place in [folder, Path::new("")] {
+        let path = in_folder(place, Path::new(&named))?;
+        if path.exists() {
+            return Ok(path.display().to_string());
+        }
+    }
+    Ok(named)
 }

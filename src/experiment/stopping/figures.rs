@@ -45,7 +45,7 @@ impl StoppingRegrets {
         }
         let caption = format!(
             "Exact KL(p || q) of the test images at the epoch that n held-out labels choose, less that at the best of the epochs looked at: the \
-             first ten, then about ten a decade, and the last. {OVER_SEEDS}"
+             first ten, then about ten a decade, and the last. {OVER_SEEDS} {IMAGES}"
         );
         let (x, y) = (Axis::log10("held-out labels n"), Axis::linear("regret").in_unit("nats"));
         Figure { x, y, series, ..self.figure("stopping-regret", "what the chosen epoch gives away", caption, place) }

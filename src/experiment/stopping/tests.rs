@@ -61,6 +61,9 @@ fn each_rule_gives_away_what_its_epoch_costs() {
     }
     let figures = found.figures();
     assert_eq!(figures.len(), 2 * 2);
+    let of_images: Vec<bool> =
+        figures.iter().map(|figure| figure.caption.contains("error of the test images")).collect();
+    assert_eq!(of_images, [true, true, false, false], "regrets alone are paired by test image");
     let last = figures[0].series.iter().find(|series| series.name == "linear, last epoch").unwrap();
     assert!(last.dashed && last.points.iter().map(|point| point.x).eq([50.0, 200.0]));
 }

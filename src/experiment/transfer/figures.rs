@@ -3,7 +3,7 @@
 use super::{FourCell, FourCells, Origin, OriginGain};
 use crate::experiment::bayes_gap::{Who, across};
 use crate::experiment::output::Findings;
-use crate::experiment::repeats::{SEED_GAIN, SEED_GAIN_HERE, SEED_MEAN, SeedGain, SeedMean, distinct};
+use crate::experiment::repeats::{SEED_GAIN_HERE, SEED_GAIN_OF_IMAGES, SEED_MEAN, SeedGain, SeedMean, distinct};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Way};
 
 const LABELS: &str =
@@ -143,7 +143,6 @@ impl FourCells {
                 ..Series::default()
             }
         };
-        let within = if id == "ece" { SEED_GAIN_HERE } else { SEED_GAIN };
         let series =
             distinct(self.gains.iter().map(|gain| (gain.who(), gain.tested))).into_iter().map(series).collect();
         Figure {
@@ -151,7 +150,7 @@ impl FourCells {
             title: format!("What learning real images changes of {what}"),
             caption: format!(
                 "{what} of classifiers that learned real images minus that of those that learned samples of the world, on the same test \
-                 images; at the same N, seed and training. {within}"
+                 images; at the same N, seed and training. {SEED_GAIN_OF_IMAGES}"
             ),
             provenance: self.provenance.clone(),
             x: sizes(),
@@ -188,7 +187,7 @@ impl FourCells {
             .named(
                 "transfer-gain",
                 "Real images learned in place of the world's",
-                format!("{SEED_GAIN} {SEED_GAIN_HERE}"),
+                format!("{SEED_GAIN_OF_IMAGES} {SEED_GAIN_HERE}"),
             )
     }
 }

@@ -70,7 +70,8 @@ fn figures_and_tables_have_what_is_there() {
     for finished in 0..=all.len() {
         whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
     }
-    let figures = FourCells::of(&spec, &all).figures();
+    let found = FourCells::of(&spec, &all);
+    let figures = found.figures();
     let series = |id: &str| figures.iter().find(|figure| figure.id == id).unwrap().series.len();
     let ends = ["linear-drawn", "convnet-drawn"];
     for end in ends {
@@ -78,8 +79,15 @@ fn figures_and_tables_have_what_is_there() {
         assert_eq!(series(&format!("transfer-epistemic-{end}")), 2);
     }
     assert_eq!((series("transfer-gain-accuracy"), series("transfer-gain-nll"), figures.len()), (4, 4, 10));
+    // The two sides of a gain learn other images.
+    let gains = found.tables()[1].caption.clone();
+    for caption in
+        figures.iter().filter(|figure| figure.id.contains("gain")).map(|figure| &figure.caption).chain([&gains])
+    {
+        assert!(caption.contains("training images of its own kind") && !caption.contains("same training"), "{caption}");
+    }
     // Real test images have no KL: the table leaves it out.
-    let table = &FourCells::of(&spec, &all).tables()[0];
+    let table = &found.tables()[0];
     let kl = table.columns.len() - 1;
     for row in table.shown() {
         assert_eq!(row[kl] == "–", row[3] == "real images", "{row:?}");

@@ -64,24 +64,21 @@ fn one(
     let counts = usable(train).map_err(Failure::Own)?;
     let mut log = CorpusLog { name, heartbeat: Heartbeat::new(&path), error: None };
     let trained = train_oracle(train, &path, chosen, &mut |said: TrainEvent| log.note(said, events));
-    if let Some(error) = log.error {
-        return Err(Failure::Run(error));
-    }
-    trained?;
+    log.unless_refused(trained)?;
     let oracle = open(&path.join(ORACLE).display().to_string(), &chosen.device, Precision::F32, chosen.batch)?;
     let settings = Settings::default_for(oracle.world.class_names().len());
     let seed = Seed(folder.spec.seed).split("bayes error");
-    let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
-    let truth = Truth::of(&oracle.world, &settings, seed, &mut refining)?;
-    let mut ranking = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
+    let truth = Truth::of(&oracle.world, &settings, seed, &mut |_| log.integrating(events));
+    let truth = log.unless_refused(truth)?;
     // Of the worlds of a corpus the first one is ranked.
     let class_order = match variant.world {
-        0 => ClassOrder::of(&oracle.world, &settings, seed, &mut ranking)?,
-        _ => None,
+        0 => ClassOrder::of(&oracle.world, &settings, seed, &mut |_| log.integrating(events)),
+        _ => Ok(None),
     };
-    let mut refining = |_| events.emit(HardnessEvent::Integrating { corpus: name.clone() });
+    let class_order = log.unless_refused(class_order)?;
     let own = frequencies(&counts)?.map(|prior| Settings { prior, ..settings });
-    let own = own.map(|settings| Truth::of(&oracle.world, &settings, seed, &mut refining)).transpose()?;
+    let own = own.map(|settings| Truth::of(&oracle.world, &settings, seed, &mut |_| log.integrating(events)));
+    let own = log.unless_refused(own.transpose())?;
     let shape = oracle.world.shape();
     let result = CorpusResult::of((id, corpus, *variant), oracle.info, shape, [Some(truth), own])?;
     let result = CorpusResult { class_order, ..result };
@@ -118,12 +115,37 @@ impl CorpusLog<'_> {
             TrainEvent::Measuring(_) => self.heartbeat.measuring(),
             _ => Ok(()),
         };
-        // Held-out images are measured to their end whatever is answered: what comes after them is refused too.
+        self.pass(
+            written,
+            HardnessEvent::Training { corpus: self.name.to_owned(), said: Box::new(said), eta_secs },
+            events,
+        )
+    }
+
+    /// The Bayes error of the trained world is refined by a step.
+    fn integrating(&mut self, events: &mut dyn Events<HardnessEvent>) -> ControlFlow<()> {
+        let written = self.heartbeat.measuring();
+        self.pass(written, HardnessEvent::Integrating { corpus: self.name.to_owned() }, events)
+    }
+
+    /// Passes an event on once the status is written. Held-out images are measured to their end whatever is answered:
+    /// what comes after a status that was refused is refused too.
+    fn pass(
+        &mut self,
+        written: Result<()>,
+        event: HardnessEvent,
+        events: &mut dyn Events<HardnessEvent>,
+    ) -> ControlFlow<()> {
         self.error = self.error.take().or(written.err());
-        if self.error.is_some() {
-            return ControlFlow::Break(());
+        if self.error.is_some() { ControlFlow::Break(()) } else { events.emit(event) }
+    }
+
+    /// What was computed meanwhile, unless the disk refused the status.
+    fn unless_refused<T>(&mut self, done: Result<T>) -> Result<T, Failure> {
+        match self.error.take() {
+            Some(error) => Err(Failure::Run(error)),
+            None => Ok(done?),
         }
-        events.emit(HardnessEvent::Training { corpus: self.name.to_owned(), said: Box::new(said), eta_secs })
     }
 }
 
@@ -170,4 +192,27 @@ fn usable(spec: &TrainSpec) -> Result<Vec<usize>> {
         ));
     }
     Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::status::{State, Status};
+    use super::*;
+    use crate::events::silent;
+
+    #[test]
+    fn a_corpus_whose_bayes_error_is_refined_is_not_silent() {
+        let place = tempfile::tempdir().unwrap();
+        // Trained in an earlier sitting.
+        let before = Status { heartbeat: 0.0, ..Status::new(State::Running, 9, 9, None) };
+        before.write(place.path()).unwrap();
+        let mut log = CorpusLog { name: "digits", heartbeat: Heartbeat::new(place.path()), error: None };
+        assert!(log.integrating(&mut silent()).is_continue());
+        let status = Status::read(place.path()).unwrap().unwrap();
+        assert!(!status.stale() && (status.step, status.steps) == (9, 9));
+        assert!(log.unless_refused(Ok(())).is_ok());
+        log.error = Some(Error::input("the disk is full"));
+        assert!(log.integrating(&mut silent()).is_break());
+        assert!(matches!(log.unless_refused::<()>(Err(Error::Cancelled)), Err(Failure::Run(Error::Input(_)))));
+    }
 }
