@@ -86,6 +86,29 @@ fn of_two_starts_in_one_folder_the_second_finds_the_run_of_the_first() {
     waiting.make(&mine, "0123", &mut silent()).unwrap();
 }
 
+#[test]
+fn probabilities_in_a_run_of_logits_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    let mut values: Vec<f32> = softmax(&logits(1)).iter().map(|&q| q as f32).collect();
+    log(&run, 1, "{}", &values);
+    // A single row that is none makes them logits.
+    values[0] += 0.5;
+    log(&run, 2, "{}", &values);
+    let steps = |course: &Course| course.steps().map(|step| step.step).collect::<Vec<_>>();
+    let course = read(&run);
+    assert_eq!((steps(&course), course.refused().len(), course.refused()[0].step), (vec![2], 1, 1));
+    let why = &course.refused()[0].why;
+    assert!(why.contains("look like probabilities; run.toml says logits") && why.contains("softmax"), "{why}");
+    assert!(run.measured(1).unwrap_err().to_string().contains("look like probabilities"));
+    // What it advises helps.
+    let file = run.path.join("run.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("predictions = \"logits\"", "predictions = \"probabilities\"")).unwrap();
+    let run = ExternalFolder::open(&run.path).unwrap();
+    assert_eq!(steps(&read(&run)), [1]);
+}
+
 /// After a break, or after its end.
 #[test]
 fn a_run_that_goes_on_is_not_finished_and_its_time_goes_on() {
