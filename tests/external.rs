@@ -352,6 +352,7 @@ fn what_is_no_record_is_refused_in_words() {
     let course = read(&run);
     for (refused, (_, cause)) in course.refused().iter().zip(&cases) {
         assert!(refused.why.contains(cause), "{refused:?}, not {cause:?}");
+        assert!(!refused.why.contains("--kind"), "no command that reads records has it: {refused:?}");
     }
     assert_eq!(course.refused().len(), cases.len() + 1);
     assert!(course.refused()[cases.len()].why.contains("is not a regular file"));

@@ -7,7 +7,7 @@ use super::output::{Output, print_text};
 use super::progress::Bar;
 use crate::error::Result;
 use crate::events::Progress;
-use crate::judge::{GradedScore, Kind, NamedSets, Truth, UncertaintyReport, judge_uncertainty};
+use crate::judge::{GradedScore, NamedSets, Truth, UncertaintyReport, judge_uncertainty};
 use crate::measure::uncertainty::LEVELS;
 use crate::measure::{Estimate, Interval};
 use crate::units::Seed;
@@ -20,12 +20,11 @@ pub fn run(path: &Path, args: &EvaluateArgs) -> Result<()> {
         std::ops::ControlFlow::Continue(())
     };
     let truth = Truth::open(&args.dataset, args.split.into(), &mut events)?;
-    let kind = args.kind.map_or(Kind::Logits, Into::into);
     let mut events = |progress: Progress| {
         bar.set(progress, "judging scores and sets".into());
         std::ops::ControlFlow::Continue(())
     };
-    let report = judge_uncertainty(path, &truth, kind, Seed(args.seed), &mut events)?;
+    let report = judge_uncertainty(path, &truth, args.kind.map(Into::into), Seed(args.seed), &mut events)?;
     drop(bar);
     Output { json: args.json }.print(&report, |report| print_text(&text(report)))
 }
@@ -52,6 +51,7 @@ fn text(report: &UncertaintyReport) -> String {
     }
     report.scores.iter().for_each(|score| text += &line(score));
     report.sets.iter().for_each(|sets| text += &of_sets(sets));
+    report.notes.iter().for_each(|note| text += &format!("{note}\n"));
     if !report.ignored.is_empty() {
         text += &format!("arrays that are not read: {}\n", report.ignored.join(", "));
     }

@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 
 /// A killed process holds its locks until the system has removed it: its successor waits this long.
 const DYING: Duration = Duration::from_secs(2);
+/// A lock that another process has is asked for so often.
+const ASK: Duration = Duration::from_millis(50);
 
 /// Takes a lock file, created if necessary, as long as the result lives. The system releases it
 /// when the process ends. On a file system without locks every caller succeeds.
@@ -16,16 +18,9 @@ const DYING: Duration = Duration::from_secs(2);
 /// # Errors
 /// Names the file: `busy` where another process has it, or the system's.
 pub fn lock_file(path: &Path, busy: &str) -> Result<File> {
-    let file = opened(path)?;
     let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) if begun.elapsed() < DYING => std::thread::park_timeout(DYING / 40),
-            Err(TryLockError::WouldBlock) => return Err(Error::file(path, busy)),
-            Err(TryLockError::Error(e)) => return acquired(Err(e)).map(|_| file).map_err(|e| Error::io(path, e)),
-            Ok(()) => return Ok(file),
-        }
-    }
+    let mut dying = || if begun.elapsed() < DYING { Ok(()) } else { Err(Error::file(path, busy)) };
+    lock(path, &mut dying).map(|(file, _)| file)
 }
 
 /// [`lock_file`], but returns `None` at once where another process has it. The `name` of whoever
@@ -50,14 +45,29 @@ pub fn try_lock_file(path: &Path, name: &str) -> Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// [`lock_file`], but waits. `None` on a file system without locks: others may be at work.
+/// [`lock_file`], but waits, and calls `waiting` meanwhile. `None` on a file system without locks: others may be at work.
 ///
 /// # Errors
-/// Names the file.
-pub fn wait_for_lock(path: &Path) -> Result<Option<File>> {
+/// Names the file; or as `waiting`, which ends the wait.
+pub fn wait_for_lock(path: &Path, waiting: &mut dyn FnMut() -> Result<()>) -> Result<Option<File>> {
+    lock(path, waiting).map(|(file, locked)| locked.then_some(file))
+}
+
+/// Opens and locks a file; false where the file system has no locks. Waits as long as `waiting` says nothing else.
+fn lock(path: &Path, waiting: &mut dyn FnMut() -> Result<()>) -> Result<(File, bool)> {
     let file = opened(path)?;
-    let locked = acquired(file.lock()).map_err(|e| Error::io(path, e))?;
-    Ok(locked.then_some(file))
+    loop {
+        let tried = match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                waiting()?;
+                std::thread::park_timeout(ASK);
+                continue;
+            }
+            Err(TryLockError::Error(e)) => Err(e),
+            Ok(()) => Ok(()),
+        };
+        return acquired(tried).map(|locked| (file, locked)).map_err(|e| Error::io(path, e));
+    }
 }
 
 fn opened(path: &Path) -> Result<File> {
@@ -85,9 +95,17 @@ mod tests {
         let held = lock_file(&path, "busy").unwrap();
         let refused = lock_file(&path, "somebody is there").unwrap_err().to_string();
         assert!(refused.contains(".lock") && refused.contains("somebody is there"), "{refused}");
-        drop(held);
-        let held = wait_for_lock(&path).unwrap();
-        assert!(held.is_some() && lock_file(&path, "busy").is_err());
+        // Who waits may be stopped, and gets it when it is free.
+        let stopped = wait_for_lock(&path, &mut || Err(Error::Cancelled)).unwrap_err();
+        assert!(matches!(stopped, Error::Cancelled), "{stopped}");
+        let (mut held, mut asked) = (Some(held), 0);
+        let mut freed = || {
+            asked += 1;
+            held = held.take().filter(|_| asked < 2);
+            Ok(())
+        };
+        let held = wait_for_lock(&path, &mut freed).unwrap();
+        assert!(held.is_some() && asked == 2 && lock_file(&path, "busy").is_err());
         drop(held);
         lock_file(&path, "busy").unwrap();
     }

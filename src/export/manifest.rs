@@ -182,29 +182,30 @@ impl Manifest {
     /// Names those that are missing or changed, and the way out; when one cannot be read, or the caller stops.
     pub(super) fn check_files(&self, folder: &Path, events: &mut dyn Events<ExportEvent>) -> Result<()> {
         let missing: Vec<String> = self.files.keys().filter(|name| !folder.join(name).is_file()).cloned().collect();
-        if !missing.is_empty() {
-            let why = format!(
-                "is not complete any more: {} {} listed in {DATASET} and missing; delete {DATASET}, and the same command makes the files again",
-                listed(&missing),
-                if missing.len() == 1 { "is" } else { "are" }
-            );
-            return Err(Error::file(folder, why));
-        }
         let mut changed = Vec::new();
-        for (name, sum) in &self.files {
+        for (name, sum) in self.files.iter().filter(|(name, _)| !missing.contains(name)) {
             if !sum.eq_ignore_ascii_case(&sum_of(&folder.join(name), events)?) {
                 changed.push(name.clone());
             }
         }
-        if changed.is_empty() {
+        let mut wrong = Vec::new();
+        if !missing.is_empty() {
+            let are = if missing.len() == 1 { "is" } else { "are" };
+            wrong.push(format!("{} {are} listed in {DATASET} and missing", listed(&missing)));
+        }
+        if !changed.is_empty() {
+            let have = if changed.len() == 1 { "has" } else { "have" };
+            wrong.push(format!("{} {have} another SHA-256 than {DATASET} says", listed(&changed)));
+        }
+        if wrong.is_empty() {
             return Ok(());
         }
-        // A file that is there is kept by an export that goes on.
-        let (have, them) = if changed.len() == 1 { ("has", "it") } else { ("have", "them") };
+        // An export that goes on keeps a file that is there, so that every changed one has to go.
+        changed.push(DATASET.to_owned());
         let why = format!(
-            "is not what was exported any more: {} {have} another SHA-256 than {DATASET} says; delete {them} and {DATASET}, and the same \
-             command makes {them} again",
-            listed(&changed)
+            "is not what was exported any more: {}; delete {}, and the same command makes the files again",
+            wrong.join("; "),
+            changed.join(" and ")
         );
         Err(Error::file(folder, why))
     }
@@ -282,10 +283,28 @@ impl Manifest {
             text += &format!("| {name} | {} | {error} | {entropy} |\n", split.images);
         }
         text += &self.picture_table();
-        text += "\nNo classifier, however trained, has a smaller expected error than the Bayes error. To judge one: let it predict the test images \
-                 in their order and run `bayescope evaluate THIS_FOLDER --predictions FILE`.\n";
+        text += "\nNo classifier, however trained, has a smaller expected error than the Bayes error. ";
+        text += &self.judging();
         text += &self.readers();
         text + &format!("\n{}.\n", self.exactness)
+    }
+
+    /// How a classifier is judged on what there is: the exact images, or the finest pictures that carry a truth.
+    fn judging(&self) -> String {
+        let has = |name: &str| self.files.contains_key(name);
+        let rounded = || {
+            let bits =
+                [16, 8].into_iter().find(|&bits| has(&format!("test.{bits}bit.npz")) && !self.is_costly(bits))?;
+            Some(format!("THIS_FOLDER/test.{bits}bit.npz"))
+        };
+        match has("test.npz").then(|| "THIS_FOLDER".to_owned()).or_else(rounded) {
+            Some(truth) => format!(
+                "To judge one: let it predict the test images in their order and run `bayescope evaluate {truth} --predictions FILE`.\n"
+            ),
+            None => "To judge one, `bayescope evaluate` needs `test.npz`, which is not here: export test images with `--format npz`, \
+                     from the same seed into another folder.\n"
+                .to_owned(),
+        }
     }
 
     /// The table of the pictures' costs.
@@ -342,7 +361,7 @@ impl Manifest {
             let eight = self.has(Format::Png) && !self.has(Format::Png16);
             let more = if rgb && !eight { bytes } else { "" };
             code(&format!(
-                "from datasets import load_dataset\ndata = load_dataset(\"parquet\")  # the folder parquet/{more}"
+                "from datasets import load_dataset\ndata = load_dataset(\"parquet\", data_dir=\"parquet\"){more}"
             ));
         }
         text

@@ -119,8 +119,11 @@ impl Truth {
     pub fn open(path: &Path, split: Split, events: &mut dyn Events<Progress>) -> Result<Self> {
         let archive = archive(path, &split.to_string());
         let manifest = Manifest::read_beside(&archive)?;
-        let dataset_sha256 = sha256_of_file(&archive, events)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !archive.is_file() {
+            manifest.has(&name, split).map_err(|cause| Error::file(&archive, cause))?;
+        }
+        let dataset_sha256 = sha256_of_file(&archive, events)?;
         // An archive that is named by itself says which split it is.
         let split = [Split::Train, Split::Test].into_iter().find(|of| name == format!("{of}.npz")).unwrap_or(split);
         if let Some(listed) = manifest.files.get(&name) {
@@ -189,6 +192,23 @@ impl Manifest {
         let manifest: Self = read.map_err(|e| wrong(format!("is no manifest of a dataset: {e}")))?;
         manifest.class_names.iter().try_for_each(|name| check_name(name)).map_err(wrong)?;
         Ok(manifest)
+    }
+
+    /// Whether the archive of a split was exported, where the manifest lists files.
+    ///
+    /// # Errors
+    /// Says without what the dataset was exported.
+    fn has(&self, archive: &str, split: Split) -> Result<(), String> {
+        let other = format!("{}.npz", split.other());
+        if self.files.is_empty() || self.files.contains_key(archive) {
+            return Ok(());
+        }
+        Err(match self.files.contains_key(&other) {
+            true => format!("is not there: the dataset was exported without {split} images"),
+            false => "is not there: the dataset was exported without npz; export it with --format npz, from the same seed into \
+                      another folder"
+                .into(),
+        })
     }
 }
 

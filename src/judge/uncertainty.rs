@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::arrays::single_text;
-use super::predictions::log_q;
-use super::{Kind, Origin, PosteriorSource, Truth};
+use super::predictions::understood;
+use super::{Kind, Note, Origin, PosteriorSource, Truth};
 use crate::data::{Archive, Array, Types, Values};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
@@ -37,6 +37,9 @@ pub struct UncertaintyReport {
     pub scores: Vec<GradedScore>,
     /// Sets of classes by the name of their array.
     pub sets: Vec<NamedSets>,
+    /// What the predictions were taken for, and what was done to them.
+    #[serde(default)]
+    pub notes: Vec<Note>,
     /// Arrays that were not understood.
     pub ignored: Vec<String>,
 }
@@ -79,12 +82,13 @@ struct Given {
     classifier: Option<Vec<f64>>,
     scores: Vec<(String, Vec<f64>)>,
     sets: Vec<(String, Vec<bool>)>,
+    notes: Vec<Note>,
     ignored: Vec<String>,
 }
 
 /// Judges the uncertainty in an `.npz` archive: floating-point [M, N, K] are members, [N, K] the
-/// predictions of one classifier (both of that kind), [N] scores; booleans or whole numbers [N, K]
-/// sets. Rows are the images of `truth`, columns its classes. Every score and array of sets is reported.
+/// predictions of one classifier (both of that kind, or what each is seen to be), [N] scores; booleans or whole numbers
+/// [N, K] sets. Rows are the images of `truth`, columns its classes. Every score and array of sets is reported.
 ///
 /// # Errors
 /// Names the file and the array: damage, numbers that are no predictions, scores without a
@@ -92,7 +96,7 @@ struct Given {
 pub fn judge_uncertainty(
     path: &Path,
     truth: &Truth,
-    kind: Kind,
+    kind: Option<Kind>,
     seed: Seed,
     events: &mut dyn Events<Progress>,
 ) -> Result<UncertaintyReport> {
@@ -107,6 +111,7 @@ pub fn judge_uncertainty(
         classifier: None,
         scores: Vec::new(),
         sets: Vec::new(),
+        notes: given.notes.clone(),
         ignored: given.ignored.clone(),
     };
     let mut progress = Progress { done: 0, total: given.sets.len() };
@@ -176,7 +181,7 @@ impl UncertaintyReport {
 type Computed = (Vec<f64>, Vec<(Score, Vec<f64>)>);
 
 impl Given {
-    fn read(path: &Path, truth: &Truth, kind: Kind) -> Result<Self> {
+    fn read(path: &Path, truth: &Truth, kind: Option<Kind>) -> Result<Self> {
         let (n, classes) = (truth.len(), truth.classes);
         let mut archive = Archive::open(path, Types::All)?;
         let mut given = Self::default();
@@ -203,7 +208,6 @@ impl Given {
             let members = if shape.len() == 3 { shape[0] } else { 1 };
             let known = truth.table_bytes().saturating_mul(members as u64);
             let Some(Array { values, .. }) = archive.read_known(&name, known)? else { continue };
-            let predicted = |values: Vec<f64>| log_q(values, classes, kind).map(|(log_q, _)| log_q);
             match (&shape[..], values) {
                 ([_, _], values @ (Values::U8(_) | Values::I64(_))) => {
                     let values = values.integers().unwrap_or_default();
@@ -215,17 +219,33 @@ impl Given {
                 (shape, values) => match (shape, values.floats()) {
                     ([_], Some(values)) => given.scores.push((name, values)),
                     ([_, _], Some(values)) if given.classifier.is_none() => {
-                        given.classifier = Some(predicted(values).map_err(wrong)?);
+                        given.classifier = Some(given.predicted(values, truth, (kind, &name)).map_err(wrong)?);
                     }
-                    ([_, _, _], Some(values)) if given.members.is_empty() => {
-                        let members = values.chunks(n * classes).map(|member| predicted(member.to_vec()));
-                        given.members = members.collect::<Result<_, _>>().map_err(wrong)?;
+                    ([_, _, _], Some(values)) if given.members.is_empty() && !values.is_empty() => {
+                        let members = given.predicted(values, truth, (kind, &name)).map_err(wrong)?;
+                        given.members = members.chunks(n * classes).map(<[f64]>::to_vec).collect();
                     }
                     _ => given.ignored.push(name),
                 },
             }
         }
         Ok(given)
+    }
+
+    /// log q of an array by its name, of one classifier or of all members.
+    fn predicted(
+        &mut self,
+        values: Vec<f64>,
+        truth: &Truth,
+        (told, name): (Option<Kind>, &str),
+    ) -> Result<Vec<f64>, String> {
+        let (n, several) = (truth.len(), values.len() > truth.len() * truth.classes);
+        let named = |row: usize| match several {
+            true => format!("member {}, image {}", row / n, row % n),
+            false => format!("image {row}"),
+        };
+        let (_, log_q, _) = understood(values, truth.classes, (told, Some(name)), &named, &mut self.notes)?;
+        Ok(log_q)
     }
 
     /// The classifier that is scored, the given one before the mean of the members, and the scores

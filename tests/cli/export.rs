@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use bayescope::data::{Input, Split, open_split, read_array, read_logp};
+use bayescope::data::{Input, Split, open_split, read_array, read_logp, write_npy};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 use serde_json::Value;
@@ -140,6 +140,9 @@ fn digits_in_every_form_say_the_same() {
     assert!((cost["decision_error"]["value"].as_f64().unwrap() - error.sum::<f64>() / 40.0).abs() < 1e-6);
     let card = std::fs::read_to_string(out.join("README.md")).unwrap();
     assert!(card.contains("Bayes error of these 8-bit pictures: unknown, larger than"), "{card}");
+    for command in ["load_dataset(\"parquet\", data_dir=\"parquet\")", "evaluate THIS_FOLDER --predictions FILE"] {
+        assert!(card.contains(command), "{command}: {card}");
+    }
     let listed = std::fs::read_to_string(out.join("test.sha256")).unwrap();
     assert_eq!(listed.lines().count(), 40);
     assert!(listed.contains(&format!("{}  test/{}/000007.png", sum(&picture(7)), labels[7])));
@@ -264,6 +267,31 @@ fn a_world_of_two_gaussians_has_the_bayes_error_of_the_formula() {
     // Two classes alike: no more than a bit is known, and no less than nothing.
     let bits = manifest["world"]["mutual_information_bits"]["value"].as_f64().unwrap();
     assert!((0.0..1.0).contains(&bits));
+}
+
+/// The card once named a folder of which `evaluate` had nothing to read.
+#[test]
+fn without_exact_images_the_card_says_how_a_classifier_is_judged() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::gaussian_file(place.path());
+    let at = |name: &str| place.path().join(name);
+    let card = |name: &str, more: &[&str]| {
+        export(text(&oracle), &at(name), more);
+        std::fs::read_to_string(at(name).join("README.md")).unwrap()
+    };
+    let pictures = card("pictures", &["--train", "0", "--test", "20", "--format", "png16"]);
+    assert!(pictures.contains("`bayescope evaluate THIS_FOLDER/test.16bit.npz --predictions FILE`"), "{pictures}");
+    // What knows the truth of these pictures has nothing to learn.
+    let (truth, file) = (at("pictures").join("test.16bit.npz"), at("known.npy"));
+    write_npy::<f64>(&file, &[20, 2], |put| put(&read_array(&truth, "logp").unwrap())).unwrap();
+    let found = json(&["evaluate", text(&truth), "--predictions", text(&file), "--json"]);
+    assert!(found["epistemic"].as_f64().unwrap() < 1e-9, "{found}");
+    let refused = |name: &str| fail(1, &["evaluate", text(&at(name)), "--predictions", text(&file)]);
+    let said = refused("pictures");
+    assert!(said.contains("test.npz") && said.contains("exported without npz"), "{said}");
+    let train = card("train", &["--train", "20", "--test", "0"]);
+    assert!(train.contains("needs `test.npz`, which is not here") && !train.contains("THIS_FOLDER"), "{train}");
+    assert!(refused("train").contains("exported without test images"));
 }
 
 #[test]

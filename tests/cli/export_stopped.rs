@@ -52,7 +52,7 @@ fn a_dataset_that_lost_a_file_or_has_another_one_is_not_complete() {
     let place = tempfile::tempdir().unwrap();
     let oracle = tiny::gaussian_file(place.path());
     let out = place.path().join("data");
-    let asked = ["--train", "0", "--test", "20"];
+    let asked = ["--train", "10", "--test", "20"];
     let manifest = export(text(&oracle), &out, &asked);
     let bytes = std::fs::read(out.join("test.npz")).unwrap();
     std::fs::remove_file(out.join("test.npz")).unwrap();
@@ -68,9 +68,15 @@ fn a_dataset_that_lost_a_file_or_has_another_one_is_not_complete() {
         std::fs::write(out.join("test.npz"), other).unwrap();
         let refused = fail(1, &again);
         assert!(
-            refused.contains("test.npz has another SHA-256") && refused.contains("delete it and dataset.json"),
+            refused.contains("test.npz has another SHA-256") && refused.contains("delete test.npz and dataset.json"),
             "{refused}"
         );
+    }
+    // Both at once: the changed one would be kept and listed as exported, were it not named.
+    std::fs::remove_file(out.join("train.npz")).unwrap();
+    let refused = fail(1, &again);
+    for words in ["train.npz is listed", "test.npz has another SHA-256", "delete test.npz and dataset.json"] {
+        assert!(refused.contains(words), "{words}: {refused}");
     }
     std::fs::remove_file(out.join("test.npz")).unwrap();
     std::fs::remove_file(out.join("dataset.json")).unwrap();

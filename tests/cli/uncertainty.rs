@@ -176,3 +176,44 @@ fn members_scores_and_sets_are_held_against_the_truth() {
     refused(&[("counts", array(at("e.npy"), &[N, K], &counts))], "array counts: holds 2");
     refused(&[("members", array(at("f.npy"), &[M, N, K], &vec![f64::NAN; M * N * K]))], "is NaN");
 }
+
+#[test]
+fn probabilities_are_seen_for_what_they_are() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let data = at("data");
+    export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &N.to_string()]);
+    let logp: Vec<f64> = npz_array(&data.join("test.npz"), "logp");
+    let logits: Vec<f64> = (0..M * N * K).map(|i| logp[i % (N * K)] + number(i)).collect();
+    let (members, one) = (softmaxes(&logits), softmaxes(&logits[..N * K]));
+    let file = at("mine.npz");
+    let judged = |arrays: &[(&str, PathBuf)], more: &[&str]| {
+        archive(&file, arrays);
+        json(&[&["evaluate", text(&data), "--uncertainty", text(&file), "--json"], more].concat())
+    };
+    let known = judged(&[("members", array(at("a.npy"), &[M, N, K], &logits))], &[]);
+    assert_eq!(
+        known["notes"][0],
+        serde_json::json!({"note": "taken", "kind": "logits", "called": "members", "told": false})
+    );
+    let arrays = [("members", array(at("b.npy"), &[M, N, K], &members))];
+    let found = judged(&arrays, &[]);
+    assert_eq!(found["notes"][0]["kind"], "probabilities");
+    let kl = |found: &Value| value(&found["classifier"]["epistemic"]);
+    assert_near("KL of probabilities", kl(&found), kl(&known));
+    let told = succeed(&["evaluate", text(&data), "--uncertainty", text(&file)]);
+    assert!(told.contains("The numbers in members were taken as probabilities, by looking at them."), "{told}");
+    // Who insists is heard, and that is said, too.
+    let insisted = judged(&arrays, &["--kind", "logits"]);
+    assert!((kl(&insisted) - kl(&known)).abs() > 1e-3 && insisted["notes"][0]["told"] == true, "{insisted}");
+    // One array may hold what another does not.
+    let both =
+        judged(&[("logits", array(at("c.npy"), &[M, N, K], &logits)), ("q", array(at("d.npy"), &[N, K], &one))], &[]);
+    assert_eq!([&both["notes"][0]["kind"], &both["notes"][1]["kind"]], ["logits", "probabilities"]);
+    // What is neither is refused by member and image.
+    let mut torn = members;
+    torn[(N + 3) * K] += 0.25;
+    archive(&file, &[("members", array(at("e.npy"), &[M, N, K], &torn))]);
+    let said = fail(1, &["evaluate", text(&data), "--uncertainty", text(&file)]);
+    assert!(said.contains("array members: member 1, image 3: adds up to 1.25") && said.contains("--kind"), "{said}");
+}

@@ -1,5 +1,11 @@
 //! What is known of a folder, and what is read of it again.
 
+use std::ops::ControlFlow;
+
+use bayescope::data::wait_for_lock;
+use bayescope::error::Error;
+use bayescope::events::Progress;
+
 use super::*;
 
 #[test]
@@ -42,6 +48,65 @@ fn a_folder_is_known_for_what_it_is() {
     std::fs::remove_dir_all(run.path.join("test")).unwrap();
     RunFolder::delete(&run.path).unwrap();
     assert!(!run.path.exists());
+}
+
+/// The second came in while the first drew, made its own run there, and lost its test images to the first.
+#[test]
+fn of_two_starts_in_one_folder_the_second_finds_the_run_of_the_first() {
+    let place = tempfile::tempdir().unwrap();
+    let (first, mine) = (start(place.path(), Kind::Logits), world());
+    let second = StartExternal { seed: Seed(6), ..first.clone() };
+    std::thread::scope(|scope| {
+        let mut other = None;
+        let mut events = |_: Progress| {
+            if other.is_none() {
+                let begin = || second.make(&world(), "0123", &mut silent()).map(drop).map_err(|e| e.to_string());
+                let (running, begun) = (scope.spawn(begin), Instant::now());
+                while !running.is_finished() && begun.elapsed() < Duration::from_secs(1) {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                other = Some(running);
+            }
+            ControlFlow::Continue(())
+        };
+        let run = first.make(&mine, "0123", &mut events).unwrap();
+        let said = other.unwrap().join().unwrap().unwrap_err();
+        assert!(said.contains("another test images"), "{said}");
+        assert_eq!((run.spec.test.seed, run.truth().unwrap().labels.len()), (Seed(5), IMAGES));
+        assert!(!run.path.join(".external-start").exists());
+    });
+    // Who waits touches nothing and can be stopped.
+    let folder = place.path().join("held");
+    std::fs::create_dir(&folder).unwrap();
+    let held = wait_for_lock(&folder.join(".external-start"), &mut || Ok(())).unwrap();
+    let waiting = StartExternal { folder: folder.clone(), ..first };
+    let stopped = waiting.make(&mine, "0123", &mut |_: Progress| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(Error::Cancelled)) && !folder.join("test").exists(), "{stopped:?}");
+    drop(held);
+    waiting.make(&mine, "0123", &mut silent()).unwrap();
+}
+
+#[test]
+fn probabilities_in_a_run_of_logits_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    let mut values: Vec<f32> = softmax(&logits(1)).iter().map(|&q| q as f32).collect();
+    log(&run, 1, "{}", &values);
+    // A single row that is none makes them logits.
+    values[0] += 0.5;
+    log(&run, 2, "{}", &values);
+    let steps = |course: &Course| course.steps().map(|step| step.step).collect::<Vec<_>>();
+    let course = read(&run);
+    assert_eq!((steps(&course), course.refused().len(), course.refused()[0].step), (vec![2], 1, 1));
+    let why = &course.refused()[0].why;
+    assert!(why.contains("look like probabilities; run.toml says logits") && why.contains("softmax"), "{why}");
+    assert!(run.measured(1).unwrap_err().to_string().contains("look like probabilities"));
+    // What it advises helps.
+    let file = run.path.join("run.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("predictions = \"logits\"", "predictions = \"probabilities\"")).unwrap();
+    let run = ExternalFolder::open(&run.path).unwrap();
+    assert_eq!(steps(&read(&run)), [1]);
 }
 
 /// After a break, or after its end.

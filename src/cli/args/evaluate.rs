@@ -27,8 +27,8 @@ pub struct EvaluateArgs {
     /// state dict (.safetensors, .pth) with --architecture and --normalisation.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub checkpoint: Vec<PathBuf>,
-    /// Uncertainty of a model in an npz archive, in place of models: members [M, N, K] or predictions [N, K] of --kind (logits if not
-    /// given), scores [N] (the larger the less sure), sets of classes [N, K] of booleans; against the true H(p), KL(p‖q) and p.
+    /// Uncertainty of a model in an npz archive, in place of models: members [M, N, K] or predictions [N, K] of --kind, scores [N]
+    /// (the larger the less sure), sets of classes [N, K] of booleans; against the true H(p), KL(p‖q) and p.
     #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["predictions", "onnx", "checkpoint", "report"])]
     pub uncertainty: Option<PathBuf>,
     /// The network of a checkpoint that does not say it, such as resnet-18.
@@ -37,7 +37,8 @@ pub struct EvaluateArgs {
     /// Side to which a network from a checkpoint that does not say it has its images scaled first.
     #[arg(long, value_name = "PIXELS")]
     pub side: Option<usize>,
-    /// What the numbers of prediction files are, and what ONNX classifiers give for each image; found out if not given.
+    /// What the numbers of prediction files and of --uncertainty are, and what ONNX classifiers give for each image; found out if
+    /// not given.
     #[arg(long, value_enum)]
     pub kind: Option<KindArg>,
     /// How an ONNX classifier, or one from a checkpoint that does not say it, wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or

@@ -61,14 +61,15 @@ pub(super) fn rows(
 /// The number in an id: `123`, `123.0`, `test/000123`, `3/000123.png`.
 fn number(id: &str, split: &str, class_names: &[String]) -> Result<i64, String> {
     let parts: Vec<&str> = id.trim().split(['/', '\\']).collect();
-    let other = match split {
-        "test" => "train",
-        _ => "test",
-    };
-    // A class may be called train.
-    let folder = !class_names.iter().any(|name| name == other);
-    if folder && parts[..parts.len() - 1].contains(&other) {
-        return Err(format!("id {id} is of the {other} images; the {split} images are judged"));
+    // The last such folder says the split: the dataset may lie in folders of any name, and a class may be called train.
+    let says = |part: &&&str| ["train", "test"].contains(*part) && !class_names.iter().any(|name| name == **part);
+    if let Some(&other) = parts[..parts.len() - 1].iter().rfind(says)
+        && other != split
+    {
+        return Err(format!(
+            "id {id} is of the {other} images; the {split} images are judged. If it is one of these, give their running numbers, or \
+             paths that begin in the dataset's folder"
+        ));
     }
     let last = parts[parts.len() - 1];
     let stem = match last.rsplit_once('.') {
@@ -99,8 +100,15 @@ mod tests {
         for id in ["", "cat", "12.5", "test/", "000123.5png", "image_12"] {
             assert!(number(id, "test", &[]).is_err(), "{id}");
         }
-        assert!(number("train/000123", "test", &[]).unwrap_err().contains("train images"));
+        // As torchvision's ImageFolder names the pictures of an export in a folder of any name.
+        assert_eq!(number("/home/me/train/digits/png16/test/6/000123.png", "test", &[]), Ok(123));
+        assert_eq!(number("C:\\test\\digits\\train\\6\\000123.png", "train", &[]), Ok(123));
+        for id in ["train/000123", "/home/me/test/digits/train/6/000123.png"] {
+            let said = number(id, "test", &[]).unwrap_err();
+            assert!(said.contains("train images") && said.contains("running numbers"), "{said}");
+        }
         assert_eq!(number("train/000123", "train", &[]), Ok(123));
         assert_eq!(number("train/000123", "test", &["train".into()]), Ok(123));
+        assert!(number("train/test/000123", "test", &["test".into()]).unwrap_err().contains("train images"));
     }
 }

@@ -69,18 +69,31 @@ impl FromStr for Kind {
     }
 }
 
-/// Refuses the first NaN or +∞ in rows of `classes`; −∞ passes, since log-probabilities may be −∞.
+/// Refuses the first NaN or +∞ in rows of `classes`, and a row of −∞ alone; other −∞ pass, since log-probabilities may
+/// be −∞.
 pub(super) fn finite(values: &[f64], classes: usize, named: &dyn Fn(usize) -> String) -> Result<(), String> {
-    match values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
-        Some(at) => Err(format!(
+    if let Some(at) = values.iter().position(|v| v.is_nan() || *v == f64::INFINITY) {
+        return Err(format!(
             "{}: class {} is {}; {} rows hold NaN or infinity. Look at the model's output for these images",
             named(at / classes),
             at % classes,
             values[at],
             values.chunks(classes).filter(|row| row.iter().any(|v| v.is_nan() || *v == f64::INFINITY)).count()
-        )),
+        ));
+    }
+    match values.chunks(classes).position(|row| row.iter().all(|v| *v == f64::NEG_INFINITY)) {
+        Some(row) => Err(format!("{}: every class is −∞", named(row))),
         None => Ok(()),
     }
+}
+
+/// Whether every row of `values` [n, K] is one of probabilities: none is negative, and they add up to 1 within 1e-3.
+pub fn are_probabilities(values: &[f64], classes: usize) -> bool {
+    values.chunks(classes).all(probable)
+}
+
+fn probable(row: &[f64]) -> bool {
+    row.iter().all(|v| *v >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() <= TOLERANCE
 }
 
 /// Decides what `values` [n, K] are: as told, or by their values, checked against their name.
@@ -110,7 +123,6 @@ fn detect(
     const SAY: &str = "say what they are with --kind logits, probabilities or log-probabilities";
     let claimed = called.and_then(Kind::of_name);
     let sum = |row: &[f64]| row.iter().sum::<f64>();
-    let probable = |row: &[f64]| row.iter().all(|v| *v >= 0.0) && (sum(row) - 1.0).abs() <= TOLERANCE;
     let (n, rows) = (values.len() / classes, || values.chunks(classes));
     let probabilities = rows().filter(|row| probable(row)).count();
     if probabilities == n {
@@ -158,7 +170,10 @@ fn detect(
     Ok(Kind::Logits)
 }
 
-/// Returns normalised log q of `values` [n, K], and where −∞ became the smallest normal f32's.
+/// Returns normalised log q of `values` [n, K] that are [`finite`], and where −∞ became the smallest normal f32's.
+///
+/// # Errors
+/// Names a row that is not one of this kind.
 pub(super) fn log_probabilities(
     mut values: Vec<f64>,
     classes: usize,
@@ -174,18 +189,14 @@ pub(super) fn log_probabilities(
             }
             let sum: f64 = row.iter().sum();
             if (sum - 1.0).abs() > TOLERANCE {
-                let cause = "not to 1; if these are logits, say so with --kind logits";
-                return Err(format!("{}: the probabilities add up to {sum:.6}, {cause}", named(i)));
+                return Err(format!("{}: the probabilities add up to {sum:.6}, not to 1", named(i)));
             }
             largest = largest.max((sum - 1.0).abs());
             row.iter_mut().for_each(|v| *v = v.ln());
-        } else if row.iter().all(|v| *v == f64::NEG_INFINITY) {
-            return Err(format!("{}: every class is −∞", named(i)));
         } else if kind == Kind::LogProbabilities {
             let sum = log_sum_exp(row.iter().copied()).exp();
             if (sum - 1.0).abs() > 2.0 * TOLERANCE_CALLED {
-                let cause = "not to 1; if these are logits, say so with --kind logits";
-                return Err(format!("{}: the probabilities add up to {sum:.6}, {cause}", named(i)));
+                return Err(format!("{}: the probabilities add up to {sum:.6}, not to 1", named(i)));
             }
             largest = largest.max((sum - 1.0).abs());
         }

@@ -31,7 +31,7 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-pub use kind::Kind;
+pub use kind::{Kind, are_probabilities};
 pub use note::Note;
 use raw::{ID_NAMES, NAMES, Raw, listed, most_bytes};
 
@@ -77,6 +77,24 @@ pub fn log_q(values: Vec<f64>, classes: usize, kind: Kind) -> Result<(Vec<f64>, 
     Ok((log_q, clamped.len()))
 }
 
+/// What numbers [n, K] of a command with `--kind` are, as told or by their values and what they are called; their
+/// log q, and where it was −∞.
+///
+/// # Errors
+/// Names the row and the remedy.
+pub(super) fn understood(
+    values: Vec<f64>,
+    classes: usize,
+    (told, called): (Option<Kind>, Option<&str>),
+    named: &dyn Fn(usize) -> String,
+    notes: &mut Vec<Note>,
+) -> Result<(Kind, Vec<f64>, Vec<usize>), String> {
+    let kind = kind::decide(&values, classes, told, called, named, notes)?;
+    let (log_q, clamped) = kind::log_probabilities(values, classes, kind, named, notes)
+        .map_err(|cause| format!("{cause}; if these are logits, say so with --kind logits"))?;
+    Ok((kind, log_q, clamped))
+}
+
 impl Predictions {
     /// Reads a file of predictions for the images of `truth`.
     ///
@@ -104,8 +122,8 @@ impl Predictions {
             Some(ids) => format!("row {} (id {})", rows[i], ids[rows[i]]),
             None => format!("row {i}"),
         };
-        let kind = kind::decide(&values, k, options.kind, called.as_deref(), &named, &mut notes).map_err(bad)?;
-        let (log_q, clamped) = kind::log_probabilities(values, k, kind, &named, &mut notes).map_err(bad)?;
+        let known = (options.kind, called.as_deref());
+        let (kind, log_q, clamped) = understood(values, k, known, &named, &mut notes).map_err(bad)?;
         let stem = || path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self {
             name: options.name.clone().unwrap_or_else(stem),

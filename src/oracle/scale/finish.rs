@@ -101,7 +101,7 @@ pub fn finish(
     if !waiting_for.is_empty() {
         return Ok(Outcome { report: None, waiting_for });
     }
-    let held = wait_for_lock(&folder.join(LOCK))?;
+    let held = wait_for_lock(&folder.join(LOCK), &mut || Ok(()))?;
     let report = match finished(folder, job)? {
         Some(report) => report,
         None => {

@@ -21,7 +21,7 @@ use crate::units::{ClassId, Seed, Smoothing, Tau};
 pub const FORMAT: u32 = 1;
 /// A file of this name says that nothing more comes.
 const FINISHED: &str = "finished";
-/// In a folder that is not complete yet.
+/// In a folder that is not complete yet; locked by the process that makes it.
 pub(super) const BEGUN: &str = ".external-start";
 
 /// Most numbers of an array of predictions: 1 GiB of float64.

@@ -1,13 +1,14 @@
 //! The task that makes the folder of an external run.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::super::files::{SPEC, claim_spec, remove_file, take_folder};
 use super::spec::{
     BEGUN, Contract, ExternalFolder, ExternalSpec, FILES, FORMAT, PREDICTIONS, TEST, TestRecord, TestTruth, WorldRecord,
 };
-use crate::data::{sha256_of_file, write_atomically, write_npy};
+use crate::data::{sha256_of_file, wait_for_lock, write_npy};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::Precision;
@@ -69,7 +70,7 @@ impl Task for StartExternal {
 }
 
 impl StartExternal {
-    /// Makes the folder, or finds it.
+    /// Makes the folder, or finds it. Waits while another process makes it.
     ///
     /// # Errors
     /// When the folder holds something else, the world cannot draw the images, the device or the
@@ -85,7 +86,32 @@ impl StartExternal {
         if self.folder.join(SPEC).is_file() {
             return self.found(spec);
         }
-        let begun = self.begin()?;
+        let begun = self.folder.join(BEGUN);
+        let lock = self.begin(&begun, events)?;
+        // Another process may have made it meanwhile.
+        let made = self.folder.join(SPEC).is_file();
+        if !made {
+            self.fill(world, &mut spec, events)?;
+        }
+        // Released first, since some systems do not remove open files: who comes now finds the run.
+        drop(lock);
+        remove_file(&begun)?;
+        if made { self.found(spec) } else { ExternalFolder::open(&self.folder) }
+    }
+
+    /// Takes a new folder, or one in which this was begun: by a process that was killed, or is at work. Returns when no
+    /// other is at work, with the lock on the file that says so until the folder is complete, where there are locks.
+    fn begin(&self, begun: &Path, events: &mut dyn Events<Progress>) -> Result<Option<File>> {
+        match take_folder(&self.folder) {
+            // Looked for afterwards: another process may have come in, and may be done.
+            Err(_) if begun.is_file() || self.folder.join(SPEC).is_file() => {}
+            taken => taken?,
+        }
+        wait_for_lock(begun, &mut || events.report(Progress { done: 0, total: self.images }))
+    }
+
+    /// Draws and writes the test images, and the spec with what was found out of them.
+    fn fill(&self, world: &World, spec: &mut ExternalSpec, events: &mut dyn Events<Progress>) -> Result<()> {
         for name in [TEST, PREDICTIONS] {
             let inner = self.folder.join(name);
             std::fs::create_dir_all(&inner).map_err(|e| Error::io(&inner, e))?;
@@ -101,20 +127,7 @@ impl StartExternal {
         for name in FILES {
             spec.test.files.insert(name.to_owned(), sha256_of_file(&place.join(name), &mut silent())?);
         }
-        claim_spec(&self.folder, &spec)?;
-        remove_file(&begun)?;
-        ExternalFolder::open(&self.folder)
-    }
-
-    /// Takes a new folder, or one in which this was begun: by a process that was killed, or is at work. Returns the
-    /// file that says so until the folder is complete.
-    fn begin(&self) -> Result<PathBuf> {
-        let begun = self.folder.join(BEGUN);
-        match take_folder(&self.folder) {
-            // Looked for afterwards: another process may have come in.
-            Err(_) if begun.is_file() => Ok(begun),
-            taken => taken.and_then(|()| write_atomically(&begun, |_| Ok(()))).map(|()| begun),
-        }
+        claim_spec(&self.folder, spec).map(drop)
     }
 
     fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
