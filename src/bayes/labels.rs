@@ -150,7 +150,8 @@ fn figures(
     by_draws(classes, spec, |pool, limits| figures_at(pool, tau, with_slope, limits, events))
 }
 
-/// dE/dlog τ of the label with its 95 % interval: exact where E is, else to the tolerance of `spec`.
+/// dE/dlog τ of the label with its 95 % interval. Where E~ has the form of the classes' E, theirs to a factor; else by as
+/// many draws as E~ needs to meet the tolerance of `spec`: the interval says how open the slope is.
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used.
@@ -164,7 +165,8 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
     slope.ok_or_else(|| Error::Numeric("no slope came of the draws".into()))
 }
 
-/// Aleatoric uncertainty and mutual information of the label at τ.
+/// Aleatoric uncertainty and mutual information of the label at τ; under label noise by as many draws as E~ needs to meet
+/// the tolerance of `spec`.
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used, or the caller stops.

@@ -140,7 +140,11 @@ fn neighbourhood(
 ) -> Result<Local> {
     let step = match *step {
         Some(step) => step,
-        None => *step.insert(step_for(Snapshot::of(pool, tau, n, events)?.error().figure.value)),
+        None => {
+            let snapshot = Snapshot::of(pool, tau, n, events)?;
+            // Of the classes: label noise makes E moderate, but its slope turns as before.
+            *step.insert(step_for(snapshot.fit(&snapshot.unsure).value))
+        }
     };
     Local::measure(pool, (tau, step), (n, Share::Quarter), events)
 }

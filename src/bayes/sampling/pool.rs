@@ -73,10 +73,25 @@ impl<'a> Pool<'a> {
 
     /// No Bayes error of this prior, smoothing and label noise is larger: 1 − max π~, and 1 − 1/K where T ≠ 1.
     pub(super) fn largest_error(&self) -> f64 {
+        self.largest(self.law().guessing_error())
+    }
+
+    /// Of who makes the error `guessing` by what is likeliest on the whole.
+    fn largest(&self, guessing: f64) -> f64 {
         match self.smoothing == Smoothing::ONE {
-            true => self.law().guessing_error(),
+            true => guessing,
             false => 1.0 - 1.0 / self.prior.classes() as f64,
         }
+    }
+
+    /// The Bayes error of the classes where that of their labels is `error`, both between their least and largest ones:
+    /// exact under symmetric label noise up to η = (K − 1)/K, of two classes beyond it too, else by a line.
+    pub(super) fn error_of_classes(&self, error: f64) -> f64 {
+        if self.noise.is_none() {
+            return error;
+        }
+        let (least, most) = (self.least_error(), self.largest_error());
+        (error - least) / (most - least) * self.largest(self.prior.guessing_error())
     }
 
     /// None is smaller: 0, or what label noise leaves of images that tell their class. With T ≠ 1 the law of the classes

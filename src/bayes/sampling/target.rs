@@ -72,13 +72,14 @@ pub fn tau_by_sampling(
 ) -> Result<SampledTau> {
     limits.check()?;
     reachable(pool, target)?;
-    let mut n = first_draws(target).min(limits.start());
+    let of_classes = pool.error_of_classes(target);
+    let mut n = first_draws(of_classes).min(limits.start());
     pool.plan(3 * n + Share::Eighth.images(n), None);
     let (mut tau, mut evaluations) = match near {
         Some(near) => (within(near)?, 0),
         None => neighbourhood(pool, target, n, events)?,
     };
-    let (mut moves, step) = (0, step_for(target));
+    let (mut moves, step) = (0, step_for(of_classes));
     loop {
         let local = Local::measure(pool, (tau, step), (n, Share::Eighth), events)?;
         evaluations += 1;
@@ -112,9 +113,9 @@ pub fn tau_by_sampling(
     }
 }
 
-/// Draws of the search, and of the first interval: one round where errors are frequent.
-fn first_draws(target: f64) -> usize {
-    ((FIRST_ERRORS / target / ROUND as f64).ceil() as usize).clamp(1, START / ROUND) * ROUND
+/// Draws of the search, and of the first interval: one round where errors of the classes are frequent.
+fn first_draws(error: f64) -> usize {
+    ((FIRST_ERRORS / error / ROUND as f64).ceil() as usize).clamp(1, START / ROUND) * ROUND
 }
 
 /// Refuses an error that no posterior can have.

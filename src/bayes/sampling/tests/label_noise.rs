@@ -24,3 +24,52 @@ fn intervals_of_noisy_labels_hold_the_truth() {
     }
     coverage.check();
 }
+
+#[test]
+fn symmetric_noise_scales_the_slope_and_leaves_the_temperature() {
+    let (tau, target) = (Tau::new(0.6).unwrap(), 0.05);
+    let near = tau_of_error(&classes(), target, &spec(1e-5), &mut silent()).unwrap().tau.value;
+    let near = Tau::new(0.93 * near).unwrap();
+    let same = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-6;
+    let ask = |noise: Option<&LabelNoise>, target: f64| {
+        let mut source = source(11);
+        let mut pool = pool(&mut source, 1.0).with_label_noise(noise).unwrap();
+        assert!(same(pool.error_of_classes(target), 0.05));
+        let slope = figures_at(&mut pool, tau, true, &exactly(512), &mut silent()).unwrap().slope.unwrap();
+        let found = tau_by_sampling(&mut pool, target, Some(near), &exactly(1024), &mut silent()).unwrap();
+        (slope, found.found.tau)
+    };
+    let (slope, temperature) = ask(None, target);
+    for rate in [0.2, 0.5] {
+        // E~ = rate + kept·E of every draw.
+        let kept = 1.0 - rate * 4.0 / 3.0;
+        let (noisy, found) = ask(Some(&LabelNoise::symmetric(rate).unwrap()), rate + kept * target);
+        assert!(same(noisy.value, kept * slope.value), "{noisy:?}, {slope:?}");
+        assert!(same(noisy.std_error, kept * slope.std_error), "{noisy:?}, {slope:?}");
+        let ends = [(found.interval.0, temperature.interval.0), (found.interval.1, temperature.interval.1)];
+        assert!(same(found.value, temperature.value) && ends.iter().all(|(a, b)| same(*a, *b)), "{found:?}");
+    }
+}
+
+#[test]
+fn slopes_of_rare_errors_under_much_noise_hold_the_truth() {
+    const FEW_SEEDS: u64 = 8;
+    // Six apart from each other.
+    let side = 6.0 / 8.0f64.sqrt();
+    let means = [[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]];
+    let means = means.map(|mean: [f64; 3]| mean.map(|x| side * x));
+    let noise = LabelNoise::symmetric(0.5).unwrap();
+    let classes = GaussianClasses::new(means.iter().map(|mean| mean.to_vec()).collect(), PRIORS.to_vec()).unwrap();
+    let truth = derivative(&classes, Tau::ONE, &spec(1e-5)).unwrap().value / 3.0;
+    let mut held = 0;
+    for seed in 0..FEW_SEEDS {
+        let mut source = Gaussians { means, ..source(9000 + seed) };
+        let mut pool = pool(&mut source, 1.0).with_label_noise(Some(&noise)).unwrap();
+        let found = figures_at(&mut pool, Tau::ONE, true, &exactly(32_768), &mut silent()).unwrap();
+        let slope = found.slope.unwrap();
+        assert!((0.49..0.51).contains(&found.estimate.figure.value) && slope.std_error < 0.2 * truth, "{slope:?}");
+        held += u64::from((slope.interval.0..=slope.interval.1).contains(&truth));
+    }
+    // At 95 % each, fewer than six hold it once in 170 times; with the step of the noisy error most would not.
+    assert!(held >= 6, "{held} of {FEW_SEEDS}");
+}
