@@ -8,6 +8,7 @@ use super::spec::{ExperimentSpec, GridSpec};
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Value};
 use crate::measure::{Estimate, Interval, over_seeds};
+pub(super) use crate::measure::{NATS, SHARE};
 
 /// What the captions of figures say whose error bars are those of a [`SeedMean`].
 pub(super) const SEED_MEAN: &str = "Means over seeds with 95 % intervals over seeds (Student) and over test images, added in quadrature; \
@@ -36,11 +37,6 @@ pub(super) const SEED_GAIN_OF_IMAGES: &str = seed_gain!(
 /// The same of calibration errors, which are no means over images.
 pub(super) const SEED_GAIN_HERE: &str = "Differences of calibration errors are formed seed by seed, too, and have Student's 95 % interval over \
      seeds alone, given these test images, whose error is not in it.";
-
-/// Range of accuracies, errors and calibration errors.
-pub(super) const SHARE: [f64; 2] = [0.0, 1.0];
-/// Range of divergences, nats, and of whatever is not below 0.
-pub(super) const NATS: [f64; 2] = [0.0, f64::INFINITY];
 
 /// Mean over seeds of a figure that was measured on the same test images for every seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

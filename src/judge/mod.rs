@@ -23,7 +23,7 @@ use progress::Steps;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::measure::typicality::Census;
-use crate::measure::{Bootstrap, Estimate};
+use crate::measure::{Bootstrap, Estimate, UNBOUNDED};
 use crate::units::Seed;
 
 mod alarms;
@@ -156,7 +156,7 @@ impl Pair {
             second: b.name.clone(),
             error: share(&|v, i| f64::from(u8::from(!v.images.hit(i)))),
             expected_error: share(&|v, i| -v.images.expected[i]),
-            cross_entropy: bootstrap.mean(&differences(&|v, i| v.images.cross_entropy[i])),
+            cross_entropy: bootstrap.mean(&differences(&|v, i| v.images.cross_entropy[i]), UNBOUNDED),
         }
     }
 }

@@ -16,9 +16,10 @@ pub fn tables(report: &Report) -> Vec<Table> {
 fn summary(report: &Report) -> Table {
     let n = report.models.first().map_or(0, |model| model.measured.n);
     let caption = format!(
-        "{n} images; 95 % intervals over them (BCa bootstrap; error: Wilson). Gap: mean max p − p(argmax q). Gap on labels: error less \
-         that of the Bayes decision on the same drawn labels, paired; noisier than the gap, of which it is an estimate. \
-         Cross-entropy = aleatoric + epistemic."
+        "{n} images; 95 % intervals over them (BCa bootstrap with Student's t; error: Wilson). Where fewer than 30 images are in doubt, \
+         those of errors, gaps and the aleatoric part hold what images that were not seen may add (rule of three); cross-entropy and KL \
+         have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: error less that of the Bayes decision on the same \
+         drawn labels, paired; noisier than the gap, of which it is an estimate. Cross-entropy = aleatoric + epistemic."
     );
     let alarms = |model: &Verdict| match model.alarms().len() {
         0 => "none".into(),
@@ -57,8 +58,8 @@ fn classes(report: &Report) -> Table {
     let kl = |row: &(&Verdict, &ClassGap)| row.1.epistemic.map_or(f64::NEG_INFINITY, |kl| kl.value);
     let place = |row: &(&Verdict, &ClassGap)| report.models.iter().position(|model| model.name == row.0.name);
     rows.sort_by(|a, b| place(a).cmp(&place(b)).then(kl(b).total_cmp(&kl(a))));
-    let caption =
-        "By drawn label, the largest KL first. Images with a label are more likely of that class than images at large.";
+    let caption = "By drawn label, the largest KL first. Images with a label are more likely of that class than images at large. 95 % \
+                   intervals over the images of the class: of few images they are wide.";
     Table::of(rows)
         .words("model", |(model, _)| model.name.as_str())
         .words("drawn label", |(_, class)| class.class.as_str())

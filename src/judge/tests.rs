@@ -271,7 +271,8 @@ fn a_mean_has_the_interval_that_measure_gives_it() {
     let mut images = crate::measure::PerImage::new(3).unwrap();
     images.extend(&truth.posterior, &log_q, &truth.labels).unwrap();
     let bootstrap = Bootstrap::new(Seed(2));
-    let (mean, measured) = (bootstrap.mean(&images.nll), images.measured(&bootstrap).unwrap().nll);
+    let (mean, measured) =
+        (bootstrap.mean(&images.nll, crate::measure::NATS), images.measured(&bootstrap).unwrap().nll);
     for (a, b) in [
         (mean.value, measured.value),
         (mean.interval.low, measured.interval.low),

@@ -14,7 +14,7 @@ use crate::events::{Events, Progress};
 use crate::measure::uncertainty::{
     EnsembleScores, RiskCoverage, Score, Scored, SetCoverage, SingleScores, Truth as True, grade_score,
 };
-use crate::measure::{Bootstrap, Estimate, PerImage};
+use crate::measure::{Bootstrap, Estimate, NATS, PerImage, SHARE};
 use crate::units::Seed;
 
 /// Most numbers of all members: 2 GiB of float64.
@@ -161,12 +161,13 @@ impl UncertaintyReport {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, q, &truth.labels)?;
         let risk: Vec<f64> = images.expected.iter().map(|expected| 1.0 - expected).collect();
+        let doubts: Vec<f64> = images.best.iter().map(|best| 1.0 - best).collect();
         let kl: Vec<f64> = images.kl.iter().map(|kl| kl.max(0.0)).collect();
         let parts = True { aleatoric: &images.entropy, epistemic: &kl };
         self.classifier = Some(ScoredClassifier {
-            aleatoric: bootstrap.mean(&images.entropy),
-            epistemic: bootstrap.mean(&kl),
-            expected_error: bootstrap.mean(&risk),
+            aleatoric: bootstrap.mean_in_doubt(&images.entropy, &doubts, [0.0, (truth.classes as f64).ln()]),
+            epistemic: bootstrap.mean(&kl, NATS),
+            expected_error: bootstrap.mean_in_doubt(&risk, &risk, SHARE),
         });
         for (score, name, values) in scores {
             let scored = grade_score(score, &values, parts, bootstrap)?;

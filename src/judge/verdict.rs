@@ -9,7 +9,7 @@ use super::progress::Steps;
 use super::{Kind, Note, Predictions, Truth};
 use crate::error::Result;
 use crate::measure::typicality::Census;
-use crate::measure::{Bootstrap, Estimate, Measured, PerImage, argmax};
+use crate::measure::{Bootstrap, Estimate, Measured, PerImage, SHARE, argmax};
 use crate::units::{ClassId, Seed};
 
 /// Images kept among the worst.
@@ -242,7 +242,7 @@ fn per_class(truth: &Truth, measured: &Measured, lost: &[f64], bootstrap: &Boots
         ClassGap {
             class: truth.class_names[class].clone(),
             count: lost.len(),
-            gap: (lost.len() > 1).then(|| bootstrap.mean_within(&lost, [0.0, 1.0])),
+            gap: (lost.len() > 1).then(|| bootstrap.mean_within(&lost, SHARE)),
             epistemic: measured.epistemic,
             aleatoric: measured.aleatoric,
         }

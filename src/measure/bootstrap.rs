@@ -4,13 +4,15 @@
 //! replicate come from the same counts, so their differences are paired. Intervals are BCa (Efron
 //! 1987): the figures here are means of skewed quantities (most images have next to no KL, few have
 //! much), for which the plain percentile interval lies too low, and since each is a mean its
-//! acceleration is its skewness / (6 √n), which costs nothing. BCa keeps to the range of the
-//! statistic: a KL or a gap never gets a negative end.
+//! acceleration is its skewness / (6 √n), which costs nothing. The interval of a mean is widened by
+//! what few images need (`of_mean`) and, where hardly any of them show what the mean is made of, by
+//! what was not seen (`with_unseen`). It keeps to the range of the statistic: a KL or a gap never
+//! gets a negative end.
 
 use rand::Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::interval::{Estimate, Interval, Z95};
+use super::interval::{Estimate, Interval, Z95, student_95};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::units::Seed;
@@ -18,8 +20,11 @@ use crate::units::Seed;
 /// Replicates of a bootstrap unless a caller wants another number.
 pub const REPLICATES: usize = 1000;
 
-/// So many values that are not 0 show their own scatter.
+/// So many values that are not 0, or images in doubt, show their own scatter.
 const ENOUGH: usize = 30;
+
+/// So much more doubt than that of the surest image is seen to be doubt (as for Bayes errors of samples, `bayes`).
+const DOUBT: f64 = 0.1;
 
 /// Fewer replicates do not hold a 2.5 % quantile.
 const FEWEST: usize = 200;
@@ -48,18 +53,27 @@ impl Bootstrap {
         Ok(Self { seed, replicates })
     }
 
-    /// The mean of `values`, one an image, with its BCa interval; 0 of none.
-    pub fn mean(&self, values: &[f64]) -> Estimate {
+    /// The mean of `values` in [least, most], one an image, with its BCa interval, which allows for few images; 0 of
+    /// none. An end of the range may be infinite.
+    pub fn mean(&self, values: &[f64], range: [f64; 2]) -> Estimate {
         let count = values.len().max(1) as f64;
         let of = |counts: &[u16]| counts.iter().zip(values).map(|(&c, x)| f64::from(c) * x).sum::<f64>() / count;
         let mut replicates = self.resample(values.len(), of);
-        bca(of(&vec![1; values.len()]), &mut replicates, acceleration(values.iter().copied()))
+        of_mean(of(&vec![1; values.len()]), &mut replicates, values.iter().copied(), range)
     }
 
-    /// The same of values in [least, most] of which most may be 0, as differences of two decisions are: what images that
-    /// were not seen may add is in the interval, too ([`with_unseen`]).
+    /// The same in a finite range, of values of which most may be 0, as differences of two decisions are: what images
+    /// that were not seen may add is in the interval, too ([`with_unseen`]).
     pub fn mean_within(&self, values: &[f64], range: [f64; 2]) -> Estimate {
-        with_unseen(self.mean(values), values.iter().copied(), range)
+        let seen = values.iter().filter(|value| **value != 0.0).count();
+        with_unseen(self.mean(values, range), values.len(), seen, range)
+    }
+
+    /// The same of values that come from images in doubt, as errors and entropies do. `doubts` tell which of the same
+    /// images those are: more than 0.1 above the least.
+    pub fn mean_in_doubt(&self, values: &[f64], doubts: &[f64], range: [f64; 2]) -> Estimate {
+        let seen = in_doubt(doubts.iter().copied());
+        with_unseen(self.mean(values, range), values.len(), seen, range)
     }
 
     /// `statistics` of every replicate, from how often each of `n` images was drawn.
@@ -73,21 +87,45 @@ impl Bootstrap {
     }
 }
 
-/// Widens the interval of the mean of `values` in [least, most] where hardly any of them is not 0: a resampled mean of
-/// values that are all 0 has no width, although 3 of n images can be of another kind and none of it be seen (the rule of
-/// three, as for Bayes errors of samples).
-pub(super) fn with_unseen(
-    mean: Estimate,
-    values: impl Iterator<Item = f64> + Clone,
-    [least, most]: [f64; 2],
-) -> Estimate {
-    if values.clone().filter(|value| *value != 0.0).count() >= ENOUGH {
+/// Widens the interval of the mean over `n` images of values in [least, most] where hardly any image was `seen` to be of
+/// the kind that makes the mean: a resampled mean of values that are all 0 has no width, although 3 of n images can be
+/// of another kind and none of it be seen (the rule of three, as for Bayes errors of samples). A mean without a bound
+/// cannot have it: one unseen image may add any amount.
+pub(super) fn with_unseen(mean: Estimate, n: usize, seen: usize, [least, most]: [f64; 2]) -> Estimate {
+    if seen >= ENOUGH {
         return mean;
     }
-    let unseen = (3.0 / values.count().max(1) as f64).min(1.0);
+    let unseen = (3.0 / n.max(1) as f64).min(1.0);
     let Estimate { value, interval: Interval { low, high } } = mean;
     let (down, up) = (unseen * (value - least).max(0.0), unseen * (most - value).max(0.0));
     Estimate::new(value, Interval { low: (low - down).max(least), high: (high + up).min(most) })
+}
+
+/// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: what
+/// was seen of the classes is how many are more so.
+pub(super) fn in_doubt(doubts: impl Iterator<Item = f64> + Clone) -> usize {
+    let least = doubts.clone().fold(f64::INFINITY, f64::min);
+    doubts.filter(|doubt| doubt - least > DOUBT).count()
+}
+
+/// The interval of the `mean` of `values` in [least, most] from its replicates: the distances of BCa's ends from the
+/// mean times Student's over the normal quantile and √(n/(n − 1)), for resampled values scatter by (n − 1)/n too little,
+/// and few of them do not know their own scatter. Of two values, n of n drawn, BCa alone holds the mean in half of all
+/// cases, of five in 80 (exponential) to 87 % (uniform values); widened in 87 to 89 and in 89 to 94 %.
+pub(super) fn of_mean(
+    mean: f64,
+    replicates: &mut [f64],
+    values: impl Iterator<Item = f64> + Clone,
+    [least, most]: [f64; 2],
+) -> Estimate {
+    let Estimate { value, interval: Interval { low, high } } = bca(mean, replicates, acceleration(values.clone()));
+    let times = match values.count() {
+        // A single value has no scatter to be widened.
+        0 | 1 => 1.0,
+        n => student_95(n - 1) / Z95 * (n as f64 / (n - 1) as f64).sqrt(),
+    };
+    let (down, up) = (times * (value - low), times * (high - value));
+    Estimate::new(value, Interval { low: (value - down).max(least), high: (value + up).min(most) })
 }
 
 /// How often each image is drawn, n out of n with replacement.
@@ -134,7 +172,7 @@ pub(super) fn bca(value: f64, replicates: &mut [f64], acceleration: f64) -> Esti
 }
 
 /// The acceleration of the mean of `values`: their skewness over 6 √n; 0 where all are equal.
-pub(super) fn acceleration(values: impl Iterator<Item = f64> + Clone) -> f64 {
+fn acceleration(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let n = values.clone().count().max(1) as f64;
     let mean = values.clone().sum::<f64>() / n;
     let moments = values.fold((0.0, 0.0), |(second, third), x| {
@@ -159,6 +197,7 @@ pub(super) fn quantile(sorted: &[f64], level: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::{NATS, UNBOUNDED};
     use rand::RngExt;
     use rand_distr::{Distribution, Exp1};
 
@@ -236,6 +275,30 @@ mod tests {
         }
         let signed = Bootstrap::new(Seed(1)).mean_within(&[0.0; 10], [-1.0, 1.0]).interval;
         assert!((signed.low + 0.3).abs() < 1e-12 && (signed.high - 0.3).abs() < 1e-12, "{signed:?}");
+    }
+
+    #[test]
+    fn a_mean_of_few_values_has_an_interval_that_holds_it() {
+        const RUNS: u64 = 400;
+        for n in [2, 3, 5] {
+            let covers = |run: &u64| {
+                let values: Vec<f64> = Exp1.sample_iter(Seed(*run).rng(0)).take(n).collect();
+                let found = Bootstrap { seed: Seed(*run), replicates: 200 }.mean(&values, NATS);
+                assert!(found.interval.low >= 0.0);
+                found.interval.contains(1.0)
+            };
+            let covered = (0..RUNS).filter(covers).count();
+            // Without Student's quantile: 46, 69 and 80 %.
+            assert!(covered * 100 >= 80 * RUNS as usize, "{n} values: {covered} of {RUNS}");
+        }
+        let one = Bootstrap::new(Seed(1)).mean(&[0.5], UNBOUNDED);
+        assert_eq!(one.interval, Interval { low: 0.5, high: 0.5 });
+    }
+
+    #[test]
+    fn doubt_is_counted_above_what_all_images_have() {
+        let of = |doubts: &[f64]| in_doubt(doubts.iter().copied());
+        assert_eq!((of(&[]), of(&[0.0, 0.05, 0.2, 0.5]), of(&[0.2, 0.25, 0.2, 0.5])), (0, 2, 1));
     }
 
     #[test]

@@ -3,14 +3,17 @@
 //! class; each with a 95 % interval over images.
 //!
 //! Proportions (accuracy, error) have Wilson intervals, calibration errors that of `reliability`,
-//! means over images BCa intervals (`bootstrap`). Intervals are over test images alone: another
-//! training run of the same classifier differs by more.
+//! means over images BCa intervals that allow for few images (`bootstrap`). Where fewer than 30
+//! images are in doubt, those of means with a bound (accuracies, gap, A) hold what images that were
+//! not seen may add, by the rule of three; cross-entropy, KL and NLL have no bound, so theirs tell
+//! of images like the seen ones alone. Intervals are over test images: another training run of the
+//! same classifier differs by more.
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, acceleration, bca, with_unseen};
+use super::bootstrap::{Bootstrap, in_doubt, of_mean, with_unseen};
 use super::images::PerImage;
-use super::interval::Estimate;
+use super::interval::{Estimate, NATS, SHARE};
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
 use crate::error::{Error, Result};
 use crate::units::ClassId;
@@ -150,7 +153,7 @@ impl PerImage {
         let replicates = bootstrap.resample(self.len(), |counts| table.sums(counts));
         let mean = |column: usize| {
             let mut draws: Vec<f64> = replicates.iter().map(|r| r.totals[column]).collect();
-            bca(whole.totals[column], &mut draws, acceleration(table.lines.iter().map(|line| line.figures[column])))
+            figure(column, whole.totals[column], &mut draws, &table.lines, self.classes)
         };
         let calibration = |of: fn(&Sums) -> [f64; BINS]| {
             let draws: Vec<[f64; BINS]> = replicates.iter().map(of).collect();
@@ -170,7 +173,7 @@ impl PerImage {
             error: accuracy.complement(),
             expected_accuracy: mean(EXPECTED),
             bayes_accuracy: mean(BEST),
-            gap: with_unseen(mean(GAP), table.lines.iter().map(|line| line.figures[GAP]), [0.0, 1.0]),
+            gap: mean(GAP),
             ece: calibration(|sums| sums.excess),
             exact_calibration_error: calibration(|sums| sums.exact_excess),
             reliability: Reliability::of(self),
@@ -191,6 +194,21 @@ fn identity(images: &PerImage) -> Result<f64> {
         "cross-entropy {loss} is not aleatoric {aleatoric} + epistemic {epistemic} = {} nats (relative difference {relative:.1e})",
         aleatoric + epistemic
     )))
+}
+
+/// The mean `value` of a column of these images with its interval, from `draws` of it.
+fn figure(column: usize, value: f64, draws: &mut [f64], lines: &[Line], classes: usize) -> Estimate {
+    let values = |column: usize| lines.iter().map(move |line| line.figures[column]);
+    let doubts = |column: usize| in_doubt(values(column).map(|p| 1.0 - p));
+    // The range, and how many images show what the mean is made of; none can tell of a mean without a bound.
+    let (range, seen) = match column {
+        ENTROPY => ([0.0, (classes as f64).ln()], Some(doubts(BEST))),
+        BEST | EXPECTED => (SHARE, Some(doubts(column))),
+        GAP => (SHARE, Some(values(GAP).filter(|gap| *gap != 0.0).count())),
+        _ => (NATS, None),
+    };
+    let mean = of_mean(value, draws, values(column), range);
+    seen.map_or(mean, |seen| with_unseen(mean, lines.len(), seen, range))
 }
 
 impl Table {
@@ -228,8 +246,8 @@ impl Table {
         let mean = |at: usize| {
             let draws = replicates.iter().map(|r| r.classes[class][at]);
             let mut draws: Vec<f64> = draws.filter(|mean| !mean.is_nan()).collect();
-            let a = acceleration(lines.iter().map(|line| line.figures[PER_CLASS[at]]));
-            (lines.len() > 1).then(|| bca(whole.classes[class][at], &mut draws, a))
+            let value = whole.classes[class][at];
+            (lines.len() > 1).then(|| figure(PER_CLASS[at], value, &mut draws, lines, whole.classes.len()))
         };
         ClassMeasured {
             class,

@@ -8,6 +8,13 @@ use statrs::function::gamma::ln_gamma;
 /// Half the width of a 95 % interval of a normal variable, in standard deviations.
 pub const Z95: f64 = 1.959_963_984_540_054;
 
+/// Range of accuracies, errors and calibration errors.
+pub const SHARE: [f64; 2] = [0.0, 1.0];
+/// Range of divergences, nats, and of whatever is not below 0.
+pub const NATS: [f64; 2] = [0.0, f64::INFINITY];
+/// Range of differences of what has no bound.
+pub const UNBOUNDED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
+
 /// A 95 % interval, in the unit of the number it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
@@ -139,12 +146,13 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
 /// spread of repeated trainings. The half width of fewer than two values is infinite.
 pub fn over_seeds(values: &[f64]) -> (f64, f64) {
     let (mean, half) = mean(values);
-    let freedom = values.len().saturating_sub(1) as f64;
-    match StudentsT::new(0.0, 1.0, freedom) {
-        Ok(t) => (mean, half / Z95 * t.inverse_cdf(0.975)),
-        // No freedom: one value says nothing about its spread.
-        Err(_) => (mean, f64::INFINITY),
-    }
+    (mean, half / Z95 * student_95(values.len().saturating_sub(1)))
+}
+
+/// Half the width of a 95 % interval of Student's t, in standard errors with so many degrees of freedom. Infinite
+/// without any: one value says nothing about its spread.
+pub(super) fn student_95(freedom: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, acceleration, bca};
-use super::interval::Estimate;
+use super::bootstrap::{Bootstrap, bca, of_mean};
+use super::interval::{Estimate, UNBOUNDED};
 use crate::error::{Error, Result};
 
 mod ensemble;
@@ -178,20 +178,18 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
     };
     let values = statistics(&vec![1; n]);
     let replicates = bootstrap.resample(n, statistics);
-    let accelerated = errors.as_ref().map_or(0.0, |errors| acceleration(errors.iter().copied()));
-    let estimate = |at: usize| {
-        let acceleration = if at == 5 { accelerated } else { 0.0 };
-        // A replicate may have drawn nothing but ties, or none of the top: it has no statistic.
-        let mut finite: Vec<f64> = replicates.iter().map(|r| r[at]).filter(|x| x.is_finite()).collect();
-        values[at].is_finite().then(|| bca(values[at], &mut finite, acceleration))
-    };
+    // A replicate may have drawn nothing but ties, or none of the top: it has no statistic.
+    let finite = |at: usize| -> Vec<f64> { replicates.iter().map(|r| r[at]).filter(|x| x.is_finite()).collect() };
+    let estimate = |at: usize| values[at].is_finite().then(|| bca(values[at], &mut finite(at), 0.0));
     Ok(Scored {
         score,
         n,
         aleatoric: Agreement { spearman: estimate(0), kendall: estimate(1) },
         epistemic: Agreement { spearman: estimate(2), kendall: estimate(3) },
         auroc: estimate(4),
-        signed_error: estimate(5),
+        signed_error: errors
+            .as_ref()
+            .map(|errors| of_mean(values[5], &mut finite(5), errors.iter().copied(), UNBOUNDED)),
     })
 }
 

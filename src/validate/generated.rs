@@ -13,7 +13,7 @@ use crate::events::{Events, Progress};
 use crate::flow::Precision;
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::measure::fidelity::{Stability, posterior_stability};
-use crate::measure::{Bootstrap, Estimate};
+use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::oracle::folder;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed, Smoothing};
@@ -139,7 +139,7 @@ fn round_trip(work: &Work<'_>, x: &[f32], classes: &[ClassId], events: &mut dyn 
     Ok(RoundTrip {
         images: classes.len(),
         largest_levels: levels * differences.iter().copied().fold(0.0, f64::max),
-        mean_levels: Bootstrap::new(work.spec.seed).mean(&means),
+        mean_levels: Bootstrap::new(work.spec.seed).mean(&means, NATS),
     })
 }
 

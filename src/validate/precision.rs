@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::figure::{Axis, Figure, Point, Scale, Series, Style, Table};
 use crate::flow::Precision;
-use crate::measure::{Bootstrap, Estimate};
+use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::oracle::folder::{self, OracleInfo};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::difference;
@@ -91,7 +91,7 @@ pub fn compare_precision(
     let bootstrap = Bootstrap::new(seed);
     let over_images = |column: usize| {
         let values: Vec<f64> = each.iter().map(|row: &[f64; 3]| row[column]).collect();
-        Difference { largest: values.iter().copied().fold(0.0, f64::max), mean: bootstrap.mean(&values) }
+        Difference { largest: values.iter().copied().fold(0.0, f64::max), mean: bootstrap.mean(&values, NATS) }
     };
     let provenance = info
         .provenance(Badge::Estimated, settings)

@@ -97,7 +97,8 @@ impl Sweep {
         series.extend(self.curves(n, |one, tau| Some(one.error.point(tau, 100.0))));
         let caption = format!(
             "Test error against drawn labels beside the Bayes error of the world at each base temperature τ ({}); hollow markers: the \
-             Bayes error of the test images themselves, with its 95 % bootstrap interval over images. {SEED_MEAN} {PAIRED}",
+             Bayes error of the test images themselves, with its 95 % bootstrap interval over images, in which is what images that were \
+             not seen may add. {SEED_MEAN} {PAIRED}",
             self.how()
         );
         Figure {
@@ -213,7 +214,8 @@ impl Sweep {
     }
 
     fn bayes_table(&self) -> Table {
-        let caption = "95 % intervals; of the test images: bootstrap over images of the mean of 1 − max p(y|x).";
+        let caption = "95 % intervals; of the test images: bootstrap over images of the mean of 1 − max p(y|x), with what images that were not \
+                       seen may add (rule of three) where fewer than 30 are in doubt.";
         Table::of(&self.worlds)
             .column("τ", "", 3, |world| world.tau.get())
             .column("Bayes error of the world", "%", 4, bayes)

@@ -19,8 +19,7 @@ use super::features::{Features, Real};
 use super::neighbours::Neighbours;
 use super::pairs::scan;
 use crate::error::Result;
-use crate::measure::bootstrap::{acceleration, bca};
-use crate::measure::{Bootstrap, Estimate};
+use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::units::Seed;
 
 /// Neighbours of precision and recall in Kynkäänniemi et al.
@@ -98,12 +97,8 @@ pub fn manifold<A: Real, B: Real>(
 }
 
 fn density(balls: &[u32], k: usize, bootstrap: &Bootstrap) -> Estimate {
-    let scale = (balls.len() * k) as f64;
-    let value = balls.iter().map(|&b| f64::from(b)).sum::<f64>() / scale;
-    let mut replicates = bootstrap.resample(balls.len(), |counts| {
-        counts.iter().zip(balls).map(|(&c, &b)| f64::from(c) * f64::from(b)).sum::<f64>() / scale
-    });
-    bca(value, &mut replicates, acceleration(balls.iter().map(|&b| f64::from(b))))
+    let each: Vec<f64> = balls.iter().map(|&b| f64::from(b) / k as f64).collect();
+    bootstrap.mean(&each, NATS)
 }
 
 /// Expected coverage where generated and real images have the same distribution, whatever it is and

@@ -1,13 +1,14 @@
 //! The ratio of two positive means of independent sets, with its interval.
 
-use crate::measure::interval::Z95;
+use crate::measure::interval::student_95;
 use crate::measure::{Estimate, Interval};
 
-/// A positive mean and the variance of that mean (not of its terms).
+/// A positive mean, the variance of that mean (not of its terms), and how many terms it is of.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Positive {
     pub value: f64,
     pub variance: f64,
+    pub n: usize,
 }
 
 impl Positive {
@@ -16,21 +17,23 @@ impl Positive {
         if terms.len() < 3 {
             return None;
         }
-        let n = terms.len() as f64;
+        let (count, n) = (terms.len(), terms.len() as f64);
         let value = terms.iter().sum::<f64>() / n;
         let spread = terms.iter().map(|t| (t - value).powi(2)).sum::<f64>() / (n - 1.0);
-        Some(Self { value, variance: spread / n })
+        Some(Self { value, variance: spread / n, n: count })
     }
 
     /// This over `other`, with the 95 % interval of its logarithm by the delta method: var log r =
-    /// var a / a² + var b / b². `None` where one is 0: there is no ratio.
+    /// var a / a² + var b / b², Student's t of the smaller set. `None` where one is 0: there is no
+    /// ratio.
     pub fn over(self, other: Self) -> Option<Estimate> {
         if !(self.value > 0.0 && other.value > 0.0) {
             return None;
         }
         let ratio = self.value / other.value;
         let relative = |x: Self| x.variance / x.value.powi(2);
-        let factor = (Z95 * (relative(self) + relative(other)).sqrt()).exp();
+        let t = student_95(self.n.min(other.n) - 1);
+        let factor = (t * (relative(self) + relative(other)).sqrt()).exp();
         Some(Estimate::new(ratio, Interval { low: ratio / factor, high: ratio * factor }))
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::measure::images::named;
 use crate::measure::softmax::{argmax, log_sum_exp};
-use crate::measure::{Bootstrap, Estimate};
+use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::parallel;
 
 /// How far a row may be from a distribution, in nats of its sum.
@@ -48,7 +48,7 @@ pub fn posterior_stability(log_p: &[f64], log_q: &[f64], classes: usize, bootstr
     let rows = named(0, rows)?;
     let kl: Vec<f64> = rows.iter().map(|r| r.0).collect();
     Ok(Stability {
-        kl: bootstrap.mean(&kl),
+        kl: bootstrap.mean(&kl, NATS),
         largest: kl.iter().copied().fold(0.0, f64::max),
         changed: Estimate::proportion(rows.iter().filter(|r| r.1).count(), rows.len()),
         n: rows.len(),

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::interval::Interval;
+use crate::measure::bootstrap::{in_doubt, with_unseen};
+use crate::measure::interval::{Estimate, Interval, SHARE, mean};
 
 /// Who made an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -225,5 +226,15 @@ impl Graded {
     /// An estimate from `n` samples without interval, bounds or a choice.
     pub(super) fn new(estimator: Estimator, estimate: f64, n: usize) -> Self {
         Self { estimator, estimate, interval: None, lower: None, upper: None, n, chosen: None }
+    }
+
+    /// The mean of `errors` in [0, 1] of two or more independent images, with the normal 95 % interval and, where hardly
+    /// an image shows an error, what others may add (the rule of three).
+    pub(super) fn of_errors(estimator: Estimator, errors: &[f64]) -> Self {
+        let (value, half) = mean(errors);
+        let normal = Interval { low: (value - half).max(0.0), high: (value + half).min(1.0) };
+        let seen = in_doubt(errors.iter().copied());
+        let Estimate { interval, .. } = with_unseen(Estimate::new(value, normal), errors.len(), seen, SHARE);
+        Self { interval: Some(interval), ..Self::new(estimator, value, errors.len()) }
     }
 }

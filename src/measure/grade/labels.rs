@@ -1,11 +1,11 @@
 //! Estimates that look at no image: soft labels, counts of drawn labels, a classifier's own belief.
-//! Their terms are independent images, so each has a 95 % interval of its mean.
+//! Their terms are independent images, so each has a 95 % interval of its mean, in which is what images that were not
+//! seen may add.
 
 use super::{Estimator, Graded};
 use crate::error::{Error, Result};
 use crate::measure::calibrate::{Calibration, Penalty};
 use crate::measure::images::{log_q_sum, named, posterior_sum};
-use crate::measure::interval::{Interval, mean};
 use crate::measure::softmax::argmax;
 use crate::parallel;
 use crate::units::ClassId;
@@ -138,9 +138,7 @@ fn mean_doubt<T: Sync>(
     }
     let row = |i: usize| &rows[i * classes..(i + 1) * classes];
     let doubts = named(0, parallel::map(rows.len() / classes, |i| doubt(row(i))))?;
-    let (estimate, half) = mean(&doubts);
-    let interval = Some(Interval { low: estimate - half, high: estimate + half });
-    Ok(Graded { interval, ..Graded::new(estimator, estimate, doubts.len()) })
+    Ok(Graded::of_errors(estimator, &doubts))
 }
 
 #[cfg(test)]
@@ -177,6 +175,20 @@ mod tests {
         ] {
             let error = bad.unwrap_err().to_string();
             assert!(error.contains(cause), "{error}");
+        }
+    }
+
+    #[test]
+    fn errors_that_were_not_seen_are_within_the_interval() {
+        let soft = soft_labels(&[1.0, 0.0].repeat(100), 2).unwrap();
+        let known = known_decision(&[1u32, 0].repeat(100), &[0.9, 0.1].repeat(100), 2).unwrap();
+        for graded in [soft, known] {
+            let interval = graded.interval.unwrap();
+            // The rule of three.
+            assert!(
+                graded.estimate == 0.0 && interval.low == 0.0 && (interval.high - 0.03).abs() < 1e-15,
+                "{graded:?}"
+            );
         }
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::{Bootstrap, quantile};
-use crate::measure::interval::Estimate;
+use crate::measure::interval::{Estimate, SHARE};
 use crate::units::ClassId;
 
 /// Shares of images of the quantiles.
@@ -59,6 +59,8 @@ impl SetCoverage {
         };
         let exact: Vec<f64> = rows().map(within).collect();
         let sizes: Vec<usize> = rows().map(|(set, _)| set.iter().filter(|inside| **inside).count()).collect();
+        let missed: Vec<f64> = exact.iter().map(|exact| 1.0 - exact).collect();
+        let counts: Vec<f64> = sizes.iter().map(|&size| size as f64).collect();
         let hits = rows().zip(labels).filter(|((set, _), label)| set[**label]).count();
         let mut sorted = exact.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -70,8 +72,8 @@ impl SetCoverage {
         Ok(Self {
             n,
             drawn: Estimate::proportion(hits, n),
-            exact: bootstrap.mean(&exact),
-            size: bootstrap.mean(&sizes.iter().map(|&size| size as f64).collect::<Vec<_>>()),
+            exact: bootstrap.mean_in_doubt(&exact, &missed, SHARE),
+            size: bootstrap.mean_in_doubt(&counts, &counts, [0.0, classes as f64]),
             quantiles: LEVELS.map(|level| quantile(&sorted, level)),
             by_size: (0..=classes).filter_map(of_size).collect(),
         })
@@ -96,6 +98,12 @@ mod tests {
         close(found.by_size[2].exact, 0.8);
         assert_eq!(found.quantiles[0], 0.0);
         close(found.quantiles[3], 0.7);
+        // What 200 sets that hold all probability do not show: the rule of three.
+        let (sure, one) = ([1.0, 0.0].repeat(200), [true, false].repeat(200));
+        let whole = SetCoverage::of(&one, &sure, &[0; 200], 2, &Bootstrap::new(Seed(0))).unwrap();
+        close(whole.exact.interval.low, 0.985);
+        close(whole.exact.interval.high, 1.0);
+        close(whole.size.interval.high, 1.015);
         assert!(SetCoverage::of(&sets[..8], &p, &[0, 2, 1], 3, &Bootstrap::new(Seed(0))).is_err());
     }
 }

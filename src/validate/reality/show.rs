@@ -18,7 +18,11 @@ impl Reality {
                 Value::of(self.decision_error, 100.0),
                 format!("{images}; Clopper-Pearson"),
             ),
-            ("mean of 1 - max p".into(), Value::of(self.doubt, 100.0), format!("the same {images}; BCa bootstrap")),
+            (
+                "mean of 1 - max p".into(),
+                Value::of(self.doubt, 100.0),
+                format!("the same {images}; BCa bootstrap, rule of three"),
+            ),
             (
                 "the second less the first".into(),
                 Value::of(self.surplus, 100.0),

@@ -158,6 +158,15 @@ fn on_its_own_images_a_world_errs_and_doubts_as_often_as_its_bayes_error_says() 
 }
 
 #[test]
+fn images_that_show_no_doubt_do_not_contradict_a_world_with_some() {
+    let one = found(nature(100, 4.0 * APART, 0.5, 1), true, &spec(1, None)).unwrap();
+    // The rule of three: 3 of 100 images may be in doubt, or missed, and none be seen.
+    let Estimate { value, interval } = one.surplus;
+    assert!(value.abs() < 1e-3 && (interval.low + 0.03).abs() < 2e-3 && interval.high < 0.035, "{:?}", one.surplus);
+    assert!(!kinds(&one).contains(&Kind::DoubtsTooMuch), "{:?}", one.findings);
+}
+
+#[test]
 fn a_world_harder_than_nature_is_told_that_its_error_is_none_of_nature() {
     let one = found(nature(3000, 2.0 * APART, 0.5, 1), true, &spec(1, Some(0.004))).unwrap();
     // The midpoint stays nature's best rule: what it errs is nature's Bayes error.
