@@ -43,7 +43,7 @@ struct Cost {
 impl Exported {
     /// Of the exported dataset that `path` is, or whose pictures lie there; a `dataset.json` of others is none.
     fn around(path: &Path) -> Option<(Self, Levels)> {
-        let path = std::path::absolute(path).ok()?;
+        let path = std::path::absolute(Path::new(".").join(path)).ok()?;
         path.ancestors().take(ABOVE + 1).find_map(|root| {
             let found: Self = read_json(&root.join(DATASET)).ok()??;
             let first = path.strip_prefix(root).ok()?.components().next();
@@ -53,9 +53,13 @@ impl Exported {
                 Some(Component::Normal(name)) => name.to_str().is_some_and(of_pictures),
                 Some(_) => false,
             };
-            let deep = first.is_some_and(|first| first.as_os_str() == DEEP);
-            let bits = if deep { 2 * BITS } else { BITS };
-            let levels = found.splits.values().find_map(|split| split.pictures.get(&bits))?.levels;
+            let of =
+                |bits: u32| found.splits.values().find_map(|split| split.pictures.get(&bits)).map(|cost| cost.levels);
+            let levels = match first {
+                None => of(BITS).or_else(|| of(2 * BITS)),
+                Some(folder) if folder.as_os_str() == DEEP => of(2 * BITS),
+                Some(_) => of(BITS),
+            }?;
             is_there.then_some((found, levels))
         })
     }

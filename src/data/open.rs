@@ -1,5 +1,6 @@
 //! Detects what a path holds, by its name, else by its content.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::batches::Batches;
@@ -96,8 +97,10 @@ pub fn open_split(path: &Path, split: Split, max_side: Option<usize>) -> Result<
 /// As [`open`], what is in the files aside; also when one of several files is of an exported dataset.
 pub fn image_files(paths: &[PathBuf]) -> Result<Option<ImageFiles>> {
     let [path] = paths else {
-        if let Some(file) = paths.iter().find(|path| is_exported(path)) {
-            let cause = "is of an exported dataset, whose pictures have values of the world and not brightness: open its folder, or it alone";
+        // One look into each folder: there may be thousands of files.
+        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        if let Some(file) = folders.into_iter().find(|folder| is_exported(folder)) {
+            let cause = "is of an exported dataset, whose pictures have values of the world and not brightness: open this folder, or one picture";
             return Err(Error::file(file, cause));
         }
         return Ok(Some(ImageFiles::of(paths)));

@@ -273,8 +273,8 @@ impl Part {
         }
     }
 
-    /// Whether its images are others than those to train on, whatever their labels: a file that knows no splits is taken
-    /// whole as either.
+    /// Refuses test images that are those to train on, whatever their labels: a file that knows no splits is taken whole as
+    /// either.
     fn is_not(&self, train: &Self) -> Result<()> {
         let same = match (&self.values, &train.values) {
             (Values::World(x), Values::World(other)) => x == other,

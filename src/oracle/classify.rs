@@ -150,7 +150,7 @@ impl World {
     /// # Errors
     /// When the images do not fit.
     pub fn read(&self, reading: impl Into<Reading>, how: Dequantisation) -> Result<ExternalImages> {
-        let Reading { input, pictures } = reading.into();
+        let Reading { input, pictures, ids: named } = reading.into();
         match input {
             Input::Pixels(dataset) => {
                 let (name, ids) = (dataset.name.clone(), dataset.ids.clone());
@@ -160,7 +160,8 @@ impl World {
             }
             Input::World(batch) => {
                 self.fits(&batch)?;
-                let ids = (0..batch.len()).map(|i| i.to_string()).collect();
+                let numbers = || (0..batch.len()).map(|i| i.to_string()).collect();
+                let ids = if named.len() == batch.len() { named } else { numbers() };
                 let classes = self.class_names().len();
                 let label = |&y: &i64| usize::try_from(y).ok().filter(|&y| y < classes);
                 let labels = batch.y.as_ref().map(|y| y.iter().map(label).collect());

@@ -69,11 +69,13 @@ pub struct Reading {
     /// How each came into the world's shape; empty where a dataset was read, whose images all have
     /// one size and are padded with zeros.
     pub pictures: Vec<Picture>,
+    /// Names of images in world space; empty where they are numbered.
+    pub ids: Vec<String>,
 }
 
 impl From<Input> for Reading {
     fn from(input: Input) -> Self {
-        Self { input, pictures: Vec::new() }
+        Self { input, pictures: Vec::new(), ids: Vec::new() }
     }
 }
 
@@ -134,7 +136,9 @@ impl World {
         }
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             refuse_fit(first, fits)?;
-            return data::open(first).and_then(|input| data::in_world(input, first)).map(Reading::from);
+            let input = data::open(first)?;
+            let ids = if let Input::Pixels(images) = &input { images.ids.clone() } else { Vec::new() };
+            return Ok(Reading { ids, ..Reading::from(data::in_world(input, first)?) });
         };
         // Files of class folders are images of a dataset, one each.
         let images = |file: &PathBuf| if labels.is_some() { 1 } else { images_in(file) };
@@ -168,7 +172,7 @@ impl World {
             }
         }
         let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids };
-        Ok(Reading { input: Input::Pixels(dataset), pictures })
+        Ok(Reading { pictures, ..Reading::from(Input::Pixels(dataset)) })
     }
 
     /// Brings one picture that has no file into this world's shape; `bytes` is what its file would
@@ -182,7 +186,7 @@ impl World {
         let (name, ids) = (name.to_owned(), vec![name.to_owned()]);
         let dataset = Dataset { name, shape: ground.shape, pixels, labels: None, class_names: Vec::new(), ids };
         let pictures = vec![Picture { fit, treatment, preview: Some(preview) }];
-        Ok(Reading { input: Input::Pixels(dataset), pictures })
+        Ok(Reading { pictures, ..Reading::from(Input::Pixels(dataset)) })
     }
 }
 

@@ -64,6 +64,8 @@ fn pictures_are_read_back(out: &Path, labels: &[i64], logp: &[f64]) {
         let images = read["images"].as_array().unwrap();
         assert_eq!(images.len(), rows.len());
         for (image, row) in images.iter().zip(rows) {
+            let id = image["id"].as_str().unwrap();
+            assert!(id.ends_with(&format!("{row:06}.png")), "{id} is a picture of the dataset's image {row}");
             for (c, l) in image["log_likelihood"].as_array().unwrap().iter().enumerate() {
                 let (l, beside) = (l.as_f64().unwrap(), logp[10 * row + c]);
                 assert!((l - beside).abs() < 1e-3, "image {row}, class {c}: {l}, not {beside}");
@@ -287,6 +289,11 @@ fn without_exact_images_the_card_says_how_a_classifier_is_judged() {
     let found = json(&["evaluate", text(&truth), "--predictions", text(&file), "--json"]);
     assert!(found["epistemic"].as_f64().unwrap() < 1e-9, "{found}");
     let refused = |name: &str| fail(1, &["evaluate", text(&at(name)), "--predictions", text(&file)]);
+    // Of 16 bits pixels keep 8: neither the dataset nor its pictures are taken for photographs.
+    for folder in [at("pictures"), at("pictures").join("png16/test")] {
+        let said = fail(1, &["posterior", text(&oracle), text(&folder), "--device", "cpu"]);
+        assert!(said.contains("16 bits, which are not read back"), "{said}");
+    }
     let said = refused("pictures");
     assert!(said.contains("test.npz") && said.contains("exported without npz"), "{said}");
     let train = card("train", &["--train", "20", "--test", "0"]);

@@ -65,6 +65,7 @@ impl WorldSpec {
         label_noise.as_ref().map_or(Ok(()), |noise| noise.check(classes))?;
         Ok(Settings { tau: self.tau, smoothing: self.smoothing, prior, label_noise })
     }
+
     /// The same, the relative paths of its oracle and its label noise taken from a folder.
     ///
     /// # Errors

@@ -53,7 +53,7 @@ impl Images {
             }
             return Ok(Self { name, source: Source::World(images), fitted: None, record: OnceLock::new() });
         }
-        let Reading { input, pictures } = world.read_files(paths, fits)?;
+        let Reading { input, pictures, .. } = world.read_files(paths, fits)?;
         match input {
             Input::Pixels(dataset) => {
                 let (source, fitted) = (Source::Pixels(world.fit(dataset)?, how), summary(&pictures));
