@@ -91,11 +91,12 @@ impl SharedLists {
         let Some(file) = self.file.clone().filter(|_| ours != self.before) else { return };
         self.finish();
         let before = std::mem::replace(&mut self.before, ours.clone());
-        self.writing = Some(std::thread::spawn(move || {
+        let begun = std::thread::Builder::new().name("lists".into()).spawn(move || {
             if let Err(error) = write(&file, ours, &before) {
                 tracing::warn!("what was open lately is not kept: {error}");
             }
-        }));
+        });
+        self.writing = begun.inspect_err(|error| tracing::warn!("what was open lately is not kept: {error}")).ok();
     }
 
     /// Waits for the last write.
