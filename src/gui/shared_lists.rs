@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
 
 use serde::{Deserialize, Serialize};
 
@@ -60,14 +59,6 @@ fn add<T: PartialEq>(ours: &mut Vec<T>, file: Vec<T>, before: &[T]) {
 pub struct SharedLists {
     file: Option<PathBuf>,
     before: Lists,
-    /// Writes on a thread of its own: the window does not wait for the disk until it closes.
-    writing: Option<JoinHandle<()>>,
-}
-
-impl Drop for SharedLists {
-    fn drop(&mut self) {
-        self.finish();
-    }
 }
 
 impl SharedLists {
@@ -82,27 +73,16 @@ impl SharedLists {
             Ok(_) => {}
             Err(error) => tracing::warn!("{error}: the lists are those of this window alone"),
         }
-        Self { file, before: Lists::of(prefs), writing: None }
+        Self { file, before: Lists::of(prefs) }
     }
 
-    /// Begins to write what has changed.
+    /// Writes what has changed.
     pub fn save(&mut self, prefs: &Prefs) {
         let ours = Lists::of(prefs);
-        let Some(file) = self.file.clone().filter(|_| ours != self.before) else { return };
-        self.finish();
-        let before = std::mem::replace(&mut self.before, ours.clone());
-        let begun = std::thread::Builder::new().name("lists".into()).spawn(move || {
-            if let Err(error) = write(&file, ours, &before) {
-                tracing::warn!("what was open lately is not kept: {error}");
-            }
-        });
-        self.writing = begun.inspect_err(|error| tracing::warn!("what was open lately is not kept: {error}")).ok();
-    }
-
-    /// Waits for the last write.
-    fn finish(&mut self) {
-        if let Some(writing) = self.writing.take() {
-            _ = writing.join();
+        let Some(file) = self.file.as_deref().filter(|_| ours != self.before) else { return };
+        match write(file, ours.clone(), &self.before) {
+            Ok(()) => self.before = ours,
+            Err(error) => tracing::warn!("what was open lately is not kept: {error}"),
         }
     }
 }
@@ -129,19 +109,16 @@ mod tests {
         let (mut first, mut of_first) = open(old.clone());
         first.taus.insert("cells".into(), 0.5);
         of_first.save(&first);
-        of_first.finish();
         let (mut second, mut of_second) = open(Prefs::default());
         assert_eq!((&second.runs, &second.taus), (&first.runs, &first.taus));
         second.runs.push("/c".into());
         second.oracles = vec!["/o".into()];
         second.taus.insert("cells".into(), 0.25);
         of_second.save(&second);
-        drop(of_second);
         // The first one removes a run, and knows nothing of the second one's.
         first.runs.remove(0);
         first.taus.insert("mnist".into(), 2.0);
         of_first.save(&first);
-        drop(of_first);
         let (third, _) = open(Prefs::default());
         assert_eq!(third.runs, [PathBuf::from("/b"), "/c".into()]);
         assert_eq!(third.oracles, ["/o"]);
@@ -151,7 +128,6 @@ mod tests {
         let (mut fourth, mut of_fourth) = open(old);
         fourth.runs.push("/d".into());
         of_fourth.save(&fourth);
-        drop(of_fourth);
         assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/a"), "/b".into(), "/d".into()]);
     }
 }
