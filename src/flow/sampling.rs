@@ -1,7 +1,7 @@
 //! How a sample is drawn from a flow of autoregressive blocks: how each block is inverted, and what
 //! may move its outputs.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The x a Jacobi iteration starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,9 +79,11 @@ pub struct Guidance {
 pub struct BlockPlan {
     /// The way chosen.
     pub strategy: Strategy,
-    /// Convergence ranking metric.
+    /// Convergence ranking metric; infinite where the block leaves the finite numbers.
+    #[serde(deserialize_with = "or_infinite")]
     pub crm: f64,
-    /// Initial guessing metric of z and of zero.
+    /// Initial guessing metric of z and of zero; infinite for a guess that leaves the finite numbers.
+    #[serde(deserialize_with = "both_or_infinite")]
     pub igm: [f64; 2],
     /// Milliseconds of the loop.
     pub loop_ms: f64,
@@ -91,6 +93,16 @@ pub struct BlockPlan {
     pub jacobi_ms: Option<f64>,
     /// Rounds it took, of the loop's T − 1.
     pub rounds: Option<usize>,
+}
+
+/// JSON has no infinity: where it holds nothing, that was meant.
+fn or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
+}
+
+/// [`or_infinite`] of two numbers.
+fn both_or_infinite<'de, D: Deserializer<'de>>(from: D) -> Result<[f64; 2], D::Error> {
+    Ok(<[Option<f64>; 2]>::deserialize(from)?.map(|value| value.unwrap_or(f64::INFINITY)))
 }
 
 /// How samples are drawn where they need not be samples of the world.

@@ -14,7 +14,7 @@ use crate::flow::{BlockInversion, Flow};
 /// How far a block's GS-Jacobi result may be from the loop's, in units of its values.
 pub const TOLERANCE: f64 = 5e-5;
 /// Version of the measurements: raised when the kernels or the ways that are tried change.
-const FORMAT: u32 = 6;
+const FORMAT: u32 = 7;
 
 /// What was measured of one model on one device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -44,9 +44,21 @@ pub fn output_norms(config: &TarFlowConfig, weights: &Weights, block: usize) -> 
     let (rows, columns) = (config.outputs(), config.channels);
     let matrix = DMatrix::from_row_iterator(rows, columns, weight.values.iter().map(|&v| f64::from(v)));
     let shift_rows = config.token_dims();
-    let norm = |first: usize, count: usize| matrix.rows(first, count).into_owned().singular_values().max();
+    let norm = |first: usize, count: usize| spectral_norm(matrix.rows(first, count).into_owned());
     let scale = if config.volume_preserving { 0.0 } else { norm(0, shift_rows) };
     [scale, norm(rows - shift_rows, shift_rows)]
+}
+
+/// Largest singular value; infinite where a value is not finite: on those the iteration that finds
+/// it would never end.
+fn spectral_norm(matrix: DMatrix<f64>) -> f64 {
+    if matrix.iter().any(|value| !value.is_finite()) {
+        return f64::INFINITY;
+    }
+    // 30 steps a value is what LAPACK allows; two or three is what they take.
+    let steps = 30 * matrix.nrows().min(matrix.ncols()).max(10);
+    let found = matrix.try_svd_unordered(false, false, f64::EPSILON, steps);
+    found.map_or(f64::INFINITY, |svd| svd.singular_values.max())
 }
 
 impl BlockInversion for TarFlowOracle {
@@ -111,7 +123,7 @@ impl Calibration<'_> {
         Ok((solved.x, solved.rounds))
     }
 
-    /// Spectral norm of the mean over images of `values` [N, T, P].
+    /// Spectral norm of the mean over images of `values` [N, T, P]; infinite where that is not finite.
     fn norm_of_mean(&self, values: &[f64]) -> f64 {
         let (t, p) = (self.config.tokens(), self.config.token_dims());
         let n = (values.len() / (t * p)) as f64;
@@ -119,21 +131,30 @@ impl Calibration<'_> {
         for image in values.chunks(t * p) {
             mean += DMatrix::from_row_slice(t, p, image) / n;
         }
-        mean.singular_values().max()
+        spectral_norm(mean)
     }
 
-    /// ‖E[e^{−a} x]‖₂ ‖W_s‖₂ + ‖W_u‖₂.
+    /// ‖E[e^{−a} x]‖₂ ‖W_s‖₂ + ‖W_u‖₂; infinite where it leaves the finite numbers.
     fn crm(&self, [scale, shift]: [f64; 2]) -> Result<f64> {
+        // VP: no scale, whatever x is.
+        if scale == 0.0 {
+            return Ok(shift);
+        }
         let a = self.engine.log_scales(self.block, &self.x, self.conditions)?;
         let scaled: Vec<f64> = self.x.iter().zip(&a).map(|(x, a)| (-a).exp() * x).collect();
         Ok(self.norm_of_mean(&scaled) * scale + shift)
     }
 
-    /// ‖E[g(x⁰) − x]‖₂ after one round from a guess.
+    /// ‖E[g(x⁰) − x]‖₂ after one round from a guess; infinite where that round leaves the finite
+    /// numbers.
     fn igm(&self, guess: Guess) -> Result<f64> {
-        // A tolerance no change exceeds: one round, then it stops.
+        // A tolerance no change exceeds: one round, then it stops. Only a NaN goes on, to the exact
+        // x, which says nothing about the guess.
         let once = Strategy::Jacobi { modules: 1, guess, tolerance: f64::INFINITY };
-        let (x, _) = self.solve(once)?;
+        let (x, rounds) = self.solve(once)?;
+        if rounds > 1 {
+            return Ok(f64::INFINITY);
+        }
         let error: Vec<f64> = x.iter().zip(&self.x).map(|(a, b)| a - b).collect();
         Ok(self.norm_of_mean(&error))
     }
@@ -199,10 +220,14 @@ struct Way {
     ms: f64,
 }
 
-/// GS-Jacobi with each number of modules, its x within `tolerance` of the loop's. Not timed yet.
+/// GS-Jacobi with each number of modules, its x within `tolerance` of the loop's; none where that
+/// is not finite. Not timed yet.
 fn exact_jacobis(calibration: &Calibration<'_>, guess: Guess, modules: &[usize], tolerance: f64) -> Result<Vec<Way>> {
     let most = calibration.config.tokens() - 1;
     let mut ways = Vec::new();
+    if calibration.x.iter().any(|x| !x.is_finite()) {
+        return Ok(ways);
+    }
     for &modules in modules.iter().filter(|&&modules| modules <= most) {
         // The last change is not the error: where it promises too much, ask for less of it.
         for stop in [tolerance, 0.1 * tolerance, 0.01 * tolerance] {
@@ -229,4 +254,83 @@ fn race(calibration: &Calibration<'_>, ways: &mut [Way]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::data::ImageShape;
+    use crate::flow::Precision;
+    use crate::flow::preprocess::Preprocessing;
+
+    /// One block over 4 tokens of one value: x_t = z_t e^{a_t}, where `pixel` is the slope of a_t
+    /// over x_{t−1} and `place[t − 1]` what it is at 0.
+    fn linear(pixel: f32, place: [f32; 4]) -> TarFlowOracle {
+        let config = TarFlowConfig {
+            shape: ImageShape { channels: 1, height: 2, width: 2 },
+            classes: 0,
+            patch: 1,
+            channels: 64,
+            blocks: 1,
+            layers: 1,
+            volume_preserving: false,
+            shared_map: false,
+        };
+        let mut weights = config.initial_weights(Seed(0));
+        for (name, array) in &mut weights.0 {
+            if name != "var" {
+                array.values.fill(0.0);
+            }
+            // The first channel holds x_{t−1}, the second is 1 in place t − 1; a is read from both.
+            match name.as_str() {
+                "blocks.0.proj_in.weight" => array.values[0] = 1.0,
+                "blocks.0.pos_embed" => (0..4).for_each(|t| array.values[t * 64 + 1] = place[t]),
+                "blocks.0.proj_out.weight" => (array.values[0], array.values[1]) = (pixel, 1.0),
+                _ => {}
+            }
+        }
+        let pixels = Preprocessing::Gaussian { std: 0.05 };
+        TarFlowOracle::new(&config, weights, pixels, &Device::flex(), Precision::F32).unwrap()
+    }
+
+    /// What is measured at the tokens `z` of one image.
+    fn measured(flow: &TarFlowOracle, z: [f64; 4]) -> BlockPlan {
+        flow.measure_at(&z, &[0], 1e-6, &mut |_| Ok(())).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_guess_that_leaves_the_finite_numbers_is_not_preferred() {
+        // x₁ = 100 e⁻²⁰ and x₂ = 0 · e^{x₁} = 0; from x⁰ = z the first round has 0 · e^100 = NaN.
+        let plan = measured(&linear(1.0, [-20.0, 0.0, 0.0, 0.0]), [1.0, 100.0, 0.0, 0.5]);
+        assert!(plan.igm[0] == f64::INFINITY && plan.igm[1].is_finite() && plan.crm.is_finite(), "{plan:?}");
+        let guess = plan.jacobi.map(|way| matches!(way, Strategy::Jacobi { guess: Guess::Zero, .. }));
+        assert_eq!(guess, Some(true), "{plan:?}");
+        // As it is remembered: JSON has no infinity.
+        let json = serde_json::to_vec(&plan).unwrap();
+        let remembered: BlockPlan = serde_json::from_slice(&json).unwrap();
+        assert_eq!((remembered.igm[0], remembered.strategy), (f64::INFINITY, plan.strategy));
+    }
+
+    #[test]
+    fn a_flow_that_leaves_the_finite_numbers_is_measured_to_its_end() {
+        // e^200 is infinite in 32 bits.
+        let plan = measured(&linear(0.0, [200.0; 4]), [1.0; 4]);
+        assert_eq!((plan.strategy, plan.jacobi, plan.crm), (Strategy::Loop, None, f64::INFINITY));
+        assert_eq!(plan.igm, [f64::INFINITY; 2]);
+        // x is 0 here, and e^{−a} x = ∞ · 0 in 64 bits.
+        assert_eq!(measured(&linear(0.0, [-800.0; 4]), [1.0; 4]).crm, f64::INFINITY);
+    }
+
+    #[test]
+    fn spectral_norms_are_the_largest_singular_values() {
+        let matrix = DMatrix::from_row_slice(2, 3, &[3.0, 0.0, 0.0, 0.0, 0.0, -5.0]);
+        assert!((spectral_norm(matrix.clone()) - 5.0).abs() < 1e-12);
+        for bad in [f64::NAN, f64::INFINITY] {
+            let mut matrix = matrix.clone();
+            matrix[(1, 1)] = bad;
+            assert_eq!(spectral_norm(matrix), f64::INFINITY);
+        }
+    }
 }
