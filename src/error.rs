@@ -57,6 +57,15 @@ pub enum Error {
     /// A computation left the finite numbers.
     #[error("{0}")]
     Numeric(String),
+    /// An image left the finite numbers inside a flow.
+    #[error("{}", overflow(*image, *tau))]
+    Overflow {
+        /// Its number: among the images that the flow was given, until whoever knows more puts in
+        /// that of a file or of a sample.
+        image: usize,
+        /// The temperature τ it was drawn at, where it is a sample.
+        tau: Option<f64>,
+    },
     /// The user asked to stop.
     #[error("cancelled")]
     Cancelled,
@@ -81,6 +90,17 @@ impl Error {
         Self::Input(cause.into())
     }
 }
+
+/// Which image, and the way out where there is one.
+fn overflow(image: usize, tau: Option<f64>) -> String {
+    match tau {
+        None => format!("image {image} {OVERFLOW}"),
+        Some(tau) => format!("sample {image} {OVERFLOW} at τ = {tau}: lower τ"),
+    }
+}
+
+/// What is said of an image after its name.
+pub const OVERFLOW: &str = "leaves the finite numbers inside the flow";
 
 /// What a panic said.
 pub fn panic_message(panic: &(dyn Any + Send)) -> String {

@@ -17,6 +17,7 @@ use crate::oracle::cells::CellEstimate;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::evaluate::mean_and_error;
 use crate::oracle::folder;
+use crate::oracle::numbering::from_files;
 use crate::oracle::pictures::Picture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::{PrecisionReport, compare};
@@ -110,7 +111,8 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
 fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
     let read = opened.world.read_files(&args.input, &args.pictures.fits()?)?;
-    let classified = opened.world.classify(read, args.dequantise, &mut Bar::new("scoring"))?;
+    let classified = opened.world.classify(read, args.dequantise, &mut Bar::new("scoring"));
+    let classified = classified.map_err(|error| from_files(error, &args.input))?;
     let precision = match args.precision {
         PrecisionArg::F64 => None,
         PrecisionArg::F32 => Some(precision(opened, &classified, &settings)?),

@@ -193,7 +193,7 @@ pub trait Flow: Send {
 /// Names the first image that has one.
 fn check_finite<T: Copy + Into<f64>>(values: &[T], per_image: usize) -> Result<()> {
     match values.iter().position(|&value| !Into::<f64>::into(value).is_finite()) {
-        Some(i) => Err(Error::Numeric(format!("image {} leaves the finite numbers inside the flow", i / per_image))),
+        Some(i) => Err(Error::Overflow { image: i / per_image, tau: None }),
         None => Ok(()),
     }
 }
@@ -268,10 +268,20 @@ impl Scores {
         self.quad.is_empty()
     }
 
-    /// Refuses statistics that are not finite, of a map that depends on the class.
+    /// Refuses statistics that are not finite.
+    ///
+    /// # Errors
+    /// Names the first image that has one.
     fn check_finite(&self) -> Result<()> {
-        let terms: Vec<f64> = self.quad.iter().zip(&self.log_det).map(|(quad, log_det)| quad + log_det).collect();
-        check_finite(&terms, self.classes)
+        let (classes, maps) = (self.classes, self.log_norm.len());
+        let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
+        let fine = |i: usize| {
+            finite(&self.quad[i * classes..(i + 1) * classes]) && finite(&self.log_det[i * maps..(i + 1) * maps])
+        };
+        match (0..self.len()).find(|&i| !fine(i)) {
+            Some(image) => Err(Error::Overflow { image, tau: None }),
+            None => Ok(()),
+        }
     }
 
     /// log |det ∂z/∂x| of image `i` under class `class`, less ½ Σ_d log(2πσ_d²): the part of log
@@ -333,6 +343,38 @@ impl Scores {
             quad: cut(&self.quad, wide),
             log_det: if shared { self.log_det.clone() } else { cut(&self.log_det, maps) },
             log_norm: if shared { self.log_norm.clone() } else { self.log_norm[classes.clone()].to_vec() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_image_that_is_not_finite_is_named_in_either_layout() {
+        // Three images, two classes; one map for all, and one each.
+        for maps in [1, 2] {
+            let fine = Scores {
+                classes: 2,
+                dims: 4,
+                quad: vec![1.0; 6],
+                log_det: vec![0.5; 3 * maps],
+                log_norm: vec![0.0; maps],
+            };
+            fine.check_finite().unwrap();
+            let refused = |scores: Scores, of: usize| {
+                let error = scores.check_finite().unwrap_err();
+                assert!(matches!(error, Error::Overflow { image, tau: None } if image == of), "{error}");
+            };
+            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                let mut scores = fine.clone();
+                scores.quad[5] = bad;
+                refused(scores, 2);
+                let mut scores = fine.clone();
+                scores.log_det[2 * maps - 1] = bad;
+                refused(scores, 1);
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::events::{Events, Progress, silent};
 use crate::flow::Scores;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::cells::{CellEstimate, estimate};
+use crate::oracle::numbering::named;
 use crate::oracle::pictures::{Picture, Reading};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Settings, World};
@@ -86,7 +87,7 @@ impl ExternalImages {
         if let Some(scores) = self.scores.get() {
             return Ok(scores);
         }
-        let scores = world.score(&self.x, events)?;
+        let scores = world.score(&self.x, events).map_err(|error| named(error, &self.ids))?;
         Ok(self.scores.get_or_init(|| scores))
     }
 
@@ -190,7 +191,8 @@ impl World {
         images.scores(self, events)?;
         if let Some(pixels) = pixels {
             for draw in how.further() {
-                images.further.push(self.score(&self.map_in(pixels.clone(), draw)?, events)?);
+                let scores = self.score(&self.map_in(pixels.clone(), draw)?, events);
+                images.further.push(scores.map_err(|error| named(error, &images.ids))?);
             }
         }
         Ok(images)

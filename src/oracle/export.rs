@@ -10,6 +10,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
+use crate::oracle::numbering::renumber;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
 use crate::units::ClassId;
@@ -102,7 +103,9 @@ pub fn save_latents(
     write_npz_in_pieces(path, shape, total, |sink| {
         let pieces = latents.x.chunks(world.batch() * shape.dims()).zip(classes.chunks(world.batch()));
         for (noise, classes) in pieces {
-            let images = world.decode(noise, classes, settings, &mut silent())?.into_iter().zip(classes).enumerate();
+            let made = world.decode(noise, classes, settings, &mut silent());
+            let made = made.map_err(|error| renumber(error, saved.images))?;
+            let images = made.into_iter().zip(classes).enumerate();
             let sample = |(i, ((x, posterior), &label))| Sample { index: i, source: label, label, x, posterior };
             let samples: Vec<Sample> = images.map(sample).collect();
             sink(&to_world_batch(shape, world.class_names().len(), &samples))?;

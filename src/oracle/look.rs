@@ -9,6 +9,7 @@ use crate::flow::preprocess::Preprocessing;
 use crate::flow::sampling::SamplerOptions;
 use crate::flow::{Architecture, Decoding, GuidedFlow};
 use crate::oracle::export::{Pictures, Target, asked, drawn_anew, passes};
+use crate::oracle::numbering::of_sample;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::units::ClassId;
 
@@ -88,7 +89,8 @@ impl World {
         } else {
             let indices: Vec<usize> = samples.iter().map(|sample| sample.index).collect();
             let (classes, noise) = self.latents_of(spec, settings, &indices)?;
-            flow.decode_with(&noise, &classes, settings.tau, look, events)?
+            let made = flow.decode_with(&noise, &classes, settings.tau, look, events);
+            made.map_err(|error| of_sample(error, &indices, settings.tau))?
         };
         Ok(x.chunks(dims).map(|x| self.flow().pixels().picture(x)).collect())
     }

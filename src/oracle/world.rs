@@ -14,6 +14,7 @@ use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
 use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
+use crate::oracle::numbering::{of_sample, renumber};
 use crate::oracle::posterior::{Posterior, draw};
 use crate::oracle::running::{CLASS_BATCH, score_by_classes};
 use crate::parallel;
@@ -161,7 +162,9 @@ impl World {
         scored: &mut dyn FnMut(&[f32], &Scores) -> Result<()>,
     ) -> Result<Vec<Sample>> {
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
-        let images = self.decode_running(&noise, &classes, settings, spec.products, events, scored)?;
+        let images = self
+            .decode_running(&noise, &classes, settings, spec.products, events, scored)
+            .map_err(|error| of_sample(error, indices, settings.tau))?;
         let samples = images.into_iter().zip(indices).zip(&classes).map(|(((x, posterior), &index), &source)| {
             figures(spec, settings, (index, source), posterior).with_image(x)
         });
@@ -180,7 +183,8 @@ impl World {
         events: &mut dyn Events<Decoding>,
     ) -> Result<Vec<Vec<u8>>> {
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
-        let x = self.decode_flow(&noise, &classes, settings.tau, spec.products, events)?.x;
+        let drawn = self.decode_flow(&noise, &classes, settings.tau, spec.products, events);
+        let x = drawn.map_err(|error| of_sample(error, indices, settings.tau))?.x;
         Ok(x.chunks(self.shape().dims()).map(|x| self.flow.pixels().picture(x)).collect())
     }
 
@@ -198,7 +202,9 @@ impl World {
     ) -> Result<Option<ResidentSamples>> {
         let Some(flow) = self.flow.resident().filter(|_| spec.products.is_wide()) else { return Ok(None) };
         let (classes, noise) = self.latents_of(spec, settings, indices)?;
-        let Resident { images, levels, scores } = flow.decode_resident(&noise, &classes, settings.tau, events)?;
+        let Resident { images, levels, scores } = flow
+            .decode_resident(&noise, &classes, settings.tau, events)
+            .map_err(|error| of_sample(error, indices, settings.tau))?;
         let known = indices.iter().zip(&classes).enumerate().map(|(i, (&index, &source))| {
             figures(spec, settings, (index, source), self.posterior(&scores, i, settings))
         });
@@ -230,6 +236,7 @@ impl World {
         self.check(settings)?;
         classes.iter().try_for_each(|class| self.check_class(*class))?;
         self.decode_running(noise, classes, settings, MatmulPrecision::F32, events, &mut |_, _| Ok(()))
+            .map_err(|error| of_sample(error, &[], settings.tau))
     }
 
     fn decode_running(
@@ -380,15 +387,5 @@ impl World {
             )));
         }
         Ok(images)
-    }
-}
-
-/// An error about image i of a batch, with the number of its first image.
-pub(super) fn renumber(error: Error, first: usize) -> Error {
-    match error {
-        Error::Input(text) => {
-            Error::Input(if first == 0 { text } else { format!("{text} (counted from image {first})") })
-        }
-        other => other,
     }
 }

@@ -139,7 +139,7 @@ pub enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::Numeric(_) | Error::Input(_) => Self::Own(error),
+            Error::Numeric(_) | Error::Overflow { .. } | Error::Input(_) => Self::Own(error),
             error => Self::Run(error),
         }
     }

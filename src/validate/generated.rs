@@ -15,6 +15,7 @@ use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::measure::fidelity::{Stability, posterior_stability};
 use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::oracle::folder;
+use crate::oracle::numbering::of_sample;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::{ClassId, Seed, Smoothing};
 
@@ -75,7 +76,8 @@ pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Genera
                 let (classes, noise) = world.latents_of(&sample, &spec.settings, batch)?;
                 // Posteriors are not asked for: in a world of one map per class they cost K passes.
                 let mut forward = |_| events.emit(Progress { done: first + labels.len(), total });
-                let x = world.flow().decode(&noise, &classes, spec.settings.tau, &mut forward)?.x;
+                let made = world.flow().decode(&noise, &classes, spec.settings.tau, &mut forward);
+                let x = made.map_err(|error| of_sample(error, batch, spec.settings.tau))?.x;
                 levels.extend(pixels.picture(&x).into_iter().map(f32::from));
                 labels.extend(classes.into_iter().map(|class| class as f64));
             }

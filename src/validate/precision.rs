@@ -10,6 +10,7 @@ use crate::figure::{Axis, Figure, Point, Scale, Series, Style, Table};
 use crate::flow::Precision;
 use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::oracle::folder::{self, OracleInfo};
+use crate::oracle::numbering::of_sample;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::difference;
 use crate::oracle::world::{SampleSpec, Settings, World};
@@ -77,7 +78,8 @@ pub fn compare_precision(
         let (classes, noise) = world.latents_of(&spec, settings, batch)?;
         let now = Progress { done: each.len(), total: images };
         // The same 32-bit image in both: the density is compared, not the sample.
-        let x = world.flow().decode(&noise, &classes, settings.tau, &mut |_| events.emit(now))?.x;
+        let made = world.flow().decode(&noise, &classes, settings.tau, &mut |_| events.emit(now));
+        let x = made.map_err(|error| of_sample(error, batch, settings.tau))?.x;
         let single = posteriors(world, &x, settings, &mut |_| events.emit(now))?;
         let double = posteriors(&exact, &x, settings, &mut |_| events.emit(now))?;
         for (a, b) in single.iter().zip(&double) {

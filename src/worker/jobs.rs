@@ -17,6 +17,7 @@ use crate::device::{DeviceChoice, choose, explain, guarded, retry_on_next_device
 use crate::error::{Error, Result};
 use crate::events::Progress;
 use crate::oracle::folder;
+use crate::oracle::numbering::from_files;
 use context::{JobContext, Sink, TELL_EVERY};
 
 /// Runs one job to its end while nothing else is under way, and sends the outcome.
@@ -124,7 +125,8 @@ fn perform(cx: &mut JobContext<'_>) -> Result<String> {
         Job::Classify { paths, fits, settings } => {
             let (id, progress) = (cx.entry.id, Progress { done: 0, total: 0 });
             cx.channels.send(Event::JobProgress { id, progress, note: "reading".into() });
-            outside::classify(cx, cx.opened()?.world.read_files(paths, fits)?, settings)
+            let classified = outside::classify(cx, cx.opened()?.world.read_files(paths, fits)?, settings);
+            classified.map_err(|error| from_files(error, paths))
         }
         Job::ClassifyPasted { picture: Pasted(bytes), fit, settings } => {
             outside::classify(cx, cx.opened()?.world.read_pasted(Pasted::NAME, bytes, *fit)?, settings)

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use bayescope::bayes::by_sampling;
+use bayescope::data::{ImageShape, WorldBatch, write_npz};
 use bayescope::device::MatmulPrecision;
 use bayescope::error::Error;
 use bayescope::events::Progress;
@@ -114,6 +115,30 @@ fn specs_beyond_number_are_refused_by_the_name_of_the_field() {
     let grid = Grid::new(&rest.replace("[100]", "[1000000000000]").replace("grid]", shift));
     let why = fail(1, &["plan", text(&grid.spec)]);
     assert!(why.contains("grid.train_sizes") && why.contains("10,000,000"), "{why}");
+}
+
+/// Which image or sample, of which file, and what to do.
+#[test]
+fn who_leaves_the_finite_numbers_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let oracle = tiny::tarflow_file(place.path(), 2, 9);
+    let shape = ImageShape { channels: 1, height: 8, width: 8 };
+    let mut x = vec![0.1; 80 * shape.dims()];
+    x[70 * shape.dims()..71 * shape.dims()].fill(3e38);
+    let big = place.path().join("big.npz");
+    write_npz(&big, &WorldBatch { shape, x, classes: 2, y: None, posterior: None, logp: None, aleatoric: None })
+        .unwrap();
+    let job = place.path().join("job");
+    for more in [&[][..], &["--out", text(&job)]] {
+        let why = fail(1, &[&["posterior", text(&oracle), text(&big), "--device", "cpu"], more].concat());
+        assert!(why.contains("big.npz: image 70 leaves the finite numbers"), "{why}");
+    }
+    let out = place.path().join("x.npz");
+    let why = fail(1, &["sample", text(&oracle), "--n", "3", "--tau", "1e18", "--device", "cpu", "--out", text(&out)]);
+    assert!(
+        why.contains("sample 0 leaves the finite numbers") && why.contains("τ = 1000000000000000000: lower τ"),
+        "{why}"
+    );
 }
 
 #[test]

@@ -171,7 +171,9 @@ fn neighbourhood(
         let tau = Tau::new(log_tau.exp())?;
         let error = match Snapshot::of(pool, tau, n, events) {
             Ok(snapshot) => snapshot.fit(&snapshot.doubts),
-            Err(Error::Numeric(why)) => return Err(Error::Numeric(format!("{why}; {}", nowhere(target, &points)))),
+            Err(why @ (Error::Numeric(_) | Error::Overflow { .. })) => {
+                return Err(Error::Numeric(format!("{why}; {}", nowhere(target, &points))));
+            }
             Err(other) => return Err(other),
         };
         let noise = NEAR * error.variance.sqrt();

@@ -11,6 +11,7 @@ use crate::data::{Store, StoreKind, Ticket, read_json, write_json};
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::base::latents;
+use crate::oracle::numbering::of_sample;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{Settings, World};
 use crate::units::{ClassId, Seed, Tau};
@@ -93,7 +94,9 @@ impl<'a> WorldDraws<'a> {
             let classes: Vec<ClassId> = batch.iter().map(|draw| draw.class).collect();
             let noise: Vec<f32> = batch.iter().flat_map(|draw| latents(seed, draw.index, 1, dims)).collect();
             let mut steps = |_| events.emit(Progress { done, total });
-            let made = self.world.decode(&noise, &classes, &settings, &mut steps)?;
+            let numbers: Vec<usize> = batch.iter().map(|draw| draw.index).collect();
+            let made = self.world.decode(&noise, &classes, &settings, &mut steps);
+            let made = made.map_err(|error| of_sample(error, &numbers, tau))?;
             rows.extend(made.into_iter().flat_map(|(_, posterior)| posterior.log_likelihood));
             done += batch.len();
             events.report(Progress { done, total })?;

@@ -48,7 +48,14 @@ impl Part {
     /// An image without a density is the dataset's fault, not the cell's: names the image and the
     /// file.
     fn named(&self, error: Error, world: &World, indices: &[usize]) -> Error {
-        let Error::Input(cause) = error else { return error };
+        let cause = match error {
+            Error::Input(cause) => cause,
+            Error::Overflow { image, tau } => {
+                let error = Error::Overflow { image: indices.get(image).copied().unwrap_or(image), tau };
+                return Error::file(&self.record.path, error.to_string());
+            }
+            other => return other,
+        };
         let alone = |&i: &usize| world.score(&self.x(i), &mut silent()).err().map(|error| (i, error.to_string()));
         let cause = match indices.iter().find_map(alone) {
             Some((i, why)) => format!("image {i} {}", why.strip_prefix("image 0 ").unwrap_or(&why)),

@@ -15,6 +15,7 @@ use crate::experiment::progress::Measuring;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
 use crate::measure::{Estimate, Interval, mean, wilson};
+use crate::oracle::numbering::of_sample;
 use crate::oracle::world::{SampleSpec, World};
 use crate::units::{ClassId, Seed, Tau};
 
@@ -101,7 +102,8 @@ impl Make<'_> {
         Pool { file: &file, shape, n, batch: world.batch() }.fill(&mut tell, &mut |range, _| {
             let (classes, mut noise) = world.latents_of(&sample, settings, &self.chosen[range.clone()])?;
             map.apply(&mut noise, shape.dims());
-            let decoded = world.flow().decode(&noise, &classes, settings.tau, &mut silent())?;
+            let decoded = world.flow().decode(&noise, &classes, settings.tau, &mut silent());
+            let decoded = decoded.map_err(|error| of_sample(error, &self.chosen[range.clone()], settings.tau))?;
             let y = Some(labels[range].iter().map(|&label| label as i64).collect());
             let classes = world.class_names().len();
             Ok(WorldBatch { shape, x: decoded.x, classes, y, posterior: None, logp: None, aleatoric: None })

@@ -345,11 +345,21 @@ impl ResidentFlow for GlowFlow {
         let z = self.base.place(noise, classes, tau);
         let (y, partial) = decode(&steps.levels, &steps.unmix, self.upload(&z));
         let (v, rows, constant) = self.front.inverse_resident(&y);
-        let mut log_det = vec![self.config.shape.dims() as f64 * constant; classes.len()];
-        // One transfer for both.
-        let sums = self.log_dets(Tensor::cat(vec![rows, partial], 1))?;
-        log_det.iter_mut().zip(sums).for_each(|(total, more)| *total += more);
+        let [n, count] = rows.dims();
+        // |y| summed over rows, which is not finite where a value is not: the images stay where they
+        // are.
+        let sizes = y.clone().abs().sum_dim(3).reshape([n, count]);
+        // One transfer for all.
+        let read = to_host(Tensor::cat(vec![sizes, rows, partial], 1))?;
+        let constant = self.config.shape.dims() as f64 * constant;
+        let (mut sizes, mut log_det) = (Vec::with_capacity(n * count), Vec::with_capacity(n));
+        for image in read.chunks((read.len() / n.max(1)).max(1)) {
+            let (of_rows, terms) = image.split_at(count);
+            sizes.extend_from_slice(of_rows);
+            log_det.push(constant + (terms.iter().sum::<f64>() + self.constant_log_det));
+        }
         self.finite(&z, &log_det)?;
+        check_finite(&sizes, count)?;
         Ok(Resident { images: y, levels: self.pixels().levels(v), scores: self.scores(&z, log_det) })
     }
 

@@ -73,6 +73,7 @@ impl SharedTarFlow {
             found.log_det.extend(sums(&log_det, config.tokens()));
         }
         check_finite(&found.images, dims)?;
+        check_finite(&found.log_det, 1)?;
         Ok(found)
     }
 
@@ -274,6 +275,7 @@ impl ResidentFlow for SharedTarFlow {
         let (Encoded { z, log_det }, Kept { z: there, .. }) = engine.encode_kept(&tokens, self.map.engine_of(0).1)?;
         let seen = Mapped { images: config.unpatchify(&z), log_det: sums(&log_det, config.tokens()).collect() };
         check_finite(&seen.images, config.shape.dims())?;
+        check_finite(&seen.log_det, 1)?;
         let (slopes, centres) = self.base.evidence_lines(a, b, tau);
         let [slopes, centres] = [slopes, centres].map(|line| engine.tokens(&config.patchify(&line)));
         let evidence = self.evidence_of(seen, a, b, tau);

@@ -68,6 +68,11 @@ impl Images {
         }
     }
 
+    /// What they were read from.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Number of images.
     pub fn len(&self) -> usize {
         match &self.source {

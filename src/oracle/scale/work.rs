@@ -10,7 +10,7 @@ use super::{Computer, Images, Running, ScaleEvent, ScaleSpec};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Scores;
-use crate::oracle::world::renumber;
+use crate::oracle::numbering::{renumber, within};
 use crate::units::ClassId;
 
 /// Pairs of an image and a class in some passes.
@@ -79,7 +79,8 @@ fn estimate(computer: &Computer<'_>, images: &Images, spec: &ScaleSpec, log: &Lo
     let x = images.x(of.clone(), world)?;
     let missing: usize = log.missing();
     let n = world.flow().images_per_pass();
-    let measured = plan::time(computer.device, n, || pass(computer, &x, of.start, 0..each).map(drop))?;
+    let measured = plan::time(computer.device, n, || pass(computer, &x, of.start, 0..each).map(drop))
+        .map_err(|error| within(error, images.name()))?;
     Ok(Estimate::new(spec, [missing.div_ceil(each), n, each, classes, dims], measured))
 }
 
@@ -137,7 +138,8 @@ impl Work<'_> {
             let mut block: Option<Scores> = None;
             for pass_of in passes.clone().map(|pass| log.images_of(pass..pass + 1)) {
                 let x = &x[(pass_of.start - of.start) * dims..(pass_of.end - of.start) * dims];
-                let scores = pass(self.computer, x, pass_of.start, piece.clone())?;
+                let scores = pass(self.computer, x, pass_of.start, piece.clone())
+                    .map_err(|error| within(error, self.images.name()))?;
                 match &mut block {
                     Some(block) => block.append(scores),
                     None => block = Some(scores),

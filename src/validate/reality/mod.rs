@@ -30,6 +30,7 @@ use crate::experiment::Truth;
 use crate::flow::preprocess::Dequantisation;
 use crate::measure::{Bootstrap, Estimate, Interval, PerImage};
 use crate::oracle::folder::OracleInfo;
+use crate::oracle::numbering::{named, renumber, within};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::oracle::world::{Settings, World};
 use crate::units::Seed;
@@ -218,7 +219,9 @@ fn decide(world: &World, images: &Dataset, spec: &RealitySpec, events: &mut dyn 
         let pixels = &images.pixels[first * dims..(first + labels.len()) * dims];
         let x = world.flow().pixels().map_in(pixels, dims, first, Dequantisation::Seeded(spec.seed));
         let here = Progress { done: first, total: images.len() };
-        let scores = world.score(&x, &mut |_: Progress| events.emit(here))?;
+        let scores = world
+            .score(&x, &mut |_: Progress| events.emit(here))
+            .map_err(|error| within(named(renumber(error, first), &images.ids), name))?;
         let posterior = |i: usize| world.posterior(&scores, i, &settings).defined(&images.ids[first + i]);
         let posteriors: Vec<Posterior> = (0..labels.len()).map(posterior).collect::<Result<_>>()?;
         let p: Vec<f64> = posteriors.iter().flat_map(|one| one.probabilities.iter().copied()).collect();

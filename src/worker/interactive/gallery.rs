@@ -107,9 +107,9 @@ impl Interactive {
                 Ok(())
             }
             // One image that overflows does not cost the others their cx.
-            Err(Error::Numeric(why)) => {
+            Err(why @ (Error::Numeric(_) | Error::Overflow { .. })) => {
                 match indices[..] {
-                    [index] => gallery.leave_out(cx, index, &why),
+                    [index] => gallery.leave_out(cx, index, &why.to_string()),
                     _ => {
                         gallery.put_back(&indices);
                         self.piece.set(indices.len() / 2);
@@ -152,7 +152,7 @@ impl Interactive {
             let looked = self.looks(cx, &samples, (spec, settings, look), &mut watch(cx, gallery, &lacking));
             // A look that overflows leaves the sample as it is.
             match looked {
-                Err(Error::Numeric(_)) if indices.len() == 1 => {}
+                Err(Error::Numeric(_) | Error::Overflow { .. }) if indices.len() == 1 => {}
                 other => other?,
             }
             made = made.max(lacking.len());

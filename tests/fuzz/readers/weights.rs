@@ -106,7 +106,7 @@ fn build(oracle: &Path) -> Result<()> {
     let (info, weights) = oracle_folder::read(oracle.to_str().unwrap())?;
     info.build(weights, &Device::flex(), Precision::F32, 8).map(drop).map_err(|e| match e {
         // Read without complaint, but no map: whoever opens it names it.
-        Error::Numeric(_) | Error::Input(_) => Error::file(oracle, e.to_string()),
+        Error::Numeric(_) | Error::Overflow { .. } | Error::Input(_) => Error::file(oracle, e.to_string()),
         e => e,
     })
 }

@@ -5,9 +5,11 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::super::{Glow, GlowConfig, GlowFlow};
 use crate::data::ImageShape;
+use crate::error::Error;
+use crate::events::silent;
 use crate::flow::preprocess::Preprocessing;
-use crate::flow::{Precision, SharedMap};
-use crate::units::Seed;
+use crate::flow::{Precision, ResidentFlow, SharedMap};
+use crate::units::{Seed, Tau};
 
 /// Sides and channels that differ, hidden layers smaller and larger than a tile, one level and
 /// several.
@@ -89,4 +91,30 @@ fn an_image_comes_out_the_same_beside_whatever_others() {
             assert_eq!(few.log_det, all.log_det[range]);
         }
     }
+}
+
+/// Images that stay on a device are not read back, and yet they are numbers, or refused.
+#[test]
+fn images_that_stay_where_they_are_leave_no_finite_number_unseen() {
+    let config = CONFIGS[1];
+    let noise = vec![0.5; 2 * config.shape.dims()];
+    let drawn = |logs: f32, mean: f32| {
+        let mut weights = config.initial_weights(Seed(1), 0.0);
+        for (name, array) in &mut weights.0 {
+            match name.as_str() {
+                "flows.steps.0.norm.logs" => array.values.fill(logs),
+                // Of the second class alone.
+                "means" => array.values[config.shape.dims()..2 * config.shape.dims()].fill(mean),
+                _ => {}
+            }
+        }
+        let glow = Glow::from_weights(&config, weights, &Device::flex(), Precision::F32).unwrap();
+        let pixels = Preprocessing::Gaussian { std: 0.1 };
+        let flow = GlowFlow::freeze_tensors(&config, &glow, pixels).unwrap();
+        flow.decode_resident(&noise, &[0, 1], Tau::ONE, &mut silent()).map(|made| made.scores)
+    };
+    assert!(drawn(0.0, 1.0).is_ok());
+    // y = z e^80 beyond 32 bits, whose log-determinant is Σ 80.
+    let error = drawn(-80.0, 1e6).unwrap_err();
+    assert!(matches!(error, Error::Overflow { image: 1, tau: None }), "{error}");
 }
