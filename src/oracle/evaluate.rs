@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Flow;
 use crate::flow::preprocess::Dequantisation;
+use crate::oracle::numbering::{renumber, within};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{Nats, Seed, Smoothing, Tau};
 
@@ -21,7 +22,7 @@ pub struct Evaluation {
     pub nll_std_error: f64,
     /// The same in bits per dimension.
     pub bits_per_dim: f64,
-    /// Share of images whose most probable class is the true one.
+    /// Share of images that the posterior decides rightly: [`Posterior::decision`] is the true class.
     pub accuracy: f64,
     /// Its standard error, binomial.
     pub accuracy_std_error: f64,
@@ -34,7 +35,7 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// Images whose most probable class is the true one.
+    /// Images that are decided rightly.
     pub fn right(&self) -> usize {
         (self.accuracy * self.images as f64).round() as usize
     }
@@ -62,12 +63,15 @@ pub fn evaluate(
         let first = chunk * BATCH;
         let pixels = &dataset.pixels[first * dims..(first + labels.len()) * dims];
         let x = flow.pixels().map_in(pixels, dims, first, Dequantisation::Seeded(seed));
-        let scores = flow.score(&x)?;
+        let scores = flow.score(&x).map_err(|error| within(renumber(error, first), &dataset.name))?;
         for (i, &label) in labels.iter().enumerate() {
             let log_p = scores.log_likelihoods(i, Tau::ONE);
             nll.push(flow.pixels().nll_of_pixels(Nats(log_p[label]), dims).0);
-            correct += usize::from(log_p.iter().all(|&other| other <= log_p[label]));
-            entropies.push(Posterior::new(log_p, &prior, Smoothing::ONE).entropy_nats);
+            let posterior = Posterior::new(log_p, &prior, Smoothing::ONE);
+            // Of classes that are equally probable one is decided for, here as everywhere: not every
+            // label is right.
+            correct += usize::from(posterior.decision == label);
+            entropies.push(posterior.entropy_nats);
         }
         events.report(Progress { done: nll.len(), total: dataset.len() })?;
     }
@@ -110,5 +114,38 @@ fn labels_for<'a>(flow: &dyn Flow, dataset: &'a Dataset) -> Result<&'a [usize]> 
             Err(Error::input(format!("{name} has class {label}, the flow knows {} classes", flow.classes())))
         }
         None => Ok(labels),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::Device;
+
+    use super::*;
+    use crate::data::ImageShape;
+    use crate::events::silent;
+    use crate::flow::Precision;
+    use crate::flow::glow::{GlowConfig, GlowFlow};
+    use crate::flow::preprocess::Preprocessing;
+
+    #[test]
+    fn a_world_that_knows_nothing_is_right_as_often_as_its_decision() {
+        let (shape, classes, n) = (ImageShape { channels: 1, height: 2, width: 2 }, 4, 12);
+        let config = GlowConfig { shape, classes, hidden: 2, levels: 1, steps: 1 };
+        // Class means of spread 0: one density for all.
+        let weights = config.initial_weights(Seed(1), 0.0);
+        let flow = GlowFlow::new(&config, weights, Preprocessing::Uniform, &Device::flex(), Precision::F64).unwrap();
+        let names = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
+        let dataset = Dataset {
+            name: "noise".into(),
+            shape,
+            pixels: (0..n * shape.dims()).map(|i| (i * 37 % 256) as u8).collect(),
+            labels: Some((0..n).map(|i| i % classes).collect()),
+            ids: names(n),
+            class_names: names(classes),
+        };
+        let found = evaluate(&flow, &dataset, Seed(0), &mut silent()).unwrap();
+        assert_eq!((found.accuracy, found.right()), (0.25, 3));
+        assert!((found.entropy_nats.unwrap() - 4f64.ln()).abs() < 1e-12);
     }
 }
