@@ -80,6 +80,13 @@ impl TarFlowConfig {
         if self.patch == 0 || height % self.patch != 0 {
             return Err(Error::input(format!("patches of side {} do not tile images of {}", self.patch, self.shape)));
         }
+        if self.tokens() < 2 {
+            return Err(Error::input(format!(
+                "a patch of side {} is the whole image of side {height}: a TarFlow needs at least two patches, or it changes \
+                 nothing; choose a smaller patch",
+                self.patch
+            )));
+        }
         if self.channels == 0 || !self.channels.is_multiple_of(HEAD) {
             return Err(Error::input(format!(
                 "the width of a TarFlow is a multiple of {HEAD} (one attention head), not {}",
@@ -93,5 +100,27 @@ impl TarFlowConfig {
             return Err(Error::input("a TarFlow with one map for all classes needs at least one class"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_of_one_patch_is_refused_by_patch_and_side() {
+        let config = TarFlowConfig {
+            shape: ImageShape { channels: 1, height: 6, width: 6 },
+            classes: 3,
+            patch: 3,
+            channels: 64,
+            blocks: 1,
+            layers: 1,
+            volume_preserving: false,
+            shared_map: false,
+        };
+        config.validate().unwrap();
+        let why = TarFlowConfig { patch: 6, ..config }.validate().unwrap_err().to_string();
+        assert!(why.contains("a patch of side 6 is the whole image of side 6"), "{why}");
     }
 }

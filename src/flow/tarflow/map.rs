@@ -25,30 +25,35 @@ pub struct Map {
 
 /// What computes best on a device: our own kernels on the CPU, burn elsewhere.
 fn engine(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Box<dyn Engine>> {
-    let misfit = |e: String| Error::input(format!("weights do not fit this TarFlow: {e}"));
     if *device != Device::flex() {
         return Ok(Box::new(TensorTarFlow::new(config, weights, device, precision)?));
     }
-    config.validate()?;
-    config.check(&weights).map_err(misfit)?;
     Ok(match precision {
         Precision::F32 => Box::new(CpuTarFlow::<f32>::new(config, weights).map_err(misfit)?),
         Precision::F64 => Box::new(CpuTarFlow::<f64>::new(config, weights).map_err(misfit)?),
     })
 }
 
+fn misfit(cause: String) -> Error {
+    Error::input(format!("weights do not fit this TarFlow: {cause}"))
+}
+
 impl Map {
     /// From named arrays, on a device.
     ///
     /// # Errors
-    /// When an array is missing or misshapen.
+    /// When such a flow cannot exist, or an array is missing or misshapen.
     pub fn new(config: &TarFlowConfig, weights: Weights, device: &Device, precision: Precision) -> Result<Self> {
+        // First of all: what follows takes shapes and values at their word.
+        config.validate()?;
+        config.check(&weights).map_err(misfit)?;
         let var = weights.0.get("var").map(|var| &var.values[..]).unwrap_or_default();
         let var: Vec<f64> = var.iter().map(|&v| f64::from(v)).collect();
         let log_norm = var.iter().map(|v| 0.5 * (2.0 * std::f64::consts::PI * v).ln()).sum();
         let output_norms = (0..config.blocks).map(|block| output_norms(config, &weights, block)).collect();
         Ok(Self { engine: engine(config, weights, device, precision)?, var, log_norm, output_norms })
     }
+
     /// The same map with its matrix products in another format, to draw images.
     ///
     /// # Errors

@@ -269,19 +269,3 @@ fn groups_of_a_small_flow_wait_for_each_other_once_a_block() {
         assert_eq!((told, found.rounds), (vec![config.tokens()], config.tokens() - 1));
     }
 }
-
-#[test]
-fn an_image_of_one_token_stays_as_it_is() {
-    let config = TarFlowConfig { patch: 6, ..tiny(false) };
-    let flow = model::<f64>(&config);
-    let (x, conditions) = images(&config, 2);
-    let encoded = flow.encode(&x, &conditions).unwrap();
-    assert_eq!((encoded.z, encoded.log_det), (x.clone(), vec![0.0; 2]));
-    for strategy in [Strategy::Loop, Strategy::Jacobi { modules: 1, guess: Guess::Zero, tolerance: 0.0 }] {
-        assert_eq!(flow.invert(1, &x, &conditions, strategy, None, &mut |_| Ok(())).unwrap().x, x);
-    }
-    assert_eq!(
-        flow.backward(&x, &conditions, &[2.0; 2], 1).unwrap().input,
-        x.iter().map(|x| 2.0 * x).collect::<Vec<_>>()
-    );
-}
