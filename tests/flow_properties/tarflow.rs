@@ -210,6 +210,26 @@ fn every_way_of_inverting_gives_the_same_image() {
     }
 }
 
+/// Values far beyond what a guess is held to (|x| ≤ 1e6, |a| ≤ 60) while it is not solved: constant shifts and log-scales.
+#[test]
+fn large_values_are_the_same_by_every_way_of_inverting() {
+    let config = TarFlowConfig { blocks: 1, ..tiny::tarflow_config(1, 4, 1, 0) };
+    for (a, b) in [(0.0, 3e6), (70.0, 0.0)] {
+        let mut weights = config.initial_weights(Seed(73));
+        weights.0.get_mut("blocks.0.proj_out.bias").unwrap().values = vec![a, b];
+        let flow = TensorTarFlow::new(&config, weights, &Device::flex(), Precision::F64).unwrap();
+        let z = uniform("z", 73, 2 * config.shape.dims());
+        let x = |strategy| flow.invert(0, &z, &[None; 2], strategy, None, &mut |_| Ok(())).unwrap().x;
+        let exact = x(Strategy::Loop);
+        let size = max_abs(&exact, &vec![0.0; exact.len()]);
+        assert!(size > 2e6);
+        for (modules, guess) in [(1, Guess::Z), (1, Guess::Zero), (3, Guess::Z), (15, Guess::Zero)] {
+            let found = x(Strategy::Jacobi { modules, guess, tolerance: 1e-6 });
+            assert!(max_abs(&found, &exact) < 1e-9 * size, "{modules} {guess:?}");
+        }
+    }
+}
+
 /// Cells add up to the total, for every pair of classes, at several temperatures; and a cell belongs to its patch.
 #[test]
 fn evidence_adds_up() {

@@ -7,6 +7,8 @@
 //! tokens that are exact, or move no more, leave it with their keys and values, and others enter at
 //! its end. The loop is the case of a module of one token.
 
+use std::ops::Range;
+
 use burn::tensor::{DType, Tensor};
 
 use super::engine::Tick;
@@ -18,7 +20,8 @@ use crate::flow::parameters::to_host;
 use crate::flow::sampling::{Guess, Guidance, Strategy};
 
 /// Bounds of |a| and |x| while a guess is still far off: tokens that are not solved yet may hold
-/// anything, but nothing that is infinite. Solved tokens never come near.
+/// anything, but nothing that is infinite. Exact tokens have none, and one that a bound holds back
+/// never counts as standing still.
 const BOUNDS: Bounds = Bounds { log_scale: 60.0, value: 1e6 };
 
 /// Bounds of what is not solved yet.
@@ -153,7 +156,7 @@ impl Solver<'_> {
                 mask = Mask::new(from..end, unknown + 1);
             }
             exact = (exact.max(from) + 1).min(end);
-            let changes = self.round(from, end, &mask, exact < end);
+            let changes = self.round(from..end, exact, &mask);
             self.rounds += 1;
             if let Some(changes) = changes {
                 let changes = to_host(changes.cast(DType::F32))?;
@@ -174,23 +177,28 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`; where it is `asked`, by
-    /// how much each moves at most over the images, [1, tokens].
-    fn round(&mut self, from: usize, end: usize, mask: &Mask, asked: bool) -> Option<Tensor<2>> {
+    /// Predicts tokens `from + 1 ..= end` from the present `from .. end`, of which those up to
+    /// `exact` are then exact; where that is not the end, by how much each moves at most over the
+    /// images, [1, tokens].
+    fn round(&mut self, Range { start: from, end }: Range<usize>, exact: usize, mask: &Mask) -> Option<Tensor<2>> {
         let [n, _, p] = self.z.dims();
         let length = end - from;
-        let bounds = (length > 1).then_some(BOUNDS);
         let predicted = self.conditional.predict(self.x.clone().narrow(1, from, length), from, mask);
         let (a, b) = self.guided(parts(predicted, p), from, mask);
         let z = self.z.clone().narrow(1, from + 1, length);
-        let a = a.map(|a| bounds.map_or(a.clone(), |by| a.clamp(-by.log_scale, by.log_scale)));
-        let next = denormalise(z, a, b);
-        let next = bounds.map_or(next.clone(), |by| next.clamp(-by.value, by.value));
-        let changes = asked.then(|| {
+        let first = |v: &Tensor<3>| v.clone().narrow(1, 0, exact - from);
+        let solved = denormalise(first(&z), a.as_ref().map(first), first(&b));
+        let changes = (exact < end).then(|| {
+            let a = a.map(|a| a.clamp(-BOUNDS.log_scale, BOUNDS.log_scale));
+            let next = denormalise(z, a, b);
             let before = self.x.clone().narrow(1, from + 1, length);
-            (next.clone() - before).abs().max_dim(2).max_dim(0).reshape([1, length])
+            // Before the bound: a token that it holds back has not come to rest there.
+            let changes = (next.clone() - before).abs().max_dim(2).max_dim(0).reshape([1, length]);
+            let next = next.clamp(-BOUNDS.value, BOUNDS.value);
+            assign(&mut self.x, [0..n, from + 1..end + 1, 0..p], next);
+            changes
         });
-        assign(&mut self.x, [0..n, from + 1..end + 1, 0..p], next);
+        assign(&mut self.x, [0..n, from + 1..exact + 1, 0..p], solved);
         changes
     }
 
