@@ -8,6 +8,7 @@ use rand::distr::{Distribution, StandardUniform};
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
+use crate::error::{Error, Result};
 use crate::units::{BitsPerDim, Nats};
 
 pub use dequantise::Dequantisation;
@@ -30,7 +31,41 @@ pub enum Preprocessing {
     },
 }
 
+/// 1 − 2⁻¹⁶: added to 255 it is the last number below 256 in 32 bits.
+const LAST_PLACE: f32 = 1.0 - 1.0 / 65536.0;
+/// Noise beyond this is no noise of pixels, which fill [−1, 1].
+const MOST_NOISE: f64 = 10.0;
+
 impl Preprocessing {
+    /// Whether pixels can be mapped in like that: 0 ≤ σ < 10. With σ = 0 the images of a world that
+    /// others trained stay discrete; training refuses it ([`Self::validate_for_training`]).
+    ///
+    /// # Errors
+    /// Names the field.
+    pub fn validate(self) -> Result<()> {
+        match self {
+            Self::Gaussian { std } if !(0.0..MOST_NOISE).contains(&std) => Err(Error::input(format!(
+                "pixels.std, the σ of the Gaussian noise, must be a number from 0 to below {MOST_NOISE}, not {std}"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// [`Self::validate`] where a density is to be learned: of images without noise, which are
+    /// discrete, it has no upper bound.
+    ///
+    /// # Errors
+    /// Names the field.
+    pub fn validate_for_training(self) -> Result<()> {
+        match self {
+            Self::Gaussian { std: 0.0 } => Err(Error::input(
+                "pixels.std, the σ of the Gaussian noise, must be above 0: the density of images that are whole levels has no upper \
+                 bound",
+            )),
+            _ => self.validate(),
+        }
+    }
+
     /// Whether it is EBO's, which specs and files need not name.
     pub fn is_usual(&self) -> bool {
         *self == Self::Uniform
@@ -56,18 +91,32 @@ impl Preprocessing {
             return (f64::from(pixel) / 127.5 - 1.0 + std * noise) as f32;
         }
         let u: f32 = rng.map_or(0.5, |rng| StandardUniform.sample(rng));
-        let v = (f32::from(pixel) + u) / 256.0;
-        if self == Self::Uniform { v } else { 2.0 * v - 1.0 }
+        self.within(pixel, u)
+    }
+
+    /// x of the place `u` in [0, 1) within the level of a uniformly dequantised pixel. Where 32 bits
+    /// round it up to the next level, the last place below that all roundings keep.
+    fn within(self, pixel: u8, u: f32) -> f32 {
+        let at = |u: f32| {
+            let v = (f32::from(pixel) + u) / 256.0;
+            if self == Self::Uniform { v } else { 2.0 * v - 1.0 }
+        };
+        let x = at(u);
+        if self.level(x) > f32::from(pixel) { at(LAST_PLACE) } else { x }
+    }
+
+    /// The level in which x lies, a whole number.
+    fn level(self, x: f32) -> f32 {
+        match self {
+            Self::Uniform => (x * 256.0).floor(),
+            Self::UniformSymmetric => ((x + 1.0) * 128.0).floor(),
+            Self::Gaussian { .. } => ((x + 1.0) * 127.5).round(),
+        }
     }
 
     /// The 8-bit pixel for the eye: clipped and quantised.
     pub fn pixel(self, x: f32) -> u8 {
-        let level = match self {
-            Self::Uniform => (x * 256.0).floor(),
-            Self::UniformSymmetric => ((x + 1.0) * 128.0).floor(),
-            Self::Gaussian { .. } => ((x + 1.0) * 127.5).round(),
-        };
-        level.clamp(0.0, 255.0) as u8
+        self.level(x).clamp(0.0, 255.0) as u8
     }
 
     /// [`Self::pixel`] of every value of a tensor, on its device, as whole numbers in f32.
@@ -149,6 +198,37 @@ mod tests {
             Preprocessing::Uniform.map_in(&[0, 255], 2, 0, Dequantisation::MidPoint),
             [0.5 / 256.0, 255.5 / 256.0]
         );
+    }
+
+    #[test]
+    fn no_place_in_a_level_is_rounded_into_the_next() {
+        // StandardUniform draws multiples of 2⁻²⁴ below 1.
+        let places = (0..1 << 12).map(|i| 1.0 - (i + 1) as f32 / 16_777_216.0).chain([0.0, 0.5, LAST_PLACE]);
+        for u in places {
+            for p in 0..=255u8 {
+                let v = Preprocessing::Uniform.within(p, u);
+                let exact = (f64::from(p) + f64::from(u)) / 256.0;
+                assert!((f64::from(p)..f64::from(p) + 1.0).contains(&(f64::from(v) * 256.0)), "{p} + {u} → {v}");
+                assert!((f64::from(v) - exact).abs() < 1.0 / (256.0 * 65_536.0), "{p} + {u} → {v}");
+                let x = Preprocessing::UniformSymmetric.within(p, u);
+                assert!(
+                    (-1.0..1.0).contains(&x) && Preprocessing::UniformSymmetric.level(x) == f32::from(p),
+                    "{p} {u}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn noise_that_is_none_is_refused_by_its_field() {
+        for std in [f64::NAN, f64::INFINITY, 1e30, 10.0, -0.1] {
+            let why = Preprocessing::Gaussian { std }.validate().unwrap_err().to_string();
+            assert!(why.contains("pixels.std") && why.contains(&std.to_string()), "{why}");
+        }
+        let none = Preprocessing::Gaussian { std: 0.0 };
+        none.validate().unwrap();
+        assert!(none.validate_for_training().unwrap_err().to_string().contains("pixels.std"));
+        Preprocessing::Gaussian { std: 0.05 }.validate_for_training().unwrap();
     }
 
     #[test]

@@ -117,12 +117,13 @@ pub struct Oracle {
 /// Newest format of a description that is known.
 const FORMAT: u32 = 1;
 
-/// Whether a description is one that this program knows, and its names and words can stand on a
-/// terminal and on a disk, each name for one class.
+/// Whether a description is one that this program knows, its names and words can stand on a
+/// terminal and on a disk, each name for one class, and its pixels can be mapped in.
 pub(super) fn check_names(info: &OracleInfo) -> Result<(), String> {
     if info.format > FORMAT {
         return Err(format!("has format {}; this program knows formats up to {FORMAT}: take a newer one", info.format));
     }
+    info.pixels.validate().map_err(|error| error.to_string())?;
     for name in info.class_names.iter().chain([&info.name]) {
         check_name(name)?;
     }

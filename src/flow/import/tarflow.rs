@@ -36,7 +36,10 @@ impl Name {
         let [patch, channels, blocks, layers, noise] = parts[..] else { return None };
         let noise = match noise {
             "uniform" => Preprocessing::UniformSymmetric,
-            std => Preprocessing::Gaussian { std: std.parse().ok().filter(|std| (0.0..10.0).contains(std))? },
+            std => {
+                let noise = Preprocessing::Gaussian { std: std.parse().ok()? };
+                noise.validate().is_ok().then_some(noise)?
+            }
         };
         let number = |text: &str| text.parse().ok();
         Some(Self {
@@ -154,7 +157,13 @@ mod tests {
             name("imagenet_model_2_768_8_8_uniform.safetensors").unwrap().noise,
             Preprocessing::UniformSymmetric
         );
-        for other in ["config1.pth", "a_model_2_3.pth", "a_model_x_768_8_8_0.07.pth", "a_model_2_64_2_2_nan.pth"] {
+        for other in [
+            "config1.pth",
+            "a_model_2_3.pth",
+            "a_model_x_768_8_8_0.07.pth",
+            "a_model_2_64_2_2_nan.pth",
+            "a_model_2_64_2_2_-0.1.pth",
+        ] {
             assert_eq!(name(other), None, "{other}");
         }
     }

@@ -289,7 +289,8 @@ impl TrainSpec {
             (t.batch > 0, "training.batch must be at least 1"),
             (t.shards > 0, "training.shards must be at least 1"),
             (t.accumulate > 0, "training.accumulate must be at least 1"),
-            (t.weight_decay >= 0.0, "training.weight_decay must be ≥ 0"),
+            (t.weight_decay >= 0.0 && t.weight_decay.is_finite(), "training.weight_decay must be a number ≥ 0"),
+            (t.mean_std >= 0.0 && t.mean_std.is_finite(), "training.mean_std must be a number ≥ 0"),
             ((0.0..1.0).contains(&t.beta2), "training.beta2 must lie in [0, 1)"),
             (
                 self.tarflow.is_none_or(|f| (0.0..=1.0).contains(&f.label_dropout)),
@@ -304,8 +305,14 @@ impl TrainSpec {
         ];
         match checks.iter().find(|(fine, _)| !fine) {
             Some((_, complaint)) => Err(Error::input(*complaint)),
-            None => self.validate_size(),
+            None => self.validate_pixels().and_then(|()| self.validate_size()),
         }
+    }
+
+    /// Whether the noise of the pixels makes images that have a density.
+    fn validate_pixels(&self) -> Result<()> {
+        let (table, pixels) = self.tarflow.map_or(("model", self.model.pixels), |flow| ("tarflow", flow.pixels));
+        pixels.validate_for_training().map_err(|error| Error::input(format!("{table}.{error}")))
     }
 
     /// Whether such a flow can be built for images of the side they are padded to.
@@ -349,6 +356,27 @@ mod tests {
         assert!(rates[..99].is_sorted());
         assert!(rates[100..].is_sorted_by(|a, b| a >= b));
         assert!((rates[99] - 1e-3).abs() < 1e-9 && (rates[999] - 2e-5).abs() < 1e-7);
+    }
+
+    #[test]
+    fn noise_and_spreads_that_are_none_are_refused_by_name() {
+        let spec =
+            |text: &str| -> TrainSpec { toml::from_str(&format!("name = 'x'\ndata.path = 'd'\n{text}")).unwrap() };
+        let refusal = |text: &str| spec(text).validate().unwrap_err().to_string();
+        for family in ["model", "tarflow"] {
+            let noise = |std: &str| format!("{family}.pixels = {{ noise = 'gaussian', std = {std} }}");
+            for std in ["nan", "inf", "1e30", "-0.1", "0.0"] {
+                let why = refusal(&noise(std));
+                assert!(why.starts_with(&format!("{family}.pixels.std")), "{why}");
+            }
+            spec(&noise("0.05")).validate().unwrap();
+        }
+        for field in ["weight_decay", "mean_std"] {
+            for value in ["nan", "inf", "-1.0"] {
+                let why = refusal(&format!("training.{field} = {value}"));
+                assert!(why.contains(&format!("training.{field}")), "{why}");
+            }
+        }
     }
 
     #[test]
