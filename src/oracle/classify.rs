@@ -8,7 +8,7 @@ use crate::events::{Events, Progress, silent};
 use crate::flow::Scores;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::cells::{CellEstimate, estimate};
-use crate::oracle::numbering::named;
+use crate::oracle::numbering::{named, renumber};
 use crate::oracle::pictures::{Picture, Reading};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Settings, World};
@@ -110,7 +110,9 @@ impl ExternalImages {
             return Ok((known.clone(), None));
         }
         let Some(scores) = self.scores.get() else {
-            return Ok((world.posterior(&world.flow().score(self.image(world, i))?, 0, settings), None));
+            let scores = world.flow().score(self.image(world, i));
+            let scores = scores.map_err(|error| named(renumber(error, i), &self.ids))?;
+            return Ok((world.posterior(&scores, 0, settings), None));
         };
         if self.further.is_empty() {
             return Ok((world.posterior(scores, i, settings), None));
