@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::{Ended, Limits, Step};
-use super::local::{Local, Share, signed, step_for};
+use super::local::{Local, Share, signed, step_for, unseen_slope};
 use super::pool::Pool;
 use super::snapshot::Snapshot;
 use super::source::Standing;
@@ -116,10 +116,9 @@ pub fn figures_at(
                 n = next;
             }
             Err(ended) => {
-                let near = local.as_ref().map(|local| local.near(0.0));
                 return Ok(WorldFigures {
                     estimate: estimate(error.figure, pool, n, ended),
-                    slope: near.map(|near| near.slope_figure()),
+                    slope: local.as_ref().map(|local| local.slope_figure(&local.near(0.0))),
                     information: snapshot.information().0,
                     gain: error.gain,
                     slope_gain: local.and_then(|local| local.gains().1),
@@ -169,7 +168,8 @@ pub fn curve(
         let mut before: Option<(Tau, Snapshot)> = None;
         for &tau in taus {
             let snapshot = Snapshot::of(pool, tau, n, events)?;
-            let slope_from_last = before.as_ref().map(|(from, below)| between((*from, below), (tau, &snapshot)));
+            let slope_from_last =
+                before.as_ref().map(|(from, below)| between((*from, below), (tau, &snapshot), pool.kept_doubt()));
             points.push(CurvePoint { slope_from_last, ..CurvePoint::of(&snapshot, tau, n) });
             before = Some((tau, snapshot));
         }
@@ -185,10 +185,11 @@ pub fn curve(
     }
 }
 
-/// (E(τ₂) − E(τ₁))/(log τ₂ − log τ₁).
-fn between((from, below): (Tau, &Snapshot), (to, above): (Tau, &Snapshot)) -> Figure {
-    let change: Vec<f64> = above.doubts.iter().zip(&below.doubts).map(|(there, here)| there - here).collect();
+/// (E(τ₂) − E(τ₁))/(log τ₂ − log τ₁), of images that may have so much `doubt`.
+fn between((from, below): (Tau, &Snapshot), (to, above): (Tau, &Snapshot), doubt: f64) -> Figure {
+    let change = above.change_since(below);
     let fit = above.strata.fit(above.control_differences(below).as_ref(), &change);
     let log_step = (to.get() / from.get()).ln();
-    signed(fit.value / log_step, (fit.half_width() / log_step).abs())
+    let unseen = unseen_slope(if log_step > 0.0 { above } else { below }, &change, log_step, doubt);
+    signed(fit.value / log_step, (fit.half_width() / log_step).abs() + unseen)
 }

@@ -76,6 +76,8 @@ pub(super) struct Local {
     /// Covariances of E, E(+h) − E and E(−h) − E.
     covariance: [[f64; 3]; 3],
     unseen: f64,
+    /// The same of the slope.
+    unseen_slope: f64,
     /// What |E'''/E'| is taken to be at most.
     bend: f64,
 }
@@ -112,10 +114,9 @@ impl Local {
         let middle = Snapshot::of(pool, tau, m, events)?;
         let above = Snapshot::of(pool, beside(tau, step)?, m, events)?;
         let sides = [above, Snapshot::of(pool, beside(tau, -step)?, m, events)?];
-        let of = |side: &Snapshot| {
-            let change: Vec<f64> = side.doubts.iter().zip(&middle.doubts).map(|(there, here)| there - here).collect();
-            side.strata.fit(side.control_differences(&middle).as_ref(), &change)
-        };
+        let unseen_slope = unseen_slope(&middle, &sides[0].change_since(&sides[1]), 2.0 * step, pool.kept_doubt());
+        let of =
+            |side: &Snapshot| side.strata.fit(side.control_differences(&middle).as_ref(), &side.change_since(&middle));
         let sides = [of(&sides[0]), of(&sides[1])];
         let own = middle.fit(&middle.doubts);
         let strata = &middle.strata;
@@ -130,7 +131,7 @@ impl Local {
         ];
         let unseen = snapshot.unseen(|i| snapshot.unsure[i], 1.0);
         let bend = bend([sides[0].value, sides[1].value], step, &pool.prior);
-        Ok(Self { snapshot, step, centre, sides, covariance, unseen, bend })
+        Ok(Self { snapshot, step, centre, sides, covariance, unseen, unseen_slope, bend })
     }
 
     /// How many times the draws plain sampling needs: for E, and for its slope by independent
@@ -153,6 +154,12 @@ impl Local {
 
     fn combine(&self, weights: [f64; 3]) -> f64 {
         weights[0] * self.centre.value + weights[1] * self.sides[0].value + weights[2] * self.sides[1].value
+    }
+
+    /// The slope as a figure that is told: with what was not seen of it. (Intervals of τ divide by the slope, and were
+    /// tried without that.)
+    pub fn slope_figure(&self, near: &Near) -> Figure {
+        signed(near.slope, near.slope_half_width + self.unseen_slope)
     }
 
     /// E and its slope at log τ + δ.
@@ -197,11 +204,13 @@ impl Local {
     }
 }
 
-impl Near {
-    /// dE/dlog τ as a figure.
-    pub fn slope_figure(&self) -> Figure {
-        signed(self.slope, self.slope_half_width)
-    }
+/// What draws that were never made may add to a slope, by the rule of three where hardly any of those made is in doubt:
+/// as much each as the largest `change` over `log_step`, and an e-fold of τ at least the whole doubt that an image may
+/// have, `doubt`. That last is no bound but was tried: of two Gaussian classes 3 to 6 apart 99 to 100 % of the slopes
+/// from 64 to 1,024 draws hold the truth, where 57 to 96 % would have.
+pub(super) fn unseen_slope(draws: &Snapshot, change: &[f64], log_step: f64, doubt: f64) -> f64 {
+    let largest = change.iter().fold(0.0f64, |most, change| most.max(change.abs()));
+    draws.unseen(|i| draws.unsure[i], (largest / log_step.abs()).max(doubt))
 }
 
 /// A figure that may be negative.

@@ -90,8 +90,13 @@ impl<'a> Pool<'a> {
         if self.noise.is_none() {
             return error;
         }
-        let (least, most) = (self.least_error(), self.largest_error());
-        (error - least) / (most - least) * self.largest(self.prior.guessing_error())
+        (error - self.least_error()) / self.kept_doubt()
+    }
+
+    /// How much of a doubt of the class is one of its label: 1 without label noise, otherwise that of the line of
+    /// [`Self::error_of_classes`].
+    pub(super) fn kept_doubt(&self) -> f64 {
+        (self.largest_error() - self.least_error()) / self.largest(self.prior.guessing_error())
     }
 
     /// None is smaller: 0, or what label noise leaves of images that tell their class. With T ≠ 1 the law of the classes

@@ -116,6 +116,11 @@ impl Snapshot {
         Controls::new(&self.strata, &columns, &vec![0.0; self.known.len()])
     }
 
+    /// By how much 1 − max p of each draw has grown since those elsewhere, which are the same draws.
+    pub fn change_since(&self, other: &Self) -> Vec<f64> {
+        self.doubts.iter().zip(&other.doubts).map(|(here, there)| here - there).collect()
+    }
+
     /// The mean over the world of a function with these `values`, one per draw, by strata and control variates.
     pub fn fit(&self, values: &[f64]) -> Fit {
         self.strata.fit(self.fitted.as_ref(), values)

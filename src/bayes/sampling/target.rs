@@ -105,7 +105,7 @@ pub fn tau_by_sampling(
                 let (gain, slope_gain) = local.gains();
                 let most = estimate(figure, pool, n, ended).bounds.1;
                 let achieved = estimate(Figure::new(near.error, near.half_width, most), pool, n, ended);
-                let (slope, seconds) = (near.slope_figure(), pool.seconds());
+                let (slope, seconds) = (local.slope_figure(&near), pool.seconds());
                 let found = TauEstimate { target, tau: figure, achieved, slope, evaluations, seconds };
                 return Ok(SampledTau { found, gain, slope_gain, images: pool.made(), ended });
             }
