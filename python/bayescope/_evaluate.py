@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 import tempfile
 from collections.abc import Mapping
@@ -12,6 +11,16 @@ from typing import Any
 import numpy as np
 
 from . import _engine
+from ._arguments import array, count
+
+
+def _numbers(called: str, model: Any) -> np.ndarray:
+    if isinstance(model, (list, tuple)) and any(isinstance(part, (str, os.PathLike)) for part in model):
+        raise ValueError(f"{called}: this is a list of paths; several models are a mapping of names to paths or arrays")
+    model = array(model)
+    if model.dtype.kind not in "biuf":
+        raise ValueError(f"{called}: predictions are numbers [N, K], not {model.dtype} {list(model.shape)}")
+    return model
 
 
 def evaluate(
@@ -29,7 +38,8 @@ def evaluate(
     Parameters
     ----------
     predictions : array [N, K], path, or mapping of names to either
-        Rows in the order of the images, columns in that of the classes; files as the command reads them.
+        Rows in the order of the images, columns in that of the classes; files as the command reads them. Tensors of any framework
+        are arrays.
     dataset : path
         Folder of `bayescope export`.
     split : str
@@ -48,16 +58,26 @@ def evaluate(
     several = isinstance(predictions, Mapping)
     models = dict(predictions) if several else {name: predictions}
     with tempfile.TemporaryDirectory(prefix="bayescope-") as folder:
-        paths, names = [], []
+        paths, names, saved = [], [], {}
         for i, (called, model) in enumerate(models.items()):
             is_path = isinstance(model, (str, os.PathLike))
             path = os.fspath(model) if is_path else os.path.join(folder, f"{i}.npy")
             if not is_path:
-                np.save(path, np.asarray(model))
+                np.save(path, _numbers(called, model))
+                saved[path] = called
             paths.append(path)
             # A file has a name of its own, unless it is given one.
             names.append(None if is_path and not several else called)
         place = None if report is None else os.fspath(report)
-        found = _engine.evaluate(paths, os.fspath(dataset), split, kind, names, operator.index(seed), place)
+        try:
+            found = _engine.evaluate(paths, os.fspath(dataset), split, kind, names, count("seed", seed), place)
+        except Exception as error:
+            told = str(error)
+            # The file of an array is gone when this is read.
+            for path, called in saved.items():
+                told = told.replace(path, str(called))
+            if told == str(error):
+                raise
+            raise type(error)(told) from None
     found = json.loads(found)
     return found if several else found[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import operator
 import os
 import time
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _engine
+from ._arguments import array, count, count_or_none
 from ._world import World
 
 _KINDS = {"logits": "logits", "log_probs": "log-probabilities", "probs": "probabilities"}
@@ -23,15 +23,6 @@ def _finite(value: Any) -> float | None:
         return None
     value = float(value)
     return value if math.isfinite(value) else None
-
-
-def _predictions(values: Any) -> np.ndarray:
-    # Tensors of torch that need gradients or lie on a card are no arrays yet.
-    for move in ("detach", "cpu"):
-        values = getattr(values, move, lambda same=values: same)()
-    if str(getattr(values, "dtype", "")) == "torch.bfloat16":
-        values = values.float()
-    return np.ascontiguousarray(values, dtype=np.float32)
 
 
 class Run:
@@ -70,8 +61,8 @@ class Run:
             raise ValueError(f"predictions={predictions!r} is none of {', '.join(_KINDS)}")
         self.folder = os.fspath(folder)
         name = os.path.basename(os.path.abspath(self.folder)) if name is None else name
-        train_images = None if train_images is None else operator.index(train_images)
-        world._engine().start_run(self.folder, name, operator.index(test), operator.index(seed), predictions, train_images)
+        train_images = count_or_none("train_images", train_images)
+        world._engine().start_run(self.folder, name, count("test", test), count("seed", seed), predictions, train_images)
         self.name, self.predictions = name, predictions
         self._core = _engine.Run(self.folder)
         self._opened = time.monotonic()
@@ -118,15 +109,14 @@ class Run:
         # log q is an array whose softmax is q.
         if kind != self.predictions and (kind, self.predictions) != ("log_probs", "logits"):
             raise ValueError(f"this run holds {self.predictions}, not {kind}: Run(…, predictions={kind!r}) in another folder")
-        step = operator.index(step)
+        step = count("step", step)
         if seconds is None:
             if self._before is None:
                 # What earlier processes trained, up to the step at which this one goes on; nothing where it begins anew.
                 self._before = self._core.seconds_before(step) or 0.0
             seconds = self._before + time.monotonic() - self._opened
-        images = None if images is None else operator.index(images)
-        facts = (_finite(epoch), images, _finite(seconds), _finite(train_loss))
-        self._core.log(step, _predictions(values), *facts)
+        facts = (_finite(epoch), count_or_none("images", images), _finite(seconds), _finite(train_loss))
+        self._core.log(step, np.ascontiguousarray(array(values), dtype=np.float32), *facts)
 
     def finish(self) -> None:
         """Says that nothing more comes: `bayescope watch` ends. Logging takes it back."""

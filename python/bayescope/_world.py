@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _engine
+from ._arguments import count, count_or_none
 
 
 class Batch(NamedTuple):
@@ -170,19 +171,27 @@ class World:
 
         `classes` is the name or number of one class, or n of them, image by image; the prior decides by default.
         """
-        n, seed, one, each = operator.index(n), operator.index(seed), None, None
+        n, seed, one, each = count("n", n), count("seed", seed), None, None
         if isinstance(classes, str) or hasattr(classes, "__index__") and np.ndim(classes) == 0:
-            one = classes if isinstance(classes, str) else self._class_name(operator.index(classes))
+            # By its name: the name of another class may be its number.
+            one = classes if isinstance(classes, str) else self.classes[self._class_number(classes)]
         elif classes is not None:
-            names = self.classes
-            each = [names.index(c) if isinstance(c, str) and c in names else operator.index(c) for c in classes]
+            each = [self._class_number(c) for c in classes]
         return Batch(*self._engine().sample(n, seed, one, each))
 
-    def _class_name(self, place: int) -> str:
-        """The name of a class by its number: the name of another may be that number."""
-        if not 0 <= place < len(self.classes):
-            raise ValueError(f"classes={place}: this world's classes are 0 to {len(self.classes) - 1}")
-        return self.classes[place]
+    def _class_number(self, given: Any) -> int:
+        """The number of a class by its name or number; names win."""
+        names = self.classes
+        if not isinstance(given, str):
+            place = operator.index(given)
+            if not 0 <= place < len(names):
+                raise ValueError(f"classes={place}: this world's classes are 0 to {len(names) - 1}")
+            return place
+        if given in names:
+            return names.index(given)
+        if given.isascii() and given.isdigit() and int(given) < len(names):
+            return int(given)
+        raise ValueError(f"classes={given}: this world's classes are {', '.join(names)}")
 
     def scores(self, x: Any) -> Scores:
         """Everything the world says of images `x`, floats [n, C, H, W] in world space; used as float32."""
@@ -212,7 +221,7 @@ class World:
         `tolerance` is the half width of the interval over the value. A world that is sampled (its map depends on the class, or
         T ≠ 1) is sampled for 50 s at most unless `samples` (images) or `budget` (seconds) say otherwise.
         """
-        return json.loads(self._engine().bayes_error(tolerance, operator.index(seed), samples, budget))
+        return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), count_or_none("samples", samples), budget))
 
     def tau_of(
         self,
@@ -227,7 +236,8 @@ class World:
 
         Prior and smoothing are those of this world; its own τ does not count.
         """
-        return json.loads(self._engine().tau_of(_target(target), tolerance, operator.index(seed), samples, budget))
+        samples = count_or_none("samples", samples)
+        return json.loads(self._engine().tau_of(_target(target), tolerance, count("seed", seed), samples, budget))
 
     @property
     def tau(self) -> Tau:
@@ -268,8 +278,8 @@ class Stream:
     """
 
     def __init__(self, world: World, batch_size: int, seed: int = 0, batch: int = 0) -> None:
-        self.world, self.batch_size, self.seed = world, operator.index(batch_size), operator.index(seed)
-        self._core = world._engine().stream(self.batch_size, self.seed, operator.index(batch))
+        self.world, self.batch_size, self.seed = world, count("batch_size", batch_size), count("seed", seed)
+        self._core = world._engine().stream(self.batch_size, self.seed, count("batch", batch))
 
     def __iter__(self) -> Stream:
         return self
@@ -285,7 +295,7 @@ class Stream:
 
     @position.setter
     def position(self, batch: int) -> None:
-        self._core.position = operator.index(batch)
+        self._core.position = count("position", batch)
 
     def _identity(self) -> dict[str, Any]:
         world = self.world
@@ -308,4 +318,6 @@ class Stream:
         differs = [name for name, value in self._identity().items() if state.get(name) != value]
         if differs:
             raise ValueError(f"the state is that of another stream: it differs in {', '.join(differs)}")
+        if "position" not in state:
+            raise ValueError("the state has no position: state_dict() of a stream keeps it")
         self.position = state["position"]

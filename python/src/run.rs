@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use bayescope::run::external::{ExternalFolder, Header};
-use numpy::PyReadonlyArray2;
+use numpy::PyReadonlyArrayDyn;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -31,7 +31,7 @@ impl Run {
         &self,
         py: Python<'_>,
         step: u64,
-        values: PyReadonlyArray2<'_, f32>,
+        values: PyReadonlyArrayDyn<'_, f32>,
         epoch: Option<f64>,
         images: Option<u64>,
         seconds: Option<f64>,

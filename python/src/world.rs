@@ -76,7 +76,9 @@ impl Asked {
     ) -> Result<T> {
         let (prior, sha256) = (&settings.prior, &open.info.weights_sha256);
         let draws = WorldDraws::new(&open.world, self.seed);
-        let mut source = draws.remembered(&Cache::of_user(), sha256, prior, &open.device);
+        // Draws in 64 bits are no draws of those in 32.
+        let cache = if open.precision == Precision::F32 { Cache::of_user() } else { Cache::none() };
+        let mut source = draws.remembered(&cache, sha256, prior, &open.device);
         let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
         let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
         ask(&mut pool, &self.limits())

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import bayescope
 
@@ -25,3 +26,24 @@ def test_the_figures_are_those_of_the_command(tmp_path):
     places = [key for key in told if told[key] != named.get(key)]
     # What is told of the file itself may differ, no figure.
     assert not any(isinstance(told[key], (int, float)) for key in places), places
+
+
+def test_what_cannot_be_judged_is_named_as_it_was_given(tmp_path):
+    dataset = tmp_path / "digits"
+    command("export", "mnist", "--train", 0, "--test", 20, "--out", dataset, "--device", "cpu")
+    with pytest.raises(ValueError, match="^short: ") as error:
+        bayescope.evaluate({"short": np.zeros((9, 10))}, dataset, kind="logits")
+    assert ".npy" not in str(error.value)
+    with pytest.raises(ValueError, match="list of paths"):
+        bayescope.evaluate(["a.npy", "b.npy"], dataset)
+    with pytest.raises(ValueError, match="are numbers"):
+        bayescope.evaluate(np.array([["a", "b"]]), dataset)
+
+
+def test_tensors_are_judged_as_arrays(tmp_path):
+    torch = pytest.importorskip("torch")
+    dataset = tmp_path / "digits"
+    command("export", "mnist", "--train", 0, "--test", 20, "--out", dataset, "--device", "cpu")
+    logits = torch.zeros((20, 10), requires_grad=True)
+    judged = [bayescope.evaluate(given, dataset, kind="logits") for given in (logits, logits.detach().numpy(), logits.bfloat16())]
+    assert len({one["epistemic"] for one in judged}) == 1

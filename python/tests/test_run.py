@@ -41,6 +41,10 @@ def test_a_run_goes_on_and_another_is_refused(world, tmp_path):
         first.log(4, probs=np.full((10, len(world.classes)), 1 / len(world.classes)))
     with pytest.raises(ValueError, match="those of the test images are"):
         first.log(4, np.zeros((9, len(world.classes))))
+    with pytest.raises(ValueError, match=r"predictions are \[10\]; those of the test images are \[10, "):
+        first.log(4, np.zeros(10))
+    with pytest.raises(ValueError, match="^step=-1:"):
+        first.log(-1, np.zeros((10, len(world.classes))))
 
 
 def test_a_run_that_goes_on_keeps_its_time_and_is_not_finished(world, tmp_path):

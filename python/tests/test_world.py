@@ -126,9 +126,43 @@ def test_classes_are_given_by_name_number_or_image(world):
     one = world.sample(4, seed=1, classes=world.classes[3])
     assert np.array_equal(each.x[[0, 2]], one.x[[0, 2]])
     assert np.array_equal(world.sample(4, seed=1, classes=3).x, one.x)
+    assert np.array_equal(world.sample(4, seed=1, classes=["3", world.classes[1], 3, "0"]).x, each.x)
     for unknown in ["no such class", -1, len(world.classes)]:
-        with pytest.raises(ValueError, match="this world's classes are"):
-            world.sample(4, classes=unknown)
+        for classes in (unknown, [0, 1, unknown, 0]):
+            with pytest.raises(ValueError, match="this world's classes are"):
+                world.sample(4, classes=classes)
+
+
+@pytest.mark.parametrize("value", [-1, 2**64])
+def test_a_number_that_cannot_be_is_named_with_its_argument(world, value):
+    stream = world.stream(3)
+    asked = {
+        "n": lambda: world.sample(value),
+        "seed": lambda: world.sample(1, seed=value),
+        "samples": lambda: world.bayes_error(samples=value),
+        "batch_size": lambda: world.stream(value),
+        "batch": lambda: world.stream(3, batch=value),
+        "position": lambda: setattr(stream, "position", value),
+    }
+    for name, ask in asked.items():
+        with pytest.raises(ValueError, match=f"^{name}={value}:"):
+            ask()
+
+
+def test_a_state_without_its_position_is_no_state(world):
+    state = world.stream(3).state_dict()
+    del state["position"]
+    with pytest.raises(ValueError, match="no position"):
+        world.stream(3).load_state_dict(state)
+
+
+def test_draws_in_64_bits_are_not_those_kept_in_32():
+    def error(precision):
+        return bayescope.World("mnist", tau=1.15, device="cpu", precision=precision).bayes_error(samples=64, seed=11)["value"]
+
+    exact, usual = error("f64"), error("f32")
+    assert exact != usual and exact == pytest.approx(usual, abs=1e-4)
+    assert error("f64") == exact
 
 
 @pytest.mark.parametrize("args", [{"tau": -1.0}, {"prior": [1.0, 2.0]}, {"device": "gpu"}])

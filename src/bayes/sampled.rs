@@ -30,7 +30,7 @@ pub struct Sampled {
 }
 
 /// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts`
-/// are 1 − max p of the same samples.
+/// are those of the same samples by [`Settings::class_doubt`].
 pub fn of_samples(values: &[f64], doubts: &[f64], most: f64) -> Figure {
     let doubtful = doubts.iter().filter(|d| **d > DOUBT).count();
     // Hardly any doubt seen: the rule of three for what was not.
@@ -67,21 +67,16 @@ pub fn by_sampling(
             for sample in world.sample_indices(&spec, &settings, &indices)? {
                 let posterior = &sample.posterior;
                 doubts.push(posterior.doubt(posterior.decision));
-                // Noisy labels are always in doubt: how seldom the class is tells what was not seen.
-                if settings.label_noise.is_some() {
-                    let of_class = settings.of_class(posterior.log_likelihood.clone());
-                    unsure.push(of_class.doubt(of_class.decision));
-                }
+                unsure.push(settings.class_doubt(posterior));
                 entropies.push(sample.posterior.entropy_nats);
             }
             events
                 .report(Progress { done: t.saturating_mul(n) + doubts.len(), total: taus.len().saturating_mul(n) })?;
         }
-        let unsure = if settings.label_noise.is_some() { &unsure } else { &doubts };
         figures.push(Sampled {
             tau,
-            bayes_error: of_samples(&doubts, unsure, 1.0),
-            aleatoric_nats: of_samples(&entropies, unsure, (world.class_names().len() as f64).ln()),
+            bayes_error: of_samples(&doubts, &unsure, 1.0),
+            aleatoric_nats: of_samples(&entropies, &unsure, (world.class_names().len() as f64).ln()),
             change: before.map(|before| {
                 let changes: Vec<f64> = doubts.iter().zip(&before).map(|(now, before)| now - before).collect();
                 mean_and_error(&changes)

@@ -117,6 +117,7 @@ fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<
         _ => None,
     };
     let read = world.read_files(&args.input, &args.pictures.fits()?)?;
+    pictures::tell(read.note.as_ref());
     let read = world.read(read, args.dequantise.single("a map of evidence")?)?;
     let (a, b) = match given {
         Some(classes) => classes,

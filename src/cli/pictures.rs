@@ -1,5 +1,6 @@
 //! What was done to pictures, on stdout.
 
+use crate::error::in_line;
 use crate::oracle::pictures::{Picture, summary};
 
 /// Of more pictures than this, only how many were cropped, scaled and so on.
@@ -25,5 +26,12 @@ pub fn print<'a>(named: impl Iterator<Item = (&'a str, &'a Picture)>) {
             n => format!(", and so for {n} more"),
         };
         println!("{id} may be dark where this world is light: {why}{others}; --invert exchanges light and dark");
+    }
+}
+
+/// What is to be said of images that were read, on stderr.
+pub fn tell(note: Option<&String>) {
+    if let Some(note) = note {
+        eprintln!("note: {}", in_line(note));
     }
 }

@@ -9,7 +9,7 @@ use super::progress::Bar;
 use super::scale;
 use super::typicality::{Against, reference};
 use crate::data::Split;
-use crate::error::{Error, Result, in_line};
+use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::experiment::Manifest;
 use crate::measure::typicality::Typicality;
@@ -157,9 +157,7 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         images,
     };
     args.output.print(&report, print)?;
-    if let Some(note) = &classified.note {
-        eprintln!("note: {}", in_line(note));
-    }
+    pictures::tell(classified.note.as_ref());
     for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Test)) {
         if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
             eprintln!("note: {otherwise}");

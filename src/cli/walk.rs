@@ -128,7 +128,8 @@ impl<'a> Ends<'a> {
         if !Path::new(file).exists() {
             return Err(nothing(option, text, self.world.class_names()));
         }
-        let Reading { input, mut pictures, .. } = self.world.read_files(&[PathBuf::from(file)], &self.fits)?;
+        let Reading { input, mut pictures, note, .. } = self.world.read_files(&[PathBuf::from(file)], &self.fits)?;
+        pictures::tell(note.as_ref());
         let x = match input {
             Input::Pixels(dataset) => self.world.map_in(dataset, Dequantisation::default())?,
             Input::World(batch) => batch.x,

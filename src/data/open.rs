@@ -54,10 +54,14 @@ pub fn open(path: &Path) -> Result<Input> {
 /// `train`/`test` (also `val`); in an npz archive, `x_train`/`x_test`. **A file or folder that
 /// knows no splits is taken whole, whichever split is asked for.**
 ///
+/// These are photographs, to train an oracle on or to compare it with. Pictures that an export of a world wrote are none
+/// ([`super::in_world`]).
+///
 /// # Errors
-/// As [`open`]; also when only the other split is there, or when the file holds world-space tensors
-/// instead of pixels.
+/// As [`open`]; also when only the other split is there, or when there are world-space tensors or pictures of an exported
+/// dataset instead of photographs.
 pub fn open_dataset(path: &Path, split: Split, max_side: Option<usize>) -> Result<Dataset> {
+    are_photographs(path)?;
     match open_split(path, split, max_side)? {
         Input::Pixels(dataset) => Ok(dataset),
         Input::World(_) => {
@@ -66,7 +70,18 @@ pub fn open_dataset(path: &Path, split: Split, max_side: Option<usize>) -> Resul
     }
 }
 
-/// Reads one split as [`open_dataset`] does, world-space tensors included.
+/// Refuses pictures that an export of a world wrote.
+fn are_photographs(path: &Path) -> Result<()> {
+    if !is_exported(path) {
+        return Ok(());
+    }
+    let cause = "holds pictures of an exported dataset, whose levels stand for values of a world and not for brightness; \
+                 photographs are needed here: an oracle is trained on them and compared with them";
+    Err(Error::file(path, cause))
+}
+
+/// Reads one split as [`open_dataset`] does, world-space tensors included, and the levels of exported pictures as they
+/// are, of which [`super::in_world`] makes values of a world.
 ///
 /// # Errors
 /// As [`open`]; also when only the other split is there.
@@ -81,8 +96,14 @@ pub fn open_split(path: &Path, split: Split, max_side: Option<usize>) -> Result<
         // Each of these files has one split: its `x` is meant.
         return reader.read(&files, Split::Train, max_side);
     }
-    if find_split(path, split.other())?.is_some() {
-        return Err(Error::file(path, format!("has a {} split, but no {split} split", split.other())));
+    if let Some((_, files)) = find_split(path, split.other())? {
+        let other = split.other();
+        // A single file or folder knows no splits and is taken whole.
+        let way = match files.as_slice() {
+            [one] => format!("; to take its {other} images here, name {}", one.display()),
+            _ => String::new(),
+        };
+        return Err(Error::file(path, format!("has a {other} split, but no {split} split{way}")));
     }
     read_folder(path, max_side).map(Input::Pixels).map_err(|error| match error {
         Error::File { path: at, cause } if at == path => Error::file(path, format!("{cause}; {}", supported())),
@@ -125,16 +146,24 @@ pub fn image_files(paths: &[PathBuf]) -> Result<Option<ImageFiles>> {
     }
 }
 
-/// Reads the test split beside a training split in a folder or archive, if there is one.
+/// Returns whether a folder or archive has a test split that is told apart.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_test(path: &Path, max_side: Option<usize>) -> Result<Option<Input>> {
-    let there = match path.is_dir() {
-        true => find_split(path, Split::Test)?.is_some(),
-        false => reader_of(path)?.map_or(Ok(false), |reader| reader.has_test(path))?,
-    };
-    there.then(|| open_split(path, Split::Test, max_side)).transpose()
+pub fn has_test(path: &Path) -> Result<bool> {
+    match path.is_dir() {
+        true => Ok(find_split(path, Split::Test)?.is_some()),
+        false => reader_of(path)?.map_or(Ok(false), |reader| reader.has_test(path)),
+    }
+}
+
+/// The photographs of the test split of a folder or archive, if there is one.
+///
+/// # Errors
+/// As [`open_dataset`].
+pub fn open_test(path: &Path, max_side: Option<usize>) -> Result<Option<Dataset>> {
+    are_photographs(path)?;
+    has_test(path)?.then(|| open_dataset(path, Split::Test, max_side)).transpose()
 }
 
 /// Bytes at the begin of a file by which a text is told.

@@ -21,7 +21,7 @@ pub use self::manifest::Manifest;
 use super::cell::Cell;
 use super::images::{Batch, Source};
 use super::spec::ExperimentSpec;
-use crate::data::{Dataset, ImageShape, Input, Split, WorldBatch, in_world, open_split, open_test};
+use crate::data::{Dataset, ImageShape, InWorld, Input, Split, WorldBatch, has_test, in_world, open_split};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::world::{Settings, World};
@@ -178,11 +178,12 @@ impl Data {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
         let place = Place { world, weights_sha256, settings, dequantise: data.dequantise };
-        let part = |path, split, input| Part::new(&place, path, split, in_world(input, path)?);
+        let part = |path, split, input| Part::new(&place, path, split, in_world(input, path, world.home())?);
         let train = part(&data.train, Split::Train, open_split(&data.train, Split::Train, None)?)?;
         let test = match &data.test {
             Some(path) => Some((path, open_split(path, Split::Test, None)?)),
-            None => open_test(&data.train, None)?.map(|input| (&data.train, input)),
+            None if has_test(&data.train)? => Some((&data.train, open_split(&data.train, Split::Test, None)?)),
+            None => None,
         };
         let test = test.map(|(path, input)| part(path, Split::Test, input)).transpose()?;
         test.as_ref().map_or(Ok(()), |test| test.is_not(&train))?;
@@ -217,12 +218,22 @@ fn enough(part: &Part, asked: usize, who: &str, what: &str) -> Result<()> {
 }
 
 impl Part {
-    fn new(place: &Place<'_>, path: &Path, split: Split, input: Input) -> Result<Self> {
+    fn new(place: &Place<'_>, path: &Path, split: Split, read: InWorld) -> Result<Self> {
+        let InWorld { input, note, .. } = read;
         let bad = |cause: String| Error::file(path, cause);
-        let unlabelled = || bad(format!("its {split} images have no labels, and a classifier is told one for each"));
+        let unlabelled = || {
+            // Where the labels are another world's, the note says so.
+            let why = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+            bad(format!("its {split} images have no labels, and a classifier is told one for each{why}"))
+        };
         let (world, manifest) = (place.world, Manifest::beside(path, split));
         manifest.as_ref().map_or(Ok(()), Manifest::check_archive)?;
-        let names = manifest.as_ref().map(|manifest| manifest.class_names.clone()).unwrap_or_default();
+        let names = match (&note, &manifest) {
+            // Exported pictures of another world: labelled with the classes of this one.
+            (Some(_), _) => world.class_names().to_vec(),
+            (None, Some(manifest)) => manifest.class_names.clone(),
+            (None, None) => Vec::new(),
+        };
         let (shape, values, labels, names, counted, logp) = match input {
             Input::Pixels(images) => {
                 let how = place.dequantise;

@@ -191,7 +191,9 @@ impl<'a> SplitImages<'a> {
 
     /// What `dataset.json` says of the split.
     pub fn record(&self, pictures: &[Levels]) -> Result<SplitRecord> {
-        let (mut counts, mut doubts, mut entropies) = (vec![0; self.classes()], Vec::new(), Vec::new());
+        let settings = &self.work.spec.settings;
+        let mut counts = vec![0; self.classes()];
+        let (mut doubts, mut entropies, mut unsure) = (Vec::new(), Vec::new(), Vec::new());
         let mut rounding = Rounding::default();
         let mut costs = vec![Costs::default(); pictures.len()];
         for range in self.ranges() {
@@ -202,10 +204,11 @@ impl<'a> SplitImages<'a> {
             }
             doubts.extend(posteriors.iter().map(|posterior| posterior.doubt(posterior.decision)));
             entropies.extend(posteriors.iter().map(|posterior| posterior.entropy_nats));
+            unsure.extend(posteriors.iter().map(|posterior| settings.class_doubt(posterior)));
             rounding.merge(&self.piece_record(&range)?.rounding);
             for (levels, costs) in pictures.iter().zip(&mut costs) {
                 let logp = read_array(&self.rounded(&range, levels.bits), "logp")?;
-                costs.add(&posteriors, &self.posteriors_of(&logp));
+                costs.add(settings, &posteriors, &self.posteriors_of(&logp));
             }
         }
         let classes = self.classes();
@@ -215,8 +218,8 @@ impl<'a> SplitImages<'a> {
             images: self.images(),
             seed: self.seed(),
             counts,
-            bayes_error: sampled(&doubts, &doubts, 1.0),
-            aleatoric_nats: sampled(&entropies, &doubts, most),
+            bayes_error: sampled(&doubts, &unsure, 1.0),
+            aleatoric_nats: sampled(&entropies, &unsure, most),
             rounding,
             pictures: costs.collect(),
         })

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Axis, Figure, Point, Scale, Series, Style, Way};
+use super::{Axis, Figure, Point, Rule, Scale, Series, Style, Way};
 
 /// The part of the plane a figure shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,7 +24,7 @@ pub struct Omitted {
     pub not_positive: usize,
     /// Points beyond the ends given to an axis, or at no category.
     pub outside: usize,
-    /// Intervals of shown points that are drawn only up to the edge, or not finite.
+    /// Intervals of shown points and bands of shown reference lines that are drawn only up to the edge, or not finite.
     pub cut: usize,
     /// Reference lines without a place.
     pub rules: usize,
@@ -63,17 +63,31 @@ pub fn bounds(figure: &Figure) -> Frame {
             () => shown.push((series, point)),
         }
     }
-    let rules = |way| figure.rules.iter().filter(move |rule| rule.way == way).map(|rule| rule.at);
+    let rules = |way| {
+        let of_way = figure.rules.iter().filter(move |rule| rule.way == way);
+        of_way.map(|rule| (rule.at, band(rule).map_or([None; 2], |band| band.map(Some))))
+    };
     let half = slots(figure).iter().fold(0.0_f64, |most, slot| most.max(slot.offset.abs() + slot.width / 2.0));
     let xs = shown.iter().flat_map(|(_, point)| {
         let place = x_scale.place(point.x);
         [x_scale.value(place - half), x_scale.value(place + half)]
     });
-    let x = x_fixed.unwrap_or_else(|| padded(xs.chain(rules(Way::Vertical)), x_scale, MARGIN / 2.0));
-    let y = y_fixed.unwrap_or_else(|| padded(heights(&shown, y_scale).chain(rules(Way::Horizontal)), y_scale, MARGIN));
-    omitted.cut = shown.iter().filter(|(_, point)| ends(point).any(|end| !(y[0]..=y[1]).contains(&end))).count();
-    omitted.rules = figure.rules.iter().filter(|rule| !beside(rule.way, [x, y]).contains(&rule.at)).count();
+    let x = x_fixed.unwrap_or_else(|| padded(xs.chain(spans(rules(Way::Vertical), x_scale)), x_scale, MARGIN / 2.0));
+    let heights = || shown.iter().map(|(_, point)| (point.y, [point.low, point.high])).chain(rules(Way::Horizontal));
+    let feet = shown.iter().filter(|(series, _)| series.style == Style::Bars && y_scale == Scale::Linear).map(|_| 0.0);
+    let y = y_fixed.unwrap_or_else(|| padded(spans(heights(), y_scale).chain(feet), y_scale, MARGIN));
+    let holds = |way, end: &f64| beside(way, [x, y]).contains(end);
+    let (there, absent): (Vec<&Rule>, Vec<&Rule>) = figure.rules.iter().partition(|rule| holds(rule.way, &rule.at));
+    let cut = |rule: &&&Rule| band(rule).is_some_and(|ends| !ends.iter().all(|end| holds(rule.way, end)));
+    let ends = |point: &Point| point.low.into_iter().chain(point.high).all(|end| holds(Way::Horizontal, &end));
+    omitted.cut = shown.iter().filter(|(_, point)| !ends(point)).count() + there.iter().filter(cut).count();
+    omitted.rules = absent.len();
     Frame { x, y, omitted }
+}
+
+/// The ends of the band of a reference line, where it has both.
+fn band(rule: &Rule) -> Option<[f64; 2]> {
+    rule.low.zip(rule.high).map(|(low, high)| [low, high])
 }
 
 /// The numbers a line of this kind can be at.
@@ -82,10 +96,6 @@ fn beside(way: Way, [x, y]: [[f64; 2]; 2]) -> std::ops::RangeInclusive<f64> {
         Way::Horizontal => y[0]..=y[1],
         Way::Vertical => x[0]..=x[1],
     }
-}
-
-fn ends(point: &Point) -> impl Iterator<Item = f64> {
-    point.low.into_iter().chain(point.high)
 }
 
 /// Returns the given ends of an axis if they are possible, else those of its categories.
@@ -97,17 +107,14 @@ fn fixed(axis: &Axis) -> Option<[f64; 2]> {
     ascending.or(named)
 }
 
-/// Every y of the shown points: their own, their intervals' ends, the feet of bars.
-fn heights(shown: &[(&Series, &Point)], scale: Scale) -> impl Iterator<Item = f64> {
-    let places = || shown.iter().map(|(_, point)| scale.place(point.y));
+/// Where marks are and how far their ends reach: of a log axis, as far as there is room beyond the marks ([`REACH`]).
+fn spans(marks: impl Iterator<Item = (f64, [Option<f64>; 2])> + Clone, scale: Scale) -> impl Iterator<Item = f64> {
+    let places = || marks.clone().map(|(at, _)| at).filter(|at| scale.has(*at)).map(|at| scale.place(at));
     let lowest = places().fold(f64::INFINITY, f64::min) - REACH;
     let highest = places().fold(f64::NEG_INFINITY, f64::max) + REACH;
     let near =
         move |end: &f64| scale.has(*end) && (scale == Scale::Linear || (lowest..=highest).contains(&end.log10()));
-    shown.iter().flat_map(move |(series, point)| {
-        let foot = (series.style == Style::Bars && scale == Scale::Linear).then_some(0.0);
-        ends(point).filter(near).chain([point.y]).chain(foot)
-    })
+    marks.flat_map(move |(at, ends)| ends.into_iter().flatten().filter(near).chain([at]))
 }
 
 /// The span of `values` with free space on both sides; it crosses zero only where they do.

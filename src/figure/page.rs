@@ -1,5 +1,6 @@
 //! A page of figures and tables that is complete in itself: Markdown, and the files it shows.
 
+use super::csv::comment;
 use super::{Figure, RenderOptions, Table, csv, svg};
 
 /// The page.
@@ -24,7 +25,7 @@ impl Page {
         let mut files = Vec::new();
         let mut page = self.head.clone();
         for table in &self.tables {
-            let lines = self.provenance.iter().map(|(name, value)| format!("# {name}: {value}\n"));
+            let lines = self.provenance.iter().map(|(name, value)| comment(&format!("{name}: {value}")));
             files.push((format!("{}.csv", table.id), (lines.collect::<String>() + &table.csv()).into_bytes()));
             page += &format!("\n{}", table.markdown());
         }

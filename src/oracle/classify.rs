@@ -25,7 +25,7 @@ pub struct ExternalImages {
     /// Labels as classes of the world, where the source has them; `None` of an image whose class the world does
     /// not have.
     pub labels: Option<Vec<Option<ClassId>>>,
-    /// What is to be said of the labels, once.
+    /// What is to be said of the labels, or of images of another world, once.
     pub note: Option<String>,
     /// World-space images, NCHW.
     pub x: Vec<f32>,
@@ -153,7 +153,7 @@ impl World {
     /// # Errors
     /// When the images do not fit.
     pub fn read(&self, reading: impl Into<Reading>, how: Dequantisation) -> Result<ExternalImages> {
-        let Reading { input, pictures, ids: named } = reading.into();
+        let Reading { input, pictures, ids: named, note } = reading.into();
         match input {
             Input::Pixels(dataset) => {
                 let (name, ids) = (dataset.name.clone(), dataset.ids.clone());
@@ -168,7 +168,8 @@ impl World {
                 let classes = self.class_names().len();
                 let label = |&y: &i64| usize::try_from(y).ok().filter(|&y| y < classes);
                 let labels = batch.y.as_ref().map(|y| y.iter().map(label).collect());
-                Ok(ExternalImages { labels, ..ExternalImages::new("world-space images".into(), ids, None, batch.x) })
+                let images = ExternalImages::new("world-space images".into(), ids, None, batch.x);
+                Ok(ExternalImages { labels, note, ..images })
             }
         }
     }

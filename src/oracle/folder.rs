@@ -38,7 +38,7 @@ impl OracleInfo {
             }
             (architecture, _) => architecture.build(weights, self.pixels, device, precision)?,
         };
-        let world = World::new(flow, self.class_names.clone(), batch)?;
+        let world = World::new(flow, self.class_names.clone(), batch)?.of_weights(&self.weights_sha256);
         Ok(Oracle { info: self, world })
     }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::data::{
-    self, Dataset, Fit, Fitted, Frame, Ground, ImageFiles, Input, Preview, Treatment, Way, border, fit_picture,
-    images_in, read_picture, split_sheet,
+    self, Dataset, Fit, Fitted, Frame, Ground, ImageFiles, InWorld, Input, Preview, Treatment, Way, border,
+    fit_picture, images_in, read_picture, split_sheet,
 };
 use crate::error::{Error, Result};
 use crate::oracle::world::{SampleSpec, Settings, World};
@@ -71,11 +71,13 @@ pub struct Reading {
     pub pictures: Vec<Picture>,
     /// Names of images in world space; empty where they are numbered.
     pub ids: Vec<String>,
+    /// What is to be said of images of another world.
+    pub note: Option<String>,
 }
 
 impl From<Input> for Reading {
     fn from(input: Input) -> Self {
-        Self { input, pictures: Vec::new(), ids: Vec::new() }
+        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None }
     }
 }
 
@@ -136,9 +138,8 @@ impl World {
         }
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             refuse_fit(first, fits)?;
-            let input = data::open(first)?;
-            let ids = if let Input::Pixels(images) = &input { images.ids.clone() } else { Vec::new() };
-            return Ok(Reading { ids, ..Reading::from(data::in_world(input, first)?) });
+            let InWorld { input, ids, note } = data::in_world(data::open(first)?, first, self.home())?;
+            return Ok(Reading { ids, note, ..Reading::from(input) });
         };
         // Files of class folders are images of a dataset, one each.
         let images = |file: &PathBuf| if labels.is_some() { 1 } else { images_in(file) };

@@ -5,9 +5,7 @@ mod samples;
 
 use std::cell::{OnceCell, RefCell};
 
-use rand::distr::{Distribution, StandardUniform};
-
-use crate::data::{Dataset, Ground, ImageShape};
+use crate::data::{Dataset, Ground, Home, ImageShape};
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -18,40 +16,22 @@ use crate::oracle::numbering::{of_sample, renumber};
 use crate::oracle::posterior::{Posterior, draw};
 use crate::oracle::running::{CLASS_BATCH, score_by_classes};
 use crate::parallel;
-use crate::units::{ClassId, Seed, Smoothing, Tau};
+use crate::units::{ClassId, Tau};
 
 pub use samples::{Figures, LabelLaw, ResidentSamples, Sample, SampleSpec, Settings, to_world_batch};
+use samples::{figures, uniform};
 
 /// A flow with the names of its classes.
 pub struct World {
     flow: Box<dyn Flow>,
     class_names: Vec<String>,
+    /// SHA-256 of the weights; empty where unknown.
+    weights_sha256: String,
     batch: usize,
     /// What draws images with narrow products, once it was asked for.
     narrow: RefCell<Option<(MatmulPrecision, Box<dyn Flow>)>>,
     /// What pictures are made to look like, once it was asked for.
     ground: OnceCell<Ground>,
-}
-
-fn uniform(seed: Seed, index: usize) -> f64 {
-    StandardUniform.sample(&mut seed.rng(index as u64))
-}
-
-/// The figures of sample `index` of class `source`.
-fn figures(spec: &SampleSpec, settings: &Settings, (index, source): (usize, ClassId), posterior: Posterior) -> Figures {
-    let classes = posterior.probabilities.len();
-    let class = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
-        source
-    } else {
-        // p_T(·|x), which label noise has mixed in `posterior`.
-        let of_class = settings.label_noise.as_ref().map(|_| settings.of_class(posterior.log_likelihood.clone()));
-        of_class.as_ref().unwrap_or(&posterior).draw(uniform(spec.seed.split("labels"), index))
-    };
-    let label = match &settings.label_noise {
-        Some(noise) => noise.draw(class, classes, uniform(spec.seed.split("label noise"), index)),
-        None => class,
-    };
-    Figures { index, source, label, posterior }
 }
 
 impl World {
@@ -65,7 +45,19 @@ impl World {
             let (names, classes) = (class_names.len(), flow.classes());
             return Err(Error::input(format!("{names} class names for {classes} classes")));
         }
-        Ok(Self { flow, class_names, batch: batch.max(1), narrow: RefCell::default(), ground: OnceCell::new() })
+        let (weights_sha256, batch) = (String::new(), batch.max(1));
+        Ok(Self { flow, class_names, weights_sha256, batch, narrow: RefCell::default(), ground: OnceCell::new() })
+    }
+
+    /// The same, known by the SHA-256 of its weights.
+    #[must_use]
+    pub fn of_weights(self, sha256: &str) -> Self {
+        Self { weights_sha256: sha256.to_owned(), ..self }
+    }
+
+    /// What tells it from other worlds where images are opened.
+    pub fn home(&self) -> Home<'_> {
+        Home { weights_sha256: &self.weights_sha256, class_names: &self.class_names }
     }
 
     /// Names of the classes.

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::pieces::fingerprint;
 use super::{FEWEST, Work};
-use crate::data::{ClassMap, Dataset, Input, Split, listed, open_dataset, open_test};
+use crate::data::{ClassMap, Dataset, Split, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::train::training_images;
@@ -76,10 +76,7 @@ impl Real {
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
         let (train, held_out) = match open_test(&spec.data, Some(world.shape().width))? {
-            Some(Input::Pixels(test)) => (train, fitted(world, test, &mut notes)?),
-            Some(Input::World(_)) => {
-                return Err(Error::file(&spec.data, "its test part holds world-space tensors, not 8-bit images"));
-            }
+            Some(test) => (train, fitted(world, test, &mut notes)?),
             None => {
                 notes.push(format!(
                     "the corpus has no test part: a random {:.0} % of it is held out, which the oracle may have been trained on",
@@ -133,8 +130,8 @@ fn noisy(world: &World, images: &Dataset, seed: Seed) -> Option<Dataset> {
 pub fn test_part(world: &World, data: &Path, notes: &mut Vec<String>) -> Result<(Dataset, bool)> {
     let side = Some(world.shape().width);
     let (images, is_part) = match open_test(data, side)? {
-        Some(Input::Pixels(images)) => (images, true),
-        _ => (open_dataset(data, Split::Test, side)?, false),
+        Some(images) => (images, true),
+        None => (open_dataset(data, Split::Test, side)?, false),
     };
     Ok((fitted(world, images, notes)?, is_part))
 }

@@ -10,6 +10,7 @@ mod evaluate;
 mod experiments;
 mod export;
 mod export_stopped;
+mod exported;
 mod external;
 mod extremes;
 mod faults;

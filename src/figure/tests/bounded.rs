@@ -100,6 +100,28 @@ fn an_interval_near_zero_does_not_take_the_log_axis_from_the_points() {
     assert_eq!(omitted.cut, 1);
 }
 
+/// It was cut without a word.
+#[test]
+fn the_band_of_a_reference_line_is_inside_or_said_to_be_cut() {
+    let points = vec![Point::new(1.0, 0.4), Point::new(2.0, 0.5)];
+    let rule = |way, at: f64, band: [f64; 2]| {
+        let [low, high] = band.map(Some);
+        Rule { way, at, low, high, label: "truth".into() }
+    };
+    let rules = vec![rule(Way::Horizontal, 0.45, [0.1, 0.9]), rule(Way::Vertical, 1.5, [-1.0, 4.0])];
+    let mut figure = Figure { series: vec![Series { points, ..Series::default() }], rules, ..Figure::default() };
+    let Frame { x, y, omitted } = bounds(&figure);
+    assert!(inside(y, 0.1) && inside(y, 0.9) && inside(x, -1.0) && inside(x, 4.0), "{x:?} {y:?}");
+    assert_eq!(omitted, Omitted::default());
+    figure.y.range = Some([0.3, 0.6]);
+    assert_eq!(bounds(&figure).omitted.to_string(), "1 interval is cut at the edge of the picture.");
+    // It does not take a log axis from the points.
+    figure.y = Axis::log10("KL");
+    figure.rules[0].low = Some(1e-15);
+    let Frame { y, omitted, .. } = bounds(&figure);
+    assert!(y[0] > 0.01 && y[1] > 0.9 && omitted.cut == 1, "{y:?}");
+}
+
 #[test]
 fn what_is_left_out_is_said_in_words() {
     let text = bounds(&examples::scaling()).omitted.to_string();

@@ -66,3 +66,16 @@ fn json_reads_back_and_keeps_lost_numbers_lost() {
         serde_json::from_str(r#"{"id":"a","series":[{"name":"b","points":[{"x":1,"y":null}]}]}"#).unwrap();
     assert!(short.series[0].points[0].y.is_nan() && short.series[0].style == Style::Line);
 }
+
+/// A value with a line break once began a line of numbers that no reader understands.
+#[test]
+fn what_a_page_says_above_its_tables_stays_comments() {
+    let table = Table::of(&[1]).words("n", ToString::to_string).named("counts", "Counts", "How many.");
+    let provenance = vec![("notes".to_owned(), "first\nsecond, line".to_owned())];
+    let page =
+        Page { name: "page.md".into(), head: "# Page\n".into(), figures: Vec::new(), tables: vec![table], provenance };
+    let (_, text) = page.files().into_iter().find(|(name, _)| name == "counts.csv").unwrap();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.starts_with("# notes: first second, line\n"), "{text}");
+    assert!(text.lines().filter(|line| !line.starts_with("# ")).all(|line| ["n", "1"].contains(&line)), "{text}");
+}

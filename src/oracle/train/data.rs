@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Input, Split, listed, open_dataset, open_test, places, sha256};
+use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256};
 use crate::error::{Error, Result};
 use crate::units::{ClassId, Seed};
 
@@ -30,16 +30,9 @@ pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
 /// # Errors
 /// When it cannot be read, or has none of the classes that are asked for.
 pub fn test_corpus(spec: &DataSpec) -> Result<Option<Dataset>> {
-    match open_test(&spec.path, spec.resize)? {
-        Some(Input::Pixels(all)) => {
-            let there: Vec<String> = spec.classes.iter().filter(|c| all.class_names.contains(c)).cloned().collect();
-            fitted(spec, if there.is_empty() { &spec.classes } else { &there }, all).map(Some)
-        }
-        Some(Input::World(_)) => {
-            Err(Error::file(&spec.path, "its test part holds world-space tensors, not 8-bit images"))
-        }
-        None => Ok(None),
-    }
+    let Some(all) = open_test(&spec.path, spec.resize)? else { return Ok(None) };
+    let there: Vec<String> = spec.classes.iter().filter(|c| all.class_names.contains(c)).cloned().collect();
+    fitted(spec, if there.is_empty() { &spec.classes } else { &there }, all).map(Some)
 }
 
 /// The test part of the corpus a spec describes as images of the flow that is trained on `train`:

@@ -1,6 +1,7 @@
 //! What is drawn from a world, and what of it is known.
 
 use burn::tensor::Tensor;
+use rand::distr::{Distribution, StandardUniform};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, WorldBatch};
@@ -83,6 +84,16 @@ impl Settings {
         Posterior::new(log_likelihood, &self.prior, self.smoothing)
     }
 
+    /// 1 − max p of the class of an image, before any label noise, from its posterior: whether something was seen in doubt.
+    /// A noisy label is in doubt whatever the image, which says nothing of what was not seen.
+    pub fn class_doubt(&self, posterior: &Posterior) -> f64 {
+        let doubt = |p: &Posterior| p.doubt(p.decision);
+        match &self.label_noise {
+            None => doubt(posterior),
+            Some(_) => doubt(&self.of_class(posterior.log_likelihood.clone())),
+        }
+    }
+
     /// Prior and label noise.
     pub fn label_law(&self) -> LabelLaw {
         LabelLaw { prior: self.prior.clone(), label_noise: self.label_noise.clone() }
@@ -95,6 +106,32 @@ impl Settings {
     pub fn labels(&self) -> Result<Prior> {
         self.label_law().labels()
     }
+}
+
+pub(super) fn uniform(seed: Seed, index: usize) -> f64 {
+    StandardUniform.sample(&mut seed.rng(index as u64))
+}
+
+/// The figures of sample `index` of class `source`.
+pub(super) fn figures(
+    spec: &SampleSpec,
+    settings: &Settings,
+    (index, source): (usize, ClassId),
+    posterior: Posterior,
+) -> Figures {
+    let classes = posterior.probabilities.len();
+    let class = if settings.smoothing == Smoothing::ONE || spec.class.is_some() {
+        source
+    } else {
+        // p_T(·|x), which label noise has mixed in `posterior`.
+        let of_class = settings.label_noise.as_ref().map(|_| settings.of_class(posterior.log_likelihood.clone()));
+        of_class.as_ref().unwrap_or(&posterior).draw(uniform(spec.seed.split("labels"), index))
+    };
+    let label = match &settings.label_noise {
+        Some(noise) => noise.draw(class, classes, uniform(spec.seed.split("label noise"), index)),
+        None => class,
+    };
+    Figures { index, source, label, posterior }
 }
 
 /// Which samples: counter-based, so that sample i is the same image in every batch and for every n.
