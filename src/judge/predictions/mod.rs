@@ -33,6 +33,7 @@ mod tests;
 
 pub use kind::{Kind, are_probabilities};
 pub use note::Note;
+pub(super) use npz::Pairing;
 use raw::{ID_NAMES, NAMES, Raw, listed, most_bytes};
 
 /// What a caller knows about a file.
@@ -117,7 +118,8 @@ impl Predictions {
         let Raw { values, called, ids, mut notes, .. } = raw;
         let k = truth.classes;
         let rows = ids::rows(ids.as_deref(), values.len() / k, truth, &mut notes).map_err(bad)?;
-        let values: Vec<f64> = rows.iter().flat_map(|&row| &values[row * k..(row + 1) * k]).copied().collect();
+        let columns: Vec<usize> = (0..k).collect();
+        let values = npz::arranged(&values, values.len() / k, &rows, &columns);
         let named = |i: usize| match &ids {
             Some(ids) => format!("row {} (id {})", rows[i], ids[rows[i]]),
             None => format!("row {i}"),

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Kind;
 use crate::classifier::onnx::{NetworkInfo, Scores};
+use crate::judge::Truth;
 
 /// One repair or decision, stated in every report. Displays as a sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -71,6 +72,18 @@ pub enum Note {
         /// What clamping adds to the mean cross-entropy, nats: these entries' own terms.
         clamped_part: f64,
     },
+}
+
+impl Note {
+    /// That raised zeros hide an infinite loss, where they do: `clamped` are places in `log_q` [n, K] where q was 0.
+    pub(in crate::judge) fn infinite(truth: &Truth, log_q: &[f64], clamped: &[usize]) -> Option<Self> {
+        let possible: Vec<usize> = clamped.iter().copied().filter(|&at| truth.posterior[at] > 0.0).collect();
+        let mut images: Vec<usize> = possible.iter().map(|at| at / truth.classes).collect();
+        images.dedup();
+        let part: f64 = possible.iter().map(|&at| -truth.posterior[at] * log_q[at]).sum();
+        let clamped_part = part / truth.len() as f64;
+        (!images.is_empty()).then_some(Self::Infinite { images: images.len(), clamped_part })
+    }
 }
 
 impl std::fmt::Display for Note {
