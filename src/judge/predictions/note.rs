@@ -121,6 +121,7 @@ impl std::fmt::Display for Note {
                 producer,
                 opset,
                 sees: (shape, layout),
+                tried,
                 normalisation,
                 scores,
                 guessed,
@@ -130,10 +131,11 @@ impl std::fmt::Display for Note {
                     Scores::Logits => "logits",
                     Scores::Probabilities => "probabilities",
                 };
+                let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
                 let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
                 write!(
                     f,
-                    "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}, scaled by \
+                    "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}{tried}, scaled by \
                      '{normalisation}'; its scores were taken as {scores}, {how}."
                 )
             }
