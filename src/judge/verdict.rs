@@ -22,6 +22,9 @@ pub struct Verdict {
     pub name: String,
     /// SHA-256 of the file of its predictions; absent for those computed here.
     pub predictions_sha256: Option<String>,
+    /// SHA-256 of the file of the network that was run here.
+    #[serde(default)]
+    pub network_sha256: Option<String>,
     /// What the predictions were.
     pub kind: Kind,
     /// What was repaired or decided while reading them.
@@ -183,6 +186,7 @@ impl Verdict {
         Ok(Self {
             name: model.name.clone(),
             predictions_sha256: model.sha256.clone(),
+            network_sha256: model.network_sha256.clone(),
             kind: model.kind,
             notes,
             bayes_error: measured.bayes_accuracy.complement(),

@@ -65,6 +65,11 @@ pub enum Note {
         /// Steps in all.
         steps: usize,
     },
+    /// The network was trained on images of another world.
+    OtherWorld {
+        /// SHA-256 of the weights of that one.
+        weights_sha256: String,
+    },
     /// Zeros where the posterior is not 0: the cross-entropy as given.
     Infinite {
         /// Images whose cross-entropy is infinite without the clamping.
@@ -116,31 +121,12 @@ impl std::fmt::Display for Note {
                 f,
                 "{zeros} probabilities of 0 in {images} images were raised to 1.2e-38, the smallest normal float32."
             ),
-            Self::Network(NetworkInfo {
-                parameters,
-                producer,
-                opset,
-                sees: (shape, layout),
-                tried,
-                normalisation,
-                scores,
-                guessed,
-            }) => {
-                let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
-                let scores = match scores {
-                    Scores::Logits => "logits",
-                    Scores::Probabilities => "probabilities",
-                };
-                let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
-                let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
-                write!(
-                    f,
-                    "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}{tried}, scaled by \
-                     '{normalisation}'; its scores were taken as {scores}, {how}."
-                )
-            }
+            Self::Network(info) => f.write_str(&network(info)),
             Self::Unfinished { step, steps } => {
                 write!(f, "Its training is not over: step {step} of {steps}.")
+            }
+            Self::OtherWorld { weights_sha256 } => {
+                write!(f, "It was trained on images of another world, whose weights have the SHA-256 {weights_sha256}.")
             }
             Self::Infinite { images, clamped_part } => write!(
                 f,
@@ -149,4 +135,21 @@ impl std::fmt::Display for Note {
             ),
         }
     }
+}
+
+/// What network was run, and how.
+fn network(info: &NetworkInfo) -> String {
+    let NetworkInfo { parameters, producer, opset, sees: (shape, layout), tried, normalisation, scores, guessed } =
+        info;
+    let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
+    let scores = match scores {
+        Scores::Logits => "logits",
+        Scores::Probabilities => "probabilities",
+    };
+    let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
+    let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
+    format!(
+        "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}{tried}, scaled by \
+         '{normalisation}'; its scores were taken as {scores}, {how}."
+    )
 }
