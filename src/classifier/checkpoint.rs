@@ -33,6 +33,12 @@ pub struct Description {
     pub scale: InputScale,
     /// Steps of its training.
     pub steps: usize,
+    /// Ends of the range that pixels filled in the world of its training images; older files do not say it.
+    #[serde(default)]
+    pub range: Option<[f32; 2]>,
+    /// SHA-256 of the weights of that world, where it was known.
+    #[serde(default)]
+    pub weights_sha256: Option<String>,
 }
 
 /// What of a cell's state matters here.
@@ -72,6 +78,8 @@ pub struct CheckpointClassifier {
     pub name: Option<String>,
     /// Steps of its training done, and in all, where the file says so.
     pub steps: Option<[usize; 2]>,
+    /// SHA-256 of the weights of the world of its training images, where the file says so.
+    pub world: Option<String>,
     scaled: Scaled,
 }
 
@@ -127,17 +135,22 @@ fn open_described(
     asked: &ExpectedImages,
     device: &Device,
 ) -> Result<CheckpointClassifier> {
-    let Description { name, network, scale, steps } = description;
+    let Description { name, network, scale, steps, range, weights_sha256 } = description;
     if (network.shape, network.classes) != (asked.shape, asked.classes) || scale.channels() != network.shape.channels {
         return Err(Error::input(format!(
             "is {name}, a classifier of {} images with {} classes; here the images are {} with {} classes",
             network.shape, network.classes, asked.shape, asked.classes
         )));
     }
+    if let Some(([low, high], [from, to])) = range.zip(asked.range).filter(|(theirs, ours)| theirs != ours) {
+        return Err(Error::input(format!(
+            "is {name}, trained on images whose pixels lie between {low} and {high}; those of these images lie between {from} and {to}"
+        )));
+    }
     let weights = file.into_weights(|_| true, &mut silent())?;
     let classifier = Classifier::from_weights(&network, weights, device, Precision::F32)?;
     let scaled = Scaled::new(classifier, scale);
-    Ok(CheckpointClassifier { name: Some(name), steps: Some([step, steps]), scaled })
+    Ok(CheckpointClassifier { name: Some(name), steps: Some([step, steps]), world: weights_sha256, scaled })
 }
 
 /// One that says nothing of itself.
@@ -167,7 +180,7 @@ fn open_with_options(
         return Err(Error::input(format!("tells {found} classes apart, and here there are {classes}")));
     }
     let classifier = Classifier::from_weights(&network, weights, device, Precision::F32)?;
-    Ok(CheckpointClassifier { name: None, steps: None, scaled: Scaled::new(classifier, scale) })
+    Ok(CheckpointClassifier { name: None, steps: None, world: None, scaled: Scaled::new(classifier, scale) })
 }
 
 /// What training scripts leave before the names: `model.`, `state_dict.`, `module.`; found by the

@@ -46,6 +46,7 @@ fn candidates(args: &EvaluateArgs) -> Vec<Candidate> {
         input: args.normalisation.clone(),
         repeat_channels: args.repeat_channels,
         resize: args.resize,
+        layout: args.layout.map(Into::into),
         output: args.output.clone(),
         scores: args.kind.map(Into::into),
         ..OnnxOptions::default()

@@ -129,7 +129,9 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
         let spec = &folder.spec;
         let (data, settings) = (open_data(spec, &opened)?, spec.world.settings(opened.world.class_names().len())?);
         let (every, stage) = (options.every, options.copies.stage.clone());
-        work(&RunContext { data, every, stage, ..RunContext::new(&opened.world, settings, &chosen.device) })
+        let weights_sha256 = Some(opened.info.weights_sha256.as_str());
+        let context = RunContext::new(&opened.world, settings, &chosen.device);
+        work(&RunContext { weights_sha256, data, every, stage, ..context })
     };
     let done = execute_on(&folder, options.share, devices, &on, &mut Follower::new(&folder.spec.name, &options.stop));
     Output { json: options.json }.print(&options.ended(&folder.path, done)?, tell)

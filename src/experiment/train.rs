@@ -94,6 +94,8 @@ pub struct CellJob<'a> {
     pub watched: usize,
     /// Ends of the range that pixels fill in the world, in units of x.
     pub range: [f32; 2],
+    /// SHA-256 of the weights of that world, where it is known.
+    pub weights_sha256: Option<&'a str>,
     /// Where it keeps its state.
     pub folder: &'a Path,
     /// How often, at most, that is written.
@@ -217,7 +219,14 @@ impl<'a> Run<'a> {
         let scale = InputScale::of(training.input, job.test.shape, job.range, || Ok(job.train.take(&first)?.x))?;
         let steps = training.epoch_steps(cell.train_size);
         let (total, now) = (training.total_steps(cell.train_size), Instant::now());
-        let description = Description { name: cell.label(), network: config, scale: scale.clone(), steps: total };
+        let description = Description {
+            name: cell.label(),
+            network: config,
+            scale: scale.clone(),
+            steps: total,
+            range: Some(job.range),
+            weights_sha256: job.weights_sha256.map(str::to_owned),
+        };
         let undescribed = state.classifier.replace(description).is_none() && state.step > 0;
         Ok(Self { job, validation, seed, scale, trainee, state, undescribed, steps, total, since: now, written: now })
     }

@@ -8,9 +8,9 @@ use super::progress::{JudgeEvent, Stage};
 use super::{Note, Predictions, ReadOptions, Report, Truth, judge};
 use crate::classifier::onnx::{OnnxClassifier, OnnxOptions};
 use crate::classifier::{CheckpointClassifier, CheckpointOptions, ExpectedImages};
-use crate::data::{ImageShape, NpzImages, Split};
+use crate::data::{ImageShape, NpzImages, Split, sha256_of_file};
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress};
+use crate::events::{Events, Progress, silent};
 use crate::units::Seed;
 
 /// Images read at a time, at most, and their bytes, about.
@@ -91,6 +91,7 @@ impl Candidate {
                 };
                 let mut found = run(&name, &answers, &images, truth, events)?;
                 found.notes.insert(0, Note::Network(network.info()));
+                found.network_sha256 = Some(sha256_of_file(path, &mut silent())?);
                 Ok(found)
             }
             Self::Checkpoint { path, options } => {
@@ -102,6 +103,10 @@ impl Candidate {
                     run(&name, &|x, _, events| network.log_probabilities(x, events), &images, truth, events)?;
                 let unfinished = network.steps.filter(|[step, steps]| step < steps);
                 found.notes.extend(unfinished.map(|[step, steps]| Note::Unfinished { step, steps }));
+                let other = network.world.as_ref().zip(truth.origin.weights_sha256.as_ref());
+                let other = other.filter(|(theirs, ours)| !theirs.eq_ignore_ascii_case(ours));
+                found.notes.extend(other.map(|(theirs, _)| Note::OtherWorld { weights_sha256: theirs.clone() }));
+                found.network_sha256 = Some(sha256_of_file(path, &mut silent())?);
                 Ok(found)
             }
         }

@@ -44,8 +44,11 @@ pub(super) fn provenance(report: &Report) -> Vec<(String, String)> {
         ("dataset SHA-256".to_owned(), origin.dataset_sha256.clone()),
     ];
     for model in &report.models {
-        let hash = model.predictions_sha256.clone().unwrap_or_else(|| "computed here".into());
-        said.push((format!("predictions of {} SHA-256", model.name), hash));
+        let (what, hash) = match &model.network_sha256 {
+            Some(hash) => ("network", hash.clone()),
+            None => ("predictions", model.predictions_sha256.clone().unwrap_or_else(|| "computed here".into())),
+        };
+        said.push((format!("{what} of {} SHA-256", model.name), hash));
     }
     said.extend(origin.label_noise.as_ref().map(|noise| ("label noise".to_owned(), noise.describe())));
     said.push(("program".to_owned(), format!("bayescope {}", env!("CARGO_PKG_VERSION"))));

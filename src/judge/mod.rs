@@ -117,7 +117,10 @@ pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed, events: &mut dyn
     steps.step()?;
     let verdict = |model: &Predictions| {
         let mut steps = Steps::begin(events, Stage::Measuring(model.name.clone()), Verdict::STEPS)?;
-        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut steps)
+        Verdict::of(truth, &labels, model, &bootstrap, seed, &mut steps).map_err(|error| match error {
+            Error::Numeric(cause) => Error::Numeric(format!("{}: {cause}", model.name)),
+            other => other,
+        })
     };
     let verdicts = models.iter().map(verdict).collect::<Result<Vec<_>>>()?;
     let pairs = pairs(&verdicts, &bootstrap, events)?;

@@ -100,7 +100,8 @@ fn tested(model: &Verdict) -> [Tested<'_>; 5] {
     let median = e.copied.median.map_or_else(|| "–".into(), |median| format!("{median:.1e}"));
     let hits = format!("{} of {:.1} expected", e.hits.hits, e.hits.expected);
     let copied = format!("{} within 1e-5, {} within 1e-3; median {median} nats", e.copied.copied, e.copied.near);
-    let classes = format!("KL {:.4}, best permutation {:.4} nats", e.classes.given, e.classes.permuted);
+    let weighted = e.classes.reweighted.map_or_else(String::new, |kl| format!(", best weights {kl:.4}"));
+    let classes = format!("KL {:.4}{weighted}, best permutation {:.4} nats", e.classes.given, e.classes.permuted);
     [
         (name, "hits of drawn labels", e.hits.p_value, hits),
         (name, "likelihood of drawn labels", e.likelihood.p_value, format!("z = {:.2}", e.likelihood.z)),
@@ -114,8 +115,10 @@ fn tests(report: &Report) -> Table {
     let small = |p: f64| if p < 1e-3 { format!("{p:.1e}") } else { format!("{p:.3}") };
     let level = super::LEVEL;
     let caption = format!(
-        "An alarm needs p < {level:.0e}: an honest model raises one in {:.0} times at most. The drawn labels fit the posteriors with p = \
-         {}.",
+        "An alarm needs p < {level:.0e}. Hits and likelihood: a model that does not know the labels raises one in {:.0} times at most. \
+         The others test what models are like: copied posteriors, whether errors of log-odds are spread smoothly about 0; the order of \
+         rows, whether a fifth of what it claims to know is so, which a model that was fitted to noise may miss; the order of columns, \
+         whether a permutation beats other weights of the classes. The drawn labels fit the posteriors with p = {}.",
         1.0 / super::FALSE_ALARM,
         small(report.labels.p_value)
     );

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::arrays::single_text;
-use super::predictions::understood;
+use super::predictions::{Pairing, understood};
 use super::{Kind, Note, Origin, PosteriorSource, Truth};
 use crate::data::{Archive, Array, Types, Values};
 use crate::error::{Error, Result, check_name};
@@ -75,11 +74,20 @@ pub struct NamedSets {
     pub found: SetCoverage,
 }
 
-/// Arrays of a file, by what their shapes make of them.
+/// log q [.., n, K] of an array.
+struct Predicted {
+    /// The array's name.
+    name: String,
+    log_q: Vec<f64>,
+    /// Places where q was 0.
+    clamped: Vec<usize>,
+}
+
+/// Arrays of a file, by what their shapes make of them, in the order of the images and classes.
 #[derive(Default)]
 struct Given {
-    members: Vec<Vec<f64>>,
-    classifier: Option<Vec<f64>>,
+    members: Option<Predicted>,
+    classifier: Option<Predicted>,
     scores: Vec<(String, Vec<f64>)>,
     sets: Vec<(String, Vec<bool>)>,
     notes: Vec<Note>,
@@ -88,10 +96,11 @@ struct Given {
 
 /// Judges the uncertainty in an `.npz` archive: floating-point [M, N, K] are members, [N, K] the
 /// predictions of one classifier (both of that kind, or what each is seen to be), [N] scores; booleans or whole numbers
-/// [N, K] sets. Rows are the images of `truth`, columns its classes. Every score and array of sets is reported.
+/// [N, K] sets. Rows and columns are paired with the images and classes of `truth` as those of predictions: by an array of ids and
+/// one of the names of the classes, else by their order. Every score and array of sets is reported.
 ///
 /// # Errors
-/// Names the file and the array: damage, numbers that are no predictions, scores without a
+/// Names the file and the array: damage, ids or columns that do not fit, numbers that are no predictions, scores without a
 /// classifier, nothing to judge; or the caller stops.
 pub fn judge_uncertainty(
     path: &Path,
@@ -107,7 +116,7 @@ pub fn judge_uncertainty(
         origin: truth.origin.clone(),
         source: truth.source,
         n: truth.len(),
-        members: (!given.members.is_empty()).then_some(given.members.len()),
+        members: given.members.as_ref().map(|members| members.log_q.len() / truth.posterior.len()),
         classifier: None,
         scores: Vec::new(),
         sets: Vec::new(),
@@ -115,7 +124,8 @@ pub fn judge_uncertainty(
         ignored: given.ignored.clone(),
     };
     let mut progress = Progress { done: 0, total: given.sets.len() };
-    if let Some((q, computed)) = given.computed(truth.classes)? {
+    if let Some((q, computed)) = given.computed(truth).map_err(bad)? {
+        report.notes.extend(Note::infinite(truth, &q, &given.zeros(truth)));
         let theirs = given.scores.into_iter().map(|(name, values)| (Score::Given, name, values));
         let computed = computed.into_iter().map(|(score, values)| (score, score.name().to_owned(), values));
         let scores: Vec<(Score, String, Vec<f64>)> = computed.chain(theirs).collect();
@@ -183,54 +193,72 @@ type Computed = (Vec<f64>, Vec<(Score, Vec<f64>)>);
 
 impl Given {
     fn read(path: &Path, truth: &Truth, kind: Option<Kind>) -> Result<Self> {
-        let (n, classes) = (truth.len(), truth.classes);
         let mut archive = Archive::open(path, Types::All)?;
-        let mut given = Self::default();
+        let pairing = Pairing::read(&mut archive, truth)?;
+        let mut given = Self { notes: pairing.notes.clone(), ..Self::default() };
         for name in archive.names() {
-            let wrong = |cause: String| Error::file(path, format!("array {name}: {cause}"));
             check_name(&name).map_err(|cause| Error::file(path, cause))?;
-            if let Some(hash) = own_hash(&name, truth) {
-                let found = archive.require(&name).map(single_text)?;
-                if found.zip(hash).is_some_and(|(found, hash)| !found.eq_ignore_ascii_case(hash)) {
-                    return Err(wrong("is that of another world or dataset".into()));
-                }
-                continue;
-            }
-            let (shape, _) = archive.shape(&name)?.unwrap_or_default();
-            let fits = shape.ends_with(&[n, classes]) && shape.len() <= 3 || shape == [n];
-            let numbers = shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
-            if !fits {
-                given.ignored.push(name);
-                continue;
-            }
-            if numbers.is_none_or(|numbers| numbers > NUMBERS) {
-                return Err(wrong(format!("its shape {shape:?} has more than {NUMBERS} numbers")));
-            }
-            let members = if shape.len() == 3 { shape[0] } else { 1 };
-            let known = truth.table_bytes().saturating_mul(members as u64);
-            let Some(Array { values, .. }) = archive.read_known(&name, known)? else { continue };
-            match (&shape[..], values) {
-                ([_, _], values @ (Values::U8(_) | Values::I64(_))) => {
-                    let values = values.integers().unwrap_or_default();
-                    if let Some(other) = values.iter().find(|value| ![0, 1].contains(*value)) {
-                        return Err(wrong(format!("holds {other}; a set says 1 for a class in it, 0 for others")));
-                    }
-                    given.sets.push((name, values.into_iter().map(|value| value == 1).collect()));
-                }
-                (shape, values) => match (shape, values.floats()) {
-                    ([_], Some(values)) => given.scores.push((name, values)),
-                    ([_, _], Some(values)) if given.classifier.is_none() => {
-                        given.classifier = Some(given.predicted(values, truth, (kind, &name)).map_err(wrong)?);
-                    }
-                    ([_, _, _], Some(values)) if given.members.is_empty() && !values.is_empty() => {
-                        let members = given.predicted(values, truth, (kind, &name)).map_err(wrong)?;
-                        given.members = members.chunks(n * classes).map(<[f64]>::to_vec).collect();
-                    }
-                    _ => given.ignored.push(name),
-                },
+            if !pairing.is_said_by(&name) {
+                given.add(&mut archive, name, (truth, &pairing), kind)?;
             }
         }
         Ok(given)
+    }
+
+    /// Adds an array by its shape.
+    fn add(
+        &mut self,
+        archive: &mut Archive<'_>,
+        name: String,
+        (truth, pairing): (&Truth, &Pairing),
+        kind: Option<Kind>,
+    ) -> Result<()> {
+        let path = archive.path().to_owned();
+        let wrong = |cause: String| Error::file(&path, format!("array {name}: {cause}"));
+        let (rows, n, classes) = (pairing.rows, truth.len(), truth.classes);
+        let (shape, _) = archive.shape(&name)?.unwrap_or_default();
+        let fits = |rows: usize| shape.ends_with(&[rows, classes]) && shape.len() <= 3 || shape == [rows];
+        if !fits(rows) {
+            if fits(n) {
+                return Err(wrong(format!("its shape {shape:?} does not fit the {rows} ids of this file")));
+            }
+            self.ignored.push(name);
+            return Ok(());
+        }
+        let numbers = shape.iter().try_fold(1usize, |all, &size| all.checked_mul(size));
+        let Some(numbers) = numbers.filter(|numbers| *numbers <= NUMBERS) else {
+            return Err(wrong(format!("its shape {shape:?} has more than {NUMBERS} numbers")));
+        };
+        let Some(Array { values, .. }) = archive.read_known(&name, 8 * numbers as u64)? else { return Ok(()) };
+        match (&shape[..], values) {
+            ([_, _], values @ (Values::U8(_) | Values::I64(_))) => {
+                let values = values.integers().unwrap_or_default();
+                if let Some(other) = values.iter().find(|value| ![0, 1].contains(*value)) {
+                    return Err(wrong(format!("holds {other}; a set says 1 for a class in it, 0 for others")));
+                }
+                let sets: Vec<bool> = values.into_iter().map(|value| value == 1).collect();
+                self.sets.push((name, pairing.of_classes(&sets)));
+            }
+            (shape, values) => match (shape, values.floats()) {
+                ([_], Some(values)) => {
+                    let values = pairing.of_images(&values);
+                    if let Some(i) = values.iter().position(|value| !value.is_finite()) {
+                        return Err(wrong(format!("image {i}: the score is {}", values[i])));
+                    }
+                    self.scores.push((name, values));
+                }
+                ([_, _], Some(values)) if self.classifier.is_none() => {
+                    let found = self.predicted(pairing.of_classes(&values), truth, (kind, &name)).map_err(wrong)?;
+                    self.classifier = Some(found);
+                }
+                ([_, _, _], Some(values)) if self.members.is_none() && !values.is_empty() => {
+                    let found = self.predicted(pairing.of_classes(&values), truth, (kind, &name)).map_err(wrong)?;
+                    self.members = Some(found);
+                }
+                _ => self.ignored.push(name),
+            },
+        }
+        Ok(())
     }
 
     /// log q of an array by its name, of one classifier or of all members.
@@ -239,37 +267,41 @@ impl Given {
         values: Vec<f64>,
         truth: &Truth,
         (told, name): (Option<Kind>, &str),
-    ) -> Result<Vec<f64>, String> {
+    ) -> Result<Predicted, String> {
         let (n, several) = (truth.len(), values.len() > truth.len() * truth.classes);
         let named = |row: usize| match several {
             true => format!("member {}, image {}", row / n, row % n),
             false => format!("image {row}"),
         };
-        let (_, log_q, _) = understood(values, truth.classes, (told, Some(name)), &named, &mut self.notes)?;
-        Ok(log_q)
+        let (_, log_q, clamped) = understood(values, truth.classes, (told, Some(name)), &named, &mut self.notes)?;
+        Ok(Predicted { name: name.to_owned(), log_q, clamped })
     }
 
     /// The classifier that is scored, the given one before the mean of the members, and the scores
     /// that follow from either.
-    fn computed(&self, classes: usize) -> Result<Option<Computed>> {
+    fn computed(&self, truth: &Truth) -> Result<Option<Computed>, String> {
         let owned = |(score, values): (Score, &[f64])| (score, values.to_vec());
-        if self.members.is_empty() {
-            let Some(q) = &self.classifier else { return Ok(None) };
-            let scores = SingleScores::new(q, classes)?;
-            return Ok(Some((q.clone(), scores.all().map(owned).into())));
+        let given = self.classifier.as_ref().map(|given| given.log_q.clone());
+        let named = |of: &Predicted, error: Error| format!("array {}: {error}", of.name);
+        if let Some(of) = &self.members {
+            let members: Vec<&[f64]> = of.log_q.chunks(truth.posterior.len()).collect();
+            let scores = EnsembleScores::new(&members, truth.classes).map_err(|error| named(of, error))?;
+            let computed = scores.all().map(owned).into();
+            return Ok(Some((given.unwrap_or(scores.log_mean), computed)));
         }
-        let members: Vec<&[f64]> = self.members.iter().map(Vec::as_slice).collect();
-        let scores = EnsembleScores::new(&members, classes)?;
-        let computed = scores.all().map(owned).into();
-        Ok(Some((self.classifier.clone().unwrap_or(scores.log_mean), computed)))
+        let Some(of) = &self.classifier else { return Ok(None) };
+        let scores = SingleScores::new(&of.log_q, truth.classes).map_err(|error| named(of, error))?;
+        Ok(Some((of.log_q.clone(), scores.all().map(owned).into())))
     }
-}
 
-/// For an array that names a hash: the hash that it should be, where it is known.
-fn own_hash<'a>(name: &str, truth: &'a Truth) -> Option<Option<&'a String>> {
-    match name {
-        "weights_sha256" => Some(truth.origin.weights_sha256.as_ref()),
-        "dataset_sha256" => Some(Some(&truth.origin.dataset_sha256)),
-        _ => None,
+    /// Places in [n, K] where the classifier that is scored had probability 0: of the mean of the members, where all had.
+    fn zeros(&self, truth: &Truth) -> Vec<usize> {
+        let size = truth.posterior.len();
+        let Some(Predicted { log_q, clamped, .. }) = self.classifier.as_ref().or(self.members.as_ref()) else {
+            return Vec::new();
+        };
+        let mut zeros = vec![0; size];
+        clamped.iter().for_each(|at| zeros[at % size] += 1);
+        (0..size).filter(|&at| zeros[at] == log_q.len() / size).collect()
     }
 }

@@ -22,6 +22,9 @@ pub struct Verdict {
     pub name: String,
     /// SHA-256 of the file of its predictions; absent for those computed here.
     pub predictions_sha256: Option<String>,
+    /// SHA-256 of the file of the network that was run here.
+    #[serde(default)]
+    pub network_sha256: Option<String>,
     /// What the predictions were.
     pub kind: Kind,
     /// What was repaired or decided while reading them.
@@ -179,10 +182,11 @@ impl Verdict {
         steps.step()?;
         let examined = examine(truth, labels, &model.log_q, &images, seed, steps)?;
         let mut notes = model.notes.clone();
-        notes.extend(infinite(truth, model));
+        notes.extend(Note::infinite(truth, &model.log_q, &model.clamped));
         Ok(Self {
             name: model.name.clone(),
             predictions_sha256: model.sha256.clone(),
+            network_sha256: model.network_sha256.clone(),
             kind: model.kind,
             notes,
             bayes_error: measured.bayes_accuracy.complement(),
@@ -248,13 +252,4 @@ fn per_class(truth: &Truth, measured: &Measured, lost: &[f64], bootstrap: &Boots
         }
     };
     (0..truth.classes).map(of).collect()
-}
-
-/// The note that a raised zero hides an infinite loss.
-fn infinite(truth: &Truth, model: &Predictions) -> Option<Note> {
-    let possible: Vec<usize> = model.clamped.iter().copied().filter(|&at| truth.posterior[at] > 0.0).collect();
-    let mut images: Vec<usize> = possible.iter().map(|at| at / truth.classes).collect();
-    images.dedup();
-    let part: f64 = possible.iter().map(|&at| -truth.posterior[at] * model.log_q[at]).sum();
-    (!images.is_empty()).then(|| Note::Infinite { images: images.len(), clamped_part: part / truth.len() as f64 })
 }

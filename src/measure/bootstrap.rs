@@ -5,7 +5,7 @@
 //! 1987): the figures here are means of skewed quantities (most images have next to no KL, few have
 //! much), for which the plain percentile interval lies too low, and since each is a mean its
 //! acceleration is its skewness / (6 √n), which costs nothing. The interval of a mean is widened by
-//! what few images need (`of_mean`) and, where hardly any of them show what the mean is made of, by
+//! what few images need (`of_few`) and, where hardly any of them show what the mean is made of, by
 //! what was not seen (`with_unseen`). It keeps to the range of the statistic: a KL or a gap never
 //! gets a negative end.
 
@@ -108,18 +108,24 @@ pub(super) fn in_doubt(doubts: impl Iterator<Item = f64> + Clone) -> usize {
     doubts.filter(|doubt| doubt - least > DOUBT).count()
 }
 
-/// The interval of the `mean` of `values` in [least, most] from its replicates: the distances of BCa's ends from the
-/// mean times Student's over the normal quantile and √(n/(n − 1)), for resampled values scatter by (n − 1)/n too little,
-/// and few of them do not know their own scatter. Of two values, n of n drawn, BCa alone holds the mean in half of all
-/// cases, of five in 80 (exponential) to 87 % (uniform values); widened in 87 to 89 and in 89 to 94 %.
+/// The interval of the `mean` of `values` in [least, most] from its replicates: BCa's, wider for few values
+/// ([`of_few`]). Of two values, n of n drawn, BCa alone holds the mean in half of all cases, of five in 80 (exponential) to
+/// 87 % (uniform values); widened in 87 to 89 and in 89 to 94 %.
 pub(super) fn of_mean(
     mean: f64,
     replicates: &mut [f64],
     values: impl Iterator<Item = f64> + Clone,
-    [least, most]: [f64; 2],
+    range: [f64; 2],
 ) -> Estimate {
-    let Estimate { value, interval: Interval { low, high } } = bca(mean, replicates, acceleration(values.clone()));
-    let times = match values.count() {
+    of_few(bca(mean, replicates, acceleration(values.clone())), values.count(), range)
+}
+
+/// The distances of the ends from the value times Student's over the normal quantile and √(n/(n − 1)), within [least,
+/// most]: what was resampled from `n` values scatters by (n − 1)/n too little, and few of them do not know their own
+/// scatter.
+pub(super) fn of_few(estimate: Estimate, n: usize, [least, most]: [f64; 2]) -> Estimate {
+    let Estimate { value, interval: Interval { low, high } } = estimate;
+    let times = match n {
         // A single value has no scatter to be widened.
         0 | 1 => 1.0,
         n => student_95(n - 1) / Z95 * (n as f64 / (n - 1) as f64).sqrt(),

@@ -113,6 +113,30 @@ fn largest_share(hits: usize, n: usize) -> f64 {
     high
 }
 
+/// The score interval of the `area` under the ROC curve of so many positives and negatives (Newcombe 2006, Stat. Med.
+/// 25:559, method 5): the areas θ that are within 1.96 of their own standard errors, by the variance of Hanley & McNeil
+/// (1982), θ(1 − θ)(1 + (s − 1)((1 − θ)/(2 − θ) + θ/(1 + θ)))/(mn), s = (m + n)/2. Where every positive is above every
+/// negative it keeps a width, which a bootstrap does not. All of [0, 1] without one of either.
+pub(super) fn newcombe(area: f64, positives: usize, negatives: usize) -> Interval {
+    let (m, n) = (positives as f64, negatives as f64);
+    if positives == 0 || negatives == 0 {
+        return Interval { low: 0.0, high: 1.0 };
+    }
+    let more = (m + n) / 2.0 - 1.0;
+    let variance = |t: f64| t * (1.0 - t) * (1.0 + more * ((1.0 - t) / (2.0 - t) + t / (1.0 + t))) / (m * n);
+    let holds = |t: f64| (area - t).powi(2) <= Z95 * Z95 * variance(t);
+    // The end between the area and an edge of [0, 1]; each step gives a bit.
+    let end = |edge: f64| {
+        let (mut inside, mut outside) = (area, edge);
+        for _ in 0..f64::MANTISSA_DIGITS {
+            let middle = 0.5 * (inside + outside);
+            if holds(middle) { inside = middle } else { outside = middle }
+        }
+        inside
+    };
+    Interval { low: end(0.0), high: end(1.0) }
+}
+
 /// P(X ≤ hits) of a binomial X of `n` trials with probability `p` ≥ hits/n, 0 < p < 1: a sum whose
 /// terms fall from the last one on.
 fn at_most(hits: usize, n: usize, p: f64) -> f64 {
@@ -206,6 +230,22 @@ mod tests {
         assert!(none.low == 0.0 && (none.high / (1.0 - 0.025_f64.powf(1.0 / 60_000.0)) - 1.0).abs() < 1e-6);
         // Wider than Wilson's above, where a bound must hold.
         assert!(clopper_pearson(245, 10_000).high > wilson(245, 10_000).high);
+    }
+
+    #[test]
+    fn the_interval_of_an_area_is_where_the_score_test_does_not_reject() {
+        // m = n = 2, s − 1 = 1: at area 1 the low end solves 1 − θ = z²θ(1 + (1 − θ)/(2 − θ) + θ/(1 + θ))/4.
+        let end = newcombe(1.0, 2, 2);
+        let t = end.low;
+        let right = Z95 * Z95 * t * (1.0 + (1.0 - t) / (2.0 - t) + t / (1.0 + t)) / 4.0;
+        assert!((1.0 - t - right).abs() < 1e-12 && end.high == 1.0, "{end:?}");
+        // Turned over, and as a normal interval of many: at ½ the variance is (1 + (s − 1)·⅔)/(4mn).
+        let (over, under) = (newcombe(0.9, 7, 30), newcombe(0.1, 7, 30));
+        assert!((over.low - (1.0 - under.high)).abs() < 1e-12 && (over.high - (1.0 - under.low)).abs() < 1e-12);
+        let half = newcombe(0.5, 3000, 5000);
+        let error = ((1.0 + 3999.0 * 2.0 / 3.0) / (4.0 * 1.5e7f64)).sqrt();
+        assert!(((half.high - half.low) / (2.0 * Z95 * error) - 1.0).abs() < 1e-3, "{half:?}");
+        assert_eq!(newcombe(1.0, 0, 5), Interval { low: 0.0, high: 1.0 });
     }
 
     #[test]

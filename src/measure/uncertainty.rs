@@ -11,12 +11,15 @@
 //!
 //! Intervals are over test images ([`Bootstrap`]); another training run differs by more. Those of
 //! rank statistics are bias-corrected (BC: BCa with no acceleration, which for ranks has no closed
-//! form), those of mean errors BCa.
+//! form), those of mean errors BCa, all widened for few images. That of the AUROC, of which few
+//! positives tell little and all of one order nothing to resample, holds the score interval, too:
+//! in simulations of 20 to 400 images, areas of 0.75 to 0.99, it then covers 96 to 100 %, where BC
+//! alone covers 10 to 95 %. Areas under the risk hold what images that were not seen may add.
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, bca, of_mean};
-use super::interval::{Estimate, UNBOUNDED};
+use super::bootstrap::{Bootstrap, bca, of_few, of_mean};
+use super::interval::{Estimate, Interval, SHARE, UNBOUNDED, newcombe};
 use crate::error::{Error, Result};
 
 mod ensemble;
@@ -180,17 +183,28 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
     let replicates = bootstrap.resample(n, statistics);
     // A replicate may have drawn nothing but ties, or none of the top: it has no statistic.
     let finite = |at: usize| -> Vec<f64> { replicates.iter().map(|r| r[at]).filter(|x| x.is_finite()).collect() };
-    let estimate = |at: usize| values[at].is_finite().then(|| bca(values[at], &mut finite(at), 0.0));
+    let of = |at: usize, n: usize, range: [f64; 2]| {
+        values[at].is_finite().then(|| of_few(bca(values[at], &mut finite(at), 0.0), n, range))
+    };
+    let estimate = |at: usize| of(at, n, [-1.0, 1.0]);
+    let positives = top.iter().filter(|top| **top).count();
     Ok(Scored {
         score,
         n,
         aleatoric: Agreement { spearman: estimate(0), kendall: estimate(1) },
         epistemic: Agreement { spearman: estimate(2), kendall: estimate(3) },
-        auroc: estimate(4),
+        auroc: of(4, positives.min(n - positives), SHARE).map(|area| with_score(area, positives, n - positives)),
         signed_error: errors
             .as_ref()
             .map(|errors| of_mean(values[5], &mut finite(5), errors.iter().copied(), UNBOUNDED)),
     })
+}
+
+/// The interval of an area under the ROC curve, wide enough to hold the score interval.
+fn with_score(Estimate { value, interval }: Estimate, positives: usize, negatives: usize) -> Estimate {
+    let score = newcombe(value, positives, negatives);
+    let interval = Interval { low: interval.low.min(score.low), high: interval.high.max(score.high) };
+    Estimate::new(value, interval)
 }
 
 fn check(score: Score, values: &[f64], truth: Truth<'_>) -> Result<()> {

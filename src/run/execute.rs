@@ -90,6 +90,8 @@ pub enum RunEvent {
 pub struct RunContext<'a> {
     /// The world.
     pub world: &'a World,
+    /// SHA-256 of its weights, where it is known.
+    pub weights_sha256: Option<&'a str>,
     /// Its knobs.
     pub settings: Settings,
     /// What trains.
@@ -105,7 +107,7 @@ pub struct RunContext<'a> {
 impl<'a> RunContext<'a> {
     /// With checkpoints every minute, nothing kept elsewhere, and no dataset.
     pub fn new(world: &'a World, settings: Settings, device: &'a Device) -> Self {
-        Self { world, settings, device, every: CHECKPOINT_EVERY, stage: None, data: None }
+        Self { world, weights_sha256: None, settings, device, every: CHECKPOINT_EVERY, stage: None, data: None }
     }
 }
 
@@ -243,6 +245,7 @@ fn run_cell(
         test: pools.test(&cell)?,
         watched: spec.test.watched,
         range: context.world.flow().pixels().range(),
+        weights_sha256: context.weights_sha256,
         folder: &path,
         every: context.every,
         device: context.device,

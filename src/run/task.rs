@@ -87,7 +87,9 @@ impl Task for RunExperiment {
         let data = Data::open(&spec, world, weights)?;
         let folder = RunFolder::create(&self.folder, &spec, weights, data.as_ref())?;
         let settings = spec.world.settings(world.class_names().len())?;
-        let context = RunContext { data, every, stage, ..RunContext::new(world, settings, &cx.chosen.device) };
+        let weights_sha256 = Some(weights);
+        let context =
+            RunContext { weights_sha256, data, every, stage, ..RunContext::new(world, settings, &cx.chosen.device) };
         let summary = execute(&folder, share, &context, &mut Reporter::new(cx, &folder)?)?;
         let (finished, planned) = (summary.finished, summary.planned);
         let sentence = format!("{finished} of {planned} cells are finished in {}", self.folder.display());

@@ -148,3 +148,23 @@ fn a_checkpoint_of_an_older_version_says_how_it_is_brought_up_to_date() {
     succeed(&["resume", text(&bench.run), "--device", "cpu"]);
     assert_eq!(bench.judge(&bench.data, &["--checkpoint", text(&file)]), before);
 }
+
+#[test]
+fn a_cell_knows_the_world_of_its_training_images() {
+    let bench = Bench::new();
+    let (cell, manifest) = (bench.cell("linear"), bench.data.join("dataset.json"));
+    let judged = || bench.judge(&bench.data, &["--checkpoint", text(&cell)]);
+    let own = judged();
+    assert!(!own["notes"].to_string().contains("another world"), "{own}");
+    let mut facts: Value = serde_json::from_slice(&std::fs::read(&manifest).unwrap()).unwrap();
+    facts["weights_sha256"] = "00".into();
+    std::fs::write(&manifest, facts.to_string()).unwrap();
+    let other = judged();
+    assert!(other["notes"].to_string().contains("trained on images of another world"), "{other}");
+    same(&own, &other, 1e-12);
+    // Its scale would be that of another range.
+    facts["pixel_range"] = serde_json::json!([0.0, 1.0]);
+    std::fs::write(&manifest, facts.to_string()).unwrap();
+    let refused = fail(1, &["evaluate", text(&bench.data), "--device", "cpu", "--checkpoint", text(&cell)]);
+    assert!(refused.contains("between -1 and 1") && refused.contains("between 0 and 1"), "{refused}");
+}

@@ -192,28 +192,99 @@ fn probabilities_are_seen_for_what_they_are() {
         json(&[&["evaluate", text(&data), "--uncertainty", text(&file), "--json"], more].concat())
     };
     let known = judged(&[("members", array(at("a.npy"), &[M, N, K], &logits))], &[]);
+    assert_eq!(known["notes"][0]["note"], "by-order");
     assert_eq!(
-        known["notes"][0],
+        known["notes"][1],
         serde_json::json!({"note": "taken", "kind": "logits", "called": "members", "told": false})
     );
     let arrays = [("members", array(at("b.npy"), &[M, N, K], &members))];
     let found = judged(&arrays, &[]);
-    assert_eq!(found["notes"][0]["kind"], "probabilities");
+    assert_eq!(found["notes"][1]["kind"], "probabilities");
     let kl = |found: &Value| value(&found["classifier"]["epistemic"]);
     assert_near("KL of probabilities", kl(&found), kl(&known));
     let told = succeed(&["evaluate", text(&data), "--uncertainty", text(&file)]);
     assert!(told.contains("The numbers in members were taken as probabilities, by looking at them."), "{told}");
     // Who insists is heard, and that is said, too.
     let insisted = judged(&arrays, &["--kind", "logits"]);
-    assert!((kl(&insisted) - kl(&known)).abs() > 1e-3 && insisted["notes"][0]["told"] == true, "{insisted}");
+    assert!((kl(&insisted) - kl(&known)).abs() > 1e-3 && insisted["notes"][1]["told"] == true, "{insisted}");
     // One array may hold what another does not.
     let both =
         judged(&[("logits", array(at("c.npy"), &[M, N, K], &logits)), ("q", array(at("d.npy"), &[N, K], &one))], &[]);
-    assert_eq!([&both["notes"][0]["kind"], &both["notes"][1]["kind"]], ["logits", "probabilities"]);
+    assert_eq!([&both["notes"][1]["kind"], &both["notes"][2]["kind"]], ["logits", "probabilities"]);
     // What is neither is refused by member and image.
     let mut torn = members;
     torn[(N + 3) * K] += 0.25;
     archive(&file, &[("members", array(at("e.npy"), &[M, N, K], &torn))]);
     let said = fail(1, &["evaluate", text(&data), "--uncertainty", text(&file)]);
     assert!(said.contains("array members: member 1, image 3: adds up to 1.25") && said.contains("--kind"), "{said}");
+}
+
+/// What the notes of a report are about.
+fn notes(found: &Value) -> Vec<String> {
+    found["notes"].as_array().unwrap().iter().map(|note| note["note"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn rows_and_columns_are_paired_as_those_of_predictions() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let data = at("data");
+    export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &N.to_string()]);
+    let logp: Vec<f64> = npz_array(&data.join("test.npz"), "logp");
+    let members: Vec<f64> = (0..M * N * K).map(|i| logp[i % (N * K)] + number(i)).collect();
+    let one: Vec<f64> = (0..N * K).map(|i| logp[i] + number(400 + i)).collect();
+    let doubt: Vec<f64> = (0..N).map(|i| number(7000 + i)).collect();
+    let sets: Vec<i64> = (0..N).flat_map(|i| [1, i64::from(i % 3 == 0)]).collect();
+    // Row j is of image 7 j + 3, an image of another split comes first, and the columns are turned round.
+    let images: Vec<usize> = (0..N).map(|j| (7 * j + 3) % N).collect();
+    let ids: Vec<i64> = std::iter::once(999).chain(images.iter().map(|&i| i as i64)).collect();
+    let rows = || std::iter::once(0).chain(images.iter().copied());
+    let turned = |v: &[f64]| -> Vec<f64> { rows().flat_map(|i| [v[i * K + 1], v[i * K]]).collect() };
+    let turned_sets: Vec<i64> = rows().flat_map(|i| [sets[i * K + 1], sets[i * K]]).collect();
+    let file = at("mine.npz");
+    let judged = |arrays: &[(&str, PathBuf)]| {
+        archive(&file, arrays);
+        json(&["evaluate", text(&data), "--uncertainty", text(&file), "--json"])
+    };
+    let plain = judged(&[
+        ("m", array(at("a.npy"), &[M, N, K], &members)),
+        ("q", array(at("b.npy"), &[N, K], &one)),
+        ("doubt", array(at("c.npy"), &[N], &doubt)),
+        ("sets", array(at("d.npy"), &[N, K], &sets)),
+    ]);
+    let moved: Vec<f64> = members.chunks(N * K).flat_map(turned).collect();
+    let (id, classes) = (("id", array(at("i.npy"), &[N + 1], &ids)), ("classes", array(at("k.npy"), &[K], &[1i64, 0])));
+    let paired = judged(&[
+        ("m", array(at("e.npy"), &[M, N + 1, K], &moved)),
+        ("q", array(at("f.npy"), &[N + 1, K], &turned(&one))),
+        ("doubt", array(at("g.npy"), &[N + 1], &rows().map(|i| doubt[i]).collect::<Vec<_>>())),
+        ("sets", array(at("h.npy"), &[N + 1, K], &turned_sets)),
+        id.clone(),
+        classes,
+    ]);
+    for part in ["classifier", "scores", "sets", "members", "ignored"] {
+        assert_eq!(paired[part], plain[part], "{part}");
+    }
+    assert_eq!(notes(&plain)[0], "by-order");
+    assert_eq!(notes(&paired)[..3], ["columns-sorted", "rows-ignored", "rows-sorted"]);
+
+    let refused = |arrays: &[(&str, PathBuf)], cause: &str| {
+        archive(&file, arrays);
+        let said = fail(1, &["evaluate", text(&data), "--uncertainty", text(&file)]);
+        assert!(said.contains("mine.npz") && said.contains(cause), "{said}");
+    };
+    let q = || ("q", array(at("b.npy"), &[N, K], &one));
+    refused(&[q(), id], "array q: its shape [60, 2] does not fit the 61 ids");
+    refused(&[q(), ("id", array(at("i.npy"), &[N], &[0i64; N]))], "rows 0 and 1 have the same id 0");
+    refused(&[q(), ("classes", array(at("k.npy"), &[K], &[1i64, 2]))], "array classes: columns count classes from 1");
+    let broken: Vec<f64> = (0..N).map(|i| if i == 5 { f64::NAN } else { 0.0 }).collect();
+    refused(&[q(), ("doubt", array(at("c.npy"), &[N], &broken))], "array doubt: image 5: the score is NaN");
+    refused(&[("m", array(at("a.npy"), &[1, N, K], &one))], "array m: an ensemble needs at least two members");
+    // A zero where the truth is not 0, of one classifier and of all members.
+    let sure = [1.0, 0.0].repeat(N);
+    let both = [sure.clone(), sure.clone()].concat();
+    for arrays in [("q", array(at("n.npy"), &[N, K], &sure)), ("m", array(at("o.npy"), &[2, N, K], &both))] {
+        let said = notes(&judged(&[arrays]));
+        assert!(said.contains(&"infinite".into()), "{said:?}");
+    }
 }

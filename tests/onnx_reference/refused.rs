@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use bayescope::classifier::onnx::{Normalisation, OnnxClassifier, OnnxOptions, Scores, describe};
+use bayescope::classifier::onnx::{Layout, Normalisation, OnnxClassifier, OnnxOptions, Scores, describe};
 use bayescope::data::ImageShape;
 use bayescope::events::silent;
 use tract_onnx::pb::TensorProto;
 use tract_onnx::pb::tensor_proto::DataType;
 
-use crate::graph::{array, int, mirror, model, node, save, say, value};
+use crate::graph::{array, int, ints, mirror, model, node, save, say, value};
 use crate::{as_is, fixture, images, open};
 
 const RGB: ImageShape = ImageShape { channels: 3, height: 12, width: 12 };
@@ -184,6 +184,66 @@ fn no_graph_reads_itself_and_no_node_asks_for_any_size() {
     let wide = vec![node("Mul", &["a", "a"], "s", vec![]), node("Pad", &["image", "s"], "x", vec![])];
     let words = ["cannot be run here", "268435456 numbers are the most"];
     refused(wide, vec![sizes("a", &[0, 0, 0, 0, 0, 0, 512, 512])], &words);
+}
+
+#[test]
+fn scores_that_depend_on_the_other_images_of_a_pass_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("coupled.onnx");
+    let refused = |nodes, words: &[&str]| {
+        save(&model(value("image", DataType::Float, &[-1, 3, 12, 12]), nodes, &["scores"], vec![]), &file);
+        says(&cause(&file, Some(RGB), 432, &as_is()), words);
+    };
+    // As batch normalisation in training does.
+    let centred = vec![
+        node("ReduceMean", &["image"], "mean", vec![ints("axes", &[0])]),
+        node("Sub", &["image", "mean"], "rest", vec![]),
+        node("Flatten", &["rest"], "scores", vec![]),
+    ];
+    refused(centred, &["coupled.onnx", "depend on the other images of a pass", "model.eval()"]);
+    for operator in ["Softmax", "LogSoftmax"] {
+        let over = node(operator, &["flat"], "scores", vec![int("axis", 0)]);
+        let name = format!("node 'scores/{operator}'");
+        refused(vec![node("Flatten", &["image"], "flat", vec![]), over], &[operator, "over axis 0", &name]);
+    }
+}
+
+#[test]
+fn an_order_of_axes_is_found_or_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("open.onnx");
+    let (image, sees) = (value("image", DataType::Float, &[-1, -2, -3, -4]), |n: &OnnxClassifier| n.info().sees.1);
+    let open = |shape, classes, layout| {
+        OnnxClassifier::open(&file, Some(shape), classes, &OnnxOptions { layout, ..as_is() }).unwrap()
+    };
+    save(&mirror(DataType::Float, &[-1, -2, -3, -4]), &file);
+    says(&cause(&file, Some(RGB), 432, &as_is()), &["[open1, open2, open3, open4]", "[N, H, W, C] alike", "--layout"]);
+    let said = open(RGB, 432, Some(Layout::Nhwc));
+    assert!(sees(&said) == Layout::Nhwc && !said.info().tried);
+    let grey = open(ImageShape { channels: 1, ..RGB }, 144, None);
+    assert!(sees(&grey) == Layout::Nchw && !grey.info().tried);
+    // The mean of each channel: twelve classes if the channels came first.
+    let means = vec![node("ReduceMean", &["image"], "scores", vec![ints("axes", &[1, 2]), int("keepdims", 0)])];
+    save(&model(image, means, &["scores"], vec![]), &file);
+    let found = open(RGB, 3, None);
+    assert!(sees(&found) == Layout::Nhwc && found.info().tried);
+    says(&cause(&file, Some(RGB), 5, &as_is()), &["12 classes", "5"]);
+}
+
+#[test]
+fn a_network_that_writes_all_images_into_one_row_is_given_single_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("row.onnx");
+    let x = images(3, RGB, true);
+    for shape in [&[1, -1][..], &[-1]] {
+        let image = value("image", DataType::Float, &[-1, 3, 12, 12]);
+        let nodes = vec![node("Reshape", &["image", "s"], "scores", vec![])];
+        save(&model(image, nodes, &["scores"], vec![sizes("s", shape)]), &file);
+        let network = OnnxClassifier::open(&file, Some(RGB), 432, &as_is()).unwrap();
+        assert_eq!(network.batch(), 1);
+        let expected: Vec<f64> = x.iter().map(|&v| f64::from(v)).collect();
+        assert_eq!(network.scores(&x, &mut silent()).unwrap(), expected);
+    }
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub(super) struct Entry {
     /// Shape the network sees.
     pub(super) network: ImageShape,
     pub(super) layout: Layout,
+    /// Whether neither the file nor the user says the order of the axes.
+    pub(super) is_unclear: bool,
     pub(super) dtype: DatumType,
     /// Images of a pass, where the file fixes them.
     pub(super) fixed: Option<usize>,
@@ -76,8 +78,8 @@ fn axes(port: &Port, images: Option<ImageShape>) -> Result<[Option<usize>; 4]> {
 }
 
 /// Which of the axes holds the channels: that of the images' own number, else one of 1 or 3, else
-/// an open one.
-fn layout(port: &Port, axes: [Option<usize>; 3], images: Option<ImageShape>) -> Result<Layout> {
+/// an open one; and whether images of a known shape fit as well in the other order.
+fn layout(port: &Port, axes: [Option<usize>; 3], images: Option<ImageShape>) -> Result<(Layout, bool)> {
     let rank = |layout: Layout| {
         let [channels, height, width] = layout.sorted(axes);
         let likely = match channels {
@@ -94,8 +96,8 @@ fn layout(port: &Port, axes: [Option<usize>; 3], images: Option<ImageShape>) -> 
         ((0, _), (0, _)) => Err(Error::input(format!(
             "its input is {port}: neither the second nor the last axis has the channels of images, 1 or 3"
         ))),
-        (nchw, nhwc) if nchw >= nhwc => Ok(Layout::Nchw),
-        _ => Ok(Layout::Nhwc),
+        (nchw, nhwc) if nchw >= nhwc => Ok((Layout::Nchw, images.is_some() && nchw.1 && nchw == nhwc)),
+        _ => Ok((Layout::Nhwc, false)),
     }
 }
 
@@ -110,7 +112,10 @@ impl Entry {
     ) -> Result<Self> {
         let dtype = dtype(port)?;
         let [batch, a, b, c] = axes(port, images)?;
-        let layout = layout(port, [a, b, c], images)?;
+        let (layout, is_unclear) = match options.layout {
+            Some(said) => (said, false),
+            None => layout(port, [a, b, c], images)?,
+        };
         let sides = layout.sorted([a, b, c]);
         let network = match (images, sides) {
             (_, [Some(channels), Some(height), Some(width)]) => ImageShape { channels, height, width },
@@ -138,7 +143,7 @@ impl Entry {
         let scales = normalisation.scales(network.channels, options.range)?;
         let (from, to) = ([images.height, images.width], [network.height, network.width]);
         let resize = (from != to).then(|| Bilinear::new(from, to));
-        Ok(Self { images, network, layout, dtype, fixed: batch, normalisation, scales, resize })
+        Ok(Self { images, network, layout, is_unclear, dtype, fixed: batch, normalisation, scales, resize })
     }
 
     /// A pass of `batch` images from `x` [n, C, H, W], 0 < n ≤ batch; the last image is repeated to

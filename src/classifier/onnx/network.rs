@@ -5,9 +5,9 @@ use std::path::Path;
 use rayon::prelude::*;
 use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 
-use super::file::Description;
+use super::file::{Description, Port};
 use super::image::Entry;
-use super::options::{NetworkInfo, OnnxOptions, Scores};
+use super::options::{Layout, NetworkInfo, OnnxOptions, Scores};
 use super::plan::{Plan, Rows};
 use super::read::read;
 use super::{operators, plain, scores};
@@ -17,6 +17,8 @@ use crate::events::{Events, Progress};
 
 /// Noise images that are looked at to tell probabilities from logits.
 const PROBED: usize = 8;
+/// How far scores of an image may lie apart in two passes, in parts of the largest: the round-off of half precision.
+const ROUNDING: f64 = 1e-3;
 
 /// What an ONNX file says about itself, whether or not it can be run.
 ///
@@ -34,6 +36,8 @@ pub struct OnnxClassifier {
     scores: Scores,
     /// Whether neither the graph nor the user says what the scores are.
     guessed: bool,
+    /// Whether the order of its axes is the one of two in which it runs.
+    tried: bool,
     classes: usize,
 }
 
@@ -82,11 +86,28 @@ impl OnnxClassifier {
             )));
         };
         let written = if options.input.is_none() { description.normalisation()? } else { None };
-        let entry = Entry::new(port, images, written, options)?;
-        let plan = prepare(&mut model, path, &port.name, &entry, options.batch)
-            .map_err(|cause| Error::input(format!("it cannot be run here (opset {}): {cause}", description.opset)))?;
+        let entered = |layout| {
+            let options = OnnxOptions { layout, ..options.clone() };
+            Entry::new(port, images, written.clone(), &options)
+        };
+        let mut planned = |entry: Entry| {
+            let plan = prepare(&mut model, path, &port.name, &entry, options.batch);
+            let opset = description.opset;
+            plan.map_err(|cause| Error::input(format!("it cannot be run here (opset {opset}): {cause}")))
+                .map(|plan| (entry, plan))
+        };
+        let entry = entered(options.layout)?;
+        let is_unclear = entry.is_unclear;
+        let (entry, plan) = if is_unclear {
+            let mut runs = |layout| planned(entered(Some(layout))?).and_then(|way| told_apart(way, classes));
+            either(runs(Layout::Nchw), runs(Layout::Nhwc), port)?
+        } else {
+            planned(entry)?
+        };
+        // A single channel is the same in either order.
+        let tried = is_unclear && entry.network.channels > 1;
         let scores = found.unwrap_or(Scores::Logits);
-        let mut classifier = Self { description, entry, plan, scores, guessed: found.is_none(), classes };
+        let mut classifier = Self { description, entry, plan, scores, guessed: found.is_none(), tried, classes };
         let noise = classifier.probe(options.range)?;
         classifier.scores = found.unwrap_or_else(|| Scores::of(&noise, classes));
         Ok(classifier)
@@ -96,18 +117,40 @@ impl OnnxClassifier {
     fn probe(&self, range: Option<[f32; 2]>) -> Result<Vec<f64>> {
         let [low, high] = range.unwrap_or([0.0, 1.0]);
         let dims = self.entry.images.dims();
+        let size = self.plan.batch.min(PROBED) * dims;
         let mut state = 1u64;
         // Knuth's generator: any noise will do.
         let mut noise = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             low + (high - low) * ((state >> 40) as f32 / (1u64 << 24) as f32)
         };
-        let mut rows = Vec::new();
+        let mut x: Vec<f32> = std::iter::repeat_with(&mut noise).take(size).collect();
+        let mut rows = self.pass(&x)?;
+        // The first image once more, beside others.
+        x[dims..].fill_with(&mut noise);
+        let again = self.pass(&x)?;
+        self.check_alone(&rows[..self.classes], &again[..self.classes])?;
+        rows.extend_from_slice(&again[self.classes..]);
         while rows.len() < PROBED * self.classes {
-            let x: Vec<f32> = std::iter::repeat_with(&mut noise).take(self.plan.batch.min(PROBED) * dims).collect();
+            x.fill_with(&mut noise);
             rows.extend(self.pass(&x)?);
         }
         Ok(rows)
+    }
+
+    /// Whether the scores of an image are the same in two passes: what is judged image by image may not depend on what
+    /// stands beside an image, nor on chance.
+    fn check_alone(&self, once: &[f64], again: &[f64]) -> Result<()> {
+        let largest = once.iter().fold(0.0, |largest: f64, score| largest.max(score.abs()));
+        let Some(class) = (0..once.len()).find(|&class| (once[class] - again[class]).abs() > ROUNDING * largest) else {
+            return Ok(());
+        };
+        Err(self.complain(format!(
+            "its scores of an image depend on the other images of a pass, or on chance: class {class} of the same image has {:.6} beside \
+             some and {:.6} beside others. Export it for inference (model.eval(): batch normalisation by running statistics, no dropout), \
+             with its softmax over the classes; one that scales a pass as a whole, with a batch size of 1",
+            once[class], again[class]
+        )))
     }
 
     fn pass(&self, x: &[f32]) -> Result<Vec<f64>> {
@@ -170,6 +213,7 @@ impl OnnxClassifier {
             producer: self.description.producer.clone(),
             opset: self.description.opset,
             sees: (self.entry.network, self.entry.layout),
+            tried: self.tried,
             normalisation: self.entry.normalisation.clone(),
             scores: self.scores,
             guessed: self.guessed,
@@ -210,11 +254,34 @@ fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>>
 }
 
 /// A plan for the batch size of the file or, where that is open, the one asked for. Some exporters leave it open in a graph that
-/// then only takes single images.
+/// then only takes single images, or gives the scores of all as those of one.
 fn prepare(model: &mut ModelProto, path: &Path, input: &str, entry: &Entry, asked: usize) -> Result<Plan, String> {
-    match entry.fixed {
-        Some(batch) => Plan::new(model, path, input, entry, batch),
-        None => Plan::new(model, path, input, entry, asked)
-            .or_else(|cause| Plan::new(model, path, input, entry, 1).map_err(|_| cause)),
+    let runs = |plan: &Plan| plan.run(entry, &vec![0.0; entry.images.dims()]).is_ok();
+    let first = Plan::new(model, path, input, entry, entry.fixed.unwrap_or(asked));
+    if entry.fixed.is_some() || asked == 1 || first.as_ref().is_ok_and(runs) {
+        return first;
+    }
+    // Of two complaints the first one is told.
+    Plan::new(model, path, input, entry, 1).ok().filter(runs).map_or(first, Ok)
+}
+
+/// A way in which images enter, where it leads to the scores of so many classes.
+fn told_apart((entry, plan): (Entry, Plan), classes: usize) -> Result<(Entry, Plan)> {
+    let rows = plan.run(&entry, &vec![0.0; entry.images.dims()]).map_err(Error::input)?;
+    match rows.classes == classes {
+        true => Ok((entry, plan)),
+        false => Err(Error::input(format!("it tells {} classes apart, and here there are {classes}", rows.classes))),
+    }
+}
+
+/// The one of two orders of the axes in which a network runs.
+fn either(nchw: Result<(Entry, Plan)>, nhwc: Result<(Entry, Plan)>, port: &Port) -> Result<(Entry, Plan)> {
+    match (nchw, nhwc) {
+        (Ok((entry, _)), Ok(_)) if entry.network.channels > 1 => Err(Error::input(format!(
+            "its input is {port}, and it runs on images [N, C, H, W] and [N, H, W, C] alike: which are meant is said by --layout of \
+             `bayescope evaluate`, or by the number of channels in the file"
+        ))),
+        (Ok(way), _) | (Err(_), Ok(way)) => Ok(way),
+        (Err(cause), Err(_)) => Err(cause),
     }
 }

@@ -26,6 +26,9 @@ pub struct OnnxOptions {
     pub resize: bool,
     /// Images of one pass, where the file leaves that open. Scores may differ between sizes by rounding.
     pub batch: usize,
+    /// Order of its axes. What the sizes of its input or running it tell, where absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<Layout>,
     /// The output to read; the only one, where absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
@@ -36,7 +39,16 @@ pub struct OnnxOptions {
 
 impl Default for OnnxOptions {
     fn default() -> Self {
-        Self { input: None, range: None, repeat_channels: false, resize: false, batch: 8, output: None, scores: None }
+        Self {
+            input: None,
+            range: None,
+            repeat_channels: false,
+            resize: false,
+            batch: 8,
+            layout: None,
+            output: None,
+            scores: None,
+        }
     }
 }
 
@@ -92,6 +104,9 @@ pub struct NetworkInfo {
     pub opset: i64,
     /// Shape of the images it sees, and the order of its axes.
     pub sees: (ImageShape, Layout),
+    /// Whether that order was found by running it in both, for its input is open in size and nobody says it.
+    #[serde(default)]
+    pub tried: bool,
     /// How images are scaled before they enter.
     pub normalisation: Normalisation,
     /// What its scores are taken for.

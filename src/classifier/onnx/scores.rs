@@ -1,7 +1,8 @@
 //! What a network's numbers mean: found in the graph's last nodes, else by looking at some of them.
 
-use tract_onnx::pb::{GraphProto, NodeProto};
+use tract_onnx::pb::{GraphProto, NodeProto, type_proto};
 
+use super::operators;
 use super::options::Scores;
 use crate::error::{Error, Result};
 use crate::measure::log_softmax;
@@ -28,15 +29,21 @@ fn last<'a>(graph: &'a GraphProto, output: &str) -> Option<&'a NodeProto> {
 ///
 /// # Errors
 /// When the classes are scored one by one (Sigmoid), and nobody said that these are logits or
-/// probabilities.
+/// probabilities; when a last Softmax or LogSoftmax is over another axis than theirs.
 pub(super) fn source(graph: &GraphProto, output: &str, said: Option<Scores>) -> Result<(String, Option<Scores>)> {
     let as_it_is = Ok((output.to_owned(), said));
     let Some(node) = last(graph, output) else { return as_it_is };
-    let over_classes = |axis: i64| axis == 1 || axis == -1;
+    let over = axis(node).filter(|_| ["Softmax", "LogSoftmax"].contains(&node.op_type.as_str()));
+    if let Some(axis) = over.filter(|&axis| !is_over_classes(axis, rank(graph, output))) {
+        return Err(Error::input(format!(
+            "its output '{output}' is a {} over axis {axis} (node '{}'), and classes are axis 1 of [N, K]: export it over the classes, or \
+             without it",
+            node.op_type,
+            operators::name(node)
+        )));
+    }
     match (node.op_type.as_str(), node.input.first()) {
-        ("Softmax", Some(logits)) if said != Some(Scores::Logits) && axis(node).is_none_or(over_classes) => {
-            Ok((logits.clone(), Some(Scores::Logits)))
-        }
+        ("Softmax", Some(logits)) if said != Some(Scores::Logits) => Ok((logits.clone(), Some(Scores::Logits))),
         ("LogSoftmax", _) if said.is_none() => Ok((output.to_owned(), Some(Scores::Logits))),
         ("Sigmoid", _) if said.is_none() => Err(Error::input(format!(
             "its output '{output}' is a Sigmoid: every class on its own, no distribution over the classes; export the network \
@@ -48,6 +55,22 @@ pub(super) fn source(graph: &GraphProto, output: &str, said: Option<Scores>) -> 
 
 fn axis(node: &NodeProto) -> Option<i64> {
     node.attribute.iter().find(|attribute| attribute.name == "axis").map(|attribute| attribute.i)
+}
+
+/// Whether an axis of scores [N, K], [N, K, 1, 1] or [K] is that of the classes.
+fn is_over_classes(axis: i64, rank: Option<i64>) -> bool {
+    match rank {
+        Some(rank @ 2..) => axis.rem_euclid(rank) == 1,
+        Some(_) => [0, -1].contains(&axis),
+        None => [1, -1].contains(&axis),
+    }
+}
+
+/// Number of axes that the file says of an output.
+fn rank(graph: &GraphProto, output: &str) -> Option<i64> {
+    let declared = graph.output.iter().find(|declared| declared.name == output)?;
+    let Some(type_proto::Value::TensorType(tensor)) = &declared.r#type.as_ref()?.value else { return None };
+    i64::try_from(tensor.shape.as_ref()?.dim.len()).ok()
 }
 
 impl Scores {
@@ -103,6 +126,16 @@ mod tests {
         let from_probabilities = Scores::Probabilities.log_probabilities(&p, 3, 0).unwrap();
         assert!(from_logits.iter().zip(&from_probabilities).all(|(a, b)| (a - b).abs() < 1e-6));
         assert_eq!(Scores::Probabilities.log_probabilities(&[1.0, 0.0], 2, 0).unwrap(), [0.0, f64::NEG_INFINITY]);
+    }
+
+    #[test]
+    fn the_axis_of_the_classes_is_known_by_the_number_of_axes() {
+        for (axis, rank) in [(1, Some(2)), (-1, Some(2)), (1, Some(4)), (-3, Some(4)), (0, Some(1)), (-1, None)] {
+            assert!(is_over_classes(axis, rank), "{axis} {rank:?}");
+        }
+        for (axis, rank) in [(0, Some(2)), (-2, Some(2)), (-1, Some(4)), (0, None)] {
+            assert!(!is_over_classes(axis, rank), "{axis} {rank:?}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 
 use super::DeviceArg;
 use crate::classifier::Architecture;
-use crate::classifier::onnx::{Normalisation, Scores};
+use crate::classifier::onnx::{Layout, Normalisation, Scores};
 use crate::data::Split;
 use crate::error::Error;
 use crate::judge::Kind;
@@ -51,6 +51,9 @@ pub struct EvaluateArgs {
     /// Images of another size are scaled to that of an ONNX classifier.
     #[arg(long)]
     pub resize: bool,
+    /// Order of the axes of an ONNX classifier whose file leaves them open; the one in which it runs if not given.
+    #[arg(long, value_enum)]
+    pub layout: Option<LayoutArg>,
     /// The output of an ONNX classifier that is read; the only one if not given.
     #[arg(long, value_name = "NAME")]
     pub output: Option<String>,
@@ -101,6 +104,24 @@ impl From<KindArg> for Scores {
             // Logits are log-probabilities up to a number for each image.
             KindArg::Logits | KindArg::LogProbabilities => Self::Logits,
             KindArg::Probabilities => Self::Probabilities,
+        }
+    }
+}
+
+/// Order of the axes of images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LayoutArg {
+    /// Channels, height, width, as PyTorch has it.
+    Nchw,
+    /// Height, width, channels, as TensorFlow has it.
+    Nhwc,
+}
+
+impl From<LayoutArg> for Layout {
+    fn from(layout: LayoutArg) -> Self {
+        match layout {
+            LayoutArg::Nchw => Self::Nchw,
+            LayoutArg::Nhwc => Self::Nhwc,
         }
     }
 }

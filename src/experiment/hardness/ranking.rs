@@ -11,13 +11,10 @@ use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
 use crate::experiment::bayes_reference::Truth;
 use crate::figure::Records;
-use crate::measure::{Interval, wilson};
+use crate::measure::{Interval, Z95, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::{OracleInfo, TrainingRecord};
 use crate::oracle::train::ModelSpec;
-
-/// Half widths of a 95 % interval of a normal variable, in standard errors.
-const Z95: f64 = 1.959_963_984_540_054;
 
 /// Real images on which a flow was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -104,6 +104,7 @@ fn a_training_that_was_stopped_goes_on_with_what_labels_said_before() {
             test: &test,
             watched: 20,
             range: [0.0, 1.0],
+            weights_sha256: None,
             folder,
             every: Duration::MAX,
             device: &device,

@@ -1,4 +1,4 @@
-//! Alarms: figures that no honest classifier of these images has.
+//! Alarms: figures that no honest classifier of these images has, or hardly any.
 //!
 //! Given the images, labels are independent draws from their exact posteriors. So the probability
 //! of every result on the drawn labels is computable, which no benchmark of real data allows.
@@ -8,12 +8,15 @@
 //! | `hits` | more labels hit than a decision that does not know them can hit? | exact, Poisson-binomial |
 //! | `likelihood` | labels more likely under q than q can know? | valid bound, Chernoff |
 //! | `copied` | posteriors known, all or some? | a threshold; binomial |
-//! | `order` | rows of other images? | permutation test |
+//! | `order` | rows of other images, or certainty without knowledge? | permutation test |
 //! | `classes`, `assignment` | columns of other classes? | gain on held-out images |
 //!
-//! Five tests share [`FALSE_ALARM`] by Bonferroni: an honest model raises any of these alarms with
-//! a probability of at most 1e-4 (of those with a p-value; the threshold of `copied` is far beyond
-//! what can be learned). The labels themselves are tested against the posteriors first: where they
+//! Five tests share [`FALSE_ALARM`] by Bonferroni. The first two hold for every model that does not
+//! know the labels: it raises an alarm of theirs with a probability of at most 1e-4. The others
+//! test claims about what models are like: that their errors of log-odds have a smooth density,
+//! that a fifth of what they claim to know is so, that no other order of the columns fits better
+//! than other weights of the classes. A model that was fitted to noise may break the second one, so its
+//! alarm says what else may be the matter. The labels themselves are tested against the posteriors first: where they
 //! are not drawn from them, no result on them means anything, and the alarm says that instead.
 
 use serde::{Deserialize, Serialize};
@@ -37,7 +40,7 @@ pub mod order;
 #[cfg(test)]
 mod tests;
 
-/// Probability that an honest model raises an alarm.
+/// Probability that a model that does not know the labels raises an alarm for hits or likelihood.
 pub const FALSE_ALARM: f64 = 1e-4;
 /// Tests that share it.
 const TESTS: f64 = 5.0;
@@ -57,7 +60,7 @@ pub enum AlarmKind {
     LabelsTooLikely,
     /// q equals the exact posteriors beyond what can be learned.
     KnowsPosteriors,
-    /// The rows are as good on shuffled images.
+    /// The rows are as good on shuffled images, and claim to be better.
     WrongOrder,
     /// A permutation of the columns explains the predictions far better.
     WrongClasses,
@@ -70,7 +73,7 @@ pub enum AlarmKind {
 pub struct Alarm {
     /// What it is about.
     pub kind: AlarmKind,
-    /// Probability of so extreme a result of an honest model; absent for a threshold.
+    /// Probability of so extreme a result where its test's claim holds (see this module); absent for a threshold.
     pub p_value: Option<f64>,
     /// What was found, and what may explain it.
     pub message: String,
@@ -116,7 +119,7 @@ pub struct Examined {
     pub order: Order,
     /// Order of the columns.
     pub classes: ClassOrder,
-    /// The alarms; empty for an honest model but once in 10,000.
+    /// The alarms.
     pub alarms: Vec<Alarm>,
 }
 
@@ -165,7 +168,7 @@ pub(super) fn examine(
     };
     let likelihood = likelihood::test(p, log_q, &truth.labels, k);
     steps.step()?;
-    let copied = copied::test(p, log_q, k);
+    let copied = copied::test(p, log_q, k, truth.origin.label_noise.as_ref());
     steps.step()?;
     let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || steps.step())?;
     let classes = classes::test(p, log_q, k);
@@ -244,7 +247,7 @@ impl Examined {
 
     fn of_pairing(&self, truth: &Truth) -> Option<Alarm> {
         if self.classes.p_value < self.level && self.classes.explains() {
-            let ClassOrder { column_of, given, permuted, p_value } = &self.classes;
+            let ClassOrder { column_of, given, permuted, reweighted, p_value } = &self.classes;
             let moved = column_of.iter().enumerate().filter(|(class, column)| class != *column);
             let moved: Vec<String> = moved
                 .map(|(class, column)| format!("column {column} looks like {}", truth.class_names[class]))
@@ -252,8 +255,10 @@ impl Examined {
             let more = if moved.len() > 10 { format!(" and {} more", moved.len() - 10) } else { String::new() };
             let message = format!(
                 "The columns seem to be in another order of classes: {}{more}. So permuted the epistemic KL is {permuted:.4} nats, not \
-                 {given:.4}, on images the permutation was not chosen on. It was not applied: name the columns.",
-                moved.iter().take(10).cloned().collect::<Vec<_>>().join(", ")
+                 {given:.4} ({:.4} with the best weights of the classes), on images the permutation was not chosen on. It was not \
+                 applied: name the columns.",
+                moved.iter().take(10).cloned().collect::<Vec<_>>().join(", "),
+                reweighted.unwrap_or(*given)
             );
             return Some(Alarm { kind: AlarmKind::WrongClasses, p_value: Some(*p_value), message });
         }
@@ -261,12 +266,19 @@ impl Examined {
         if *p_value >= self.level {
             return None;
         }
-        let tried = suggestion.map_or_else(
-            || "Give ids with the predictions.".into(),
-            |order| format!("They look {}. Nothing was rearranged: give ids with the predictions.", order.describe()),
+        let (or, tried) = suggestion.map_or_else(
+            || {
+                (
+                    ", or it is sure of what it does not know",
+                    "No usual order fits better. Give ids with the predictions.".into(),
+                )
+            },
+            |order| {
+                ("", format!("They look {}. Nothing was rearranged: give ids with the predictions.", order.describe()))
+            },
         );
         let message = format!(
-            "The rows seem to be of other images: they agree with these to {agreement:.4}, with shuffled ones to {shuffled:.4} ({z:.1} \
+            "The rows seem to be of other images{or}: they agree with these to {agreement:.4}, with shuffled ones to {shuffled:.4} ({z:.1} \
              spreads), but claim {:.4}. {tried}",
             shuffled + claim
         );

@@ -9,7 +9,8 @@
 //! A classifier that learned little claims little or is far above shuffled; one with reordered rows
 //! claims much and is as good as shuffled. The alarm needs both: no more than 4 spreads above
 //! shuffled, and significantly below a fifth of the claim (normal, one-sided; terms are in [0, 1],
-//! so tails are light). Agreement is used rather than likelihood, since single values of log q may
+//! so tails are light). A network that was fitted to a few noisy labels claims much and knows little,
+//! too: where no usual order fits better, the alarm says so. Agreement is used rather than likelihood, since single values of log q may
 //! outweigh all others.
 
 use rand::seq::SliceRandom;
@@ -27,7 +28,7 @@ pub(super) const STEPS: usize = 20;
 const SIGNAL: f64 = 4.0;
 /// Spreads above shuffled that another order must reach to be suggested.
 const SUGGESTED: f64 = 6.0;
-/// Share of its claim that an honest classifier holds.
+/// Share of its claim that a classifier holds unless its rows are mixed up, or it is sure of nothing it knows.
 const HONEST: f64 = 0.2;
 
 /// How well rows of predictions agree with the images they are said to be of.

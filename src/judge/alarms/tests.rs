@@ -201,6 +201,34 @@ fn columns_of_other_classes_are_found_and_named() {
 }
 
 #[test]
+fn other_class_weights_are_no_other_order() {
+    // It knows little, and learned it where the second class was frequent, as the first is here.
+    let k = 4;
+    let mut truth = toy(1000, k, 0.3, Seed(43));
+    let logits: Vec<f64> = truth.posterior.iter().map(|p| p.ln()).collect();
+    let with = |scale: f64, prior: [f64; 4]| {
+        log_softmax(&logits.iter().enumerate().map(|(at, l)| scale * l + prior[at % k].ln()).collect::<Vec<_>>(), k)
+    };
+    truth.posterior = with(1.0, [0.1, 0.7, 0.1, 0.1]).into_iter().map(f64::exp).collect();
+    redraw(&mut truth, Seed(44));
+    let found = examined(&truth, &with(0.8, [0.7, 0.1, 0.1, 0.1]));
+    let reweighted = found.classes.reweighted.unwrap();
+    assert!(reweighted < 0.01 && found.classes.permuted < 0.5 * found.classes.given, "{:?}", found.classes);
+    assert_eq!(kinds(&found), []);
+}
+
+#[test]
+fn a_model_that_is_sure_of_noise_is_told_apart_as_far_as_can_be() {
+    // Sure of a class of chance: rows of other images would look the same, and no usual order is better.
+    let truth = toy(600, 5, 1.5, Seed(34));
+    let other = toy(600, 5, 6.0, Seed(35));
+    let sure: Vec<f64> = other.posterior.iter().map(|p| p.max(1e-30).ln()).collect();
+    let found = examined(&truth, &log_softmax(&sure, 5));
+    assert_eq!((kinds(&found), found.order.suggestion), (vec![AlarmKind::WrongOrder], None));
+    assert!(found.alarms[0].message.contains("or it is sure of what it does not know"), "{}", found.alarms[0].message);
+}
+
+#[test]
 fn labels_that_are_not_of_the_world_are_said_instead_of_leaks() {
     let mut truth = toy(2000, 5, 1.0, Seed(51));
     let honest = learned(&truth, 1.0, 0.3, Seed(52));

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::columns::{Layout, Rows, wrong_number};
-use super::{Raw, most_bytes};
+use super::{Raw, listed, most_bytes};
 use crate::data::read_text_bounded;
 use crate::error::{Error, Result};
 use crate::judge::Truth;
@@ -27,15 +27,15 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     let mut records = reader.records().peekable();
     let Some(Ok(head)) = records.peek() else { return Err("is no table of text".into()) };
     let head: Vec<String> = head.iter().map(str::to_owned).collect();
-    let layout = match is_header(&head, lines, truth) {
-        true => {
+    let commented = commented_header(text, delimiter, truth).filter(|_| head.len() == truth.classes);
+    let layout = match (is_header(&head, lines, truth), commented) {
+        (Some(true), _) => {
             records.next();
             Layout::of(&head, truth)?
         }
-        false => match commented_header(text, delimiter, truth).filter(|_| head.len() == truth.classes) {
-            Some(layout) => layout,
-            None => without_header(&head, truth)?,
-        },
+        (_, Some(layout)) => layout,
+        (Some(false), None) => without_header(&head, truth)?,
+        (None, None) => return Err(unclear(&head, truth)),
     };
     let mut rows = Rows::new(layout);
     for (row, record) in records.enumerate() {
@@ -63,12 +63,30 @@ fn commented_header(text: &str, delimiter: char, truth: &Truth) -> Option<Layout
     layout.filter(|layout| layout.id.is_none() && layout.called.is_none())
 }
 
-/// Returns whether the first line is a header: not all numbers, or 0, 1, … above n lines.
-fn is_header(fields: &[String], lines: usize, truth: &Truth) -> bool {
+/// Returns whether the first line is a header: not all numbers, or 0, 1, … to K − 1. Written as fractions (0.0, 1.0, …)
+/// these are a header above n lines only, for they may be the numbers of the first image. Nobody knows where whole numbers
+/// are one of n lines: an image has no line, or the first one has such numbers.
+fn is_header(fields: &[String], lines: usize, truth: &Truth) -> Option<bool> {
     let numbers: Option<Vec<f64>> = fields.iter().map(|field| field.parse().ok()).collect();
-    let Some(numbers) = numbers else { return true };
+    let Some(numbers) = numbers else { return Some(true) };
     let counts = numbers.iter().enumerate().all(|(class, number)| class as f64 == *number);
-    numbers.len() == truth.classes && counts && lines != truth.len()
+    if numbers.len() != truth.classes || !counts {
+        return Some(false);
+    }
+    let whole = fields.iter().enumerate().all(|(class, field)| *field == class.to_string());
+    (!whole || lines != truth.len()).then_some(lines != truth.len())
+}
+
+/// What is said of whole numbers 0, 1, … in one of n lines.
+fn unclear(fields: &[String], truth: &Truth) -> String {
+    let n = truth.len();
+    format!(
+        "{} rows for {n} images of {}: the first line ({}) gives the numbers of the columns. If it is the first image, put such a line \
+         above it",
+        n - 1,
+        truth.origin.path,
+        listed(fields)
+    )
 }
 
 /// K columns in the order of the classes, or ids before them.

@@ -17,6 +17,10 @@ const ROUNDING: f64 = 1e-6;
 /// What becomes of a probability of 0.
 const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 
+/// Largest −log q that is taken for a network's: differences of float32 logits stay below it. Sums and squares of larger
+/// ones leave float64.
+const FARTHEST: f64 = 1e39;
+
 /// What the numbers of a model are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -173,7 +177,7 @@ fn detect(
 /// Returns normalised log q of `values` [n, K] that are [`finite`], and where −∞ became the smallest normal f32's.
 ///
 /// # Errors
-/// Names a row that is not one of this kind.
+/// Names a row that is not one of this kind, or in which a class is farther off than float32 can say.
 pub(super) fn log_probabilities(
     mut values: Vec<f64>,
     classes: usize,
@@ -205,6 +209,16 @@ pub(super) fn log_probabilities(
         notes.push(Note::Normalised { largest });
     }
     let mut log_q = log_softmax(&values, classes);
+    // Finite numbers may be infinitely far apart.
+    if let Some(at) = (0..log_q.len()).find(|&at| values[at].is_finite() && log_q[at] < -FARTHEST) {
+        return Err(format!(
+            "{}: class {} has log q = {:.1e} nats, farther from the others than float32 logits can be. Look at the model's output for \
+             this image",
+            named(at / classes),
+            at % classes,
+            log_q[at]
+        ));
+    }
     let clamped: Vec<usize> = (0..log_q.len()).filter(|&at| log_q[at] == f64::NEG_INFINITY).collect();
     clamped.iter().for_each(|&at| log_q[at] = SMALLEST.ln());
     if !clamped.is_empty() {

@@ -33,6 +33,7 @@ mod tests;
 
 pub use kind::{Kind, are_probabilities};
 pub use note::Note;
+pub(super) use npz::Pairing;
 use raw::{ID_NAMES, NAMES, Raw, listed, most_bytes};
 
 /// What a caller knows about a file.
@@ -54,6 +55,8 @@ pub struct Predictions {
     pub path: Option<PathBuf>,
     /// SHA-256 of that file.
     pub sha256: Option<String>,
+    /// SHA-256 of the file of the network that was run here.
+    pub network_sha256: Option<String>,
     /// What the numbers were.
     pub kind: Kind,
     /// What was repaired, ignored or decided.
@@ -117,7 +120,8 @@ impl Predictions {
         let Raw { values, called, ids, mut notes, .. } = raw;
         let k = truth.classes;
         let rows = ids::rows(ids.as_deref(), values.len() / k, truth, &mut notes).map_err(bad)?;
-        let values: Vec<f64> = rows.iter().flat_map(|&row| &values[row * k..(row + 1) * k]).copied().collect();
+        let columns: Vec<usize> = (0..k).collect();
+        let values = npz::arranged(&values, values.len() / k, &rows, &columns);
         let named = |i: usize| match &ids {
             Some(ids) => format!("row {} (id {})", rows[i], ids[rows[i]]),
             None => format!("row {i}"),
@@ -129,6 +133,7 @@ impl Predictions {
             name: options.name.clone().unwrap_or_else(stem),
             path: Some(path.to_owned()),
             sha256: Some(sha256_of_file(path, &mut silent())?),
+            network_sha256: None,
             kind,
             notes,
             log_q,
@@ -149,7 +154,16 @@ impl Predictions {
         let named = |i: usize| format!("image {}", truth.image_name(i));
         kind::finite(logits, k, &named)
             .and_then(|()| kind::log_probabilities(logits.to_vec(), k, kind, &named, &mut notes))
-            .map(|(log_q, clamped)| Self { name: name.clone(), path: None, sha256: None, kind, notes, log_q, clamped })
+            .map(|(log_q, clamped)| Self {
+                name: name.clone(),
+                path: None,
+                sha256: None,
+                network_sha256: None,
+                kind,
+                notes,
+                log_q,
+                clamped,
+            })
             .map_err(|cause| Error::input(format!("{name}: {cause}")))
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Kind;
 use crate::classifier::onnx::{NetworkInfo, Scores};
+use crate::judge::Truth;
 
 /// One repair or decision, stated in every report. Displays as a sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,11 @@ pub enum Note {
         /// Steps in all.
         steps: usize,
     },
+    /// The network was trained on images of another world.
+    OtherWorld {
+        /// SHA-256 of the weights of that one.
+        weights_sha256: String,
+    },
     /// Zeros where the posterior is not 0: the cross-entropy as given.
     Infinite {
         /// Images whose cross-entropy is infinite without the clamping.
@@ -71,6 +77,18 @@ pub enum Note {
         /// What clamping adds to the mean cross-entropy, nats: these entries' own terms.
         clamped_part: f64,
     },
+}
+
+impl Note {
+    /// That raised zeros hide an infinite loss, where they do: `clamped` are places in `log_q` [n, K] where q was 0.
+    pub(in crate::judge) fn infinite(truth: &Truth, log_q: &[f64], clamped: &[usize]) -> Option<Self> {
+        let possible: Vec<usize> = clamped.iter().copied().filter(|&at| truth.posterior[at] > 0.0).collect();
+        let mut images: Vec<usize> = possible.iter().map(|at| at / truth.classes).collect();
+        images.dedup();
+        let part: f64 = possible.iter().map(|&at| -truth.posterior[at] * log_q[at]).sum();
+        let clamped_part = part / truth.len() as f64;
+        (!images.is_empty()).then_some(Self::Infinite { images: images.len(), clamped_part })
+    }
 }
 
 impl std::fmt::Display for Note {
@@ -103,29 +121,12 @@ impl std::fmt::Display for Note {
                 f,
                 "{zeros} probabilities of 0 in {images} images were raised to 1.2e-38, the smallest normal float32."
             ),
-            Self::Network(NetworkInfo {
-                parameters,
-                producer,
-                opset,
-                sees: (shape, layout),
-                normalisation,
-                scores,
-                guessed,
-            }) => {
-                let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
-                let scores = match scores {
-                    Scores::Logits => "logits",
-                    Scores::Probabilities => "probabilities",
-                };
-                let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
-                write!(
-                    f,
-                    "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}, scaled by \
-                     '{normalisation}'; its scores were taken as {scores}, {how}."
-                )
-            }
+            Self::Network(info) => f.write_str(&network(info)),
             Self::Unfinished { step, steps } => {
                 write!(f, "Its training is not over: step {step} of {steps}.")
+            }
+            Self::OtherWorld { weights_sha256 } => {
+                write!(f, "It was trained on images of another world, whose weights have the SHA-256 {weights_sha256}.")
             }
             Self::Infinite { images, clamped_part } => write!(
                 f,
@@ -134,4 +135,21 @@ impl std::fmt::Display for Note {
             ),
         }
     }
+}
+
+/// What network was run, and how.
+fn network(info: &NetworkInfo) -> String {
+    let NetworkInfo { parameters, producer, opset, sees: (shape, layout), tried, normalisation, scores, guessed } =
+        info;
+    let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
+    let scores = match scores {
+        Scores::Logits => "logits",
+        Scores::Probabilities => "probabilities",
+    };
+    let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
+    let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
+    format!(
+        "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}{tried}, scaled by \
+         '{normalisation}'; its scores were taken as {scores}, {how}."
+    )
 }

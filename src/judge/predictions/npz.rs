@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::columns::{Layout, wrong_number};
+use super::ids::rows;
 use super::{ID_NAMES, NAMES, Note, Raw, listed, most_bytes};
 use crate::data::{Archive, Array, Types, Values, read_npy_file};
 use crate::error::{Error, Result};
@@ -12,6 +13,9 @@ use crate::judge::{Truth, arrays};
 const CLASS_NAMES: [&str; 3] = ["class_names", "classes", "labels_names"];
 /// What `np.savez` calls its first array when nobody names it.
 const UNNAMED: &str = "arr_0";
+/// Arrays that say of which world and which images an archive is.
+const WEIGHTS: &str = "weights_sha256";
+const IMAGES: &str = "dataset_sha256";
 
 /// Reads an archive.
 pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
@@ -26,26 +30,126 @@ pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
             listed(&names)
         )));
     };
-    let mut read = |name: &str| bounded(&mut archive, name, truth);
-    let array = read(name)?.ok_or_else(|| bad(format!("array {name}: missing")))?;
+    let array = bounded(&mut archive, name, truth)?.ok_or_else(|| bad(format!("array {name}: missing")))?;
     let values = matrix(array, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
-    let mut raw = Raw { values, called: (name != UNNAMED).then(|| name.to_owned()), ..Raw::default() };
+    let said = Said::read(&mut archive, truth)?;
+    let mut raw = Raw { values, called: (name != UNNAMED).then(|| name.to_owned()), ..said.raw };
     if found.len() > 1 {
         raw.notes.push(Note::ColumnsIgnored { names: found[1..].iter().map(|&name| name.to_owned()).collect() });
     }
-    if let Some(&id) = ID_NAMES.iter().filter(|name| !name.is_empty()).find(|name| holds(name))
-        && let Some(array) = read(id)?
-    {
-        raw.ids = Some(ids(array, raw.values.len() / truth.classes).map_err(|e| bad(format!("array {id}: {e}")))?);
+    let rows = raw.values.len() / truth.classes;
+    if let Some((id, ids)) = said.id.zip(raw.ids.as_ref()).filter(|(_, ids)| ids.len() != rows) {
+        return Err(bad(format!("array {id}: {} ids for {rows} rows of predictions", ids.len())));
     }
-    raw.weights_sha256 = read("weights_sha256")?.and_then(arrays::single_text);
-    raw.dataset_sha256 = read("dataset_sha256")?.and_then(arrays::single_text);
-    if let Some(&name) = CLASS_NAMES.iter().find(|name| holds(name))
-        && let Some(columns) = read(name)?.and_then(|array| columns(array, truth.classes))
-    {
-        raw.sort_columns(&columns, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
+    if let Some((name, columns)) = said.columns {
+        let layout = named_columns(&columns, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
+        layout.add_notes(&mut raw.notes);
+        let as_they_came: Vec<usize> = (0..rows).collect();
+        raw.values = arranged(&raw.values, rows, &as_they_came, &layout.classes);
     }
     Ok(raw)
+}
+
+/// What an archive says beside its numbers: of which world they are, and which rows and columns.
+struct Said {
+    /// Without values.
+    raw: Raw,
+    /// The array of the ids.
+    id: Option<&'static str>,
+    /// The array that names the columns, and the names.
+    columns: Option<(&'static str, Vec<String>)>,
+}
+
+impl Said {
+    fn read(archive: &mut Archive<'_>, truth: &Truth) -> Result<Self> {
+        let names = archive.names();
+        let path = archive.path().to_owned();
+        let holds = |name: &&&str| names.iter().any(|there| there == *name);
+        let mut read = |name: &str| bounded(archive, name, truth);
+        let mut said = Self { raw: Raw::default(), id: None, columns: None };
+        if let Some(&id) = ID_NAMES.iter().filter(|name| !name.is_empty()).find(|name| holds(name))
+            && let Some(array) = read(id)?
+        {
+            said.raw.ids = Some(ids(array).map_err(|cause| Error::file(&path, format!("array {id}: {cause}")))?);
+            said.id = Some(id);
+        }
+        said.raw.weights_sha256 = read(WEIGHTS)?.and_then(arrays::single_text);
+        said.raw.dataset_sha256 = read(IMAGES)?.and_then(arrays::single_text);
+        if let Some(&name) = CLASS_NAMES.iter().find(|name| holds(name)) {
+            said.columns = read(name)?.and_then(|array| columns(array, truth.classes)).map(|columns| (name, columns));
+        }
+        Ok(said)
+    }
+}
+
+/// Which row and which column of the arrays of an archive each image and each class has.
+#[derive(Debug)]
+pub(in crate::judge) struct Pairing {
+    /// Rows that arrays have.
+    pub rows: usize,
+    /// The row of each image.
+    images: Vec<usize>,
+    /// The column of each class.
+    classes: Vec<usize>,
+    /// Arrays that say it, and which world they are of.
+    said_by: Vec<&'static str>,
+    /// What has to be said about it.
+    pub notes: Vec<Note>,
+}
+
+impl Pairing {
+    /// As for predictions: rows by ids, columns by the names of the classes, without them by order.
+    ///
+    /// # Errors
+    /// Names the file: another world or dataset, ids that are missing, doubled or of no image, columns that are no classes.
+    pub fn read(archive: &mut Archive<'_>, truth: &Truth) -> Result<Self> {
+        let path = archive.path().to_owned();
+        let bad = |cause: String| Error::file(&path, cause);
+        let Said { raw, id, columns } = Said::read(archive, truth)?;
+        raw.check_world(truth).map_err(bad)?;
+        let mut pairing = Self {
+            rows: raw.ids.as_ref().map_or(truth.len(), Vec::len),
+            images: Vec::new(),
+            classes: (0..truth.classes).collect(),
+            said_by: [WEIGHTS, IMAGES].into_iter().chain(id).collect(),
+            notes: Vec::new(),
+        };
+        if let Some((name, columns)) = columns {
+            let layout = named_columns(&columns, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
+            layout.add_notes(&mut pairing.notes);
+            pairing.classes = layout.classes;
+            pairing.said_by.push(name);
+        }
+        pairing.images = rows(raw.ids.as_deref(), pairing.rows, truth, &mut pairing.notes).map_err(bad)?;
+        Ok(pairing)
+    }
+
+    /// Whether an array was read for this.
+    pub fn is_said_by(&self, name: &str) -> bool {
+        self.said_by.contains(&name)
+    }
+
+    /// Values [.., rows, K] as [.., n, K], in the order of images and classes.
+    pub fn of_classes<T: Copy>(&self, values: &[T]) -> Vec<T> {
+        arranged(values, self.rows, &self.images, &self.classes)
+    }
+
+    /// Values [rows] as [n], in the order of images.
+    pub fn of_images<T: Copy>(&self, values: &[T]) -> Vec<T> {
+        arranged(values, self.rows, &self.images, &[0])
+    }
+}
+
+/// The given rows and columns of tables [.., rows, columns.len()].
+pub(super) fn arranged<T: Copy>(values: &[T], rows: usize, images: &[usize], columns: &[usize]) -> Vec<T> {
+    let width = columns.len();
+    let mut found = Vec::with_capacity(values.len());
+    for table in values.chunks_exact((rows * width).max(1)) {
+        for row in images.iter().map(|row| &table[row * width..(row + 1) * width]) {
+            found.extend(columns.iter().map(|&column| row[column]));
+        }
+    }
+    found
 }
 
 /// An array, where it is no larger than one of these images needs: a small archive can hold a very large one.
@@ -106,35 +210,23 @@ fn matrix(array: Array, truth: &Truth) -> Result<Vec<f64>, String> {
 }
 
 /// Ids of any type, as text.
-fn ids(array: Array, rows: usize) -> Result<Vec<String>, String> {
+fn ids(array: Array) -> Result<Vec<String>, String> {
     if !matches!(array.shape[..], [_] | [_, 1]) {
         return Err(format!("{}; ids are numbers or names of shape [images]", arrays::described(&array)));
     }
-    let ids: Vec<String> = match array.values {
+    Ok(match array.values {
         Values::U8(ids) => ids.iter().map(ToString::to_string).collect(),
         Values::I64(ids) => ids.iter().map(ToString::to_string).collect(),
         Values::F32(ids) => ids.iter().map(|&id| f64::from(id).to_string()).collect(),
         Values::F64(ids) => ids.iter().map(ToString::to_string).collect(),
         Values::Text(ids) => ids,
-    };
-    match ids.len() == rows {
-        true => Ok(ids),
-        false => Err(format!("{} ids for {rows} rows of predictions", ids.len())),
-    }
+    })
 }
 
-impl Raw {
-    /// Brings columns of given names into the order of the classes.
-    fn sort_columns(&mut self, columns: &[String], truth: &Truth) -> Result<(), String> {
-        if columns.len() != truth.classes {
-            return Err(format!("names of {}", wrong_number(columns.len(), truth)));
-        }
-        let layout = Layout::of(columns, truth)?;
-        layout.add_notes(&mut self.notes);
-        for row in self.values.chunks_mut(truth.classes) {
-            let sorted: Vec<f64> = layout.classes.iter().map(|&column| row[column]).collect();
-            row.copy_from_slice(&sorted);
-        }
-        Ok(())
+/// Where the classes are among columns of given names.
+fn named_columns(columns: &[String], truth: &Truth) -> Result<Layout, String> {
+    match columns.len() == truth.classes {
+        true => Layout::of(columns, truth),
+        false => Err(format!("names of {}", wrong_number(columns.len(), truth))),
     }
 }

@@ -92,9 +92,12 @@ fn kinds_are_seen() {
     assert_eq!(kind("cat,dog,horse\n1,2,0\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
     let log = "-1.6094379124341003,-1.2039728043259361,-0.6931471805599453\n".repeat(3);
     assert_eq!(kind(&log), Kind::LogProbabilities);
-    // A line of 0, 1, … is a header only above one line an image.
-    assert_eq!(kind("0,1,2\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
+    // A line of 0, 1, … is a header; as fractions only above one line an image.
     assert_eq!(kind("0,1,2\n1,2,0\n-1,0.5,3\n4,0,0\n"), Kind::Logits);
+    refused(files.csv("0,1,2\n-1,0.5,3\n4,0,0\n"), "m.csv", "2 rows for 3 images of toy: the first line (0, 1, 2)");
+    let commented = files.csv("# 0,1,2\n0,1,2\n-1,0.5,3\n4,0,0\n").unwrap().log_q;
+    assert_eq!(files.csv("0.0,1.0,2.0\n-1,0.5,3\n4,0,0\n").unwrap().log_q, commented);
+    assert_eq!(files.csv("0,1,2\n0,1,2\n-1,0.5,3\n4,0,0\n").unwrap().log_q, commented);
     let told = files.csv_of_kind("0.2,0.3,0.5\n0.2,0.3,0.5\n0.1,0.1,0.8\n", Kind::Logits).unwrap();
     assert_eq!(told.notes[1], Note::Taken { kind: Kind::Logits, called: None, told: true });
     let z: f64 = [0.2f64, 0.3, 0.5].map(f64::exp).iter().sum();
@@ -172,6 +175,10 @@ fn numbers_that_are_no_predictions_are_refused() {
     refuse("0.1,0.2,0.7\n0.2,0.5\n0.3,0.3,0.4\n", "row 1: 2 fields, the first line has 3");
     refuse("", "is empty");
     refuse("-inf,-inf,-inf\n1,2,3\n1,2,3\n", "row 0: every class is −∞");
+    // Finite, and infinite as a loss.
+    refuse("1,2,0\n1,1e307,0\n1,1,1\n", "row 1: class 0 has log q = -1.0e307 nats, farther from the others");
+    refuse("1,2,0\n1,1.7e308,-1.7e308\n1,1,1\n", "row 1: class 0 has log q = -1.7e308");
+    assert!(files.csv("1,2,0\n3e38,-3e38,0\n1,1,1\n").is_ok());
     refuse("prob_0,prob_1,prob_2\n-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", "row 0: probabilities called prob");
     let told = files.csv_of_kind("-0.1,0.4,0.7\n0.2,0.3,0.5\n0.3,0.3,0.4\n", Kind::Probabilities);
     refused(told, "m.csv", "row 0: class 0 has the negative probability -0.1");

@@ -5,8 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::measure::bootstrap::{Bootstrap, bca};
-use crate::measure::interval::Estimate;
+use crate::measure::bootstrap::{Bootstrap, bca, in_doubt, of_few, with_unseen};
+use crate::measure::interval::{Estimate, SHARE};
 
 /// Points of a curve.
 const POINTS: usize = 20;
@@ -30,7 +30,8 @@ pub struct RiskCoverage {
 
 impl RiskCoverage {
     /// Of `doubt` [n], the larger the less sure, and the true `risk` [n] of every image. Intervals
-    /// are over images, bias-corrected.
+    /// are over images: bias-corrected, widened for few of them and, where hardly any is in doubt, by
+    /// what was not seen.
     ///
     /// # Errors
     /// When lengths differ, below two images, or for a number that is not finite.
@@ -57,7 +58,11 @@ impl RiskCoverage {
             [of, exact, (of - exact).max(0.0)]
         };
         let (values, replicates) = (areas(&whole), bootstrap.resample(n, areas));
-        let estimate = |at: usize| bca(values[at], &mut replicates.iter().map(|r| r[at]).collect::<Vec<_>>(), 0.0);
+        let seen = in_doubt(risk.iter().copied());
+        let estimate = |at: usize| {
+            let mut areas: Vec<f64> = replicates.iter().map(|r| r[at]).collect();
+            with_unseen(of_few(bca(values[at], &mut areas, 0.0), n, SHARE), n, seen, SHARE)
+        };
         let kept: Vec<usize> = (1..=POINTS).map(|point| (point * n).div_ceil(POINTS)).collect();
         let at = |means: &[f64]| kept.iter().map(|&kept| means[kept - 1]).collect();
         Ok(Self {
@@ -114,6 +119,9 @@ mod tests {
         assert!(
             found.excess.interval.low >= 0.0 && RiskCoverage::of(&risk, &risk, &bootstrap).unwrap().excess.value == 0.0
         );
+        // Four images without any risk say little: the rule of three.
+        let sure = RiskCoverage::of(&[0.1, 0.2, 0.3, 0.4], &[0.0; 4], &bootstrap).unwrap();
+        [sure.area, sure.exact_area, sure.excess].iter().for_each(|area| close(area.interval.high, 0.75));
         assert!(RiskCoverage::of(&[f64::NAN; 4], &risk, &bootstrap).is_err());
         assert!(RiskCoverage::of(&[1.0], &[0.0], &bootstrap).is_err());
     }
