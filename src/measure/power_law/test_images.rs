@@ -255,7 +255,7 @@ fn a_forecast_holds_what_does_not_cancel_on_the_same_images() {
     let (law, how) = ((1.0, 0.3, 0.0), Differ { exponent: 0.1, ..ALIKE });
     let (trials, mut known, mut cancelled) = (60, 0, 0);
     for trial in 0..trials {
-        let (points, values) = on_images(law, 0.003, how, trial);
+        let (points, values) = on_images(law, 0.001, how, trial);
         let values: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
         let images = TestImages::of(&values, &Bootstrap::new(Seed(trial))).unwrap();
         known += u32::from(hold_out(&points, Some(&images), Seed(trial)).unwrap().holds);
