@@ -32,7 +32,9 @@ pub(super) fn law_text(law: &Law) -> String {
 
 /// A law and what it means, as lines.
 pub(super) fn fits_text(name: &str, fits: &Comparison) -> String {
-    format!("{name}: {}\n  {}\n", curve(fits.law()), fits.sentence)
+    let law = fits.law();
+    let left_out = law.left_out().map_or(String::new(), |what| format!("  intervals: {what}\n"));
+    format!("{name}: {}\n{left_out}  {}\n", curve(law), fits.sentence)
 }
 
 fn curve(law: &PowerLaw) -> String {

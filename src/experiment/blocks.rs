@@ -88,6 +88,22 @@ impl PairedFigure<'_> {
     }
 }
 
+impl Difference {
+    /// Of which no blocks are known.
+    pub fn bare(value: f64) -> Self {
+        Self { value, blocks: None }
+    }
+
+    /// This one and `times` the other, which is of the same test images.
+    pub fn plus(&self, times: f64, other: &Self) -> Self {
+        let sum = |a: &Vec<f64>, b: &Vec<f64>| {
+            (a.len() == b.len()).then(|| a.iter().zip(b).map(|(a, b)| a + times * b).collect())
+        };
+        let blocks = self.blocks.as_ref().zip(other.blocks.as_ref()).and_then(|(a, b)| sum(a, b));
+        Self { value: self.value + times * other.value, blocks }
+    }
+}
+
 /// Half the width of the 95 % interval over test images of the mean of differences, all on the same images: Student's
 /// over blocks of the mean difference. None where blocks are unknown or fewer than two.
 pub fn over_images(differences: &[Difference]) -> Option<f64> {

@@ -161,7 +161,7 @@ impl LawGrades {
             id: "scaling-irreducible".into(),
             title: "What the loss curve alone would say".into(),
             caption: "E of L = E + a·N^(−α), fitted to the losses alone, beside the exact aleatoric part A of the same test images. Bars are 95 % \
-                      intervals: of E over seeds, sizes and the test images, whose error counts as one of all runs; of A over the test images."
+                      intervals: of E over seeds (where several were run), sizes and the test images, whose error counts as one of all runs; of A over the test images."
                 .into(),
             x: Axis::named("classifier", here.iter().map(|(law, ..)| law.who().name())),
             y: Axis::linear("loss per image").in_unit("nats"),
@@ -183,7 +183,7 @@ impl LawGrades {
     }
 
     fn law_table(&self) -> Table {
-        let caption = "Least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test images, whose error \
+        let caption = "Least squares in log-log over all N and seeds, with 95 % intervals over seeds (where several were run), sizes and the test images, whose error \
                        counts as one of all runs. 'E free' is the floor of a·N^(−α) + E, fitted to the curve alone; 'exact' what cannot be removed \
                        from it on the same test images: A for L, the Bayes error for the error. L and KL in nats, the others as shares of 1.";
         let holds = |law: &QuantityLaw| {

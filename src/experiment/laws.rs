@@ -7,7 +7,7 @@ use super::cell::CellResult;
 use super::summary::{Law, Summary};
 use crate::classifier::Labels;
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
-use crate::measure::{Estimate, HoldOut, ImageError, Measured, PowerLaw};
+use crate::measure::{Comparison, Estimate, HoldOut, ImageError, Measured, PowerLaw, Resampling};
 
 /// Points at which a law is drawn.
 pub const CURVE: usize = 48;
@@ -22,14 +22,16 @@ pub fn figures(summary: &Summary) -> Vec<Figure> {
 }
 
 fn loss(summary: &Summary) -> Figure {
+    let fits = fitted(summary);
     let mut figure = Figure {
         id: "scaling-loss".into(),
         title: "Loss over the number of training images".into(),
-        caption: "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over seeds, sizes and the test \
-                  images that all runs share; the aleatoric part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images."
-            .to_owned()
-            + &how_images_count(summary)
-            + &how_bands_differ(&fitted(summary)),
+        caption: format!(
+            "Epistemic part KL(p || q) of each classifier with its fitted law and the law's 95 % band, over {}, {OVER_FORMS}; the aleatoric \
+             part, the same for all, as a line no loss falls below. Every point is one training run, its bar the 95 % interval over test images.",
+            drawn_over(&fits)
+        ) + &how_intervals_come(&fits)
+            + &how_bands_differ(&fits),
         x: images(),
         y: Axis::log10("loss per image").in_unit("nats"),
         ..Figure::default()
@@ -42,7 +44,7 @@ fn loss(summary: &Summary) -> Figure {
     }
     for (colour, law) in summary.laws.iter().enumerate() {
         if let Some(fits) = &law.fits {
-            figure.series.push(Series { colour, ..law_series(fits.law(), format!("{}, law of KL", name(law))) });
+            figure.series.push(Series { colour, ..law_series(fits, format!("{}, law of KL", name(law))) });
         }
         if let Some(held) = &law.hold_out {
             figure
@@ -85,18 +87,43 @@ fn accuracy(summary: &Summary) -> Figure {
     figure
 }
 
-fn how_images_count(summary: &Summary) -> String {
-    how_test_images_count(&fitted(summary))
-}
-
 /// The laws of a summary, by name.
 fn fitted(summary: &Summary) -> Vec<(String, &PowerLaw)> {
     summary.laws.iter().filter_map(|law| Some((name(law), law.fits.as_ref()?.law()))).collect()
 }
 
-/// How the intervals of laws hold the error of the test images, with a space before; empty without
+/// What bands of laws are over besides.
+pub const OVER_FORMS: &str = "and from four different N on over curves with and without a floor";
+
+/// What the intervals of laws are over.
+fn drawn_over(laws: &[(String, &PowerLaw)]) -> &'static str {
+    let crossed = laws.iter().any(|(_, law)| law.resampling == Resampling::SeedsAndPoints);
+    if crossed || laws.is_empty() {
+        "seeds, sizes and the test images that all runs share"
+    } else {
+        "runs and the test images that all runs share"
+    }
+}
+
+/// What the intervals of laws hold of the test images and of seeds, with a space before; empty without
 /// laws.
-pub fn how_test_images_count(laws: &[(String, &PowerLaw)]) -> String {
+pub fn how_intervals_come(laws: &[(String, &PowerLaw)]) -> String {
+    how_test_images_count(laws) + &how_seeds_count(laws)
+}
+
+/// Which intervals leave out what runs of one seed have in common; empty where none does.
+fn how_seeds_count(laws: &[(String, &PowerLaw)]) -> String {
+    let alone: Vec<(&str, &str)> =
+        laws.iter().filter_map(|(name, law)| Some((name.as_str(), law.left_out()?))).collect();
+    let Some((_, why)) = alone.first() else { return String::new() };
+    if alone.len() == laws.len() && alone.iter().all(|(_, other)| other == why) {
+        return format!(" Intervals: {why}.");
+    }
+    alone.iter().map(|(name, why)| format!(" Intervals of {name}: {why}.")).collect()
+}
+
+/// How the intervals of laws hold the error of the test images.
+fn how_test_images_count(laws: &[(String, &PowerLaw)]) -> String {
     let of = |how: ImageError| -> Vec<&str> {
         laws.iter().filter(|(_, law)| law.image_error == how).map(|(name, _)| name.as_str()).collect()
     };
@@ -157,7 +184,7 @@ fn held_out(summary: &Summary) -> Option<Table> {
 pub fn hold_out_table(laws: &[(String, HoldOut)]) -> Option<Table> {
     let caption = "KL that the law fitted without the largest N forecasts for the geometric mean of the runs there, with its 95 % prediction \
                    interval given the test images; and what came, with its 95 % interval over runs and test images. The law holds where what \
-                   came lies in the interval of the forecast.";
+                   came lies in the interval of the forecast; where that spans a factor of 100 or more it is too uncertain to test the law.";
     (!laws.is_empty()).then(|| {
         Table::of(laws)
             .words("classifier", |(name, _)| name.clone())
@@ -165,17 +192,21 @@ pub fn hold_out_table(laws: &[(String, HoldOut)]) -> Option<Table> {
             .words("held-out N", |(_, held)| held.n)
             .column("forecast", "nats", 4, |(_, held)| Value::of(held.forecast, 1.0))
             .column("came", "nats", 4, |(_, held)| Value::of(held.came, 1.0))
-            .words("holds", |(_, held)| if held.holds { "yes" } else { "no" })
+            .words("holds", |(_, held)| match held.holds {
+                true if held.is_too_uncertain() => "too uncertain",
+                true => "yes",
+                false => "no",
+            })
             .named("scaling-hold-out", "Laws tested by the largest N", caption)
     })
 }
 
 /// The exponents of laws, by name; none without laws.
 pub fn exponent_table(laws: &[(String, &PowerLaw)]) -> Option<Table> {
-    let caption = "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over seeds, sizes and the test \
-                   images that all runs share."
-            .to_owned()
-            + &how_test_images_count(laws);
+    let caption = format!(
+        "KL = a·N^(−α) + floor, least squares in log-log over all N and seeds, with 95 % intervals over {}, given the form of the law.",
+        drawn_over(laws)
+    ) + &how_intervals_come(laws);
     (!laws.is_empty()).then(|| {
         Table::of(laws)
             .words("classifier", |(name, _)| name.clone())
@@ -213,15 +244,15 @@ fn points(summary: &Summary, law: &Law, of: Part) -> Vec<Point> {
 
 /// A law from the smallest to the largest N that was run, evenly in log N: N, KL, and the ends of
 /// its band.
-pub fn law_course(law: &PowerLaw) -> Vec<[f64; 4]> {
-    let sizes = law.points.iter().map(|point| point.n);
+pub fn law_course(fits: &Comparison) -> Vec<[f64; 4]> {
+    let sizes = fits.pure.points.iter().map(|point| point.n);
     let (low, high) = sizes.fold((f64::MAX, 0.0_f64), |(low, high), n| (low.min(n), high.max(n)));
-    law.course((0..CURVE).map(|i| low * (high / low).powf(i as f64 / (CURVE - 1) as f64)))
+    fits.course((0..CURVE).map(|i| low * (high / low).powf(i as f64 / (CURVE - 1) as f64)))
 }
 
-/// A law with its band.
-pub fn law_series(law: &PowerLaw, name: String) -> Series {
-    let points = law_course(law).into_iter().map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
+/// The law to use with its band.
+pub fn law_series(fits: &Comparison, name: String) -> Series {
+    let points = law_course(fits).into_iter().map(|[n, kl, low, high]| Point::new(n, kl).within(low, high)).collect();
     Series { name, style: Style::Line, points, band: true, ..Series::default() }
 }
 
@@ -236,4 +267,35 @@ pub fn hold_out_series(held: &HoldOut, name: String) -> Series {
         .chain(std::iter::once(last))
         .collect();
     Series { name, style: Style::Line, points, dashed: true, ..Series::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::{Point as Run, Variant, fit};
+    use crate::units::Seed;
+
+    #[test]
+    fn captions_say_of_which_intervals_seeds_are_no_part() {
+        let of = |seeds: u64, apart: bool| {
+            let run = |(i, n): (u64, f64)| (0..seeds).map(move |seed| (n, if apart { seed + 10 * i } else { seed }));
+            let runs = (0..).zip([100.0, 300.0, 1000.0, 3000.0]).flat_map(run);
+            let scattered = runs.enumerate().map(|(i, (n, seed)): (usize, (f64, u64))| {
+                let value = n.powf(-0.3) * if i % 2 == 0 { 1.02 } else { 0.98 };
+                Run { n, seed, value, error: 0.0 }
+            });
+            fit(&scattered.collect::<Vec<_>>(), Variant::Pure, Seed(0)).unwrap()
+        };
+        let (one, three, apart) = (of(1, false), of(3, false), of(1, true));
+        let caption = |laws: &[(&str, &PowerLaw)]| {
+            let named: Vec<(String, &PowerLaw)> = laws.iter().map(|(name, law)| ((*name).to_owned(), *law)).collect();
+            exponent_table(&named).unwrap().caption
+        };
+        let said = caption(&[("linear", &one)]);
+        assert!(said.contains("over runs and") && said.contains("Intervals: one seed: what its runs have in common"));
+        let both = caption(&[("linear", &one), ("MLP", &three)]);
+        assert!(both.contains("over seeds") && both.contains("Intervals of linear: one seed"), "{both}");
+        assert!(!caption(&[("MLP", &three)]).contains("one seed"));
+        assert!(caption(&[("MLP", &apart)]).contains("hardly any seed was run at several N"));
+    }
 }

@@ -87,7 +87,9 @@ pub use identity::Files;
 pub use images::{Batch, Images, Source, View, WorldImages};
 pub use kind::{About, CellPlace, Experiment, Kind};
 pub use law_grades::{LawGrades, Quantity, QuantityLaw, WayGrade};
-pub use laws::{CURVE, exponent_table, hold_out_series, hold_out_table, how_test_images_count, law_course, law_series};
+pub use laws::{
+    CURVE, OVER_FORMS, exponent_table, hold_out_series, hold_out_table, how_intervals_come, law_course, law_series,
+};
 pub use output::{Analysis, CellOutput, Findings, Value};
 pub use pool::{Pool, read_pool, test_pool, train_pool};
 pub use presets::Preset;

@@ -242,7 +242,7 @@ impl Law {
             Ok(fits) => (Some(fits), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        let forecast = fits.as_ref().and_then(|fits| more_data(fits.law(), distance).ok());
+        let forecast = fits.as_ref().and_then(|fits| more_data(fits, distance).ok());
         let hold_out = hold_out(points, images.as_ref(), seed).ok();
         Self { architecture, labels, fits, forecast, hold_out, distance, training: None, why_not }
     }

@@ -24,6 +24,7 @@
 //! | `scatter` | levels of scatter, replicates |
 //! | `images` | how the test images move the points |
 //! | `verdict` | which of the two laws, and what it means |
+//! | `forms` | bands of both laws, and how many of their curves have a floor |
 //! | `forecast` | how many images until KL ≤ d |
 //! | `forecasts` | which form, weighting and range forecasts best |
 //! | `hold_out` | the law fitted without the largest N, beside what came there |
@@ -39,6 +40,7 @@ use crate::units::Seed;
 mod curve;
 mod forecast;
 mod forecasts;
+mod forms;
 mod hold_out;
 mod images;
 mod points;
@@ -195,25 +197,27 @@ impl PowerLaw {
         self.curve.log_value(n.ln()).exp()
     }
 
-    /// The 95 % interval of the curve at `n` training images. Single runs scatter around it.
+    /// The 95 % interval of the curve at `n` training images, given that this form holds:
+    /// [`Comparison::band`] holds the doubt about that. Single runs scatter around it.
     pub fn band(&self, n: f64) -> Interval {
         self.band_of(&self.drawn(), n)
     }
 
-    /// The law at each of these numbers of training images: N, value, and the ends of [`Self::band`]. Replicates are drawn once
-    /// for all.
-    pub fn course(&self, sizes: impl IntoIterator<Item = f64>) -> Vec<[f64; 4]> {
-        let drawn = self.drawn();
-        let at = |n: f64| {
-            let band = self.band_of(&drawn, n);
-            [n, self.value(n), band.low, band.high]
-        };
-        sizes.into_iter().map(at).collect()
-    }
-
+    /// The same of other curves that fit.
     fn band_of(&self, replicates: &[Replicate], n: f64) -> Interval {
         let x = n.ln();
         interval(replicates, self.value(n), |curve| curve.log_value(x).min(LARGEST_LOG).exp()).interval
+    }
+
+    /// What the intervals leave out of the scatter of seeds, in words; `None` where it is in them.
+    pub fn left_out(&self) -> Option<&'static str> {
+        match (self.resampling, self.n_seeds) {
+            (Resampling::SeedsAndPoints, _) => None,
+            (Resampling::PointsOnly, 0 | 1) => Some("one seed: what its runs have in common is not in them"),
+            (Resampling::PointsOnly, _) => {
+                Some("hardly any seed was run at several N: what runs of one seed have in common is not in them")
+            }
+        }
     }
 
     /// How the band and forecasts hold the error of the test images: as [`Self::image_error`] says, unless the law was read from

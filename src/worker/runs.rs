@@ -229,7 +229,7 @@ fn results(folder: &RunFolder) -> Result<Results> {
     let drawn = summary.laws.iter().filter_map(|law| {
         let fits = law.fits.as_ref()?;
         let without_largest = law.hold_out.iter().flat_map(|held| held.course(CURVE)).collect();
-        let points = law_course(fits.law());
+        let points = law_course(fits);
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points, without_largest })
     });
     let curves = drawn.collect();

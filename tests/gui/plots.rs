@@ -127,10 +127,10 @@ fn large(path: &Path) -> Found {
     let results: Vec<CellResult> = folder.plan.iter().enumerate().map(result).collect();
     let summary = Summary::of(&folder.spec, &std::collections::BTreeMap::new(), results, &[]).unwrap();
     let curves = summary.laws.iter().filter_map(|law| {
-        let fitted = law.fits.as_ref()?.law();
+        let fits = law.fits.as_ref()?;
         let points = (0..48).map(|i| 100.0 * 1.13f64.powi(i)).map(|n| {
-            let band = fitted.band(n);
-            [n, fitted.value(n), band.low, band.high]
+            let band = fits.band(n);
+            [n, fits.law().value(n), band.low, band.high]
         });
         let without_largest = law.hold_out.iter().flat_map(|held| held.course(48)).collect();
         Some(LawCurve { architecture: law.architecture, labels: law.labels, points: points.collect(), without_largest })

@@ -102,7 +102,7 @@ mod tests {
             noise: 0.0,
             tried: Vec::new(),
         };
-        Round { labels: 0, bought, measured: measured(0.1, 0.1, 0.0) }
+        Round { labels: 0, bought, measured: measured(0.1, 0.1, 0.0), blocks: None }
     }
 
     #[test]

@@ -7,13 +7,15 @@ use super::curves::{Saving, Spread, Stated};
 use super::one_step::OneStep;
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::classifier::{Architecture, Labels};
+use crate::experiment::blocks::{Difference, PairedFigure};
 use crate::experiment::cell::CellResult;
-use crate::experiment::repeats::classifiers;
+use crate::experiment::repeats::{NATS, SHARE, classifiers};
 use crate::experiment::spec::ExperimentSpec;
-use crate::measure::Estimate;
+use crate::measure::{Estimate, Measured};
 
 /// What strategies gain. Accuracies are expected ones, Σ p(argmax q)/n: means over all labels that
-/// could have been drawn. Intervals are Student's 95 % intervals over seeds unless stated.
+/// could have been drawn. Intervals of what is measured on the test images are 95 % intervals over seeds
+/// (Student) and over these images, in quadrature; others are Student's over seeds, unless stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StrategyComparison {
     /// Name of the run.
@@ -72,7 +74,8 @@ pub struct Curve {
     pub gain: Spread,
     /// Epistemic KL at the start less that at the budget, nats.
     pub reduction: Spread,
-    /// The same as a share of that at the start; absent where nothing was to be learned.
+    /// The same as a share of that at the start, its interval over seeds alone; absent where nothing was to
+    /// be learned.
     pub reduction_share: Option<Spread>,
     /// Share of all labels bought after the start that are not the Bayes decision.
     pub noise: Option<Spread>,
@@ -120,9 +123,9 @@ pub struct Pair {
     /// Seeds.
     pub seeds: Vec<u64>,
     /// Mean accuracy gain of max epistemic over that of the other, from start to budget (BLC §4.4:
-    /// 1.6× against max entropy). Fieller's interval, paired by seed.
+    /// 1.6× against max entropy). Fieller's interval, paired by seed, over seeds and test images.
     pub gain_ratio: Stated,
-    /// Queries saved in the middle regime (BLC §4.4: 47.8 %).
+    /// Queries saved in the middle regime (BLC §4.4: 47.8 %). Its interval is over seeds alone.
     pub saving: Option<Saving>,
     /// Distance at the budget.
     pub lead: Lead,
@@ -186,12 +189,24 @@ fn rounds(result: &CellResult, length: usize) -> Option<&[Round]> {
     (bought.rounds.len() == length).then_some(&bought.rounds)
 }
 
-fn accuracy(round: &Round) -> f64 {
-    round.measured.expected_accuracy.value
+/// A figure of a round's classifier on the test images.
+type OnTestImages = for<'a> fn(&'a Round) -> PairedFigure<'a>;
+
+fn accuracy(round: &Round) -> PairedFigure<'_> {
+    let blocks = round.blocks.as_ref().map(|blocks| &blocks.expected_accuracy);
+    PairedFigure { value: round.measured.expected_accuracy.value, blocks }
 }
 
-fn epistemic(round: &Round) -> f64 {
-    round.measured.epistemic.value
+fn epistemic(round: &Round) -> PairedFigure<'_> {
+    PairedFigure {
+        value: round.measured.epistemic.value,
+        blocks: round.blocks.as_ref().map(|blocks| &blocks.epistemic),
+    }
+}
+
+/// A figure after all purchases less that at the start.
+fn change(rounds: &[Round], of: OnTestImages) -> Option<Difference> {
+    Some(of(rounds.last()?).less(of(rounds.first()?)))
 }
 
 /// Rounds of two strategies under the seeds that both have.
@@ -205,9 +220,9 @@ fn paired<'a>(one: &Runs<'a>, other: &Runs<'a>) -> Vec<(u64, &'a [Round], &'a [R
 
 impl Lead {
     fn of(pairs: &[(u64, &[Round], &[Round])], round: usize) -> Option<Self> {
-        let difference = |of: fn(&Round) -> f64| {
-            let each = pairs.iter().map(|(_, one, other)| of(&one[round]) - of(&other[round]));
-            Spread::of(&each.collect::<Vec<_>>())
+        let difference = |of: OnTestImages| {
+            let each = pairs.iter().map(|(_, one, other)| of(&one[round]).less(of(&other[round])));
+            Spread::paired(&each.collect::<Vec<_>>())
         };
         Some(Self { accuracy: difference(accuracy)?, epistemic: difference(epistemic)? })
     }
@@ -218,20 +233,22 @@ impl Curve {
         let pairs = if strategy == Strategy::Random { Vec::new() } else { paired(runs, random) };
         let length = runs.first()?.1.len();
         let stages: Option<Vec<Stage>> = (0..length).map(|round| Stage::of(runs, &pairs, round)).collect();
-        let change = |of: &dyn Fn(&Round, &Round) -> Option<f64>| {
-            let each: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| of(rounds.first()?, rounds.last()?)).collect();
-            Spread::of(&each?)
+        let changes = |of: OnTestImages| -> Option<Vec<Difference>> {
+            runs.iter().map(|(_, rounds)| change(rounds, of)).collect()
         };
+        let fallen = |rounds: &[Round]| {
+            let [first, last] = [rounds.first()?, rounds.last()?].map(|round| epistemic(round).value);
+            (first > 0.0).then(|| 1.0 - last / first)
+        };
+        let shares: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| fallen(rounds)).collect();
         let noise: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| noise_after_start(rounds)).collect();
         Some(Self {
             strategy,
             seeds: runs.iter().map(|(seed, _)| *seed).collect(),
             stages: stages?,
-            gain: change(&|first, last| Some(accuracy(last) - accuracy(first)))?,
-            reduction: change(&|first, last| Some(epistemic(first) - epistemic(last)))?,
-            reduction_share: change(&|first, last| {
-                (epistemic(first) > 0.0).then(|| 1.0 - epistemic(last) / epistemic(first))
-            }),
+            gain: Spread::paired(&changes(accuracy)?)?,
+            reduction: Spread::paired(&changes(epistemic)?)?.negated(),
+            reduction_share: shares.and_then(|shares| Spread::of(&shares)),
             noise: noise.and_then(|noise| Spread::of(&noise)),
             basket: Basket::of(runs.iter().map(|(_, rounds)| *rounds), runs.first()?.1.first()?.measured.classes),
         })
@@ -252,11 +269,15 @@ impl Stage {
             let each: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| of(rounds.get(round)?)).collect();
             Spread::of(&each?)
         };
+        let measured = |of: fn(&Measured) -> Estimate, range| {
+            let each = runs.iter().map(|(_, rounds)| Some(of(&rounds.get(round)?.measured)));
+            Spread::measured(&each.collect::<Option<Vec<_>>>()?, range)
+        };
         let bought = |of: fn(&Purchase) -> Option<f64>| over(&|round| of(&round.bought));
         Some(Self {
             labels: runs.first()?.1.get(round)?.labels,
-            accuracy: over(&|round| Some(accuracy(round)))?.within([0.0, 1.0]),
-            epistemic: over(&|round| Some(epistemic(round)))?.within([0.0, f64::INFINITY]),
+            accuracy: measured(|m| m.expected_accuracy, SHARE)?,
+            epistemic: measured(|m| m.epistemic, NATS)?,
             lead: Lead::of(pairs, round),
             bought_aleatoric: bought(|bought| Some(bought.aleatoric))?.within([0.0, f64::INFINITY]),
             bought_epistemic: bought(|bought| bought.epistemic).map(|kl| kl.within([0.0, f64::INFINITY])),
@@ -270,11 +291,11 @@ impl Pair {
     fn of(against: Strategy, best: &Runs<'_>, other: &Runs<'_>) -> Option<Self> {
         let pairs = paired(best, other);
         let rounds = pairs.first()?.1;
-        let gain = |rounds: &[Round]| Some(accuracy(rounds.last()?) - accuracy(rounds.first()?));
-        let gains: Option<Vec<(f64, f64)>> = pairs.iter().map(|(_, a, b)| Some((gain(a)?, gain(b)?))).collect();
-        let (a, b): (Vec<f64>, Vec<f64>) = gains?.into_iter().unzip();
+        let gain = |rounds| change(rounds, accuracy);
+        let gains: Option<Vec<_>> = pairs.iter().map(|(_, a, b)| Some((gain(a)?, gain(b)?))).collect();
+        let (a, b): (Vec<Difference>, Vec<Difference>) = gains?.into_iter().unzip();
         let labels: Vec<f64> = rounds.iter().map(|round| round.labels as f64).collect();
-        let curve = |rounds: &[Round]| rounds.iter().map(accuracy).collect::<Vec<_>>();
+        let curve = |rounds: &[Round]| rounds.iter().map(|round| accuracy(round).value).collect::<Vec<_>>();
         let (ours, theirs): (Vec<_>, Vec<_>) = pairs.iter().map(|(_, a, b)| (curve(a), curve(b))).unzip();
         Some(Self {
             against,

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{Interval, over_seeds};
+use crate::experiment::blocks::Difference;
+use crate::experiment::repeats::{SeedGain, SeedMean};
+use crate::measure::{Estimate, Interval, over_seeds};
 
-/// A mean over seeds, with Student's 95 % interval; a single seed has none.
+/// A mean over seeds, with a 95 % interval: Student's over seeds unless stated; a single seed has none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// The mean.
@@ -38,7 +40,7 @@ pub struct Saving {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<f64>,
     /// 1 − (reached − start)/(middle − start): below 0 where A needs more. The interval is the
-    /// jackknife's.
+    /// jackknife's over seeds; the error of the test images is not in it.
     pub saved: Stated,
 }
 
@@ -52,9 +54,30 @@ impl Spread {
         Some(Self::around(value, half))
     }
 
+    /// Of a figure on the test images that all seeds have, one a seed: the interval is over both and cut to
+    /// `range`.
+    pub fn measured(figures: &[Estimate], range: [f64; 2]) -> Option<Self> {
+        let SeedMean { value, interval, .. } = SeedMean::of(figures, range)?;
+        Some(Self { value, interval })
+    }
+
+    /// Of differences on the same test images, one a seed: the interval is over both, over seeds alone where
+    /// blocks are not known.
+    pub fn paired(differences: &[Difference]) -> Option<Self> {
+        let SeedGain { value, interval, .. } = SeedGain::paired(differences)?;
+        Some(Self { value, interval })
+    }
+
     fn around(value: f64, half: f64) -> Self {
         let interval = half.is_finite().then_some(Interval { low: value - half, high: value + half });
         Self { value, interval }
+    }
+
+    /// The opposite.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        let turned = |Interval { low, high }| Interval { low: -high, high: -low };
+        Self { value: -self.value, interval: self.interval.map(turned) }
     }
 
     /// In another unit.
@@ -79,11 +102,14 @@ impl Stated {
         Self { number: None, why_not: Some(why.into()) }
     }
 
-    /// mean a / mean b of values paired by seed, with the interval of Fieller (1954): all ρ for
-    /// which Student's test does not reject mean(a − ρb) = 0. It is bounded only where the interval
+    /// mean a / mean b of differences paired by seed, with the interval of Fieller (1954): all ρ for
+    /// which mean(a − ρb) = 0 is not rejected, by Student's test over seeds, whose half width has that
+    /// over test images added in quadrature where blocks are known. It is bounded only where the interval
     /// of mean b does not hold 0; otherwise there is no ratio.
-    pub fn ratio(a: &[f64], b: &[f64]) -> Self {
-        let (Some(above), Some(below)) = (Spread::of(a), Spread::of(b)) else { return Self::none("no seed has both") };
+    pub fn ratio(a: &[Difference], b: &[Difference]) -> Self {
+        let (Some(above), Some(below)) = (Spread::paired(a), Spread::paired(b)) else {
+            return Self::none("no seed has both");
+        };
         if below.value == 0.0 || below.interval.is_some_and(|interval| interval.contains(0.0)) {
             return Self::none("the 95 % interval of the denominator holds 0");
         }
@@ -91,11 +117,14 @@ impl Stated {
         if below.interval.is_none() {
             return Self::number(Spread { value, interval: None });
         }
-        // Squared half widths are t²/n times variances; those of sum and difference give the
-        // covariance.
-        let square = |values: Vec<f64>| over_seeds(&values).1.powi(2);
-        let paired = |sign: f64| square(a.iter().zip(b).map(|(a, b)| a + sign * b).collect());
-        let (of_a, of_b, both) = (square(a.to_vec()), square(b.to_vec()), (paired(1.0) - paired(-1.0)) / 4.0);
+        // Squared half widths are sums of t²/n times variances, of seeds and of images; those of sum
+        // and difference give the covariance.
+        let square = |all: &[Difference]| {
+            let half = Spread::paired(all).and_then(|all| Some(all.interval?.high - all.value));
+            half.unwrap_or(f64::INFINITY).powi(2)
+        };
+        let paired = |sign: f64| square(&a.iter().zip(b).map(|(a, b)| a.plus(sign, b)).collect::<Vec<_>>());
+        let (of_a, of_b, both) = (square(a), square(b), (paired(1.0) - paired(-1.0)) / 4.0);
         // (ā − ρb̄)² ≤ A − 2ρC + ρ²B, a quadratic in ρ.
         let (second, first) = (below.value.powi(2) - of_b, above.value * below.value - both);
         let discriminant = first.powi(2) - second * (above.value.powi(2) - of_a);
@@ -200,30 +229,38 @@ mod tests {
         assert_eq!((cut.value, cut.interval.unwrap()), (200.0, Interval { low: 0.0, high: 300.0 }));
     }
 
+    fn bare(values: &[f64]) -> Vec<Difference> {
+        values.iter().copied().map(Difference::bare).collect()
+    }
+
+    fn ratio(a: &[f64], b: &[f64]) -> Stated {
+        Stated::ratio(&bare(a), &bare(b))
+    }
+
     #[test]
     fn a_ratios_interval_holds_what_students_test_does_not_reject() {
         let (a, b) = ([0.30, 0.36, 0.33, 0.31], [0.20, 0.22, 0.19, 0.21]);
-        let ratio = Stated::ratio(&a, &b).number.unwrap();
-        assert!((ratio.value - 1.3 / 0.82).abs() < 1e-12);
-        let interval = ratio.interval.unwrap();
-        for (rho, inside) in [(interval.low, true), (interval.high, true), (ratio.value, true)] {
+        let found = ratio(&a, &b).number.unwrap();
+        assert!((found.value - 1.3 / 0.82).abs() < 1e-12);
+        let interval = found.interval.unwrap();
+        for (rho, inside) in [(interval.low, true), (interval.high, true), (found.value, true)] {
             let rest: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - rho * b).collect();
             let (mean, half) = over_seeds(&rest);
             assert_eq!(mean.abs() <= half * (1.0 + 1e-9), inside);
             // The ends are where the test is at its limit.
-            assert!(rho == ratio.value || (mean.abs() / half - 1.0).abs() < 1e-9, "{rho}: {mean} ± {half}");
+            assert!(rho == found.value || (mean.abs() / half - 1.0).abs() < 1e-9, "{rho}: {mean} ± {half}");
         }
         // The same multiple in every seed: no doubt is left.
-        let exact = Stated::ratio(&b.map(|b| 1.6 * b), &b).number.unwrap().interval.unwrap();
+        let exact = ratio(&b.map(|b| 1.6 * b), &b).number.unwrap().interval.unwrap();
         assert!((exact.low - 1.6).abs() < 1e-6 && (exact.high - 1.6).abs() < 1e-6, "{exact:?}");
     }
 
     #[test]
     fn a_ratio_to_what_may_be_nothing_is_none() {
-        let none = Stated::ratio(&[0.3, 0.3, 0.3], &[-0.1, 0.1, 0.2]);
+        let none = ratio(&[0.3, 0.3, 0.3], &[-0.1, 0.1, 0.2]);
         assert!(none.number.is_none() && none.why_not.unwrap().contains("holds 0"));
-        assert!(Stated::ratio(&[0.3], &[0.0]).number.is_none() && Stated::ratio(&[], &[]).number.is_none());
-        assert_eq!(Stated::ratio(&[0.3], &[0.2]).number.unwrap().interval, None);
+        assert!(ratio(&[0.3], &[0.0]).number.is_none() && ratio(&[], &[]).number.is_none());
+        assert_eq!(ratio(&[0.3], &[0.2]).number.unwrap().interval, None);
     }
 
     const LABELS: [f64; 5] = [100.0, 200.0, 300.0, 400.0, 500.0];

@@ -4,9 +4,20 @@ use super::Strategy;
 use super::curves::{Spread, Stated};
 use crate::figure::{Point, Series, Style, Value};
 
-/// What bands and error bars are.
-pub(super) const OVER_SEEDS: &str = "Student's 95 % interval over seeds; where a single seed is finished there is none. All seeds share \
-    their test images: what these have too much or too little is not in it";
+/// What bands and error bars of purchases are.
+pub(super) const OVER_SEEDS: &str = "Student's 95 % interval over seeds; where a single seed is finished there is none";
+
+/// What those of figures on the test images are that leave these out.
+pub(super) const OVER_SEEDS_ALONE: &str = "Student's 95 % interval over seeds; where a single seed is finished there is none. All seeds \
+    share their test images: what these have too much or too little is not in it";
+
+/// What those of figures on the test images are.
+pub(super) const OVER_IMAGES: &str = "95 % interval over seeds (Student) and over test images, added in quadrature; where a single seed is \
+    finished there is none";
+
+/// The same of differences.
+pub(super) const PAIRED: &str = "95 % interval over seeds (Student) and over test images (block means), added in quadrature; over seeds \
+    alone where cells were finished by an older version; where a single seed is finished there is none";
 
 /// A number with its interval at a place.
 pub(super) fn point(x: f64, spread: Spread, label: Option<String>) -> Point {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::curves::{Spread, Stated};
 use super::{Round, Strategy};
+use crate::experiment::blocks::Difference;
 
 /// A strategy's batches in the place of the look-ahead's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -13,7 +14,7 @@ pub struct OneStep {
     pub strategy: Strategy,
     /// Mean fall of the exact KL(p‖q) of the test images by one purchase, nats.
     pub fall: Spread,
-    /// Its share in that of the look-ahead: Fieller's interval, paired by seed.
+    /// Its share in that of the look-ahead: Fieller's interval, paired by seed, over seeds alone.
     pub share: Stated,
 }
 
@@ -31,10 +32,15 @@ impl OneStep {
                 tried.map(|tried| tried.epistemic)
             };
             let falls = if strategy == Strategy::LookAhead { bound.clone() } else { mean(&of)? };
-            Some(Self { strategy, fall: Spread::of(&falls)?, share: Stated::ratio(&falls, &bound) })
+            Some(Self { strategy, fall: Spread::of(&falls)?, share: Stated::ratio(&bare(&falls), &bare(&bound)) })
         };
         Strategy::ALL.into_iter().filter_map(one).collect()
     }
+}
+
+/// Falls of which the blocks of test images are not known.
+fn bare(falls: &[f64]) -> Vec<Difference> {
+    falls.iter().copied().map(Difference::bare).collect()
 }
 
 /// The mean over purchases of the KL before less that after.
@@ -57,7 +63,7 @@ mod tests {
             Purchase { images, drawn, certainty, aleatoric: 0.0, epistemic: None, entropy: None, noise: 0.0, tried };
         let mut measured = measured(0.1, 0.1, 0.0);
         measured.epistemic.value = epistemic;
-        Round { labels: 0, bought, measured }
+        Round { labels: 0, bought, measured, blocks: None }
     }
 
     #[test]

@@ -28,6 +28,7 @@ use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::data::{read_bytes, sweep_temp_files, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::experiment::blocks::TestBlocks;
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::images::View;
 use crate::experiment::output::CellOutput;
@@ -58,6 +59,8 @@ struct TriedBatch {
 #[derive(Debug, Serialize, Deserialize)]
 struct Settled {
     measured: Measured,
+    #[serde(default)]
+    blocks: Option<TestBlocks>,
     next: Purchase,
 }
 
@@ -80,12 +83,13 @@ pub fn run(spec: &ActiveSpec, job: &CellJob<'_>, events: &mut dyn Events<CellEve
     let mut rounds = Vec::with_capacity(sizes.len());
     for (round, pair) in sizes.windows(2).enumerate() {
         cell.own(&bought);
-        let Settled { measured, next } = cell.round(round, pair[1] - pair[0])?;
-        rounds.push(Round { labels: pair[0], bought: std::mem::replace(&mut bought, next), measured });
+        let Settled { measured, blocks, next } = cell.round(round, pair[1] - pair[0])?;
+        rounds.push(Round { labels: pair[0], bought: std::mem::replace(&mut bought, next), measured, blocks });
     }
     cell.own(&bought);
     let (result, _) = cell.train(job.folder, 0)?;
-    rounds.push(Round { labels: job.cell.train_size, bought, measured: result.measured.clone() });
+    let (measured, blocks) = (result.measured.clone(), result.blocks.clone());
+    rounds.push(Round { labels: job.cell.train_size, bought, measured, blocks });
     Ok(CellResult { steps: total, output: Some(CellOutput::new(Bought { rounds })), ..result })
 }
 
@@ -138,7 +142,7 @@ impl Buying<'_> {
                     classifiers.push(self.train(folder, member)?.1);
                 }
                 let next = self.buy(&folder, round, &classifiers, count)?;
-                let settled = Settled { measured: result.measured, next };
+                let settled = Settled { measured: result.measured, blocks: result.blocks, next };
                 write(&file, &settled)?;
                 settled
             }

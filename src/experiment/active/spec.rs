@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::experiment::blocks::TestBlocks;
 use crate::experiment::cell::Cell;
 use crate::measure::Measured;
 use crate::units::ClassId;
@@ -85,6 +86,9 @@ pub struct Round {
     pub bought: Purchase,
     /// The classifier trained on all of them on the test images.
     pub measured: Measured,
+    /// The same over blocks of these images, for differences; absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<TestBlocks>,
 }
 
 /// Images whose labels were bought at once. Means are over these images: facts, not estimates.

@@ -136,7 +136,7 @@ impl ShiftEffect {
         let change_over_images = 100.0 * over_images.unwrap_or_default();
         let unavoidable_loss = percentage_points(&unavoidable);
         // The classifier and the shifted Bayes decision lose on the same images: the error of the difference is at most both in quadrature.
-        let beyond_over_images = change_over_images.hypot(unavoidable_loss.map_or(0.0, |loss| half_width(&loss)));
+        let beyond_over_images = taken_off(unavoidable_loss.as_ref()).map(|end| change_over_images.hypot(end));
         let drops: Vec<f64> = mine.iter().filter_map(|(_, found)| Some(found.log_likelihood_drop?.value)).collect();
         Some(Self {
             name: setting.name.clone(),
@@ -148,7 +148,7 @@ impl ShiftEffect {
             kl_y: spread(&|_, found| found.kl_y),
             accuracy: measured(|m| m.expected_accuracy, SHARE),
             change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>())
-                .map(|change| change.widened(change_over_images)),
+                .map(|change| change.widened([change_over_images; 2])),
             error: measured(|m| m.expected_accuracy.complement(), SHARE),
             unavoidable_loss,
             excess_loss: Spread::of(&beyond).map(|excess| excess.widened(beyond_over_images)),
@@ -160,9 +160,9 @@ impl ShiftEffect {
     }
 }
 
-/// Half the width of an interval.
-fn half_width(of: &Estimate) -> f64 {
-    0.5 * (of.interval.high - of.interval.low)
+/// How far what is taken off moves the ends of a difference, the lower one first: its own upper end lowers the lower one.
+fn taken_off(of: Option<&Estimate>) -> [f64; 2] {
+    of.map_or([0.0; 2], |Estimate { value, interval }| [interval.high - value, value - interval.low])
 }
 
 /// The mean of fractions measured on the same images, in percentage points: their errors do not
@@ -285,6 +285,14 @@ mod tests {
         assert!(effect.unavoidable_loss.is_none() && effect.excess_loss.is_none());
         assert_eq!(effects.groups[0].effects[8].kind, ShiftKind::PriorAndNoise);
         assert_eq!(effects.groups[0].effects[10].kind, ShiftKind::Mean);
+    }
+
+    #[test]
+    fn the_excess_has_the_ends_of_what_is_taken_off_turned_round() {
+        let loss = Estimate { value: 0.4, interval: Interval { low: 0.3, high: 0.8 } };
+        let excess = Spread::of(&[1.0, 1.0]).unwrap().widened(taken_off(Some(&loss))).interval.unwrap();
+        assert!((excess.low - 0.6).abs() < 1e-12 && (excess.high - 1.1).abs() < 1e-12, "{excess:?}");
+        assert_eq!(taken_off(None), [0.0, 0.0]);
     }
 
     #[test]

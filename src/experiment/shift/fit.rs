@@ -57,12 +57,12 @@ impl Spread {
         Some(Self { interval: SeedMean::of(figures, range)?.interval, ..Self::of(&values)? })
     }
 
-    /// With a further distance of both ends from the mean, in quadrature.
+    /// With further distances of the lower and the upper end from the mean, in quadrature.
     #[must_use]
-    pub fn widened(self, by: f64) -> Self {
+    pub fn widened(self, [down, up]: [f64; 2]) -> Self {
         let Self { mean, .. } = self;
         let wider =
-            |i: Interval| Interval { low: mean - (mean - i.low).hypot(by), high: mean + (i.high - mean).hypot(by) };
+            |i: Interval| Interval { low: mean - (mean - i.low).hypot(down), high: mean + (i.high - mean).hypot(up) };
         Self { interval: self.interval.map(wider), ..self }
     }
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::points::{LARGEST_LOG, Variant};
 
-/// Exponents beyond this mean that all but the smallest N sit on the floor: α has become arbitrary.
+/// Exponents beyond this mean that all but the smallest N sit on the floor: α has become arbitrary,
+/// and is held here.
 pub(super) const STEEPEST: f64 = 10.0;
 
 /// A floor below e^−30 of the smallest value is none.
@@ -77,7 +78,7 @@ impl Curve {
     /// The best of several descents and of the line without a floor, so the fit cannot fail.
     fn with_floor(x: &[f64], y: &[f64], starts: &[f64], steps: usize, near: Option<Self>) -> Self {
         let line = Self::straight(x, y);
-        let lowest = y.iter().copied().fold(f64::INFINITY, f64::min);
+        let [lowest, first] = [y, x].map(|of| of.iter().copied().fold(f64::INFINITY, f64::min));
         let lifted = starts.iter().map(|share| {
             // The line of what is left above a floor just below the smallest value.
             let above: Vec<f64> = y.iter().map(|y| y + (-share * (lowest - y).exp()).ln_1p()).collect();
@@ -86,7 +87,12 @@ impl Curve {
         let near = near.filter(|curve| curve.floor > 0.0 && curve.alpha > 0.0);
         let mut best = (line.squares(x, y), line);
         for start in lifted.chain(near) {
-            let (squares, curve) = Descent::new(x, y, lowest).run(start, steps);
+            let descent = Descent::new(x, y, lowest);
+            let (mut squares, mut curve) = descent.run(start, steps, false);
+            // Values that level off at once leave the range of α; their floor is as real as any.
+            if curve.alpha > STEEPEST {
+                (squares, curve) = descent.run(curve.turned(STEEPEST, first), steps, true);
+            }
             let sound = curve.alpha > 0.0 && curve.alpha <= STEEPEST && curve.floor > 0.0;
             // Rounding alone must not make a floor.
             if sound && squares < best.0 * (1.0 - 1e-12) {
@@ -94,6 +100,11 @@ impl Curve {
             }
         }
         best.1
+    }
+
+    /// The same floor and the same value at `x`, with another exponent.
+    fn turned(self, alpha: f64, x: f64) -> Self {
+        Self { log_a: self.log_a + (alpha - self.alpha) * x, alpha, ..self }
     }
 
     /// Σ of squared residuals.
@@ -122,12 +133,13 @@ impl<'a> Descent<'a> {
         Self { x, y, centre: x.iter().sum::<f64>() / x.len() as f64, lowest }
     }
 
-    fn run(&self, start: Curve, steps: usize) -> (f64, Curve) {
+    /// From `start`; `held` leaves its exponent as it is.
+    fn run(&self, start: Curve, steps: usize, held: bool) -> (f64, Curve) {
         let mut at = Vector3::new(start.log_a - start.alpha * self.centre, start.alpha, start.floor.ln());
         let mut squares = self.squares(&at);
         let mut damping = 1e-3;
         for _ in 0..steps {
-            let (hessian, gradient) = self.normal_equations(&at);
+            let (hessian, gradient) = self.normal_equations(&at, held);
             let mut damped = hessian;
             for i in 0..3 {
                 damped[(i, i)] += damping * hessian[(i, i)].max(1e-12);
@@ -170,8 +182,8 @@ impl<'a> Descent<'a> {
         if squares.is_nan() { f64::INFINITY } else { squares }
     }
 
-    /// JᵀJ and Jᵀr.
-    fn normal_equations(&self, at: &Vector3<f64>) -> (Matrix3<f64>, Vector3<f64>) {
+    /// JᵀJ and Jᵀr; where α is `held`, such that it has no step.
+    fn normal_equations(&self, at: &Vector3<f64>, held: bool) -> (Matrix3<f64>, Vector3<f64>) {
         let (mut hessian, mut gradient) = (Matrix3::zeros(), Vector3::zeros());
         for (x, y) in self.x.iter().zip(self.y) {
             let t = x - self.centre;
@@ -179,10 +191,44 @@ impl<'a> Descent<'a> {
             let fitted = log_add(falling, at[2]);
             // The share of the falling part in the curve.
             let share = (falling - fitted).exp();
-            let row = Vector3::new(share, -share * t, (at[2] - fitted).exp());
+            let turn = if held { 0.0 } else { -share * t };
+            let row = Vector3::new(share, turn, (at[2] - fitted).exp());
             hessian += row * row.transpose();
             gradient += row * (y - fitted);
         }
+        if held {
+            hessian[(1, 1)] = 1.0;
+        }
         (hessian, gradient)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_that_level_off_at_once_have_their_floor() {
+        // 1, then 0.1: a·100^(−10) = 0.9 and c = 0.1 leave nothing; no α of a descent ends there.
+        let sizes = [100.0, 1000.0, 1e4, 1e5].map(f64::ln);
+        let scattered = [0.03, -0.02, 0.01, -0.02];
+        for scatter in [0.0, 1.0] {
+            let levels = [1.0, 0.1, 0.1, 0.1].map(f64::ln);
+            let y: Vec<f64> = levels.iter().zip(scattered).map(|(y, by)| y + scatter * by).collect();
+            let found = Curve::fit(&sizes, &y, Variant::Floor);
+            assert!(
+                (found.floor / 0.1 - 1.0).abs() < 0.02 && found.alpha <= STEEPEST && found.alpha > 2.0,
+                "{found:?}"
+            );
+            assert!(found.squares(&sizes, &y) <= 2e-3, "{found:?}");
+            // Replicates keep it too.
+            let near = Curve::refit(&sizes, &y, Variant::Floor, found);
+            assert!((near.floor / found.floor - 1.0).abs() < 1e-3, "{near:?}");
+        }
+        // The floor alone, where the law would have to be steeper than the bound: one doubling, a millionth left.
+        let close = [100.0, 200.0, 400.0, 800.0].map(f64::ln);
+        let y = [1.0, 0.1 + 1e-6, 0.1, 0.1].map(f64::ln);
+        let found = Curve::fit(&close, &y, Variant::Floor);
+        assert!(found.alpha == STEEPEST && (found.floor / 0.1 - 1.0).abs() < 0.01, "{found:?}");
     }
 }

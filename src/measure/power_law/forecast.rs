@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::PowerLaw;
 use super::points::{LARGEST_LOG, Variant, plain};
+use super::scatter::Replicate;
+use super::verdict::Comparison;
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
 use crate::measure::interval::Estimate;
@@ -43,16 +45,27 @@ pub enum Forecast {
 }
 
 /// Predicts the number of training images at which a run has a value (KL to the exact posterior,
-/// nats) of `distance` or less, by the law `fit`; take it from [`super::Comparison::law`].
+/// nats) of `distance` or less, by the law that `fits` prefers. The interval is over both forms
+/// (`forms`).
 ///
 /// # Errors
 /// When `distance` is not a positive number.
-pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
+pub fn more_data(fits: &Comparison, distance: f64) -> Result<Forecast> {
     if !(distance > 0.0 && distance.is_finite()) {
         return Err(Error::input(format!("a distance to the Bayes posterior is a number > 0, not {distance}")));
     }
+    let mut answer = answer(fits.law(), &fits.drawn(), distance);
+    if let (Forecast::Reachable { sentence, .. }, None) = (&mut answer, &fits.floor) {
+        let few = format!(" That it goes on falling, {} numbers of images are too few to test.", fits.pure.n_sizes);
+        *sentence += &few;
+    }
+    Ok(answer)
+}
+
+/// By the law `fit`, with the interval that the curves of `replicates` leave.
+pub(super) fn answer(fit: &PowerLaw, replicates: &[Replicate], distance: f64) -> Forecast {
     if let Some(floor) = fit.floor.filter(|floor| floor.value >= distance) {
-        return Ok(Forecast::Unreachable { floor, sentence: unreachable(fit, floor, distance) });
+        return Forecast::Unreachable { floor, sentence: unreachable(fit, floor, distance) };
     }
     let alpha = fit.alpha.interval;
     let log_n = fit.curve.log_n_at(distance.ln());
@@ -64,26 +77,28 @@ pub fn more_data(fit: &PowerLaw, distance: f64) -> Result<Forecast> {
         };
         let sentence =
             format!("{why} (95 %: {:.3} to {:.3}): no number of images can be given.", alpha.low, alpha.high);
-        return Ok(Forecast::NotIdentifiable { sentence });
+        return Forecast::NotIdentifiable { sentence };
     };
     // A run that lies above its curve must go further down it to come within the distance.
-    let one = |replicate: &super::Replicate| replicate.curve.log_n_at(distance.ln() - replicate.scatter);
-    let mut draws: Vec<f64> = fit.drawn().iter().map(|r| one(r).unwrap_or(f64::INFINITY)).collect();
+    let one = |replicate: &Replicate| replicate.curve.log_n_at(distance.ln() - replicate.scatter);
+    let mut draws: Vec<f64> = replicates.iter().map(|r| one(r).unwrap_or(f64::INFINITY)).collect();
     draws.sort_unstable_by(f64::total_cmp);
     let images = |log_n: f64| log_n.clamp(0.0, LARGEST_LOG).exp();
     let (n, low) = (images(log_n), images(quantile(&draws, 0.025).min(log_n)));
     let last = quantile(&draws, 0.975).max(log_n);
     let high = (last < LARGEST_LOG).then(|| images(last));
-    let upper = high.map_or("no upper end".to_owned(), plain);
+    let upper = high.map_or(", no upper end: more than 2.5 % of the curves that fit never come there".into(), |high| {
+        format!(" to {}", plain(high))
+    });
     let extrapolation = n / fit.largest();
     let doubt = if extrapolation > FAR { ": that far the law itself is the main doubt" } else { "" };
     let sentence = format!(
-        "A run comes within {distance} at N = {} (95 %: {} to {upper}), {} times the largest N that was run{doubt}.",
+        "A run comes within {distance} at N = {} (95 %: {}{upper}), {} times the largest N that was run{doubt}.",
         plain(n),
         plain(low),
         plain(extrapolation)
     );
-    Ok(Forecast::Reachable { n, low, high, extrapolation, sentence })
+    Forecast::Reachable { n, low, high, extrapolation, sentence }
 }
 
 fn unreachable(fit: &PowerLaw, floor: Estimate, distance: f64) -> String {
@@ -104,13 +119,19 @@ mod tests {
     use rand_distr::{Distribution, StandardNormal};
 
     use super::super::tests::{Noise, SILENT, SIZES, synthetic};
-    use super::super::{Point, fit};
+    use super::super::{Point, compare, fit};
     use super::*;
     use crate::units::Seed;
 
+    /// By one form, given that it holds.
+    fn of_form(points: &[Point], variant: Variant, seed: u64, distance: f64) -> Forecast {
+        let law = fit(points, variant, Seed(seed)).unwrap();
+        answer(&law, &law.drawn(), distance)
+    }
+
     fn forecast(law: (f64, f64, f64), variant: Variant, run: f64, distance: f64) -> Forecast {
         let points = synthetic(law, &SIZES, 3, Noise { run, ..SILENT }, 3);
-        more_data(&fit(&points, variant, Seed(3)).unwrap(), distance).unwrap()
+        of_form(&points, variant, 3, distance)
     }
 
     #[test]
@@ -145,18 +166,27 @@ mod tests {
             }
         }
         let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117, error: 0.0 });
-        let law = fit(&flat, Variant::Pure, Seed(0)).unwrap();
-        assert!(matches!(more_data(&law, 0.1).unwrap(), Forecast::NotIdentifiable { .. }));
+        let fits = compare(&flat, None, Seed(0)).unwrap();
+        assert!(matches!(more_data(&fits, 0.1).unwrap(), Forecast::NotIdentifiable { .. }));
         for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(more_data(&law, bad).is_err());
+            assert!(more_data(&fits, bad).is_err());
         }
+    }
+
+    #[test]
+    fn three_sizes_forecast_and_say_that_they_cannot_test_it() {
+        let points = synthetic((1.0, 0.4, 0.0), &SIZES[..3], 3, Noise { run: 0.02, ..SILENT }, 0);
+        let Forecast::Reachable { sentence, .. } = more_data(&compare(&points, None, Seed(0)).unwrap(), 0.02).unwrap()
+        else {
+            panic!("reachable")
+        };
+        assert!(sentence.contains("3 numbers of images are too few"), "{sentence}");
     }
 
     #[test]
     fn a_closer_distance_takes_more_images() {
         let points = synthetic((1.0, 0.4, 0.0), &SIZES, 3, Noise { run: 0.1, ..SILENT }, 8);
-        let law = fit(&points, Variant::Pure, Seed(1)).unwrap();
-        let images = |distance| match more_data(&law, distance).unwrap() {
+        let images = |distance| match of_form(&points, Variant::Pure, 1, distance) {
             Forecast::Reachable { n, low, high, .. } => (n, low, high.unwrap()),
             other => panic!("{other:?}"),
         };
@@ -174,8 +204,7 @@ mod tests {
             let points = synthetic((1.0, alpha, 0.0), &SIZES, 3, Noise { run, ..SILENT }, trial);
             let own = run * Distribution::<f64>::sample(&StandardNormal, &mut Seed(99).rng(trial));
             let needed = ((own - f64::ln(distance)) / alpha).exp();
-            let law = fit(&points, Variant::Pure, Seed(trial)).unwrap();
-            if let Forecast::Reachable { low, high, .. } = more_data(&law, distance).unwrap() {
+            if let Forecast::Reachable { low, high, .. } = of_form(&points, Variant::Pure, trial, distance) {
                 inside += u32::from(low <= needed && high.is_none_or(|high| needed <= high));
             }
         }

@@ -1,8 +1,8 @@
 //! Tests a law on the largest N: fits it without, and compares its forecast with the runs there.
 //!
 //! Forecast and outcome are measured on the same test images, whose deviation is in both. So the
-//! forecast's interval is conditional on the images, and holds the doubt about the curve, a new
-//! size, and the averaged runs. Where the images' values are known, each replicate draws them anew
+//! forecast's interval is conditional on the images, and holds the doubt about the curve and its form
+//! (`forms`), a new size, and the averaged runs. Where the images' values are known, each replicate draws them anew
 //! for both, and the rest that does not cancel counts; otherwise all is taken to cancel. Seeds
 //! count as new, which is wider where they are those of the fit.
 
@@ -10,11 +10,15 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::points::{LARGEST_LOG, plain};
-use super::{Curve, Point, PowerLaw, TestImages, compare};
+use super::{Comparison, Curve, Point, TestImages, compare};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
 use crate::measure::interval::{Estimate, Interval, Z95, over_seeds};
 use crate::units::Seed;
+
+/// A forecast whose ends are a factor of this apart, ten on each side, is met by any value that anyone
+/// expects: that what came lies in it is no test.
+const WIDEST: f64 = 100.0;
 
 /// The forecast of a law for an N that it was not fitted to, and what came.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,7 +36,8 @@ pub struct HoldOut {
     /// Geometric mean of the runs at `n`. Its 95 % interval: over runs (Student; of one run nothing
     /// is known) and over test images, added in quadrature.
     pub came: Estimate,
-    /// Whether `came` lies in the interval of the forecast.
+    /// Whether `came` lies in the interval of the forecast; no test where that
+    /// [is too uncertain](Self::is_too_uncertain).
     pub holds: bool,
     /// The same in words.
     pub sentence: String,
@@ -58,7 +63,7 @@ pub fn hold_out(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Re
     let fits = compare(&rest, images_of_rest.as_ref(), seed);
     let fits = fits.map_err(|e| Error::input(format!("no law without the largest N: {e}")))?;
     let law = fits.law();
-    let forecast = forecast(law, n, held.len(), moves.as_deref(), seed);
+    let forecast = forecast(&fits, n, held.len(), moves.as_deref(), seed);
     let came = mean_of(&held, moves.as_deref());
     let mut found = HoldOut {
         n,
@@ -75,7 +80,7 @@ pub fn hold_out(points: &[Point], images: Option<&TestImages>, seed: Seed) -> Re
 }
 
 /// The curve at `n`, with the interval for the mean log value of runs on images moved by `moves`.
-fn forecast(law: &PowerLaw, n: f64, runs: usize, moves: Option<&[f64]>, seed: Seed) -> Estimate {
+fn forecast(fits: &Comparison, n: f64, runs: usize, moves: Option<&[f64]>, seed: Seed) -> Estimate {
     let (seed, x) = (seed.split("runs held out"), n.ln());
     let draw = |(i, replicate): (usize, &super::Replicate)| {
         let rng = &mut seed.rng(i as u64);
@@ -86,10 +91,10 @@ fn forecast(law: &PowerLaw, n: f64, runs: usize, moves: Option<&[f64]>, seed: Se
             + normal(widths.size)
             + normal(widths.seed.hypot(widths.run) / (runs as f64).sqrt())
     };
-    let mut draws: Vec<f64> = law.drawn().iter().enumerate().map(draw).collect();
+    let mut draws: Vec<f64> = fits.drawn().iter().enumerate().map(draw).collect();
     draws.sort_unstable_by(f64::total_cmp);
     let end = |level: f64| quantile(&draws, level).min(LARGEST_LOG).exp();
-    Estimate::new(law.value(n), Interval { low: end(0.025), high: end(0.975) })
+    Estimate::new(fits.law().value(n), Interval { low: end(0.025), high: end(0.975) })
 }
 
 /// Geometric mean of runs at one N, which each replicate's images move by `moves`.
@@ -109,6 +114,12 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 impl HoldOut {
+    /// Whether what came lies in an interval so wide, a factor of 100 or more, that nearly anything would.
+    pub fn is_too_uncertain(&self) -> bool {
+        let Interval { low, high } = self.forecast.interval;
+        self.holds && high >= WIDEST * low
+    }
+
     /// The law at `points` N from its smallest to the held-out one, evenly in log N.
     pub fn course(&self, points: usize) -> impl Iterator<Item = [f64; 2]> {
         let (first, steps) = (self.fitted[0], points.saturating_sub(1).max(1) as f64);
@@ -124,6 +135,7 @@ impl HoldOut {
             format!("{} (95 %: {} to {})", plain(e.value), plain(e.interval.low), plain(e.interval.high))
         };
         let verdict = match (self.holds, came.value < forecast.value) {
+            (true, _) if self.is_too_uncertain() => "within a forecast that is too uncertain to test the law",
             (true, _) => "within the forecast",
             (false, true) => "below the forecast: the values fall faster than this law",
             (false, false) => "above the forecast: the values fall more slowly than this law",
@@ -162,7 +174,8 @@ mod tests {
             (0..trials).filter(|&draw| hold_out(&points((1.0, 0.3, 0.0), 1.0, draw), None, Seed(draw)).unwrap().holds);
         let share = held.count() as f64 / trials as f64;
         println!("held {share}");
-        assert!((0.88..=0.995).contains(&share), "{share}");
+        // Half of the curves may have a floor that the truth has not: more than 95 % are held.
+        assert!(share >= 0.88, "{share}");
     }
 
     #[test]
@@ -181,5 +194,14 @@ mod tests {
     fn three_sizes_are_too_few_to_hold_one_out() {
         let three = synthetic((1.0, 0.5, 0.0), &SIZES[..3], 2, SILENT, 0);
         assert!(hold_out(&three, None, Seed(0)).unwrap_err().to_string().contains("without the largest N"));
+    }
+
+    #[test]
+    fn a_forecast_of_anything_is_no_test() {
+        let of = |points: &[Point], draw| hold_out(points, None, Seed(draw)).unwrap();
+        let wild = |draw| of(&synthetic((1.0, 0.5, 0.0), &SIZES[..4], 1, Noise { run: 1.0, ..SILENT }, draw), draw);
+        let found = (0..10).map(wild).filter(HoldOut::is_too_uncertain).collect::<Vec<_>>();
+        assert!(found.len() >= 5 && found.iter().all(|held| held.sentence.contains("too uncertain to test")));
+        assert!((0..10).all(|draw| !of(&points((1.0, 0.3, 0.0), 1.0, draw), draw).is_too_uncertain()));
     }
 }

@@ -36,8 +36,10 @@ use boundary::odds;
 
 /// Points looked at together.
 const TOGETHER: usize = 7;
-/// Steps of a walk, at most: every point is kept with its image.
+/// Steps of a walk, at most.
 const MOST_STEPS: usize = 10_000;
+/// Numbers in the images of a walk, at most: every point is kept with its image, 4 bytes a number.
+const MOST_NUMBERS: usize = 1 << 28;
 /// How far beyond the expected crossing a line towards a class goes at least.
 const BEYOND: f64 = 1.25;
 
@@ -68,7 +70,8 @@ pub struct WalkSpec {
     pub from: Subject,
     /// Where it goes.
     pub to: Goal,
-    /// Steps between the first point and the last, 1 to 10,000; of a gradient walk, at most.
+    /// Steps between the first point and the last, 1 to 10,000, fewer of images above 26,843 numbers: all points take
+    /// 1 GiB at most; of a gradient walk, at most.
     pub steps: usize,
     /// Samples are of this class, or of the prior's.
     pub class: Option<ClassId>,
@@ -169,9 +172,7 @@ pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dy
 }
 
 fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
-    if !(1..=MOST_STEPS).contains(&spec.steps) {
-        return Err(Error::input(format!("a walk has 1 to {MOST_STEPS} steps, not {}", spec.steps)));
-    }
+    check_steps(spec.steps, world.shape().dims())?;
     if !(spec.tolerance > 0.0 && spec.tolerance < 1.0) {
         return Err(Error::input(format!("the tolerance of a 50/50 point is between 0 and 1, not {}", spec.tolerance)));
     }
@@ -184,6 +185,22 @@ fn check(world: &World, spec: &WalkSpec, settings: &Settings) -> Result<()> {
         ));
     }
     world.check(settings)
+}
+
+/// Refuses walks whose images, of `dims` numbers each, are more than memory should hold.
+fn check_steps(steps: usize, dims: usize) -> Result<()> {
+    if !(1..=MOST_STEPS).contains(&steps) {
+        return Err(Error::input(format!("a walk has 1 to {MOST_STEPS} steps, not {steps}")));
+    }
+    let most = (MOST_NUMBERS / dims.max(1)).saturating_sub(1).max(1);
+    if steps > most {
+        let gigabytes = (steps + 1) as f64 * dims as f64 * 4e-9;
+        return Err(Error::input(format!(
+            "a walk keeps the image of every point: {steps} steps of {dims} numbers are {gigabytes:.1} GB; of images of this size it has \
+             at most {most} steps, so ask for fewer, or walk in parts"
+        )));
+    }
+    Ok(())
 }
 
 /// An end of a walk, and the running number and class it was drawn with.
@@ -309,5 +326,25 @@ impl Walker<'_> {
         let drifts = unrounded.iter().flat_map(|s| points.iter().enumerate().map(move |(i, p)| drift(s, i, p)));
         let most = drifts.fold(0.0, f64::max);
         Ok((points, most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_keeps_no_more_images_than_memory_should_hold() {
+        assert!(check_steps(10_000, 3 * 64 * 64).is_ok() && check_steps(1, usize::MAX).is_ok());
+        let dims = 3 * 256 * 256;
+        let refused = check_steps(10_000, dims).unwrap_err().to_string();
+        assert!(
+            ["10000 steps of 196608", "7.9 GB", "at most 1364 steps"].iter().all(|w| refused.contains(w)),
+            "{refused}"
+        );
+        assert!(check_steps(1364, dims).is_ok() && check_steps(1365, dims).is_err());
+        assert!(
+            check_steps(0, 1).is_err() && check_steps(10_001, 1).unwrap_err().to_string().contains("1 to 10000 steps")
+        );
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{ExternalFolder, ExternalSpec};
 use super::step::StepFigures;
 use crate::error::{Error, Result};
-use crate::experiment::{exponent_table, hold_out_series, hold_out_table, how_test_images_count, law_series};
+use crate::experiment::{OVER_FORMS, exponent_table, hold_out_series, hold_out_table, how_intervals_come, law_series};
 use crate::figure::{Axis, Figure, Point as Mark, Records, Rule, Series, Style, Table, Way};
 use crate::measure::{Comparison, Estimate, HoldOut, Point, TestImages, compare, hold_out};
 use crate::units::Seed;
@@ -134,12 +134,12 @@ impl RunLaw {
             let points = self.points.iter().map(|point| point.mark(of(point))).collect();
             Series { name: name.into(), style: Style::Points, points, dashed, ..Series::default() }
         };
-        let mut series = vec![law_series(law, "law of KL".into())];
-        let mut caption = "Epistemic part KL(p || q) of each run at its step with the smallest KL on these test images, which makes it a \
-                           little too small, with the fitted law and its 95 % band; the aleatoric part, the same for all, as a line no \
+        let mut series = vec![law_series(&self.fits, "law of KL".into())];
+        let mut caption = format!(
+            "Epistemic part KL(p || q) of each run at its step with the smallest KL on these test images, which makes it a \
+                           little too small, with the fitted law and its 95 % band, {OVER_FORMS}; the aleatoric part, the same for all, as a line no \
                            loss falls below. Runs of equal N count as seeds."
-            .to_owned()
-            + &how_test_images_count(&[(NAME.into(), law)]);
+        ) + &how_intervals_come(&[(NAME.into(), law)]);
         if let Some(held) = &self.hold_out {
             series.push(hold_out_series(held, "law without the largest N".into()));
             caption += &format!(" {}", held.sentence);

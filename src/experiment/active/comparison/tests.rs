@@ -1,10 +1,11 @@
 //! Findings from cells made by hand, whose accuracies and divergences are known.
 
 use super::*;
+use crate::experiment::blocks::{Blocks, TestBlocks};
 use crate::experiment::hand_made::{self, near, whole};
 use crate::experiment::output::{CellOutput, Findings};
 use crate::figure::Value;
-use crate::measure::{Bootstrap, Measured, measure};
+use crate::measure::{Bootstrap, Interval, Measured, measure};
 use crate::units::Seed;
 
 const SPEC: &str = "[experiment]\nkind = 'active-learning'\npool = 100\ninitial = 10\nbatch = 10\n\
@@ -41,7 +42,7 @@ fn cell(condition: usize, seed: u64, courses: [(f64, f64); 3]) -> CellResult {
             certainty: vec![0.95; 10],
             tried: Vec::new(),
         };
-        Round { labels: first + 10, bought, measured: measured(accuracy, kl) }
+        Round { labels: first + 10, bought, measured: measured(accuracy, kl), blocks: None }
     };
     let rounds: Vec<Round> = courses.into_iter().enumerate().map(round).collect();
     let (spec, _) = spec();
@@ -91,6 +92,54 @@ fn gains_ratios_and_savings_by_hand() {
     assert!(near(pair.lead.epistemic.value, -0.2));
     assert!(near(best.noise.unwrap().value, 0.15));
     assert!(near(best.stages[1].bought_epistemic.unwrap().value, 1.5) && best.stages[0].bought_epistemic.is_none());
+}
+
+/// The same with what four test images say, which make the larger a difference the more labels a strategy has.
+fn on_images() -> Vec<CellResult> {
+    let with_images = |mut result: CellResult| {
+        let mut bought = result.output.take().unwrap().get::<Bought>().unwrap().clone();
+        for (i, round) in bought.rounds.iter_mut().enumerate() {
+            let by = 0.01 * (i * (result.cell.condition + 1)) as f64;
+            let measured = &mut round.measured;
+            let blocks = |at: f64| Blocks::of(&[-by, by, -by, by].map(|by| at + by));
+            let [accuracy, epistemic] = [measured.expected_accuracy.value, measured.epistemic.value].map(blocks);
+            let interval = Interval {
+                low: measured.expected_accuracy.value - 0.02,
+                high: measured.expected_accuracy.value + 0.02,
+            };
+            measured.expected_accuracy.interval = interval;
+            let (gap, nll) = (accuracy.clone(), epistemic.clone());
+            round.blocks = Some(TestBlocks { accuracy: gap.clone(), expected_accuracy: accuracy, gap, epistemic, nll });
+        }
+        result.output = Some(CellOutput::new(bought));
+        result
+    };
+    all().into_iter().map(with_images).collect()
+}
+
+#[test]
+fn what_is_measured_on_the_test_images_has_their_error_in_its_interval() {
+    let (spec, own) = spec();
+    let found = StrategyComparison::of(&spec, &own, &on_images());
+    let [random, _, best] = &found.groups[0].curves[..] else { panic!("three strategies") };
+    // t of 3 degrees of freedom times s/√n of ±1, ±1.
+    let half = 3.182_446_305 * (4.0f64 / 3.0).sqrt() / 2.0;
+    let off = |found: Spread, value: f64, half: f64| {
+        let interval = found.interval.unwrap();
+        ((found.value - value).abs()).max((interval.low - value + half).abs()).max((interval.high - value - half).abs())
+    };
+    // Three seeds alike: all that is left is that of the images, of the difference of ±0.06 and ±0.02.
+    let lead = best.stages[2].lead.unwrap();
+    assert!(off(lead.accuracy, 0.22, 0.04 * half) < 1e-5 && off(lead.epistemic, -0.3, 0.04 * half) < 1e-5, "{lead:?}");
+    assert!(off(best.gain, 0.32, 0.06 * half) < 1e-5 && off(best.reduction, 0.8, 0.06 * half) < 1e-5);
+    assert!(off(random.gain, 0.10, 0.02 * half) < 1e-5);
+    let seeds = 4.302_652_73 * 0.01 / 3f64.sqrt();
+    assert!(off(best.stages[2].accuracy, 0.83, seeds.hypot(0.02)) < 1e-6, "{:?}", best.stages[2].accuracy);
+    // Fieller: 0.32 − 0.2ρ = ± half (0.06 − 0.04ρ).
+    let ratio = found.groups[0].pairs[1].gain_ratio.number.unwrap();
+    let end = |sign: f64| (0.32 - sign * 0.06 * half) / (0.2 - sign * 0.04 * half);
+    let interval = ratio.interval.unwrap();
+    assert!((interval.low - end(-1.0)).abs() < 1e-4 && (interval.high - end(1.0)).abs() < 1e-4, "{ratio:?}");
 }
 
 #[test]

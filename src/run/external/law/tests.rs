@@ -63,7 +63,7 @@ fn the_exponent_of_a_known_law_is_recovered_in_whatever_order() {
             let Interval { low, high } = fit.alpha.interval;
             assert!(low <= alpha + 1e-9 && high >= alpha - 1e-9 && high - low < 1e-6, "{low} to {high}");
             // The test images move all runs together: a and the band have their error, 5 % or so.
-            let band = fit.band(400.0);
+            let band = law.fits.band(400.0);
             assert!(band.low < 0.97 * fit.value(400.0) && band.high > 1.03 * fit.value(400.0), "{band:?}");
             let held = law.hold_out.unwrap();
             let off = held.forecast.value / held.came.value - 1.0;
