@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
+use super::avoid::sound;
 use super::choice::{DeviceChoice, OpenDevice};
 use super::choose::{candidates, choose};
 use super::faults::note;
@@ -25,7 +26,8 @@ const WORDS: usize = 64;
 pub enum Devices {
     /// These, at least one, each once.
     Listed(Vec<DeviceChoice>),
-    /// Every GPU that works; where there is none, the CPU.
+    /// Every GPU that works and on which `bayescope verify` found nothing wrong; where there is none, the
+    /// CPU.
     All,
 }
 
@@ -93,8 +95,8 @@ impl Devices {
 
 /// A card that has CUDA has a graphics API too: the one that computes faster counts.
 fn all() -> Result<Vec<OpenDevice>> {
-    let found: Vec<DeviceChoice> =
-        candidates().into_iter().filter(|one| !one.software).map(|candidate| candidate.choice).collect();
+    let (found, wrong) = sound(candidates());
+    wrong.iter().for_each(|why| tracing::warn!("{why}: `all` leaves it out"));
     let of = |wanted: fn(&DeviceChoice) -> bool| {
         let mut working = Vec::new();
         for choice in found.iter().copied().filter(wanted) {
