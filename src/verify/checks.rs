@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::oracle::precision::{difference, largest};
+
 /// What is said of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -140,16 +142,6 @@ impl Checks {
         let row = Row { case: self.case, check: check.to_owned(), error, bound, verdict, reason, seconds };
         self.rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     }
-}
-
-/// |a − b|; two that are infinite alike (an impossible density) do not differ.
-fn difference(a: f64, b: f64) -> f64 {
-    if a == b { 0.0 } else { (a - b).abs() }
-}
-
-/// The largest of errors; infinite where one is no number.
-fn largest(errors: impl Iterator<Item = f64>) -> f64 {
-    errors.fold(0.0, |most, error| if error.is_nan() { f64::INFINITY } else { most.max(error) })
 }
 
 #[cfg(test)]
