@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::checks::Verdict;
+use super::checks::{Row, Verdict};
 use super::report::Report;
 use crate::data::{read_json, write_json};
 use crate::device::{DeviceChoice, avoid, fault_injection};
@@ -76,8 +76,14 @@ fn set_aside(path: &Path, error: &Error) -> Result<()> {
     Ok(())
 }
 
+/// Whether a row says that the device computes wrongly. Where tensor cores round factors, how far that
+/// takes a classifier has not been measured on a card: a number beyond the bound is told, and no more.
+fn is_wrong(row: &Row) -> bool {
+    row.verdict == Verdict::Failed && !(row.rounded && row.error.is_some_and(f64::is_finite))
+}
+
 /// Notes a report in the file, and returns what it says then; `None` where nothing changes. Any
-/// failure counts, and only all cases together clear a device.
+/// failure counts ([`is_wrong`]), and only all cases together clear a device.
 fn noted(path: &Path, report: &Report, all_cases: bool) -> Result<Option<Devices>> {
     let Some(used) = &report.used else { return Ok(None) };
     if !matches!(used.used.choice, DeviceChoice::Wgpu(_) | DeviceChoice::Cuda(_)) {
@@ -85,7 +91,7 @@ fn noted(path: &Path, report: &Report, all_cases: bool) -> Result<Option<Devices
     }
     let (key, mut devices) = (used.used.key(), known(path)?);
     let before = devices.clone();
-    match report.rows.iter().find(|row| row.verdict == Verdict::Failed) {
+    match report.rows.iter().find(|row| is_wrong(row)) {
         Some(row) => {
             let check = format!("{}, {}", row.case, row.check);
             devices.insert(key, Failed { version: env!("CARGO_PKG_VERSION").into(), check });
@@ -116,7 +122,12 @@ mod tests {
     }
 
     fn report_of(choice: DeviceChoice, place: &str, error: f64) -> Report {
+        report_with(choice, place, error, false)
+    }
+
+    fn report_with(choice: DeviceChoice, place: &str, error: f64, rounded: bool) -> Report {
         let mut checks = Checks::of("glow");
+        checks.rounded(rounded);
         checks.at_most("log p(x|y)", error, 1e-3);
         let (name, driver, place) = ("a card".into(), "vulkan · 1.0".into(), Some(place.into()));
         let used = Candidate { choice, name, driver, software: false, place };
@@ -168,6 +179,16 @@ mod tests {
         let old = found.into_values().map(|failed| ("a card (vulkan · 1.0)".to_owned(), failed)).collect::<Devices>();
         write_json(&path, &old).unwrap();
         assert!(noted(&path, &report(bad, 1e-4), true).unwrap().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_tensor_cores_round_is_no_verdict_but_a_missing_number_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("devices.json");
+        let rounded = |error| report_with(DeviceChoice::Cuda(0), "a UUID", error, true);
+        assert!(!rounded(1.0).passed);
+        assert_eq!(noted(&path, &rounded(1.0), true).unwrap(), None);
+        assert_eq!(noted(&path, &rounded(f64::NAN), true).unwrap().unwrap().len(), 1);
     }
 
     #[test]
