@@ -276,6 +276,7 @@ fn no_file_is_read_raw() {
         ("src/data/temp_files.rs", "/proc/sys/kernel/hostname"),
         ("src/oracle/bench.rs", "/proc/self/stat"),
         ("src/cli/serve.rs", "/proc/meminfo and /dev/urandom"),
+        ("src/device/cuda.rs", "/proc/driver/nvidia/version"),
         ("src/data/write.rs", "folders are synced"),
         ("src/export/pictures.rs", "file systems are synced"),
         ("src/data/lock.rs", "locks"),

@@ -144,7 +144,9 @@ fn nothing_is_lent_to_everybody_by_mistake_and_a_signal_ends_it() {
     let mut lender = Lender::with(&["--device", "cpu", "--bind", "0.0.0.0:0"], "hunter2");
     assert!(!lender.address.contains("0.0.0.0") && lender.report["token"] == true, "{}", lender.report);
     let nested = fail(1, &["serve", "--bind", "127.0.0.1:0", "--device", &lender.address]);
-    assert!(nested.contains("a token is wanted"), "{nested}");
+    assert!(nested.contains("cannot be lent on"), "{nested}");
+    let mixed = fail(1, &["serve", "--bind", "127.0.0.1:0", "--device", "cpu,wgpu:0"]);
+    assert!(mixed.contains("cpu and wgpu:0 cannot be lent by one server"), "{mixed}");
     let DeviceChoice::Remote(address) = lender.address.parse().unwrap() else { panic!("no address") };
     use_token(address, "hunter2");
     choose(DeviceChoice::Remote(address)).unwrap();

@@ -230,35 +230,17 @@ mod tests {
     use crate::classifier::{Architecture, ClassifierConfig};
     use crate::flow::Precision;
     use crate::flow::base::latents;
+    use crate::gradients::on_host;
     use crate::units::Seed;
-    use burn::module::{ModuleVisitor, Param};
     use std::collections::BTreeMap;
 
     const K: usize = 3;
     const N: usize = 12;
 
-    struct Values<'a> {
-        classifier: &'a Classifier,
-        grads: &'a GradientsParams,
-        found: BTreeMap<String, Vec<f64>>,
-    }
-
-    impl ModuleVisitor for Values<'_> {
-        fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
-            if let Some(grad) = self.grads.get::<D>(param.id) {
-                let name = self.classifier.names[&param.id].clone();
-                self.found.insert(name, grad.into_data().iter::<f64>().collect());
-            }
-        }
-    }
-
     fn values(classifier: &Classifier, found: &MicroBatchGradients) -> BTreeMap<String, Vec<f64>> {
-        let mut values = Values { classifier, grads: &found.grads, found: BTreeMap::new() };
-        classifier.network.visit(&mut values);
-        for (id, moved) in &found.moved {
-            values.found.insert(classifier.names[id].clone(), moved.clone().into_data().iter::<f64>().collect());
-        }
-        values.found
+        let moved = found.moved.iter().map(|(id, moved)| (*id, to_host(moved.clone()).unwrap()));
+        let all = on_host(&classifier.network, &found.grads).unwrap().into_iter().chain(moved);
+        all.map(|(id, values)| (classifier.names[&id].clone(), values)).collect()
     }
 
     /// Largest difference of the gradient or the running statistics of any parameter, as a share of

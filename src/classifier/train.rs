@@ -1,5 +1,7 @@
 //! One optimisation step of a classifier, and its answers.
 
+use std::collections::BTreeMap;
+
 use burn::module::{Module, ParamId};
 use burn::optim::momentum::MomentumConfig;
 use burn::optim::{ModuleOptimizer, SgdConfig, decay::WeightDecayConfig};
@@ -17,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::flow::Precision;
 use crate::flow::parameters::to_host;
 use crate::flow::weights::Weights;
-use crate::gradients::{AdamW, Cut, ReadOnHost, Sums, clip, in_pieces, with_moments};
+use crate::gradients::{AdamW, Cut, ReadOnHost, Sums, clip, in_pieces, on_host, with_moments};
 use crate::kernels::Pool;
 use crate::units::Seed;
 
@@ -75,15 +77,20 @@ impl Trainee {
         Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
-    /// The same classifier at the same start in 64 bits on the CPU, by burn's tensors: what the
-    /// steps of a device are held against.
+    /// At the start, from exactly its own arrays. In 64 bits on the CPU it computes by burn's tensors, and
+    /// is what the steps of a device are held against.
     ///
     /// # Errors
-    /// When the network does not fit the images.
-    pub fn in_64_bits(config: &ClassifierConfig, spec: &TrainingSpec, seed: Seed) -> Result<Self> {
-        let device = Device::flex();
-        let classifier = Classifier::new(config, seed.split("weights"), &device.clone().autodiff(), Precision::F64)?;
-        Self::of(classifier, optimizer(spec), spec, seed, &device)
+    /// Names an array that is missing, misshapen or too many.
+    pub fn from_weights(
+        config: &ClassifierConfig,
+        spec: &TrainingSpec,
+        weights: Weights,
+        seed: Seed,
+        (device, precision): (&Device, Precision),
+    ) -> Result<Self> {
+        let classifier = Classifier::from_weights(config, weights, &device.clone().autodiff(), precision)?;
+        Self::of(classifier, optimizer(spec), spec, seed, device)
     }
 
     /// At the start, from arrays of another task ([`Classifier::from_pretrained`]).
@@ -157,22 +164,37 @@ impl Trainee {
     /// # Errors
     /// When the device fails.
     pub fn step(&mut self, images: &[f32], targets: &[f32], rate: f64, index: usize) -> Result<StepLoss> {
-        let n = targets.len() / self.classifier.config.classes;
-        let shards = self.spec.shards.clamp(1, n.max(1));
-        let what = format!("steps of {}", self.classifier.named());
-        let cut = Cut { what: &what, images: n, piece: n.div_ceil(shards).max(1), shards };
-        let device = self.classifier.device();
-        let Gradients { sums, cross_entropy, norm } =
-            cut.fit(&device, |cut| self.gradients(images, targets, index, cut))?;
+        let Gradients { sums, cross_entropy, norm } = self.measured(images, targets, index)?;
         if cross_entropy.is_finite() && norm.is_finite() {
             // GradientCollector out, so that nobody else holds the weights and they are moved where
             // they lie.
             let rest = Network::Linear(LinearClassifier { fc: self.classifier.network.head().clone() });
             let network = std::mem::replace(&mut self.classifier.network, rest);
             let network = self.optimizer.step(rate, network, sums.grads);
+            let n = targets.len() / self.classifier.config.classes;
             self.classifier.network = network.map(&mut ReplaceStatistics(mean_statistics(sums.others, n)));
         }
         Ok(StepLoss { cross_entropy, grad_norm: norm })
+    }
+
+    /// The clipped gradient of [`Self::step`] by the name of each array, row-major; nothing moves.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn gradient(&self, images: &[f32], targets: &[f32], index: usize) -> Result<BTreeMap<String, Vec<f64>>> {
+        let grads = self.measured(images, targets, index)?.sums.grads;
+        let (network, names) = (&self.classifier.network, &self.classifier.names);
+        let named = |(id, values)| (names.get(&id).cloned().unwrap_or_default(), values);
+        Ok(on_host(network, &grads)?.into_iter().map(named).collect())
+    }
+
+    /// What a step needs to know, of as many images at once as fit the device.
+    fn measured(&self, images: &[f32], targets: &[f32], index: usize) -> Result<Gradients> {
+        let n = targets.len() / self.classifier.config.classes;
+        let shards = self.spec.shards.clamp(1, n.max(1));
+        let what = format!("steps of {}", self.classifier.named());
+        let cut = Cut { what: &what, images: n, piece: n.div_ceil(shards).max(1), shards };
+        cut.fit(&self.classifier.device(), |cut| self.gradients(images, targets, index, cut))
     }
 
     /// What a step needs to know, before anything moves.

@@ -23,6 +23,7 @@ impl Events<FetchEvent> for Bar {
             FetchEvent::Verifying { file, done, total } => show(done, total, format!("checking {file}, bytes")),
             FetchEvent::MirrorFailed { file, mirror, cause } => self.line(&format!("{file}: {mirror}: {cause}")),
             FetchEvent::Kept { file } => self.line(&format!("{file} is there already")),
+            FetchEvent::SetAside { file, cause } => self.line(&format!("{file} {cause}")),
             FetchEvent::Unpacking { file, done, total } => show(done, total, format!("writing {file}")),
         }
         ControlFlow::Continue(())

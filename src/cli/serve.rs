@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::output::{print_json_line, print_text};
 use super::program::{Start, again};
 use crate::device::remote::TOKEN;
-use crate::device::{Candidate, OpenDevice, choose, lend};
+use crate::device::{Candidate, DeviceChoice, OpenDevice, choose, lend};
 use crate::error::{Error, Result};
 
 #[derive(Serialize)]
@@ -45,7 +45,10 @@ pub fn run(args: &ServeArgs) -> Result<()> {
     }
     let drawn = (told.is_none() && !args.without_token).then(draw_token);
     let token = if args.without_token { None } else { told.or_else(|| drawn.clone()) };
+    // What is named before it is opened, and what `auto` has become.
+    can_be_lent(&args.device)?;
     let devices: Vec<OpenDevice> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;
+    can_be_lent(&devices.iter().map(|chosen| chosen.report.used.choice).collect::<Vec<_>>())?;
     let refused = |e: std::io::Error| Error::input(format!("--bind {}: {e}", args.bind));
     let listener = TcpListener::bind(place).map_err(refused)?;
     let place = listener.local_addr().map_err(refused)?;
@@ -74,6 +77,26 @@ pub fn run(args: &ServeArgs) -> Result<()> {
         }
         Ok(command)
     })
+}
+
+/// Whether burn's server lends these devices together: GPUs, through wgpu and CUDA, or the processor, and
+/// none that is lent itself.
+///
+/// # Errors
+/// Names what does not go, and what does.
+fn can_be_lent(devices: &[DeviceChoice]) -> Result<()> {
+    if let Some(lent) = devices.iter().find(|choice| matches!(choice, DeviceChoice::Remote(_))) {
+        return Err(Error::input(format!(
+            "{lent} is another machine's device, and cannot be lent on: lend it there (`bayescope serve`), and name it here"
+        )));
+    }
+    let gpu = devices.iter().find(|choice| matches!(choice, DeviceChoice::Wgpu(_) | DeviceChoice::Cuda(_)));
+    match gpu.filter(|_| devices.contains(&DeviceChoice::Cpu)) {
+        Some(gpu) => Err(Error::input(format!(
+            "cpu and {gpu} cannot be lent by one server: start a second `bayescope serve --device cpu` on another port"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// A random token: 128 bits of the system's randomness, as 32 hexadecimal digits.
@@ -167,6 +190,20 @@ mod tests {
         assert!(
             far.contains("--device ws://10.0.0.7:3000") && far.contains("not encrypted") && far.contains("the token")
         );
+    }
+
+    #[test]
+    fn what_no_server_can_lend_is_refused_before_it_is_announced() {
+        let asked = |text: &str| {
+            let devices: Vec<DeviceChoice> = text.split(',').map(|choice| choice.parse().unwrap()).collect();
+            can_be_lent(&devices).map_err(|error| error.to_string())
+        };
+        for fine in ["auto", "cpu", "cpu,cpu", "wgpu:0,cuda:1", "auto,wgpu:0"] {
+            assert_eq!(asked(fine), Ok(()), "{fine}");
+        }
+        assert!(asked("cpu,wgpu:0").unwrap_err().contains("cpu and wgpu:0"));
+        assert!(asked("cuda:0,auto,cpu").unwrap_err().contains("cpu and cuda:0"));
+        assert!(asked("cpu,ws://gpu-box:3000").unwrap_err().contains("ws://gpu-box:3000 is another machine's"));
     }
 
     #[test]

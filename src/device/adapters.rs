@@ -52,11 +52,15 @@ pub fn candidates() -> Vec<Candidate> {
     let found = list().map_or_else(Vec::new, |(_, found)| found);
     let candidate = |(i, adapter): (usize, &wgpu::Adapter)| {
         let info = adapter.get_info();
+        let choice = DeviceChoice::Wgpu(Some(i));
+        // Metal, OpenGL and software know no bus.
+        let bus = Some(info.device_pci_bus_id).filter(|bus| !bus.is_empty());
         Candidate {
-            choice: DeviceChoice::Wgpu(Some(i)),
+            choice,
             name: info.name,
             driver: format!("{} · {} {}", info.backend, info.driver, info.driver_info).trim_end().to_owned(),
             software: info.device_type == wgpu::DeviceType::Cpu,
+            place: Some(bus.unwrap_or_else(|| choice.to_string())),
         }
     };
     let mut all: Vec<(u8, Candidate)> =

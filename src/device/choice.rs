@@ -91,6 +91,10 @@ pub struct Candidate {
     pub driver: String,
     /// Whether it is a software rasteriser: real, but slower than computing on the CPU directly.
     pub software: bool,
+    /// What tells a card of this machine from another of the same name: its address on the PCI bus, its
+    /// UUID, or its number where the driver knows neither. None of the processor and of what others lend.
+    #[serde(skip)]
+    pub place: Option<String>,
 }
 
 impl Candidate {
@@ -101,12 +105,21 @@ impl Candidate {
             name: format!("device {} of {}", address.device(), address.host()),
             driver: "another machine, over WebSocket".into(),
             software: false,
+            place: None,
         }
     }
 
     /// Name and driver in one line.
     pub fn label(&self) -> String {
         format!("{} ({})", self.name, self.driver)
+    }
+
+    /// What a verdict on it is remembered by: the label, and the place where there is one.
+    pub fn key(&self) -> String {
+        match &self.place {
+            Some(place) => format!("{} at {place}", self.label()),
+            None => self.label(),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use burn::tensor::Device;
 
 use super::address::Address;
-use super::avoid::why_avoided;
+use super::avoid::{found_wrong, passed_over, warn_of};
 use super::choice::{Candidate, DeviceChoice, DeviceReport, OpenDevice};
 #[cfg(feature = "cuda")]
 use super::cuda;
@@ -31,6 +31,7 @@ fn cpu() -> Candidate {
         name: format!("CPU, {cores} core{}", if cores == 1 { "" } else { "s" }),
         driver: "burn flex".into(),
         software: false,
+        place: None,
     }
 }
 
@@ -62,21 +63,16 @@ pub fn choose(asked: DeviceChoice) -> Result<OpenDevice> {
             continue;
         }
         match try_candidate(&used) {
-            Ok(device) => return Ok(chosen(asked, used, device, &refused)),
+            Ok(device) => {
+                warn_of(&used);
+                refused.extend(found_wrong(&used));
+                return Ok(chosen(asked, used, device, &refused));
+            }
             Err(error) => refused.push(format!("{} does not work ({error})", used.name)),
         }
     }
     let why = if refused.is_empty() { missing(asked) } else { refused.join("; ") };
     Err(Error::Device(format!("{asked} cannot be used: {why}. `bayescope doctor` lists what can")))
-}
-
-/// Why `auto` does not even try a device.
-fn passed_over(candidate: &Candidate) -> Option<String> {
-    let name = &candidate.name;
-    if candidate.software {
-        return Some(format!("{name} is a software rasteriser, the CPU computes faster directly"));
-    }
-    why_avoided(candidate).map(|check| format!("{name} failed `bayescope verify` ({check})"))
 }
 
 /// A device of another machine. A pass costs a few round trips, so it holds as many images as a
@@ -180,21 +176,6 @@ mod tests {
         let chosen = choose(DeviceChoice::Auto).unwrap();
         assert!(!chosen.report.reason.is_empty());
         assert!(!chosen.report.used.software);
-    }
-
-    #[test]
-    fn auto_passes_over_what_failed_verification_and_says_why() {
-        let card = |driver: &str| Candidate {
-            choice: DeviceChoice::Wgpu(Some(0)),
-            name: "a card of this test".into(),
-            driver: driver.into(),
-            software: false,
-        };
-        assert_eq!(passed_over(&card("1.0")), None);
-        super::super::avoid([(card("1.0").label(), "glow, z".to_owned())].into());
-        let why = passed_over(&card("1.0")).unwrap();
-        assert!(why.contains("a card of this test") && why.contains("verify") && why.contains("glow, z"), "{why}");
-        assert_eq!(passed_over(&card("1.1")), None);
     }
 
     #[test]

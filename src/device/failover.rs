@@ -1,6 +1,7 @@
 //! Failover: work whose device was lost runs again, from its last checkpoint, on a new device of
 //! the same adapter, otherwise on the next that works, in the end on the CPU.
 
+use super::avoid::after_loss;
 use super::choice::{DeviceChoice, OpenDevice};
 use super::choose::{candidates, choose};
 use super::faults::note;
@@ -26,7 +27,8 @@ pub struct Replacement {
 }
 
 impl DeviceFailures {
-    /// The device after a lost one.
+    /// The device after a lost one. One on which `bayescope verify` found something wrong takes over only
+    /// what was asked of it by name.
     ///
     /// # Errors
     /// The loss itself, where too many devices were lost.
@@ -35,13 +37,14 @@ impl DeviceFailures {
         if self.0.len() >= MOST {
             return Err(loss);
         }
-        let mut chosen = self.next(lost)?;
+        let (mut chosen, wrong) = self.next(lost)?;
         let again = chosen.report.used.choice == lost.report.used.choice;
         let place = match again {
             true => format!("a new device of {}", chosen.report.used.name),
             false => chosen.report.used.name.clone(),
         };
-        let sentence = format!("{loss}. Going on with {place}, from the last checkpoint");
+        let why = if again || wrong.is_empty() { String::new() } else { format!(" ({})", wrong.join("; ")) };
+        let sentence = format!("{loss}. Going on with {place}, from the last checkpoint{why}");
         chosen.report.asked = lost.report.asked;
         chosen.report.reason = format!("{} was lost", lost.report.used.name);
         Ok(Replacement { chosen, sentence })
@@ -51,17 +54,16 @@ impl DeviceFailures {
         self.0.iter().filter(|lost| **lost == choice).count()
     }
 
-    fn next(&self, lost: &OpenDevice) -> Result<OpenDevice> {
-        let same = lost.report.used.choice;
-        let others = candidates().into_iter().filter(|other| other.choice != same && !other.software);
-        let order = std::iter::once(same).chain(others.map(|other| other.choice));
-        for choice in order.filter(|choice| self.lost(*choice) <= OF_ONE_ADAPTER) {
+    /// The next device that works, and what verification found wrong on others.
+    fn next(&self, lost: &OpenDevice) -> Result<(OpenDevice, Vec<String>)> {
+        let (order, wrong) = after_loss(&lost.report, candidates());
+        for choice in order.into_iter().filter(|choice| self.lost(*choice) <= OF_ONE_ADAPTER) {
             match choose(choice) {
-                Ok(chosen) => return Ok(chosen),
+                Ok(chosen) => return Ok((chosen, wrong)),
                 Err(error) => tracing::warn!("{error}"),
             }
         }
-        choose(DeviceChoice::Cpu)
+        Ok((choose(DeviceChoice::Cpu)?, wrong))
     }
 }
 

@@ -15,10 +15,14 @@ thread_local! {
 /// Notes what was done about a fault: in the log, and in this thread's [`notes`].
 pub fn note(text: String) {
     tracing::warn!("{text}");
+    take_over(vec![text]);
+}
+
+/// Has this thread's [`notes`] hold those of another one, too.
+pub fn take_over(notes: Vec<String>) {
     NOTED.with_borrow_mut(|noted| {
-        if noted.len() < NOTES {
-            noted.push(text);
-        }
+        let room = NOTES.saturating_sub(noted.len());
+        noted.extend(notes.into_iter().take(room));
     });
 }
 
@@ -147,7 +151,8 @@ mod tests {
     #[test]
     fn notes_are_heard_once() {
         note("fewer at once".into());
-        assert_eq!(notes(), ["fewer at once"]);
+        take_over(vec!["on another thread".into()]);
+        assert_eq!(notes(), ["fewer at once", "on another thread"]);
         assert!(notes().is_empty());
     }
 }

@@ -22,6 +22,16 @@ fn rounding() -> MutexGuard<'static, Vec<Device>> {
     ROUNDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whether the tensor cores of a device round the factors of the 32-bit products and convolutions whose
+/// kernels burn chooses, to 11 significant bits: those of classifiers and of all training.
+pub fn rounds(device: &Device) -> bool {
+    #[cfg(any(feature = "wgpu", feature = "cuda"))]
+    if named::rounds(device) {
+        return true;
+    }
+    rounding().contains(device)
+}
+
 /// a·b of the last two dimensions. Where no gradient is wanted, 32-bit factors enter as they are.
 pub fn matmul<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> Tensor<D> {
     #[cfg(any(feature = "wgpu", feature = "cuda"))]

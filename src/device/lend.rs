@@ -52,12 +52,13 @@ pub fn lend_to_one(
     };
     std::thread::Builder::new().name("parent".into()).spawn(parent).map_err(|e| failed(&e))?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| failed(&e))?;
-    tell(listener.local_addr().map_err(|e| failed(&e))?.port())?;
     let mut server = RemoteServer::new(devices.iter().map(|chosen| chosen.device.clone()));
     if let Some(token) = token {
         let only = TokenAuthorizer::new(token).map_err(|error| Error::input(error.to_string()))?;
         server = server.with_authorizer(only);
     }
+    // Last, so that the process that started this one hears of a port or of a failure.
+    tell(listener.local_addr().map_err(|e| failed(&e))?.port())?;
     server.serve(WebSocketTransport::from_listener(listener)).map_err(|e| failed(&e))
 }
 

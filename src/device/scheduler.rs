@@ -9,9 +9,10 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
+use super::avoid::sound;
 use super::choice::{DeviceChoice, OpenDevice};
 use super::choose::{candidates, choose};
-use super::faults::note;
+use super::faults::{note, notes, take_over};
 use super::guard::guarded;
 use super::remote;
 use crate::error::{Error, Result};
@@ -25,7 +26,8 @@ const WORDS: usize = 64;
 pub enum Devices {
     /// These, at least one, each once.
     Listed(Vec<DeviceChoice>),
-    /// Every GPU that works; where there is none, the CPU.
+    /// Every GPU that works and on which `bayescope verify` found nothing wrong; where there is none, the
+    /// CPU.
     All,
 }
 
@@ -93,8 +95,8 @@ impl Devices {
 
 /// A card that has CUDA has a graphics API too: the one that computes faster counts.
 fn all() -> Result<Vec<OpenDevice>> {
-    let found: Vec<DeviceChoice> =
-        candidates().into_iter().filter(|one| !one.software).map(|candidate| candidate.choice).collect();
+    let (found, wrong) = sound(candidates());
+    wrong.iter().for_each(|why| tracing::warn!("{why}: `all` leaves it out"));
     let of = |wanted: fn(&DeviceChoice) -> bool| {
         let mut working = Vec::new();
         for choice in found.iter().copied().filter(wanted) {
@@ -220,7 +222,7 @@ fn round<I: Clone + Send, E: Send>(
         if !matches!(done, Ok(()) | Err(Error::DeviceLost { .. })) {
             list.stopped.store(true, Ordering::Relaxed);
         }
-        done
+        (done, notes())
     };
     let one = &one;
     std::thread::scope(|scope| {
@@ -236,8 +238,13 @@ fn round<I: Clone + Send, E: Send>(
                 list.stopped.store(true, Ordering::Relaxed);
             }
         }
-        let ended = handles.into_iter().map(|handle| handle.join());
-        ended.map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        let ended = handles.into_iter().map(|handle| {
+            let (done, noted) = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            // Whoever started the work listens on this thread.
+            take_over(noted);
+            done
+        });
+        ended.collect()
     })
 }
 
@@ -269,6 +276,9 @@ mod tests {
     fn everything_is_done_once_and_a_lost_device_leaves_its_work_to_the_others() {
         let mut done = Vec::new();
         let work = |chosen: &OpenDevice, hand: &WorkQueue<'_, usize>, events: &mut dyn Events<usize>| {
+            if chosen.batch == 1 {
+                note("it goes on with fewer images".into());
+            }
             while let Some(item) = hand.take() {
                 if chosen.batch == 0 && item >= 2 {
                     return Err(loss());
@@ -284,7 +294,9 @@ mod tests {
         run_on_all(cpus(3), (0..50).collect(), work, &mut sink).unwrap();
         done.sort_unstable();
         assert_eq!(done, (0..50).collect::<Vec<_>>());
-        assert!(super::super::faults::notes().iter().all(|note| note.contains("Its work goes to the other devices")));
+        // What was done about faults on the devices' own threads is heard here, beside what became of the lost one.
+        let (own, of_loss): (Vec<String>, Vec<String>) = notes().into_iter().partition(|note| note.contains("fewer"));
+        assert!(!own.is_empty() && of_loss.iter().all(|note| note.contains("Its work goes to the other devices")));
         let all_lost = run_on_all(
             cpus(2),
             vec![1],

@@ -5,7 +5,7 @@ mod read_on_host;
 
 use std::sync::OnceLock;
 
-use burn::module::{Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleVisitor, Param, ParamId};
 use burn::optim::{GradientsParams, ModuleOptimizer};
 use burn::tensor::{Bytes, DType, Device, Tensor};
 use rayon::prelude::*;
@@ -109,6 +109,16 @@ pub fn gradients_of<M: Module>(loss: Tensor<1>, module: &M) -> GradientsParams {
     grads
 }
 
+/// The values of gradients, by the identities of their parameters, in the order of the module.
+///
+/// # Errors
+/// When the device cannot deliver them.
+pub fn on_host(module: &impl Module, grads: &GradientsParams) -> Result<Vec<(ParamId, Vec<f64>)>> {
+    let mut values = Values { grads, read: Ok(Vec::new()) };
+    module.visit(&mut values);
+    values.read
+}
+
 /// Clips the global norm of `grads` to `limit`, where that is above 0. Returns the norm before; one
 /// that is not finite leaves the gradients as they are.
 ///
@@ -169,6 +179,21 @@ fn single_thread_pools() -> &'static [ThreadPool] {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         (0..cores).filter_map(|_| ThreadPoolBuilder::new().num_threads(1).build().ok()).collect()
     })
+}
+
+struct Values<'a> {
+    grads: &'a GradientsParams,
+    read: Result<Vec<(ParamId, Vec<f64>)>>,
+}
+
+impl ModuleVisitor for Values<'_> {
+    fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<D>>) {
+        let (Ok(read), Some(grad)) = (&mut self.read, self.grads.get::<D>(param.id)) else { return };
+        match to_host(grad) {
+            Ok(values) => read.push((param.id, values)),
+            Err(error) => self.read = Err(error),
+        }
+    }
 }
 
 /// Lays gradients out in memory as their parameters are. On the host, those of a transposed weight

@@ -30,9 +30,11 @@ pub struct PrecisionReport {
     pub images: usize,
     /// Classes compared of each, the most probable ones.
     pub classes: usize,
-    /// Largest difference of a posterior probability.
+    /// Largest difference of a posterior probability; infinite (null in JSON) where one is no number.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub max_posterior_error: f64,
-    /// Largest difference of log p(x|y), nats.
+    /// Largest difference of log p(x|y), nats; infinite as above.
+    #[serde(deserialize_with = "null_is_infinite")]
     pub max_log_likelihood_error: f64,
 }
 
@@ -78,7 +80,7 @@ pub fn compare(
     let cpu = choose(DeviceChoice::Cpu)?;
     let exact = info.clone().build(weights, &cpu.device, Precision::F64, 1)?;
     let posterior = |likelihoods: Vec<f64>| settings.posterior(likelihoods);
-    let largest = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| difference(*a, *b)).fold(0.0, f64::max);
+    let of_all = |a: &[f64], b: &[f64]| largest(a.iter().zip(b).map(|(a, b)| difference(*a, *b)));
     let classes = CLASSES.min(scores.classes);
     let mut report = PrecisionReport { images: 0, classes, max_posterior_error: 0.0, max_log_likelihood_error: 0.0 };
     let started = Instant::now();
@@ -92,8 +94,8 @@ pub fn compare(
         let double = posterior(double_likelihoods(exact.world.flow(), x, &single, classes, settings)?);
         report.images += 1;
         report.max_posterior_error =
-            report.max_posterior_error.max(largest(&single.probabilities, &double.probabilities));
-        let nats = largest(&single.log_likelihood, &double.log_likelihood);
+            report.max_posterior_error.max(of_all(&single.probabilities, &double.probabilities));
+        let nats = of_all(&single.log_likelihood, &double.log_likelihood);
         report.max_log_likelihood_error = report.max_log_likelihood_error.max(nats);
         events.report(Progress { done: report.images, total })?;
     }
@@ -103,6 +105,16 @@ pub fn compare(
 /// |a − b|; two likelihoods that are infinite alike (τ = 0) do not differ.
 pub fn difference(a: f64, b: f64) -> f64 {
     if a == b { 0.0 } else { (a - b).abs() }
+}
+
+/// The largest of errors; infinite where one is no number.
+pub fn largest(errors: impl Iterator<Item = f64>) -> f64 {
+    errors.fold(0.0, |most, error| if error.is_nan() { f64::INFINITY } else { most.max(error) })
+}
+
+/// JSON has no infinity and writes null instead.
+fn null_is_infinite<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 /// The log-likelihoods of `single` with the most probable `classes` in 64 bits.
@@ -123,4 +135,27 @@ fn double_likelihoods(
         likelihoods[class] = exact.score_classes(x, class..class + 1)?.log_likelihoods(0, settings.tau)[0];
     }
     Ok(likelihoods)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::library;
+
+    #[test]
+    fn what_is_no_number_is_an_infinite_error_in_files_too() {
+        let (info, weights) = library::find("mnist").unwrap().read().unwrap();
+        let cpu = choose(DeviceChoice::Cpu).unwrap().device;
+        let world = info.clone().build(weights.clone(), &cpu, Precision::F32, 1).unwrap().world;
+        let x = vec![0.5; info.architecture.shape().dims()];
+        let settings = Settings::default_for(world.class_names().len());
+        let report = |scores: &Scores| compare(&info, weights.clone(), &x, scores, &settings, &mut silent()).unwrap();
+        let mut scores = world.flow().score(&x).unwrap();
+        assert!(report(&scores).max_log_likelihood_error.is_finite());
+        scores.quad[3] = f64::NAN;
+        let found = report(&scores);
+        assert_eq!((found.max_log_likelihood_error, found.max_posterior_error), (f64::INFINITY, f64::INFINITY));
+        let written = serde_json::to_value(&found).unwrap();
+        assert_eq!(serde_json::from_value::<PrecisionReport>(written).unwrap(), found);
+    }
 }

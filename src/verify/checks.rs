@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::oracle::precision::{difference, largest};
+
 /// What is said of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -47,6 +49,10 @@ pub struct Row {
     pub bound: Option<f64>,
     /// Whether it is.
     pub verdict: Verdict,
+    /// Whether tensor cores round the factors of what was compared (TF32), and the bound allows for it: a
+    /// failure is then no verdict on the device.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub rounded: bool,
     /// Why it is not, or why there is nothing to compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -74,13 +80,19 @@ impl Row {
 pub struct Checks {
     case: &'static str,
     begun: Instant,
+    rounded: bool,
     rows: Arc<Mutex<Vec<Row>>>,
 }
 
 impl Checks {
     /// Of a case that begins now.
     pub fn of(case: &'static str) -> Self {
-        Self { case, begun: Instant::now(), rows: Arc::default() }
+        Self { case, begun: Instant::now(), rounded: false, rows: Arc::default() }
+    }
+
+    /// From here on, whether tensor cores round the factors of what is compared.
+    pub fn rounded(&mut self, rounded: bool) {
+        self.rounded = rounded;
     }
 
     /// What was found so far.
@@ -100,6 +112,13 @@ impl Checks {
     /// A number is to be within `bound` times the expected one.
     pub fn relative(&mut self, check: &str, found: f64, expected: f64, bound: f64) {
         self.at_most(&format!("{check}, relative"), difference(found, expected) / expected.abs(), bound);
+    }
+
+    /// Every number of `found` is to be within `bound` times the largest of `expected`.
+    pub fn within_scale(&mut self, check: &str, found: &[f64], expected: &[f64], bound: f64) {
+        let scale = largest(expected.iter().map(|v| v.abs()));
+        let over = |values: &[f64]| -> Vec<f64> { values.iter().map(|v| v / scale).collect() };
+        self.within(&format!("{check}, relative to the largest"), &over(found), &over(expected), bound);
     }
 
     /// An error that is known is to be at most `bound`.
@@ -137,19 +156,10 @@ impl Checks {
     ) {
         let seconds = self.begun.elapsed().as_secs_f64();
         self.begun = Instant::now();
-        let row = Row { case: self.case, check: check.to_owned(), error, bound, verdict, reason, seconds };
+        let (case, rounded) = (self.case, self.rounded && bound.is_some());
+        let row = Row { case, check: check.to_owned(), error, bound, verdict, rounded, reason, seconds };
         self.rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
     }
-}
-
-/// |a − b|; two that are infinite alike (an impossible density) do not differ.
-fn difference(a: f64, b: f64) -> f64 {
-    if a == b { 0.0 } else { (a - b).abs() }
-}
-
-/// The largest of errors; infinite where one is no number.
-fn largest(errors: impl Iterator<Item = f64>) -> f64 {
-    errors.fold(0.0, |most, error| if error.is_nan() { f64::INFINITY } else { most.max(error) })
 }
 
 #[cfg(test)]
@@ -164,10 +174,13 @@ mod tests {
         checks.within("too few", &[1.0], &[1.0, 2.0], 1e9);
         checks.within("no number", &[1.0, f64::NAN, 1.0], &[1.0, 1.0, 1.0], 1e9);
         checks.relative("half", 0.5, 1.0, 0.4);
+        checks.rounded(true);
+        checks.within_scale("near its scale", &[100.5, 0.0], &[100.0, 1.0], 1e-2);
         checks.skip("nothing", "there is none here");
         let verdicts: Vec<Verdict> = checks.rows().iter().map(|row| row.verdict).collect();
         use Verdict::{Failed, Passed, Skipped};
-        assert_eq!(verdicts, [Passed, Failed, Failed, Failed, Failed, Skipped]);
+        assert_eq!(verdicts, [Passed, Failed, Failed, Failed, Failed, Passed, Skipped]);
+        assert_eq!(checks.rows().iter().filter(|row| row.rounded).count(), 1);
         assert!(checks.rows()[1].reason.as_ref().unwrap().contains("off by 1.0e-1, 1.0e-5 is allowed"));
     }
 }

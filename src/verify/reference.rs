@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::bounds::{self, LOGITS};
+use super::bounds::{self, LOGITS, ROUNDED_LOGITS};
 use super::checks::Checks;
 use super::filled::Filled;
 use super::flows::wide;
@@ -194,6 +194,12 @@ pub fn logits(subject: &Subject, checks: &mut Checks, (text, architecture): Refe
     let (weights, device) = ((subject.weights)(golden.weights()), &subject.chosen.device);
     let network = Classifier::from_weights(&config, weights, device, Precision::F32)?;
     let found = to_host(network.forward(network.upload(&images.values, device), &mut Pass::evaluation()))?;
-    checks.within("logits", &found, &golden.numbers("logits"), bounds::of(subject.is_adapter(), LOGITS));
+    let expected = golden.numbers("logits");
+    if subject.rounds() {
+        checks.rounded(true);
+        checks.within_scale("logits", &found, &expected, ROUNDED_LOGITS);
+    } else {
+        checks.within("logits", &found, &expected, bounds::of(subject.is_adapter(), LOGITS));
+    }
     Ok(())
 }

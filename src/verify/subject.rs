@@ -3,6 +3,7 @@
 use burn::tensor::Device;
 
 use crate::device::OpenDevice;
+use crate::device::full_precision_matmul::rounds;
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
 use crate::flow::weights::Weights;
@@ -24,6 +25,12 @@ impl Subject {
     /// Whether other rounding than that of our own kernels is to be expected.
     pub fn is_adapter(&self) -> bool {
         self.chosen.device != Device::flex()
+    }
+
+    /// Whether tensor cores round what burn's own choice of kernels multiplies there (TF32): classifiers and
+    /// training.
+    pub fn rounds(&self) -> bool {
+        rounds(&self.chosen.device)
     }
 
     /// A flow on the device, in 32 bits.

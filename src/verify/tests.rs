@@ -24,7 +24,9 @@ fn weights_a_thousandth_off_are_found_and_named() {
         arrays.for_each(|(_, array)| array.values.iter_mut().for_each(|v| *v *= 1.001));
         weights
     };
-    for name in ["glow-reference", "tarflow-reference", "convnet-logits", "glow", "tarflow", "shared-tarflow"] {
+    let trained = ["resnet-training", "vit-training"];
+    let answers = ["glow-reference", "tarflow-reference", "convnet-logits", "glow", "tarflow", "shared-tarflow"];
+    for name in answers.into_iter().chain(trained) {
         let right = on_the_cpu(&named(name), TERMS);
         assert!(right.passed, "{name}: {:?}", failed(&right));
         let wrong = on_the_cpu(&named(name), Terms { weights: off, ..TERMS });

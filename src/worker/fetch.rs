@@ -98,6 +98,7 @@ impl Events<FetchEvent> for Sink<'_> {
             FetchEvent::MirrorFailed { mirror, cause, .. } => {
                 self.job.send(Event::MirrorFailed { id: self.job.id, mirror: mirror.0, cause });
             }
+            FetchEvent::SetAside { file, cause } => self.job.send(Event::Note(format!("{file} {cause}"))),
             FetchEvent::Kept { .. } => {}
         }
         self.job.check()

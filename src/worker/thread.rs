@@ -1,7 +1,7 @@
 //! The worker's thread: its loop, and what happens when it falls.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::channels::Channels;
 use super::device_thread::DeviceThread;
@@ -13,26 +13,47 @@ use crate::device::{DeviceChoice, OpenDevice, choose, explain};
 use crate::error::{Error, panic_message};
 use crate::events::silent;
 
+/// Falls in a row after which the oracle is not opened again, and after which the thread ends.
+const UNTIL_CLOSED: usize = 3;
+const UNTIL_ENDED: usize = 6;
+/// A thread that has run for so long falls for the first time again.
+const STEADY: Duration = Duration::from_secs(600);
+
 /// Runs until the handle is dropped. After a panic a new [`DeviceThread`] opens the same oracle.
 pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
     lower_priority();
     let mut again = (device, oracle);
-    restart_on_panic(channels, || run(channels, &mut again));
+    restart_on_panic(channels, |falls| run(channels, &mut again, falls));
 }
 
 /// Calls `run` until it returns, again after every panic, which fails the job that computed; those
-/// it was carried out above begin again.
-fn restart_on_panic(channels: &Channels, mut run: impl FnMut()) {
+/// it was carried out above begin again. `run` gets how often it fell in a row without a job: by the device
+/// or the oracle alone, which would go on for ever.
+fn restart_on_panic(channels: &Channels, mut run: impl FnMut(usize)) {
+    let mut falls = 0;
     loop {
-        let Err(panic) = catch_unwind(AssertUnwindSafe(&mut run)) else { return };
+        let begun = Instant::now();
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(falls))) else { return };
         let reason = panic_message(panic.as_ref());
         tracing::error!("the worker panicked: {reason}");
-        if let Some(id) = channels.jobs.fell() {
+        let job = channels.jobs.fell();
+        if let Some(id) = job {
             let outcome = Outcome::Failed(format!("the computation failed inside: {reason}"));
             channels.shared.forget(id);
             channels.send(Event::JobEnded { id, outcome });
         }
+        falls = match job {
+            Some(_) => 0,
+            None if begun.elapsed() > STEADY => 1,
+            None => falls + 1,
+        };
         channels.send(Event::Restarted { reason });
+        if falls == UNTIL_ENDED {
+            let told = format!(
+                "the computation failed inside {falls} times in a row and is given up: start the program again"
+            );
+            return channels.send(Event::Failed(told));
+        }
         if channels.stopping() {
             return;
         }
@@ -40,12 +61,19 @@ fn restart_on_panic(channels: &Channels, mut run: impl FnMut()) {
 }
 
 /// The loop of the thread. `again` holds the device and the oracle in use, for the run after a
-/// panic.
-fn run(channels: &Channels, again: &mut (DeviceChoice, String)) {
+/// panic; after so many `falls` in a row the oracle stays closed.
+fn run(channels: &Channels, again: &mut (DeviceChoice, String), falls: usize) {
     let mut heartbeat = Heartbeat::default();
     let Some(chosen) = choose_or_cpu(channels, again) else { return };
     let mut thread = DeviceThread::new(chosen);
-    if let Err(error) = thread.open(channels, &again.1, &mut silent()) {
+    if falls >= UNTIL_CLOSED {
+        let told = format!(
+            "the computation failed inside {falls} times in a row with {}: it is not opened again. Choose another oracle or another \
+             device",
+            again.1
+        );
+        channels.send(Event::Failed(told));
+    } else if let Err(error) = thread.open(channels, &again.1, &mut silent()) {
         channels.send(Event::Failed(explain(error, Some(thread.chosen.report.used.choice)).to_string()));
     }
     while !channels.stopping() {
@@ -105,6 +133,7 @@ mod tests {
 
     use super::*;
     use crate::worker::bayes::RequestSlots;
+    use crate::worker::channels::tests::alone;
     use crate::worker::protocol::Job;
     use crate::worker::queue::{Entry, Queue};
     use crate::worker::shared::Shared;
@@ -127,7 +156,8 @@ mod tests {
             jobs: Queue::default(),
         };
         let mut runs = 0;
-        restart_on_panic(&channels, || {
+        restart_on_panic(&channels, |falls| {
+            assert_eq!(falls, 0, "a job fell, not the thread alone");
             runs += 1;
             if runs == 1 {
                 let job = Job::OpenOracle("mnist".into());
@@ -140,5 +170,18 @@ mod tests {
         assert!(matches!(told.try_recv(), Ok(Event::JobEnded { id: 7, outcome: Outcome::Failed(why) }) if lost(&why)));
         assert!(matches!(told.try_recv(), Ok(Event::Restarted { reason }) if lost(&reason)));
         assert_eq!(woken.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn what_falls_again_and_again_is_given_up_and_told() {
+        let (channels, told) = alone();
+        let mut falls = Vec::new();
+        restart_on_panic(&channels, |before| {
+            falls.push(before);
+            panic!("no world can be built");
+        });
+        assert_eq!(falls, (0..UNTIL_ENDED).collect::<Vec<_>>());
+        let last = told.try_iter().last();
+        assert!(matches!(&last, Some(Event::Failed(why)) if why.contains("6 times in a row")), "{last:?}");
     }
 }

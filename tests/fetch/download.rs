@@ -1,5 +1,5 @@
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bayescope::data::fetch::{Corpus, FetchEvent, Fetched, Layout, Patience, fetch_corpus};
@@ -183,10 +183,7 @@ fn an_old_part_that_does_not_fit_is_thrown_away() {
     for (length, requests) in [(1_000, 2), (300_000, 1), (400_000, 1)] {
         let (server, corpus) = set_up(&[("whole", Way::Whole)]);
         let out = tempfile::tempdir().unwrap();
-        let folder = out.path().join("downloads/toys");
-        std::fs::create_dir_all(&folder).unwrap();
-        let mut part = File::create(folder.join("data.bin.part")).unwrap();
-        std::io::Write::write_all(&mut part, &vec![1; length]).unwrap();
+        put(out.path(), "data.bin.part", &vec![1; length]);
         fetch(&corpus, out.path(), &mut Vec::new()).unwrap();
         assert_whole(out.path());
         assert_eq!(server.asked().len(), requests, "{length}");
@@ -194,17 +191,75 @@ fn an_old_part_that_does_not_fit_is_thrown_away() {
     }
 }
 
+/// Puts a file of these bytes among the corpus's downloads. Returns their folder.
+fn put(out: &Path, name: &str, bytes: &[u8]) -> PathBuf {
+    let folder = out.join("downloads/toys");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::io::Write::write_all(&mut File::create(folder.join(name)).unwrap(), bytes).unwrap();
+    folder
+}
+
 #[test]
 fn a_login_page_costs_nothing() {
-    let (server, corpus) = set_up(&[("page", Way::Page), ("whole", Way::Whole)]);
+    for page in [Way::Page, Way::PageInChunks, Way::Shorter] {
+        let (server, corpus) = set_up(&[("page", page), ("whole", Way::Whole)]);
+        let out = tempfile::tempdir().unwrap();
+        put(out.path(), "data.bin.part", &content()[..1234]);
+        let fetched = fetch(&corpus, out.path(), &mut Vec::new()).unwrap();
+        assert_whole(out.path());
+        assert_eq!((server.ranges("page"), server.ranges("whole")), (vec![Some(1234)], vec![Some(1234)]));
+        assert!(fetched.downloaded < 300_000 - 1234 + 100);
+    }
+    // Nor does it where there is nothing else: the part stays, and nothing is left beside it. A page that comes first
+    // is no part.
+    for (kept, page) in [(1234, Way::PageInChunks), (0, Way::PageInChunks), (1234, Way::Shorter)] {
+        let (_server, corpus) = set_up(&[("page", page)]);
+        let out = tempfile::tempdir().unwrap();
+        let folder = put(out.path(), "data.bin.part", &content()[..kept]);
+        let error = fetch(&corpus, out.path(), &mut Vec::new()).unwrap_err().to_string();
+        assert_eq!(error.contains("the first 1234 bytes are kept"), kept > 0, "{error}");
+        assert!(std::fs::read(folder.join("data.bin.part")).unwrap() == content()[..kept]);
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+}
+
+#[test]
+fn what_comes_anew_without_a_length_takes_the_parts_place_when_it_is_the_file() {
+    let (server, corpus) = set_up(&[("chunks", Way::WholeInChunks)]);
     let out = tempfile::tempdir().unwrap();
-    let folder = out.path().join("downloads/toys");
-    std::fs::create_dir_all(&folder).unwrap();
-    let mut part = File::create(folder.join("data.bin.part")).unwrap();
-    std::io::Write::write_all(&mut part, &content()[..1234]).unwrap();
+    put(out.path(), "data.bin.part", &content()[..1234]);
+    assert_eq!(fetch(&corpus, out.path(), &mut Vec::new()).unwrap().downloaded, 300_000);
+    assert_whole(out.path());
+    assert_eq!(server.ranges("chunks"), [Some(1234)]);
+    // More than the file is not the file: the part goes on elsewhere.
+    let (server, corpus) = set_up(&[("endless", Way::Endless), ("whole", Way::Whole)]);
+    let out = tempfile::tempdir().unwrap();
+    put(out.path(), "data.bin.part", &content()[..1234]);
     fetch(&corpus, out.path(), &mut Vec::new()).unwrap();
     assert_whole(out.path());
-    assert_eq!((server.ranges("page"), server.ranges("whole")), (vec![Some(1234)], vec![Some(1234)]));
+    assert_eq!(server.ranges("whole"), [Some(1234)]);
+}
+
+#[test]
+fn a_file_put_there_by_hand_is_taken_if_it_is_right_and_kept_under_another_name_if_not() {
+    let (server, corpus) = set_up(&[("whole", Way::Whole)]);
+    let out = tempfile::tempdir().unwrap();
+    put(out.path(), NAME, &content());
+    assert_eq!(fetch(&corpus, out.path(), &mut Vec::new()).unwrap().downloaded, 0);
+    assert!(server.asked().is_empty());
+    let out = tempfile::tempdir().unwrap();
+    put(out.path(), "data.bin.wrong", b"an older one");
+    let folder = put(out.path(), NAME, b"a newer release");
+    let mut heard = Vec::new();
+    fetch(&corpus, out.path(), &mut heard).unwrap();
+    assert!(std::fs::read(out.path().join("toy").join(NAME)).unwrap() == content());
+    assert_eq!(std::fs::read(folder.join("data.bin.wrong")).unwrap(), b"a newer release");
+    let told = heard.iter().find_map(|event| match event {
+        FetchEvent::SetAside { file, cause } => Some(format!("{file} {cause}")),
+        _ => None,
+    });
+    let (told, right) = (told.unwrap(), corpus.files[0].sha256);
+    assert!(told.contains(right) && told.contains("15 bytes") && told.contains("data.bin.wrong"), "{told}");
 }
 
 #[test]

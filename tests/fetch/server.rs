@@ -33,6 +33,12 @@ pub enum Way {
     Forged,
     /// Sends a page instead.
     Page,
+    /// Sends a page instead, in chunks, without saying how much.
+    PageInChunks,
+    /// Sends everything, in chunks, without saying how much.
+    WholeInChunks,
+    /// Says that its file is shorter than what is there.
+    Shorter,
     /// Sends the file and more, without saying how much.
     Endless,
     /// Says that it is elsewhere.
@@ -164,6 +170,13 @@ impl State {
                 send(stream, &forged, from, usize::MAX)
             }
             Way::Page => send(stream, b"<html>Please log in</html>", None, usize::MAX),
+            Way::PageInChunks => send_chunks(stream, b"<html>Please log in</html>"),
+            Way::WholeInChunks => send_chunks(stream, bytes),
+            Way::Shorter if from.is_some() => {
+                let told = "HTTP/1.1 416 Not so\r\nContent-Range: bytes */100\r\nContent-Length: 0";
+                write!(stream, "{told}\r\nConnection: close\r\n\r\n")
+            }
+            Way::Shorter => send(stream, &bytes[..100], None, usize::MAX),
             Way::Endless => {
                 write!(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")?;
                 // The end of the file and what follows in one piece: who has read the file to its end looks no further.
@@ -193,4 +206,15 @@ fn send(stream: &mut TcpStream, bytes: &[u8], from: Option<usize>, most: usize) 
     let rest = &bytes[start..];
     write!(stream, "HTTP/1.1 {code} OK\r\n{range}Content-Length: {}\r\nConnection: close\r\n\r\n", rest.len())?;
     stream.write_all(&rest[..rest.len().min(most)])
+}
+
+/// An answer of unknown length that ends properly.
+fn send_chunks(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+    write!(stream, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n")?;
+    for chunk in bytes.chunks(10_000) {
+        write!(stream, "{:x}\r\n", chunk.len())?;
+        stream.write_all(chunk)?;
+        write!(stream, "\r\n")?;
+    }
+    write!(stream, "0\r\n\r\n")
 }

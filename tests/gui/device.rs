@@ -31,7 +31,7 @@ fn the_engine_can_be_kept_apart_from_the_window() {
     assert!(!shows(&harness, "apart from the window"), "a CPU is apart in any case");
     let choice = DeviceChoice::Wgpu(Some(0));
     let (name, driver) = ("a card".into(), "vulkan".into());
-    let used = Candidate { choice, name, driver, software: false };
+    let used = Candidate { choice, name, driver, software: false, place: None };
     fake.send(Event::Device(DeviceReport {
         asked: DeviceChoice::Auto,
         used,

@@ -89,6 +89,7 @@ impl Fake {
             name: "CPU, 2 cores".into(),
             driver: "burn flex".into(),
             software: false,
+            place: None,
         };
         self.send(Event::Device(DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }));
         let mut info = library::find("mnist").unwrap().info().unwrap();

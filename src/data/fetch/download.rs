@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::catalogue::Source;
-use super::part::Part;
+use super::part::{Mark, Part, added};
 use super::wire::{Head, Network, Piece};
 use super::{FetchEvent, Mirror};
 use crate::data::hash::measure;
@@ -72,8 +72,14 @@ impl Download<'_> {
                     continue;
                 }
                 let mirror = Mirror(format!("{base}{}", self.source.file));
-                let turn =
-                    Attempt { download: self, mirror: &mirror, part: &mut part, came: &mut came, events: &mut *events };
+                let turn = Attempt {
+                    download: self,
+                    mirror: &mirror,
+                    part: &mut part,
+                    inherited: false,
+                    came: &mut came,
+                    events: &mut *events,
+                };
                 match turn.take() {
                     Ok(()) => {
                         part.finish(&target)?;
@@ -92,17 +98,27 @@ impl Download<'_> {
         Err(self.nobody_has_it(&target, &part, &failed))
     }
 
-    /// Returns whether the file is there and right; a wrong one is taken away.
+    /// Returns whether the file is there and right; another one of that name, which may have been put there
+    /// by hand, is renamed, in place of one that was renamed before.
     fn is_there(&self, target: &Path, events: &mut dyn Events<FetchEvent>) -> Result<bool> {
         if !target.is_file() {
             return Ok(false);
         }
         let (bytes, sha256) = measure(target, &mut |done| events.report(self.verifying(done)))?;
-        if bytes == self.source.bytes && sha256 == self.source.sha256 {
-            events.report(FetchEvent::Kept { file: self.source.file.to_owned() })?;
+        let (source, file) = (self.source, self.source.file.to_owned());
+        if bytes == source.bytes && sha256 == source.sha256 {
+            events.report(FetchEvent::Kept { file })?;
             return Ok(true);
         }
-        std::fs::remove_file(target).map_err(|e| Error::io(target, e))?;
+        let aside = added(target, ".wrong");
+        std::fs::rename(target, &aside).map_err(|e| Error::io(target, e))?;
+        let cause = format!(
+            "is another file (SHA-256 {sha256}, {bytes} bytes, instead of {}, {} bytes): it is kept as {}",
+            source.sha256,
+            source.bytes,
+            aside.display()
+        );
+        events.report(FetchEvent::SetAside { file, cause })?;
         Ok(false)
     }
 
@@ -149,28 +165,24 @@ impl Download<'_> {
         }
     }
 
-    /// Returns whether what an answer announces continues the part, or begins it anew.
-    fn accept(&self, head: Head, part: &mut Part) -> Result<(), Stop> {
+    /// Takes what an answer announces, or refuses it; the part, of `from` bytes, is not touched.
+    fn accept(&self, head: Head, from: u64) -> Result<(), Stop> {
         match head.status {
             200 | 206 => {}
+            // Its file is shorter than what others gave: another one.
             416 => {
-                part.restart()?;
-                return Err(retryable("says that it has less of the file than there is already"));
+                return Err(fatal(format!("says that it has less of the file than the {from} bytes that are there")));
             }
             // Too slow, too busy, out of order: may pass.
             status @ (408 | 425 | 429 | 500..) => return Err(retryable(format!("answered with status {status}"))),
             status => return Err(fatal(format!("answered with status {status}"))),
         }
-        // First, so that the login page of a hotel does not cost what came before.
         if let Some(whole) = head.whole.filter(|&whole| whole != self.source.bytes) {
             let bytes = self.source.bytes;
             return Err(fatal(format!("has a file of {whole} bytes under that name instead of {bytes}")));
         }
         match head.status {
-            206 if head.start != Some(part.bytes) => {
-                Err(fatal("answered with another part of the file than was asked for"))
-            }
-            200 if part.bytes > 0 => Ok(part.restart()?),
+            206 if head.start != Some(from) => Err(fatal("answered with another part of the file than was asked for")),
             _ => Ok(()),
         }
     }
@@ -181,9 +193,22 @@ struct Attempt<'a> {
     download: &'a Download<'a>,
     mirror: &'a Mirror,
     part: &'a mut Part,
+    /// Whether the part has bytes of another time, which may be of another file.
+    inherited: bool,
     /// Bytes that came over the network.
     came: &'a mut u64,
     events: &'a mut dyn Events<FetchEvent>,
+}
+
+/// Where the bytes of one answer go.
+struct Answer {
+    /// The part as it was before.
+    before: Mark,
+    /// An answer that begins anew although there is a part goes beside it: the login page of a hotel is no
+    /// reason to lose what came before.
+    anew: Option<Part>,
+    /// Whether the server said that the file is as long as it should be.
+    fits: bool,
 }
 
 impl Attempt<'_> {
@@ -193,21 +218,13 @@ impl Attempt<'_> {
         if self.part.bytes > source.bytes {
             self.part.restart()?;
         }
-        // Bytes of another time may be of another file.
-        let mut inherited = self.part.bytes > 0;
+        self.inherited = self.part.bytes > 0;
         for _ in 0..MAX_CUTS {
             let before = self.part.bytes;
-            if self.part.bytes < source.bytes {
-                let streamed = self.stream();
-                if self.part.bytes < before {
-                    inherited = false;
-                }
-                match streamed {
+            if before < source.bytes {
+                match self.stream() {
                     Ok(()) => {}
                     Err(Stop::Remote { fatal: false, .. }) if self.part.bytes > before => continue,
-                    Err(Stop::Remote { fatal: false, .. }) if self.part.bytes < before && self.part.bytes == 0 => {
-                        continue;
-                    }
                     Err(stop) => return Err(stop),
                 }
             }
@@ -216,47 +233,94 @@ impl Attempt<'_> {
                 return Ok(());
             }
             self.part.restart()?;
-            if !std::mem::take(&mut inherited) {
-                return Err(fatal(format!("gives another file (SHA-256 {sha256} instead of {})", source.sha256)));
+            if !std::mem::take(&mut self.inherited) {
+                return Err(self.another_file(&sha256));
             }
         }
         Err(retryable("cuts the file off again and again"))
     }
 
+    fn another_file(&self, sha256: &str) -> Stop {
+        fatal(format!("gives another file (SHA-256 {sha256} instead of {})", self.download.source.sha256))
+    }
+
     /// One request, and what comes of it. `Ok`: the part is as long as the file.
     fn stream(&mut self) -> Result<(), Stop> {
-        let Self { download, mirror, part, came, events } = self;
-        let source = download.source;
-        let from = part.bytes;
-        let (file, to) = (source.file.to_owned(), (*mirror).clone());
-        events.report(FetchEvent::Asking { file, mirror: to, from })?;
-        let pieces = download.network.request(&mirror.0, from).map_err(|e| Error::io(download.folder, e))?;
+        let mut answer = Answer { before: self.part.mark(), anew: None, fits: false };
+        let ended = self.receive(&mut answer);
+        if let Some(anew) = answer.anew {
+            anew.delete()?;
+        }
+        ended
+    }
+
+    fn receive(&mut self, answer: &mut Answer) -> Result<(), Stop> {
+        let (download, source, from) = (self.download, self.download.source, self.part.bytes);
+        self.events.report(FetchEvent::Asking { file: source.file.to_owned(), mirror: self.mirror.clone(), from })?;
+        let pieces = download.network.request(&self.mirror.0, from).map_err(|e| Error::io(download.folder, e))?;
         loop {
-            let received = |done: u64| FetchEvent::Received {
-                file: source.file.to_owned(),
-                mirror: (*mirror).clone(),
-                done,
-                total: source.bytes,
-            };
-            match download.wait(&pieces, || events.report(received(part.bytes)))? {
-                Piece::Head(head) => download.accept(head, part)?,
-                Piece::Bytes(bytes) => {
-                    if part.bytes + bytes.len() as u64 > source.bytes {
-                        part.restart()?;
-                        return Err(fatal(format!("gives more than the file's {} bytes", source.bytes)));
+            match download.wait(&pieces, || self.tell(answer))? {
+                Piece::Head(head) => {
+                    download.accept(head, from)?;
+                    answer.fits = head.whole.is_some();
+                    if head.status == 200 && from > 0 {
+                        answer.anew = Some(self.part.beside()?);
                     }
-                    part.write(&bytes)?;
-                    **came += bytes.len() as u64;
-                    events.report(received(part.bytes))?;
-                    if part.bytes == source.bytes {
+                }
+                Piece::Bytes(bytes) => {
+                    self.write(&bytes, answer)?;
+                    self.tell(answer)?;
+                    if self.part.bytes == source.bytes {
                         return Ok(());
                     }
                 }
                 Piece::End => {
-                    return Err(retryable(format!("ended after {} of {} bytes", part.bytes, source.bytes)));
+                    let bytes = answer.anew.as_ref().map_or(self.part.bytes, |anew| anew.bytes);
+                    // Of unknown length and shorter than the file: nothing says that it is the file's beginning.
+                    if !answer.fits {
+                        self.part.back_to(answer.before.clone())?;
+                    }
+                    return Err(retryable(format!("ended after {bytes} of {} bytes", source.bytes)));
                 }
                 Piece::Failed(cause) => return Err(retryable(cause)),
             }
         }
+    }
+
+    /// Puts bytes where they belong. What came anew takes the part's place when it is longer, or, where the
+    /// server did not say that it is as long as the file, when it is the file.
+    fn write(&mut self, bytes: &[u8], answer: &mut Answer) -> Result<(), Stop> {
+        let source = self.download.source;
+        let into = answer.anew.as_mut().unwrap_or(&mut *self.part);
+        if into.bytes + bytes.len() as u64 > source.bytes {
+            if answer.anew.is_none() {
+                self.part.back_to(answer.before.clone())?;
+            }
+            return Err(fatal(format!("gives more than the file's {} bytes", source.bytes)));
+        }
+        into.write(bytes)?;
+        *self.came += bytes.len() as u64;
+        let Some(anew) = &answer.anew else { return Ok(()) };
+        if !answer.fits && anew.bytes == source.bytes && anew.sha256() != source.sha256 {
+            return Err(self.another_file(&anew.sha256()));
+        }
+        let fits = answer.fits;
+        let longer = |anew: &mut Part| anew.bytes == source.bytes || fits && anew.bytes > self.part.bytes;
+        if let Some(anew) = answer.anew.take_if(longer) {
+            self.part.replace(anew)?;
+            self.inherited = false;
+        }
+        Ok(())
+    }
+
+    /// Tells how far the file, or what comes anew, is.
+    fn tell(&mut self, answer: &Answer) -> Result<()> {
+        let source = self.download.source;
+        self.events.report(FetchEvent::Received {
+            file: source.file.to_owned(),
+            mirror: self.mirror.clone(),
+            done: answer.anew.as_ref().map_or(self.part.bytes, |anew| anew.bytes),
+            total: source.bytes,
+        })
     }
 }

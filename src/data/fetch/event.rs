@@ -60,6 +60,13 @@ pub enum FetchEvent {
         /// Name of the file.
         file: String,
     },
+    /// A file of that name was there, and is another one: it is kept under another name.
+    SetAside {
+        /// Name of the file.
+        file: String,
+        /// Both hashes and lengths, and the name it has now; continues the file's name.
+        cause: String,
+    },
     /// A file of the corpus is written from what was downloaded.
     Unpacking {
         /// Name of the new file.

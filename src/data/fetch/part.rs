@@ -11,6 +11,16 @@ use sha2::{Digest, Sha256};
 use crate::data::hash::{absorb, hex};
 use crate::error::{Error, Result};
 
+/// Ending of what comes anew beside a part.
+const NEW: &str = ".new";
+
+/// How far a part had come at a moment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Mark {
+    hash: Sha256,
+    bytes: u64,
+}
+
 /// A part on the disk.
 pub(super) struct Part {
     path: PathBuf,
@@ -23,9 +33,9 @@ pub(super) struct Part {
 impl Part {
     /// Opens or creates the part of `target`. `watch` gets the existing bytes read so far.
     pub fn open(target: &Path, watch: &mut dyn FnMut(u64) -> Result<()>) -> Result<Self> {
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(".part");
-        let path = target.with_file_name(name);
+        let path = added(target, ".part");
+        // Of a process that was killed.
+        let _ = std::fs::remove_file(added(&path, NEW));
         let mut file = File::options()
             .read(true)
             .write(true)
@@ -50,12 +60,42 @@ impl Part {
         Ok(())
     }
 
+    /// How far it has come.
+    pub fn mark(&self) -> Mark {
+        Mark { hash: self.hash.clone(), bytes: self.bytes }
+    }
+
+    /// Drops what was written since `mark`.
+    pub fn back_to(&mut self, Mark { hash, bytes }: Mark) -> Result<()> {
+        let cut = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
+        cut.map_err(|e| Error::io(&self.path, e))?;
+        (self.hash, self.bytes) = (hash, bytes);
+        Ok(())
+    }
+
     /// Starts again with nothing.
     pub fn restart(&mut self) -> Result<()> {
-        self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0))).map_err(|e| Error::io(&self.path, e))?;
-        self.hash = Sha256::new();
-        self.bytes = 0;
+        self.back_to(Mark::default())
+    }
+
+    /// An empty file beside it, `NAME.part.new`, for an answer that begins anew: one of an earlier time is
+    /// emptied.
+    pub fn beside(&self) -> Result<Self> {
+        let path = added(&self.path, NEW);
+        let file = File::create(&path).map_err(|e| Error::io(&path, e))?;
+        Ok(Self { path, file, hash: Sha256::new(), bytes: 0 })
+    }
+
+    /// Puts what came [`beside`](Self::beside) it in its place.
+    pub fn replace(&mut self, by: Self) -> Result<()> {
+        std::fs::rename(&by.path, &self.path).map_err(|e| Error::io(&self.path, e))?;
+        *self = Self { path: std::mem::take(&mut self.path), ..by };
         Ok(())
+    }
+
+    /// Deletes it.
+    pub fn delete(self) -> Result<()> {
+        std::fs::remove_file(&self.path).map_err(|e| Error::io(&self.path, e))
     }
 
     /// SHA-256 of the bytes so far.
@@ -68,4 +108,11 @@ impl Part {
         self.file.sync_all().map_err(|e| Error::io(&self.path, e))?;
         std::fs::rename(&self.path, target).map_err(|e| Error::io(target, e))
     }
+}
+
+/// The path with an ending added to its name.
+pub(super) fn added(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    path.with_file_name(name)
 }

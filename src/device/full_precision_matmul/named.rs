@@ -1,6 +1,6 @@
 //! Products by kernels that are named rather than chosen for their speed.
 
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Device, Tensor};
 use burn_cubecl::Cube;
 use burn_cubecl::cubecl::prelude::Scalar;
 use burn_cubecl::cubecl::tf32;
@@ -15,8 +15,7 @@ use cubek::std::InputBinding;
 /// elsewhere, and where gradients are wanted.
 pub fn instead<const D: usize>(a: &Tensor<D>, b: &Tensor<D>) -> Option<Tensor<D>> {
     let (a, b) = (beneath(a)?, beneath(b)?);
-    let rounds = a.client.properties().supports_type(tf32::elem_type_native());
-    if !rounds {
+    if !has_tf32(&a) {
         return None;
     }
     let parts = || {
@@ -24,6 +23,15 @@ pub fn instead<const D: usize>(a: &Tensor<D>, b: &Tensor<D>) -> Option<Tensor<D>
         super::in_parts(a, b, Tensor::matmul)
     };
     Some(product(&a, &b).map_or_else(|_| parts(), Tensor::from_primitive::<Cube>))
+}
+
+/// Whether burn may hand 32-bit products of this device to tensor cores that round their factors.
+pub fn rounds(device: &Device) -> bool {
+    beneath(&Tensor::<1>::zeros([1], (device, DType::F32))).is_some_and(|tensor| has_tf32(&tensor))
+}
+
+fn has_tf32(tensor: &CubeTensor) -> bool {
+    tensor.client.properties().supports_type(tf32::elem_type_native())
 }
 
 /// The 32-bit tensor of burn's own kernels behind `x`, if there is one.
@@ -50,7 +58,7 @@ pub fn product(a: &CubeTensor, b: &CubeTensor) -> Result<CubeTensor, MatmulSetup
 
 #[cfg(all(test, feature = "wgpu"))]
 mod tests {
-    use burn::tensor::{Device, TensorData};
+    use burn::tensor::TensorData;
 
     use super::*;
     use crate::device::{DeviceChoice, choose};
@@ -81,6 +89,7 @@ mod tests {
             println!("skipped: no graphics adapter here");
             return;
         };
+        assert!(!rounds(&chosen.device) && !rounds(&Device::flex()), "no graphics API has TF32");
         let devices = [&chosen.device, &Device::flex()];
         for (m, k, n) in [(1, 48, 128), (80, 70, 72), (300, 128, 10), (7, 512, 3), (5, 1, 9)] {
             let (a, b) = (pair(devices, 1, [m, k]), pair(devices, 2, [k, n]));

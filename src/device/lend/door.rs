@@ -154,10 +154,15 @@ fn attend(
         tracing::warn!("{peer}: refused, {status}");
         return client.write_all(answer(status).as_bytes()).map_err(failed);
     }
-    let (mut session, inner) = start(command, ANSWER_TIME)?;
-    let mut server = &inner;
-    server.write_all(&request).map_err(failed)?;
-    let answer = head(server, Instant::now() + ANSWER_TIME).map_err(failed)?;
+    let (mut session, inner, answer) = match begin(command, &request) {
+        Ok(begun) => begun,
+        // Whoever lends is to know it: no client can be served.
+        Err(error) => {
+            tracing::warn!("{peer}: {error}");
+            return Ok(());
+        }
+    };
+    let server = &inner;
     client.write_all(&answer).map_err(failed)?;
     if !answer.starts_with(b"HTTP/1.1 101 ") {
         return Ok(());
@@ -192,6 +197,14 @@ fn attend(
         tracing::warn!("{peer}: its session ended with {status}; others go on");
     }
     Ok(())
+}
+
+/// A process for one session, a connection to it, and its answer to a client's request.
+fn begin(command: &impl Fn() -> Result<Command>, request: &[u8]) -> Result<(Session, TcpStream, Vec<u8>)> {
+    let (session, inner) = start(command, ANSWER_TIME)?;
+    let answered = (&inner).write_all(request).and_then(|()| head(&inner, Instant::now() + ANSWER_TIME));
+    let answer = answered.map_err(|e| Error::Device(format!("the process for a session ended at once: {e}")))?;
+    Ok((session, inner, answer))
 }
 
 /// A process for one session that names its port within `patience`, and a connection to it.

@@ -10,7 +10,13 @@ use crate::units::Seed;
 use crate::worker::protocol::Pasted;
 
 fn report() -> DeviceReport {
-    let used = Candidate { choice: DeviceChoice::Cpu, name: "CPU".into(), driver: "flex".into(), software: false };
+    let used = Candidate {
+        choice: DeviceChoice::Cpu,
+        name: "CPU".into(),
+        driver: "flex".into(),
+        software: false,
+        place: None,
+    };
     DeviceReport { asked: DeviceChoice::Auto, used, reason: "no GPU was found".into() }
 }
 

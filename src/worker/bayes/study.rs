@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::channel::{Channel, REST};
 use super::compare::Comparison;
 use super::figure1::Figure1;
-use super::protocol::{Answer, At, CurveQuestion, Study};
+use super::protocol::{Answer, At, CurveQuestion, RankingQuestion, Study};
 use super::ranking::Rankings;
+use super::request_slots::RequestSlots;
 use crate::bayes::{ClassHardness, GaussianClasses, Spec, information, one_vs_rest, pairwise};
 use crate::error::{Error, Result};
 
@@ -29,6 +30,8 @@ struct Curve {
 /// What is under way.
 #[derive(Default)]
 struct Studies {
+    /// Of the oracle that it is asked about.
+    epoch: u64,
     curve: Option<Curve>,
     hardness: Option<At>,
     information: Option<(At, Instant)>,
@@ -37,22 +40,35 @@ struct Studies {
     rankings: Option<Rankings>,
 }
 
+/// What was asked since the last turn.
+struct Questions {
+    curve: Option<CurveQuestion>,
+    hardness: Option<At>,
+    ranking: Option<RankingQuestion>,
+    information: Option<At>,
+    compare: Option<At>,
+    figure1: Option<u64>,
+}
+
+impl Questions {
+    fn take(slots: &RequestSlots) -> Self {
+        Self {
+            curve: slots.curve.take(),
+            hardness: slots.hardness.take(),
+            ranking: slots.ranking.take(),
+            information: slots.information.take(),
+            compare: slots.compare.take(),
+            figure1: slots.figure1.take(),
+        }
+    }
+}
+
 /// Answers until the worker stops.
 pub fn run(channel: &Channel) {
-    let mut studies = Studies::default();
-    let mut epoch = channel.epoch();
+    let mut studies = Studies { epoch: channel.epoch(), ..Studies::default() };
     while !channel.stopping() {
-        if channel.epoch() != epoch {
-            // What follows the knobs is asked again; this was asked for by hand.
-            if let Some(comparison) = &studies.compare {
-                let why = "the oracle was opened anew: run again".to_owned();
-                end(channel, comparison.generation(), Study::Compare, Some(why));
-            }
-            // Figure 1 is of no oracle.
-            studies = Studies { figure1: studies.figure1.take(), ..Studies::default() };
-            epoch = channel.epoch();
-        }
-        studies.take_questions(channel);
+        let questions = Questions::take(channel.slots());
+        studies.begin(channel, questions);
         if !studies.piece(channel) {
             let resting = studies.information.as_ref().map(|(_, since)| REST.saturating_sub(since.elapsed()));
             channel.wait(resting);
@@ -69,9 +85,12 @@ fn trouble<T>(outcome: Result<T>) -> Option<String> {
 }
 
 impl Studies {
-    fn take_questions(&mut self, channel: &Channel) {
-        let slots = channel.slots();
-        if let Some(question) = slots.curve.take() {
+    /// Begins what is asked, and drops what another oracle was asked about. The oracle is looked at after the
+    /// questions were taken: one that was opened meanwhile may be what they are about.
+    fn begin(&mut self, channel: &Channel, questions: Questions) {
+        self.drop_those_of_another_oracle(channel);
+        let Questions { curve, hardness, ranking, information, compare, figure1 } = questions;
+        if let Some(question) = curve {
             let generation = question.generation;
             let found = channel.classes(&question.law).map(|classes| {
                 let waiting = coarse_to_fine(question.taus.len());
@@ -81,31 +100,45 @@ impl Studies {
                 end(channel, generation, Study::Curve, trouble(found));
             }
         }
-        if let Some(at) = slots.hardness.take() {
+        if let Some(at) = hardness {
             self.hardness = Some(at);
         }
-        if let Some(question) = slots.ranking.take() {
+        if let Some(question) = ranking {
             match Rankings::new(channel, &question) {
                 Ok(rankings) => self.rankings = Some(rankings),
                 Err(error) => end(channel, question.generation, Study::Ranking, Some(error.to_string())),
             }
         }
-        if let Some(at) = slots.information.take() {
+        if let Some(at) = information {
             self.information = Some((at, Instant::now()));
         }
-        if let Some(at) = slots.compare.take() {
+        if let Some(at) = compare {
             let generation = at.generation;
             match channel.classes(&at.law) {
                 Ok(classes) => self.compare = Some(Comparison::new(at, classes)),
                 Err(error) => end(channel, generation, Study::Compare, Some(error.to_string())),
             }
         }
-        if let Some(generation) = slots.figure1.take() {
+        if let Some(generation) = figure1 {
             match Figure1::new(generation) {
                 Ok(figure) => self.figure1 = Some(figure),
                 Err(error) => end(channel, generation, Study::Figure1, Some(error.to_string())),
             }
         }
+    }
+
+    fn drop_those_of_another_oracle(&mut self, channel: &Channel) {
+        let epoch = channel.epoch();
+        if epoch == self.epoch {
+            return;
+        }
+        // What follows the knobs is asked again; this was asked for by hand.
+        if let Some(comparison) = &self.compare {
+            let why = "the oracle was opened anew: run again".to_owned();
+            end(channel, comparison.generation(), Study::Compare, Some(why));
+        }
+        // Figure 1 is of no oracle.
+        *self = Self { epoch, figure1: self.figure1.take(), ..Self::default() };
     }
 
     /// Computes the most urgent piece. Returns whether there was one.
@@ -212,6 +245,48 @@ fn inform(channel: &Channel, at: &At) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use crossbeam_channel::bounded;
+
+    use super::*;
+    use crate::oracle::posterior::Prior;
+    use crate::oracle::world::LabelLaw;
+    use crate::units::Tau;
+    use crate::worker::bayes::protocol::Question;
+    use crate::worker::shared::Shared;
+
+    fn channel() -> Channel {
+        let ((notifier, notified), (events, _)) = (bounded(1), bounded(8));
+        let shared = Arc::new(Shared::new([notifier.clone(), notifier], RequestSlots::new().0, Arc::new(|| {})));
+        Channel { shared, notified, events, pool: rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap() }
+    }
+
+    #[test]
+    fn what_is_asked_of_an_oracle_that_has_just_opened_is_begun_and_what_the_last_was_asked_is_dropped() {
+        let channel = channel();
+        let slots = channel.slots();
+        let ask = |generation| {
+            let law = LabelLaw { prior: Prior::uniform(2), label_noise: None };
+            slots.ask(Question::Hardness(At { generation, tau: Tau::ONE, law }));
+        };
+        let under_way = |studies: &Studies| studies.hardness.as_ref().map(|at| at.generation);
+        let mut studies = Studies::default();
+        ask(1);
+        studies.begin(&channel, Questions::take(slots));
+        assert_eq!(under_way(&studies), Some(1));
+        // A new oracle, and the same question of it, between two turns: the next one keeps it, and all later ones do.
+        slots.open(None);
+        ask(2);
+        for _ in 0..2 {
+            studies.begin(&channel, Questions::take(slots));
+            assert_eq!(under_way(&studies), Some(2));
+        }
+        slots.open(None);
+        studies.begin(&channel, Questions::take(slots));
+        assert_eq!(under_way(&studies), None);
+    }
+
     #[test]
     fn every_point_of_a_curve_comes_once_and_both_ends_early() {
         let order: Vec<usize> = super::coarse_to_fine(81).into();

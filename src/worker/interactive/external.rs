@@ -1,6 +1,7 @@
 //! Images from outside, kept for the inspector, the evidence map and walks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Interactive;
 use crate::error::{Error, Result};
@@ -48,12 +49,17 @@ impl Interactive {
         Ok(sentence)
     }
 
-    /// Takes over images that another thread has read, if they are of the world that is open now.
+    /// Takes over images that another thread has read, if they are of the world that is open now and still
+    /// wanted.
     pub(super) fn take_loaded(&self, channels: &Channels, world: Option<&World>) {
         let Some(LoadedImages { id, world: of, shape, settings, images, verdicts }) = channels.shared.loaded.take()
         else {
             return;
         };
+        if channels.shared.control(id).cancelled.load(Ordering::Relaxed) {
+            channels.shared.forget(id);
+            return channels.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+        }
         let here = world.filter(|world| *self.world.borrow() == of && world.shape() == shape);
         let outcome =
             match here.map(|world| self.show_external((channels, id), world, (images, verdicts), &settings, true)) {
@@ -92,4 +98,36 @@ pub fn external_tile(images: &ExternalImages, world: &World, i: usize, settings:
     let label = images.label(i).unwrap_or(posterior.decision);
     let pixels = world.flow().pixels().picture(images.image(world, i)).into();
     Ok(Tile { index: i, source: label, label, pixels, posterior: Arc::new(posterior), look: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::ImageShape;
+    use crate::worker::channels::tests::alone;
+
+    #[test]
+    fn images_that_are_cancelled_after_they_were_read_are_not_taken_over() {
+        let (channels, told) = alone();
+        let ended = |cancelled: bool| {
+            let (shared, id) = (&channels.shared, 7);
+            shared.control(id).cancelled.store(cancelled, Ordering::Relaxed);
+            shared.loaded.put(LoadedImages {
+                id,
+                world: "another".into(),
+                shape: ImageShape { channels: 1, height: 1, width: 1 },
+                settings: Settings::default_for(2),
+                images: ExternalImages::new("one".into(), vec!["0".into()], None, vec![0.5]),
+                verdicts: Vec::new(),
+            });
+            Interactive::default().take_loaded(&channels, None);
+            assert!(shared.known(id).is_none());
+            match told.try_recv() {
+                Ok(Event::JobEnded { id: 7, outcome }) => outcome,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(matches!(ended(true), Outcome::Cancelled));
+        assert!(matches!(ended(false), Outcome::Failed(why) if why.contains("another oracle was opened")));
+    }
 }
