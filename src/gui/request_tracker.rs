@@ -39,6 +39,7 @@ pub struct RequestTracker {
     ranking: Option<LabelLaw>,
     glide: Glide,
     kept: Option<LabelLaw>,
+    surveyed: Option<LabelLaw>,
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
