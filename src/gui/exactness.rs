@@ -52,3 +52,19 @@ pub fn of_walk(session: &Session, noise: Option<&LabelNoise>) -> String {
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn under_label_noise_the_law_is_that_of_the_label() {
+        let (session, noise) = (Session::default(), LabelNoise::symmetric(0.2).unwrap());
+        for text in [of_image(&session, Some(&noise)), of_walk(&session, Some(&noise))] {
+            assert!(text.starts_with("p(y|x) = Σ_c p(c|x) C_cy"), "{text}");
+        }
+        for text in [of_image(&session, None), of_walk(&session, None)] {
+            assert!(text.starts_with("p(y|x) ∝ (π_y p(x|y))^(1/T)") && !text.contains("noise"), "{text}");
+        }
+    }
+}

@@ -231,7 +231,12 @@ fn figures(ui: &mut Ui, cx: &Cx, shown: &Inspected<'_>) {
     let class = |class: usize| cx.session.class_name(class).to_owned();
     facts(ui, "inspector facts", |ui| {
         if labelled(cx) {
-            fact(ui, "Label y", class(tile.label), "Drawn with the image; at T ≠ 1 from p_T(y|x).");
+            fact(
+                ui,
+                "Label y",
+                class(tile.label),
+                "Drawn with the image: at T ≠ 1 from p_T(y|x), and under label noise by C from that.",
+            );
         }
         if cx.view.source == Source::World {
             fact(ui, "Drawn from y₀", class(tile.source), "The class whose density the image was drawn from.");

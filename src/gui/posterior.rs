@@ -45,7 +45,7 @@ fn figure(session: &Session, p: &Posterior, mut origin: Vec<(String, String)>, l
     Figure {
         id: "posterior".into(),
         title: "Posterior p(y|x) of an image".into(),
-        caption: "Exact posterior of the classes for the inspected image, under the world's prior and temperatures."
+        caption: "Exact posterior of the label of the inspected image, under the prior, the temperatures and the label noise named below."
             .into(),
         provenance: origin,
         x: Axis::named("class", (0..p.probabilities.len()).map(|class| session.class_name(class))),

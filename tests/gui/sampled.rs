@@ -256,8 +256,7 @@ fn what_was_kept_is_asked_for_once_a_prior_and_never_takes_the_place_of_what_was
 #[test]
 fn the_value_from_draws_is_copied_with_its_interval_and_is_in_the_ledger() {
     let (mut harness, fake) = panel();
-    harness.get_by_role_and_label(Role::Button, "Copy value").click();
-    harness.run_steps(3);
+    press(&mut harness, "Copy value");
     let told = |harness: &Harness<'_, App>| {
         harness.state().session().log.iter().any(|entry| entry.text.contains("no Bayes error to copy yet"))
     };
@@ -267,6 +266,8 @@ fn the_value_from_draws_is_copied_with_its_interval_and_is_in_the_ledger() {
     let found = survey.error_at(1.0).unwrap();
     fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey })));
     harness.run_steps(3);
+    harness.get_by_role_and_label(Role::Button, "Copy value").scroll_to_me();
+    harness.run_steps(6);
     harness.get_by_role_and_label(Role::Button, "Copy value").click();
     let text = copied(&mut harness);
     let (low, high) = found.interval;
@@ -292,6 +293,8 @@ fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
     let (generation, prior) = kept(&fake).remove(0);
     fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey: Box::new(survey(prior.clone(), 512)) })));
     harness.run_steps(3);
+    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
+    harness.run_steps(6);
     harness.get_by_label_contains("Label noise C (none)").click();
     harness.run_steps(6);
     rewrite(&mut harness, "Label noise", "symmetric:0.2");
@@ -307,8 +310,7 @@ fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
     fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
     harness.run_steps(3);
     assert!(kept(&fake).is_empty() && shows(&harness, "64 draws at each τ"), "{:?}", labels(&harness));
-    harness.get_by_role_and_label(Role::Button, "None").click();
-    harness.run_steps(3);
+    press(&mut harness, "None");
     let asked = kept(&fake);
     let [(generation, of)] = &asked[..] else { panic!("{asked:?}") };
     assert_eq!(of, &prior);
