@@ -25,7 +25,7 @@ pub fn csv(figure: &Figure) -> String {
 }
 
 /// A line that is no record, whatever is in it.
-pub(super) fn comment(text: &str) -> String {
+pub fn comment(text: &str) -> String {
     format!("# {}\n", text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

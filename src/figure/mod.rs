@@ -37,7 +37,7 @@ mod thin;
 mod ticks;
 
 pub use bounds::{Frame, Omitted, Slot, bounds, slots};
-pub use csv::{Records, csv, records};
+pub use csv::{Records, comment, csv, records};
 pub use illustrated::Illustrated;
 pub use labels::{AxisLabel, LABEL_GAP, LABEL_SIZE, LabelRow, label_row};
 pub use model::{Axis, Cells, Figure, Grid, Point, RenderOptions, Rule, Scale, Series, Style, Way};

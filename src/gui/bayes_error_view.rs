@@ -13,10 +13,11 @@ use super::session::Session;
 use super::session::bayes::Readout;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, complain, fact, facts, hint};
-use crate::bayes::{Estimate, Figure, Information, Z95};
+use crate::bayes::{Estimate, Figure, Information, Method, Z95};
 use crate::oracle::world::{LabelLaw, Settings};
 use crate::provenance::Provenance;
 use crate::units::Smoothing;
+use crate::worker::sampling::SEED;
 
 /// Half the width of a 95 % interval.
 pub fn half_width(figure: &Figure) -> f64 {
@@ -121,7 +122,7 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
              {full} nats (95 %)."
         );
         fact(ui, "Aleatoric A", format!("{} nats", format::brief(a.value, half_width(a))), &about);
-        let share = format!("{:.1} % of H(Y)", 100.0 * normalised.value);
+        let share = format!("{} % of H(Y)", format::brief(100.0 * normalised.value, 100.0 * half_width(normalised)));
         let full = format::interval(i.value, half_width(i));
         let i = format!("{} bits\n{share}", format::brief(i.value, half_width(i)));
         let about = format!(
@@ -195,12 +196,39 @@ pub fn parse_target(text: &str) -> Result<f64, String> {
     if value > 0.0 && value < 1.0 { Ok(value) } else { Err(ask()) }
 }
 
-/// The Bayes error at the present knobs with everything needed to compute it again, if it is known.
-pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
+/// The Bayes error at the present knobs, and how it was found.
+struct Known {
+    figure: Figure,
+    tau: f64,
+    how: String,
+}
+
+fn known(session: &Session, prefs: &Prefs) -> Option<Known> {
+    if session.bayes.must_be_sampled() == Some(true) {
+        let (figure, samples) = session.bayes.surveyed_with_draws(prefs.tau, &prefs.settings().label_law())?;
+        let lines = [
+            format!("method: {}, between two points of the curve over τ", Method::Sampling.name()),
+            format!("badge: {}; seed {}", Badge::Estimated.name(), SEED.0),
+            format!("draws: {samples} at each τ"),
+        ];
+        return Some(Known { figure, tau: prefs.tau, how: lines.join("\n") });
+    }
     let readout = session.bayes.readout.fresh()?;
     let estimate = readout.outcome.as_ref().ok()?;
+    let lines = [
+        format!("log E = {} nats", estimate.log_value),
+        format!("method: {} ({})", estimate.method.name(), estimate.why),
+        format!("badge: {}; relative tolerance {:e}; seed 0", estimate.badge.name(), readout.tolerance),
+        format!("points: {}; time: {} s", estimate.samples, estimate.seconds),
+    ];
+    Some(Known { figure: estimate.figure, tau: readout.tau, how: lines.join("\n") })
+}
+
+/// The Bayes error at the present knobs with everything needed to compute it again, if it is known.
+pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
     let oracle = session.oracle.as_ref()?;
-    let (low, high) = estimate.figure.interval;
+    let Known { figure, tau, how } = known(session, prefs)?;
+    let (low, high) = figure.interval;
     let prior = if prefs.prior_is_uniform() {
         format!("uniform over {} classes", prefs.prior.len())
     } else {
@@ -210,14 +238,11 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
     let noise =
         prefs.label_noise.as_ref().map_or_else(String::new, |noise| format!("; label noise {}", noise.describe()));
     let lines = [
-        format!("Bayes error E = {} (fraction), 95 % interval {low} to {high}", estimate.figure.value),
-        format!("log E = {} nats", estimate.log_value),
+        format!("Bayes error E = {} (fraction), 95 % interval {low} to {high}", figure.value),
         format!("oracle: {}, weights SHA-256 {}", oracle.name, oracle.weights_sha256),
         format!("class prior π: {prior}{noise}"),
-        format!("base temperature τ = {}, posterior smoothing T = 1", readout.tau),
-        format!("method: {} ({})", estimate.method.name(), estimate.why),
-        format!("badge: {}; relative tolerance {:e}; seed 0", estimate.badge.name(), readout.tolerance),
-        format!("points: {}; time: {} s", estimate.samples, estimate.seconds),
+        format!("base temperature τ = {tau}, posterior smoothing T = 1"),
+        how,
         format!("bayescope {}: {}", env!("CARGO_PKG_VERSION"), bayes_error_command(session, prefs)),
     ];
     Some(lines.join("\n") + "\n")

@@ -5,9 +5,10 @@ use eframe::egui::{self, Color32, ComboBox, Rect, Role, Sense, Slider, Ui, Widge
 use super::context::Cx;
 use super::format;
 use super::glossary;
+use super::inspected::called;
 use super::inspector::waiting;
 use super::paint::{HeatMap, Ramp, Sheet, picture};
-use super::plot::{self, of_world};
+use super::plot::{self, comments, of_world};
 use super::selection::Source;
 use super::session::Session;
 use super::table_window;
@@ -18,7 +19,7 @@ use crate::flow::Architecture;
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
 use crate::units::ClassId;
-use crate::worker::protocol::{Asked, EvidenceMap};
+use crate::worker::protocol::{Asked, EvidenceMap, EvidenceRequest};
 
 /// Steps of the colour scale.
 const SCALE: usize = 64;
@@ -144,6 +145,11 @@ fn cell(map: &EvidenceMap, place: Rect, at: egui::Pos2) -> Option<(usize, usize)
     inside.then(|| (index(share.y, map.evidence.rows), index(share.x, map.evidence.columns)))
 }
 
+/// What the map is of: world, knobs and image.
+fn origin(session: &Session, map: &EvidenceMap) -> Vec<(String, String)> {
+    of_world(session, Some(&map.request.settings), &[("image", called(session, &map.request.subject))])
+}
+
 /// The cells as comma-separated values.
 fn csv(session: &Session, map: &EvidenceMap) -> String {
     let [a, b] = [map.request.a, map.request.b].map(|class| session.class_name(class));
@@ -156,7 +162,7 @@ fn csv(session: &Session, map: &EvidenceMap) -> String {
         "# plot: evidence for {a} against {b}, log p(x|a) - log p(x|b)\n# total: {} nats\n",
         map.evidence.total
     );
-    about + &lines.text()
+    about + &comments(&origin(session, map)) + &lines.text()
 }
 
 /// Picture and map as a figure; the map alone where the picture lies on a device that paints it.
@@ -167,7 +173,6 @@ fn figure(session: &Session, map: &EvidenceMap) -> Figure {
     let (values, unit, sides) = (map.evidence.cells.clone(), "nats".to_owned(), [b.clone(), a.clone()]);
     let evidence = Grid { columns: map.evidence.columns, cells: Cells::Numbers { values, unit, sides } };
     let image = pixels.map(|cells| ("image".to_owned(), Grid { columns: map.shape.width, cells }));
-    let tau = map.request.settings.tau.get();
     Figure {
         id: "evidence".into(),
         title: format!("Evidence for {a} against {b}"),
@@ -175,7 +180,7 @@ fn figure(session: &Session, map: &EvidenceMap) -> Figure {
             "The squares add up to log p(x|{a}) − log p(x|{b}) = {} nats: orange speaks for {a}, blue for {b}.",
             signed(map.evidence.total)
         ),
-        provenance: of_world(session, [("τ", format::sig4(tau))]),
+        provenance: origin(session, map),
         ..Figure::of_grids(image.into_iter().chain([("evidence".to_owned(), evidence)]))
     }
 }
@@ -281,20 +286,29 @@ fn legend(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, (style, width): (MapStyle, f3
     });
 }
 
-fn total(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, posterior: &Posterior) {
-    let (a, b) = (map.request.a, map.request.b);
-    let (for_class, against) = (cx.session.class_name(a), cx.session.class_name(b));
-    let total = map.evidence.total;
-    let text = format!("log p(x|{for_class}) - log p(x|{against}) = {} nats", signed(total));
-    let odds = cx.prefs.prior.get(a).zip(cx.prefs.prior.get(b)).map(|(a, b)| (a / b).ln());
-    let about = format!(
-        "The {} cells add up to {} nats. With log π({for_class})/π({against}) = {} nats the log posterior odds at T = 1 are {} nats.",
+/// What the total makes of the prior odds. Where labels are noisy, the posterior beside it is of the label, and its odds are others.
+fn odds([a, b]: [&str; 2], map: &EvidenceMap) -> String {
+    let EvidenceRequest { settings, a: for_class, b: against, .. } = &map.request;
+    let prior = settings.prior.probabilities();
+    let prior_odds = prior.get(*for_class).zip(prior.get(*against)).map_or(f64::NAN, |(a, b)| (a / b).ln());
+    let text = format!(
+        "The {} cells add up to {} nats. With log π({a})/π({b}) = {} nats the log posterior odds of the class at T = 1 are {} nats.",
         map.evidence.cells.len(),
         signed(map.evidence.sum()),
-        signed(odds.unwrap_or(f64::NAN)),
-        signed(total + odds.unwrap_or(f64::NAN)),
+        signed(prior_odds),
+        signed(map.evidence.total + prior_odds),
     );
-    ui.label(text).on_hover_text(about);
+    match &settings.label_noise {
+        None => text,
+        Some(_) => text + " The posterior shown is of the label, which the label noise C draws from the class.",
+    }
+}
+
+fn total(ui: &mut Ui, cx: &Cx, map: &EvidenceMap, posterior: &Posterior) {
+    let (a, b, total) = (map.request.a, map.request.b, map.evidence.total);
+    let names @ [for_class, against] = [a, b].map(|class| cx.session.class_name(class));
+    let text = format!("log p(x|{for_class}) - log p(x|{against}) = {} nats", signed(total));
+    ui.label(text).on_hover_text(odds(names, map));
     if map.request.settings.tau.get() != cx.prefs.tau {
         hint(ui, format!("At τ = {}; the map at the present τ is being computed.", map.request.settings.tau.get()));
         return;
@@ -320,17 +334,36 @@ mod tests {
     use super::*;
     use crate::data::ImageShape;
     use crate::flow::Evidence;
+    use crate::oracle::label_noise::LabelNoise;
+    use crate::oracle::posterior::Prior;
     use crate::oracle::world::{SampleSpec, Settings};
     use crate::units::Seed;
-    use crate::worker::protocol::{EvidenceRequest, Subject};
+    use crate::worker::protocol::Subject;
+
+    fn map(settings: Settings, total: f64) -> EvidenceMap {
+        let subject = Subject::Sample { spec: SampleSpec::new(1, Seed(0)), index: 0 };
+        let request = EvidenceRequest { generation: 1, subject, settings, a: 0, b: 1 };
+        let shape = ImageShape { channels: 1, height: 4, width: 8 };
+        let evidence = Evidence { rows: 2, columns: 4, cells: vec![total / 8.0; 8], total };
+        EvidenceMap { request, shape, pixels: vec![0; 32].into(), evidence, cells: None }
+    }
+
+    /// log p(x|a)/p(x|b) + log π(a)/π(b) are odds of the class, under label noise too, where the bars are those of the label.
+    #[test]
+    fn odds_are_of_the_class_at_the_prior_of_the_map() {
+        let prior = Prior::new(&[0.75, 0.25]).unwrap();
+        let settings = Settings { prior, ..Settings::default_for(2) };
+        let text = odds(["4", "9"], &map(settings.clone(), 2.0));
+        let expected = format!("log posterior odds of the class at T = 1 are {} nats.", signed(2.0 + 3f64.ln()));
+        assert!(text.ends_with(&expected), "{text}");
+        let noise = Some(LabelNoise::symmetric(0.2).unwrap());
+        let noisy = odds(["4", "9"], &map(Settings { label_noise: noise, ..settings }, 2.0));
+        assert!(noisy.starts_with(&text) && noisy.contains("label noise C"), "{noisy}");
+    }
 
     #[test]
     fn a_point_finds_its_cell() {
-        let subject = Subject::Sample { spec: SampleSpec::new(1, Seed(0)), index: 0 };
-        let request = EvidenceRequest { generation: 1, subject, settings: Settings::default_for(2), a: 0, b: 1 };
-        let shape = ImageShape { channels: 1, height: 4, width: 8 };
-        let evidence = Evidence { rows: 2, columns: 4, cells: vec![0.0; 8], total: 0.0 };
-        let map = EvidenceMap { request, shape, pixels: vec![0; 32].into(), evidence, cells: None };
+        let map = map(Settings::default_for(2), 0.0);
         let place = Rect::from_min_size(pos2(10.0, 20.0), vec2(80.0, 40.0));
         assert_eq!(cell(&map, place, pos2(10.0, 20.0)), Some((0, 0)));
         assert_eq!(cell(&map, place, pos2(89.0, 41.0)), Some((1, 3)));

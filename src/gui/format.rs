@@ -56,6 +56,11 @@ pub fn plus_minus(mean: f64, std_error: f64) -> String {
     format!("{mean:.decimals$} ± {std_error:.decimals$}")
 }
 
+/// A value in its unit with the ends of its 95 % interval, which need not be as far from it.
+pub fn with_ends(value: f64, (low, high): (f64, f64), unit: &str) -> String {
+    format!("{} {unit} [{}, {}]", sig4(value), sig4(low), sig4(high))
+}
+
 /// The share of images that are right, in per cent, with its 95 % interval.
 pub fn right(e: &Evaluation) -> String {
     let Interval { low, high } = wilson(e.right(), e.images);

@@ -7,29 +7,27 @@ use eframe::egui::{self, Image, Rect, RichText, Sense, TextStyle, TextWrapMode, 
 use super::command::Command;
 use super::context::Cx;
 use super::evidence::EvidenceSection;
+use super::exactness;
 use super::format;
 use super::guidance;
+use super::inspected::{Inspected, inspected, name};
 use super::landmarks::Landmark;
 use super::paint::Sheet;
 use super::picture::PictureSection;
 use super::pins;
 use super::posterior;
-use super::prefs::Prefs;
 use super::running::RunningSection;
 use super::selection::Source;
 use super::session::Session;
-use super::session::gallery::Slot;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::typicality;
 use super::verdict;
-use super::view::View;
 use super::widgets::{badge, class_label, fact, facts, grid_head, heading, hint};
-use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::ROUNDING_TOLERANCE;
-use crate::units::Tau;
+use crate::units::{Seed, Tau};
 use crate::worker::protocol::{Asked, Inspection, Tile};
 
 /// Temperatures at which the same latent is shown.
@@ -52,30 +50,6 @@ pub struct Inspector {
     running: RunningSection,
 }
 
-/// Returns the inspected image's tile: the gallery's where it answers the newest request, otherwise
-/// the newer of both. A slow gallery follows the knobs later than the inspector.
-pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<(usize, u64, ImageShape, &'a Tile)> {
-    let index = view.cursor?;
-    let gallery = view.gallery(session)?;
-    let inspection = view.subject(prefs).and_then(|subject| session.inspection_of(&subject));
-    let outside = view.source == Source::Outside;
-    if !outside && gallery.cannot_be_made(index) {
-        return None;
-    }
-    let newer = |slot: &Slot| {
-        // While τ moves no gallery is asked for: what is there is of the τ before.
-        let answers = !outside && gallery.asks_for(prefs.tau) && gallery.answers(&[index]);
-        inspection.filter(|inspection| !answers && (outside || inspection.generation > slot.generation))
-    };
-    match (gallery.get(index), inspection) {
-        (Some(slot), _) => match newer(slot) {
-            Some(inspection) => Some(of_inspection(index, inspection)),
-            None => Some((index, slot.stamp, gallery.shape()?, &slot.tile)),
-        },
-        (None, inspection) => inspection.map(|inspection| of_inspection(index, inspection)),
-    }
-}
-
 /// What stands in the place of an answer that has not come.
 pub fn waiting(session: &Session, asked: Asked, working: &str) -> String {
     session.unanswered.get(&asked).map_or_else(|| working.to_owned(), |why| format!("{why}. Move a knob to try again."))
@@ -85,18 +59,10 @@ fn cannot_be_made(cx: &Cx, index: usize) -> bool {
     cx.view.source == Source::World && cx.session.gallery.cannot_be_made(index)
 }
 
-/// Returns whether a sample shown answers older knobs. Fast worlds answer before it can be read.
-fn is_stale(cx: &Cx, index: usize) -> bool {
+/// Returns whether a sample shown is of older knobs. Fast worlds answer before it can be read.
+fn is_stale(cx: &Cx, shown: &Inspected<'_>) -> bool {
     let slow = matches!(cx.session.oracle.as_ref().map(|info| &info.architecture), Some(Architecture::TarFlow(_)));
-    let gallery = &cx.session.gallery;
-    let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
-    let of_now = gallery.asks_for(cx.prefs.tau) && gallery.answers(&[index]);
-    let answered = of_now || inspection.is_some_and(|one| one.generation > gallery.generation());
-    slow && cx.view.source == Source::World && !answered
-}
-
-fn of_inspection(index: usize, inspection: &Inspection) -> (usize, u64, ImageShape, &Tile) {
-    (index, (1 << 63) | inspection.generation, inspection.shape, &inspection.tile)
+    slow && cx.view.source == Source::World && !shown.is_of(&cx.prefs.settings(), Seed(cx.prefs.seed))
 }
 
 impl Inspector {
@@ -107,7 +73,7 @@ impl Inspector {
             self.running.show(ui, cx, running);
             return;
         }
-        let Some((index, stamp, shape, tile)) = inspected(session, cx.prefs, cx.view) else {
+        let Some(shown) = inspected(session, cx.prefs, cx.view) else {
             ui.add_space(24.0);
             let draft = cx.view.cursor.and_then(|index| Some((index, cx.view.gallery(session)?.draft(index)?)));
             match draft {
@@ -124,19 +90,20 @@ impl Inspector {
             ui.take_available_space();
             return;
         };
+        let Inspected { index, tile, .. } = shown;
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             ui.horizontal(|ui| {
                 ui.label(RichText::new(name(session, cx.view.source, index)).size(15.0).strong());
-                if is_stale(cx, index) {
+                if is_stale(cx, &shown) {
                     hint(ui, "of the knobs before");
                 }
             });
-            self.summary(ui, cx, index, stamp, shape, tile);
-            self.picture.show(ui, cx, index, stamp);
+            self.summary(ui, cx, &shown);
+            self.picture.show(ui, cx, index, shown.stamp);
             if let Some(verdict) = verdict::of(session, cx.view.source, index) {
                 verdict::show(ui, session, verdict);
             }
-            let section = ui.scope(|ui| posterior_bars(ui, cx, &tile.posterior)).response;
+            let section = ui.scope(|ui| posterior_bars(ui, cx, &shown)).response;
             cx.view.landmarks.mark(ui, Landmark::Posterior, section.rect);
             self.evidence.show(ui, cx, &tile.posterior);
             if cx.view.source == Source::World {
@@ -155,7 +122,8 @@ impl Inspector {
         });
     }
 
-    fn summary(&mut self, ui: &mut Ui, cx: &Cx, index: usize, stamp: u64, shape: ImageShape, tile: &Tile) {
+    fn summary(&mut self, ui: &mut Ui, cx: &Cx, shown: &Inspected<'_>) {
+        let Inspected { index, stamp, shape, tile, .. } = *shown;
         let key = (stamp, cx.view.source, index);
         if self.large.as_ref().is_none_or(|(shown, ..)| *shown != key) {
             let load = |source: &ImageSource| Sheet::of(ui.ctx(), "inspected", shape, source);
@@ -187,7 +155,7 @@ impl Inspector {
                     }
                 }
             });
-            figures(ui, cx, tile);
+            figures(ui, cx, shown);
         });
         let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
         if let Some(moved) = inspection.and_then(|one| one.rounding).filter(|moved| *moved > ROUNDING_TOLERANCE) {
@@ -257,22 +225,18 @@ fn labelled(cx: &Cx) -> bool {
     }
 }
 
-/// What an image is called.
-pub fn name(session: &Session, source: Source, index: usize) -> String {
-    match (source, &session.external) {
-        (Source::Outside, Some(external)) => {
-            external.ids.get(index).cloned().unwrap_or_else(|| format!("Image {index}"))
-        }
-        _ => format!("Sample {index}"),
-    }
-}
-
-fn figures(ui: &mut Ui, cx: &Cx, tile: &Tile) {
+fn figures(ui: &mut Ui, cx: &Cx, shown: &Inspected<'_>) {
+    let tile = shown.tile;
     let p = &tile.posterior;
     let class = |class: usize| cx.session.class_name(class).to_owned();
     facts(ui, "inspector facts", |ui| {
         if labelled(cx) {
-            fact(ui, "Label y", class(tile.label), "Drawn with the image; at T ≠ 1 from p_T(y|x).");
+            fact(
+                ui,
+                "Label y",
+                class(tile.label),
+                "Drawn with the image: at T ≠ 1 from p_T(y|x), and under label noise by C from that.",
+            );
         }
         if cx.view.source == Source::World {
             fact(ui, "Drawn from y₀", class(tile.source), "The class whose density the image was drawn from.");
@@ -282,13 +246,16 @@ fn figures(ui: &mut Ui, cx: &Cx, tile: &Tile) {
         fact(ui, "p(decision)", best, "Posterior probability of the decision.");
         fact(ui, "Entropy", format!("{} nats", format::sig4(p.entropy_nats)), "H(p(y|x)).");
         fact(ui, "Margin", format::sig4(p.margin), "Difference of the two largest probabilities.");
-        typicality::rows(ui, cx.session, typicality::knobs(cx).as_ref(), p);
+        typicality::rows(ui, cx.session, shown.held(cx.session, &cx.prefs.settings()), p);
     });
 }
 
-fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
-    let why = exactness(cx.session);
-    let place = typicality::knobs(cx).and_then(|settings| typicality::place(cx.session, &settings, p.log_px));
+fn posterior_bars(ui: &mut Ui, cx: &mut Cx, shown: &Inspected<'_>) {
+    let p = &shown.tile.posterior;
+    let noise = shown.settings.and_then(|settings| settings.label_noise.as_ref());
+    let why = exactness::of_image(cx.session, noise);
+    let held = shown.held(cx.session, &cx.prefs.settings());
+    let place = held.and_then(|held| typicality::place(held, p.log_px));
     typicality::posterior_heading(ui, "Posterior p(y|x)", &why, place.as_ref());
     if cx.view.source == Source::World && guidance::options(cx.session, cx.prefs).is_some() {
         hint(
@@ -303,7 +270,7 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, p: &Posterior) {
         let about = "A bar is as long as the logarithm of its probability, so that small ones can be compared";
         ui.selectable_value(&mut cx.prefs.log_bars, true, "log").on_hover_text(about);
         hint(ui, if cx.prefs.log_bars { "10^-12 to 1" } else { "0 to 1" });
-        posterior::buttons(ui, cx, p);
+        posterior::buttons(ui, cx, shown);
     });
     let classes = p.probabilities.len();
     let theme = Theme::of(ui);
@@ -339,26 +306,6 @@ pub fn names_width(ui: &Ui, session: &Session) -> f32 {
     names.iter().take(12).map(width).fold(36.0, f32::max).min(96.0).ceil()
 }
 
-/// What "exact" means here, with the precision that was measured.
-pub fn exactness(session: &Session) -> String {
-    let formula = "p(y|x) ∝ (π_y p(x|y))^(1/T) of the float image, by the flow's own change of variables: exact for this \
-                   world. Computed in f32, sums over dimensions in f64.";
-    let which = match session.oracle.as_ref().map(|info| &info.architecture) {
-        Some(Architecture::TarFlow(_)) => "It is the posterior of x itself, as it is stored.",
-        _ => "A sample's is that of the image before x was rounded to 32 bits.",
-    };
-    let formula = format!("{formula} {which}");
-    match &session.precision {
-        Some(report) => format!(
-            "{formula} On {} samples at most {} away in probability and {} nats in log p(x|y) from the same in f64.",
-            report.images,
-            format::sig4(report.max_posterior_error),
-            format::sig4(report.max_log_likelihood_error)
-        ),
-        None => formula,
-    }
-}
-
 /// The length of a bar, 0 to 1.
 fn share(p: &Posterior, class: usize, log: bool) -> f32 {
     if !log {
@@ -375,22 +322,4 @@ pub fn bar(ui: &mut Ui, width: f32, share: f32, theme: Theme, colour: egui::Colo
     // A probability that is not 0 is never invisible.
     let filled = if share > 0.0 { (rect.width() * share).max(1.0) } else { 0.0 };
     ui.painter().rect_filled(Rect::from_min_size(rect.min, vec2(filled, rect.height())), 2.0, colour);
-}
-
-/// The inspected image's figures as tab-separated text.
-pub fn values(session: &Session, prefs: &Prefs, view: &View) -> Option<String> {
-    let (index, _, _, tile) = inspected(session, prefs, view)?;
-    let p = &tile.posterior;
-    let mut text = format!("# {}\n", name(session, view.source, index));
-    text += &format!("# log p(x) {} nats, entropy {} nats, margin {}\n", p.log_px, p.entropy_nats, p.margin);
-    if let Some(line) = typicality::copied(session, prefs, view, p.log_px) {
-        text += &line;
-    }
-    text += "class\tposterior\tlog_posterior_nats\tlog_likelihood_nats\n";
-    for class in 0..p.probabilities.len() {
-        let (probability, log, likelihood) =
-            (p.probabilities[class], p.log_probabilities[class], p.log_likelihood[class]);
-        text += &format!("{}\t{probability:e}\t{log}\t{likelihood}\n", session.class_name(class));
-    }
-    Some(text)
 }

@@ -34,6 +34,7 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
             }
             if cx.prefs.label_noise.is_some() && ui.button("None").on_hover_text("Labels are the classes").clicked() {
                 cx.prefs.label_noise = None;
+                cx.view.forget_label_noise();
             }
         });
         if cx.view.label_noise_file.waiting() {
@@ -59,9 +60,9 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
 
 /// Takes over what is in the field; a file that it names is read on a thread.
 fn take(ctx: &egui::Context, cx: &mut Cx) {
-    let text = cx.view.label_noise.trim();
     // An answer that is still on its way is not wanted any more.
-    cx.view.label_noise_file = BackgroundTask::default();
+    cx.view.forget_label_noise();
+    let text = cx.view.label_noise.trim();
     if text.is_empty() {
         cx.prefs.label_noise = None;
         return;
@@ -78,7 +79,10 @@ fn take(ctx: &egui::Context, cx: &mut Cx) {
 /// Takes over a matrix that fits the world; says what is wrong with another.
 fn accept(cx: &mut Cx, found: Result<LabelNoise>) {
     match found.and_then(|noise| noise.check(cx.prefs.prior.len()).map(|()| noise)) {
-        Ok(noise) => cx.prefs.label_noise = Some(noise).filter(|noise| !noise.is_none()),
+        Ok(noise) => {
+            cx.prefs.label_noise = Some(noise).filter(|noise| !noise.is_none());
+            cx.view.label_noise_complaint = None;
+        }
         Err(error) => cx.view.label_noise_complaint = Some(error.to_string()),
     }
 }

@@ -8,6 +8,7 @@ use super::prefs::Prefs;
 use super::session::Session;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, dialog, empty_state, heading, hint};
+use crate::bayes::Method;
 use crate::oracle::world::Settings;
 use crate::provenance::{Made, markdown};
 use crate::units::Smoothing;
@@ -31,6 +32,14 @@ fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
     // The Bayes error is that of the sampling process.
     let sampling = Settings { smoothing: Smoothing::ONE, ..settings };
     let of_world = |badge| info.provenance(badge, &sampling);
+    if let Some((figure, draws)) = session.bayes.surveyed_with_draws(prefs.tau, &sampling.label_law()) {
+        let (low, high) = figure.interval;
+        let provenance = of_world(Badge::Estimated)
+            .with("value", format!("{} [{low}, {high}] (fraction)", figure.value))
+            .with("method", Method::Sampling.name())
+            .with("draws at each τ", draws.to_string());
+        shown.push(line("Bayes error", provenance));
+    }
     let readout = session.bayes.readout.fresh();
     if let Some(Ok(estimate)) = readout.map(|readout| readout.outcome.as_ref()) {
         let (low, high) = estimate.figure.interval;

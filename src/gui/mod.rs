@@ -12,6 +12,7 @@
 //! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
 //! | `evidence`, `picture`, `posterior`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
+//! | `inspected`, `exactness`, `moved` | the inspected image and the knobs it is of; what "exact" means of a posterior; which knobs have moved since |
 //! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
 //! | `bayes_error_view`, `sampled_error`, `ledger`, `precision`, `verify`, `frame_times` | the Bayes error, by integrals and by draws; exactness of everything; 32 bits; whether the device computes correctly; frame times |
 //! | `connect`, `fetch`, `runs`, `sketching`, `prompt`, `kept_path`, `shared_lists`, `selection`, `chosen_cells`, `pins` | another machine, corpora, runs on disk, drawings, paths, those that are kept, what was open lately, selected images and cells, pinned images |
@@ -31,6 +32,7 @@ mod data_table;
 mod drain;
 mod engine;
 mod evidence;
+mod exactness;
 mod fetch;
 mod format;
 mod frame_times;
@@ -40,6 +42,7 @@ mod guidance;
 mod guide;
 mod help;
 mod in_window;
+mod inspected;
 mod inspector;
 mod jobs;
 mod kept_path;
@@ -47,6 +50,7 @@ mod label_noise;
 mod landmarks;
 mod launch;
 mod ledger;
+mod moved;
 mod overlays;
 mod paint;
 mod palette;

@@ -4,7 +4,7 @@ use eframe::egui::{Button, Ui};
 
 use super::command::Command;
 use super::context::Cx;
-use super::inspector;
+use super::inspected;
 use super::session::tasks::TaskView;
 use crate::units::ClassId;
 use crate::worker::protocol::Subject;
@@ -13,7 +13,7 @@ use crate::worker::what_if::{CompareImages, MOST_PINS, Pin};
 /// The inspected image as one that could be pinned.
 pub fn selected(cx: &Cx) -> Option<Pin> {
     let (subject, index) = (cx.view.subject(cx.prefs)?, cx.view.cursor?);
-    let name = inspector::name(cx.session, cx.view.source, index);
+    let name = inspected::name(cx.session, cx.view.source, index);
     Some(Pin { name, subject, settings: cx.prefs.settings(), x: None })
 }
 

@@ -39,6 +39,7 @@ pub struct RequestTracker {
     ranking: Option<LabelLaw>,
     glide: Glide,
     kept: Option<LabelLaw>,
+    surveyed: Option<LabelLaw>,
     watched: WatchRequest,
     oracle: String,
     device: DeviceChoice,
@@ -149,7 +150,7 @@ impl RequestTracker {
         session.unanswered.remove(&Asked::Gallery);
         self.generation += 1;
         session.gallery.expect(self.generation, spec.n);
-        session.gallery.expect_of(key_origin(session, &spec, &settings), settings.tau.get());
+        session.gallery.expect_of(key_origin(session, &spec, &settings), settings.clone());
         session.gallery.show_only(look);
         let mut first: Vec<usize> = match view.source {
             Source::World => view.cursor.into_iter().chain(view.in_view.iter().copied()).collect(),

@@ -11,7 +11,7 @@ use super::bayes_error_view;
 use super::command::Command;
 use super::context::Cx;
 use super::format;
-use super::inspector::{inspected, name};
+use super::inspected::{Inspected, inspected, name};
 use super::landmarks::Landmark;
 use super::panels;
 use super::selection::{Click, Side, Source};
@@ -180,7 +180,7 @@ fn perform(cx: &mut Cx, step: Step) {
 }
 
 fn chosen(cx: &Cx) -> String {
-    let Some((index, _, _, tile)) = inspected(cx.session, cx.prefs, cx.view) else {
+    let Some(Inspected { index, tile, .. }) = inspected(cx.session, cx.prefs, cx.view) else {
         return "A sample is chosen: it is being made.".into();
     };
     let who = name(cx.session, cx.view.source, index);
@@ -206,7 +206,7 @@ fn posterior(cx: &Cx) -> State {
     };
     let of_now = cx.view.source == Source::Outside || cx.session.gallery.asks_for(cx.prefs.tau);
     let fresh = of_now && cx.view.gallery(cx.session).is_some_and(|gallery| gallery.answers(&[cursor]));
-    let Some((index, _, _, tile)) = inspected(cx.session, cx.prefs, cx.view).filter(|_| fresh) else {
+    let Some(Inspected { index, tile, .. }) = inspected(cx.session, cx.prefs, cx.view).filter(|_| fresh) else {
         return State::Waiting("Its posterior at this τ is being computed…".into());
     };
     let p = &tile.posterior;

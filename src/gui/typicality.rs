@@ -2,47 +2,27 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::context::Cx;
 use super::format;
-use super::prefs::Prefs;
-use super::selection::Source;
 use super::session::Session;
 use super::session::references::Held;
 use super::theme::{Badge, Theme};
-use super::view::View;
 use super::widgets::{fact, heading};
 use crate::measure::typicality::{Band, NOT_OF_THIS_WORLD, Typicality};
 use crate::oracle::posterior::Posterior;
-use crate::oracle::world::Settings;
 use crate::units::Nats;
 
 /// What it is called.
 const NAME: &str = "Typicality";
 
-/// The knobs that the figures of the inspected image are of. An inspection follows the knobs before all images from
-/// outside do.
-pub fn knobs(cx: &Cx) -> Option<Settings> {
-    knobs_of(cx.session, cx.prefs, cx.view)
-}
-
-fn knobs_of(session: &Session, prefs: &Prefs, view: &View) -> Option<Settings> {
-    if view.source == Source::World {
-        return Some(prefs.settings());
-    }
-    let inspection = view.subject(prefs).and_then(|subject| session.inspection_of(&subject));
-    let of_set = || session.external.as_ref()?.settings.clone();
-    inspection.map(|inspection| inspection.settings.clone()).or_else(of_set)
-}
-
-/// The line of copied values about an image with this log p(x), nats, if samples are there.
-pub fn copied(session: &Session, prefs: &Prefs, view: &View, log_px: f64) -> Option<String> {
-    let place = place(session, &knobs_of(session, prefs, view)?, log_px)?;
+/// The line of copied values about an image with this log p(x), nats, if there are samples to hold it against.
+pub fn copied(held: Option<Held<'_>>, log_px: f64) -> Option<String> {
+    let place = place(held?, log_px)?;
     Some(format!("# typicality: {} of {} samples ({})\n", summary(&place), place.samples, place.words()))
 }
 
-/// Where an image with this log p(x), nats, stands, if samples at these knobs are there.
-pub fn place(session: &Session, settings: &Settings, log_px: f64) -> Option<Typicality> {
-    match session.references.at(settings) {
+/// Where an image with this log p(x), nats, stands among samples, if they are there.
+pub fn place(held: Held<'_>, log_px: f64) -> Option<Typicality> {
+    match held {
         Held::Against(reference, _) => reference.place(log_px),
         Held::Coming | Held::Never(_) => None,
     }
@@ -50,11 +30,11 @@ pub fn place(session: &Session, settings: &Settings, log_px: f64) -> Option<Typi
 
 /// The rows of a table of facts about log p(x): its value in the convention of densities, the other
 /// on hover, and how it stands to the world's samples.
-pub fn rows(ui: &mut Ui, session: &Session, settings: Option<&Settings>, posterior: &Posterior) {
+pub fn rows(ui: &mut Ui, session: &Session, held: Option<Held<'_>>, posterior: &Posterior) {
     let log_px = posterior.log_px;
     fact(ui, "log p(x)", format!("{} nats, density", format::nats(log_px)), &conventions(session, log_px));
-    let Some(settings) = settings else { return };
-    let (words, about) = match session.references.at(settings) {
+    let Some(held) = held else { return };
+    let (words, about) = match held {
         Held::Against(reference, complete) => match reference.place(log_px) {
             Some(place) => {
                 let [low, high] = reference.range().map(format::nats);

@@ -162,9 +162,17 @@ impl View {
             self.pins.clear();
             self.target.clear();
             self.target_complaint = None;
+            self.label_noise.clear();
+            self.forget_label_noise();
             // Painted in the frame before: they name images and classes of the other world.
             (self.evidence, self.evidence_wanted, self.drawing) = (None, None, None);
         }
+    }
+
+    /// What was said of a law of label noise is of one that is wanted no more, and so is its file.
+    pub fn forget_label_noise(&mut self) {
+        self.label_noise_complaint = None;
+        self.label_noise_file = BackgroundTask::default();
     }
 
     /// Shows images from elsewhere.
@@ -294,10 +302,12 @@ mod tests {
         let mut view = View::default();
         view.enter(&session);
         (view.evidence, view.evidence_wanted) = (Some((1, 2)), Some((8, 9)));
+        (view.label_noise, view.label_noise_complaint) = ("pair:2".into(), Some("no probability".into()));
         view.enter(&session);
         assert_eq!(view.evidence_wanted, Some((8, 9)), "it is the same world");
         session.oracle = library::find("cells").and_then(|world| world.info().ok()).map(Arc::new);
         view.enter(&session);
         assert!(view.evidence.is_none() && view.evidence_wanted.is_none() && view.drawing.is_none());
+        assert!(view.label_noise.is_empty() && view.label_noise_complaint.is_none());
     }
 }

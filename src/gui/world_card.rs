@@ -6,10 +6,10 @@ use super::bayes_error_view;
 use super::command::Command;
 use super::connect;
 use super::context::Cx;
+use super::exactness;
 use super::format;
 use super::glossary;
 use super::guidance;
-use super::inspector::exactness;
 use super::label_noise;
 use super::landmarks::Landmark;
 use super::prefs::{MAX_SAMPLES, MAX_TAU};
@@ -142,7 +142,8 @@ fn evaluation(ui: &mut Ui, name: &str, e: &Evaluation, dims: usize) {
 }
 
 fn knobs(ui: &mut Ui, cx: &mut Cx) {
-    heading(ui, "World", Some((Badge::Exact, &exactness(cx.session))));
+    let exact = exactness::of_image(cx.session, cx.prefs.label_noise.as_ref());
+    heading(ui, "World", Some((Badge::Exact, &exact)));
     let label = ui.label("Base temperature τ").on_hover_text(
         "The base distribution's covariance × τ² (its standard deviation × τ). Changes images, likelihoods and \
          posteriors. The same latents are used, so images morph. 1 is the trained world; type up to 10.",
@@ -255,12 +256,14 @@ fn estimates(ui: &mut Ui, cx: &mut Cx) {
         }
         return;
     };
-    let why = format!("Mean over {n} samples of this world, with its 95 % interval.");
+    let why =
+        format!("Mean over {n} samples of this world, with its 95 % interval, which holds what so few do not show.");
     heading(ui, &format!("From {} samples", format::count(n)), Some((Badge::Estimated, &why)));
     facts(ui, "estimates", |ui| {
-        let value = format!("{} nats", format::interval(entropy.mean, Z95 * entropy.std_error));
+        let value = format::with_ends(entropy.value, entropy.interval, "nats");
         fact(ui, "Aleatoric (mean H)", value, "Aleatoric uncertainty E_x[H(p(y|x))], from exact posteriors.");
-        let value = format::percent_interval(bayes_error.mean, Z95 * bayes_error.std_error);
+        let (low, high) = bayes_error.interval;
+        let value = format::with_ends(100.0 * bayes_error.value, (100.0 * low, 100.0 * high), "%");
         fact(ui, "Bayes error", value, "E_x[1 - max_y p(y|x)], from exact posteriors: no classifier errs less.");
     });
     if !gallery.asks_for(cx.prefs.tau) {

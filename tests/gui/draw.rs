@@ -6,7 +6,7 @@ use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::measure::typicality::{NOT_OF_THIS_WORLD, SAMPLES};
 use bayescope::oracle::posterior::Prior;
 use bayescope::units::Tau;
-use bayescope::worker::protocol::{Event, Job, ReferenceNews, Subject};
+use bayescope::worker::protocol::{Asked, Event, Job, ReferenceNews, Subject};
 use eframe::egui::{Key, Modifiers, Pos2, Rect, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
@@ -195,6 +195,17 @@ fn evidence_is_asked_for_only_when_it_is_wanted() {
     fake.answer_sketch(1);
     harness.run_steps(3);
     assert!(shows(&harness, "nats for 1 against 2"));
+}
+
+#[test]
+fn a_drawing_without_an_answer_has_not_the_posterior_of_the_one_before() {
+    let (mut harness, fake) = drawing();
+    assert!(shows(&harness, "Posterior of the drawing"));
+    stroke(&mut harness, [0.3, 0.3], [0.7, 0.7]);
+    fake.send(Event::Unanswered { asked: Asked::Sketch, why: "the card has no room".into() });
+    harness.run_steps(3);
+    assert!(shows(&harness, "the card has no room"));
+    assert!(!shows(&harness, "Posterior of the drawing") && !shows(&harness, "Being computed"));
 }
 
 #[test]

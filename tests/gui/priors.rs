@@ -151,4 +151,12 @@ fn label_noise_is_taken_from_its_field_and_asked_for_with_every_figure() {
     std::fs::write(&path, rows.collect::<Vec<_>>().join("\n")).unwrap();
     enter(&mut harness);
     assert!(harness.state().prefs().label_noise.is_some() && !shows(&harness, "noise.csv:"), "{:?}", labels(&harness));
+    // What is wrong with a law that is wanted no more is not said any more.
+    rewrite(&mut harness, "Label noise", "pair:2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    assert!(shows(&harness, "no probability") && harness.state().prefs().label_noise.is_some());
+    harness.get_by_role_and_label(Role::Button, "None").click();
+    harness.run_steps(3);
+    assert!(!shows(&harness, "no probability") && harness.state().prefs().label_noise.is_none());
 }

@@ -3,13 +3,16 @@
 use bayescope::bayes::sampling::{CurvePoint, Ended, SampledHardness, SampledTau, Standing, Survey};
 use bayescope::bayes::{Badge, ClassHardness, Estimate, Figure, Method, RANKED_AT, RankingsOverTau, TauEstimate};
 use bayescope::events::Progress;
+use bayescope::oracle::label_noise::LabelNoise;
 use bayescope::oracle::posterior::Prior;
+use bayescope::oracle::world::LabelLaw;
 use bayescope::task::{Done, News};
 use bayescope::units::Tau;
 use bayescope::worker::bayes::protocol::{Answer, Question};
 use bayescope::worker::sampling::{FindTau, SurveyWorld};
 
-use super::bayes::type_target;
+use super::bayes::{copied, type_target};
+use super::experiments::rewrite;
 use super::*;
 
 /// A window with a TarFlow of ten classes.
@@ -247,5 +250,73 @@ fn what_was_kept_is_asked_for_once_a_prior_and_never_takes_the_place_of_what_was
     answer(*generation, 512);
     harness.run_steps(3);
     assert!(shows(&harness, "1,024 draws at each τ"), "{:?}", labels(&harness));
+    assert!(kept(&fake).is_empty());
+}
+
+#[test]
+fn the_value_from_draws_is_copied_with_its_interval_and_is_in_the_ledger() {
+    let (mut harness, fake) = panel();
+    press(&mut harness, "Copy value");
+    let told = |harness: &Harness<'_, App>| {
+        harness.state().session().log.iter().any(|entry| entry.text.contains("no Bayes error to copy yet"))
+    };
+    assert!(told(&harness));
+    let (generation, prior) = kept(&fake).remove(0);
+    let survey = Box::new(survey(prior, 512));
+    let found = survey.error_at(1.0).unwrap();
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey })));
+    harness.run_steps(3);
+    harness.get_by_role_and_label(Role::Button, "Copy value").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_role_and_label(Role::Button, "Copy value").click();
+    let text = copied(&mut harness);
+    let (low, high) = found.interval;
+    for part in [
+        &format!("Bayes error E = {} (fraction), 95 % interval {low} to {high}", found.value),
+        "weights SHA-256 tarflow",
+        "class prior π: uniform over 10 classes",
+        "τ = 1, posterior smoothing T = 1",
+        "method: sampling of the world",
+        "draws: 512 at each τ",
+    ] {
+        assert!(text.contains(part), "{part} is not in\n{text}");
+    }
+    by_palette(&mut harness, "exactness ledger");
+    harness.get_by_label("Copy ledger").click();
+    let ledger = copied(&mut harness);
+    assert!(ledger.contains("**Bayes error**: estimated") && ledger.contains("draws at each τ: 512"), "{ledger}");
+}
+
+#[test]
+fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
+    let (mut harness, fake) = panel();
+    let (generation, prior) = kept(&fake).remove(0);
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey: Box::new(survey(prior.clone(), 512)) })));
+    harness.run_steps(3);
+    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_label_contains("Label noise C (none)").click();
+    harness.run_steps(6);
+    rewrite(&mut harness, "Label noise", "symmetric:0.2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    press(&mut harness, "Sample");
+    let (id, task) = tasks::asked::<SurveyWorld>(&fake);
+    let noise = LabelNoise::symmetric(0.2).ok();
+    assert_eq!(task.law, LabelLaw { prior: prior.clone(), label_noise: noise });
+    start(&fake, id);
+    let event = Survey { law: task.law, ..survey(prior.clone(), 64) };
+    fake.send(Event::Task { id, news: News::of_event::<SurveyWorld>(event) });
+    fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+    harness.run_steps(3);
+    assert!(kept(&fake).is_empty() && shows(&harness, "64 draws at each τ"), "{:?}", labels(&harness));
+    press(&mut harness, "None");
+    let asked = kept(&fake);
+    let [(generation, of)] = &asked[..] else { panic!("{asked:?}") };
+    assert_eq!(of, &prior);
+    let survey = Box::new(survey(prior.clone(), 512));
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation: *generation, survey })));
+    harness.run_steps(3);
+    assert!(shows(&harness, "512 draws at each τ") && !shows(&harness, "not sampled at this τ and π"));
     assert!(kept(&fake).is_empty());
 }

@@ -1,9 +1,14 @@
 //! What is shown where no answer to the present knobs is there, or will be.
 
 use bayescope::gui::Prefs;
-use bayescope::worker::protocol::{Asked, Event, GalleryUpdate, Subject};
+use bayescope::measure::typicality::{NOT_OF_THIS_WORLD, SAMPLES};
+use bayescope::oracle::posterior::Prior;
+use bayescope::units::Tau;
+use bayescope::worker::protocol::{Asked, Event, GalleryUpdate, ReferenceNews, Subject};
+use eframe::egui::Key;
 use egui_kittest::kittest::Queryable;
 
+use super::experiments::rewrite;
 use super::fake::{self, SHAPE};
 use super::{full, shows, until, window};
 
@@ -60,6 +65,60 @@ fn a_slow_world_shows_the_newer_of_gallery_and_inspector() {
     harness.run_steps(3);
     assert_ne!(best(3, 1.0), best(3, 1.7));
     assert!(shows(&harness, &best(3, 1.7)) && harness.query_by_label("of the knobs before").is_none());
+}
+
+/// log p(x) of one τ says nothing among samples of another.
+#[test]
+fn a_sample_of_the_knobs_before_is_not_held_against_those_of_now() {
+    let (mut harness, fake) = window(Prefs { n: 20, oracle: "mnist".into(), ..Prefs::default() });
+    fake.open_oracle();
+    fake.open_tarflow(10);
+    until(&mut harness, |harness| fake.pending().is_some() && harness.state().session().oracle.is_some());
+    fake.answer();
+    until(&mut harness, |harness| harness.state().session().gallery_complete());
+    harness.get_by_label_contains("Sample 3,").click();
+    harness.run_steps(3);
+    harness.state_mut().slide(1.7);
+    harness.run_steps(3);
+    fake.answer_inspection();
+    harness.run_steps(3);
+    // The samples of τ = 1 are far above.
+    let outcome = Ok((0..SAMPLES).map(|i| 1e6 + i as f64).collect());
+    let news = ReferenceNews { tau: Tau::ONE, prior: Prior::uniform(10), outcome, complete: true };
+    fake.send(Event::Reference(Box::new(news)));
+    harness.run_steps(3);
+    assert!(shows(&harness, &best(3, 1.7)) && !shows(&harness, NOT_OF_THIS_WORLD));
+    // Back, where the samples are kept, with the gallery of before the slide no longer the newest.
+    until(&mut harness, |_| fake.pending().is_some_and(|pending| pending.settings.tau.get() == 1.7));
+    harness.state_mut().slide(1.0);
+    harness.step();
+    harness.step();
+    assert!(shows(&harness, &best(3, 1.7)) && harness.query_by_label("of the knobs before").is_some());
+    assert!(!shows(&harness, NOT_OF_THIS_WORLD), "it is held against samples of other knobs");
+    fake.answer_inspection();
+    harness.run_steps(3);
+    assert!(shows(&harness, &best(3, 1.0)) && shows(&harness, NOT_OF_THIS_WORLD));
+}
+
+/// Label noise moves labels and posteriors, and no picture.
+#[test]
+fn figures_of_the_knobs_before_say_so_beside_pictures_that_stay() {
+    let (mut harness, fake) = full();
+    let before = |harness: &egui_kittest::Harness<'_, bayescope::gui::App>| {
+        harness.query_all_by_label_contains(", of the knobs before").count()
+    };
+    assert_eq!(before(&harness), 0);
+    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_label_contains("Label noise C (none)").click();
+    harness.run_steps(6);
+    rewrite(&mut harness, "Label noise", "symmetric:0.2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    assert!(before(&harness) > 10, "{} say so", before(&harness));
+    fake.answer();
+    harness.run_steps(3);
+    assert_eq!(before(&harness), 0);
 }
 
 #[test]

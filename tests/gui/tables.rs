@@ -40,6 +40,40 @@ pub fn all(harness: &mut Harness<'_, App>) -> Vec<String> {
     titles
 }
 
+/// The lines above the table of a plot, as it is copied.
+fn origin(harness: &mut Harness<'_, App>, title: &str) -> String {
+    click(harness, &format!("Table of {title}"));
+    harness.get_by_label("Copy as CSV").click();
+    let text = bayes::copied(harness);
+    harness.key_press(Key::Escape);
+    harness.run_steps(3);
+    text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn tables_of_a_world_say_what_they_are_of() {
+    let (mut harness, fake) = full();
+    harness.get_by_label_contains("Sample 7,").click();
+    harness.run_steps(3);
+    fake.answer();
+    harness.state_mut().show_panel("bayes error");
+    harness.run_steps(3);
+    bayes::answer_all(&mut harness, &fake);
+    let sha = harness.state().session().oracle.as_ref().unwrap().weights_sha256.clone();
+    let knobs =
+        ["# world: ", &format!("# weights SHA-256: {sha}\n"), "# τ: 1\n", "# T: 1\n", "# class prior π: uniform\n"];
+    for (title, of_an_image) in [
+        ("posterior p(y|x)", true),
+        ("evidence map", true),
+        ("Class hardness", false),
+        ("Bayes errors of pairs", false),
+    ] {
+        let text = origin(&mut harness, title);
+        assert!(knobs.iter().all(|line| text.contains(line)), "{title}: {text}");
+        assert_eq!(text.to_lowercase().contains("# image: sample 7 (seed 0)\n"), of_an_image, "{title}: {text}");
+    }
+}
+
 fn number(table: &[Vec<String>], row: usize, column: &str) -> f64 {
     let column = table[0].iter().position(|name| name == column).unwrap_or_else(|| panic!("{:?}", table[0]));
     table[row + 1][column].parse().unwrap()

@@ -21,7 +21,7 @@ use crate::gui::request_tracker::{cancel, submit};
 use crate::gui::runs::cell_images_command;
 use crate::gui::selection::{Side, Source};
 use crate::gui::session::log::Level;
-use crate::gui::{bayes_error_view, guidance, inspector, kept_path, panels};
+use crate::gui::{bayes_error_view, guidance, inspected, kept_path, panels};
 use crate::judge::write_report;
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
@@ -102,7 +102,7 @@ impl App {
             | Command::CopyBayesCommandLine
             | Command::CopyTauCommandLine
             | Command::CopyCurve => self.copy_bayes(ctx, &command),
-            Command::CopyValues => match inspector::values(&self.session, &self.prefs, &self.view) {
+            Command::CopyValues => match inspected::values(&self.session, &self.prefs, &self.view) {
                 Some(text) => self.copy(ctx, text, "Values copied"),
                 None => self.session.notify(Level::Warning, "Nothing is inspected: click an image first."),
             },

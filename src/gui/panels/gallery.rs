@@ -286,22 +286,25 @@ fn paint(
         let response = match (gallery.draft(index), gallery.get(index)) {
             _ if shown.is_draft(index) => {
                 half_strip(ui, cx, rect, gallery.get(index));
-                outline(ui, theme, rect, false, chosen);
+                outline(ui, theme, rect, None, chosen);
                 draft_words(response, index, cx.prefs.tau)
             }
             (Some(draft), _) => {
                 unfinished(ui, theme, rect, draft);
-                outline(ui, theme, rect, false, chosen);
+                outline(ui, theme, rect, None, chosen);
                 unfinished_words(response, index, draft)
             }
             (None, Some(slot)) => {
                 let strip = Rect::from_min_max(pos2(rect.min.x, rect.max.y - 3.0), rect.max);
-                ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes));
+                let before = shown.has_figures_before(index);
+                let tint = if before { theme.before() } else { UNTINTED };
+                ui.painter().rect_filled(strip, 0.0, theme.class(slot.tile.label, classes) * tint);
                 if let Some(verdict) = verdict::of(cx.session, cx.view.source, index) {
                     verdict::caption(ui, rect, verdict);
                 }
-                outline(ui, theme, rect, slot.tile.label != slot.tile.posterior.decision, chosen);
-                describe(response, cx, (index, shown.is_before(index)), slot)
+                let mismatch = slot.tile.label != slot.tile.posterior.decision;
+                outline(ui, theme, rect, mismatch.then(|| theme.mismatch() * tint), chosen);
+                describe(response, cx, (index, before), slot)
             }
             (None, None) => continue,
         };

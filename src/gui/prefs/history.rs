@@ -43,26 +43,39 @@ impl History {
 
     /// Returns whether there is a step to take back, and one to take again.
     pub fn available(&self) -> (bool, bool) {
-        (!self.past.is_empty(), !self.future.is_empty())
+        (self.undoes().is_some(), self.redoes().is_some())
     }
 
     /// What a step back would change, in words.
     pub fn undoes(&self) -> Option<String> {
-        Some(changed(self.past.last()?, self.settled.as_ref()?))
+        Self::told(&self.past, self.settled.as_ref()?)
     }
 
     /// What a step forward would change, in words.
     pub fn redoes(&self) -> Option<String> {
-        Some(changed(self.future.last()?, self.settled.as_ref()?))
+        Self::told(&self.future, self.settled.as_ref()?)
+    }
+
+    fn told(from: &[Prefs], now: &Prefs) -> Option<String> {
+        let (_, state) = newest(from, now)?;
+        Some(changed(&state, now))
     }
 
     fn step(from: &mut Vec<Prefs>, to: &mut Vec<Prefs>, settled: &mut Option<Prefs>, prefs: &mut Prefs) -> bool {
-        let Some(state) = from.pop() else { return false };
-        to.push(prefs.clone());
-        *prefs = keep_the_open(&state, prefs);
+        let Some((place, state)) = newest(from, prefs) else { return false };
+        to.push(std::mem::replace(prefs, state));
+        // Those that change nothing here are steps of another world, and lie between.
+        to.extend(from.drain(place + 1..).rev());
+        from.truncate(place);
         *settled = Some(prefs.clone());
         true
     }
+}
+
+/// The newest state that changes anything, by its place, as it would be set: what another world had set is not its.
+fn newest(from: &[Prefs], now: &Prefs) -> Option<(usize, Prefs)> {
+    let mut states = from.iter().enumerate().rev().map(|(place, state)| (place, keep_the_open(state, now)));
+    states.find(|(_, state)| state != now)
 }
 
 /// The settings that differ, by their names.
@@ -160,6 +173,43 @@ mod tests {
         history.settle(&prefs);
         assert!(history.undo(&mut prefs));
         assert_eq!(prefs.label_noise, noise);
+    }
+
+    /// τ is the world's own: what was set in one world is no step in the next, and is one again in its own.
+    #[test]
+    fn steps_that_change_nothing_here_are_neither_offered_nor_spent() {
+        let mut history = History::default();
+        let mut prefs = Prefs { world: "mnist".into(), ..Prefs::default() };
+        history.settle(&prefs);
+        prefs.tau = 1.5;
+        history.settle(&prefs);
+        prefs.enter("fashion");
+        history.settle(&prefs);
+        assert_eq!((history.undoes(), history.available()), (None, (false, false)));
+        assert!(!history.undo(&mut prefs));
+        prefs.enter("mnist");
+        history.settle(&prefs);
+        assert_eq!((prefs.tau, history.undoes().as_deref()), (1.5, Some("τ")));
+        assert!(history.undo(&mut prefs));
+        assert_eq!(prefs.tau, 1.0);
+    }
+
+    #[test]
+    fn a_step_behind_one_that_changes_nothing_is_taken() {
+        let mut history = History::default();
+        let mut prefs = Prefs { world: "mnist".into(), ..Prefs::default() };
+        history.settle(&prefs);
+        prefs.seed = 3;
+        history.settle(&prefs);
+        prefs.tau = 1.5;
+        history.settle(&prefs);
+        prefs.enter("fashion");
+        history.settle(&prefs);
+        assert_eq!((history.undoes().as_deref(), history.available()), (Some("seed"), (true, false)));
+        assert!(history.undo(&mut prefs) && !history.undo(&mut prefs));
+        assert_eq!((prefs.seed, prefs.tau, history.redoes().as_deref()), (0, 1.0, Some("seed")));
+        assert!(history.redo(&mut prefs) && !history.redo(&mut prefs));
+        assert_eq!((prefs.seed, prefs.tau), (3, 1.0));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use super::{RequestTracker, cancel, submit};
-use crate::bayes::RankingsOverTau;
 use crate::bayes::sampling::DrawKey;
 use crate::gui::engine::Engine;
 use crate::gui::prefs::Prefs;
@@ -59,19 +58,20 @@ impl RequestTracker {
         if panel && quiet && tau.get() > 0.0 && self.hardness != wanted {
             self.hardness = wanted;
             let generation = self.number();
-            session.bayes.expect_hardness(generation, tau.get());
+            session.bayes.expect_hardness(generation, tau.get(), law.clone());
             engine.ask(Question::Hardness(At { generation, tau, law: law.clone() }));
         }
         if panel && quiet && self.ranking.as_ref() != Some(&law) {
             self.ranking = Some(law.clone());
             let generation = self.number();
-            session.bayes.rankings.expect(generation, RankingsOverTau::default());
+            session.bayes.expect_rankings(generation, law.clone());
             engine.ask(Question::Ranking(RankingQuestion { generation, law }));
         }
     }
 
     /// Of a world that must be sampled: what was found before, for each prior once. Under label noise nothing is kept.
     fn ask_for_kept(&mut self, engine: &dyn Engine, session: &mut Session, law: LabelLaw) {
+        self.forget_what_was_replaced(session);
         let new = law.label_noise.is_none() && self.kept.as_ref() != Some(&law);
         let Some(oracle) = session.oracle.as_ref().filter(|_| new) else { return };
         let weights_sha256 = oracle.weights_sha256.clone();
@@ -80,6 +80,19 @@ impl RequestTracker {
         self.kept = Some(law.clone());
         let prior = law.prior;
         engine.ask(Question::Kept { generation, key: DrawKey { weights_sha256, prior, seed: sampling::SEED } });
+    }
+
+    /// Where the survey of another law has taken the place of what was kept, that is asked for again when its law is back. Not
+    /// while a survey is under way: each of its rounds would be replaced, and replace.
+    fn forget_what_was_replaced(&mut self, session: &Session) {
+        if session.tasks.get::<SurveyWorld>().is_some_and(|view| view.under_way()) {
+            return;
+        }
+        let shown = session.bayes.survey.as_ref().map(|survey| &survey.law);
+        if self.surveyed.as_ref() != shown {
+            self.surveyed = shown.cloned();
+            self.kept.take_if(|kept| shown.is_some_and(|shown| shown != kept));
+        }
     }
 
     /// Starts the survey of a world that must be sampled, in place of one under way.

@@ -12,9 +12,10 @@ impl Session {
         if asked == Asked::Inspection {
             self.running = None;
         }
-        // Of a drawing it stands beside the canvas: every stroke would say it again.
-        if asked != Asked::Sketch {
-            self.notify(Level::Error, why.clone());
+        match asked {
+            // It stands beside the canvas: every stroke would say it again. What is known is of the drawing before.
+            Asked::Sketch => self.sketch = None,
+            _ => self.notify(Level::Error, why.clone()),
         }
         self.unanswered.insert(asked, why);
     }

@@ -78,6 +78,8 @@ impl Pairs {
 pub struct Hardness {
     /// Base temperature τ.
     pub tau: f64,
+    /// Class prior π and label noise; none before the first.
+    pub law: Option<LabelLaw>,
     /// Hardest first.
     pub classes: Vec<ClassHardness>,
     /// Bayes errors of pairs.
@@ -88,10 +90,11 @@ pub struct Hardness {
 
 impl Hardness {
     /// As draws have it.
-    fn of_draws(found: &SampledHardness) -> Self {
+    fn of_draws(found: &SampledHardness, law: &LabelLaw) -> Self {
         let all = || found.pairs.iter().flatten();
         Self {
             tau: found.tau.get(),
+            law: Some(law.clone()),
             classes: found.ranking().classes,
             pairs: Pairs::new(all().map(|pair| pair.map_or(f64::NAN, |figure| figure.value)).collect()),
             pair_intervals: all().map(|pair| pair.map(|figure| figure.interval)).collect(),
@@ -173,6 +176,8 @@ pub struct BayesFigures {
     pub hardness: Streamed<Hardness>,
     /// The order of classes over τ.
     pub rankings: Streamed<RankingsOverTau>,
+    /// The class prior π and label noise they are of; none before the first.
+    pub rankings_of: Option<LabelLaw>,
     /// The curve before, shown until the new one has some points.
     pub curve_before: Option<Curve>,
     /// The hardness before, shown while the new one is incomplete.
@@ -213,14 +218,21 @@ impl BayesFigures {
     pub fn take_survey(&mut self, survey: &Survey) {
         let (taus, points) = survey.estimates().map(|(tau, estimate)| (tau, Some(estimate))).unzip();
         self.curve.value = Curve { taus, points, law: Some(survey.law.clone()) };
-        self.hardness.value = survey.hardness.as_ref().map(Hardness::of_draws).unwrap_or_default();
+        let hardness = survey.hardness.as_ref().map(|found| Hardness::of_draws(found, &survey.law));
+        self.hardness.value = hardness.unwrap_or_default();
         self.rankings.value.clone_from(&survey.rankings);
+        self.rankings_of = Some(survey.law.clone());
         self.survey = Some(survey.clone());
     }
 
     /// The Bayes error at τ from the survey of this prior and label noise, with its band.
     pub fn surveyed(&self, tau: f64, law: &LabelLaw) -> Option<Figure> {
         self.survey.as_ref().filter(|survey| survey.law == *law)?.error_at(tau)
+    }
+
+    /// The same with the number of draws at each τ.
+    pub fn surveyed_with_draws(&self, tau: f64, law: &LabelLaw) -> Option<(Figure, usize)> {
+        self.surveyed(tau, law).zip(self.survey.as_ref().map(Survey::samples))
     }
 
     /// The τ of a Bayes error at π from the survey of this prior, with its interval.
@@ -246,12 +258,18 @@ impl BayesFigures {
     }
 
     /// Class hardness was asked for at τ.
-    pub fn expect_hardness(&mut self, generation: u64, tau: f64) {
+    pub fn expect_hardness(&mut self, generation: u64, tau: f64, law: LabelLaw) {
         let old = std::mem::take(&mut self.hardness.value);
         if !old.pairs.errors.is_empty() && !old.classes.is_empty() {
             self.hardness_before = Some(old);
         }
-        self.hardness.expect(generation, Hardness { tau, ..Hardness::default() });
+        self.hardness.expect(generation, Hardness { tau, law: Some(law), ..Hardness::default() });
+    }
+
+    /// The order of classes over τ was asked for.
+    pub fn expect_rankings(&mut self, generation: u64, law: LabelLaw) {
+        self.rankings.expect(generation, RankingsOverTau::default());
+        self.rankings_of = Some(law);
     }
 
     /// Returns the newest class hardness once it is complete, until then the one before.
@@ -342,11 +360,12 @@ impl BayesFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::posterior::Prior;
 
     #[test]
     fn classes_are_sorted_by_hardness_and_come_once() {
         let mut figures = BayesFigures::default();
-        figures.expect_hardness(4, 1.0);
+        figures.expect_hardness(4, 1.0, Prior::uniform(3).into());
         for (class, value) in [(0, 0.1), (1, 0.3), (2, 0.2), (1, 0.3)] {
             let hardness = ClassHardness { class, one_vs_rest: Figure::new(value, 0.001, 0.5) };
             figures.take(Answer::Hardness { generation: 4, hardness });

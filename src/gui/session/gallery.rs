@@ -1,15 +1,30 @@
 //! The tiles on show: of the newest generation where they have arrived, older ones until then.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::bayes::{Figure, of_samples};
 use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::events::Progress;
 use crate::flow::sampling::SamplerOptions;
-use crate::units::ClassId;
+use crate::oracle::world::Settings;
+use crate::units::{ClassId, Seed};
 use crate::worker::protocol::{Draft, GalleryUpdate, KeyOrigin, Tile};
 
 use super::super::prefs::Sort;
+
+/// Requests whose knobs are remembered until they are answered.
+const REMEMBERED: usize = 512;
+
+/// What tiles were asked for with.
+#[derive(Debug, PartialEq)]
+pub struct Knobs {
+    /// Seed of classes, latents and labels.
+    pub seed: Seed,
+    /// τ, T, π and label noise.
+    pub settings: Settings,
+}
 
 /// A tile and its age.
 #[derive(Debug, Clone)]
@@ -19,6 +34,10 @@ pub struct Slot {
     pub generation: u64,
     /// Grows with every replacement: tells whether a texture is out of date.
     pub stamp: u64,
+    /// What its figures are of, where the request said; images from outside have theirs in common.
+    pub knobs: Option<Arc<Knobs>>,
+    /// [`Settings::class_doubt`] at those knobs.
+    class_doubt: Option<f64>,
 }
 
 /// An image that is still being made.
@@ -32,22 +51,15 @@ pub struct DraftSlot {
     pub stamp: u64,
 }
 
-/// A mean and its standard error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
-    pub mean: f64,
-    pub std_error: f64,
-}
-
 /// Figures of the world estimated from one complete gallery.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimates {
     /// Samples they rest on.
     pub n: usize,
     /// Mean entropy of the posteriors, nats.
-    pub entropy: Estimate,
+    pub entropy: Figure,
     /// E[1 − max p].
-    pub bayes_error: Estimate,
+    pub bayes_error: Figure,
 }
 
 /// Images by running number.
@@ -62,9 +74,11 @@ pub struct Gallery {
     /// Samples of the newest request that cannot be made.
     failed: BTreeSet<usize>,
     wanted: usize,
-    /// What the images of the newest request are of, and the oldest request of the same.
-    of: Option<(KeyOrigin, f64)>,
+    /// Latents and knobs of the newest request, and the oldest request of the same images.
+    of: Option<(KeyOrigin, Arc<Knobs>)>,
     since: u64,
+    /// The knobs of requests that may still be answered.
+    knobs: BTreeMap<u64, Arc<Knobs>>,
     estimates: Option<Estimates>,
 }
 
@@ -95,12 +109,20 @@ impl Gallery {
         }
     }
 
-    /// The newest request is of these latents at this τ.
-    pub fn expect_of(&mut self, origin: KeyOrigin, tau: f64) {
-        let of = Some((origin, tau));
-        if self.of != of {
-            (self.of, self.since) = (of, self.generation);
+    /// The newest request is of these latents at these knobs.
+    pub fn expect_of(&mut self, origin: KeyOrigin, settings: Settings) {
+        let before = self.of.take();
+        if before.as_ref().is_none_or(|(of, knobs)| *of != origin || knobs.settings.tau != settings.tau) {
+            self.since = self.generation;
         }
+        let now = Knobs { seed: origin.seed, settings };
+        let before = before.map(|(_, knobs)| knobs).filter(|knobs| **knobs == now);
+        let knobs = before.unwrap_or_else(|| Arc::new(now));
+        self.knobs.insert(self.generation, knobs.clone());
+        while self.knobs.len() > REMEMBERED {
+            self.knobs.pop_first();
+        }
+        self.of = Some((origin, knobs));
     }
 
     /// Returns whether image `index` is there as it is at this τ: exact, with the latents that were asked
@@ -111,7 +133,15 @@ impl Gallery {
 
     /// Returns whether the newest request is of this τ.
     pub fn asks_for(&self, tau: f64) -> bool {
-        self.of.as_ref().is_some_and(|(_, newest)| *newest == tau)
+        self.of.as_ref().is_some_and(|(_, newest)| newest.settings.tau.get() == tau)
+    }
+
+    /// Returns whether label and posterior of image `index` are of the knobs that were asked for last. Its picture may be
+    /// of now all the same: T and label noise do not change it.
+    pub fn has_figures_of_now(&self, index: usize) -> bool {
+        let Some((_, now)) = &self.of else { return false };
+        let knobs = self.get(index).and_then(|slot| slot.knobs.as_ref());
+        knobs.is_some_and(|knobs| Arc::ptr_eq(knobs, now) || knobs == now)
     }
 
     /// Drops pictures with another look; the samples themselves show until new ones come.
@@ -131,6 +161,9 @@ impl Gallery {
             self.clear();
             self.shape = Some(update.shape);
         }
+        // The engine answers in the order in which it was asked.
+        self.knobs = self.knobs.split_off(&update.generation);
+        let knobs = self.knobs.get(&update.generation);
         for tile in update.tiles {
             let Some(slot) = self.slots.get_mut(tile.index) else { continue };
             if slot.as_ref().is_some_and(|old| old.generation > update.generation) {
@@ -140,7 +173,9 @@ impl Gallery {
             self.fresh += usize::from(first_time && update.generation == self.generation);
             self.clock += 1;
             self.drafts.remove(&tile.index);
-            *slot = Some(Slot { tile, generation: update.generation, stamp: self.clock });
+            let class_doubt = knobs.map(|knobs| knobs.settings.class_doubt(&tile.posterior));
+            let (generation, stamp, knobs) = (update.generation, self.clock, knobs.cloned());
+            *slot = Some(Slot { tile, generation, stamp, knobs, class_doubt });
         }
         if update.generation == self.generation {
             for &index in &update.failed {
@@ -246,37 +281,19 @@ impl Gallery {
     }
 }
 
+/// None where the knobs of a tile are not known.
 fn estimate<'a>(slots: impl Iterator<Item = &'a Slot>) -> Option<Estimates> {
-    let (mut entropy, mut error) = (Moments::default(), Moments::default());
+    let (mut entropies, mut doubts, mut unsure, mut classes) = (Vec::new(), Vec::new(), Vec::new(), 0);
     for slot in slots {
         let posterior = &slot.tile.posterior;
-        entropy.add(posterior.entropy_nats);
-        error.add(1.0 - posterior.probabilities[posterior.decision].min(1.0));
+        entropies.push(posterior.entropy_nats);
+        doubts.push(posterior.doubt(posterior.decision));
+        unsure.push(slot.class_doubt?);
+        classes = posterior.probabilities.len();
     }
-    let n = entropy.n;
-    Some(Estimates { n, entropy: entropy.estimate()?, bayes_error: error.estimate()? })
-}
-
-/// Welford's running mean and sum of squares.
-#[derive(Default)]
-struct Moments {
-    n: usize,
-    mean: f64,
-    squares: f64,
-}
-
-impl Moments {
-    fn add(&mut self, x: f64) {
-        self.n += 1;
-        let before = x - self.mean;
-        self.mean += before / self.n as f64;
-        self.squares += before * (x - self.mean);
-    }
-
-    fn estimate(&self) -> Option<Estimate> {
-        let n = self.n as f64;
-        (self.n > 1).then(|| Estimate { mean: self.mean, std_error: (self.squares / (n - 1.0) / n).sqrt() })
-    }
+    let n = doubts.len();
+    let entropy = of_samples(&entropies, &unsure, (classes as f64).ln());
+    (n > 0).then(|| Estimates { n, entropy, bayes_error: of_samples(&doubts, &unsure, 1.0) })
 }
 
 /// Which images are shown, in which order.

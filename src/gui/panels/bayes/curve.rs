@@ -6,7 +6,7 @@ use crate::bayes::Estimate;
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Style, Way};
 use crate::gui::bayes_error_view;
 use crate::gui::context::Cx;
-use crate::gui::plot::{About, Board, of_world};
+use crate::gui::plot::{About, Board, of_law, of_world};
 use crate::gui::sampled_error;
 use crate::worker::sampling::FindTau;
 
@@ -66,7 +66,7 @@ fn figure(cx: &Cx) -> Figure {
             "The least error that any classifier has on images of this world, at each base temperature τ and posterior \
                   smoothing 1, with its 95 % interval."
                 .into(),
-        provenance: of_world(cx.session, [("class prior π", law.prior.describe())]),
+        provenance: of_world(cx.session, None, &of_law(&law)),
         x: Axis { scale: scale(cx.prefs.log_tau), range: Some(cx.prefs.tau_range), ..x },
         y: Axis { scale: scale(log), range: Some(range), ..y },
         series: vec![

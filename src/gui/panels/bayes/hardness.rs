@@ -7,8 +7,9 @@ use crate::figure::{Axis, Figure as Drawn, Point, Records, Series, Style};
 use crate::gui::bayes_error_view::half_width;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::plot::{self, of_world};
+use crate::gui::plot::{self, comments, of_world, sampling_process};
 use crate::gui::session::Session;
+use crate::gui::session::bayes::Hardness;
 use crate::gui::table_window;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
 use crate::gui::widgets::{heading, hint};
@@ -68,7 +69,13 @@ fn csv(session: &Session) -> String {
         .field("one_vs_rest_bayes_error", |one| one.one_vs_rest.value)
         .field("low_95", |one| one.one_vs_rest.interval.0)
         .field("high_95", |one| one.one_vs_rest.interval.1);
-    format!("# plot: one-vs-rest Bayes error of each class\n# tau: {}\n{}", hardness.tau, lines.text())
+    let origin = comments(&origin(session, hardness));
+    format!("# plot: one-vs-rest Bayes error of each class\n{origin}{}", lines.text())
+}
+
+/// What it is of.
+pub(super) fn origin(session: &Session, hardness: &Hardness) -> Vec<(String, String)> {
+    of_world(session, sampling_process(hardness.tau, hardness.law.as_ref()).as_ref(), &[])
 }
 
 /// The bars as a figure, hardest first.
@@ -85,7 +92,7 @@ fn figure(session: &Session) -> Drawn {
         caption: "Bayes error of \"this class or not\", x being from it with probability ½, otherwise from the mixture of the others, \
                   with 95 % intervals."
             .into(),
-        provenance: of_world(session, [("τ", format::sig4(hardness.tau))]),
+        provenance: origin(session, hardness),
         x: Axis::named("class", hardness.classes.iter().map(|one| session.class_name(one.class))),
         y: Axis::linear("one-vs-rest Bayes error").in_unit("%"),
         series: vec![Series { name: "one against the rest".into(), style: Style::Bars, points, ..Series::default() }],

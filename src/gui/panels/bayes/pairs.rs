@@ -4,9 +4,12 @@ use std::ops::Range;
 
 use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
 
+use super::hardness::origin;
 use crate::figure::Records;
 use crate::gui::context::Cx;
 use crate::gui::format;
+use crate::gui::plot::comments;
+use crate::gui::session::Session;
 use crate::gui::session::bayes::Hardness;
 use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
@@ -50,9 +53,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let [least, top] = hardness.pairs.span.unwrap_or([-300.0; 2]);
     // The scale spans what there is, from one decade to six.
     let bottom = least.min(top - 1.0).max(top - DECADES);
-    let names = cx.session.class_names();
+    let (session, names) = (cx.session, cx.session.class_names());
     ui.horizontal_wrapped(|ui| {
-        table_window::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(names, hardness));
+        table_window::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(session, hardness));
         let tau = format::sig4(hardness.tau);
         hint(ui, format!("At τ = {tau}, per cent, colours logarithmic. Rows and columns are classes."));
     });
@@ -60,7 +63,8 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 }
 
 /// The cells as comma-separated values, each pair once, with 95 % intervals where there are any.
-fn csv(names: &[String], hardness: &Hardness) -> String {
+fn csv(session: &Session, hardness: &Hardness) -> String {
+    let names = session.class_names();
     let pairs = (0..names.len()).flat_map(|a| (a + 1..names.len()).map(move |b| (a, b)));
     let mut lines = Records::of(pairs)
         .field("class_a", |(a, _)| &names[a])
@@ -73,8 +77,8 @@ fn csv(names: &[String], hardness: &Hardness) -> String {
         };
         lines = lines.field("low_95", |pair| interval(pair).0).field("high_95", |pair| interval(pair).1);
     }
-    let about = format!("# plot: Bayes error of each pair of classes alone, a fraction\n# tau: {}\n", hardness.tau);
-    about + &lines.text()
+    let origin = comments(&origin(session, hardness));
+    format!("# plot: Bayes error of each pair of classes alone, a fraction\n{origin}{}", lines.text())
 }
 
 struct Map<'a> {

@@ -5,6 +5,7 @@ use eframe::egui::{self, Label, RichText, Ui};
 use crate::bayes::{ClassRanking, RANKED_AT};
 use crate::figure::Records;
 use crate::gui::context::Cx;
+use crate::gui::plot::{comments, of_law, of_world};
 use crate::gui::sampled_error;
 use crate::gui::session::Session;
 use crate::gui::table_window;
@@ -74,5 +75,7 @@ fn csv(session: &Session) -> String {
         .field("one_vs_rest_bayes_error", |(.., one)| one.one_vs_rest.value)
         .field("low_95", |(.., one)| one.one_vs_rest.interval.0)
         .field("high_95", |(.., one)| one.one_vs_rest.interval.1);
-    "# plot: ranking of classes over tau, hardest first\n".to_owned() + &lines.text()
+    let law = session.bayes.rankings_of.as_ref().map(of_law).unwrap_or_default();
+    let origin = comments(&of_world(session, None, &law));
+    format!("# plot: ranking of classes over tau, hardest first\n{origin}{}", lines.text())
 }

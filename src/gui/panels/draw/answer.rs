@@ -4,8 +4,9 @@ use eframe::egui::{Grid, Rect, RichText, ScrollArea, Ui, vec2};
 
 use super::canvas;
 use crate::gui::context::Cx;
+use crate::gui::exactness;
 use crate::gui::format;
-use crate::gui::inspector::{bar, exactness, names_width};
+use crate::gui::inspector::{bar, names_width};
 use crate::gui::paint::{HeatMap, Ramp, Sheet};
 use crate::gui::theme::{Theme, UNTINTED};
 use crate::gui::typicality;
@@ -49,19 +50,27 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
     if cx.prefs.tau == 0.0 {
         return hint(ui, "At τ = 0 there is no density, and a drawing has no posterior: set τ above 0.");
     }
-    if let Some(why) = session.unanswered.get(&Asked::Sketch) {
+    let unanswered = session.unanswered.get(&Asked::Sketch);
+    if let Some(why) = unanswered {
         complain(ui, why);
     }
-    let Some(answer) = &session.sketch else { return hint(ui, "Being computed…") };
+    let Some(answer) = &session.sketch else {
+        if unanswered.is_none() {
+            hint(ui, "Being computed…");
+        }
+        return;
+    };
     let (p, settings) = (&answer.posterior, &answer.request.settings);
-    let place = typicality::place(session, settings, p.log_px);
-    typicality::posterior_heading(ui, "Posterior of the drawing", &exactness(session), place.as_ref());
+    let held = session.references.at(settings);
+    let place = typicality::place(held, p.log_px);
+    let why = exactness::of_image(session, settings.label_noise.as_ref());
+    typicality::posterior_heading(ui, "Posterior of the drawing", &why, place.as_ref());
     facts(ui, "drawing facts", |ui| {
         fact(ui, "Decision", session.class_name(p.decision), "The most probable class.");
         let best = format::exp_sig4(p.log_probabilities[p.decision]);
         fact(ui, "p(decision)", best, "Posterior probability of the decision.");
         fact(ui, "Entropy", format!("{} nats", format::sig4(p.entropy_nats)), "H(p(y|x)).");
-        typicality::rows(ui, session, Some(settings), p);
+        typicality::rows(ui, session, Some(held), p);
         if let Some(([a, b], map)) = &answer.evidence {
             let [a, b] = [*a, *b].map(|class| session.class_name(class));
             let about = "log p(x|a) - log p(x|b): the sum over the places of the map. Orange speaks for the first class, blue for the second.";

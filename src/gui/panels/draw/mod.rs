@@ -19,7 +19,7 @@ use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
-use crate::gui::inspector::name;
+use crate::gui::inspected::name;
 use crate::gui::paint::Sheet;
 use crate::gui::session::Session;
 use crate::gui::theme::UNTINTED;

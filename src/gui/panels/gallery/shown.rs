@@ -15,6 +15,7 @@ use crate::gui::session::keys::Between;
 pub struct Shown {
     drafts: BTreeMap<usize, Between>,
     before: BTreeSet<usize>,
+    figures_before: BTreeSet<usize>,
 }
 
 impl Shown {
@@ -37,6 +38,8 @@ impl Shown {
                 None => {}
             }
         }
+        let of_before = |index: &&usize| gallery.get(**index).is_some() && !gallery.has_figures_of_now(**index);
+        shown.figures_before.extend(visible.iter().filter(of_before));
         shown
     }
 
@@ -54,6 +57,12 @@ impl Shown {
     /// Whether image `index` is of the knobs before.
     pub fn is_before(&self, index: usize) -> bool {
         self.before.contains(&index)
+    }
+
+    /// Whether label, decision and posterior of image `index` are of the knobs before. T and label noise move those, and not
+    /// the picture.
+    pub fn has_figures_before(&self, index: usize) -> bool {
+        self.is_before(index) || self.figures_before.contains(&index)
     }
 
     /// For the measurement.

@@ -10,7 +10,7 @@ use crate::gui::selection::Click;
 use crate::gui::session::gallery::{DraftSlot, Slot};
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{hint, tooltip};
-use crate::gui::{format, guidance, inspector, pins, verdict};
+use crate::gui::{format, guidance, inspected, pins, verdict};
 
 /// What can be done with an image, by a right click.
 pub(super) fn menu(response: &Response, cx: &mut Cx, index: usize) {
@@ -81,9 +81,15 @@ pub(super) fn unfinished_words(response: Response, index: usize, draft: &DraftSl
     response.on_hover_text(format!("{text}. It has figures when it is finished."))
 }
 
-pub(super) fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (selected, cursor): (bool, bool)) {
-    if mismatch {
-        ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, theme.mismatch()), StrokeKind::Inside);
+pub(super) fn outline(
+    ui: &Ui,
+    theme: Theme,
+    rect: Rect,
+    mismatch: Option<egui::Color32>,
+    (selected, cursor): (bool, bool),
+) {
+    if let Some(colour) = mismatch {
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, colour), StrokeKind::Inside);
     }
     if selected || cursor {
         let width = if cursor { 3.0 } else { 2.0 };
@@ -95,7 +101,7 @@ pub(super) fn outline(ui: &Ui, theme: Theme, rect: Rect, mismatch: bool, (select
 pub(super) fn describe(response: Response, cx: &Cx, (index, before): (usize, bool), slot: &Slot) -> Response {
     let class = |class| cx.session.class_name(class);
     let posterior = &slot.tile.posterior;
-    let name = inspector::name(cx.session, cx.view.source, index);
+    let name = inspected::name(cx.session, cx.view.source, index);
     let verdict = verdict::of(cx.session, cx.view.source, index);
     response.widget_info(|| {
         let kl = verdict.map_or(String::new(), |verdict| format!(", KL {} nats", format::sig4(verdict.kl)));

@@ -4,6 +4,7 @@ use eframe::egui::{self, Button, ComboBox, DragValue, RichText, Ui};
 
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
+use crate::gui::inspected::called;
 use crate::gui::prefs::MAX_SAMPLES;
 use crate::gui::primary_action::primary_button;
 use crate::gui::selection::Source;
@@ -39,18 +40,6 @@ impl Default for Form {
     }
 }
 
-/// What an image is called.
-pub fn name(session: &Session, subject: &Subject) -> String {
-    match subject {
-        Subject::Sample { spec, index } => format!("sample {index} (seed {})", spec.seed.0),
-        Subject::External(index) => {
-            let external = session.external.as_ref();
-            let id = external.and_then(|external| external.ids.get(*index)).cloned();
-            id.unwrap_or_else(|| format!("image {index} from outside"))
-        }
-    }
-}
-
 /// The posterior of an image, where the window has it at the present knobs.
 fn posterior<'a>(cx: &Cx<'a>, subject: &Subject) -> Option<&'a Posterior> {
     let session: &'a Session = cx.session;
@@ -83,9 +72,9 @@ impl Form {
     fn from(&mut self, ui: &mut Ui, cx: &Cx, from: Option<&Subject>, about: Option<&Posterior>) {
         let text = match (from, about) {
             (None, _) => "nothing: select an image in the gallery first".into(),
-            (Some(from), None) => name(cx.session, from),
+            (Some(from), None) => called(cx.session, from),
             (Some(from), Some(p)) => {
-                format!("{}, decided as {}", name(cx.session, from), cx.session.class_name(p.decision))
+                format!("{}, decided as {}", called(cx.session, from), cx.session.class_name(p.decision))
             }
         };
         ui.label(RichText::new(text).strong());

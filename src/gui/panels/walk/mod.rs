@@ -11,7 +11,10 @@ use crate::data::ImageShape;
 use crate::device::ImageSource;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::{Cx, Panel};
+use crate::gui::exactness;
 use crate::gui::format;
+use crate::gui::inspected::called;
+use crate::gui::moved;
 use crate::gui::paint::Sheet;
 use crate::gui::plot::Board;
 use crate::gui::prefs::Prefs;
@@ -51,7 +54,7 @@ impl Panel for WalkPanel {
             let session = cx.session;
             let walk = session.tasks.get::<WalkToBoundary>();
             if let Some(view) = walk.filter(|view| self.start.as_ref().is_none_or(|(job, _)| *job != view.job)) {
-                self.start = Some((view.job, form::name(session, &view.task.from)));
+                self.start = Some((view.job, called(session, &view.task.from)));
             }
             match session.tasks.get::<WalkToBoundary>() {
                 Some(view) if !view.live.points.is_empty() => self.results(ui, cx, &view),
@@ -81,14 +84,13 @@ impl WalkPanel {
         let from = self.start.as_ref().map_or("", |(_, name)| name);
         ui.add(egui::Label::new(story(cx.session, view, from)).wrap());
         ways_out(ui, cx, view);
-        if view.task.settings != cx.prefs.settings() {
-            let settings = &view.task.settings;
-            let [tau, smoothing] = [settings.tau.get(), settings.smoothing.get()].map(format::sig4);
-            let text = format!("Walked at τ = {tau} × std, T = {smoothing}: the knobs have moved since. Walk again.");
-            complain(ui, &text);
+        let settings = &view.task.settings;
+        if let Some(moved) = moved::since(settings, &cx.prefs.settings()) {
+            complain(ui, &format!("Walked {moved} Walk again."));
         }
-        heading(ui, "p(y|x) along the path", Some((Badge::Exact, &exactness(cx.session))));
-        let from_plot = plot::show(ui, cx, walk, mark, &mut self.board);
+        let why = exactness::of_walk(cx.session, settings.label_noise.as_ref());
+        heading(ui, "p(y|x) along the path", Some((Badge::Exact, &why)));
+        let from_plot = plot::show(ui, cx, (walk, mark, settings, from), &mut self.board);
         let from_strip = strip::show(ui, cx.session, walk, &self.pictures, (mark, arrives, view.under_way()));
         if let Some(chosen) = from_strip.or(from_plot) {
             self.chosen = Some(chosen);
@@ -194,19 +196,6 @@ fn found(session: &Session, arrival: &Arrival) -> String {
         text += &format!(" Rounding x to 32 bits moved no p(y|x) by more than {}.", format::sig4(rounding));
     }
     text
-}
-
-fn exactness(session: &Session) -> String {
-    let text = "p(y|x) ∝ (π_y p(x|y))^(1/T) of each float tensor on the path itself, just as it would be saved, by the \
-                flow's own change of variables: exact for this world. Computed in f32, sums over dimensions in f64.";
-    match &session.precision {
-        Some(report) => format!(
-            "{text} On {} samples at most {} away in probability from the same in f64.",
-            report.images,
-            format::sig4(report.max_posterior_error)
-        ),
-        None => text.into(),
-    }
 }
 
 /// The textures of one walk.

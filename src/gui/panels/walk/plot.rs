@@ -5,10 +5,11 @@ use eframe::egui::Ui;
 use super::unit;
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Way, records};
 use crate::gui::context::Cx;
-use crate::gui::plot::{About, Board, of_world};
+use crate::gui::plot::{About, Board, comments, of_world};
 use crate::gui::session::Session;
 use crate::gui::theme::both_grounds;
 use crate::gui::widgets::hint;
+use crate::oracle::world::Settings;
 use crate::worker::walk::{Mark, WalkDot, WalkHistory};
 
 /// Classes drawn at most.
@@ -17,7 +18,7 @@ const MOST: usize = 12;
 const TITLE: &str = "p(y|x) along the path";
 
 /// The points as comma-separated values: of every class, also of those too small to be drawn.
-fn csv(session: &Session, walk: &WalkHistory) -> String {
+fn csv(session: &Session, walk: &WalkHistory, origin: &[(String, String)]) -> String {
     let unit = unit(walk);
     let position = if unit.is_empty() { "position".to_owned() } else { format!("position ({unit})") };
     let head = std::iter::once(position).chain(session.class_names().iter().map(|name| format!("p({name}|x)")));
@@ -26,13 +27,21 @@ fn csv(session: &Session, walk: &WalkHistory) -> String {
         std::iter::once(dot.position.to_string()).chain(p.iter().map(f64::to_string)).collect::<Vec<_>>()
     };
     let points = walk.along().into_iter().map(|(_, dot)| record(dot));
-    "# plot: p(y|x) along the path\n".to_owned() + &records(std::iter::once(head.collect()).chain(points))
+    let table = records(std::iter::once(head.collect()).chain(points));
+    format!("# plot: p(y|x) along the path\n{}{table}", comments(origin))
 }
 
 /// The plot; a click in it chooses the nearest point.
-pub fn show(ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory, mark: Mark, board: &mut Board) -> Option<Mark> {
+pub fn show(
+    ui: &mut Ui,
+    cx: &mut Cx,
+    (walk, mark, settings, from): (&WalkHistory, Mark, &Settings, &str),
+    board: &mut Board,
+) -> Option<Mark> {
     let session = cx.session;
-    let (figure, numbers) = (figure(session, walk, mark), || csv(session, walk));
+    let origin = of_world(session, Some(settings), &[("walk from", from.to_owned())]);
+    let numbers = || csv(session, walk, &origin);
+    let figure = figure(session, walk, mark, origin.clone());
     let about = About {
         name: Some(TITLE),
         height: 170.0,
@@ -50,7 +59,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, walk: &WalkHistory, mark: Mark, board: &mu
     along.iter().min_by(|(_, a), (_, b)| off(a.position).total_cmp(&off(b.position))).map(|(mark, _)| *mark)
 }
 
-fn figure(session: &Session, walk: &WalkHistory, mark: Mark) -> Figure {
+fn figure(session: &Session, walk: &WalkHistory, mark: Mark, provenance: Vec<(String, String)>) -> Figure {
     let along = walk.along();
     let last = along.last().map_or(1.0, |(_, dot)| dot.position).max(1e-9);
     let all = session.class_names().len();
@@ -81,7 +90,7 @@ fn figure(session: &Session, walk: &WalkHistory, mark: Mark) -> Figure {
         title: TITLE.into(),
         caption: "The exact posterior of the image at each place of the path, of the classes that are ever above 1 %."
             .into(),
-        provenance: of_world(session, []),
+        provenance,
         x: Axis { range: Some([-0.02 * last, 1.02 * last]), ..x },
         y: Axis { range: Some([-0.03, 1.03]), ..Axis::linear("p(y|x)") },
         series: series.collect(),

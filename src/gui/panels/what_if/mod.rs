@@ -9,7 +9,9 @@ use crate::data::ImageShape;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
+use crate::gui::moved;
 use crate::gui::pins;
+use crate::gui::plot::of_world;
 use crate::gui::primary_action::primary_button;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::table_window;
@@ -114,7 +116,9 @@ impl WhatIfPanel {
         moved_since(ui, cx, &view.task.settings);
         let session = cx.session;
         let columns = view.task.columns;
-        let csv = || mosaic::csv(session, view.live, Some(columns));
+        let subject = [("between", names.join(", "))];
+        let csv =
+            || mosaic::csv(session, view.live, Some(columns), of_world(session, Some(&view.task.settings), &subject));
         table_window::button(ui, cx.view, "grid between pinned images", "grid.csv", csv);
         self.grid.show(ui, cx, shape, (view.job, view.live.as_slice()), Some(columns));
     }
@@ -164,7 +168,8 @@ impl WhatIfPanel {
         ui.add(egui::Label::new(format!("{}{from}", view.task.image.name)).wrap());
         moved_since(ui, cx, &view.task.settings);
         let session = cx.session;
-        let csv = || mosaic::csv(session, view.live, None);
+        let subject = [("image", view.task.image.name.clone())];
+        let csv = || mosaic::csv(session, view.live, None, of_world(session, Some(&view.task.settings), &subject));
         table_window::button(ui, cx.view, "latent under every class", "under-every-class.csv", csv);
         self.strip.show(ui, cx, shape, (view.job, view.live.as_slice()), None);
     }
@@ -172,9 +177,8 @@ impl WhatIfPanel {
 
 /// Says so where the knobs are others than those of what is shown.
 fn moved_since(ui: &mut Ui, cx: &Cx, settings: &Settings) {
-    if *settings != cx.prefs.settings() {
-        let [tau, smoothing] = [settings.tau.get(), settings.smoothing.get()].map(format::sig4);
-        complain(ui, &format!("At τ = {tau} × std, T = {smoothing}: the knobs have moved since."));
+    if let Some(moved) = moved::since(settings, &cx.prefs.settings()) {
+        complain(ui, &format!("Computed {moved}"));
     }
 }
 

@@ -7,6 +7,7 @@ use crate::figure::Records;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::paint::Sheet;
+use crate::gui::plot::comments;
 use crate::gui::session::Session;
 use crate::gui::theme::{Theme, UNTINTED};
 use crate::gui::widgets::{hint, tooltip};
@@ -136,7 +137,7 @@ pub fn most_probable(tile: &Tile, n: usize) -> Vec<usize> {
 }
 
 /// The images as comma-separated values: by row and column of a grid, or by the class each is made under.
-pub fn csv(session: &Session, tiles: &[Tile], columns: Option<usize>) -> String {
+pub fn csv(session: &Session, tiles: &[Tile], columns: Option<usize>, origin: Vec<(String, String)>) -> String {
     let all = Records::of(tiles.iter().enumerate());
     let about = match columns {
         Some(_) => "grid between images",
@@ -156,5 +157,5 @@ pub fn csv(session: &Session, tiles: &[Tile], columns: Option<usize>) -> String 
     for (class, name) in session.class_names().iter().enumerate() {
         lines = lines.field(&format!("p({name})"), |(_, tile)| tile.posterior.probabilities[class]);
     }
-    format!("# plot: {about}, exact posteriors\n{}", lines.text())
+    format!("# plot: {about}, exact posteriors\n{}{}", comments(&origin), lines.text())
 }

@@ -9,15 +9,18 @@ use crate::figure::Records;
 use crate::flow::Evidence;
 use crate::gui::context::Cx;
 use crate::gui::evidence::{class_pair, signed};
+use crate::gui::exactness;
 use crate::gui::format;
-use crate::gui::inspector::{bar, exactness};
+use crate::gui::inspector::bar;
 use crate::gui::paint::{HeatMap, Ramp, Sheet};
 use crate::gui::pins;
+use crate::gui::plot::{comments, of_world};
 use crate::gui::session::Session;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::table_window;
 use crate::gui::theme::{Badge, Theme};
 use crate::gui::widgets::{class_label, heading, hint, standing};
+use crate::oracle::world::Settings;
 use crate::units::ClassId;
 use crate::worker::protocol::JobId;
 use crate::worker::what_if::{Beside, CompareImages, MOST_PINS, Pin, SideBySide};
@@ -49,8 +52,11 @@ enum Wish {
 
 impl Tray {
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, shape: ImageShape) {
-        heading(ui, "Pinned images", Some((Badge::Exact, &exactness(cx.session))));
         let view = pins::compared(cx);
+        let now = cx.prefs.settings();
+        let settings = view.as_ref().map_or(&now, |view| &view.task.settings);
+        let why = exactness::of_image(cx.session, settings.label_noise.as_ref());
+        heading(ui, "Pinned images", Some((Badge::Exact, &why)));
         let before = cx.view.pins(cx.session).len();
         ui.horizontal_wrapped(|ui| {
             pins::button(ui, cx, "Pin the selected image");
@@ -119,7 +125,7 @@ impl Tray {
                 pins::compare(cx, view.task.pair);
             }
         }
-        let numbers = || csv(session, report, pins);
+        let numbers = || csv(session, report, pins, &view.task.settings);
         table_window::button(ui, cx.view, "pinned images", "pinned.csv", numbers);
         self.follow(ui, view.job, shape, report);
         let wish = columns(ui, pins, |ui, i| {
@@ -235,7 +241,7 @@ fn column(
 }
 
 /// The images as comma-separated values.
-fn csv(session: &Session, report: &SideBySide, pins: &[Pin]) -> String {
+fn csv(session: &Session, report: &SideBySide, pins: &[Pin], settings: &Settings) -> String {
     let pair = report.pair.map(|(a, b)| format!("{} against {}", session.class_name(a), session.class_name(b)));
     let total = |map: &Option<Evidence>| map.as_ref().map_or(String::new(), |map| map.total.to_string());
     let mut lines = Records::of(report.images.iter().zip(pins))
@@ -248,5 +254,6 @@ fn csv(session: &Session, report: &SideBySide, pins: &[Pin]) -> String {
     for (class, name) in session.class_names().iter().enumerate() {
         lines = lines.field(&format!("p({name})"), |(image, _)| image.tile.posterior.probabilities[class]);
     }
-    format!("# plot: pinned images, evidence for {}\n{}", pair.unwrap_or_default(), lines.text())
+    let origin = comments(&of_world(session, Some(settings), &[]));
+    format!("# plot: pinned images, evidence for {}\n{origin}{}", pair.unwrap_or_default(), lines.text())
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::oracle::world::SampleSpec;
-use crate::units::{Seed, Smoothing};
+use crate::units::{Seed, Smoothing, Tau};
 use crate::worker::protocol::Looked;
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 1, width: 1 };
@@ -26,10 +27,17 @@ fn update(generation: u64, tiles: Vec<Tile>) -> GalleryUpdate {
     }
 }
 
+/// Asks for so many samples of a seed.
+fn ask(gallery: &mut Gallery, (generation, n): (u64, usize), seed: u64, settings: Settings) {
+    gallery.expect(generation, n);
+    let origin = KeyOrigin::new("w".into(), &SampleSpec::new(2, Seed(seed)), settings.prior.clone());
+    gallery.expect_of(origin, settings);
+}
+
 #[test]
 fn old_tiles_stay_until_replaced_and_late_ones_are_dropped() {
     let mut gallery = Gallery::default();
-    gallery.expect(1, 2);
+    ask(&mut gallery, (1, 2), 0, Settings::default_for(2));
     gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
     assert!(gallery.complete() && gallery.estimates().is_some_and(|e| e.n == 2));
     gallery.expect(2, 2);
@@ -44,11 +52,9 @@ fn old_tiles_stay_until_replaced_and_late_ones_are_dropped() {
 
 #[test]
 fn images_of_another_tau_or_other_latents_are_not_of_this_one() {
-    let origin = |seed| KeyOrigin::new("w".into(), &SampleSpec::new(2, Seed(seed)), Prior::uniform(2));
     let mut gallery = Gallery::default();
     let ask = |gallery: &mut Gallery, generation, seed, tau| {
-        gallery.expect(generation, 2);
-        gallery.expect_of(origin(seed), tau);
+        ask(gallery, (generation, 2), seed, Settings { tau: Tau::new(tau).unwrap(), ..Settings::default_for(2) });
     };
     ask(&mut gallery, 1, 1, 1.0);
     gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
@@ -93,27 +99,57 @@ fn drafts_are_shown_until_their_tile_comes_and_have_no_figures() {
 #[test]
 fn what_cannot_be_made_leaves_no_tile_and_no_estimate_of_other_knobs() {
     let mut gallery = Gallery::default();
-    gallery.expect(1, 2);
+    ask(&mut gallery, (1, 2), 0, Settings::default_for(2));
     gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
     assert!(gallery.estimates().is_some());
-    gallery.expect(2, 2);
+    ask(&mut gallery, (2, 2), 0, Settings::default_for(2));
     gallery.take(GalleryUpdate { failed: vec![1], ..update(2, vec![tile(0, 2.0)]) });
     assert!(gallery.complete() && gallery.get(1).is_none() && gallery.estimates().is_none());
-    gallery.expect(3, 2);
+    ask(&mut gallery, (3, 2), 0, Settings::default_for(2));
     assert!(!gallery.cannot_be_made(1));
     gallery.take(update(3, vec![tile(0, 1.0), tile(1, 1.0)]));
     assert!(gallery.estimates().is_some());
 }
 
+/// Of n samples of which none is in doubt, 3/n may be: the rule of three. Label noise puts every label in doubt and says
+/// nothing of what was not seen, so it holds there, too; and a sum over what was seen is at least 0.
 #[test]
-fn estimates_are_mean_and_standard_error() {
+fn estimates_hold_what_few_samples_do_not_show() {
+    let noise = LabelNoise::symmetric(0.2).unwrap();
+    for noise in [None, Some(noise)] {
+        let settings = Settings { label_noise: noise, ..Settings::default_for(2) };
+        let mut gallery = Gallery::default();
+        ask(&mut gallery, (1, 100), 0, settings.clone());
+        let posterior = Arc::new(settings.posterior(vec![40.0, 0.0]));
+        let sure = |index| Tile { posterior: posterior.clone(), ..tile(index, 40.0) };
+        gallery.take(update(1, (0..100).map(sure).collect()));
+        let Estimates { n, entropy, bayes_error } = gallery.estimates().unwrap();
+        let floor = if settings.label_noise.is_some() { 0.2 } else { 0.0 };
+        let (low, high) = bayes_error.interval;
+        assert!(n == 100 && (bayes_error.value - floor).abs() < 1e-9);
+        assert!((low - (floor - 0.03).max(0.0)).abs() < 1e-9 && (high - floor - 0.03).abs() < 1e-9, "{low} to {high}");
+        assert!((entropy.interval.1 - entropy.value - 0.03 * 2f64.ln()).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn figures_are_of_the_knobs_of_their_request() {
     let mut gallery = Gallery::default();
-    gallery.expect(1, 2);
-    gallery.take(update(1, vec![tile(0, 0.0), tile(1, 800.0)]));
-    let estimates = gallery.estimates().unwrap();
-    assert!((estimates.bayes_error.mean - 0.25).abs() < 1e-12);
-    assert!((estimates.bayes_error.std_error - 0.25).abs() < 1e-12);
-    assert!((estimates.entropy.mean - 0.5 * 2f64.ln()).abs() < 1e-12);
+    let knobs = |smoothing| Settings { smoothing: Smoothing::new(smoothing).unwrap(), ..Settings::default_for(2) };
+    ask(&mut gallery, (1, 2), 0, knobs(1.0));
+    gallery.take(update(1, vec![tile(0, 1.0), tile(1, 1.0)]));
+    assert!(gallery.has_figures_of_now(0));
+    // Another smoothing leaves images as they are, and no figure.
+    ask(&mut gallery, (2, 2), 0, knobs(2.0));
+    gallery.take(update(2, vec![tile(0, 1.0)]));
+    assert!(gallery.is_of(0, 1.0) && gallery.is_of(1, 1.0));
+    assert!(gallery.has_figures_of_now(0) && !gallery.has_figures_of_now(1));
+    let of =
+        |index| gallery.get(index).and_then(|slot| slot.knobs.as_ref()).map(|knobs| knobs.settings.smoothing.get());
+    assert_eq!([of(0), of(1)], [Some(2.0), Some(1.0)]);
+    // More samples of the same are no other ones.
+    ask(&mut gallery, (3, 3), 0, knobs(2.0));
+    assert!(gallery.has_figures_of_now(0));
 }
 
 #[test]
