@@ -53,6 +53,8 @@ mod plots;
 mod priors;
 #[path = "gui/sampled.rs"]
 mod sampled;
+#[path = "gui/saving.rs"]
+mod saving;
 #[path = "gui/stale.rs"]
 mod stale;
 #[path = "gui/start.rs"]
@@ -302,7 +304,8 @@ fn samples_are_saved_where_the_path_field_says() {
     harness.key_press(Key::Enter);
     harness.run_steps(3);
     let (_, SaveSamples { path, indices, look, .. }) = tasks::asked(&fake);
-    assert!(path == Path::new("samples.npz") && indices.is_empty() && look.is_none());
+    let here = std::path::absolute("samples.npz").unwrap();
+    assert!(path == here && indices.is_empty() && look.is_none(), "{}", path.display());
 }
 
 #[test]

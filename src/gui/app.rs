@@ -8,7 +8,7 @@ use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, Ui, accesskit}
 use egui_notify::{Anchor, Toasts};
 use egui_tiles::Tree;
 
-use super::background::{self, BackgroundTask, Chosen, Saved};
+use super::background::{self, Asked, BackgroundTask, Chosen, Saved};
 use super::command::{Binding, Reach};
 use super::connect::ConnectDialog;
 use super::context::Cx;
@@ -228,7 +228,7 @@ impl App {
             }
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
-            self.take_paths(ctx, purpose, paths);
+            self.take_paths(ctx, purpose, paths, Asked::Desktop);
         }
     }
 
