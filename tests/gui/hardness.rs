@@ -113,6 +113,20 @@ fn a_ranking_fills_in_as_corpora_finish() {
         let other = names[i + 1..].iter().find(|(_, other)| other.intersects(*place));
         assert!(other.is_none(), "{name} and {other:?} overlap");
     }
+    // Another ranking is opened while the form is folded: where it is to be continued comes into view.
+    let field = |harness: &Harness<'_, App>| {
+        harness.query_by_role_and_label(Role::TextInput, "Folder of the ranking").and_then(|field| field.value())
+    };
+    harness.get_by_label("New ranking").scroll_to_me();
+    harness.run_steps(8);
+    harness.get_by_label("New ranking").click();
+    harness.run_steps(30);
+    assert_eq!(field(&harness), None, "the form is folded");
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("run.toml"), "[experiment]\nkind = \"hardness\"\n").unwrap();
+    harness.state_mut().open(vec![place.path().to_owned()]);
+    harness.run_steps(30);
+    assert_eq!(field(&harness), Some(place.path().display().to_string()));
     let tables = tables::all(&mut harness);
     assert!(tables.iter().any(|title| title.contains("against NLL")), "{tables:?}");
 }
