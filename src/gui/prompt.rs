@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Id, Key, Modal, TextEdit};
+use eframe::egui::{self, Event, Id, Key, Modal, TextEdit};
 
 use super::background::Purpose;
 use super::command::Command;
@@ -65,8 +65,10 @@ impl Prompt {
             let label = ui.label("Path");
             let field = TextEdit::singleline(&mut self.text).desired_width(f32::INFINITY);
             let field = ui.add(field.hint_text("/path/to/file or folder")).labelled_by(label.id);
-            let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-            if std::mem::take(&mut self.fresh) {
+            // A key that is held down answers one question, and not the next one whether something is replaced.
+            let held = ui.input(|input| input.events.iter().any(repeats_enter));
+            let enter = field.lost_focus() && !held && ui.input(|input| input.key_pressed(Key::Enter));
+            if std::mem::take(&mut self.fresh) || (field.lost_focus() && held) {
                 field.request_focus();
             }
             if self.purpose == Purpose::SaveFigure {
@@ -197,6 +199,10 @@ impl Prompt {
             None => Command::TakePaths(self.purpose, vec![self.path()]),
         }
     }
+}
+
+fn repeats_enter(event: &Event) -> bool {
+    matches!(event, Event::Key { key: Key::Enter, pressed: true, repeat: true, .. })
 }
 
 fn refusal(taken: Taken) -> &'static str {

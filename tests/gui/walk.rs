@@ -1,6 +1,5 @@
 //! The panel *Walk*: asking, watching, choosing points, saving, sending.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bayescope::events::Progress;
