@@ -1,7 +1,7 @@
 //! Saving where something lies already.
 
 use bayescope::worker::save::SaveSamples;
-use eframe::egui::{Key, Modifiers};
+use eframe::egui::{Event, Key, Modifiers};
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
@@ -31,4 +31,32 @@ fn what_is_there_is_replaced_only_by_a_second_press() {
     click(&mut harness, "Replace");
     assert_eq!(tasks::asked::<SaveSamples>(&fake).1.path, file);
     assert!(!shows(&harness, "Save 60 samples"), "it is answered");
+}
+
+#[test]
+fn an_enter_key_that_is_held_down_replaces_nothing() {
+    let (mut harness, fake) = full();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("samples.npz");
+    std::fs::write(&file, "before").unwrap();
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
+    harness.run_steps(3);
+    rewrite(&mut harness, "Path", &file.display().to_string());
+    let enter = |pressed| Event::Key {
+        key: Key::Enter,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
+    for _ in 0..5 {
+        harness.input_mut().events.push(enter(true));
+        harness.run_steps(2);
+    }
+    assert!(fake.jobs().is_empty() && shows(&harness, "A file of this name is there already"));
+    harness.input_mut().events.push(enter(false));
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    assert_eq!(tasks::asked::<SaveSamples>(&fake).1.path, file);
 }
