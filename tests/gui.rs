@@ -53,6 +53,8 @@ mod plots;
 mod priors;
 #[path = "gui/sampled.rs"]
 mod sampled;
+#[path = "gui/saving.rs"]
+mod saving;
 #[path = "gui/stale.rs"]
 mod stale;
 #[path = "gui/start.rs"]
@@ -302,7 +304,8 @@ fn samples_are_saved_where_the_path_field_says() {
     harness.key_press(Key::Enter);
     harness.run_steps(3);
     let (_, SaveSamples { path, indices, look, .. }) = tasks::asked(&fake);
-    assert!(path == Path::new("samples.npz") && indices.is_empty() && look.is_none());
+    let here = std::path::absolute("samples.npz").unwrap();
+    assert!(path == here && indices.is_empty() && look.is_none(), "{}", path.display());
 }
 
 #[test]
@@ -348,9 +351,13 @@ fn images_from_outside_follow_the_knobs() {
     let jobs = fake.jobs();
     let [_, (_, Job::Classify { settings, .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert_eq!(settings.tau.get(), 2.0);
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.5);
+    harness.run_steps(3);
+    assert_eq!(fake.cancelled(), [2], "nobody waits for the knobs of before");
+    fake.send(Event::JobEnded { id: 2, outcome: Outcome::Cancelled });
     fake.send(fake::external(3));
     harness.run_steps(4);
-    assert_eq!(fake.jobs().len(), 2, "answered once, asked once");
+    assert_eq!(fake.jobs().len(), 3, "answered once, asked once");
     assert_eq!(harness.state().view().cursor, Some(2), "the same images keep their place");
 }
 

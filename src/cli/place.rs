@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::data::refuse_device;
+use crate::data::{Taken, taken};
 use crate::error::{Error, Result};
 
 /// Whether `--force` was given.
@@ -14,19 +14,13 @@ pub static FORCE: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// Names the file, or the folder that is not empty; with `--force`, too, what is no file but a device.
 pub fn is_free(path: &Path) -> Result<()> {
-    refuse_device(path)?;
-    if FORCE.load(Ordering::Relaxed) {
-        return Ok(());
-    }
-    // A symbolic link may lead where nothing is yet.
-    if path.is_file() || (path.is_symlink() && !path.is_dir()) {
-        return Err(Error::file(path, "is there already: choose another name, or write over it with --force"));
-    }
-    let filled = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
-    match filled {
-        true => Err(Error::file(path, "is a folder that is not empty: choose another, or write into it with --force")),
-        false => Ok(()),
-    }
+    let why = match taken(path)? {
+        _ if FORCE.load(Ordering::Relaxed) => return Ok(()),
+        None => return Ok(()),
+        Some(Taken::File) => "is there already: choose another name, or write over it with --force",
+        Some(Taken::Folder) => "is a folder that is not empty: choose another, or write into it with --force",
+    };
+    Err(Error::file(path, why))
 }
 
 #[cfg(all(test, unix))]

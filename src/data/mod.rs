@@ -22,7 +22,7 @@
 //! | `space` | free memory and disk space |
 //! | `store`, `ticket`, `json` | resumable work: pieces, ticket; JSON files |
 //! | `sheet` | contact sheets, and their images taken out again |
-//! | `write`, `temp_files`, `lock`, `hash` | atomic files; temporary files; lock files; SHA-256 |
+//! | `write`, `place`, `temp_files`, `lock`, `hash` | atomic files; what lies at their places; temporary files; lock files; SHA-256 |
 
 mod archive;
 mod batches;
@@ -48,6 +48,7 @@ mod open;
 mod pad;
 pub(crate) mod pickle;
 mod picture;
+mod place;
 mod reader;
 mod sheet;
 mod source;
@@ -82,6 +83,7 @@ pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
 pub use open::{dataset_formats, has_test, image_files, kind_of, open, open_dataset, open_split, open_test};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
+pub use place::{Taken, taken};
 pub use reader::Input;
 pub use sheet::{contact_sheet, images_in, sheet_shape, split_sheet, write_sheet};
 pub(crate) use source::{
@@ -95,7 +97,7 @@ pub use temp_files::{host_name, is_vacant, machine, sweep_all_temp_files, sweep_
 pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
-pub use write::{encode_png, encode_png16, refuse_device, write_atomically, write_named, write_png, write_whole};
+pub use write::{encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
 
 /// The file of a dataset folder that describes its world.
 pub const DATASET: &str = "dataset.json";

@@ -103,7 +103,7 @@ const MOST_LINKS: usize = 40;
 ///
 /// # Errors
 /// Names it.
-pub fn refuse_device(path: &Path) -> Result<()> {
+pub(super) fn refuse_device(path: &Path) -> Result<()> {
     match std::fs::metadata(path) {
         Ok(there) if !there.is_file() && !there.is_dir() => {
             Err(Error::file(path, "is a device, a pipe or a socket and no file: choose the name of a file"))

@@ -187,13 +187,15 @@ pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split([',', ';', ' ', '\n']).map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// A path as somebody typed it, made absolute; `~/` is the home folder.
+/// A path as somebody typed it, made absolute; `~` and `~/` are the home folder.
 ///
 /// # Errors
 /// When the present folder is not known.
 pub fn typed_path(text: &str) -> Result<PathBuf, String> {
     let text = text.trim();
-    let path = match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
+    let below_home = if text == "~" { Some("") } else { text.strip_prefix("~/") };
+    let path = match (below_home, std::env::var_os("HOME")) {
+        (Some(""), Some(home)) => home.into(),
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => text.into(),
     };

@@ -8,7 +8,7 @@ use eframe::egui::{self, CentralPanel, Frame, Key, Panel as Side, Ui, accesskit}
 use egui_notify::{Anchor, Toasts};
 use egui_tiles::Tree;
 
-use super::background::{self, BackgroundTask, Chosen, Saved};
+use super::background::{self, Asked, BackgroundTask, Chosen, Saved};
 use super::command::{Binding, Reach};
 use super::connect::ConnectDialog;
 use super::context::Cx;
@@ -21,7 +21,7 @@ use super::paint::Canvas;
 use super::palette::Palette;
 use super::panels::{self, Docked, Pane};
 use super::precision::PrecisionPage;
-use super::prefs::{History, Prefs, SCALES};
+use super::prefs::{self, History, Prefs, SCALES};
 use super::prompt::Prompt;
 use super::request_tracker::RequestTracker;
 use super::runs::RunDialog;
@@ -38,8 +38,7 @@ use crate::flow::Architecture;
 use crate::task::Task;
 use crate::worker::protocol::JobId;
 
-/// Where preferences and layout are kept.
-const PREFS: &str = "prefs";
+/// Where the layout is kept.
 const LAYOUT: &str = "layout";
 
 /// The window.
@@ -128,11 +127,6 @@ impl App {
     /// Counts frame times from `started`.
     pub fn began(&mut self, started: Instant) {
         self.times = FrameTimes::since(started);
-    }
-
-    /// The preferences of the last time.
-    pub fn saved_prefs(storage: Option<&dyn eframe::Storage>) -> Prefs {
-        storage.and_then(|storage| eframe::get_value(storage, PREFS)).unwrap_or_default()
     }
 
     /// Opens these paths as dropped files.
@@ -228,7 +222,7 @@ impl App {
             }
         }
         if let Some((purpose, paths)) = self.dialog.poll() {
-            self.take_paths(ctx, purpose, paths);
+            self.take_paths(ctx, purpose, paths, Asked::Desktop);
         }
     }
 
@@ -393,7 +387,7 @@ impl eframe::App for App {
     }
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
-        eframe::set_value(storage, PREFS, &self.prefs);
+        prefs::save(storage, &self.prefs);
         eframe::set_value(storage, LAYOUT, &self.layout);
     }
 }

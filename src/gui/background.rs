@@ -35,9 +35,28 @@ pub enum Purpose {
     SaveFigure,
     /// The folder of all figures and tables of a run.
     SaveFigures,
+    /// The folder of the report on judged classifiers.
+    SaveReport,
     SaveWalk,
     SaveSketch,
     Field(Field),
+}
+
+impl Purpose {
+    /// Whether nothing is written there.
+    pub fn reads(self) -> bool {
+        matches!(self, Self::Open | Self::OpenFolder | Self::Field(_))
+    }
+}
+
+/// Who asked whether what lies at a path may be replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    Nobody,
+    /// The desktop's dialog.
+    Desktop,
+    /// This window.
+    Here,
 }
 
 /// A path field of a form. Its panel names it, and knows by this name what came back.
@@ -161,7 +180,10 @@ pub fn browse(ctx: &egui::Context, purpose: Purpose) -> BackgroundTask<Chosen> {
                 (purpose, handles.iter().map(|handle| handle.path().to_owned()).collect())
             })
         }
-        Purpose::OpenFolder | Purpose::SaveFigures | Purpose::Field(Field { takes: Takes::Folder, .. }) => {
+        Purpose::OpenFolder
+        | Purpose::SaveFigures
+        | Purpose::SaveReport
+        | Purpose::Field(Field { takes: Takes::Folder, .. }) => {
             wait(ctx, purpose, dialog.set_title("Choose a folder").pick_folder())
         }
         Purpose::Field(field) => {

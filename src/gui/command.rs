@@ -7,6 +7,7 @@ mod lines;
 mod menu;
 mod outside;
 mod run;
+mod save;
 
 use std::path::{Path, PathBuf};
 
@@ -116,6 +117,8 @@ pub enum Command {
     Browse(Purpose),
     /// Paths were typed or chosen for a purpose.
     TakePaths(Purpose, Vec<PathBuf>),
+    /// The same where something lies already, which may be replaced.
+    Replace(Purpose, PathBuf),
     Cancel(JobId),
     /// Stop drawing samples, or go on.
     Halt(bool),
@@ -151,8 +154,6 @@ pub enum Command {
     /// The drawing becomes the image from outside.
     SendSketch,
     Run(RunCommand),
-    /// Write the report of the last judgement into a folder.
-    WriteReport(PathBuf),
     /// Open the window in which corpora are fetched, on one where it is named.
     ShowFetch(Option<&'static str>),
     Fetch(FetchRequest),

@@ -15,19 +15,23 @@ pub struct DataTable {
     pub(super) about: Vec<String>,
     pub(super) columns: Vec<String>,
     pub(super) rows: Vec<Vec<String>>,
-    /// When the numbers were looked at last, seconds.
-    pub(super) looked: f64,
+    /// Characters of each column.
+    pub(super) widths: Vec<usize>,
+    /// When the numbers are to be looked at again, seconds.
+    pub(super) due: f64,
 }
 
 impl DataTable {
     /// Reads comma-separated values; lines that begin with `#` say what they are.
-    pub(super) fn read(title: &str, file: &'static str, csv: String, looked: f64) -> Self {
+    pub(super) fn read(title: &str, file: &'static str, csv: String, due: f64) -> Self {
         let about = csv.lines().filter_map(|line| line.strip_prefix("# ")).map(str::to_owned).collect();
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).flexible(true).from_reader(csv.as_bytes());
         let fields = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
-        let columns = reader.headers().map(fields).unwrap_or_default();
-        let rows = reader.records().filter_map(|record| record.ok().map(|record| fields(&record))).collect();
-        Self { title: title.into(), file, about, columns, rows, looked, csv }
+        let columns: Vec<String> = reader.headers().map(fields).unwrap_or_default();
+        let rows: Vec<Vec<String>> =
+            reader.records().filter_map(|record| record.ok().map(|record| fields(&record))).collect();
+        let widths = widths(&columns, &rows);
+        Self { title: title.into(), file, about, columns, rows, widths, due, csv }
     }
 
     /// Returns the table as tab-separated values, for spreadsheets.
@@ -36,16 +40,15 @@ impl DataTable {
         let line = |fields: &Vec<String>| fields.iter().map(clean).collect::<Vec<_>>().join("\t") + "\n";
         std::iter::once(&self.columns).chain(&self.rows).map(line).collect()
     }
+}
 
-    /// Characters of each column.
-    pub(super) fn widths(&self) -> Vec<usize> {
-        let longest = |place: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(place)).map(|cell| shown(cell).chars().count());
-            let head = self.columns.get(place).map_or(0, |head| head.chars().count());
-            cells.max().unwrap_or(0).max(head).min(WIDEST)
-        };
-        (0..self.columns.len()).map(longest).collect()
-    }
+/// Characters of each column. Every cell is formatted, which is much of large tables: once for each change, not in every frame.
+fn widths(columns: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let longest = |(place, head): (usize, &String)| {
+        let cells = rows.iter().filter_map(|row| row.get(place)).map(|cell| shown(cell).chars().count());
+        cells.max().unwrap_or(0).max(head.chars().count()).min(WIDEST)
+    };
+    columns.iter().enumerate().map(longest).collect()
 }
 
 /// Numbers with six digits; what is copied and saved has them all.
@@ -80,7 +83,7 @@ mod tests {
         assert_eq!(table.columns, ["name", "value"]);
         assert_eq!(table.rows, [["a, b", "0.123456789012"], ["c", "-3"]]);
         assert_eq!(table.tsv(), "name\tvalue\na, b\t0.123456789012\nc\t-3\n");
-        assert_eq!(table.widths(), [4, 8]);
+        assert_eq!(table.widths, [4, 8]);
     }
 
     #[test]

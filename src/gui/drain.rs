@@ -21,7 +21,7 @@ impl App {
         let began = Instant::now();
         // Before the events: with a new device those of the old one are forgotten.
         if let Some(keys) = self.engine.take_keys() {
-            self.session.keys.take(keys);
+            self.session.keys.take(keys, self.prefs.tau, &self.view.in_view);
         }
         while let Some(event) = self.engine.poll() {
             let effect = self.session.take(event, began);

@@ -8,6 +8,7 @@ use super::background::{Field, Takes};
 use super::command::{Command, quote};
 use super::context::Cx;
 use super::format;
+use super::kept_path;
 use super::panels::fields;
 use super::session::exchange::FetchView;
 use super::theme::Theme;
@@ -105,7 +106,7 @@ impl FetchDialog {
         ui.add(Label::new(corpus.terms).wrap().selectable(true));
         ui.add_space(8.0);
         fields::path_row(ui, cx, "Folder for corpora", &mut self.out, FOLDER);
-        let out = PathBuf::from(self.out.trim());
+        let out = kept_path::typed(&self.out);
         let folder = out.join(corpus.name);
         hint(ui, format!("It becomes {}. Nothing is downloaded before you press Fetch.", folder.display()));
         let view = cx.session.exchange.fetch.as_ref();
@@ -151,9 +152,7 @@ impl FetchDialog {
             };
             let fetch = ui.add_enabled(why.is_empty(), Button::new(verb)).on_hover_text(about);
             if fetch.on_disabled_hover_text(&why).clicked() {
-                // A relative folder is one of the directory the program was started in.
-                let out = std::path::absolute(out).unwrap_or_else(|_| out.to_owned());
-                cx.commands.push(Command::Fetch(FetchRequest { corpus, out }));
+                cx.commands.push(Command::Fetch(FetchRequest { corpus, out: out.to_owned() }));
             }
             if ui.button("Copy fetch as command").on_hover_text("The same on the command line").clicked() {
                 let out = quote(&out.display().to_string());

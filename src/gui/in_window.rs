@@ -20,7 +20,7 @@ use super::kept_path;
 use super::launch::{APP_ID, Options};
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
-use super::prefs::Prefs;
+use super::prefs::{Prefs, SavedPrefs};
 use super::session::log::Level;
 use super::shared_lists::SharedLists;
 use super::window_restart::Known;
@@ -93,13 +93,15 @@ fn drill(ctx: &egui::Context, after: Duration) {
     }));
 }
 
-/// What was set the last time, and what the command line says.
-fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
-    let mut prefs = App::saved_prefs(storage);
+/// What was set the last time, and what the command line says; and what is to be said of it.
+fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> (Prefs, Vec<String>) {
+    let SavedPrefs { mut prefs, lost } = SavedPrefs::read(storage);
+    let mut notices: Vec<String> = lost_settings(&lost, eframe::storage_dir(APP_ID).as_deref()).into_iter().collect();
     let saved = &prefs.oracle;
     if !options.oracle.is_empty() {
         prefs.oracle = kept_path::oracle(&options.oracle);
     } else if library::find(saved).is_none() && !Path::new(saved).exists() {
+        notices.extend(gone(saved));
         prefs.oracle = library::DEFAULT.into();
     }
     if options.device != DeviceChoice::Auto {
@@ -108,7 +110,36 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> Prefs {
     if let Some(look) = options.theme {
         prefs.theme = look;
     }
-    prefs
+    (prefs, notices)
+}
+
+/// What is said of an oracle of the last time that is not there any more.
+fn gone(saved: &str) -> Option<String> {
+    let text = match library::former(saved) {
+        _ if saved.is_empty() => return None,
+        Some(where_now) => format!("The world '{saved}' of the last time: {where_now}."),
+        None => format!(
+            "The oracle of the last time is not there any more: {saved}. '{}' is opened in its place; open the oracle from where it is \
+             now.",
+            library::DEFAULT
+        ),
+    };
+    Some(text)
+}
+
+/// What is said of settings that could not be read. The file of the settings is kept as it was: the next one is written over it.
+fn lost_settings(lost: &[String], folder: Option<&Path>) -> Option<String> {
+    if lost.is_empty() {
+        return None;
+    }
+    let text = format!("Settings that could not be read are as in a new window: {}.", lost.join(", "));
+    let kept = folder.and_then(|folder| {
+        let (file, aside) = (folder.join("app.ron"), folder.join("app.ron.broken"));
+        std::fs::copy(file, &aside).ok().map(|_| aside)
+    });
+    Some(
+        kept.map_or_else(|| text.clone(), |aside| format!("{text} The file of before is kept as {}.", aside.display())),
+    )
 }
 
 /// Where the screenshot is.
@@ -146,7 +177,7 @@ impl Running {
         started: Instant,
     ) -> Self {
         let left = lost.as_ref().and_then(|lost| lost.left.as_ref());
-        let mut saved = wanted(cc.storage, &options);
+        let (mut saved, notices) = wanted(cc.storage, &options);
         let lists = SharedLists::read(eframe::storage_dir(APP_ID), &mut saved);
         let prefs = left.map_or(saved, |left| left.known.prefs.clone());
         #[cfg(feature = "wgpu")]
@@ -167,10 +198,7 @@ impl Running {
             Some(Lost { why, left }) => app.succeed(left.map(|left| left.known), &why),
             None => {
                 app.open(options.open.clone());
-                let last = App::saved_prefs(cc.storage).oracle;
-                if let Some(where_now) = library::former(&last).filter(|_| !Path::new(&last).exists()) {
-                    app.session.notify(Level::Warning, format!("The world '{last}' of the last time: {where_now}."));
-                }
+                notices.into_iter().for_each(|notice| app.session.notify(Level::Warning, notice));
                 // Pictures and measurements are of the window itself.
                 let looked_at = options.screenshot.is_none() && options.frame_log.is_none();
                 if looked_at && options.oracle.is_empty() && options.open.is_empty() {
@@ -341,5 +369,23 @@ impl eframe::App for Running {
     fn on_exit(&mut self) {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         outcome.frames = Some(self.app.frame_report());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_gone_since_the_last_time_is_told() {
+        assert!(gone("/worlds/mine").is_some_and(|text| text.contains("/worlds/mine")));
+        assert_eq!(gone(""), None);
+        assert_eq!(lost_settings(&[], None), None);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("app.ron"), "as it was").unwrap();
+        let told = lost_settings(&["sort".into()], Some(folder.path())).unwrap();
+        let aside = folder.path().join("app.ron.broken");
+        assert!(told.contains("new window: sort.") && told.contains(&aside.display().to_string()), "{told}");
+        assert_eq!(std::fs::read_to_string(aside).unwrap(), "as it was");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::experiment::form::typed_path;
 use crate::oracle::library;
 
 /// An oracle as it was asked for. Names of bundled worlds are no paths.
@@ -17,6 +18,11 @@ pub fn folder(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// A path as somebody typed it in a field, `~/` being the home folder; empty where nothing was typed.
+pub fn typed(text: &str) -> PathBuf {
+    typed_path(text).unwrap_or_else(|_| text.trim().into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,5 +36,9 @@ mod tests {
             assert_eq!(oracle(name), name);
         }
         assert_eq!(folder(Path::new("/runs/a")), Path::new("/runs/a"));
+        if let Some(home) = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()) {
+            assert_eq!((typed(" ~/digits "), typed("~")), (home.join("digits"), home));
+        }
+        assert_eq!((typed("runs/a"), typed("~me/a"), typed(" ")), (here.join("runs/a"), here.join("~me/a"), "".into()));
     }
 }

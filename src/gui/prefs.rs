@@ -2,6 +2,7 @@
 
 mod history;
 mod on_paper;
+mod saved;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,6 +20,7 @@ use crate::units::{ClassId, Seed, Smoothing, Tau};
 
 pub use history::History;
 pub use on_paper::{FONTS, OnPaper, WIDTHS};
+pub use saved::{SavedPrefs, save};
 
 /// Largest base temperature that can be typed.
 pub const MAX_TAU: f64 = 10.0;

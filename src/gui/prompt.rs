@@ -2,20 +2,24 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Id, Key, Modal, TextEdit};
+use eframe::egui::{self, Event, Id, Key, Modal, TextEdit};
 
 use super::background::Purpose;
 use super::command::Command;
+use super::kept_path;
 use super::prefs::OnPaper;
 use super::save_figure;
+use super::theme::Theme;
 use super::widgets::hint;
-use crate::data::dataset_formats;
+use crate::data::{Taken, dataset_formats};
 
 /// A question that is open.
 pub struct Prompt {
     purpose: Purpose,
     text: String,
     fresh: bool,
+    /// A path at which something lies already.
+    taken: Option<(PathBuf, Taken)>,
 }
 
 impl Prompt {
@@ -35,7 +39,13 @@ impl Prompt {
 
     /// Asks, with a path that is likely the answer.
     pub fn named(purpose: Purpose, text: String) -> Self {
-        Self { purpose, text, fresh: true }
+        Self { purpose, text, fresh: true, taken: None }
+    }
+
+    /// Asks for another path, or whether what lies at this one may be replaced.
+    pub fn taken(purpose: Purpose, path: PathBuf, taken: Taken) -> Self {
+        let text = path.display().to_string();
+        Self { taken: Some((path, taken)), ..Self::named(purpose, text) }
     }
 
     /// Shows it; `false` when it is answered or closed. `look` is that of figures.
@@ -55,13 +65,20 @@ impl Prompt {
             let label = ui.label("Path");
             let field = TextEdit::singleline(&mut self.text).desired_width(f32::INFINITY);
             let field = ui.add(field.hint_text("/path/to/file or folder")).labelled_by(label.id);
-            let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-            if std::mem::take(&mut self.fresh) {
+            // A key that is held down answers one question, and not the next one whether something is replaced.
+            let held = ui.input(|input| input.events.iter().any(repeats_enter));
+            let enter = field.lost_focus() && !held && ui.input(|input| input.key_pressed(Key::Enter));
+            if std::mem::take(&mut self.fresh) || (field.lost_focus() && held) {
                 field.request_focus();
             }
             if self.purpose == Purpose::SaveFigure {
                 save_figure::rows(ui, &mut self.text, look);
             }
+            let taken = self.is_taken();
+            if let Some(taken) = taken {
+                ui.colored_label(Theme::of(ui).warning(), refusal(taken));
+            }
+            let verb = taken.map_or(verb, replacing);
             ui.horizontal(|ui| {
                 let given = !self.text.trim().is_empty();
                 if (ui.add_enabled(given, egui::Button::new(verb)).clicked() || enter) && given {
@@ -138,6 +155,11 @@ impl Prompt {
                  eye. The 50/50 point comes last in both.".into(),
                 "Save",
             ),
+            Purpose::SaveReport => (
+                "Write the report".into(),
+                "Into this folder: report.md, a page with all figures and tables, each as a file, and everything as JSON.".into(),
+                "Save",
+            ),
             Purpose::SaveFigure | Purpose::SaveFigures => self.words_of_figures(),
         }
     }
@@ -159,13 +181,42 @@ impl Prompt {
         }
     }
 
-    fn answer(&self) -> Command {
+    /// The path that was typed.
+    fn path(&self) -> PathBuf {
         let text = self.text.trim();
         let text = text.strip_prefix("file://").unwrap_or(text).trim_matches(['"', '\'']);
-        let path = match (text.strip_prefix("~/"), std::env::var_os("HOME")) {
-            (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
-            _ => PathBuf::from(text),
-        };
-        Command::TakePaths(self.purpose, vec![path])
+        kept_path::typed(text)
+    }
+
+    /// What lies at the path, where it is the one that was taken.
+    fn is_taken(&self) -> Option<Taken> {
+        self.taken.as_ref().filter(|(path, _)| *path == self.path()).map(|(_, taken)| *taken)
+    }
+
+    fn answer(&self) -> Command {
+        match self.is_taken() {
+            Some(_) => Command::Replace(self.purpose, self.path()),
+            None => Command::TakePaths(self.purpose, vec![self.path()]),
+        }
+    }
+}
+
+fn repeats_enter(event: &Event) -> bool {
+    matches!(event, Event::Key { key: Key::Enter, pressed: true, repeat: true, .. })
+}
+
+fn refusal(taken: Taken) -> &'static str {
+    match taken {
+        Taken::File => "A file of this name is there already: replace it, or give another name.",
+        Taken::Folder => {
+            "This folder is not empty: write into it, where files of the same names are replaced, or give another."
+        }
+    }
+}
+
+fn replacing(taken: Taken) -> &'static str {
+    match taken {
+        Taken::File => "Replace",
+        Taken::Folder => "Write into it",
     }
 }

@@ -217,6 +217,9 @@ impl RequestTracker {
             return;
         }
         self.outside = Some(settings.clone());
+        // Those that are still to come are of knobs of before.
+        let before = session.refreshing.clone();
+        cancel(engine, session, |job| before.contains(&job.id));
         let id = submit(engine, session, again.unwrap_or(Job::RateAgain { settings }));
         session.refreshes_outside(id);
     }

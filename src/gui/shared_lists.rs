@@ -30,11 +30,11 @@ impl Lists {
         Self { runs, oracles, machines, taus }
     }
 
-    /// These, and what others have put into the file since `before`.
+    /// These, with what others have put into the file since `before`, and without what they have taken out.
     fn with_those_of_others(mut self, file: Self, before: &Self) -> Self {
-        add(&mut self.runs, file.runs, &before.runs);
-        add(&mut self.oracles, file.oracles, &before.oracles);
-        add(&mut self.machines, file.machines, &before.machines);
+        merge(&mut self.runs, file.runs, &before.runs);
+        merge(&mut self.oracles, file.oracles, &before.oracles);
+        merge(&mut self.machines, file.machines, &before.machines);
         for (oracle, tau) in file.taus {
             let unchanged = self.taus.get(&oracle) == before.taus.get(&oracle);
             if unchanged {
@@ -45,8 +45,10 @@ impl Lists {
     }
 }
 
-/// Adds what `file` has and neither `ours` nor `before` had: what only `before` had was removed here.
-fn add<T: PartialEq>(ours: &mut Vec<T>, file: Vec<T>, before: &[T]) {
+/// Removes what `before` had and `file` lacks: another window removed it. Adds what `file` has and neither `ours` nor `before` had:
+/// what only `before` had was removed here.
+fn merge<T: PartialEq>(ours: &mut Vec<T>, file: Vec<T>, before: &[T]) {
+    ours.retain(|one| file.contains(one) || !before.contains(one));
     for one in file {
         if !ours.contains(&one) && !before.contains(&one) {
             ours.push(one);
@@ -88,9 +90,11 @@ impl SharedLists {
 }
 
 fn write(file: &Path, ours: Lists, before: &Lists) -> Result<()> {
-    // What cannot be read is written anew.
-    let there: Lists = read_json(file).ok().flatten().unwrap_or_default();
-    write_json(file, &ours.with_those_of_others(there, before))
+    // What cannot be read, or is not there yet, is written anew: nobody has removed anything.
+    match read_json(file) {
+        Ok(Some(there)) => write_json(file, &ours.with_those_of_others(there, before)),
+        _ => write_json(file, &ours),
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +127,13 @@ mod tests {
         assert_eq!(third.runs, [PathBuf::from("/b"), "/c".into()]);
         assert_eq!(third.oracles, ["/o"]);
         assert_eq!(third.taus, BTreeMap::from([("cells".into(), 0.25), ("mnist".into(), 2.0)]));
+        // What another window removed stays away, whatever is saved here.
+        second.runs.push("/e".into());
+        of_second.save(&second);
+        assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/b"), "/c".into(), "/e".into()]);
+        second.taus.insert("mnist".into(), 1.5);
+        of_second.save(&second);
+        assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/b"), "/c".into(), "/e".into()]);
         // A damaged file is told of, and written anew with the next change.
         std::fs::write(folder.path().join(FILE), "{").unwrap();
         let (mut fourth, mut of_fourth) = open(old);

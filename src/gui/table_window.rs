@@ -1,5 +1,7 @@
 //! The window that shows the numbers behind a plot, and the button at the plot that opens it.
 
+use std::time::Instant;
+
 use eframe::egui::{self, RichText, ScrollArea, Ui};
 
 use super::command::{Command, RunCommand};
@@ -12,6 +14,8 @@ use super::widgets::{dialog, empty_state, hint};
 
 /// Seconds between two looks at numbers that may have changed.
 const REFRESHED: f64 = 0.5;
+/// At most this share of the time goes into looking.
+const SHARE: f64 = 0.05;
 
 /// A button that shows the numbers of a plot. `title` is unique in the window, `file` the name of a
 /// saved file, `csv` writes the numbers. An open table follows its plot.
@@ -26,12 +30,17 @@ pub fn button(ui: &mut Ui, view: &mut View, title: &str, file: &'static str, csv
         return;
     }
     let now = ui.input(|input| input.time);
-    let due = view.table.as_ref().is_none_or(|table| now - table.looked >= REFRESHED);
+    let due = view.table.as_ref().is_none_or(|table| now >= table.due);
     if clicked || (open && due) {
+        let began = Instant::now();
         let text = csv();
+        let next = |began: Instant| now + REFRESHED.max(began.elapsed().as_secs_f64() / SHARE);
         match &mut view.table {
-            Some(table) if open && table.csv == text => table.looked = now,
-            table => *table = Some(DataTable::read(title, file, text, now)),
+            Some(table) if open && table.csv == text => table.due = next(began),
+            table => {
+                let read = DataTable::read(title, file, text, now);
+                *table = Some(DataTable { due: next(began), ..read });
+            }
         }
     }
 }
@@ -70,17 +79,16 @@ fn content(ui: &mut Ui, cx: &mut Cx, table: &DataTable) {
             table.about.iter().for_each(|line| hint(ui, line.as_str()));
         });
     }
-    let widths = table.widths();
     let font = egui::TextStyle::Monospace.resolve(ui.style());
     let character = ui.ctx().fonts_mut(|fonts| fonts.glyph_width(&font, '0'));
     let weak = Theme::of(ui).weak();
     ScrollArea::horizontal().auto_shrink([false, false]).show(ui, |ui| {
-        line(ui, &table.columns, &widths, character, |text| RichText::new(text).strong().color(weak));
+        line(ui, &table.columns, &table.widths, character, |text| RichText::new(text).strong().color(weak));
         let height = ui.text_style_height(&egui::TextStyle::Monospace) + 2.0;
         let rows = ScrollArea::vertical().auto_shrink([false, false]).id_salt(&table.title);
         rows.show_rows(ui, height, table.rows.len(), |ui, range| {
             for row in &table.rows[range] {
-                line(ui, row, &widths, character, |text| RichText::new(text).monospace());
+                line(ui, row, &table.widths, character, |text| RichText::new(text).monospace());
             }
         });
     });

@@ -52,6 +52,18 @@ fn the_world_of_the_card_is_exported_and_its_figures_shown() {
     harness.check_accessibility();
 }
 
+#[test]
+fn a_tilde_is_the_home_folder() {
+    let Some(home) = std::env::var_os("HOME").map(std::path::PathBuf::from).filter(|home| home.is_absolute()) else {
+        return println!("skipped: there is no home folder");
+    };
+    let (mut harness, fake) = full();
+    click(&mut harness, "Export");
+    rewrite(&mut harness, "Folder of the dataset", "~/digits");
+    click(&mut harness, "Start export");
+    assert_eq!(tasks::asked::<ExportDataset>(&fake).1.folder, home.join("digits"));
+}
+
 /// As `dataset.json` has it.
 fn manifest() -> bayescope::export::Manifest {
     let figure = |value: f64| serde_json::json!({ "value": value, "std_error": 0.001, "interval": [value - 0.002, value + 0.002] });

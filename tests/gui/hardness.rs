@@ -12,6 +12,7 @@ use eframe::egui::{Rect, Role, Shape, vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
+use super::experiments::{click, rewrite};
 use super::{full, shows, sized, tables, tasks};
 
 /// Texts that are turned, but for titles of vertical axes: where they stand in coordinates along themselves and across.
@@ -69,16 +70,8 @@ fn a_ranking_fills_in_as_corpora_finish() {
     let (mut harness, fake) = full();
     harness.state_mut().show_panel("hardness");
     harness.run_steps(3);
-    harness.get_by_role_and_label(Role::TextInput, "Folder of the ranking").scroll_to_me();
-    harness.run_steps(8);
-    harness.get_by_role_and_label(Role::TextInput, "Folder of the ranking").focus();
-    harness.run_steps(2);
-    harness.get_by_role_and_label(Role::TextInput, "Folder of the ranking").type_text("/runs/mine");
-    harness.run_steps(3);
-    harness.get_by_label("Continue the ranking in this folder").scroll_to_me();
-    harness.run_steps(8);
-    harness.get_by_label("Continue the ranking in this folder").click();
-    harness.run_steps(3);
+    rewrite(&mut harness, "Folder of the ranking", "/runs/mine");
+    click(&mut harness, "Continue the ranking in this folder");
     let (id, request) = tasks::asked::<RankCorpora>(&fake);
     assert!(request.spec.is_none());
     let say = |event: HardnessEvent| fake.send(Event::Task { id, news: News::of_event::<RankCorpora>(event) });
@@ -115,4 +108,27 @@ fn a_ranking_fills_in_as_corpora_finish() {
     }
     let tables = tables::all(&mut harness);
     assert!(tables.iter().any(|title| title.contains("against NLL")), "{tables:?}");
+}
+
+#[test]
+fn a_ranking_that_is_opened_while_another_one_shows_is_seen_in_the_form() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("hardness");
+    harness.run_steps(3);
+    rewrite(&mut harness, "Folder of the ranking", "/runs/mine");
+    click(&mut harness, "Continue the ranking in this folder");
+    let (id, _) = tasks::asked::<RankCorpora>(&fake);
+    fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
+    harness.run_steps(4);
+    let field = |harness: &Harness<'_, App>| {
+        harness.query_by_role_and_label(Role::TextInput, "Folder of the ranking").and_then(|field| field.value())
+    };
+    click(&mut harness, "New ranking");
+    harness.run_steps(30);
+    assert_eq!(field(&harness), None, "the form is folded");
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("run.toml"), "[experiment]\nkind = \"hardness\"\n").unwrap();
+    harness.state_mut().open(vec![place.path().to_owned()]);
+    harness.run_steps(30);
+    assert_eq!(field(&harness), Some(place.path().display().to_string()));
 }

@@ -60,6 +60,14 @@ fn everything_on_show_and_given_away_has_its_badge_and_chain() {
     harness.run_steps(4);
     assert!(shows(&harness, "samples: /out/a.png") && shows(&harness, "points of a walk: /out/a.png"));
     assert_eq!(harness.state().session().ledger.iter().len(), 2, "a file written again has one line");
+    for tau in ["1", "1.5"] {
+        let provenance = Provenance::new(Badge::Exact).with("τ", tau);
+        fake.send(Event::Made(Box::new(Made { what: "posterior of a.png".into(), place: None, provenance })));
+    }
+    harness.run_steps(4);
+    let last = harness.state().session().ledger.iter().next_back().unwrap();
+    assert!(last.provenance.chain.contains(&("τ".into(), "1.5".into())), "{last:?}");
+    assert_eq!(harness.state().session().ledger.iter().len(), 3, "a posterior at other knobs has one line");
     click(&mut harness, "Copy ledger");
     let copied = harness.state().session().log.iter().any(|entry| entry.text == "Copied");
     assert!(copied, "the page is on the clipboard");

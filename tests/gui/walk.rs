@@ -1,6 +1,5 @@
 //! The panel *Walk*: asking, watching, choosing points, saving, sending.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bayescope::events::Progress;
@@ -109,7 +108,10 @@ fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
     click(&mut harness, "Send to gallery");
     let jobs = fake.jobs();
     let [_, (_, save), (sent, Job::SendWalk { .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
-    assert!(save.as_task::<SaveWalk>().is_some_and(|save| save.path == Path::new("walk.npz")), "{save:?}");
+    assert!(
+        save.as_task::<SaveWalk>().is_some_and(|save| save.path == std::path::absolute("walk.npz").unwrap()),
+        "{save:?}"
+    );
     fake.send(fake::external(10));
     fake.send(Event::JobEnded { id: *sent, outcome: Outcome::Done("sent".into()) });
     harness.run_steps(4);

@@ -1,17 +1,13 @@
 //! What each command does.
 
-use crate::data::write_atomically;
 use crate::device::DeviceChoice;
-use crate::events::silent;
-use crate::oracle::provenance::{Machine, write_provenance};
-use crate::provenance::Made;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use eframe::egui::{self, ViewportCommand};
 
 use crate::gui::app::App;
-use crate::gui::background::{self, Purpose};
+use crate::gui::background::{Asked, Purpose};
 
 use super::{
     Command, Opened, RunCommand, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
@@ -21,14 +17,12 @@ use crate::gui::request_tracker::{cancel, submit};
 use crate::gui::runs::cell_images_command;
 use crate::gui::selection::{Side, Source};
 use crate::gui::session::log::Level;
-use crate::gui::{bayes_error_view, guidance, inspected, kept_path, panels};
-use crate::judge::write_report;
+use crate::gui::{bayes_error_view, inspected, kept_path, panels};
 use crate::run::JudgeModels;
 use crate::worker::judged_images::{JudgedImagesRequest, WorstBy};
 use crate::worker::protocol::Job;
 use crate::worker::sampling::FindTau;
-use crate::worker::save::SaveSamples;
-use crate::worker::walk::{SaveWalk, WalkToBoundary, Walked};
+use crate::worker::walk::{WalkToBoundary, Walked};
 
 impl App {
     /// Executes the queued commands. Returns whether there were any.
@@ -78,7 +72,6 @@ impl App {
             Command::ClearJobs => self.session.jobs.clear_ended(),
             Command::ClearLog => self.session.log.clear(),
             Command::CopyText(text) => self.copy_line(ctx, text),
-            Command::WriteReport(folder) => self.write_report(ctx, folder),
             Command::ShowJudged(model, by) => self.show_judged(model, by),
             Command::ShowFetch(name) => self.fetching.show_corpus(name),
             Command::ShowConnect => {
@@ -95,7 +88,8 @@ impl App {
                 self.bring(panels::training::ID);
             }
             Command::Submit(job) => self.submit(*job),
-            Command::TakePaths(purpose, paths) => self.take_paths(ctx, purpose, paths),
+            Command::TakePaths(purpose, paths) => self.take_paths(ctx, purpose, paths, Asked::Nobody),
+            Command::Replace(purpose, path) => self.take_paths(ctx, purpose, vec![path], Asked::Here),
             Command::CopyCommandLine => self.copy_command(ctx),
             Command::Run(command) => self.run_command(ctx, command),
             Command::CopyBayesError
@@ -167,7 +161,7 @@ impl App {
         }
     }
 
-    fn finished_walk(&mut self) -> Option<Arc<Walked>> {
+    pub(super) fn finished_walk(&mut self) -> Option<Arc<Walked>> {
         let walked = self.session.tasks.get::<WalkToBoundary>().and_then(|view| view.report);
         if walked.is_none() {
             self.session.notify(Level::Warning, "There is no finished walk: use the panel Walk first.");
@@ -238,71 +232,13 @@ impl App {
         }
     }
 
-    fn open_paths(&mut self, paths: Vec<PathBuf>) {
+    pub(super) fn open_paths(&mut self, paths: Vec<PathBuf>) {
         for opened in sort_paths(paths) {
             match opened {
                 Opened::Run(path) => self.commands.push(Command::Run(RunCommand::Open(path))),
                 Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
                 Opened::Images(paths) => self.classify(paths),
             }
-        }
-    }
-
-    fn ask_where_to_save(&mut self) {
-        if self.session.oracle.is_none() {
-            self.session.notify(Level::Warning, "There are no samples to save: no oracle is open.");
-        } else if self.view.source == Source::Outside {
-            self.session
-                .notify(Level::Warning, "Images from outside are already files; switch to the world's samples.");
-        } else {
-            let images = self.to_save().len();
-            let images = if images == 0 { self.prefs.n } else { images };
-            let look = guidance::options(&self.session, &self.prefs).is_some();
-            self.prompt = Some(Prompt::new(Purpose::Save { images, look }));
-        }
-    }
-
-    fn ask_where_to_save_curve(&mut self) {
-        match bayes_error_view::curve_to_save(&self.session, &self.prefs) {
-            Ok(_) => self.prompt = Some(Prompt::new(Purpose::SaveCurve)),
-            Err(why) => self.session.notify(Level::Warning, why),
-        }
-    }
-
-    fn save_curve(&mut self, ctx: &egui::Context, path: PathBuf) {
-        let (text, provenance) = match bayes_error_view::curve_to_save(&self.session, &self.prefs) {
-            Ok(found) => found,
-            Err(why) => return self.session.notify(Level::Warning, why),
-        };
-        let (what, place) = ("curve of Bayes errors".to_owned(), Some(path.display().to_string()));
-        let made = Made { what: what.clone(), place, provenance: provenance.clone() };
-        self.saving.push(background::save(ctx, path, made, move |path| {
-            write_atomically(path, |file| file.write_all(text.as_bytes()))?;
-            write_provenance(path, &what, provenance, &Machine::alone(), &mut silent()).map(drop)
-        }));
-    }
-
-    /// Returns the selected samples if there are several; none stands for all.
-    fn to_save(&self) -> Vec<usize> {
-        if self.view.selection.len() > 1 { self.view.selection.iter().copied().collect() } else { Vec::new() }
-    }
-
-    fn save_to(&mut self, path: PathBuf) {
-        let (spec, settings) = (self.prefs.spec(), self.prefs.settings());
-        let indices = self.to_save();
-        let look = guidance::options(&self.session, &self.prefs);
-        self.submit(Job::task(SaveSamples { spec, indices, settings, look, sheet: false, path }));
-    }
-
-    /// Writes the report of the last judgement.
-    fn write_report(&mut self, ctx: &egui::Context, folder: PathBuf) {
-        let report = self.session.tasks.get::<JudgeModels>().and_then(|view| view.report);
-        if let Some((report, figure)) =
-            report.as_ref().and_then(|report| Some((report.clone(), report.figures.first()?)))
-        {
-            let made = Made::of_lines("report on classifiers", Some(&folder), &figure.provenance);
-            let write = move |folder: &Path| write_report(folder, &report.found).map(drop);
-            self.saving.push(background::save(ctx, folder, made, write));
         }
     }
 
@@ -371,26 +307,5 @@ impl App {
             Source::Outside => posterior_command(&self.session, &self.prefs),
         };
         self.copy_line(ctx, text);
-    }
-
-    /// Uses paths that were typed or chosen.
-    pub(in crate::gui) fn take_paths(&mut self, ctx: &egui::Context, purpose: Purpose, paths: Vec<PathBuf>) {
-        let Some(first) = paths.first().cloned() else { return };
-        match purpose {
-            Purpose::Open | Purpose::OpenFolder => self.open_paths(paths),
-            Purpose::Save { .. } => self.save_to(first),
-            Purpose::SaveCurve => self.save_curve(ctx, first),
-            Purpose::SaveSketch => self.save_sketch(ctx, first),
-            Purpose::SavePoints(_) => self.save_points(ctx, first),
-            Purpose::SaveFigure => self.save_figure(ctx, first),
-            Purpose::SaveFigures => self.save_figures(ctx, first),
-            Purpose::SaveWalk => {
-                if let Some(walked) = self.finished_walk() {
-                    self.submit(Job::task(SaveWalk { walked, path: first }));
-                }
-            }
-            Purpose::Field(field) => return self.view.picked = Some((field, first)),
-        }
-        self.prompt = None;
     }
 }

@@ -7,6 +7,7 @@ use eframe::egui::{self, Ui};
 use super::fields::{StartWords, number, path_row, start_row};
 use super::task_panel::TaskPanel;
 use crate::data::Split;
+use crate::experiment::form::typed_path;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest, SplitRecord};
 use crate::flow::Precision;
 use crate::gui::background::{Field, Takes};
@@ -146,10 +147,7 @@ impl ExportPanel {
         spec.validate().map_err(|error| error.to_string())?;
         match self.folder.trim() {
             "" => Err("Give the folder it is to go to: a new one.".into()),
-            folder => {
-                let folder = std::path::absolute(folder).map_err(|error| error.to_string())?;
-                Ok(ExportDataset { spec, folder, remembers: true })
-            }
+            folder => Ok(ExportDataset { spec, folder: typed_path(folder)?, remembers: true }),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 mod headline;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use eframe::egui::{Button, ComboBox, Label, RichText, TextEdit, Ui};
 
@@ -12,11 +12,13 @@ use super::task_panel::TaskPanel;
 use crate::classifier::onnx::{Normalisation, OnnxOptions};
 use crate::classifier::{Architecture, CheckpointOptions};
 use crate::data::Split;
+use crate::experiment::form::typed_path;
 use crate::figure::Illustrated;
-use crate::gui::background::{Field, Takes};
+use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::context::Cx;
 use crate::gui::glossary;
+use crate::gui::kept_path;
 use crate::gui::plot::Boards;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::{Badge, Theme};
@@ -114,7 +116,7 @@ impl TaskPanel for JudgePanel {
             let about = "A page, every figure as SVG and CSV, every table, and everything as JSON";
             let write = write.on_hover_text(about).on_disabled_hover_text("Give the folder of the report first.");
             if write.clicked() {
-                cx.commands.push(Command::WriteReport(PathBuf::from(self.report.trim())));
+                cx.commands.push(Command::TakePaths(Purpose::SaveReport, vec![kept_path::typed(&self.report)]));
             }
         });
         all(ui, cx, &report.figures, &mut self.boards);
@@ -171,7 +173,6 @@ impl JudgePanel {
 
     /// Returns the task of the fields, or what is wrong with them.
     fn ready(&self) -> Result<JudgeModels, String> {
-        let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
         if self.dataset.trim().is_empty() {
             return Err("Give the folder of an exported dataset.".into());
         }
@@ -181,7 +182,7 @@ impl JudgePanel {
         };
         let given = self.models.iter().map(|model| model.trim()).filter(|model| !model.is_empty());
         let candidate = |model: &str| {
-            let path = place(model)?;
+            let path = typed_path(model)?;
             Ok(match (is_onnx(model), is_checkpoint(model)) {
                 (true, _) => {
                     Candidate::Onnx { path, options: OnnxOptions { input: how.clone(), ..OnnxOptions::default() } }
@@ -194,7 +195,7 @@ impl JudgePanel {
         if candidates.is_empty() {
             return Err("Give a file of predictions or a network.".into());
         }
-        Ok(JudgeModels { dataset: place(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
+        Ok(JudgeModels { dataset: typed_path(&self.dataset)?, split: Split::Test, candidates, seed: Seed(0) })
     }
 }
 

@@ -16,8 +16,10 @@ const GRIDS: [u32; 4] = [8, 4, 2, 1];
 const FILLED: f64 = 3.0;
 /// A level of the lower key picture counts (1 − s)·ONE, of the upper one s·ONE.
 const ONE: u32 = 1 << 16;
-/// Bytes of pictures that are kept.
+/// Bytes of pictures that are kept, but for those at the temperatures next to τ.
 const ROOM: usize = 128 << 20;
+/// Temperatures that are kept in any case: those on both sides of τ.
+const LEAST: usize = 2;
 /// Where pictures came too slowly, they are asked for again after so long, at rest: something else may have held
 /// them up.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -64,6 +66,37 @@ fn beside(tau: f64, grid: u32) -> [u32; 2] {
     [places.floor(), places.ceil()].map(|place| place as u32 * grid)
 }
 
+/// How far a multiple of STEP is from τ.
+fn distance(place: u32, tau: f64) -> f64 {
+    (f64::from(place) * STEP - tau).abs()
+}
+
+/// The multiples of STEP at which pictures are wanted, each once, most urgent first. What is wanted while something else is to do
+/// are the first of those that are wanted at rest: there is always the same to be kept.
+fn places(tau: f64, meanwhile: Meanwhile) -> Vec<u32> {
+    let mut places: Vec<u32> = GRIDS.iter().flat_map(|&grid| beside(tau, grid)).collect();
+    let [low, high] = beside(tau, GRIDS[0]);
+    match meanwhile {
+        Meanwhile::Moving => {}
+        _ if low == high => places.extend([low + GRIDS[0], low.saturating_sub(GRIDS[0])]),
+        Meanwhile::Filling => places.truncate(2),
+        Meanwhile::Resting => {}
+    }
+    if meanwhile == Meanwhile::Resting {
+        let mut far: Vec<u32> = (0..=(FILLED / STEP) as u32).step_by(GRIDS[0] as usize).collect();
+        far.sort_by(|&a, &b| distance(a, tau).total_cmp(&distance(b, tau)));
+        places.extend(far);
+    }
+    let mut seen = Vec::new();
+    places.retain(|place| {
+        !seen.contains(place) && {
+            seen.push(*place);
+            true
+        }
+    });
+    places
+}
+
 impl Keys {
     /// Forgets pictures of anything else.
     pub fn expect(&mut self, origin: &KeyOrigin) {
@@ -72,19 +105,14 @@ impl Keys {
         }
     }
 
-    /// New pictures; those of anything else are dropped.
-    pub fn take(&mut self, news: KeyPictures) {
+    /// New pictures; those of anything else are dropped. Where there is no room for all, images that are not `in_view` go first,
+    /// then the temperatures that are wanted last for the present τ.
+    pub fn take(&mut self, news: KeyPictures, tau: f64, in_view: &[usize]) {
         if self.origin.as_ref() != Some(&news.origin) {
             return;
         }
         self.too_slow = news.too_slow.map(|_| Instant::now());
         self.shape = Some(news.shape);
-        if self.bytes > ROOM {
-            // Those in view are among the news.
-            let kept: BTreeSet<usize> = news.pictures.iter().map(|(_, index, _)| *index).collect();
-            self.pictures.retain(|index, _| kept.contains(index));
-            self.bytes = self.pictures.values().flat_map(BTreeMap::values).flatten().map(Vec::len).sum();
-        }
         for (tau, index, picture) in news.pictures {
             let picture = picture.filter(|picture| picture.len() == news.shape.dims());
             self.bytes += picture.as_ref().map_or(0, Vec::len);
@@ -92,6 +120,39 @@ impl Keys {
             let before = self.pictures.entry(index).or_default().insert(place, picture);
             self.bytes -= before.flatten().map_or(0, |before| before.len());
         }
+        self.make_room(ROOM, tau, in_view);
+    }
+
+    /// Drops pictures until the others have no more bytes than this.
+    fn make_room(&mut self, room: usize, tau: f64, in_view: &[usize]) {
+        if self.bytes <= room {
+            return;
+        }
+        let kept: BTreeSet<usize> = in_view.iter().copied().collect();
+        self.pictures.retain(|index, _| kept.contains(index));
+        let mut at: BTreeMap<u32, usize> = BTreeMap::new();
+        for (&place, picture) in self.pictures.values().flatten() {
+            *at.entry(place).or_default() += picture.as_ref().map_or(0, Vec::len);
+        }
+        self.bytes = at.values().sum();
+        // What is wanted is kept before what is not: it would be drawn again at once.
+        let wanted = places(tau, Meanwhile::Resting);
+        let urgency = |place: u32| wanted.iter().position(|&other| other == place).unwrap_or(wanted.len());
+        let mut order: Vec<u32> = at.keys().copied().collect();
+        order.sort_by(|&a, &b| urgency(a).cmp(&urgency(b)).then(distance(a, tau).total_cmp(&distance(b, tau))));
+        for place in order.into_iter().skip(LEAST).rev() {
+            if self.bytes <= room {
+                break;
+            }
+            self.pictures.values_mut().for_each(|of| _ = of.remove(&place));
+            self.bytes -= at.get(&place).copied().unwrap_or_default();
+        }
+    }
+
+    /// Temperatures at which there is room for pictures of so many images.
+    fn most(&self, images: usize) -> usize {
+        let all = images * self.shape.map_or(0, |shape| shape.dims());
+        ROOM.checked_div(all).map_or(usize::MAX, |most| most.max(LEAST))
     }
 
     /// Returns whether drafts of this origin are to follow τ: where pictures are there, and where τ has outrun the
@@ -134,29 +195,10 @@ impl Keys {
         if self.too_slow.is_some_and(|since| meanwhile == Meanwhile::Moving || since.elapsed() < AGAIN) {
             return Vec::new();
         }
-        let mut places: Vec<u32> = GRIDS.iter().flat_map(|&grid| beside(tau, grid)).collect();
-        if meanwhile == Meanwhile::Filling {
-            let [low, high] = beside(tau, GRIDS[0]);
-            places = if low < high { vec![low, high] } else { vec![low, low + GRIDS[0], low.saturating_sub(GRIDS[0])] };
-        }
-        if meanwhile == Meanwhile::Resting {
-            let mut far: Vec<u32> = (0..=(FILLED / STEP) as u32).step_by(GRIDS[0] as usize).collect();
-            far.sort_by(|a, b| {
-                let off = |place: &u32| (f64::from(*place) * STEP - tau).abs();
-                off(a).total_cmp(&off(b))
-            });
-            places.extend(far);
-        }
-        let mut seen = Vec::new();
-        places.retain(|place| {
-            !seen.contains(place) && {
-                seen.push(*place);
-                true
-            }
-        });
+        let places = places(tau, meanwhile).into_iter().take(self.most(images.len()));
         let lacks = |index: &usize, place| !self.pictures.get(index).is_some_and(|of| of.contains_key(&place));
         let missing = |place| -> Vec<usize> { images.iter().copied().filter(|index| lacks(index, place)).collect() };
-        let wanted = places.into_iter().filter_map(|place| Some((tau_of(place)?, missing(place))));
+        let wanted = places.filter_map(|place| Some((tau_of(place)?, missing(place))));
         wanted.filter(|(_, images)| !images.is_empty()).collect()
     }
 }
@@ -178,7 +220,7 @@ mod tests {
     fn answer(keys: &mut Keys, wanted: &[(Tau, Vec<usize>)], of: KeyOrigin) {
         let one = |tau: Tau, index| (tau, index, Some(vec![(tau.get() * 32.0) as u8, 200]));
         let pictures = wanted.iter().flat_map(|(tau, images)| images.iter().map(|&index| one(*tau, index))).collect();
-        keys.take(KeyPictures { origin: of, shape: SHAPE, pictures, too_slow: None });
+        keys.take(KeyPictures { origin: of, shape: SHAPE, pictures, too_slow: None }, 1.0, &[]);
     }
 
     #[test]
@@ -235,7 +277,7 @@ mod tests {
         answer(&mut keys, &wanted, origin(2));
         assert!(keys.between(0, 1.0).is_none());
         let pictures = wanted.iter().map(|(tau, _)| (*tau, 0, None)).collect();
-        keys.take(KeyPictures { origin: origin(1), shape: SHAPE, pictures, too_slow: None });
+        keys.take(KeyPictures { origin: origin(1), shape: SHAPE, pictures, too_slow: None }, 1.0, &[]);
         assert!(
             keys.between(0, 1.0).is_none() && keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty(),
             "asked for once"
@@ -243,12 +285,34 @@ mod tests {
         keys.expect(&origin(2));
         assert!(!keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty());
         let slow = Some(std::time::Duration::from_secs(1));
-        keys.take(KeyPictures { origin: origin(2), shape: SHAPE, pictures: Vec::new(), too_slow: slow });
+        keys.take(KeyPictures { origin: origin(2), shape: SHAPE, pictures: Vec::new(), too_slow: slow }, 1.0, &[]);
         assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty() && !keys.follow(&origin(2), true));
         keys.too_slow = Instant::now().checked_sub(AGAIN);
         assert!(keys.wanted(&[0], 1.0, Meanwhile::Moving).is_empty());
         let again = keys.wanted(&[0], 1.0, Meanwhile::Resting);
         answer(&mut keys, &again, origin(2));
         assert!(!again.is_empty() && keys.follow(&origin(2), false), "asked again after a while, and quick now");
+    }
+
+    /// 256²×3 levels of 96 images: 18.9 MB at every τ, room for seven of them.
+    #[test]
+    fn pictures_far_from_tau_make_room_and_what_is_wanted_comes_to_an_end() {
+        let shape = ImageShape { channels: 3, height: 256, width: 256 };
+        let (mut keys, in_view) = (Keys::default(), (0..96).collect::<Vec<usize>>());
+        keys.expect(&origin(1));
+        for tau in [0.3, 1.03, 1.61, 2.2, 2.87] {
+            let mut asked = 0;
+            while let Some((at, images)) = keys.wanted(&in_view, tau, Meanwhile::Resting).into_iter().next() {
+                let pictures = images.iter().map(|&index| (at, index, Some(vec![1; shape.dims()]))).collect();
+                let news = KeyPictures { origin: origin(1), shape, pictures, too_slow: None };
+                keys.take(news, tau, &in_view);
+                let held: usize = keys.pictures.values().flat_map(BTreeMap::values).flatten().map(Vec::len).sum();
+                assert!(held <= ROOM && held == keys.bytes, "{held} bytes are held, {} are counted", keys.bytes);
+                asked += 1;
+                assert!(asked <= 7, "what was dropped is asked for again and again");
+            }
+            assert!(keys.between(95, tau).is_some(), "τ = {tau}");
+        }
+        assert!(keys.between(0, 0.3).is_none(), "far away");
     }
 }

@@ -7,9 +7,10 @@ use crate::provenance::Made;
 pub struct Ledger(Vec<Made>);
 
 impl Ledger {
-    /// One more line. The same file written again takes the place of the old one.
+    /// One more line. The same file written again takes the place of the old one, and so does what is in no file: a posterior that is
+    /// computed at other knobs is shown in place of the one before.
     pub fn add(&mut self, made: Made) {
-        self.0.retain(|old| old.place.is_none() || old.place != made.place || old.what != made.what);
+        self.0.retain(|old| old.place != made.place || old.what != made.what);
         self.0.push(made);
     }
 

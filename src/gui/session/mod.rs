@@ -69,7 +69,7 @@ pub struct Session {
     /// The same of images that are on their way, by their job.
     coming: BTreeMap<JobId, (Vec<PathBuf>, OutsideInput)>,
     /// Jobs that follow a knob: they bring the same images again.
-    refreshing: BTreeSet<JobId>,
+    pub(super) refreshing: BTreeSet<JobId>,
     /// What 32-bit arithmetic costs on this device, once it is measured.
     pub precision: Option<PrecisionReport>,
     /// What the device compiles before the first picture, if it does.

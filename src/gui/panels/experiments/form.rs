@@ -5,7 +5,7 @@ mod grid;
 mod kind;
 mod world;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use eframe::egui::{self, RichText, TextEdit, Ui};
 
@@ -17,6 +17,7 @@ use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
 use crate::gui::format;
+use crate::gui::kept_path;
 use crate::gui::prefs::Prefs;
 use crate::gui::primary_action::primary_button;
 use crate::gui::runs::default_folder;
@@ -103,7 +104,7 @@ impl Form {
 
     fn load_file(&mut self) {
         let path = self.file.trim().to_owned();
-        self.load(&path, ExperimentSpec::read(Path::new(&path)));
+        self.load(&path, ExperimentSpec::read(&kept_path::typed(&path)));
     }
 
     /// Shows the fields and the buttons; whether an experiment was started.
@@ -273,6 +274,8 @@ fn estimate_rows(ui: &mut Ui, jobs: &Jobs, view: &TaskView<'_, EstimateTime>, sp
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::bayes::Method;
     use crate::experiment::{DataSpec, FoundTau};

@@ -1,6 +1,6 @@
 //! What a new ranking is told.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
@@ -13,6 +13,7 @@ use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
+use crate::gui::kept_path;
 use crate::gui::primary_action::primary_button;
 use crate::gui::runs::default_folder;
 use crate::gui::theme::Theme;
@@ -42,9 +43,9 @@ pub struct Form {
 }
 
 impl Form {
-    /// Takes a path that came from the desktop's dialog, or was dropped.
-    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
-        let Some((field, path)) = picked.take() else { return };
+    /// Takes a path that came from the desktop's dialog, or was dropped. Returns whether there was one of its own.
+    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) -> bool {
+        let Some((field, path)) = picked.take() else { return false };
         let text = path.display().to_string();
         match field {
             SPEC => {
@@ -53,8 +54,12 @@ impl Form {
             }
             FOLDER => self.folder = text,
             Field { name, place, .. } if name == CORPUS.name && place < self.paths.len() => self.paths[place] = text,
-            other => *picked = Some((other, path)),
+            other => {
+                *picked = Some((other, path));
+                return false;
+            }
         }
+        true
     }
 
     fn load(&mut self, start: &str, spec: Result<HardnessSpec>) {
@@ -71,7 +76,7 @@ impl Form {
 
     fn load_file(&mut self) {
         let path = self.file.trim().to_owned();
-        self.load(&path, HardnessSpec::read(Path::new(&path)));
+        self.load(&path, HardnessSpec::read(&kept_path::typed(&path)));
     }
 
     /// Shows the fields and the buttons.
@@ -120,7 +125,7 @@ impl Form {
     fn place(&self, cx: &Cx) -> PathBuf {
         match self.folder.trim() {
             "" => default_folder(self.spec.as_ref().map_or("hardness", |spec| &spec.name), &cx.prefs.runs),
-            typed => typed.into(),
+            typed => kept_path::typed(typed),
         }
     }
 
@@ -128,10 +133,10 @@ impl Form {
     fn ready(&self) -> std::result::Result<HardnessSpec, String> {
         let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
         for (corpus, path) in spec.corpora.iter_mut().zip(&self.paths) {
-            corpus.data = path.trim().into();
+            corpus.data = kept_path::typed(path);
         }
         spec.validate().map_err(|error| error.to_string())?;
-        spec.relative_to(Path::new("")).map_err(|error| error.to_string())
+        Ok(spec)
     }
 
     fn buttons(&self, ui: &mut Ui, cx: &mut Cx) {
@@ -239,6 +244,8 @@ fn numbers(ui: &mut Ui, spec: &mut HardnessSpec) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -255,7 +262,7 @@ mod tests {
         form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
         let mut others = Some((CORPUS.at(9), PathBuf::from("/x")));
-        form.picked(&mut others);
-        assert!(others.is_some(), "what is not its own is left to others");
+        let mine = form.picked(&mut others);
+        assert!(others.is_some() && !mine, "what is not its own is left to others");
     }
 }

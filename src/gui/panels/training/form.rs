@@ -1,7 +1,5 @@
 //! The form of a new training run.
 
-use std::path::{Path, PathBuf};
-
 use eframe::egui::{self, DragValue, TextEdit, Ui};
 
 use super::super::fields::{StartWords, number, path, path_row, preset, spec_file, start_row, take_picked};
@@ -12,6 +10,7 @@ use crate::gui::background::{Field, Takes};
 use crate::gui::command::Command;
 use crate::gui::context::Cx;
 use crate::gui::glossary;
+use crate::gui::kept_path;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{heading, hint};
 use crate::oracle::train::{ModelSpec, PRESETS, TarFlowSpec, TrainSpec};
@@ -78,7 +77,7 @@ impl Form {
 
     fn load_file(&mut self) {
         let path = self.file.trim().to_owned();
-        self.load(&path, TrainSpec::read(Path::new(&path)));
+        self.load(&path, TrainSpec::read(&kept_path::typed(&path)));
     }
 
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
@@ -87,7 +86,7 @@ impl Form {
             numbers(ui, spec, &mut self.tarflow);
         }
         self.places(ui, cx);
-        let folder = self.folder.trim().into();
+        let folder = kept_path::typed(&self.folder);
         let ready = self.ready().map(|spec| TrainOracle { spec, folder });
         let running = cx.session.tasks.get::<TrainOracle>().is_some_and(|view| view.under_way());
         start_row(ui, cx, ready, &WORDS, |_| String::new());
@@ -131,7 +130,7 @@ impl Form {
     /// Returns the spec of the fields, or what is wrong with them.
     fn ready(&self) -> std::result::Result<TrainSpec, String> {
         let mut spec = self.spec.clone().ok_or("Choose a preset or load a spec first.")?;
-        spec.data.path = self.data.trim().into();
+        spec.data.path = kept_path::typed(&self.data);
         spec.data.classes =
             self.classes.split(',').map(str::trim).filter(|c| !c.is_empty()).map(String::from).collect();
         spec.validate().map_err(|error| error.to_string())?;
@@ -153,7 +152,7 @@ impl Form {
             let button = ui.add_enabled(given, egui::Button::new("Continue this run"));
             let about = "Goes on where it stopped, with the spec in its train.toml";
             if button.on_hover_text(about).on_disabled_hover_text("Give the folder; one run at a time.").clicked() {
-                let folder = PathBuf::from(self.again.trim());
+                let folder = kept_path::typed(&self.again);
                 match TrainSpec::of_run(&folder) {
                     Ok(spec) => {
                         self.complaint = None;
@@ -283,6 +282,8 @@ fn noise(ui: &mut Ui, pixels: &mut Preprocessing) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

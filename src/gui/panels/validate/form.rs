@@ -5,6 +5,7 @@ use std::path::Path;
 use eframe::egui::{ComboBox, Grid, Ui};
 
 use super::super::fields::{StartWords, number, path_row, seed, start_row};
+use crate::experiment::form::typed_path;
 use crate::flow::Precision;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::validate_command;
@@ -115,8 +116,7 @@ impl Form {
 
     /// Returns the task of the fields, or what is wrong with them.
     fn ready(&self, cx: &Cx) -> Result<ValidateOracle, String> {
-        let place = |text: &str| std::path::absolute(text.trim()).map_err(|error| error.to_string());
-        let given = |text: &str| (!text.trim().is_empty()).then(|| place(text)).transpose();
+        let given = |text: &str| (!text.trim().is_empty()).then(|| typed_path(text)).transpose();
         if cx.session.oracle.is_none() {
             return Err("Open an oracle first.".into());
         }

@@ -4,6 +4,7 @@ use eframe::egui::{TextEdit, Ui};
 
 use super::super::experiments::findings::{all, grid};
 use super::super::fields::{StartWords, number, path_row, side_row};
+use crate::experiment::form::typed_path;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::reality_command;
 use crate::gui::context::Cx;
@@ -78,7 +79,7 @@ impl RealitySection {
         }
         let data = match self.data.trim() {
             "" => return Err("Give the labelled test images.".into()),
-            given => std::path::absolute(given).map_err(|error| error.to_string())?,
+            given => typed_path(given)?,
         };
         let published =
             (self.published > 0.0).then(|| Published { name: self.name.clone(), error: self.published / 100.0 });

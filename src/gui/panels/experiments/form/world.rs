@@ -6,6 +6,7 @@ use crate::experiment::{ExperimentSpec, WorldSpec};
 use crate::gui::bayes_error_view::parse_target;
 use crate::gui::context::Cx;
 use crate::gui::format;
+use crate::gui::kept_path;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
 use crate::units::Tau;
@@ -26,7 +27,10 @@ impl WorldFields {
     /// The world of the fields, or what is wrong with them.
     pub fn ready(&self, world: &WorldSpec) -> Result<WorldSpec, String> {
         // What was found belongs to the world of a run that was planned, and this one may be another.
-        let world = WorldSpec { target: None, found: None, ..world.clone() };
+        let mut world = WorldSpec { target: None, found: None, ..world.clone() };
+        if world.oracle.starts_with("~/") {
+            world.oracle = kept_path::typed(&world.oracle).display().to_string();
+        }
         match self.target.trim() {
             "" => Ok(world),
             text => {
