@@ -11,9 +11,9 @@ fn what_is_trained_on_or_compared_with_photographs_refuses_exported_pictures() {
     let place = tempfile::tempdir().unwrap();
     let (out, spec) = (place.path().join("digits"), place.path().join("spec.toml"));
     export("mnist", &out, &["--train", "12", "--test", "12", "--format", "png"]);
-    for data in [out.clone(), out.join("test")] {
+    for (i, data) in [out.clone(), out.join("test")].into_iter().enumerate() {
         std::fs::write(&spec, format!("name = 'x'\n[data]\npath = '{}'\n", text(&data))).unwrap();
-        let run = place.path().join("run");
+        let run = place.path().join(format!("run {i}"));
         for asked in [
             &["oracle", "reality", "mnist", "--data", text(&data)][..],
             &["oracle", "validate", "mnist", "--data", text(&data)],
