@@ -26,6 +26,11 @@ impl Blocks {
         };
         Self((0..blocks).map(mean).collect())
     }
+
+    /// The mean of each block.
+    pub(super) fn means(&self) -> Vec<f64> {
+        self.0.iter().copied().map(f64::from).collect()
+    }
 }
 
 /// The figures of a classifier over blocks of its test images.
@@ -92,6 +97,21 @@ impl Difference {
     /// Of which no blocks are known.
     pub fn bare(value: f64) -> Self {
         Self { value, blocks: None }
+    }
+
+    /// Of which only the blocks are known: their mean.
+    pub(super) fn of_blocks(blocks: Vec<f64>) -> Self {
+        let value = blocks.iter().sum::<f64>() / blocks.len().max(1) as f64;
+        Self { value, blocks: Some(blocks) }
+    }
+
+    /// This one as a share of the other, which is of the same test images and not 0. To first order, a/b less the share ρ
+    /// of all images scatters as (a − ρb)/b̄ does.
+    pub(super) fn over(&self, other: &Self) -> Self {
+        let value = self.value / other.value;
+        let blocks = self.plus(-value, other).blocks;
+        let shares = |blocks: Vec<f64>| blocks.into_iter().map(|block| value + block / other.value).collect();
+        Self { value, blocks: blocks.map(shares) }
     }
 
     /// This one and `times` the other, which is of the same test images.

@@ -136,6 +136,12 @@ pub trait Kind: Value {
         false
     }
 
+    /// Whether a cell reads its training images beside its training, too: to choose among them, or to measure on them. They
+    /// are then kept, also where the training sees each of them once.
+    fn reads_beside_training(&self) -> bool {
+        false
+    }
+
     /// Whether the summary fits power laws over N: only where cells differ in nothing else.
     fn has_laws(&self) -> bool {
         false

@@ -105,27 +105,33 @@ impl SeedGain {
     /// Of figures, one a seed; none without any. What seeds have in common, such as their test images,
     /// is not in the interval.
     pub fn of(figures: &[f64]) -> Option<Self> {
-        Self::within(figures, 0.0)
+        Self::within(figures, [0.0; 2])
     }
 
     /// Of differences on the same test images, one a seed; none without any. The error of these images
     /// is in the interval where both sides know their blocks.
     pub fn paired(differences: &[Difference]) -> Option<Self> {
+        Self::paired_up_to(differences, 0.0)
+    }
+
+    /// The same where test images alone put the upper end at least so far `above` the mean.
+    pub(super) fn paired_up_to(differences: &[Difference], above: f64) -> Option<Self> {
         let values: Vec<f64> = differences.iter().map(|one| one.value).collect();
-        Self::within(&values, over_images(differences).unwrap_or_default())
+        let over_images = over_images(differences).unwrap_or_default();
+        Self::within(&values, [over_images, over_images.max(above)])
     }
 
     /// With its interval cut to the range of the figure.
     #[must_use]
-    pub fn cut(self, [least, most]: [f64; 2]) -> Self {
-        let cut = |i: Interval| Interval { low: i.low.max(least), high: i.high.min(most) };
-        Self { interval: self.interval.map(cut), ..self }
+    pub fn cut(self, range: [f64; 2]) -> Self {
+        Self { interval: self.interval.map(|interval| interval.within(range)), ..self }
     }
 
-    fn within(values: &[f64], over_images: f64) -> Option<Self> {
+    /// With the distances of its ends over test images.
+    fn within(values: &[f64], over_images: [f64; 2]) -> Option<Self> {
         let (value, over_seeds) = over_seeds(values);
-        let half = over_seeds.hypot(over_images);
-        let interval = half.is_finite().then_some(Interval { low: value - half, high: value + half });
+        let [down, up] = over_images.map(|end| over_seeds.hypot(end));
+        let interval = over_seeds.is_finite().then_some(Interval { low: value - down, high: value + up });
         (!values.is_empty()).then_some(Self { value, seeds: values.len(), interval })
     }
 

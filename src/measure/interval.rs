@@ -30,6 +30,20 @@ impl Interval {
         (self.low..=self.high).contains(&x)
     }
 
+    /// Cut to where the number can lie.
+    #[must_use]
+    pub fn within(self, [least, most]: [f64; 2]) -> Self {
+        Self { low: self.low.max(least), high: self.high.min(most) }
+    }
+
+    /// No less than Wilson's interval of `hits` of `n` trials: a spread over a few groups of trials has no width where they
+    /// agree by chance.
+    #[must_use]
+    pub fn no_less_than_counted(self, hits: usize, n: usize) -> Self {
+        let counted = wilson(hits, n);
+        Self { low: self.low.min(counted.low), high: self.high.max(counted.high) }
+    }
+
     /// The standard error of log `value` that its 95 % interval implies: half the width in logs
     /// where both ends are positive, otherwise relative to the value; 0 of a value ≤ 0.
     pub fn log_error(&self, value: f64) -> f64 {
@@ -166,8 +180,8 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
     (mean, Z95 * (variance / n).sqrt())
 }
 
-/// Mean of a few independent values and half the width of Student's 95 % interval, t s/√n: for the
-/// spread of repeated trainings. The half width of fewer than two values is infinite.
+/// Mean of independent values and half the width of Student's 95 % interval, t s/√n: for the spread of
+/// repeated trainings, and of few images. The half width of fewer than two values is infinite.
 pub fn over_seeds(values: &[f64]) -> (f64, f64) {
     let (mean, half) = mean(values);
     (mean, half / Z95 * student_95(values.len().saturating_sub(1)))

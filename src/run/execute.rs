@@ -228,7 +228,7 @@ fn run_cell(
     let training = spec.training_of(cell.architecture, cell.condition)?;
     // What is seen once is drawn when needed; what is seen again is held, and so is a pool to
     // choose from.
-    let streamed = training.passes(cell.train_size) == 1 && !spec.experiment.needs_posteriors();
+    let streamed = training.passes(cell.train_size) == 1 && !spec.experiment.reads_beside_training();
     let path = folder.cell(&planned.id);
     let mut log = CellLog { planned, path: &path, writer: None, heartbeat: Heartbeat::new(&path), error: None };
     let prepared = pools.prepare(&cell, streamed, &mut |event: RunEvent| log.preparing(event, events));

@@ -45,6 +45,10 @@ fn what_shifts_cost_is_measured_in_pieces_between_which_a_run_may_stop() {
         [test, validation, test, "the likelihood lost to noise", validation, test, validation, "the unavoidable loss"]
     );
     assert!(stop_everywhere(&spec, 1) > 25);
+    // Cells of one epoch look at the whole pool: it is drawn once, seen to be drawn, and kept.
+    let folder = tempfile::tempdir().unwrap();
+    run(&spec, &folder.path().join("run"), usize::MAX).1.unwrap();
+    assert!(folder.path().join("run/pool/train-0.npz").exists());
 }
 
 #[test]

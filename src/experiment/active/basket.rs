@@ -48,8 +48,8 @@ impl Basket {
         let seeds: Vec<Labels> = seeds.map(labels).collect::<Option<_>>()?;
         let over = |of: &dyn Fn(&Labels) -> f64| Spread::of(&seeds.iter().map(of).collect::<Vec<_>>());
         let share = |which: &dyn Fn(&(usize, f64)) -> bool| {
-            over(&|labels| labels.iter().filter(|label| which(label)).count() as f64 / labels.len() as f64)
-                .map(|spread| spread.within([0.0, 1.0]))
+            let count = |labels: &Labels| (labels.iter().filter(|label| which(label)).count(), labels.len());
+            Spread::counted(&seeds.iter().map(count).collect::<Vec<_>>())
         };
         let kind = |kind: usize| share(&|(_, error)| ENDS.iter().filter(|end| error >= end).count() == kind);
         let of_class = |class: usize| {
@@ -90,6 +90,7 @@ fn balance(labels: &Labels, classes: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::experiment::hand_made::{measured, near};
+    use crate::measure::wilson;
 
     fn round(drawn: &[usize], certainty: &[f64]) -> Round {
         let bought = Purchase {
@@ -122,6 +123,9 @@ mod tests {
         assert!(near(basket.balance.value, entropy) && basket.balance.interval.is_some());
         assert!(near(basket.classes[1].own_error.unwrap().value, (0.05 + 0.75 / 3.0) / 2.0));
         assert_eq!(basket.classes[2].own_error, None);
+        // Both seeds agree that no label of four is of the last class, which of eight labels may well be.
+        let none = basket.classes[2].share.interval.unwrap();
+        assert_eq!(none, wilson(0, 8));
         // Older files do not say it, and a start alone buys nothing after it.
         assert_eq!(Basket::of([&[round(&[0], &[]), round(&[1], &[])][..]].into_iter(), 3), None);
         assert_eq!(Basket::of([&first[..1]].into_iter(), 3), None);

@@ -241,26 +241,33 @@ impl Curve {
             (first > 0.0).then(|| 1.0 - last / first)
         };
         let shares: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| fallen(rounds)).collect();
-        let noise: Option<Vec<f64>> = runs.iter().map(|(_, rounds)| noise_after_start(rounds)).collect();
+        let noise: Option<Vec<_>> = runs.iter().map(|(_, rounds)| noise_after_start(rounds)).collect();
         Some(Self {
             strategy,
             seeds: runs.iter().map(|(seed, _)| *seed).collect(),
             stages: stages?,
             gain: Spread::paired(&changes(accuracy)?)?,
             reduction: Spread::paired(&changes(epistemic)?)?.negated(),
-            reduction_share: shares.and_then(|shares| Spread::of(&shares)),
-            noise: noise.and_then(|noise| Spread::of(&noise)),
+            reduction_share: shares
+                .and_then(|shares| Spread::of(&shares))
+                .map(|share| share.within([f64::NEG_INFINITY, 1.0])),
+            noise: noise.and_then(|noise| Spread::counted(&noise)),
             basket: Basket::of(runs.iter().map(|(_, rounds)| *rounds), runs.first()?.1.first()?.measured.classes),
         })
     }
 }
 
-/// Share of the labels bought after the start that are not the Bayes decision; `None` without any.
-fn noise_after_start(rounds: &[Round]) -> Option<f64> {
-    let later = rounds.iter().skip(1).map(|round| &round.bought);
-    let labels: usize = later.clone().map(|bought| bought.images.len()).sum();
-    let noisy: f64 = later.map(|bought| bought.noise * bought.images.len() as f64).sum();
-    (labels > 0).then(|| noisy / labels as f64)
+/// Labels bought after the start that are not the Bayes decision, and all that were; `None` without any.
+fn noise_after_start(rounds: &[Round]) -> Option<(usize, usize)> {
+    let later = rounds.iter().skip(1).map(|round| noisy(&round.bought));
+    let (noisy, labels) = later.fold((0, 0), |(noisy, labels), one| (noisy + one.0, labels + one.1));
+    (labels > 0).then_some((noisy, labels))
+}
+
+/// Labels of a purchase that are not the Bayes decision, and all of it.
+fn noisy(bought: &Purchase) -> (usize, usize) {
+    let labels = bought.images.len();
+    ((bought.noise * labels as f64).round() as usize, labels)
 }
 
 impl Stage {
@@ -274,6 +281,7 @@ impl Stage {
             Spread::measured(&each.collect::<Option<Vec<_>>>()?, range)
         };
         let bought = |of: fn(&Purchase) -> Option<f64>| over(&|round| of(&round.bought));
+        let noise: Option<Vec<_>> = runs.iter().map(|(_, rounds)| Some(noisy(&rounds.get(round)?.bought))).collect();
         Some(Self {
             labels: runs.first()?.1.get(round)?.labels,
             accuracy: measured(|m| m.expected_accuracy, SHARE)?,
@@ -282,7 +290,7 @@ impl Stage {
             bought_aleatoric: bought(|bought| Some(bought.aleatoric))?.within([0.0, f64::INFINITY]),
             bought_epistemic: bought(|bought| bought.epistemic).map(|kl| kl.within([0.0, f64::INFINITY])),
             bought_entropy: bought(|bought| bought.entropy).map(|entropy| entropy.within([0.0, f64::INFINITY])),
-            bought_noise: bought(|bought| Some(bought.noise))?.within([0.0, 1.0]),
+            bought_noise: Spread::counted(&noise?)?,
         })
     }
 }

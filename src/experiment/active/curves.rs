@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::blocks::Difference;
 use crate::experiment::repeats::{SeedGain, SeedMean};
-use crate::measure::{Estimate, Interval, over_seeds};
+use crate::measure::{Estimate, Interval, SHARE, over_seeds};
 
 /// A mean over seeds, with a 95 % interval: Student's over seeds unless stated; a single seed has none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -87,9 +87,17 @@ impl Spread {
     }
 
     /// The interval cut to where the number can lie.
-    pub fn within(self, [least, most]: [f64; 2]) -> Self {
-        let cut = |Interval { low, high }| Interval { low: f64::max(low, least), high: f64::min(high, most) };
-        Self { interval: self.interval.map(cut), ..self }
+    pub fn within(self, range: [f64; 2]) -> Self {
+        Self { interval: self.interval.map(|interval| interval.within(range)), ..self }
+    }
+
+    /// Of shares, one a seed, that are these hits of these trials, no two seeds having any in common:
+    /// [`Interval::no_less_than_counted`]. None without a seed.
+    pub(super) fn counted(shares: &[(usize, usize)]) -> Option<Self> {
+        let each: Vec<f64> = shares.iter().map(|(hits, n)| *hits as f64 / (*n).max(1) as f64).collect();
+        let (hits, n) = shares.iter().fold((0, 0), |(hits, n), one| (hits + one.0, n + one.1));
+        let Self { value, interval } = Self::of(&each)?.within(SHARE);
+        Some(Self { value, interval: interval.map(|interval| interval.no_less_than_counted(hits, n)) })
     }
 }
 

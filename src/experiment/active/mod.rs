@@ -91,6 +91,10 @@ impl Kind for ActiveSpec {
         true
     }
 
+    fn reads_beside_training(&self) -> bool {
+        true
+    }
+
     fn validate(&self, spec: &ExperimentSpec) -> Result<()> {
         let budgets = &spec.grid.train_sizes;
         let (least, most) = (budgets.iter().min().copied(), budgets.iter().max().copied());

@@ -9,7 +9,8 @@
 //! ```text
 //! CELL/round-R/last.safetensors           the round's classifier, until the next labels are bought
 //! CELL/round-R/member-M/last.safetensors  the other members of an ensemble
-//! CELL/round-R/try-T/try.json             a batch that the look-ahead tried, and what it came to
+//! CELL/round-R/try-T/images.json          a batch that the look-ahead tries: what a checkpoint beside it is trained with
+//! CELL/round-R/try-T/try.json             the batch, and what it came to
 //! CELL/round-R/round.json                 the round's figures and the next purchase: it is settled
 //! CELL/last.safetensors, worst.json, images.npz  of the last round, as every cell has them
 //! ```
@@ -42,6 +43,9 @@ use crate::units::Seed;
 
 /// Name of a settled round in its folder.
 const SETTLED: &str = "round.json";
+
+/// Name of the images that a try trains with in its folder, sorted.
+const TRYING: &str = "images.json";
 
 /// Name of what a try came to in its folder.
 const TRIED: &str = "try.json";
@@ -218,7 +222,7 @@ impl Buying<'_> {
         let epistemic = match before {
             Some(epistemic) => epistemic,
             None => {
-                sweep_temp_files(folder);
+                trying(folder, &images)?;
                 let mut at = [&self.owned[..], &images].concat();
                 at.sort_unstable();
                 let (cell, test) = (Cell { train_size: at.len(), ..self.job.cell }, self.job.test);
@@ -245,6 +249,18 @@ fn aligned(first: &Trained, looked: &Looked, job: &CellJob<'_>, count: usize) ->
     let mut open = Learner { read: Rows::new(&looked.read, dim), log_q: looked.log_q[0].clone() };
     let mut of_test = Learner { read: Rows::new(&read, dim), log_q: first.log_q(test.all.x.clone())? };
     Ok(alignment(&mut open, &labels, &mut of_test, &test.all.posterior, count))
+}
+
+/// Makes the folder of a try ready to train with these images: a checkpoint that may be of others is removed.
+fn trying(folder: &Path, images: &[usize]) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    sweep_temp_files(folder);
+    let file = folder.join(TRYING);
+    if read::<Vec<usize>>(&file)?.as_deref() != Some(images) {
+        clear(folder);
+        write(&file, &images)?;
+    }
+    Ok(())
 }
 
 /// Removes what only an open round needs. Folders stay: where locks do not hold, another process may

@@ -236,7 +236,8 @@ impl Marked {
         let all = all.filter(|one| (one.estimator, &one.features) == (estimator, features));
         let made: Vec<&Graded> = all.filter_map(|one| one.graded.as_ref()).collect();
         let over = |part: fn(&Graded) -> Option<f64>| {
-            SeedGain::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>())
+            let bounds = SeedGain::of(&made.iter().filter_map(|graded| part(graded)).collect::<Vec<_>>());
+            bounds.map(|bound| bound.cut(SHARE))
         };
         let both = made.iter().filter_map(|graded| Some((graded.lower?, graded.upper?)));
         let (bounded, enclosed) = both.fold((0, 0), |(all, held), (low, high)| {

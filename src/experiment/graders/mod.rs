@@ -88,6 +88,10 @@ impl Kind for GradersSpec {
         true
     }
 
+    fn reads_beside_training(&self) -> bool {
+        true
+    }
+
     fn relative_to(&self, folder: &Path) -> Result<Option<Experiment>> {
         let mut spec = self.clone();
         for features in &mut spec.features {

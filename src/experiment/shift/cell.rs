@@ -40,10 +40,11 @@ pub fn run(
     let (world_prior, seed) = (place.settings.labels()?, Seed(seed).split("shift"));
     let joint_kl = setting.joint_kl(&world_prior)?;
     let counts = counts(&setting.prior(&world_prior)?, n, seed);
-    let chosen = choose(&labels(job.train, spec.pool)?, &counts, seed).map_err(|e| setting.wrong(&e.to_string()))?;
+    let kept = spec.kept(n);
+    let labels = labels(job.train, spec.pool, events)?;
+    let chosen = choose(&labels, &counts, kept, seed).map_err(|e| setting.wrong(&e.to_string()))?;
     let make = Make { setting, place, job, chosen: &chosen, seed };
     let images = make.images(events)?;
-    let kept = spec.kept(n);
     let inner = CellJob { cell: Cell { train_size: kept, ..job.cell }, train: &images, ..*job };
     let (result, trained) = train_cell(&inner, events)?;
     let shares: Vec<f64> = counts.iter().map(|&count| count as f64 / n as f64).collect();

@@ -145,19 +145,29 @@ impl ShiftEffect {
             noise: setting.noise,
             target_kl_y: world.and_then(|world| setting.prior_kl(world).ok()),
             joint_kl: world.and_then(|world| setting.joint_kl(world).ok().flatten()),
-            kl_y: spread(&|_, found| found.kl_y),
+            kl_y: spread(&|_, found| found.kl_y).map(|kl| kl.cut(NATS)),
             accuracy: measured(|m| m.expected_accuracy, SHARE),
             change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>())
                 .map(|change| change.widened([change_over_images; 2])),
             error: measured(|m| m.expected_accuracy.complement(), SHARE),
             unavoidable_loss,
             excess_loss: Spread::of(&beyond).map(|excess| excess.widened(beyond_over_images)),
-            validation: spread(&|_, found| found.validation.value),
+            validation: validation(own, &mine),
             epistemic: measured(|m| m.epistemic, NATS),
             log_likelihood_drop: Spread::of(&drops),
             runs,
         })
     }
+}
+
+/// Accuracy on the validation images, of which every seed has its own.
+fn validation(own: &ShiftSpec, cells: &[(&CellResult, &Shifted)]) -> Option<Spread> {
+    let images = |result: &CellResult| result.cell.train_size - own.kept(result.cell.train_size);
+    let count =
+        |(result, found): &(&CellResult, &Shifted)| (found.validation.value * images(result) as f64).round() as usize;
+    let (hits, n) = (cells.iter().map(count).sum(), cells.iter().map(|(result, _)| images(result)).sum());
+    let shares: Vec<f64> = cells.iter().map(|(_, found)| found.validation.value).collect();
+    Some(Spread::of(&shares)?.counted(hits, n))
 }
 
 /// How far what is taken off moves the ends of a difference, the lower one first: its own upper end lowers the lower one.
@@ -234,7 +244,7 @@ mod tests {
     use crate::experiment::Cell;
     use crate::experiment::hand_made::{preset, result, whole};
     use crate::experiment::output::{Analysis, CellOutput};
-    use crate::measure::{Bootstrap, measure};
+    use crate::measure::{Bootstrap, measure, wilson};
     use crate::units::Seed;
 
     fn spec() -> (ExperimentSpec, ShiftSpec) {
@@ -254,7 +264,7 @@ mod tests {
         let even = Interval { low: 0.9, high: 1.0 };
         let found = Shifted {
             counts: vec![1, 0, 0, 1, 0, 1, 0, 0],
-            kl_y: 0.01 * condition as f64,
+            kl_y: 0.01 * condition as f64 + 0.05 * seed as f64,
             joint_kl: None,
             log_likelihood_drop: None,
             validation: Estimate { value: 0.95, interval: even },
@@ -281,6 +291,10 @@ mod tests {
         assert!((effect.accuracy.unwrap().mean - 0.8636).abs() < 1e-9);
         assert!((effect.accuracy.unwrap().std.unwrap() - 0.0485).abs() < 1e-9);
         assert!((effect.error.unwrap().mean - 0.1364).abs() < 1e-9);
+        // Seeds scatter by 0.05 around 0.11, and agree on 950 of 1,000 validation images each.
+        let (kl_y, validation) = (effect.kl_y.unwrap(), effect.validation.unwrap().interval.unwrap());
+        assert!((kl_y.mean - 0.11).abs() < 1e-12 && kl_y.interval.unwrap().low == 0.0, "{kl_y:?}");
+        assert_eq!(validation, wilson(2850, 3000));
         assert_eq!(effect.kind, ShiftKind::Noise);
         assert!(effect.unavoidable_loss.is_none() && effect.excess_loss.is_none());
         assert_eq!(effects.groups[0].effects[8].kind, ShiftKind::PriorAndNoise);

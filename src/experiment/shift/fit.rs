@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::repeats::SeedMean;
+use crate::experiment::repeats::{SHARE, SeedMean};
 use crate::measure::{Estimate, Interval, over_seeds};
 
 /// Values of several seeds.
@@ -55,6 +55,18 @@ impl Spread {
     pub fn on_test_images(figures: &[Estimate], range: [f64; 2]) -> Option<Self> {
         let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
         Some(Self { interval: SeedMean::of(figures, range)?.interval, ..Self::of(&values)? })
+    }
+
+    /// With its interval cut to the range of the values.
+    #[must_use]
+    pub fn cut(self, range: [f64; 2]) -> Self {
+        Self { interval: self.interval.map(|interval| interval.within(range)), ..self }
+    }
+
+    /// Of shares that are `hits` of `n` trials in all, no two seeds having any in common: [`Interval::no_less_than_counted`].
+    #[must_use]
+    pub fn counted(self, hits: usize, n: usize) -> Self {
+        Self { interval: self.interval.map(|interval| interval.no_less_than_counted(hits, n)), ..self }.cut(SHARE)
     }
 
     /// With further distances of the lower and the upper end from the mean, in quadrature.

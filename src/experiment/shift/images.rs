@@ -8,7 +8,9 @@ use rand::seq::SliceRandom;
 use rand_distr::StandardNormal;
 
 use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
 use crate::experiment::images::{Batch, Source};
+use crate::experiment::train::CellEvent;
 use crate::oracle::posterior::{Prior, draw};
 use crate::parallel;
 use crate::units::{ClassId, Seed};
@@ -30,22 +32,26 @@ pub(super) fn counts(prior: &Prior, n: usize, seed: Seed) -> Vec<usize> {
 /// Labels of the first `n` images of a source, which are not held in memory for it.
 ///
 /// # Errors
-/// As [`Source::take`].
-pub(super) fn labels(pool: &dyn Source, n: usize) -> Result<Vec<ClassId>> {
+/// As [`Source::take`], or [`Error::Cancelled`].
+pub(super) fn labels(pool: &dyn Source, n: usize, events: &mut dyn Events<CellEvent>) -> Result<Vec<ClassId>> {
     let mut labels = Vec::with_capacity(n);
     for first in (0..n).step_by(LOOK) {
+        events.report(CellEvent::Drawing(Progress { done: first, total: n }))?;
         labels.extend(pool.take(&(first..n.min(first + LOOK)).collect::<Vec<_>>())?.labels);
     }
     Ok(labels)
 }
 
-/// Numbers in the pool of `counts` images of each class, in random order: all different where the
-/// pool has enough of a class, otherwise drawn with replacement, as in BLC's implementation.
+/// Numbers in the pool of `counts` images of each class, in random order, of which the first `kept` are to be trained on:
+/// all different where the pool has enough of a class, otherwise drawn with replacement, as in BLC's implementation. There
+/// the images of the class are first shared out, so that none is both trained on and validated on (theirs may be).
 ///
 /// # Errors
-/// When a class is asked for that the pool does not hold.
-pub(super) fn choose(labels: &[ClassId], counts: &[usize], seed: Seed) -> Result<Vec<usize>> {
+/// When a class is asked for that the pool does not hold, or holds once where it is to be on both sides.
+pub(super) fn choose(labels: &[ClassId], counts: &[usize], kept: usize, seed: Seed) -> Result<Vec<usize>> {
     let mut chosen = Vec::new();
+    // Classes of which the pool runs out: the chance of each, and its images in random order.
+    let mut out = Vec::new();
     for (class, &count) in counts.iter().enumerate() {
         let mut members: Vec<usize> = (0..labels.len()).filter(|&i| labels[i] == class).collect();
         if members.is_empty() && count > 0 {
@@ -55,15 +61,43 @@ pub(super) fn choose(labels: &[ClassId], counts: &[usize], seed: Seed) -> Result
             )));
         }
         let mut rng = seed.split("choice").rng(class as u64);
+        members.shuffle(&mut rng);
         if count <= members.len() {
-            members.shuffle(&mut rng);
             chosen.extend(&members[..count]);
         } else {
-            chosen.extend((0..count).map(|_| members[rng.random_range(0..members.len())]));
+            // Which of them is settled when it is known on which side each place comes to lie.
+            chosen.extend(std::iter::repeat_n(members[0], count));
+            out.push((rng, members));
         }
     }
     chosen.shuffle(&mut seed.split("split").rng(0));
+    for (mut rng, members) in out {
+        let class = labels[members[0]];
+        let places: Vec<usize> = (0..chosen.len()).filter(|&place| labels[chosen[place]] == class).collect();
+        let (trained, tested) = places.split_at(places.partition_point(|&place| place < kept));
+        let shares = share_out(&members, [trained.len(), tested.len()]).ok_or_else(|| {
+            Error::input(format!(
+                "trains and validates on class {class}, of which the pool of {} has one image; raise experiment.pool",
+                labels.len()
+            ))
+        })?;
+        for (places, members) in [trained, tested].into_iter().zip(shares) {
+            for &place in places {
+                chosen[place] = members[rng.random_range(0..members.len())];
+            }
+        }
+    }
     Ok(chosen)
+}
+
+/// Shares out images in the proportion of `places`, at least one to each side that has a place; `None` where there are too
+/// few.
+fn share_out(members: &[usize], places: [usize; 2]) -> Option<[&[usize]; 2]> {
+    let needed = places.map(|places| usize::from(places > 0));
+    let most = members.len().checked_sub(needed[1]).filter(|most| *most >= needed[0])?;
+    let part = places[0] as f64 / (places[0] + places[1]).max(1) as f64;
+    let (first, second) = members.split_at(((members.len() as f64 * part).round() as usize).clamp(needed[0], most));
+    Some([first, second])
 }
 
 /// x ↦ clip(x + ε), ε ~ N(0, σ²I), D = `dims` (BLC eq. 7), to the range of the world's pixels. An
@@ -107,8 +141,11 @@ impl Source for ShiftedImages {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::super::paper;
     use super::*;
+    use crate::events::silent;
     use crate::experiment::shift::spec::kl;
     use crate::measure::over_seeds;
 
@@ -152,7 +189,7 @@ mod tests {
     #[test]
     fn a_class_is_repeated_only_where_the_pool_runs_out_of_it() {
         let pool: Vec<ClassId> = (0..30).map(|i| usize::from(i % 3 == 0)).collect();
-        let chosen = choose(&pool, &[20, 25], Seed(4)).unwrap();
+        let chosen = choose(&pool, &[20, 25], 36, Seed(4)).unwrap();
         let of = |class: usize| chosen.iter().copied().filter(|&i| pool[i] == class).collect::<Vec<_>>();
         let (mut whole, mut repeated) = (of(0), of(1));
         assert_eq!((whole.len(), repeated.len()), (20, 25));
@@ -165,11 +202,41 @@ mod tests {
         // In random order: the classes do not come one after the other.
         let first = chosen[..15].iter().filter(|&&i| pool[i] == 1).count();
         assert!((1..15).contains(&first), "{chosen:?}");
-        assert_eq!(choose(&pool, &[20, 25], Seed(4)).unwrap(), chosen);
-        assert_ne!(choose(&pool, &[20, 25], Seed(5)).unwrap(), chosen);
-        let why = choose(&pool, &[1, 1, 2], Seed(4)).unwrap_err().to_string();
+        assert_eq!(choose(&pool, &[20, 25], 36, Seed(4)).unwrap(), chosen);
+        assert_ne!(choose(&pool, &[20, 25], 36, Seed(5)).unwrap(), chosen);
+        let why = choose(&pool, &[1, 1, 2], 3, Seed(4)).unwrap_err().to_string();
         assert!(why.contains("class 2") && why.contains("experiment.pool"), "{why}");
-        assert!(choose(&pool, &[1, 1, 0], Seed(4)).is_ok());
+        assert!(choose(&pool, &[1, 1, 0], 1, Seed(4)).is_ok());
+    }
+
+    #[test]
+    fn no_image_is_both_trained_on_and_validated_on() {
+        let pool: Vec<ClassId> = (0..30).map(|i| usize::from(i % 3 == 0)).collect();
+        for seed in 0..50 {
+            let chosen = choose(&pool, &[20, 25], 36, Seed(seed)).unwrap();
+            let (trained, tested) = chosen.split_at(36);
+            assert!(tested.iter().all(|image| !trained.contains(image)), "{seed}: {chosen:?}");
+            assert_eq!(chosen.iter().filter(|&&i| pool[i] == 1).count(), 25);
+        }
+        // A class of one image cannot be on both sides, but on either.
+        let single = [0, 0, 0, 1];
+        let why = choose(&single, &[0, 20], 10, Seed(0)).unwrap_err().to_string();
+        assert!(why.contains("class 1") && why.contains("one image"), "{why}");
+        assert_eq!(choose(&single, &[0, 20], 20, Seed(0)).unwrap(), [3; 20]);
+    }
+
+    #[test]
+    fn looking_at_the_labels_of_a_pool_is_told_and_can_be_stopped() {
+        let pool = ShiftedImages { dims: 1, x: vec![0.0; 2000], labels: vec![1; 2000] };
+        let mut told = Vec::new();
+        let mut tell = |event: CellEvent| {
+            let CellEvent::Drawing(progress) = event else { panic!("{event:?}") };
+            told.push((progress.done, progress.total));
+            if progress.done > 600 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        assert!(matches!(labels(&pool, 2000, &mut tell), Err(Error::Cancelled)));
+        assert_eq!(told, [(0, 2000), (512, 2000), (1024, 2000)]);
+        assert_eq!(labels(&pool, 2000, &mut silent()).unwrap(), [1; 2000]);
     }
 
     #[test]

@@ -84,6 +84,11 @@ impl Kind for ShiftSpec {
         self.pool
     }
 
+    /// Every cell looks at the labels of the whole pool before it takes some of its images.
+    fn reads_beside_training(&self) -> bool {
+        true
+    }
+
     fn validate(&self, spec: &ExperimentSpec) -> Result<()> {
         let Some(baseline) = self.settings.first() else {
             return Err(Error::input("experiment.settings is empty: the first one is the baseline"));

@@ -13,7 +13,7 @@ use crate::oracle::posterior::Prior;
 #[serde(deny_unknown_fields)]
 pub struct ShiftSpec {
     /// Images of the world from which a cell chooses, drawn anew for every seed; with replacement
-    /// where a class runs out.
+    /// where a class runs out, then from some of its images to train and from the others to validate.
     pub pool: usize,
     /// Share of a cell's N images that is kept for validation.
     #[serde(default = "fifth")]

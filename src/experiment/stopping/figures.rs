@@ -11,7 +11,10 @@ const OVER_SEEDS: &str = "Means over seeds with Student's 95 % interval over see
      where a single seed is finished.";
 
 /// What they say of a difference beside others.
-const IMAGES: &str = "The interval of KL above the best one has the error of the test images, too (block means); all others are given these images.";
+const IMAGES: &str = "The best epoch is found on one half of the test images and measured on the other, each half in turn: a regret may be a little below 0 \
+     and is on average no more than the true one. Regrets and least KL have the error of the test images in their intervals, too (block means), \
+     those of regrets up to the most that any epoch looked at may be better by; all others are given these images. Cells of a version before \
+     2026-11-26 know no halves: least KL is too low there, regret too high, and intervals are over seeds alone.";
 
 impl Findings for StoppingRegrets {
     fn figures(&self) -> Vec<Figure> {
@@ -77,7 +80,8 @@ impl StoppingRegrets {
 
     fn table(&self) -> Table {
         let caption = format!(
-            "Exact KL at the chosen epoch less KL at the best one of those looked at, on the same test images. {OVER_SEEDS} {IMAGES}"
+            "Exact KL at the chosen epoch less KL at the best one of those looked at. The column 'best epoch' is that of all test images. \
+             {OVER_SEEDS} {IMAGES}"
         );
         Table::of(&self.regrets)
             .words("classifier", |one| one.who().name())

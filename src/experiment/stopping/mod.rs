@@ -3,9 +3,11 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `crossed` | what an epoch gives away under one seed, on images that did not choose the best one |
 //! | `regret` | rules, and what each gives away, over seeds |
 //! | `figures` | its figures and tables |
 
+mod crossed;
 mod figures;
 mod regret;
 #[cfg(test)]

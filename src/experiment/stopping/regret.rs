@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::crossed::Crossed;
 use super::{Stopped, StoppingSpec};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::bayes_gap::Who;
+use crate::experiment::blocks::Difference;
 use crate::experiment::cell::CellResult;
 use crate::experiment::repeats::{NATS, Repeats, SeedGain, distinct, provenance, repeats};
 use crate::experiment::spec::ExperimentSpec;
@@ -52,14 +54,10 @@ impl StoppingRule {
         };
         epochs.iter().min_by(|a, b| worth(a).total_cmp(&worth(b)))
     }
-
-    /// The chosen epoch and the one of least exact KL.
-    fn beside_best(self, epochs: &[Validated], n: usize) -> Option<(&Validated, &Validated)> {
-        Some((self.choose(epochs, n)?, epochs.iter().min_by(|a, b| a.epistemic.total_cmp(&b.epistemic))?))
-    }
 }
 
-/// What one rule chose under one seed.
+/// What one rule chose under one seed, and what looks best on the test images: KL there is too low, for these images chose
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Chosen {
     /// The epoch.
@@ -75,7 +73,8 @@ pub struct Chosen {
 impl Chosen {
     /// `None` where there is no epoch.
     pub fn of(rule: StoppingRule, epochs: &[Validated], n: usize) -> Option<Self> {
-        let (chosen, best) = rule.beside_best(epochs, n)?;
+        let chosen = rule.choose(epochs, n)?;
+        let best = epochs.iter().min_by(|a, b| a.epistemic.total_cmp(&b.epistemic))?;
         let (epoch, epistemic) = (chosen.epoch, chosen.epistemic);
         Some(Self { epoch, epistemic, best_epoch: best.epoch, best: best.epistemic })
     }
@@ -96,15 +95,17 @@ pub struct Regret {
     pub rule: StoppingRule,
     /// By so many labels; 0 where none is asked.
     pub n: usize,
-    /// KL at the chosen epoch less KL at the best one, nats, ≥ 0.
+    /// KL at the chosen epoch less KL at the best one, nats, measured on test images that did not choose the best one: it may
+    /// be a little below 0, and is in expectation no more than the true regret. The upper end holds the most that the
+    /// chosen epoch may give away to any that was looked at.
     pub regret: SeedGain,
     /// The same as a share of KL at the best one; absent where that is 0.
     pub relative: Option<SeedGain>,
     /// The chosen epoch.
     pub epoch: SeedGain,
-    /// The best one.
+    /// The one of least KL on all test images.
     pub best_epoch: SeedGain,
-    /// KL there, nats.
+    /// KL at the best one, nats, on test images that did not choose it.
     pub best: SeedGain,
 }
 
@@ -164,11 +165,18 @@ fn found<'a>(group: &Repeats<'a>) -> Vec<&'a [Validated]> {
 
 impl Regret {
     fn of(group: &Repeats<'_>, tau: Tau, rule: StoppingRule, n: usize) -> Option<Self> {
-        let chosen: Vec<Chosen> = found(group).into_iter().filter_map(|epochs| Chosen::of(rule, epochs, n)).collect();
-        let each = |of: fn(&Chosen) -> f64| SeedGain::of(&chosen.iter().map(of).collect::<Vec<f64>>());
-        let apart = chosen.iter().all(|one| one.best > 0.0);
-        let pairs = found(group).into_iter().filter_map(|epochs| rule.beside_best(epochs, n));
-        let regrets = pairs.map(|(chosen, best)| chosen.kl().less(best.kl()));
+        let seeds = found(group);
+        let chosen: Vec<Chosen> = seeds.iter().filter_map(|epochs| Chosen::of(rule, epochs, n)).collect();
+        let crossed = seeds.iter().filter_map(|epochs| Crossed::of(epochs, rule.choose(epochs, n)?));
+        let crossed: Vec<Crossed> = crossed.collect();
+        let last = seeds.iter().filter_map(|epochs| epochs.last()).map(|one| one.epoch).max()?;
+        let epoch = |of: fn(&Chosen) -> usize| {
+            let each: Vec<f64> = chosen.iter().map(|one| of(one) as f64).collect();
+            SeedGain::of(&each).map(|epoch| epoch.cut([1.0, last as f64]))
+        };
+        let mean = |of: fn(&Crossed) -> f64| crossed.iter().map(of).sum::<f64>() / crossed.len().max(1) as f64;
+        let differences = |of: fn(&Crossed) -> Option<Difference>| crossed.iter().map(of).collect::<Option<Vec<_>>>();
+        let above_share = mean(|one| one.above / one.best.value);
         Some(Self {
             tau,
             architecture: group.cell.architecture,
@@ -176,11 +184,12 @@ impl Regret {
             train_size: group.cell.train_size,
             rule,
             n,
-            regret: SeedGain::paired(&regrets.collect::<Vec<_>>())?.cut(NATS),
-            relative: each(|one| one.epistemic / one.best - 1.0).filter(|_| apart).map(|one| one.cut(NATS)),
-            epoch: each(|one| one.epoch as f64)?,
-            best_epoch: each(|one| one.best_epoch as f64)?,
-            best: each(|one| one.best)?.cut(NATS),
+            regret: SeedGain::paired_up_to(&differences(|one| Some(one.regret.clone()))?, mean(|one| one.above))?,
+            relative: differences(|one| one.relative.clone())
+                .and_then(|shares| SeedGain::paired_up_to(&shares, above_share)),
+            epoch: epoch(|one| one.epoch)?,
+            best_epoch: epoch(|one| one.best_epoch)?,
+            best: SeedGain::paired(&differences(|one| Some(one.best.clone()))?)?.cut(NATS),
         })
     }
 

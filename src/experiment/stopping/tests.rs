@@ -3,16 +3,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use burn::tensor::Device;
+use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::ImageShape;
 use crate::error::Error;
 use crate::events::silent;
+use crate::experiment::blocks::Blocks;
 use crate::experiment::hand_made::{measured, near, result, spec, whole};
 use crate::experiment::output::Findings;
 use crate::experiment::validated::Seen;
 use crate::experiment::{Batch, Cell, Images};
+use crate::units::Seed;
 
 const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear', 'convnet']\ntrain_sizes = [100]\nseeds = [0, 1]\n\
                     [experiment]\nkind = 'stopping'\ntaus = [1.0, 1.3]\nlabels = [200, 50]\n";
@@ -66,6 +69,75 @@ fn each_rule_gives_away_what_its_epoch_costs() {
     assert_eq!(of_images, [true, true, false, false], "regrets alone are paired by test image");
     let last = figures[0].series.iter().find(|series| series.name == "linear, last epoch").unwrap();
     assert!(last.dashed && last.points.iter().map(|point| point.x).eq([50.0, 200.0]));
+}
+
+/// What the last epoch gives away, over three seeds with these courses.
+fn of_the_last(courses: &[Vec<Validated>]) -> Regret {
+    let spec = spec(&SPEC.replace(", 'convnet'", "").replace(", 1.3", "").replace("[0, 1]", "[0, 1, 2]"));
+    let cells = spec.cells().into_iter().zip(courses).map(|(cell, epochs)| {
+        let output = Some(CellOutput::new(Stopped { epochs: epochs.clone() }));
+        CellResult { output, ..result(cell, measured(0.2, 0.2, 0.1)) }
+    });
+    let found = StoppingRegrets::of(&spec, spec.experiment.get().unwrap(), &cells.collect::<Vec<_>>());
+    found.regrets.into_iter().find(|one| one.rule == StoppingRule::Last).unwrap()
+}
+
+/// An epoch with these KL of each test image.
+fn epoch(epoch: usize, kl: &[f64]) -> Validated {
+    let epistemic = kl.iter().sum::<f64>() / kl.len() as f64;
+    Validated { epoch, epistemic, blocks: Some(Blocks::of(kl)), seen: Vec::new() }
+}
+
+#[test]
+fn the_images_that_choose_the_best_epoch_do_not_measure_it() {
+    const RUNS: u64 = 200;
+    const EPOCHS: usize = 20;
+    // KL of an image walks from epoch to epoch; half of the variance of a step is common to all seeds. The mean is the same
+    // at all epochs but the last.
+    for cost in [0.0, 0.03] {
+        let (mut covered, mut mean, mut of_the_least) = (0, 0.0, 0.0);
+        for run in 0..RUNS {
+            let mut rng = Seed(run).rng(0);
+            let mut steps = || -> Vec<f64> {
+                StandardNormal.sample_iter(&mut rng).take(200 * EPOCHS).map(|step: f64| 0.057 * step).collect()
+            };
+            let common = steps();
+            let courses: Vec<Vec<Validated>> = (0..3)
+                .map(|_| {
+                    let (own, mut kl) = (steps(), vec![0.5; 200]);
+                    let after = |at: usize| {
+                        let more = if at + 1 == EPOCHS { cost } else { 0.0 };
+                        kl.iter_mut().enumerate().for_each(|(i, kl)| {
+                            *kl += common[at * 200 + i] + own[at * 200 + i] + more;
+                        });
+                        epoch(at + 1, &kl)
+                    };
+                    (0..EPOCHS).map(after).collect()
+                })
+                .collect();
+            let Regret { regret, relative, epoch, .. } = of_the_last(&courses);
+            let interval = regret.interval.unwrap();
+            assert!(interval.high > interval.low && relative.unwrap().interval.unwrap().high > interval.high);
+            let at = epoch.interval.unwrap();
+            assert!(at.low >= 1.0 && at.high <= EPOCHS as f64, "{at:?}");
+            covered += u64::from(interval.contains(cost));
+            mean += regret.value / RUNS as f64;
+            let chosen = courses.iter().filter_map(|course| Chosen::of(StoppingRule::Last, course, 0));
+            of_the_least += chosen.map(|one| one.epistemic - one.best).sum::<f64>() / (3.0 * RUNS as f64);
+        }
+        println!("regret {cost}: covered {covered} of {RUNS}, mean {mean:.4}, by the least KL {of_the_least:.4}");
+        assert!(covered * 100 >= 93 * RUNS, "{cost}: {covered} of {RUNS}");
+        assert!((cost - 0.012..cost + 0.004).contains(&mean) && of_the_least > cost + 0.008, "{mean} {of_the_least}");
+    }
+}
+
+#[test]
+fn an_epoch_that_looks_best_on_all_images_may_still_give_something_away() {
+    // Better by 0.001 on either half of the blocks, which lie 0.1 above and below that: 2.02·0.1/√39 of doubt.
+    let second: Vec<f64> = (0..400).map(|i| 0.299 + if (i / 2) % 2 == 0 { 0.1 } else { -0.1 }).collect();
+    let regret = of_the_last(&vec![vec![epoch(1, &[0.3; 400]), epoch(2, &second)]; 3]).regret;
+    let high = regret.interval.unwrap().high;
+    assert!(regret.value.abs() < 1e-9 && (high - (2.0227 * 0.1 / 39f64.sqrt() - 0.001)).abs() < 1e-5, "{regret:?}");
 }
 
 #[test]

@@ -217,9 +217,10 @@ impl ExternalFolder {
             let truth = self.truth()?;
             for (_, step, path) in fresh.into_iter().take(most) {
                 let Some(stamp) = course.hear(&path) else { continue };
-                match self.figures(step, &path, &truth) {
-                    Ok(figures) => {
-                        course.floor.get_or_insert_with(|| figures.floor(truth.labels.len()));
+                match self.images(&path, &truth) {
+                    Ok((header, images, zeros)) => {
+                        let floor = course.floor.get_or_insert_with(|| Floor::of(&images, &self.draws()));
+                        let figures = StepFigures::of(step, &header, &images, zeros, floor);
                         course.rows.push(Row::of(&figures, truth.labels.len(), stamp.mark()));
                     }
                     Err(why) => drop(course.refused.insert(step, ((path, stamp), why))),
@@ -239,11 +240,6 @@ impl ExternalFolder {
             && course.still == Stamp::of(&self.path.join(PREDICTIONS))
             && course.finished == self.finished()
             && course.last.iter().chain(course.refused.values().map(|(record, _)| record)).all(unchanged)
-    }
-
-    fn figures(&self, step: u64, path: &Path, truth: &TestTruth) -> Result<StepFigures, String> {
-        let (header, images, zeros) = self.images(path, truth)?;
-        Ok(StepFigures::of(step, &header, &images, zeros))
     }
 
     /// What a record says: log q, nats, [N, K], and how many probabilities were 0.

@@ -391,3 +391,19 @@ fn a_cell_cancelled_in_the_middle_of_its_second_round_goes_on_to_the_same_bits()
     let why = bench.run(cell, folder.path(), &mut silent()).unwrap_err().to_string();
     assert!(why.contains("round.json") && why.contains("remove it"), "{why}");
 }
+
+#[test]
+fn a_checkpoint_of_other_images_is_not_what_a_try_goes_on_from() {
+    let (bench, cell) = (Bench::new(60), Bench::cell(Strategy::LookAhead, 20));
+    let whole = bench.whole(Strategy::LookAhead, 20);
+    let folder = tempfile::tempdir().unwrap();
+    // The start takes 6 steps and every try 9: this is in the middle of the second one.
+    bench.cancelled_at(20, cell, folder.path());
+    let [first, second] = [0, 1].map(|at| folder.path().join(format!("round-0/try-{at}")));
+    assert!(first.join(TRIED).exists() && second.join(LAST).exists());
+    for name in [LAST, TRYING] {
+        std::fs::rename(second.join(name), first.join(name)).unwrap();
+    }
+    std::fs::remove_file(first.join(TRIED)).unwrap();
+    assert_eq!(bench.run(cell, folder.path(), &mut silent()).unwrap(), whole);
+}

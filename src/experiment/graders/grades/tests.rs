@@ -70,6 +70,9 @@ fn networks_and_kinds_of_labels_are_no_repeats() {
     // Of two values 0.1 apart: t of one degree times half of that.
     let half = neighbours.estimate.over_seeds.unwrap().high - 0.25;
     assert!((half - 12.706_204_736 * 0.05).abs() < 1e-6, "{half}");
+    // Bounds stay shares: 0.125 and 0.25 with half widths of 0.32 and 0.64.
+    let low = |bound: Option<SeedGain>| bound.unwrap().interval.unwrap().low;
+    assert_eq!((low(neighbours.lower), low(neighbours.upper)), (0.0, 0.0));
     let asked = Asked::of(&spec);
     assert_eq!(beliefs.iter().map(|one| one.asked.unwrap()).collect::<Vec<_>>(), asked);
     for (i, (belief, score)) in beliefs.iter().zip(&grades.scores).enumerate() {
