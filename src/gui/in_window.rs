@@ -95,7 +95,7 @@ fn drill(ctx: &egui::Context, after: Duration) {
 
 /// What was set the last time, and what the command line says; and what is to be said of it.
 fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> (Prefs, Vec<String>) {
-    let SavedPrefs { mut prefs, lost } = SavedPrefs::of(storage);
+    let SavedPrefs { mut prefs, lost } = SavedPrefs::in_storage(storage);
     let mut notices: Vec<String> = lost_settings(&lost, eframe::storage_dir(APP_ID).as_deref()).into_iter().collect();
     let saved = &prefs.oracle;
     if !options.oracle.is_empty() {

@@ -18,7 +18,7 @@ pub struct SavedPrefs {
 
 impl SavedPrefs {
     /// The preferences of the last time; those of a new window where there are none.
-    pub fn of(storage: Option<&dyn Storage>) -> Self {
+    pub fn in_storage(storage: Option<&dyn Storage>) -> Self {
         storage.and_then(|storage| storage.get_string(KEY)).map(|text| Self::of(&text)).unwrap_or_default()
     }
 
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_value_that_cannot_be_read_costs_itself_alone() {
         let mut file = File::default();
-        assert_eq!(SavedPrefs::of(Some(&file)), SavedPrefs::default());
+        assert_eq!(SavedPrefs::in_storage(Some(&file)), SavedPrefs::default());
         let prefs = Prefs {
             tau: 1.25,
             world: "a, \"b\" (c: d".into(),
@@ -116,21 +116,21 @@ mod tests {
             ..Prefs::default()
         };
         save(&mut file, &prefs);
-        assert_eq!(SavedPrefs::of(Some(&file)), SavedPrefs { prefs: prefs.clone(), lost: Vec::new() });
+        assert_eq!(SavedPrefs::in_storage(Some(&file)), SavedPrefs { prefs: prefs.clone(), lost: Vec::new() });
         let whole = file.0.clone();
         let damage = |from: &str, to: &str| {
             assert!(whole.contains(from), "{whole}");
             File(whole.replace(from, to))
         };
-        let found = SavedPrefs::of(Some(&damage("sort:Entropy", "sort:Entropie")));
+        let found = SavedPrefs::in_storage(Some(&damage("sort:Entropy", "sort:Entropie")));
         assert_eq!(
             found,
             SavedPrefs { prefs: Prefs { sort: Sort::Index, ..prefs.clone() }, lost: vec!["sort".into()] }
         );
-        let found = SavedPrefs::of(Some(&damage("prior:[0.25,0.75]", "prior:[0.25,\"much\"]")));
+        let found = SavedPrefs::in_storage(Some(&damage("prior:[0.25,0.75]", "prior:[0.25,\"much\"]")));
         assert_eq!(found, SavedPrefs { prefs: Prefs { prior: Vec::new(), ..prefs }, lost: vec!["prior".into()] });
         // A file that was cut off is no list of fields.
-        let found = SavedPrefs::of(Some(&File(whole[..whole.len() / 2].to_owned())));
+        let found = SavedPrefs::in_storage(Some(&File(whole[..whole.len() / 2].to_owned())));
         assert_eq!(found, SavedPrefs { prefs: Prefs::default(), lost: vec!["all of them".into()] });
     }
 }
