@@ -153,7 +153,11 @@ impl StepFigures {
         let reliability = Reliability::of(images);
         let kl: Vec<f64> = images.kl.iter().map(|kl| kl.max(0.0)).collect();
         let errors = complements(&images.expected);
-        let nats = |values: &[f64]| Bootstrap::quick_mean(values, None, NATS);
+        // To the bits that a row gives back.
+        let nats = |values: &[f64]| {
+            let mean = Bootstrap::quick_mean(values, None, NATS);
+            up_to(mean.value, mean.interval.high)
+        };
         Self {
             step,
             epoch,

@@ -82,8 +82,8 @@ fn a_checkpoint_of_other_images_is_not_what_a_try_goes_on_from() {
     let (bench, cell) = (Bench::new(60), Bench::cell(Strategy::LookAhead, 20));
     let whole = bench.whole(Strategy::LookAhead, 20);
     let folder = tempfile::tempdir().unwrap();
-    // The start takes 6 steps and every try 9: this is in the middle of the second one.
-    bench.cancelled_at(20, cell, folder.path());
+    // Three members of 6 steps, then tries of 9: this is in the middle of the second one.
+    bench.cancelled_at(31, cell, folder.path());
     let [first, second] = [0, 1].map(|at| folder.path().join(format!("round-0/try-{at}")));
     assert!(first.join(TRIED).exists() && second.join(LAST).exists());
     for name in [LAST, TRYING] {
