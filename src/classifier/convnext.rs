@@ -6,11 +6,12 @@
 //! ```
 
 use burn::module::{Module, Param};
-use burn::tensor::{Tensor, activation::gelu};
+use burn::tensor::Tensor;
 
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Conv, LayerNorm, Linear, Pass, channels_first, channels_last};
+use crate::device::gelu;
 
 const WIDTHS: [usize; 4] = [96, 192, 384, 768];
 const BLOCKS: [usize; 4] = [3, 3, 9, 3];

@@ -10,14 +10,14 @@
 //! shifted along it.
 
 use burn::module::{Module, Param};
-use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::activation::softmax;
 use burn::tensor::ops::PadMode;
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::descriptor::{Backbone, Descriptor, Side};
 use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{Conv, LayerNorm, Linear, Pass, channels_last};
-use crate::device::bounded;
+use crate::device::{bounded, gelu};
 
 const WIDTHS: [usize; 4] = [96, 192, 384, 768];
 const BLOCKS: [usize; 4] = [2, 2, 6, 2];

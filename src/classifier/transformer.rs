@@ -6,11 +6,11 @@
 
 use burn::module::{Module, Param};
 use burn::tensor::Tensor;
-use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::activation::softmax;
 
 use super::init::{Init, InitResult, ParamBuilder};
 use super::layers::{LayerNorm, Linear, linear_map};
-use crate::device::bounded;
+use crate::device::{bounded, gelu};
 use crate::kernels::HEAD;
 
 /// Variance floor of the norms.

@@ -12,6 +12,7 @@
 //! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
 //! | `matmul_precision` | the number format of matrix products, in training and in drawing images |
 //! | `full_precision_matmul` | products whose factors keep their 32 bits on cards that would round them |
+//! | `gelu` | an activation whose gradient is its own on every device |
 //! | `read`, `wait`, `picture` | reading values back, and waiting for them; pictures that stay on the device |
 //! | `memory` | host memory that the C library keeps |
 //! | `fault_injection` | faults on purpose, for tests |
@@ -29,6 +30,7 @@ mod failover;
 pub mod fault_injection;
 mod faults;
 pub mod full_precision_matmul;
+mod gelu;
 mod guard;
 mod latency;
 #[cfg_attr(not(feature = "remote"), path = "lend_nothing.rs")]
@@ -58,6 +60,7 @@ pub use choice::{Candidate, DeviceChoice, DeviceReport, OpenDevice};
 pub use choose::{candidates, choose};
 pub use failover::{DeviceFailures, Replacement, on_device, retry_on_next_device};
 pub use faults::{note, notes};
+pub use gelu::gelu;
 pub use guard::{explain, guarded};
 pub use latency::Latency;
 pub use matmul_precision::MatmulPrecision;

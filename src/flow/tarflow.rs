@@ -38,12 +38,11 @@ mod solve;
 mod tensors;
 
 use burn::module::{Module, Param};
-use burn::tensor::activation::{gelu, softmax};
+use burn::tensor::activation::softmax;
 use burn::tensor::module::{layer_norm, linear};
 use burn::tensor::{DType, Tensor};
 
-use crate::device::bounded;
-use crate::device::full_precision_matmul;
+use crate::device::{bounded, full_precision_matmul, gelu};
 use crate::units::ClassId;
 
 pub use config::TarFlowConfig;
