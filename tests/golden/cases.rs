@@ -163,13 +163,13 @@ fn oracles() -> Vec<Case> {
         case(
             "oracle-validate",
             TRAINED,
-            "oracle validate mnist@9b44f254 --data digits/train --limit 40 --device cpu",
+            "oracle validate mnist@9b44f254 --data photographs --limit 40 --device cpu",
             &[],
         ),
         case(
             "oracle-reality",
             CLOSE,
-            "oracle reality mnist@9b44f254 --data digits/train --published-error 0.5% --device cpu --json",
+            "oracle reality mnist@9b44f254 --data photographs --published-error 0.5% --device cpu --json",
             &[],
         ),
         case(

@@ -28,6 +28,7 @@ pub fn inputs(folder: &Path) {
     let head: Vec<String> = (0..10).map(|k| k.to_string()).collect();
     write("predictions.csv", &format!("{}\n{}\n", head.join(","), logits.join("\n")));
     pictures(folder);
+    photographs(folder);
     world(folder);
     for preset in PRESETS {
         let text = std::fs::read_to_string(format!("assets/specs/{preset}-quick.toml")).unwrap();
@@ -62,6 +63,21 @@ fn pictures(folder: &Path) {
                 image::Luma([if bright { 180 + noise as u8 } else { noise as u8 }])
             };
             image::GrayImage::from_fn(8, 8, pixel).save(folder.join(format!("{i:02}.png"))).unwrap();
+        }
+    }
+}
+
+/// Ten classes of grey photographs of 28×28, named as digits: a bright bar, the more to the right the later the class.
+fn photographs(folder: &Path) {
+    for class in 0..10u32 {
+        let folder = folder.join("photographs").join(class.to_string());
+        std::fs::create_dir_all(&folder).unwrap();
+        for i in 0..4u32 {
+            let pixel = |x: u32, y: u32| {
+                let bright = (4 + i..24).contains(&y) && (2 * class + i..2 * class + i + 5).contains(&x);
+                image::Luma([if bright { 255 - ((x * 7 + y * 3) % 40) as u8 } else { 0 }])
+            };
+            image::GrayImage::from_fn(28, 28, pixel).save(folder.join(format!("{i}.png"))).unwrap();
         }
     }
 }
