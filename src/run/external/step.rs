@@ -8,7 +8,7 @@ use super::record::Header;
 use crate::measure::{Bootstrap, Estimate, Interval, NATS, PerImage, Reliability, SHARE};
 
 /// A classifier after a step, on the test images of its run. Intervals are 95 % over those images:
-/// that of a share of hits is Wilson's, those of A and the Bayes error, which all steps have in common, are the same as in
+/// that of a share of hits is Wilson's, those of A and the Bayes error, which all steps have in common, are made as in
 /// [`crate::measure::Measured`], those of other means Student's, which do not fall below 0; that of the expected error
 /// holds what images in doubt that were not seen may add.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
