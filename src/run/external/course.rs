@@ -217,12 +217,13 @@ impl ExternalFolder {
             let truth = self.truth()?;
             for (_, step, path) in fresh.into_iter().take(most) {
                 let Some(stamp) = course.hear(&path) else { continue };
-                match self.images(&path, &truth) {
-                    Ok((header, images, zeros)) => {
-                        let floor = course.floor.get_or_insert_with(|| Floor::of(&images, &self.draws()));
-                        let figures = StepFigures::of(step, &header, &images, zeros, floor);
-                        course.rows.push(Row::of(&figures, truth.labels.len(), stamp.mark()));
-                    }
+                let read = self.images(&path, &truth).and_then(|(header, images, zeros)| {
+                    let known = course.floor.map_or_else(|| self.floor(&images), Ok)?;
+                    let figures = StepFigures::of(step, &header, &images, zeros, course.floor.insert(known));
+                    Ok(Row::of(&figures, truth.labels.len(), stamp.mark()))
+                });
+                match read {
+                    Ok(row) => course.rows.push(row),
                     Err(why) => drop(course.refused.insert(step, ((path, stamp), why))),
                 }
             }
@@ -278,6 +279,11 @@ impl ExternalFolder {
         let folder = self.path.join(PREDICTIONS);
         let found = record::list(&folder)?.into_iter().find(|(known, _)| *known == step);
         found.map(|(_, path)| path).ok_or_else(|| Error::file(&folder, format!("has no record of step {step}")))
+    }
+
+    /// What all steps have in common, from the images of any.
+    fn floor(&self, images: &PerImage) -> Result<Floor, String> {
+        images.measured(&self.draws()).map(|measured| Floor::of(&measured)).map_err(|why| why.to_string())
     }
 
     /// All figures of a step that was read, with bootstrap intervals, as those of a trained cell.

@@ -5,11 +5,11 @@ use std::borrow::Borrow;
 use serde::{Deserialize, Serialize};
 
 use super::record::Header;
-use crate::measure::{Bootstrap, Estimate, Interval, NATS, PerImage, Reliability, SHARE};
+use crate::measure::{Bootstrap, Estimate, Interval, Measured, NATS, PerImage, Reliability, SHARE};
 
 /// A classifier after a step, on the test images of its run. Intervals are 95 % over those images:
-/// that of a share of hits is Wilson's, those of A and the Bayes error, which all steps have in common, are made as in
-/// [`crate::measure::Measured`], those of other means Student's, which do not fall below 0; that of the expected error
+/// that of a share of hits is Wilson's, those of A and the Bayes error, which all steps have in common, are those of
+/// [`Measured`], those of other means Student's, which do not fall below 0; that of the expected error
 /// holds what images in doubt that were not seen may add.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StepFigures {
@@ -75,16 +75,9 @@ pub(super) struct Row {
 const NOT_SAID: u64 = u64::MAX;
 
 impl Floor {
-    /// Of test images, whatever is predicted of them.
-    pub fn of(images: &PerImage, draws: &Bootstrap) -> Self {
-        let doubts = complements(&images.best);
-        let most = (images.classes as f64).ln();
-        Self {
-            images: images.len(),
-            aleatoric: draws.mean_in_doubt(&images.entropy, &doubts, [0.0, most]),
-            // As the accuracy of the Bayes decision, whose interval `Measured` has.
-            bayes_error: draws.mean_in_doubt(&images.best, &doubts, SHARE).complement(),
-        }
+    /// Of test images, whatever is predicted of them: from the figures of any step of their course.
+    pub fn of(measured: &Measured) -> Self {
+        Self { images: measured.n, aleatoric: measured.aleatoric, bayes_error: measured.bayes_accuracy.complement() }
     }
 }
 
@@ -201,7 +194,7 @@ mod tests {
         let draws = Bootstrap::new(Seed(1));
         let said = Header { epoch: Some(0.5), images: Some(7), seconds: None, train_loss: Some(-0.0) };
         for header in [said, Header::default()] {
-            let figures = StepFigures::of(10, &header, &of, 2, &Floor::of(&of, &draws));
+            let figures = StepFigures::of(10, &header, &of, 2, &Floor::of(&of.measured(&draws).unwrap()));
             let row = Row::of(&figures, images, 1);
             assert_eq!(row.figures(&figures.floor(images)), figures);
         }
@@ -213,10 +206,16 @@ mod tests {
     fn a_step_has_the_intervals_of_a_cell_for_what_is_no_matter_of_the_classifier() {
         // A tenth of 60 images is in doubt, and errs.
         let p = (0..60).flat_map(|i| if i % 10 == 0 { [0.55, 0.45] } else { [0.999, 0.001] }).collect::<Vec<f64>>();
-        let mut of = PerImage::new(2).unwrap();
-        of.extend(&p, &p.iter().map(|p| p.ln()).collect::<Vec<_>>(), &[0; 60]).unwrap();
+        let labels: Vec<usize> = (0..60).map(|i| usize::from(i % 20 == 0)).collect();
+        let answered = |q: &dyn Fn(&f64) -> f64| {
+            let mut images = PerImage::new(2).unwrap();
+            images.extend(&p, &p.iter().map(|p| q(p).ln()).collect::<Vec<_>>(), &labels).unwrap();
+            images
+        };
+        // What all steps have in common is from the first of them.
+        let (first, of) = (answered(&|_| 0.5), answered(&|p| *p));
         let draws = Bootstrap::new(Seed(1));
-        let step = StepFigures::of(1, &Header::default(), &of, 0, &Floor::of(&of, &draws));
+        let step = StepFigures::of(1, &Header::default(), &of, 0, &Floor::of(&first.measured(&draws).unwrap()));
         let measured = of.measured(&draws).unwrap();
         let pairs = [(step.aleatoric, measured.aleatoric), (step.bayes_error, measured.bayes_accuracy.complement())];
         for (one, other) in pairs {
