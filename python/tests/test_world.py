@@ -157,6 +157,11 @@ def test_a_state_without_its_position_is_no_state(world):
         world.stream(3).load_state_dict(state)
 
 
+def test_a_sample_that_leaves_the_finite_numbers_is_an_arithmetic_error():
+    with pytest.raises(ArithmeticError, match="sample 0 leaves the finite numbers.*lower τ"):
+        bayescope.World("cells", tau=1e18, device="cpu").sample(2)
+
+
 def test_draws_in_64_bits_are_not_those_kept_in_32():
     def error(precision):
         # A map for each class: of one map for all, errors come from the Gaussians alone.

@@ -64,16 +64,16 @@ impl DepthCost {
         self.kl_nats.value > COSTLY_NATS
     }
 
-    /// The largest Bayes error of such pictures in a world of Bayes error `e`, at 95 %: never below `e`, whatever the Bayes
-    /// error of these samples is.
+    /// The largest Bayes error of such pictures in a world whose own is at most `e`, at 95 %: never below `e`, whatever the
+    /// Bayes error of these samples is.
     pub fn at_most(&self, e: f64) -> f64 {
         let added = self.added_error.map(|added| e + added.interval.high);
         added.unwrap_or(self.decision_error.interval.high).min(1.0).max(e)
     }
 
-    /// A sentence on the Bayes error of such pictures in a world of Bayes error `e`.
-    pub fn sentence(&self, e: f64) -> String {
-        let (bits, error, most) = (self.levels.bits, 100.0 * e, 100.0 * self.at_most(e));
+    /// A sentence on the Bayes error of such pictures in a world whose own has this 95 % interval.
+    pub fn sentence(&self, (low, high): (f64, f64)) -> String {
+        let (bits, error, most) = (self.levels.bits, 100.0 * low, 100.0 * self.at_most(high));
         match self.is_costly() {
             true => format!(
                 "Bayes error of these {bits}-bit pictures: unknown, larger than {error:.4} %, at most {most:.4} %"
@@ -368,9 +368,11 @@ mod tests {
                 let found = cost(100, seed, step);
                 assert_eq!(found.is_costly(), costly, "{found:?}");
                 // Whatever the world's Bayes error is beside that of its samples.
-                for e in [truth, 0.0, 0.5, 0.9999] {
-                    let numbers = end(&found.sentence(e));
-                    assert!(matches!(numbers[..], [low, high] if low <= high && high <= 100.0), "{numbers:?}");
+                for (e, half) in [(truth, 0.0), (truth, 0.01), (0.0, 0.0), (0.5, 0.1), (0.9999, 0.0)] {
+                    let numbers = end(&found.sentence((e - half, e + half)));
+                    let [low, high] = numbers[..] else { panic!("{numbers:?}") };
+                    let holds = low <= 100.0 * (e - half) + 1e-4 && 100.0 * (e + half) - 1e-4 <= high;
+                    assert!(holds && high <= 100.0, "{numbers:?}");
                 }
                 let [exact, _] = posteriors(&noisy().0, 100, seed, step);
                 let own = exact.iter().map(|p| p.doubt(p.decision)).sum::<f64>() / 100.0;

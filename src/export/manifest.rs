@@ -233,7 +233,7 @@ impl Manifest {
 
     /// One sentence a depth on the Bayes error of its pictures; the most cautious of its splits.
     pub fn picture_sentences(&self) -> Vec<String> {
-        let error = self.world.truth.bayes_error.value;
+        let error = self.world.truth.bayes_error.interval;
         let costs = || self.splits.values().flat_map(|split| split.pictures.values());
         let depths: std::collections::BTreeSet<u32> = costs().map(|cost| cost.levels.bits).collect();
         let largest = |bits: u32| {

@@ -106,8 +106,9 @@ impl Task for MeasureDepth {
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Self::Report>> {
         let open = cx.oracle()?;
         let found = depth_curve(open.world, &self.settings, self.samples, self.seed, cx)?;
+        let of = found.bayes_error.interval;
         let eight = found.depths.iter().find(|depth| depth.bits == 8);
-        let sentence = eight.map_or_else(String::new, |depth| depth.cost.sentence(found.bayes_error.value));
+        let sentence = eight.map_or_else(String::new, |depth| depth.cost.sentence((of.low, of.high)));
         let (figures, tables) = (vec![found.figure(open.info)], vec![found.table()]);
         Ok(Done::new(Illustrated { found, figures, tables }, sentence))
     }
