@@ -1,6 +1,6 @@
 //! Detects what a path holds, by its name, else by its content.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::batches::Batches;
@@ -119,9 +119,10 @@ pub fn open_split(path: &Path, split: Split, max_side: Option<usize>) -> Result<
 pub fn image_files(paths: &[PathBuf]) -> Result<Option<ImageFiles>> {
     let [path] = paths else {
         // One look into each folder: there may be thousands of files.
-        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
-        if let Some(file) = folders.into_iter().find(|folder| is_exported(folder)) {
-            let cause = "is of an exported dataset, whose pictures have values of the world and not brightness: open this folder, or one picture";
+        let of_folders: BTreeMap<Option<&Path>, &PathBuf> =
+            paths.iter().rev().map(|path| (path.parent(), path)).collect();
+        if let Some(file) = of_folders.into_values().find(|file| is_exported(file)) {
+            let cause = "is of an exported dataset, whose pictures have values of the world and not brightness: open its folder, or one picture";
             return Err(Error::file(file, cause));
         }
         return Ok(Some(ImageFiles::of(paths)));

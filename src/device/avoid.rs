@@ -37,7 +37,7 @@ pub fn warn_of(candidate: &Candidate) {
     let Some(wrong) = found_wrong(candidate) else { return };
     if WARNED.lock().unwrap_or_else(PoisonError::into_inner).insert(candidate.key()) {
         let choice = candidate.choice;
-        tracing::warn!("{wrong}: it is used because {choice} was asked for, do not trust figures computed there");
+        tracing::warn!("{wrong}: {choice} is used because it was asked for, do not trust figures computed there");
     }
 }
 

@@ -126,7 +126,8 @@ pub fn save_pictures_with<'a>(
     for piece in passes(spec, indices, world.batch()) {
         let (classes, noise) = world.latents_of(spec, settings, &piece)?;
         let mut watch = |_: Decoding| events.emit(Progress { done, total });
-        let x = flow.decode_with(&noise, &classes, settings.tau, look, &mut watch)?;
+        let made = flow.decode_with(&noise, &classes, settings.tau, look, &mut watch);
+        let x = made.map_err(|error| of_sample(error, &piece, settings.tau))?;
         for ((x, index), class) in x.chunks(dims).zip(&piece).zip(&classes) {
             pictures.add(*class, *index, world.flow().pixels().picture(x)).map_err(drawn_anew)?;
         }

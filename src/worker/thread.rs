@@ -27,13 +27,13 @@ pub fn work(channels: &Channels, device: DeviceChoice, oracle: String) {
 }
 
 /// Calls `run` until it returns, again after every panic, which fails the job that computed; those
-/// it was carried out above begin again. `run` gets how often it fell in a row without a job: by the device
-/// or the oracle alone, which would go on for ever.
-fn restart_on_panic(channels: &Channels, mut run: impl FnMut(usize)) {
+/// it was carried out above begin again. `run` gets how often it fell in a row without a job, by the device
+/// or the oracle alone, which would go on for ever; it puts that back to 0 where these are others.
+fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut usize)) {
     let mut falls = 0;
     loop {
         let begun = Instant::now();
-        let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(falls))) else { return };
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(&mut falls))) else { return };
         let reason = panic_message(panic.as_ref());
         tracing::error!("the worker panicked: {reason}");
         let job = channels.jobs.fell();
@@ -47,26 +47,33 @@ fn restart_on_panic(channels: &Channels, mut run: impl FnMut(usize)) {
             None if begun.elapsed() > STEADY => 1,
             None => falls + 1,
         };
-        channels.send(Event::Restarted { reason });
         if falls == UNTIL_ENDED {
-            let told = format!(
-                "the computation failed inside {falls} times in a row and is given up: start the program again"
-            );
-            return channels.send(Event::Failed(told));
+            return give_up(channels, falls);
         }
+        channels.send(Event::Restarted { reason });
         if channels.stopping() {
             return;
         }
     }
 }
 
+/// Says that the thread ends, and fails the jobs that wait for it.
+fn give_up(channels: &Channels, falls: usize) {
+    let told = format!("the computation failed inside {falls} times in a row and is given up: start the program again");
+    while let Some(entry) = channels.next_job() {
+        channels.shared.forget(entry.id);
+        channels.send(Event::JobEnded { id: entry.id, outcome: Outcome::Failed(told.clone()) });
+    }
+    channels.send(Event::Failed(told));
+}
+
 /// The loop of the thread. `again` holds the device and the oracle in use, for the run after a
 /// panic; after so many `falls` in a row the oracle stays closed.
-fn run(channels: &Channels, again: &mut (DeviceChoice, String), falls: usize) {
+fn run(channels: &Channels, again: &mut (DeviceChoice, String), falls: &mut usize) {
     let mut heartbeat = Heartbeat::default();
     let Some(chosen) = choose_or_cpu(channels, again) else { return };
     let mut thread = DeviceThread::new(chosen);
-    if falls >= UNTIL_CLOSED {
+    if *falls >= UNTIL_CLOSED {
         let told = format!(
             "the computation failed inside {falls} times in a row with {}: it is not opened again. Choose another oracle or another \
              device",
@@ -97,7 +104,10 @@ fn run(channels: &Channels, again: &mut (DeviceChoice, String), falls: usize) {
             jobs::run(channels, &mut thread, job);
         }
         if let Some(opened) = &thread.opened {
-            *again = (thread.chosen.report.asked, opened.name.clone());
+            let now = (thread.chosen.report.asked, opened.name.clone());
+            if now != *again {
+                (*again, *falls) = (now, 0);
+            }
         }
     }
 }
@@ -157,7 +167,7 @@ mod tests {
         };
         let mut runs = 0;
         restart_on_panic(&channels, |falls| {
-            assert_eq!(falls, 0, "a job fell, not the thread alone");
+            assert_eq!(*falls, 0, "a job fell, not the thread alone");
             runs += 1;
             if runs == 1 {
                 let job = Job::OpenOracle("mnist".into());
@@ -177,11 +187,18 @@ mod tests {
         let (channels, told) = alone();
         let mut falls = Vec::new();
         restart_on_panic(&channels, |before| {
-            falls.push(before);
+            falls.push(*before);
+            if falls.len() == 3 {
+                // Another oracle was opened, and falls as well.
+                *before = 0;
+            }
             panic!("no world can be built");
         });
-        assert_eq!(falls, (0..UNTIL_ENDED).collect::<Vec<_>>());
-        let last = told.try_iter().last();
+        assert_eq!(falls, (0..3).chain(1..UNTIL_ENDED).collect::<Vec<_>>());
+        let told: Vec<Event> = told.try_iter().collect();
+        let restarts = told.iter().filter(|event| matches!(event, Event::Restarted { .. })).count();
+        assert_eq!(restarts, falls.len() - 1, "nobody asks a thread that has ended");
+        let last = told.last();
         assert!(matches!(&last, Some(Event::Failed(why)) if why.contains("6 times in a row")), "{last:?}");
     }
 }

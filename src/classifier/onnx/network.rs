@@ -100,7 +100,12 @@ impl OnnxClassifier {
         let is_unclear = entry.is_unclear;
         let (entry, plan) = if is_unclear {
             let mut runs = |layout| planned(entered(Some(layout))?).and_then(|way| told_apart(way, classes));
-            either(runs(Layout::Nchw), runs(Layout::Nhwc), port)?
+            let nchw = runs(Layout::Nchw);
+            // One channel is one anyway.
+            match nchw {
+                Ok(way) if way.0.network.channels == 1 => way,
+                nchw => either(nchw, runs(Layout::Nhwc), port)?,
+            }
         } else {
             planned(entry)?
         };
@@ -277,7 +282,7 @@ fn told_apart((entry, plan): (Entry, Plan), classes: usize) -> Result<(Entry, Pl
 /// The one of two orders of the axes in which a network runs.
 fn either(nchw: Result<(Entry, Plan)>, nhwc: Result<(Entry, Plan)>, port: &Port) -> Result<(Entry, Plan)> {
     match (nchw, nhwc) {
-        (Ok((entry, _)), Ok(_)) if entry.network.channels > 1 => Err(Error::input(format!(
+        (Ok(_), Ok(_)) => Err(Error::input(format!(
             "its input is {port}, and it runs on images [N, C, H, W] and [N, H, W, C] alike: which are meant is said by --layout of \
              `bayescope evaluate`, or by the number of channels in the file"
         ))),

@@ -249,7 +249,8 @@ impl Attempt<'_> {
         let mut answer = Answer { before: self.part.mark(), anew: None, fits: false };
         let ended = self.receive(&mut answer);
         if let Some(anew) = answer.anew {
-            anew.delete()?;
+            // What stays is swept when the part is opened again; how the answer ended is what counts.
+            let _ = anew.delete();
         }
         ended
     }
@@ -308,6 +309,7 @@ impl Attempt<'_> {
         let longer = |anew: &mut Part| anew.bytes == source.bytes || fits && anew.bytes > self.part.bytes;
         if let Some(anew) = answer.anew.take_if(longer) {
             self.part.replace(anew)?;
+            answer.before = self.part.mark();
             self.inherited = false;
         }
         Ok(())

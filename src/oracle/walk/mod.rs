@@ -70,7 +70,7 @@ pub struct WalkSpec {
     pub from: Subject,
     /// Where it goes.
     pub to: Goal,
-    /// Steps between the first point and the last, 1 to 10,000, fewer of images above 26,843 numbers: all points take
+    /// Steps between the first point and the last, 1 to 10,000, fewer of images above 26,840 numbers: all points take
     /// 1 GiB at most; of a gradient walk, at most.
     pub steps: usize,
     /// Samples are of this class, or of the prior's.
