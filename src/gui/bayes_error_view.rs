@@ -207,7 +207,10 @@ fn known(session: &Session, prefs: &Prefs) -> Option<Known> {
     if session.bayes.must_be_sampled() == Some(true) {
         let (figure, samples) = session.bayes.surveyed_with_draws(prefs.tau, &prefs.settings().label_law())?;
         let lines = [
-            format!("method: {}, between two points of the curve over τ", Method::Sampling.name()),
+            format!(
+                "method: {}; between two points of the curve over τ where this τ is none of them",
+                Method::Sampling.name()
+            ),
             format!("badge: {}; seed {}", Badge::Estimated.name(), SEED.0),
             format!("draws: {samples} at each τ"),
         ];

@@ -56,9 +56,15 @@ pub fn plus_minus(mean: f64, std_error: f64) -> String {
     format!("{mean:.decimals$} ± {std_error:.decimals$}")
 }
 
-/// A value in its unit with the ends of its 95 % interval, which need not be as far from it.
+/// A value in its unit with the ends of its 95 % interval, which need not be as far from it: to two digits of half its
+/// width, four of each where that is no small number.
 pub fn with_ends(value: f64, (low, high): (f64, f64), unit: &str) -> String {
-    format!("{} {unit} [{}, {}]", sig4(value), sig4(low), sig4(high))
+    let half = 0.5 * (high - low);
+    if !(1e-4..1e4).contains(&half) {
+        return format!("{} {unit} [{}, {}]", sig4(value), sig4(low), sig4(high));
+    }
+    let decimals = (1.0 - half.log10().floor()).max(0.0) as usize;
+    format!("{value:.decimals$} {unit} [{low:.decimals$}, {high:.decimals$}]")
 }
 
 /// The share of images that are right, in per cent, with its 95 % interval.
@@ -166,6 +172,16 @@ pub fn count(n: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_have_two_digits_of_half_their_distance() {
+        assert_eq!(with_ends(0.060_203, (0.027_09, 0.093_32), "nats"), "0.060 nats [0.027, 0.093]");
+        assert_eq!(with_ends(2.15, (0.7006, 3.6), "%"), "2.1 % [0.7, 3.6]");
+        assert_eq!(
+            with_ends(3e-7, (1e-7, 5e-7), "nats"),
+            format!("{} nats [{}, {}]", sig4(3e-7), sig4(1e-7), sig4(5e-7))
+        );
+    }
 
     #[test]
     fn four_digits_whatever_the_size() {

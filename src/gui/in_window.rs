@@ -363,7 +363,7 @@ impl eframe::App for Running {
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.app.save(storage);
-        self.lists.save(self.app.prefs());
+        self.lists.save(self.app.prefs_mut());
     }
 
     fn on_exit(&mut self) {

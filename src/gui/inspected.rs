@@ -1,4 +1,4 @@
-//! The inspected image: its tile, the knobs that is of, and all that as text.
+//! The inspected image: its tile, the knobs its figures are of, and both as text.
 
 use super::plot::{comments, of_world};
 use super::prefs::Prefs;

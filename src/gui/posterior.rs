@@ -45,7 +45,7 @@ fn figure(session: &Session, p: &Posterior, mut origin: Vec<(String, String)>, l
     Figure {
         id: "posterior".into(),
         title: "Posterior p(y|x) of an image".into(),
-        caption: "Exact posterior of the label of the inspected image, under the prior, the temperatures and the label noise named below."
+        caption: "Exact posterior of the label of the inspected image, under the prior, the temperatures and the label noise that are named below; what is not named is as in the world."
             .into(),
         provenance: origin,
         x: Axis::named("class", (0..p.probabilities.len()).map(|class| session.class_name(class))),

@@ -159,8 +159,12 @@ impl<'a> Picture<'a> {
         let name = format!("{}, law without the largest N", one.name);
         let line = Drawn { name, colour: one.colour, points, dashed: true, ..Drawn::default() };
         let Estimate { value, interval } = held.forecast;
-        let verdict = if held.holds { "inside" } else { "outside" };
-        let words = format!("{} came, {verdict} the interval of the forecast", bracketed(held.came));
+        let verdict = match held.holds {
+            true if held.is_too_uncertain() => "inside the interval of a forecast that is too uncertain to test",
+            true => "inside the interval of the forecast",
+            false => "outside the interval of the forecast",
+        };
+        let words = format!("{} came, {verdict}", bracketed(held.came));
         let forecast = Point { label: Some(words), ..Point::new(held.n, value).within(interval.low, interval.high) };
         let mark = Drawn {
             name: format!("{}, forecast", one.name),
