@@ -245,7 +245,8 @@ fn run_cell(
         test: pools.test(&cell)?,
         watched: spec.test.watched,
         range: context.world.flow().pixels().range(),
-        weights_sha256: context.weights_sha256,
+        // A dataset's images are of no world.
+        weights_sha256: context.weights_sha256.filter(|_| pools.learned(&cell).is_none()),
         folder: &path,
         every: context.every,
         device: context.device,

@@ -114,7 +114,7 @@ impl<'a> Pools<'a> {
     }
 
     /// The dataset that a cell learns, if it does not learn the world.
-    fn learned(&self, cell: &Cell) -> Option<&'a Data> {
+    pub fn learned(&self, cell: &Cell) -> Option<&'a Data> {
         let world = self.folder.spec.experiment.learns_the_world(cell.condition);
         self.context.data.as_ref().filter(|_| !world)
     }

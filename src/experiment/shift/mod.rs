@@ -72,8 +72,15 @@ impl Kind for ShiftSpec {
         // A shift counts by its effect, not its name; the images of the likelihood only where there
         // is noise.
         let setting = settings.get(condition).map(|s| serde_json::json!([s.prior, s.noise, s.base]));
+        // Under another prior the pool may run out of a class: how images are shared out then is a part of the numbers.
+        let parts = settings.get(condition).filter(|s| !s.prior.is_empty()).map(|_| "shared out before they are drawn");
         let likelihood = settings.get(condition).filter(|s| s.noise > 0.0).map(|_| likelihood);
-        Some(serde_json::json!({ "pool": pool, "validation": validation, "likelihood": likelihood, "shift": setting }))
+        let mut content =
+            serde_json::json!({ "pool": pool, "validation": validation, "likelihood": likelihood, "shift": setting });
+        if let Some(parts) = parts {
+            content["parts"] = parts.into();
+        }
+        Some(content)
     }
 
     fn trained_on(&self, cell: &Cell) -> Vec<usize> {
