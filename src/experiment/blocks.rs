@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{PerImage, over_seeds};
+use crate::measure::{PerImage, student_mean};
 
 /// Blocks of the test images; each image is its own block where there are fewer.
 const BLOCKS: usize = 40;
@@ -133,7 +133,7 @@ pub fn over_images(differences: &[Difference]) -> Option<f64> {
         return None;
     }
     let mean = |block: usize| each.iter().map(|one| one[block]).sum::<f64>() / each.len() as f64;
-    Some(over_seeds(&(0..blocks).map(mean).collect::<Vec<f64>>()).1)
+    Some(student_mean(&(0..blocks).map(mean).collect::<Vec<f64>>()).1)
 }
 
 #[cfg(test)]

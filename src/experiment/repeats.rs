@@ -7,7 +7,7 @@ use super::cell::{Cell, CellResult};
 use super::spec::{ExperimentSpec, GridSpec};
 use crate::classifier::{Architecture, Labels};
 use crate::figure::{Point, Value};
-use crate::measure::{Estimate, Interval, over_seeds};
+use crate::measure::{Estimate, Interval, student_mean};
 pub(super) use crate::measure::{NATS, SHARE};
 
 /// What the captions of figures say whose error bars are those of a [`SeedMean`].
@@ -77,7 +77,7 @@ impl SeedMean {
         let [least, most] = range;
         let mean = |of: fn(&Estimate) -> f64| figures.iter().map(of).sum::<f64>() / seeds as f64;
         let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
-        let (value, half) = over_seeds(&values);
+        let (value, half) = student_mean(&values);
         let (down, up) = (mean(|f| f.value - f.interval.low), mean(|f| f.interval.high - f.value));
         let around = |down: f64, up: f64| Interval { low: (value - down).max(least), high: (value + up).min(most) };
         let spread = half.is_finite();
@@ -129,7 +129,7 @@ impl SeedGain {
 
     /// With the distances of its ends over test images.
     fn within(values: &[f64], over_images: [f64; 2]) -> Option<Self> {
-        let (value, over_seeds) = over_seeds(values);
+        let (value, over_seeds) = student_mean(values);
         let [down, up] = over_images.map(|end| over_seeds.hypot(end));
         let interval = over_seeds.is_finite().then_some(Interval { low: value - down, high: value + up });
         (!values.is_empty()).then_some(Self { value, seeds: values.len(), interval })

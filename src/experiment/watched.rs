@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{PerImage, over_seeds};
+use crate::measure::{PerImage, student_mean};
 
 /// A classifier in the middle of its training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl Watched {
     /// After so many steps and epochs, the last of them with a mean training loss.
     pub fn of(images: &PerImage, step: usize, epoch: usize, train_loss: f64) -> Self {
         let [cross_entropy, aleatoric, epistemic, expected_accuracy] =
-            [&images.cross_entropy, &images.entropy, &images.kl, &images.expected].map(|values| over_seeds(values));
+            [&images.cross_entropy, &images.entropy, &images.kl, &images.expected].map(|values| student_mean(values));
         let half_widths = HalfWidths {
             cross_entropy: cross_entropy.1,
             aleatoric: aleatoric.1,

@@ -12,7 +12,7 @@
 use rand::Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::interval::{Estimate, Interval, Z95, over_seeds, student_95};
+use super::interval::{Estimate, Interval, Z95, student_95, student_mean};
 use crate::error::{Error, Result};
 use crate::parallel;
 use crate::units::Seed;
@@ -79,7 +79,7 @@ impl Bootstrap {
     /// Of no replicates, for thousands of sets of figures: the mean of `values` in [least, most] with Student's 95 % interval,
     /// and, as [`Self::mean_in_doubt`], with what images that were not seen may add where `doubts` are given.
     pub fn quick_mean(values: &[f64], doubts: Option<&[f64]>, [least, most]: [f64; 2]) -> Estimate {
-        let (value, half) = over_seeds(values);
+        let (value, half) = student_mean(values);
         let around = Interval { low: (value - half).max(least), high: (value + half).min(most) };
         let mean = Estimate::new(value, around);
         let seen = doubts.map(|doubts| in_doubt(doubts.iter().copied()));
@@ -101,11 +101,17 @@ impl Bootstrap {
 /// the kind that makes the mean: a resampled mean of values that are all 0 has no width, although 3 of n images can be
 /// of another kind and none of it be seen (the rule of three, as for Bayes errors of samples). A mean without a bound
 /// cannot have it: one unseen image may add any amount.
-pub(super) fn with_unseen(mean: Estimate, n: usize, seen: usize, [least, most]: [f64; 2]) -> Estimate {
-    if seen >= ENOUGH {
-        return mean;
-    }
-    let unseen = (3.0 / n.max(1) as f64).min(1.0);
+pub(super) fn with_unseen(mean: Estimate, n: usize, seen: usize, range: [f64; 2]) -> Estimate {
+    with_share(mean, unseen(n, seen), range)
+}
+
+/// The share of images that may be of a kind that hardly any of `n` was `seen` to be of; 0 where enough were.
+pub(super) fn unseen(n: usize, seen: usize) -> f64 {
+    if seen < ENOUGH { (3.0 / n.max(1) as f64).min(1.0) } else { 0.0 }
+}
+
+/// The interval of a mean where a share `unseen` of the weight may lie at either end of the range.
+pub(super) fn with_share(mean: Estimate, unseen: f64, [least, most]: [f64; 2]) -> Estimate {
     let Estimate { value, interval: Interval { low, high } } = mean;
     let (down, up) = (unseen * (value - least).max(0.0), unseen * (most - value).max(0.0));
     Estimate::new(value, Interval { low: (low - down).max(least), high: (high + up).min(most) })

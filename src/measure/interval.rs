@@ -182,7 +182,7 @@ pub fn mean(values: &[f64]) -> (f64, f64) {
 
 /// Mean of independent values and half the width of Student's 95 % interval, t s/√n: for the spread of
 /// repeated trainings, and of few images. The half width of fewer than two values is infinite.
-pub fn over_seeds(values: &[f64]) -> (f64, f64) {
+pub fn student_mean(values: &[f64]) -> (f64, f64) {
     let (mean, half) = mean(values);
     (mean, half / Z95 * student_95(values.len().saturating_sub(1)))
 }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn few_values_have_students_interval() {
         // t of 2 degrees of freedom is 4.302653; s = 1 of 1, 2, 3.
-        let (value, half) = over_seeds(&[1.0, 2.0, 3.0]);
+        let (value, half) = student_mean(&[1.0, 2.0, 3.0]);
         assert!((value - 2.0).abs() < 1e-15 && (half - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-7, "{half}");
-        assert_eq!(over_seeds(&[2.0]), (2.0, f64::INFINITY));
+        assert_eq!(student_mean(&[2.0]), (2.0, f64::INFINITY));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::blocks::Difference;
 use crate::experiment::repeats::{SeedGain, SeedMean};
-use crate::measure::{Estimate, Interval, SHARE, over_seeds};
+use crate::measure::{Estimate, Interval, SHARE, student_mean};
 
 /// A mean over seeds, with a 95 % interval: Student's over seeds unless stated; a single seed has none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ impl Spread {
         if values.is_empty() {
             return None;
         }
-        let (value, half) = over_seeds(values);
+        let (value, half) = student_mean(values);
         Some(Self::around(value, half))
     }
 
@@ -213,7 +213,7 @@ impl Saving {
                     Some(n * value - (n - 1.0) * without)
                 };
                 let values: Option<Vec<f64>> = (all.len() > 1).then(|| all.iter().map(pseudo).collect()).flatten();
-                let half = values.map_or(f64::INFINITY, |values| over_seeds(&values).1);
+                let half = values.map_or(f64::INFINITY, |values| student_mean(&values).1);
                 Stated::number(Spread::around(value, half))
             }
         };
@@ -253,7 +253,7 @@ mod tests {
         let interval = found.interval.unwrap();
         for (rho, inside) in [(interval.low, true), (interval.high, true), (found.value, true)] {
             let rest: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - rho * b).collect();
-            let (mean, half) = over_seeds(&rest);
+            let (mean, half) = student_mean(&rest);
             assert_eq!(mean.abs() <= half * (1.0 + 1e-9), inside);
             // The ends are where the test is at its limit.
             assert!(rho == found.value || (mean.abs() / half - 1.0).abs() < 1e-9, "{rho}: {mean} ± {half}");
@@ -323,7 +323,7 @@ mod tests {
         let a: Vec<Vec<f64>> = heights.iter().map(|h| vec![0.5, *h, 0.9, 0.9, 0.9]).collect();
         let saved = Saving::of(&LABELS, &a, &[b.clone(), b.clone(), b]).unwrap().saved.number.unwrap();
         let of_height: Vec<f64> = heights.iter().map(|h| 1.0 - 100.0 * 0.2 / (h - 0.5) / 200.0).collect();
-        let (mean, half) = over_seeds(&of_height);
+        let (mean, half) = student_mean(&of_height);
         let found = saved.interval.unwrap();
         assert!((saved.value - mean).abs() < 1e-6, "{} {mean}", saved.value);
         assert!(((found.high - found.low) / 2.0 / half - 1.0).abs() < 1e-3, "{found:?} {half}");

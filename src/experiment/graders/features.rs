@@ -14,7 +14,7 @@ use crate::experiment::progress::Measuring;
 use crate::experiment::train::CellEvent;
 use crate::experiment::trained::Trained;
 use crate::measure::grade::{self, Graded, MOST, Sample};
-use crate::measure::{Interval, over_seeds};
+use crate::measure::{Interval, student_mean};
 use crate::units::ClassId;
 
 /// What an estimator sees of an image.
@@ -142,7 +142,7 @@ pub(super) fn jackknife(estimate: f64, values: &[f64]) -> Option<Interval> {
     }
     let g = PARTS as f64;
     let pseudo: Vec<f64> = values.iter().map(|value| g * estimate - (g - 1.0) * value).collect();
-    let (_, half) = over_seeds(&pseudo);
+    let (_, half) = student_mean(&pseudo);
     Some(Interval { low: (estimate - half).max(0.0), high: (estimate + half).min(1.0) })
 }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ranking::CorpusResult;
 use crate::experiment::repeats::distinct;
 use crate::figure::{Axis, Figure, Point, Series, Style, Table, Value};
-use crate::measure::{Interval, over_seeds};
+use crate::measure::{Interval, student_mean};
 
 /// A flow that was tried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ impl Worlds {
     }
 
     fn of(corpus: &str, bayes_errors: Vec<f64>, drawn: &[f64], bootstrap: bool) -> Self {
-        let (mean, half) = over_seeds(drawn);
+        let (mean, half) = student_mean(drawn);
         // The half width t·s/√m of a mean of m becomes that of one more world, t·s·√(1 + 1/m).
         let half = half * (drawn.len() as f64 + 1.0).sqrt();
         let another = Interval { low: (mean - half).max(0.0), high: (mean + half).min(1.0) };

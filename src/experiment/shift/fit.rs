@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::repeats::{SHARE, SeedMean};
-use crate::measure::{Estimate, Interval, over_seeds};
+use crate::measure::{Estimate, Interval, student_mean};
 
 /// Values of several seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ impl Spread {
         if values.is_empty() {
             return None;
         }
-        let (seeds, (mean, half)) = (values.len(), over_seeds(values));
+        let (seeds, (mean, half)) = (values.len(), student_mean(values));
         let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (seeds as f64 - 1.0);
         let several = seeds > 1;
         let interval = Interval { low: mean - half, high: mean + half };

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::events::silent;
     use crate::experiment::shift::spec::kl;
-    use crate::measure::over_seeds;
+    use crate::measure::student_mean;
 
     #[test]
     fn frequencies_are_as_far_from_uniform_as_table_7_says() {
@@ -164,7 +164,7 @@ mod tests {
                 .collect();
             // The mean of three against the mean of the paper's three: each has the paper's spread
             // over √3.
-            let (mean, _) = over_seeds(&found);
+            let (mean, _) = student_mean(&found);
             let (value, std) = row.kl_y;
             assert!((mean - value).abs() < 4.0 * std * (2.0f64 / 3.0).sqrt(), "{}: {found:?}", row.name);
         }

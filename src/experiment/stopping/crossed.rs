@@ -12,7 +12,7 @@
 
 use crate::experiment::blocks::Difference;
 use crate::experiment::validated::Validated;
-use crate::measure::over_seeds;
+use crate::measure::student_mean;
 
 /// An epoch beside the best one, under one seed.
 pub(super) struct Crossed {
@@ -51,7 +51,7 @@ impl Crossed {
         let less = |other: &[f64]| own.iter().zip(other).map(|(own, other)| own - other).collect::<Vec<f64>>();
         let regret = Difference::of_blocks(less(&least));
         let upper = each.iter().map(|other| {
-            let (value, half) = over_seeds(&less(other));
+            let (value, half) = student_mean(&less(other));
             value + half
         });
         let above = upper.fold(0.0, f64::max) - regret.value;

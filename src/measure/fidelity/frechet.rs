@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{Features, Real};
 use super::moments::{Gaussian, Moments};
 use crate::error::{Error, Result};
-use crate::measure::{Estimate, Interval, over_seeds};
+use crate::measure::{Estimate, Interval, student_mean};
 use crate::parallel;
 use crate::units::Seed;
 
@@ -123,7 +123,7 @@ pub fn frechet_unbiased<T: Real>(
     let fewer = parallel::try_map(groups, |g| without(Some(g)))?;
     let count = groups as f64;
     let pseudo: Vec<f64> = fewer.iter().map(|f| count * plain.value - (count - 1.0) * f.value).collect();
-    let (value, half) = over_seeds(&pseudo);
+    let (value, half) = student_mean(&pseudo);
     let spread = pseudo.iter().map(|p| (p - value).powi(2)).sum::<f64>() / (count - 1.0);
     let estimate = Estimate::new(value, Interval { low: value - half, high: value + half });
     Ok(Unbiased { plain, estimate, std_error: (spread / count).sqrt(), n, groups })

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::measure::{Interval, over_seeds};
+use crate::measure::{Interval, student_mean};
 use crate::units::Seed;
 
 /// Parts that the images are cut into unless a caller wants others.
@@ -60,7 +60,7 @@ pub fn inception_score(log_p: &[f64], classes: usize, splits: usize, shuffle: Op
     }
     let part = |i: usize| score(log_p, classes, &order[i * n / splits..(i + 1) * n / splits]);
     let scores: Vec<f64> = (0..splits).map(part).collect();
-    let (mean, half) = over_seeds(&scores);
+    let (mean, half) = student_mean(&scores);
     let std = (scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / splits as f64).sqrt();
     let interval = Interval { low: mean - half, high: mean + half };
     Ok(InceptionScore { mean, std, interval, whole: score(log_p, classes, &order), splits, n })

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::features::{Features, Real};
 use super::pairs::sums_of_products;
 use crate::error::{Error, Result};
-use crate::measure::{Estimate, Interval, over_seeds};
+use crate::measure::{Estimate, Interval, student_mean};
 use crate::units::Seed;
 
 /// Images of a block unless a caller wants others, as in the paper.
@@ -82,7 +82,7 @@ pub fn kid<A: Real, B: Real>(a: &Features<'_, A>, b: &Features<'_, B>, block: us
         mmd2(&Features::new(&x, a.dim())?, &Features::new(&y, b.dim())?)
     };
     let values = pairs.map(one).collect::<Result<Vec<f64>>>()?;
-    let (value, half) = over_seeds(&values);
+    let (value, half) = student_mean(&values);
     let count = blocks as f64;
     let spread = (values.iter().map(|v| (v - value).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
     let estimate = Estimate::new(value, Interval { low: value - half, high: value + half });

@@ -7,7 +7,7 @@
 //! 2 % at ten times. So curves are drawn from both forms, as is done by weights of models (Buckland,
 //! Burnham & Augustin 1997; Burnham & Anderson 2002, chapter 4): of curves with a floor there are
 //!
-//! * half, where the F test does not exclude the pure law (p ≥ 0.05), or AICc says nothing;
+//! * half, where the F test does not exclude the pure law (p ≥ 0.05);
 //! * otherwise Akaike's weight of the floor, 1/(1 + e^(ΔAICc/2)), at least half; all, where AICc says
 //!   nothing.
 //!

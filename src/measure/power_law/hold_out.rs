@@ -13,7 +13,7 @@ use super::points::{LARGEST_LOG, plain};
 use super::{Comparison, Curve, Point, TestImages, compare};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
-use crate::measure::interval::{Estimate, Interval, Z95, over_seeds};
+use crate::measure::interval::{Estimate, Interval, Z95, student_mean};
 use crate::units::Seed;
 
 /// A forecast whose ends are a factor of this apart, ten on each side, is met by any value that anyone
@@ -100,7 +100,7 @@ fn forecast(fits: &Comparison, n: f64, runs: usize, moves: Option<&[f64]>, seed:
 /// Geometric mean of runs at one N, which each replicate's images move by `moves`.
 fn mean_of(held: &[Point], moves: Option<&[f64]>) -> Estimate {
     let logs: Vec<f64> = held.iter().map(|point| point.value.ln()).collect();
-    let (mean, half) = over_seeds(&logs);
+    let (mean, half) = student_mean(&logs);
     let common = held.iter().map(|point| point.error).sum::<f64>() / held.len().max(1) as f64;
     let images = Z95 * moves.map_or(common, deviation);
     let half = if half.is_finite() { half.hypot(images) } else { images };

@@ -2,7 +2,7 @@
 
 use super::picture::few;
 use crate::figure::Point;
-use crate::measure::over_seeds;
+use crate::measure::student_mean;
 
 /// Places at which runs are averaged.
 const PLACES: usize = 2000;
@@ -17,7 +17,7 @@ pub(super) fn mean(courses: &[&[Point]], [least, most]: [f64; 2]) -> Vec<Point> 
     let at = |x: f64| {
         let points: Vec<Point> = courses.iter().filter_map(|course| between(course, x)).collect();
         (points.len() > 1).then(|| {
-            let (mean, half) = over_seeds(&points.iter().map(|point| point.y).collect::<Vec<_>>());
+            let (mean, half) = student_mean(&points.iter().map(|point| point.y).collect::<Vec<_>>());
             let end = |of: fn(&Point) -> Option<f64>| {
                 let own: Option<f64> = points.iter().map(|point| Some((of(point)? - point.y).abs())).sum();
                 half.hypot(own.unwrap_or_default() / points.len() as f64)

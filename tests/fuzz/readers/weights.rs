@@ -170,7 +170,7 @@ fn config() -> ClassifierConfig {
 #[test]
 fn fuzz_classifier() {
     let run = runs::finished();
-    let asked = ExpectedImages { shape: SHAPE, classes: 2, range: Some([0.0, 1.0]) };
+    let asked = ExpectedImages { shape: SHAPE, classes: 2, range: Some([-1.0, 1.0]) };
     let told = CheckpointOptions {
         architecture: Some(Architecture::Linear),
         normalisation: Some(Normalisation::ZeroToOne),
