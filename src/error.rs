@@ -89,6 +89,11 @@ impl Error {
     pub fn input(cause: impl Into<String>) -> Self {
         Self::Input(cause.into())
     }
+
+    /// Returns whether a computation left the finite numbers, as flows do far from τ = 1.
+    pub fn is_numeric(&self) -> bool {
+        matches!(self, Self::Numeric(_) | Self::Overflow { .. })
+    }
 }
 
 /// Which image, and the way out where there is one.

@@ -22,7 +22,7 @@ pub fn raised(error: Error) -> PyErr {
         },
         Error::File { .. } | Error::Input(_) => PyValueError::new_err(message),
         Error::OutOfMemory { .. } => PyMemoryError::new_err(message),
-        Error::Numeric(_) | Error::Overflow { .. } => PyArithmeticError::new_err(message),
+        error if error.is_numeric() => PyArithmeticError::new_err(message),
         Error::Cancelled => PyKeyboardInterrupt::new_err(message),
         // Device, DeviceLost, Stopped, and what later versions add.
         _ => PyRuntimeError::new_err(message),

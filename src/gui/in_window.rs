@@ -20,7 +20,7 @@ use super::kept_path;
 use super::launch::{APP_ID, Options};
 #[cfg(feature = "wgpu")]
 use super::paint::Canvas;
-use super::prefs::{Prefs, SavedPrefs};
+use super::prefs::{Prefs, SavedPrefs, settings_file};
 use super::session::log::Level;
 use super::shared_lists::SharedLists;
 use super::window_restart::Known;
@@ -96,7 +96,7 @@ fn drill(ctx: &egui::Context, after: Duration) {
 /// What was set the last time, and what the command line says; and what is to be said of it.
 fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> (Prefs, Vec<String>) {
     let SavedPrefs { mut prefs, lost } = SavedPrefs::in_storage(storage);
-    let mut notices: Vec<String> = lost_settings(&lost, eframe::storage_dir(APP_ID).as_deref()).into_iter().collect();
+    let mut notices = Vec::from_iter(settings_file::kept(&lost, eframe::storage_dir(APP_ID).as_deref()));
     let saved = &prefs.oracle;
     if !options.oracle.is_empty() {
         prefs.oracle = kept_path::oracle(&options.oracle);
@@ -127,21 +127,6 @@ fn gone(saved: &str) -> Option<String> {
     Some(text)
 }
 
-/// What is said of settings that could not be read. The file of the settings is kept as it was: the next one is written over it.
-fn lost_settings(lost: &[String], folder: Option<&Path>) -> Option<String> {
-    if lost.is_empty() {
-        return None;
-    }
-    let text = format!("Settings that could not be read are as in a new window: {}.", lost.join(", "));
-    let kept = folder.and_then(|folder| {
-        let (file, aside) = (folder.join("app.ron"), folder.join("app.ron.broken"));
-        std::fs::copy(file, &aside).ok().map(|_| aside)
-    });
-    Some(
-        kept.map_or_else(|| text.clone(), |aside| format!("{text} The file of before is kept as {}.", aside.display())),
-    )
-}
-
 /// Where the screenshot is.
 enum Shot {
     No,
@@ -169,10 +154,10 @@ pub struct Running {
 }
 
 impl Running {
-    /// Builds the app in a new window, with the state of the last one if its device was lost.
+    /// Builds the app in a new window that tells `notice`, or with the state of the last one if its device was lost.
     pub fn new(
         cc: &eframe::CreationContext<'_>,
-        (options, lost): (Options, Option<Lost>),
+        (options, notice, lost): (Options, Option<String>, Option<Lost>),
         outcome: Arc<Mutex<Outcome>>,
         started: Instant,
     ) -> Self {
@@ -198,7 +183,7 @@ impl Running {
             Some(Lost { why, left }) => app.succeed(left.map(|left| left.known), &why),
             None => {
                 app.open(options.open.clone());
-                notices.into_iter().for_each(|notice| app.session.notify(Level::Warning, notice));
+                notice.into_iter().chain(notices).for_each(|notice| app.session.notify(Level::Warning, notice));
                 // Pictures and measurements are of the window itself.
                 let looked_at = options.screenshot.is_none() && options.frame_log.is_none();
                 if looked_at && options.oracle.is_empty() && options.open.is_empty() {
@@ -380,12 +365,5 @@ mod tests {
     fn what_is_gone_since_the_last_time_is_told() {
         assert!(gone("/worlds/mine").is_some_and(|text| text.contains("/worlds/mine")));
         assert_eq!(gone(""), None);
-        assert_eq!(lost_settings(&[], None), None);
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("app.ron"), "as it was").unwrap();
-        let told = lost_settings(&["sort".into()], Some(folder.path())).unwrap();
-        let aside = folder.path().join("app.ron.broken");
-        assert!(told.contains("new window: sort.") && told.contains(&aside.display().to_string()), "{told}");
-        assert_eq!(std::fs::read_to_string(aside).unwrap(), "as it was");
     }
 }

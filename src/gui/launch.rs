@@ -1,7 +1,7 @@
 //! Opening the window, or saying why it cannot be opened.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -9,8 +9,8 @@ use eframe::egui::ViewportBuilder;
 use eframe::egui_wgpu;
 
 use super::in_window::{Lost, Outcome, Running};
-use super::prefs::ThemePreference;
-use crate::data::{read_text, write_atomically};
+use super::prefs::{ThemePreference, settings_file};
+use crate::data::write_atomically;
 use crate::device::DeviceChoice;
 use crate::error::{Caught, Error, Result, catch};
 use crate::worker::priority::lower_priority;
@@ -65,9 +65,8 @@ pub fn run(mut options: Options) -> Result<()> {
             return Err(Error::input(NO_DISPLAY));
         }
     }
-    if let Some(folder) = eframe::storage_dir(APP_ID) {
-        set_aside(&folder.join("app.ron"));
-    }
+    // Told in the first window.
+    let notice = RefCell::new(eframe::storage_dir(APP_ID).and_then(|folder| settings_file::set_aside(&folder)));
     // What computes in parallel does so on these threads. Where there are some already, they stay.
     _ = rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build_global();
     // Stays here until the next window takes it: what the last one left.
@@ -75,7 +74,7 @@ pub fn run(mut options: Options) -> Result<()> {
     let (mut windows, mut refusals) = (0, 0);
     let outcome = loop {
         let opened = Instant::now();
-        let ended = window(&options, &lost);
+        let ended = window(&options, (&notice, &lost));
         // No window took over the state. A driver that resets may need a moment, and a window that
         // was lost while it closed ends the desktop's loop. The engine goes on meanwhile.
         if lost.borrow().is_some() && refusals < MOST_REFUSALS {
@@ -116,37 +115,8 @@ pub fn run(mut options: Options) -> Result<()> {
     }
 }
 
-/// Scales at which a window can be opened.
-const ZOOMS: std::ops::RangeInclusive<f32> = 0.01..=10.0;
-
-/// Renames an unreadable settings file, or one with a scale at which eframe panics, and says so.
-fn set_aside(file: &Path) {
-    let why = match read_text(file) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-        Err(e) => e.to_string(),
-        Ok(text) if has_impossible_zoom(&text) => "has an impossible zoom_factor".into(),
-        Ok(_) => return,
-    };
-    let aside = file.with_extension("ron.broken");
-    let renamed = std::fs::rename(file, &aside);
-    let (file, aside) = (file.display(), aside.display());
-    match renamed {
-        Ok(()) => tracing::warn!("{file}: {why}; it is set aside as {aside}, and the window opens without it"),
-        Err(e) => {
-            tracing::warn!("{file}: {why}; it cannot be set aside ({e}): delete it where the window does not open")
-        }
-    }
-}
-
-fn has_impossible_zoom(settings: &str) -> bool {
-    settings.split("zoom_factor:").skip(1).any(|rest| {
-        let number = rest.split([',', ')']).next().unwrap_or_default().trim();
-        number.parse().is_ok_and(|zoom: f32| !ZOOMS.contains(&zoom))
-    })
-}
-
 /// Runs one window until it closes, with the state of one whose device was lost.
-fn window(options: &Options, lost: &RefCell<Option<Lost>>) -> Result<Outcome> {
+fn window(options: &Options, (notice, lost): (&RefCell<Option<String>>, &RefCell<Option<Lost>>)) -> Result<Outcome> {
     let started = Instant::now();
     let outcome: Arc<Mutex<Outcome>> = Arc::default();
     let viewport = ViewportBuilder::default().with_app_id(APP_ID).with_title("Bayescope");
@@ -162,7 +132,7 @@ fn window(options: &Options, lost: &RefCell<Option<Lost>>) -> Result<Outcome> {
     };
     let (shared, wanted) = (outcome.clone(), options.clone());
     let create = |cc: &eframe::CreationContext<'_>| {
-        Ok(Box::new(Running::new(cc, (wanted, lost.take()), shared, started)) as Box<_>)
+        Ok(Box::new(Running::new(cc, (wanted, notice.take(), lost.take()), shared, started)) as Box<_>)
     };
     let painted = catch(|| eframe::run_native(APP_ID, native, Box::new(create)));
     let outcome = std::mem::take(&mut *outcome.lock().unwrap_or_else(PoisonError::into_inner));
@@ -209,30 +179,5 @@ fn explain(error: &eframe::Error) -> Error {
             "the display cannot be opened ({error}); check DISPLAY and WAYLAND_DISPLAY, or use `bayescope sample mnist --n 64 --out digits.png`"
         )),
         error => Error::input(format!("the window cannot be opened: {error}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn settings_with_which_no_window_opens_are_set_aside() {
-        let folder = tempfile::tempdir().unwrap();
-        let (file, aside) = (folder.path().join("app.ron"), folder.path().join("app.ron.broken"));
-        for zoom in ["1.0", "0.5", "2"] {
-            std::fs::write(&file, format!("{{\"egui\": \"(options:(zoom_factor:{zoom},other:1))\"}}")).unwrap();
-            set_aside(&file);
-            assert!(file.exists() && !aside.exists(), "{zoom}");
-        }
-        for zoom in ["0.0", "-1.0", "NaN", "1e9", "inf"] {
-            std::fs::write(&file, format!("{{\"egui\": \"(options:(zoom_factor:{zoom},other:1))\"}}")).unwrap();
-            set_aside(&file);
-            assert!(!file.exists() && aside.exists(), "{zoom}");
-            std::fs::remove_file(&aside).unwrap();
-        }
-        std::fs::create_dir(&file).unwrap();
-        set_aside(&file);
-        assert!(!file.exists() && aside.exists(), "a folder");
     }
 }

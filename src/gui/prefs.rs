@@ -3,6 +3,7 @@
 mod history;
 mod on_paper;
 mod saved;
+pub mod settings_file;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -85,19 +85,21 @@ impl Candidate {
                 let images = images(truth)?;
                 let options = OnnxOptions { range: truth.pixel_range, ..options.clone() };
                 let network = OnnxClassifier::open(path, Some(images.shape()), truth.classes, &options)?;
+                let sha256 = sha256_of_file(path, &mut silent())?;
                 let name = stem(path);
                 let answers = |x: &[f32], first: usize, events: &mut dyn Events<Progress>| {
                     network.log_probabilities(x, first, events)
                 };
                 let mut found = run(&name, &answers, &images, truth, events)?;
                 found.notes.insert(0, Note::Network(network.info()));
-                found.network_sha256 = Some(sha256_of_file(path, &mut silent())?);
+                found.network_sha256 = Some(sha256);
                 Ok(found)
             }
             Self::Checkpoint { path, options } => {
                 let images = images(truth)?;
                 let asked = ExpectedImages { shape: images.shape(), classes: truth.classes, range: truth.pixel_range };
                 let network = CheckpointClassifier::open(path, &asked, options, device)?;
+                let sha256 = sha256_of_file(path, &mut silent())?;
                 let name = network.name.clone().unwrap_or_else(|| stem(path));
                 let mut found =
                     run(&name, &|x, _, events| network.log_probabilities(x, events), &images, truth, events)?;
@@ -106,7 +108,7 @@ impl Candidate {
                 let other = network.world.as_ref().zip(truth.origin.weights_sha256.as_ref());
                 let other = other.filter(|(theirs, ours)| !theirs.eq_ignore_ascii_case(ours));
                 found.notes.extend(other.map(|(theirs, _)| Note::OtherWorld { weights_sha256: theirs.clone() }));
-                found.network_sha256 = Some(sha256_of_file(path, &mut silent())?);
+                found.network_sha256 = Some(sha256);
                 Ok(found)
             }
         }

@@ -139,7 +139,8 @@ pub enum Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         match error {
-            Error::Numeric(_) | Error::Overflow { .. } | Error::Input(_) => Self::Own(error),
+            Error::Input(_) => Self::Own(error),
+            error if error.is_numeric() => Self::Own(error),
             error => Self::Run(error),
         }
     }

@@ -171,7 +171,7 @@ fn neighbourhood(
         let tau = Tau::new(log_tau.exp())?;
         let error = match Snapshot::of(pool, tau, n, events) {
             Ok(snapshot) => snapshot.fit(&snapshot.doubts),
-            Err(why @ (Error::Numeric(_) | Error::Overflow { .. })) => {
+            Err(why) if why.is_numeric() => {
                 return Err(Error::Numeric(format!("{why}; {}", nowhere(target, &points))));
             }
             Err(other) => return Err(other),

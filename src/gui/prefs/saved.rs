@@ -1,6 +1,7 @@
 //! Preferences as the window's settings file has them: a value that cannot be read costs itself, and not all others.
 
 use eframe::Storage;
+use serde::de::DeserializeOwned;
 
 use super::Prefs;
 
@@ -27,7 +28,7 @@ impl SavedPrefs {
             return Self { prefs, lost: Vec::new() };
         }
         let (good, bad): (Vec<&str>, Vec<&str>) =
-            fields(text).into_iter().partition(|field| decode(&format!("({field})")).is_some());
+            fields(text).into_iter().partition(|field| decode::<Prefs>(&format!("({field})")).is_some());
         let name = |field: &&str| field.split(':').next().unwrap_or_default().trim().to_owned();
         match decode(&format!("({})", good.join(","))) {
             Some(prefs) if !bad.is_empty() => Self { prefs, lost: bad.iter().map(name).collect() },
@@ -41,7 +42,8 @@ pub fn save(storage: &mut dyn Storage, prefs: &Prefs) {
     eframe::set_value(storage, KEY, prefs);
 }
 
-fn decode(text: &str) -> Option<Prefs> {
+/// What eframe reads of a text.
+pub(super) fn decode<T: DeserializeOwned>(text: &str) -> Option<T> {
     eframe::get_value(&Piece(text), KEY)
 }
 

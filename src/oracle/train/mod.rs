@@ -140,7 +140,7 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
         match passed {
             Ok(()) => {}
             // The parameters are unusable: a loss that is not finite, a singular 1×1 convolution.
-            Err(Error::Numeric(_) | Error::Overflow { .. }) => run = run.roll_back(epoch, device, events)?,
+            Err(why) if why.is_numeric() => run = run.roll_back(epoch, device, events)?,
             Err(error) => return Err(error),
         }
     }
@@ -303,9 +303,7 @@ impl<'a> Run<'a> {
         match self.samples(flow.as_ref()) {
             Ok(pixels) => events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels }),
             // The inverse of an unfinished flow may overflow while its density is fine.
-            Err(why @ (Error::Numeric(_) | Error::Overflow { .. })) => {
-                events.report(TrainEvent::NoSamples { epoch, why: why.to_string() })
-            }
+            Err(why) if why.is_numeric() => events.report(TrainEvent::NoSamples { epoch, why: why.to_string() }),
             Err(error) => Err(error),
         }
     }

@@ -107,7 +107,7 @@ impl Interactive {
                 Ok(())
             }
             // One image that overflows does not cost the others their cx.
-            Err(why @ (Error::Numeric(_) | Error::Overflow { .. })) => {
+            Err(why) if why.is_numeric() => {
                 match indices[..] {
                     [index] => gallery.leave_out(cx, index, &why.to_string()),
                     _ => {
@@ -152,7 +152,7 @@ impl Interactive {
             let looked = self.looks(cx, &samples, (spec, settings, look), &mut watch(cx, gallery, &lacking));
             // A look that overflows leaves the sample as it is.
             match looked {
-                Err(Error::Numeric(_) | Error::Overflow { .. }) if indices.len() == 1 => {}
+                Err(why) if why.is_numeric() && indices.len() == 1 => {}
                 other => other?,
             }
             made = made.max(lacking.len());

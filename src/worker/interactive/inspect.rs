@@ -80,7 +80,7 @@ impl Interactive {
                 match self.sample(cx, spec, &Settings { tau, ..settings.clone() }, *index) {
                     Ok(sample) => answer.morph.push((tau, tile(cx.world, &sample))),
                     // Far from τ = 1 a flow may overflow: the others are shown all the same.
-                    Err(Error::Numeric(_) | Error::Overflow { .. }) => {}
+                    Err(why) if why.is_numeric() => {}
                     Err(error) => return Err(error),
                 }
                 inspecting.waiting.pop_front();
@@ -111,7 +111,7 @@ impl Interactive {
                     let mut watch = |_: Decoding| unless(cx.called_away() || shared.inspect_request.is_full());
                     let one = std::slice::from_ref(&sample);
                     match self.looks(cx, one, (spec, settings, look), &mut watch) {
-                        Err(Error::Numeric(_) | Error::Overflow { .. }) => {}
+                        Err(why) if why.is_numeric() => {}
                         other => other?,
                     }
                 }
