@@ -30,7 +30,19 @@ pub fn percent(estimate: &Estimate) -> String {
     if figure.value < 1e-290 && estimate.log_value.is_finite() {
         return format!("{} %", format::exp_sig4(estimate.log_value + 100f64.ln()));
     }
-    format!("{} %", format::brief(100.0 * figure.value, 100.0 * half_width(figure)))
+    share(figure)
+}
+
+/// A share in per cent, likewise.
+pub fn share(figure: &Figure) -> String {
+    let (low, high) = figure.interval;
+    format::brief_estimate(100.0 * figure.value, (100.0 * low, 100.0 * high), "%")
+}
+
+/// A share in per cent with its 95 % interval, however narrow that is.
+pub fn full_share(figure: &Figure) -> String {
+    let (low, high) = figure.interval;
+    format::estimate(100.0 * figure.value, (100.0 * low, 100.0 * high), "%")
 }
 
 /// Returns the provenance of an estimate in words.
@@ -81,7 +93,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
     match readout.get() {
         Some(Readout { outcome: Ok(estimate), .. }) => {
             let figure = &estimate.figure;
-            let full = format::percent_interval(figure.value, half_width(figure));
+            let full = full_share(figure);
             let about = format!("{FORMULA}\n\nE = {full}. {}", provenance(estimate));
             let shown = percent(estimate);
             let text = RichText::new(&shown).strong();
@@ -100,7 +112,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
 /// a point. Nothing more where the text beside it has its interval.
 pub fn widths_badge(ui: &mut Ui, kind: Badge, (shown, half_width): (&str, f64), about: &str) {
     badge(ui, kind, about);
-    let estimated = matches!(kind, Badge::Estimated) && !shown.contains('±');
+    let estimated = matches!(kind, Badge::Estimated) && !shown.contains(['±', '[']);
     if let Some(width) = format::width(100.0 * half_width).filter(|_| estimated) {
         ui.label(RichText::new(format!("{width} pp")).small().color(Theme::of(ui).weak())).on_hover_text(about);
     }
@@ -116,17 +128,16 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
         if stale {
             ui.visuals_mut().override_text_color = Some(weak);
         }
-        let full = format::interval(a.value, half_width(a));
+        let full = format::estimate(a.value, a.interval, "nats");
         let about = format!(
             "Aleatoric uncertainty A = E_x[H(p(y|x))] over the whole world, T = 1, by pair importance sampling or quadrature: \
-             {full} nats (95 %)."
+             {full} (95 %)."
         );
-        fact(ui, "Aleatoric A", format!("{} nats", format::brief(a.value, half_width(a))), &about);
-        let share = format!("{} % of H(Y)", format::brief(100.0 * normalised.value, 100.0 * half_width(normalised)));
-        let full = format::interval(i.value, half_width(i));
-        let i = format!("{} bits\n{share}", format::brief(i.value, half_width(i)));
+        fact(ui, "Aleatoric A", format::brief_estimate(a.value, a.interval, "nats"), &about);
+        let full = format::estimate(i.value, i.interval, "bits");
+        let i = format!("{}\n{} of H(Y)", format::brief_estimate(i.value, i.interval, "bits"), share(normalised));
         let about = format!(
-            "Mutual information I(X;Y) = H(Y) - A: {full} bits (95 %); H(Y) = {} bits.",
+            "Mutual information I(X;Y) = H(Y) - A: {full} (95 %); H(Y) = {} bits.",
             format::sig4(label_entropy_nats / std::f64::consts::LN_2)
         );
         fact(ui, "I(X;Y)", i, &about);

@@ -67,6 +67,29 @@ pub fn with_ends(value: f64, (low, high): (f64, f64), unit: &str) -> String {
     format!("{value:.decimals$} {unit} [{low:.decimals$}, {high:.decimals$}]")
 }
 
+/// A value in its unit with its 95 % interval: ± half of it where the ends are as far from the value as they should be for that, else
+/// the ends themselves.
+pub fn estimate(value: f64, ends: (f64, f64), unit: &str) -> String {
+    match is_even(value, ends) {
+        true => format!("{} {unit}", interval(value, 0.5 * (ends.1 - ends.0))),
+        false => with_ends(value, ends, unit),
+    }
+}
+
+/// [`estimate`], where it is even as [`brief`] has it.
+pub fn brief_estimate(value: f64, ends: (f64, f64), unit: &str) -> String {
+    match is_even(value, ends) {
+        true => format!("{} {unit}", brief(value, 0.5 * (ends.1 - ends.0))),
+        false => with_ends(value, ends, unit),
+    }
+}
+
+/// Returns whether the ends are equally far from a value, to what two digits of that tell.
+fn is_even(value: f64, (low, high): (f64, f64)) -> bool {
+    let half = 0.5 * (high - low);
+    !half.is_finite() || half <= 1e-8 * value.abs() || (0.5 * (low + high) - value).abs() <= 0.02 * half
+}
+
 /// The share of images that are right, in per cent, with its 95 % interval.
 pub fn right(e: &Evaluation) -> String {
     let Interval { low, high } = wilson(e.right(), e.images);
@@ -90,11 +113,6 @@ pub fn interval(value: f64, half_width: f64) -> String {
         (false, true) => format!("{text}e{power}"),
         (false, false) => format!("({text})e{power}"),
     }
-}
-
-/// The same of a share, in per cent.
-pub fn percent_interval(share: f64, half_width: f64) -> String {
-    format!("{} %", interval(100.0 * share, 100.0 * half_width))
 }
 
 /// [`interval`], with five digits and no interval where that is narrower than the last of them: the
@@ -172,6 +190,15 @@ pub fn count(n: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_cut_or_skew_shows_its_ends() {
+        assert_eq!(estimate(0.0, (0.0, 0.192), "%"), "0.000 % [0.000, 0.192]");
+        assert_eq!(brief_estimate(0.301, (0.0, 1.88), "%"), "0.30 % [0.00, 1.88]");
+        assert_eq!(estimate(1.5, (1.25, 1.75), "nats"), "1.50 ± 0.25 nats");
+        assert_eq!(brief_estimate(1.5, (1.5, 1.5), "%"), "1.5000 %");
+        assert_eq!(estimate(f64::NAN, (f64::NAN, f64::NAN), "%"), "undefined %");
+    }
 
     #[test]
     fn ends_have_two_digits_of_half_their_distance() {

@@ -3,7 +3,7 @@
 
 use eframe::egui::{self, RichText, Ui};
 
-use super::bayes_error_view::{half_width, widths_badge};
+use super::bayes_error_view::{half_width, share, widths_badge};
 use super::command::Command;
 use super::context::Cx;
 use super::format;
@@ -24,7 +24,7 @@ const ABOUT: &str = "E = 1 - E_x[max_y p(y|x)] at the present τ and π, T = 1, 
 pub fn value(ui: &mut Ui, cx: &Cx) {
     match readout(cx) {
         Some(figure) => {
-            let shown = format!("{} %", format::brief(100.0 * figure.value, 100.0 * half_width(&figure)));
+            let shown = share(&figure);
             ui.label(RichText::new(&shown).strong()).on_hover_text(ABOUT);
             widths_badge(ui, Badge::Estimated, (&shown, half_width(&figure)), ABOUT);
         }

@@ -118,6 +118,10 @@ impl Interactive {
             self.largest.set(LARGEST_PIECE);
         }
         self.device.set(device);
+        // What is drawn on is kept as it was chosen: its values are those of the world on every device.
+        if *self.world.borrow() != weights_sha256 {
+            *self.ground.borrow_mut() = None;
+        }
         *self.world.borrow_mut() = weights_sha256.to_owned();
         *self.label.borrow_mut() = label.to_owned();
         *self.gallery.borrow_mut() = None;
@@ -125,7 +129,6 @@ impl Interactive {
         *self.explaining.borrow_mut() = None;
         *self.sketching.borrow_mut() = None;
         self.keys.forget();
-        *self.ground.borrow_mut() = None;
         *self.external.borrow_mut() = None;
         *self.referring.borrow_mut() = None;
         *self.cache.borrow_mut() = SampleCache::default();

@@ -71,8 +71,13 @@ fn every_stroke_is_asked_about_and_nothing_is_asked_twice() {
     assert!(request.sketch.levels.iter().any(|level| (1..255).contains(level)), "edges are soft");
     harness.run_steps(8);
     assert_eq!(fake.asked_sketch().1, asked, "nothing moves, nothing is asked");
+    let old = |harness: &Harness<'_, App>| shows(harness, "Of the drawing before");
+    std::thread::sleep(std::time::Duration::from_millis(350));
+    harness.run_steps(2);
+    assert!(old(&harness), "the answer is of the empty image");
     fake.answer_sketch(7);
     harness.run_steps(3);
+    assert!(!old(&harness));
     assert_eq!(harness.state().session().sketch.as_ref().map(|answer| answer.posterior.decision), Some(7));
     assert!(
         harness.state().frame_report().pens >= 2 && harness.state().frame_report().pen_to_posterior_ms_p50.is_some()

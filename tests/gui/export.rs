@@ -74,7 +74,7 @@ fn manifest() -> bayescope::export::Manifest {
             "images": images, "seed": 1, "counts": vec![images / 10; 10], "bayes_error": estimate(0.1),
             "aleatoric_nats": estimate(0.3), "rounding": { "images": images, "rounded": 0, "max_drift": 0.0 },
             "pictures": { "8": { "levels": { "bits": 8, "low": -0.05, "high": 1.05 }, "images": images, "kl_nats": estimate(0.02),
-                "largest_kl_nats": 0.4, "decisions_changed": estimate(0.07), "bayes_error": estimate(0.1),
+                "largest_kl_nats": 0.4, "decisions_changed": { "value": 0.0, "interval": { "low": 0.0, "high": 0.00192 } }, "bayes_error": estimate(0.1),
                 "decision_error": estimate(0.2), "added_error": estimate(0.1), "aleatoric_nats": estimate(0.3) } },
         })
     };

@@ -182,11 +182,12 @@ fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
     hint(ui, format!("{}: {} files, their SHA-256 in dataset.json", folder.display(), manifest.files.len()));
     let error = &manifest.world.truth.bayes_error;
     facts(ui, "exported world", |ui| {
-        let half = 0.5 * (error.interval.1 - error.interval.0);
-        fact(ui, "Bayes error of the world", format::percent_interval(error.value, half), &manifest.world.truth.how);
+        let (low, high) = error.interval;
+        let shown = format::estimate(100.0 * error.value, (100.0 * low, 100.0 * high), "%");
+        fact(ui, "Bayes error of the world", shown, &manifest.world.truth.how);
         let entropy = &manifest.world.aleatoric_nats;
-        let half = 0.5 * (entropy.interval.1 - entropy.interval.0);
-        fact(ui, "Aleatoric uncertainty", format!("{} nats", format::interval(entropy.value, half)), "E[H(p(y|x))]");
+        let shown = format::estimate(entropy.value, entropy.interval, "nats");
+        fact(ui, "Aleatoric uncertainty", shown, "E[H(p(y|x))]");
     });
     for split in [Split::Train, Split::Test] {
         if let Some(record) = manifest.splits.get(&split.to_string()) {
@@ -196,21 +197,22 @@ fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
 }
 
 fn split_facts(ui: &mut Ui, split: Split, record: &SplitRecord) {
-    let half = |e: &Estimate| 0.5 * (e.interval.high - e.interval.low);
+    let shown = |e: &Estimate, times: f64, unit: &str| {
+        format::estimate(times * e.value, (times * e.interval.low, times * e.interval.high), unit)
+    };
     ui.add_space(6.0);
     ui.label(egui::RichText::new(format!("{split}: {} images", format::count(record.images))).strong());
     facts(ui, &format!("exported {split}"), |ui| {
         let error = &record.bayes_error;
         let about = "Mean of 1 − max p over these images; the interval is that of the world it estimates";
-        fact(ui, "Bayes error of the images", format::percent_interval(error.value, half(error)), about);
+        fact(ui, "Bayes error of the images", shown(error, 100.0, "%"), about);
         let entropy = &record.aleatoric_nats;
-        fact(ui, "Mean H(p)", format!("{} nats", format::interval(entropy.value, half(entropy))), "Likewise");
+        fact(ui, "Mean H(p)", shown(entropy, 1.0, "nats"), "Likewise");
         for (bits, cost) in &record.pictures {
-            let kl = format!("{} nats", format::interval(cost.kl_nats.value, half(&cost.kl_nats)));
+            let kl = shown(&cost.kl_nats, 1.0, "nats");
             let about = "Mean KL of the exact posterior from that of the picture";
             fact(ui, &format!("KL of {bits}-bit posteriors"), kl, about);
-            let share = &cost.decisions_changed;
-            let changed = format::percent_interval(share.value, half(share));
+            let changed = shown(&cost.decisions_changed, 100.0, "%");
             let about = "Share of the images whose most probable class is another one";
             fact(ui, &format!("Bayes decisions changed by {bits} bits"), changed, about);
         }

@@ -225,6 +225,16 @@ impl BayesFigures {
         self.survey = Some(survey.clone());
     }
 
+    /// Leaves what only a survey answers to that: what was asked for before this was known has no other answer than a refusal.
+    fn ask_no_more(&mut self) {
+        (self.curve, self.curve_before) = Default::default();
+        (self.hardness, self.hardness_before) = Default::default();
+        (self.rankings, self.rankings_of) = Default::default();
+        if let Some(survey) = self.survey.take() {
+            self.take_survey(&survey);
+        }
+    }
+
     /// The Bayes error at τ from the survey of this prior and label noise, with its band.
     pub fn surveyed(&self, tau: f64, law: &LabelLaw) -> Option<Figure> {
         self.survey.as_ref().filter(|survey| survey.law == *law)?.error_at(tau)
@@ -294,7 +304,12 @@ impl BayesFigures {
     /// Takes an answer in; the τ to set, when a target was found.
     pub fn take(&mut self, answer: Answer) -> Option<f64> {
         match answer {
-            Answer::World(world) => self.world = Some(world),
+            Answer::World(world) => {
+                if world.is_err() {
+                    self.ask_no_more();
+                }
+                self.world = Some(world);
+            }
             Answer::Readout { generation, tau, tolerance, outcome } => {
                 self.readout.take(generation, Readout { tau, tolerance, outcome });
             }

@@ -40,7 +40,7 @@ use jobs::Jobs;
 use keys::Keys;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
-pub use outside::{External, OutsideInput};
+pub use outside::{COMING, External, OutsideInput};
 use references::References;
 use runs::Runs;
 use tasks::Tasks;

@@ -32,6 +32,9 @@ pub struct External {
     pub set: u64,
 }
 
+/// Why nothing can be begun with an image from outside while others are read: they would stand in its place by then.
+pub const COMING: &str = "Other images are being read: wait until they are here.";
+
 /// What the last images from outside were read from beside files, and how.
 #[derive(Debug, Clone, Default)]
 pub struct OutsideInput {

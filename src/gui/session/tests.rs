@@ -5,8 +5,10 @@ use crate::data::{Fit, ImageShape, Split, Way};
 use crate::device::{Candidate, DeviceChoice};
 use crate::oracle::library;
 use crate::oracle::pictures::Fits;
-use crate::oracle::world::Settings;
+use crate::oracle::posterior::Prior;
+use crate::oracle::world::{LabelLaw, Settings};
 use crate::units::Seed;
+use crate::worker::bayes::protocol::Study;
 use crate::worker::protocol::Pasted;
 
 fn report() -> DeviceReport {
@@ -105,4 +107,28 @@ fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_
     session
         .take(Event::JobEnded { id: 4, outcome: Outcome::Failed("the frame is no part of it".into()) }, Instant::now());
     assert_eq!(session.read_outside_again(settings), Some(files));
+}
+
+#[test]
+fn a_refusal_to_what_was_asked_before_the_world_was_known_is_not_shown() {
+    let law = LabelLaw::from(Prior::uniform(3));
+    for refused_first in [false, true] {
+        let mut figures = BayesFigures::default();
+        figures.expect_curve(1, bayes::Curve::default());
+        figures.expect_hardness(2, 1.0, law.clone());
+        figures.expect_rankings(3, law.clone());
+        let refuse = |figures: &mut BayesFigures| {
+            for (generation, study) in [(1, Study::Curve), (2, Study::Hardness), (3, Study::Ranking)] {
+                figures.take(Answer::Ended { generation, study, trouble: Some("it depends on the class".into()) });
+            }
+        };
+        if refused_first {
+            refuse(&mut figures);
+            assert!(figures.hardness.trouble.is_some());
+        }
+        figures.take(Answer::World(Err("it depends on the class".into())));
+        refuse(&mut figures);
+        let troubles = [&figures.curve.trouble, &figures.hardness.trouble, &figures.rankings.trouble];
+        assert_eq!((troubles, figures.must_be_sampled()), ([&None; 3], Some(true)));
+    }
 }

@@ -82,6 +82,13 @@ impl Interactive {
         self.external.borrow().as_ref().is_some_and(|held| held.name == images.name && held.ids == images.ids)
     }
 
+    /// Where they came from, and which one this is there.
+    pub fn name_of_external(&self, index: usize) -> Option<[String; 2]> {
+        let external = self.external.borrow();
+        let images = external.as_ref()?;
+        Some([images.name.clone(), images.ids.get(index)?.clone()])
+    }
+
     /// One of them, world space.
     pub fn external_image(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
         let external = self.external.borrow();

@@ -56,7 +56,11 @@ impl Interactive {
         }
         let x = match &wanted.subject {
             Subject::Sample { spec, index } => self.sample(cx, spec, &wanted.settings, *index)?.x.clone(),
-            Subject::External(index) => self.external_image(*index, cx.world.shape().dims()).ok_or_else(gone)?,
+            Subject::External(index) => {
+                let there = self.name_of_external(*index).filter(|there| wanted.called.as_ref() == Some(there));
+                let image = there.and_then(|_| self.external_image(*index, cx.world.shape().dims()));
+                image.ok_or_else(gone)?
+            }
         };
         let picture = Arc::new(cx.world.flow().pixels().picture(&x));
         let found = GroundImage { of: wanted.clone(), x: Arc::new(x), picture };

@@ -4,7 +4,7 @@ use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
 use crate::bayes::{ClassHardness, Figure};
 use crate::figure::{Axis, Figure as Drawn, Point, Records, Series, Style};
-use crate::gui::bayes_error_view::half_width;
+use crate::gui::bayes_error_view::full_share;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::plot::{self, comments, of_world, sampling_process};
@@ -42,8 +42,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     });
     let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);
     let name_width = (8.0 * names as f32).clamp(40.0, 110.0);
-    let text = |one: &Figure| format::percent_interval(one.value, half_width(one));
-    let texts: Vec<String> = hardness.classes.iter().map(|one| text(&one.one_vs_rest)).collect();
+    let texts: Vec<String> = hardness.classes.iter().map(|one| full_share(&one.one_vs_rest)).collect();
     let text_width = 8.5 * texts.iter().map(|text| text.chars().count()).max().unwrap_or(1) as f32;
     let width = (ui.available_width() - 90.0 - text_width - name_width).clamp(60.0, 640.0);
     egui::ScrollArea::vertical().max_height(300.0).id_salt("hardness").show(ui, |ui| {

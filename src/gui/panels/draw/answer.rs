@@ -1,5 +1,7 @@
 //! What the world says of the drawing.
 
+use std::time::Duration;
+
 use eframe::egui::{Grid, Rect, RichText, ScrollArea, Ui, vec2};
 
 use super::canvas;
@@ -7,12 +9,15 @@ use crate::gui::context::Cx;
 use crate::gui::exactness;
 use crate::gui::format;
 use crate::gui::inspector::{bar, names_width};
+use crate::gui::moved;
 use crate::gui::paint::{HeatMap, Ramp, Sheet};
 use crate::gui::theme::{Theme, UNTINTED};
 use crate::gui::typicality;
 use crate::gui::widgets::{class_label, complain, fact, facts, grid_head, hint};
 use crate::worker::protocol::{Asked, SketchAnswer};
 
+/// An answer that has not come so long after the pen moved is late.
+const LATE: Duration = Duration::from_millis(300);
 /// Classes with a bar, the most probable ones, in the order of their names.
 const CLASSES: usize = 12;
 
@@ -42,6 +47,18 @@ impl Heat {
             ui.painter().image(sheet.id(), place, canvas::whole(), UNTINTED);
         }
     }
+}
+
+/// What is said of an answer that is not of the present drawing or knobs; none of one that is. An answer that comes while the pen moves
+/// is not yet old.
+pub fn old(cx: &Cx, answer: &SketchAnswer) -> Option<String> {
+    let revision = answer.request.sketch.revision;
+    let drawn =
+        cx.view.drawing.as_ref().is_some_and(|now| now.sketch.revision != revision && now.moved.elapsed() > LATE);
+    if drawn {
+        return Some("Of the drawing before; that of this one is being computed…".into());
+    }
+    moved::since(&answer.request.settings, &cx.prefs.settings()).map(|since| format!("Computed {since}"))
 }
 
 /// Posterior, figures and typicality of the newest drawing that was answered.
@@ -78,7 +95,13 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
         }
     });
     bars(ui, cx, answer);
-    hint(ui, format!("Computed in {}.", format::short_time(answer.took.as_secs_f64())));
+    match old(cx, answer) {
+        Some(words) => complain(ui, &words),
+        None => hint(ui, format!("Computed in {}.", format::short_time(answer.took.as_secs_f64()))),
+    }
+    if cx.view.drawing.as_ref().is_some_and(|now| now.sketch.revision != answer.request.sketch.revision) {
+        ui.ctx().request_repaint_after(LATE);
+    }
 }
 
 fn bars(ui: &mut Ui, cx: &Cx, answer: &SketchAnswer) {

@@ -25,7 +25,7 @@ use crate::gui::session::Session;
 use crate::gui::theme::UNTINTED;
 use crate::gui::view::Drawing;
 use crate::gui::widgets::{heading, hint, no_world};
-use crate::worker::protocol::{Asked, Ground, Sketch};
+use crate::worker::protocol::{Asked, Ground, Sketch, Subject};
 use answer::Heat;
 use brush::{Ink, Tool};
 use canvas::{Brush, KeyPen};
@@ -156,7 +156,14 @@ impl DrawPanel {
             let about = "Its float values stay wherever there is no ink: without ink the posterior is its own.";
             let button = button.on_hover_text(about).on_disabled_hover_text("Click an image in the gallery first.");
             if let Some(subject) = subject.filter(|_| button.clicked()) {
-                let ground = Ground { id: self.count + 1, subject, settings: cx.prefs.settings() };
+                let outside = cx
+                    .session
+                    .external
+                    .as_ref()
+                    .zip(cx.view.cursor)
+                    .filter(|_| matches!(subject, Subject::External(_)));
+                let called = outside.and_then(|(all, index)| Some([all.name.clone(), all.ids.get(index)?.clone()]));
+                let ground = Ground { id: self.count + 1, subject, called, settings: cx.prefs.settings() };
                 turned = Some(cx.view.cursor.map(|index| (ground, name(cx.session, cx.view.source, index))));
             }
             let about = "The 8-bit picture. Opened again, a drawing on an empty image has the same posterior.";
@@ -230,7 +237,7 @@ impl DrawPanel {
         if let Some((.., texture)) = &self.texture {
             ui.painter().image(texture.id(), response.rect, canvas::whole(), UNTINTED);
         }
-        if let Some(answer) = answer.filter(|_| self.evidence) {
+        if let Some(answer) = answer.filter(|answer| self.evidence && answer::old(cx, answer).is_none()) {
             self.heat.paint(ui, answer, response.rect, cx.prefs.evidence_strength);
         }
         canvas::outline(ui, &response, brush, (&self.pen, size));

@@ -8,9 +8,9 @@ use crate::gui::inspected::called;
 use crate::gui::prefs::MAX_SAMPLES;
 use crate::gui::primary_action::primary_button;
 use crate::gui::selection::Source;
-use crate::gui::session::Session;
 use crate::gui::session::gallery::Slot;
 use crate::gui::session::jobs::JobView;
+use crate::gui::session::{COMING, Session};
 use crate::gui::widgets::{complain, hint};
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -198,6 +198,10 @@ fn trouble(cx: &Cx, from: Option<&Subject>, to: Destination, about: Option<&Post
         _ if cx.prefs.tau == 0.0 => {
             "At τ = 0 images between two class means have no density: choose a larger τ.".into()
         }
+        _ if cx.prefs.label_noise.is_some() => {
+            "A walk follows the posterior of the class, which label noise mixes: take the label noise out.".into()
+        }
+        (Some(Subject::External(_)), _) if cx.session.reads_outside() => COMING.into(),
         (Some(from), _) if same(from) => "Start and goal are one sample: choose another number.".into(),
         (_, Destination::Class(class)) if about.is_some_and(|p| p.decision == class) => {
             format!("The start is decided as {} already: choose another class.", cx.session.class_name(class))
