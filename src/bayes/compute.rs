@@ -166,10 +166,10 @@ impl Run<'_> {
             let why = format!("{} antipodal classes on {} axes: one-dimensional integral", scene.count(), scene.rank);
             return Some(self.finish(Method::Closed, exact, sum, 0, why));
         }
-        let factors = product::factors(scene)?;
-        let sum = product::bayes_error(&factors)?;
-        let why = format!("product of {} independent problems, each in closed form or in a plane", factors.len());
-        let badge = if factors.iter().all(|factor| factor.rank == 1) { exact } else { Badge::Bounded };
+        let product = product::factors(scene)?;
+        let sum = product::bayes_error(&product)?;
+        let why = format!("product of {} independent problems, each in closed form or in a plane", product.count());
+        let badge = if product.is_exact() { exact } else { Badge::Bounded };
         Some(self.finish(Method::Closed, badge, sum, 0, why))
     }
 

@@ -53,7 +53,9 @@ pub fn one_vs_rest(
 }
 
 fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec) -> Result<Figure> {
-    let rest = 1.0 - classes.priors()[class];
+    let others = classes.priors().iter().enumerate().filter(|(k, _)| *k != class);
+    // 1 − π would lose the digits of small ones.
+    let rest: f64 = others.map(|(_, p)| p).sum();
     let halves = classes.priors().iter().enumerate();
     let halves: Vec<f64> = halves.map(|(k, p)| if k == class { 0.5 } else { 0.5 * p / rest }).collect();
     let scene = classes.with_priors(&halves)?.scene(tau, Merge::Apart);
@@ -103,6 +105,15 @@ mod tests {
 
     fn ignore(_: ClassHardness) -> ControlFlow<()> {
         ControlFlow::Continue(())
+    }
+
+    #[test]
+    fn a_prior_next_to_1_leaves_the_others_their_digits() {
+        let (rare, distance) = (1e-12, 3.0);
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![distance]], vec![1.0 - rare, rare]).unwrap();
+        let all = one_vs_rest(&classes, Tau::ONE, &Spec::default(), &mut ignore).unwrap();
+        let truth = crate::bayes::normal::tail(0.5 * distance);
+        assert!(all.iter().all(|one| (one.one_vs_rest.value / truth - 1.0).abs() < 1e-12), "{all:?}");
     }
 
     #[test]

@@ -9,11 +9,24 @@ use super::{equidistant, line, plane};
 
 /// |cos| of directions that count as orthogonal.
 const ORTHOGONAL: f64 = 1e-10;
+/// What figures of the problem and of its product may differ by through rounding alone, as a share of them.
+const ROUNDING: f64 = 1e-11;
 /// Relative differences that count as none.
 const SAME: f64 = 1e-9;
 
+/// A problem as a product of smaller ones.
+pub(super) struct Product {
+    factors: Vec<Scene>,
+    /// How far a mean of the problem is from that of the product, at most.
+    displacement: f64,
+    /// The same of a prior, as a share of it.
+    mismatch: f64,
+    /// The largest distance of a mean from the first.
+    extent: f64,
+}
+
 /// The factors of a product problem, of rank ≥ 1 and weights with sum 1; `None` for one.
-pub(super) fn factors(scene: &Scene) -> Option<Vec<Scene>> {
+pub(super) fn factors(scene: &Scene) -> Option<Product> {
     let total: f64 = scene.weights.iter().sum();
     // Factors of n and m points span n + m − 2 < n·m − 1 dimensions: general means are no product.
     if scene.rank < 3 || scene.rank + 1 >= scene.count() || scene.hidden > 0.0 || (total - 1.0).abs() > 1e-9 {
@@ -30,17 +43,64 @@ pub(super) fn factors(scene: &Scene) -> Option<Vec<Scene>> {
     }
     // Every combination occurs (K different ones of K), with the product of its parts' weights.
     let mut seen: Vec<Vec<usize>> = (0..scene.count()).map(|g| parts.iter().map(|part| part.of[g]).collect()).collect();
-    let multiply = seen.iter().zip(&scene.weights).all(|(combination, weight)| {
+    let off = seen.iter().zip(&scene.weights).map(|(combination, weight)| {
         let product: f64 = combination.iter().zip(&parts).map(|(&i, part)| part.weights[i]).product();
-        (product / weight - 1.0).abs() < SAME
+        (product / weight - 1.0).abs()
     });
+    let mismatch = off.fold(0.0, f64::max);
+    let displacement = displacement(scene, &subspaces, &parts);
+    let extent = (0..scene.count()).map(|g| scene.distance(0, g)).fold(0.0, f64::max);
     seen.sort();
     seen.dedup();
-    (multiply && seen.len() == combinations).then(|| parts.into_iter().map(Part::scene).collect())
+    let is_product = mismatch < SAME && seen.len() == combinations;
+    is_product.then(|| {
+        let factors = parts.into_iter().map(Part::scene).collect();
+        Product { factors, displacement, mismatch, extent }
+    })
+}
+
+/// How far the means are from those that the points of the parts make up, at most. Axes of different subspaces that are not quite
+/// orthogonal count once in the sum and once in what the product takes for granted.
+fn displacement(scene: &Scene, subspaces: &[Vec<Vec<f64>>], parts: &[Part]) -> f64 {
+    let off = |g: usize| {
+        let mut rest: Vec<f64> = scene.mean(g).iter().zip(scene.mean(0)).map(|(a, b)| a - b).collect();
+        for (part, basis) in parts.iter().zip(subspaces) {
+            let (here, first) = (&part.points[part.of[g]], &part.points[part.of[0]]);
+            for (axis, (here, first)) in basis.iter().zip(here.iter().zip(first)) {
+                rest.iter_mut().zip(axis).for_each(|(rest, axis)| *rest -= (here - first) * axis);
+            }
+        }
+        dot(&rest, &rest).sqrt()
+    };
+    2.0 * (0..scene.count()).map(off).fold(0.0, f64::max)
+}
+
+impl Product {
+    /// How many factors there are.
+    pub fn count(&self) -> usize {
+        self.factors.len()
+    }
+
+    /// Returns whether its figures are those of the problem to rounding, in closed form.
+    pub fn is_exact(&self) -> bool {
+        self.factors.iter().all(|factor| factor.rank == 1) && self.relative() < ROUNDING
+    }
+
+    /// How far a figure of the product may be from that of the problem, as a share of it: a density at the distance d of its mean
+    /// changes by the share d·displacement.
+    fn relative(&self) -> f64 {
+        self.displacement * (1.0 + self.extent) + self.mismatch
+    }
+
+    /// The same of a Bayes error, absolutely: two normal densities apart by δ have a total variation of at most δ/√(2π).
+    fn absolute(&self) -> f64 {
+        0.4 * self.displacement + self.mismatch
+    }
 }
 
 /// E = 1 − Π (1 − E_f); `None` where a factor has no closed form and does not lie in a plane.
-pub(super) fn bayes_error(factors: &[Scene]) -> Option<Scaled> {
+pub(super) fn bayes_error(product: &Product) -> Option<Scaled> {
+    let factors = &product.factors;
     let errors: Vec<Scaled> = factors.iter().map(error_of).collect::<Option<_>>()?;
     let log_scale = errors.iter().map(|e| e.log_scale + e.value.ln()).fold(f64::NEG_INFINITY, f64::max);
     let scale = log_scale.exp();
@@ -50,12 +110,15 @@ pub(super) fn bayes_error(factors: &[Scene]) -> Option<Scaled> {
     } else {
         -errors.iter().map(|e| (-(e.log_scale.exp() * e.value)).ln_1p()).sum::<f64>().exp_m1() / scale
     };
-    let half_width = errors.iter().map(|e| e.half_width * (e.log_scale - log_scale).exp()).sum::<f64>() + 1e-14 * value;
+    let off = (product.relative() * value).min(product.absolute() / scale);
+    let half_width =
+        errors.iter().map(|e| e.half_width * (e.log_scale - log_scale).exp()).sum::<f64>() + 1e-14 * value + off;
     Some(Scaled { log_scale, value, half_width })
 }
 
 /// dE/dlog τ = Σ_f E_f′ Π_{h≠f} (1 − E_h).
-pub(super) fn derivative(factors: &[Scene]) -> Option<Scaled> {
+pub(super) fn derivative(product: &Product) -> Option<Scaled> {
+    let factors = &product.factors;
     let errors: Vec<f64> =
         factors.iter().map(|f| error_of(f).map(|e| e.log_scale.exp() * e.value)).collect::<Option<_>>()?;
     let slopes: Vec<Scaled> = factors.iter().map(slope_of).collect::<Option<_>>()?;
@@ -69,12 +132,15 @@ pub(super) fn derivative(factors: &[Scene]) -> Option<Scaled> {
         .collect();
     // No term is less precise than the least precise slope; the errors' own rounding is far below.
     let relative = slopes.iter().filter(|s| s.value > 0.0).map(|s| s.half_width / s.value).fold(1e-12, f64::max);
-    Some(Scaled::of_logs(&logs, relative))
+    Some(Scaled::of_logs(&logs, relative + product.relative() * (1.0 + product.extent)))
 }
 
 /// H = Σ H_f; `None` where a factor's is not known by quadrature.
-pub(super) fn entropy(factors: &[Scene]) -> Option<Scaled> {
-    factors.iter().map(entropy_of).collect::<Option<Vec<_>>>().map(|parts| Scaled::total(&parts))
+pub(super) fn entropy(product: &Product) -> Option<Scaled> {
+    let parts = product.factors.iter().map(entropy_of).collect::<Option<Vec<_>>>()?;
+    let mut sum = Scaled::total(&parts);
+    sum.half_width += sum.value * product.relative() * (1.0 + product.extent);
+    Some(sum)
 }
 
 fn error_of(factor: &Scene) -> Option<Scaled> {
@@ -177,5 +243,38 @@ impl Part {
     fn scene(self) -> Scene {
         let members = (0..self.weights.len()).map(|i| vec![i]).collect();
         Scene::new(self.rank, self.points.concat(), self.weights, 0.0, members)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use statrs::distribution::{ContinuousCDF, Normal};
+
+    use super::*;
+    use crate::bayes::classes::{GaussianClasses, Merge};
+    use crate::units::Tau;
+
+    #[test]
+    fn what_is_nearly_a_product_lies_within_the_half_width_of_it() {
+        let (standard, nearly) = (Normal::standard(), 1.0 + 9e-8);
+        let error_of = |far: f64| {
+            let corners = [(0.0, 1.0), (1000.0, far)]
+                .into_iter()
+                .flat_map(|(x, y)| [0.0, y].into_iter().flat_map(move |y| [0.0, 1.0].map(|z| vec![x, y, z])));
+            let classes = GaussianClasses::new(corners.collect(), vec![0.125; 8]).unwrap();
+            let product = factors(&classes.scene(Tau::ONE, Merge::Best)).unwrap();
+            let sum = bayes_error(&product).unwrap();
+            let scale = sum.log_scale.exp();
+            (scale * sum.value, scale * sum.half_width, product.is_exact())
+        };
+        // Far from each other the two squares are problems of their own.
+        let half = |y: f64| 1.0 - standard.cdf(0.5) * standard.cdf(0.5 * y);
+        for (far, exact) in [(1.0, true), (nearly, false)] {
+            let truth = 0.5 * (half(1.0) + half(far));
+            let (value, half_width, told) = error_of(far);
+            assert!((value - truth).abs() <= half_width, "{value} ± {half_width}, truth {truth}");
+            assert_eq!(told, exact, "{half_width}");
+            assert!(half_width < if exact { 1e-12 } else { 1e-6 }, "{half_width}");
+        }
     }
 }

@@ -95,7 +95,7 @@ pub enum Agreement {
 pub struct RankingsOverTau {
     /// One for each τ.
     pub rankings: Vec<ClassRanking>,
-    /// Whether the order is the same; unknown below two τ.
+    /// Whether the order is the same; unknown below two τ or two classes.
     pub agreement: Option<Agreement>,
 }
 
@@ -103,7 +103,9 @@ impl RankingsOverTau {
     /// Takes the ranking at a further τ in.
     pub fn add(&mut self, ranking: ClassRanking) {
         self.rankings.push(ranking);
-        self.agreement = (self.rankings.len() > 1).then(|| agreement(&self.rankings));
+        // Fewer than two classes have no order.
+        let ordered = self.rankings.len() > 1 && self.rankings.iter().all(|ranking| ranking.classes.len() > 1);
+        self.agreement = ordered.then(|| agreement(&self.rankings));
     }
 }
 

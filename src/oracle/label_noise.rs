@@ -36,8 +36,8 @@ enum Form {
     Pair(f64),
     /// With probability η_y any of the other labels, all alike.
     ByClass(Vec<f64>),
-    /// Row by row.
-    Matrix(Vec<Vec<f64>>),
+    /// Row by row, and its reach.
+    Matrix(Vec<Vec<f64>>, f64),
     /// A matrix that was not read yet.
     File(PathBuf),
 }
@@ -93,7 +93,10 @@ impl LabelNoise {
         }
         match classes {
             0 => Err(Error::input("label noise: the matrix has no row")),
-            _ => Ok(Self(Form::Matrix(rows))),
+            _ => {
+                let reach = (0..classes).map(|label| widest(rows.iter().map(|row| row[label]))).fold(0.0, f64::max);
+                Ok(Self(Form::Matrix(rows, reach)))
+            }
         }
     }
 
@@ -129,7 +132,7 @@ impl LabelNoise {
         let given = match &self.0 {
             Form::Symmetric(_) | Form::Pair(_) => classes,
             Form::ByClass(rates) => rates.len(),
-            Form::Matrix(rows) => rows.len(),
+            Form::Matrix(rows, _) => rows.len(),
             Form::File(path) => {
                 return Err(Error::file(path, "this matrix of label noise was not read: name it in a spec's file"));
             }
@@ -149,7 +152,7 @@ impl LabelNoise {
         match &self.0 {
             Form::Symmetric(rate) | Form::Pair(rate) => *rate == 0.0,
             Form::ByClass(rates) => rates.iter().all(|rate| *rate == 0.0),
-            Form::Matrix(rows) => rows.iter().enumerate().all(identity),
+            Form::Matrix(rows, _) => rows.iter().enumerate().all(identity),
             Form::File(_) => false,
         }
     }
@@ -178,7 +181,7 @@ impl LabelNoise {
             Form::ByClass(rates) => spread(rates[class]),
             Form::Pair(rate) if class == label => 1.0 - rate,
             Form::Pair(rate) if (class + 1) % classes == label => *rate,
-            Form::Matrix(rows) => rows[class][label],
+            Form::Matrix(rows, _) => rows[class][label],
             Form::Pair(_) | Form::File(_) => 0.0,
         }
     }
@@ -215,7 +218,7 @@ impl LabelNoise {
             Form::Pair(rate) => {
                 (0..classes).map(|j| (1.0 - rate) * p[j] + rate * p[(j + classes - 1) % classes]).collect()
             }
-            Form::Matrix(rows) => {
+            Form::Matrix(rows, _) => {
                 let mut all = vec![0.0; classes];
                 for (p, row) in p.iter().zip(rows) {
                     all.iter_mut().zip(row).for_each(|(sum, c)| *sum += p * c);
@@ -257,6 +260,41 @@ impl LabelNoise {
         p.iter().enumerate().map(|(class, p)| p * (1.0 - likeliest(class))).sum()
     }
 
+    /// The most that another class changes the probability of a label: max_j (max_y C_yj − min_y C_yj), of K ≥ 2 classes.
+    pub fn reach(&self, classes: usize) -> f64 {
+        let others = classes as f64 - 1.0;
+        match &self.0 {
+            Form::Symmetric(rate) => (1.0 - rate - rate / others).abs(),
+            Form::Pair(rate) if classes == 2 => (1.0 - 2.0 * rate).abs(),
+            Form::Pair(rate) => rate.max(1.0 - rate),
+            Form::ByClass(rates) => {
+                let mut sorted = rates.clone();
+                sorted.sort_unstable_by(f64::total_cmp);
+                let (&[least, next, ..], &[.., before, most]) = (sorted.as_slice(), sorted.as_slice()) else {
+                    return 1.0;
+                };
+                // The first of those of other classes is the second of all where the first is the class's own.
+                let first = |own: f64, [first, second]: [f64; 2]| if first == own { second } else { first };
+                let column = |own: &f64| {
+                    let ends = [first(*own, [least, next]), first(*own, [most, before])];
+                    widest([1.0 - own, ends[0] / others, ends[1] / others].into_iter())
+                };
+                rates.iter().map(column).fold(0.0, f64::max)
+            }
+            Form::Matrix(_, reach) => *reach,
+            Form::File(_) => 1.0,
+        }
+    }
+
+    /// How far an image is from one whose class is certain, as far as labels tell: the largest change of a label's
+    /// probability since there, as a share of [`Self::reach`]; 0 where labels say nothing of classes. Under symmetric noise
+    /// this is 1 − max p of the class.
+    pub fn doubt(&self, of_class: &Posterior, of_label: &[f64]) -> f64 {
+        let classes = of_label.len();
+        let change = |(label, p): (usize, &f64)| (p - self.probability(of_class.decision, label, classes)).abs();
+        share_of(self.reach(classes), of_label.iter().enumerate().map(change).fold(0.0, f64::max))
+    }
+
     /// π~ = Cᵀπ.
     pub fn prior(&self, prior: &Prior) -> Vec<f64> {
         self.labels(prior.probabilities())
@@ -269,6 +307,17 @@ impl LabelNoise {
             Written::Matrix(rows) => format!("{rows:?}"),
         }
     }
+}
+
+/// A change as a share of a reach; 0 where there is none.
+pub fn share_of(reach: f64, change: f64) -> f64 {
+    if reach > ALIKE { change / reach } else { 0.0 }
+}
+
+/// The largest of some numbers less the smallest.
+fn widest(all: impl Iterator<Item = f64>) -> f64 {
+    let (least, most) = all.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), x| (least.min(x), most.max(x)));
+    most - least
 }
 
 fn probability(rate: f64) -> Result<f64> {

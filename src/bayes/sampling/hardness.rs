@@ -82,7 +82,11 @@ pub fn hardness_at(
     pool.plan(n, None);
     loop {
         let snapshot = Snapshot::of(pool, tau, n, events)?;
-        let readings = readings(&snapshot, &snapshot.present());
+        let present = snapshot.present();
+        if present.len() < 2 {
+            return Err(Error::input("class hardness needs labels of two classes: the label noise leaves one"));
+        }
+        let readings = readings(&snapshot, &present);
         let hardest = readings.iter().max_by(|a, b| a.figure.value.total_cmp(&b.figure.value)).map(|r| r.figure);
         let step = Step {
             draws: n,

@@ -15,7 +15,7 @@ use crate::bayes::information::Information;
 use crate::bayes::monte_carlo::DOUBT;
 use crate::error::Result;
 use crate::events::Events;
-use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::label_noise::{LabelNoise, share_of};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::provenance::Badge;
 use crate::units::{ClassId, Smoothing, Tau};
@@ -30,7 +30,7 @@ pub(super) struct Snapshot {
     pub controls: Vec<Vec<f64>>,
     /// 1 − max p_T.
     pub doubts: Vec<f64>,
-    /// The same of the class, before any label noise: which draws were in doubt at all.
+    /// The same without label noise, and [`LabelNoise::doubt`] with it: which draws were in doubt at all.
     pub unsure: Vec<f64>,
     known: Vec<f64>,
     fitted: Option<Controls>,
@@ -43,7 +43,8 @@ pub(super) struct Snapshot {
     labels: Vec<f64>,
     /// Whether it was estimated.
     smoothed: bool,
-    noisy: bool,
+    /// The label noise, its reach, and the decision about the class of each draw.
+    noise: Option<(LabelNoise, f64, Vec<ClassId>)>,
 }
 
 /// A figure, and how many times the draws plain sampling needs for it.
@@ -51,6 +52,12 @@ pub(super) struct Snapshot {
 pub(super) struct Reading {
     pub figure: Figure,
     pub gain: Option<f64>,
+}
+
+/// The doubt and the posterior of a noisy label.
+fn of_labels(noise: &LabelNoise, of_class: Posterior) -> (f64, Posterior) {
+    let of_label = noise.labels(&of_class.probabilities);
+    (noise.doubt(&of_class, &of_label), noise.posterior(of_class))
 }
 
 impl Snapshot {
@@ -70,10 +77,11 @@ impl Snapshot {
             rows.chunks(classes).map(|row| Posterior::new(row.to_vec(), prior, smoothing)).collect()
         };
         let of_class = posteriors(smoothing);
-        let unsure = of_class.iter().map(|p| p.doubt(p.decision)).collect();
-        let all = match noise {
-            Some(noise) => of_class.into_iter().map(|p| noise.posterior(p)).collect(),
-            None => of_class,
+        let decided = || of_class.iter().map(|p| p.decision).collect();
+        let noisy = noise.map(|noise| (noise.clone(), noise.reach(classes), decided()));
+        let (unsure, all) = match noise {
+            Some(noise) => of_class.into_iter().map(|p| of_labels(noise, p)).unzip(),
+            None => (of_class.iter().map(|p| p.doubt(p.decision)).collect(), of_class),
         };
         let smoothed = smoothing != Smoothing::ONE;
         let column = |all: &[Posterior], j: ClassId| all.iter().map(|p| p.probabilities[j]).collect::<Vec<f64>>();
@@ -103,7 +111,7 @@ impl Snapshot {
             entropies: all.iter().map(|p| p.entropy_nats).collect(),
             labels,
             smoothed,
-            noisy: noise.is_some(),
+            noise: noisy,
             unsure,
             strata,
         }
@@ -171,7 +179,9 @@ impl Snapshot {
         let gains: Vec<f64> = (0..cross.len()).map(|i| against(i) - self.entropies[i]).collect();
         let fit = self.fit(&gains);
         let unseen = self.unseen(doubtful, most);
-        let bits = Figure::new(fit.value.max(0.0) / LN_2, (fit.half_width() + unseen) / LN_2, label / LN_2);
+        // H(Y) that was estimated is no bound.
+        let bound = if self.smoothed { most } else { label };
+        let bits = Figure::new(fit.value.max(0.0) / LN_2, (fit.half_width() + unseen) / LN_2, bound / LN_2);
         let normalised = if label > 0.0 {
             let share = self.strata.mean(&gains) / label;
             let of = |i: usize| (gains[i] - share * (against(i) - label)) / label;
@@ -193,7 +203,9 @@ impl Snapshot {
 
     /// Class j against the rest: ½ E[min(p_j/π_j, (1 − p_j)/(1 − π_j))].
     pub fn against_rest(&self, j: ClassId) -> Reading {
-        let (own, rest) = (self.labels[j], 1.0 - self.labels[j]);
+        // 1 − π would lose the digits of small ones.
+        let rest: f64 = self.labels.iter().enumerate().filter(|(k, _)| *k != j).map(|(_, p)| p).sum();
+        let own = self.labels[j];
         let (p, q) = (&self.probabilities[j], &self.others[j]);
         let mut values: Vec<f64> = p.iter().zip(q).map(|(p, q)| 0.5 * (p / own).min(q / rest)).collect();
         let seen = values.clone();
@@ -202,7 +214,8 @@ impl Snapshot {
             let slope = 0.5 * self.strata.mean(&(0..p.len()).map(slope).collect::<Vec<f64>>());
             values.iter_mut().zip(p).for_each(|(value, p)| *value += slope * (p - own));
         }
-        self.read(&values, |i| self.in_doubt(&seen, i), (0.5, 0.5))
+        let of_row = |own_label: f64| 0.5 * (own_label / own).min((1.0 - own_label) / rest);
+        self.read(&values, |i| self.in_doubt((seen[i], i), |label| of_row(label(j))), (0.5, 0.5))
     }
 
     /// Class i against class j alone: E[min(p_i, p_j)]/(π_i + π_j).
@@ -213,12 +226,17 @@ impl Snapshot {
         let share = if self.smoothed { self.strata.mean(&smaller) / both } else { 0.0 };
         let value = |d: usize| (smaller[d] - share * (p[d] + q[d] - both)) / both;
         let values: Vec<f64> = (0..smaller.len()).map(value).collect();
-        self.read(&values, |d| self.in_doubt(&smaller, d), (0.5 / both, self.labels[i].min(self.labels[j]) / both))
+        let of_row = |d: usize| self.in_doubt((smaller[d], d), |label| label(i).min(label(j)));
+        self.read(&values, of_row, (0.5 / both, self.labels[i].min(self.labels[j]) / both))
     }
 
-    /// How far draw i was in doubt: by its values, which label noise keeps from ever being small.
-    fn in_doubt(&self, values: &[f64], i: usize) -> f64 {
-        if self.noisy { self.unsure[i] } else { values[i] }
+    /// How far draw i was in doubt, by the value of a figure that is 0 of an image whose class is certain. Label noise keeps it from
+    /// ever being small: then by its change since such an image of the same decision, whose label probabilities are
+    /// given to `certain`.
+    fn in_doubt(&self, (value, i): (f64, usize), certain: impl Fn(&dyn Fn(ClassId) -> f64) -> f64) -> f64 {
+        let Some((noise, reach, decided)) = &self.noise else { return value };
+        let of_certain = certain(&|label| noise.probability(decided[i], label, self.labels.len()));
+        share_of(*reach, (value - of_certain).abs())
     }
 
     /// Classes that labels are of.

@@ -2,6 +2,7 @@
 
 mod label_noise;
 mod slopes;
+mod smoothed;
 
 use std::ops::ControlFlow;
 
@@ -247,17 +248,6 @@ fn others(means: &[[f64; 3]; 4], tau: Tau, smoothing: f64, n: usize) -> Vec<Post
     (0..n).map(of).collect()
 }
 
-/// E, A, I and hardness of class 0 under p_T, from very many draws by their definitions.
-fn smoothed(tau: Tau, smoothing: f64) -> [f64; 4] {
-    let posteriors = others(&MEANS, tau, smoothing, 200_000);
-    let mean = |f: &dyn Fn(&Posterior) -> f64| posteriors.iter().map(f).sum::<f64>() / posteriors.len() as f64;
-    let labels: Vec<f64> = (0..4).map(|j| mean(&|p| p.probabilities[j])).collect();
-    let entropy = mean(&|p| p.entropy_nats);
-    let bits = (-labels.iter().map(|p| p * p.ln()).sum::<f64>() - entropy) / std::f64::consts::LN_2;
-    let against = |p: &Posterior| (p.probabilities[0] / labels[0]).min((1.0 - p.probabilities[0]) / (1.0 - labels[0]));
-    [mean(&|p| 1.0 - p.probabilities[p.decision]), entropy, bits, 0.5 * mean(&against)]
-}
-
 #[test]
 fn the_error_and_the_gain_that_are_told_are_those_of_the_estimates() {
     let mut values = Vec::new();
@@ -277,24 +267,6 @@ fn the_error_and_the_gain_that_are_told_are_those_of_the_estimates() {
     let (of_estimates, plain) = (variance(&values), variance(&doubts) / 512.0);
     assert!((0.7..1.4).contains(&(of_estimates / claimed)), "{of_estimates} {claimed}");
     assert!(gain > 2.0 && (0.7..1.4).contains(&(plain / of_estimates / gain)), "{gain} {plain} {of_estimates}");
-}
-
-#[test]
-fn intervals_of_a_smoothed_world_hold_the_truth() {
-    let tau = Tau::new(0.9).unwrap();
-    let names = ["E", "A", "I", "class 0"].map(str::to_owned);
-    let mut coverage = Coverage::of(names.into_iter().zip(smoothed(tau, 2.0)));
-    for seed in 0..SEEDS {
-        let mut source = source(3000 + seed);
-        let mut pool = pool(&mut source, 2.0);
-        let found = figures_at(&mut pool, tau, false, &exactly(320), &mut silent()).unwrap();
-        coverage.add("E", &found.estimate.figure);
-        coverage.add("A", &found.information.aleatoric_nats);
-        coverage.add("I", &found.information.mutual_information_bits);
-        let hardness = hardness_at(&mut pool, tau, &exactly(320), &mut silent()).unwrap();
-        coverage.add("class 0", &hardness.one_vs_rest[0].one_vs_rest);
-    }
-    coverage.check();
 }
 
 #[test]

@@ -78,6 +78,32 @@ fn only_symmetric_matrices_have_a_symmetric_rate() {
 }
 
 #[test]
+fn the_doubt_of_an_image_is_what_labels_tell_of_it() {
+    let of_class = Posterior::new(vec![-1.0, -3.0, -800.0, 0.2], &Prior::new(&P).unwrap(), Smoothing::ONE);
+    for noise in every_form() {
+        let column = |label: usize| {
+            let all = (0..4).map(|class| noise.probability(class, label, 4));
+            let (least, most) = all.fold((1.0f64, 0.0f64), |(least, most), p| (least.min(p), most.max(p)));
+            most - least
+        };
+        let widest = (0..4).map(column).fold(0.0, f64::max);
+        assert!((noise.reach(4) - widest).abs() < 1e-15, "{}: {widest}", noise.describe());
+        let doubt = noise.doubt(&of_class, &noise.labels(&of_class.probabilities));
+        let own = of_class.doubt(of_class.decision);
+        assert!(doubt > 0.0 && doubt <= own * (1.0 + 1e-12), "{}: {doubt}", noise.describe());
+        assert!(noise.symmetric_rate(4).is_none() || (doubt / own - 1.0).abs() < 1e-12, "{doubt}, {own}");
+    }
+    // Labels that say nothing of the two classes in doubt, or of any.
+    let sure = |rows: [[f64; 4]; 4]| {
+        let noise = LabelNoise::matrix(rows.map(|row| row.to_vec()).to_vec()).unwrap();
+        noise.doubt(&of_class, &noise.labels(&of_class.probabilities))
+    };
+    let alike = [1.0, 0.0, 0.0, 0.0];
+    assert!(sure([alike, alike, [0.0, 0.0, 1.0, 0.0], alike]) < 1e-12);
+    assert_eq!(sure([[0.25; 4]; 4]), 0.0);
+}
+
+#[test]
 fn labels_come_in_the_frequencies_of_their_row() {
     const DRAWS: usize = 20_000;
     for noise in every_form() {

@@ -31,7 +31,7 @@ impl TryFrom<Written> for LabelNoise {
 impl From<LabelNoise> for Written {
     fn from(noise: LabelNoise) -> Self {
         let words = match noise.0 {
-            Form::Matrix(rows) => return Self::Matrix(rows),
+            Form::Matrix(rows, _) => return Self::Matrix(rows),
             Form::Symmetric(rate) => format!("symmetric:{rate}"),
             Form::Pair(rate) => format!("pair:{rate}"),
             Form::ByClass(rates) => {

@@ -84,13 +84,12 @@ impl Settings {
         Posterior::new(log_likelihood, &self.prior, self.smoothing)
     }
 
-    /// 1 − max p of the class of an image, before any label noise, from its posterior: whether something was seen in doubt.
-    /// A noisy label is in doubt whatever the image, which says nothing of what was not seen.
+    /// 1 − max p of an image, from its posterior: whether something was seen in doubt. A noisy label is in doubt whatever the
+    /// image, which says nothing of what was not seen: under label noise it is [`LabelNoise::doubt`].
     pub fn class_doubt(&self, posterior: &Posterior) -> f64 {
-        let doubt = |p: &Posterior| p.doubt(p.decision);
         match &self.label_noise {
-            None => doubt(posterior),
-            Some(_) => doubt(&self.of_class(posterior.log_likelihood.clone())),
+            None => posterior.doubt(posterior.decision),
+            Some(noise) => noise.doubt(&self.of_class(posterior.log_likelihood.clone()), &posterior.probabilities),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Figures of noisy labels from draws.
 
 use super::*;
+use crate::bayes::normal::tail;
 use crate::oracle::label_noise::LabelNoise;
 
 #[test]
@@ -23,6 +24,55 @@ fn intervals_of_noisy_labels_hold_the_truth() {
         coverage.add("A", &found.information.aleatoric_nats);
     }
     coverage.check();
+}
+
+/// Doubt between two classes says nothing of two others, nor of labels that both of them have.
+#[test]
+fn doubt_that_a_figure_does_not_know_is_not_doubt_that_was_seen() {
+    const FEW_SEEDS: usize = 24;
+    // The first two overlap; the others are 6 apart, and far from those.
+    let means = [[0.0, 0.0, 0.0], [0.9, 0.0, 0.0], [0.0, 40.0, 0.0], [0.0, 40.0, 6.0]];
+    let (rate, kept) = (0.1, 1.0 - 0.1 * 4.0 / 3.0);
+    let other = rate / 3.0;
+    // E[min(p~_C, p~_D)]/½, where p~ = η/3 + a p.
+    let pair = 2.0 * (other + kept * 0.5 * tail(3.0));
+    // ½ E[min(4 p~_C, (4/3)(1 − p~_C))], which changes sides where f_D = 3 f_C.
+    let (turned, lost) = (tail((18.0 + 3f64.ln()) / 6.0), tail((18.0 - 3f64.ln()) / 6.0));
+    let below = other * (turned + 1.0 - lost) + kept * turned;
+    let above = (1.0 - other) * (1.0 - turned + lost) - kept * (1.0 - turned);
+    let rest = other + 0.5 * below + above / 6.0;
+    let merged = LabelNoise::parse("[[1,0,0,0],[1,0,0,0],[0,0,1,0],[0,0,0,1]]").unwrap();
+    let mut held = [0; 3];
+    let mut add = |at: usize, truth: f64, figure: &Figure| {
+        held[at] += usize::from((figure.interval.0..=figure.interval.1).contains(&truth));
+    };
+    for seed in 0..FEW_SEEDS as u64 {
+        let mut source = Gaussians { means, ..source(12_000 + seed) };
+        let seed = source.seed;
+        let mut noisy = |noise: &LabelNoise, ask: &mut dyn FnMut(&mut Pool<'_>)| {
+            let pool = Pool::new(&mut source, Prior::uniform(4), Smoothing::ONE, seed).unwrap();
+            ask(&mut pool.with_label_noise(Some(noise)).unwrap());
+        };
+        noisy(&LabelNoise::symmetric(rate).unwrap(), &mut |pool| {
+            let found = hardness_at(pool, Tau::ONE, &exactly(256), &mut silent()).unwrap();
+            add(0, pair, &found.pairs[2][3].unwrap());
+            add(1, rest, &found.one_vs_rest.iter().find(|one| one.class == 2).unwrap().one_vs_rest);
+        });
+        noisy(&merged, &mut |pool| {
+            let found = figures_at(pool, Tau::ONE, false, &exactly(256), &mut silent()).unwrap();
+            add(2, 0.5 * tail(3.0), &found.estimate.figure);
+        });
+    }
+    assert!(held.iter().all(|held| *held >= FEW_SEEDS - 2), "{held:?}");
+}
+
+#[test]
+fn labels_of_one_class_have_no_order() {
+    let one = LabelNoise::matrix(vec![vec![1.0, 0.0, 0.0, 0.0]; 4]).unwrap();
+    let mut source = source(5);
+    let mut pool = pool(&mut source, 1.0).with_label_noise(Some(&one)).unwrap();
+    let why = hardness_at(&mut pool, Tau::ONE, &exactly(64), &mut silent()).unwrap_err();
+    assert!(why.to_string().contains("labels of two classes"), "{why}");
 }
 
 #[test]
