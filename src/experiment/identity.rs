@@ -70,7 +70,7 @@ impl Cell {
             "test": spec.test,
             "training": training,
         });
-        if let Some(condition) = spec.experiment.content(self.condition) {
+        if let Some(condition) = spec.experiment.content(spec, self) {
             content["experiment"] = condition;
         }
         // Absent without label noise, as from older versions.

@@ -65,7 +65,7 @@ pub trait Kind: Value {
     }
 
     /// What a cell's numbers depend on beside τ and the grid.
-    fn content(&self, _condition: usize) -> Option<serde_json::Value> {
+    fn content(&self, _spec: &ExperimentSpec, _cell: &Cell) -> Option<serde_json::Value> {
         None
     }
 

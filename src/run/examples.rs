@@ -7,9 +7,9 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use super::cells::Run;
-use super::files::{EXAMPLE, PLAN, SPEC};
+use super::files::{EXAMPLE, NOTES, PLAN, SPEC};
 use super::folder::RunFolder;
-use crate::data::{write_atomically, write_json};
+use crate::data::{read_bytes, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::experiment::{ExperimentSpec, Summary};
 
@@ -72,12 +72,13 @@ impl Example {
         let [Some(spec), Some(plan), Some(summary)] = &found else { return Err(broken("a file is missing")) };
         let said: Summary = serde_json::from_slice(summary.as_bytes()).map_err(|e| broken(&e.to_string()))?;
         let spec: ExperimentSpec = toml::from_str(spec).map_err(|e| broken(&e.to_string()))?;
-        if RunFolder::open(folder).is_ok_and(|there| there.is_example() && there.spec != spec) {
-            RunFolder::delete(folder)?;
-        }
-        RunFolder::write_spec(folder, &spec)?;
         let write =
             |name: &str, text: &str| write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()));
+        let notes = make_way(folder, &spec)?;
+        RunFolder::write_spec(folder, &spec)?;
+        if let Some(notes) = notes {
+            write_atomically(&folder.join(NOTES), |file| file.write_all(&notes))?;
+        }
         write(PLAN, plan)?;
         let run = RunFolder::open(folder)?;
         for result in &said.cells {
@@ -88,6 +89,20 @@ impl Example {
         // Last: it says that all cells are finished.
         write(EXAMPLE, summary)
     }
+}
+
+/// Deletes the example of an older program, whose spec was another. Returns what people said of it, which outlasts it.
+fn make_way(folder: &Path, spec: &ExperimentSpec) -> Result<Option<Vec<u8>>> {
+    if !RunFolder::open(folder).is_ok_and(|there| there.is_example() && there.spec != *spec) {
+        return Ok(None);
+    }
+    let file = folder.join(NOTES);
+    let notes = match read_bytes(&file) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        read => Some(read.map_err(|e| Error::io(&file, e))?),
+    };
+    RunFolder::delete(folder)?;
+    Ok(notes)
 }
 
 impl RunFolder {
@@ -101,6 +116,7 @@ impl RunFolder {
 mod tests {
     use super::*;
     use crate::experiment::PRESETS;
+    use crate::run::RunNotes;
 
     #[test]
     fn an_example_opens_as_a_finished_run_and_says_what_its_summary_says() {
@@ -165,11 +181,14 @@ mod tests {
         assert!(EXAMPLES[0].unpack(place.path()).unwrap_err().to_string().contains("another spec"));
         assert_eq!(std::fs::read(place.path().join(SPEC)).unwrap(), before);
         assert!(!place.path().join(EXAMPLE).exists());
-        // But what an older program unpacked there goes.
+        // But what an older program unpacked there goes, and what people said of it stays.
         for (name, text) in [(PLAN, ""), (EXAMPLE, "{}")] {
             std::fs::write(place.path().join(name), text).unwrap();
         }
+        let said = RunNotes::typed("Mine", "paper, clothes", "for chapter 3");
+        said.write(place.path()).unwrap();
         EXAMPLES[0].unpack(place.path()).unwrap();
         assert_eq!(RunFolder::open(place.path()).unwrap().spec.name, EXAMPLES[0].name);
+        assert_eq!(RunNotes::read(place.path()).unwrap(), said);
     }
 }

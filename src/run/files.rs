@@ -34,6 +34,21 @@ pub const FEATURES: &str = "features.json";
 pub const FILES: &[&str] = &[SUMMARY[0], SUMMARY[1], DATA, FEATURES, EXAMPLE, PLAN];
 /// Folders of runs whose contents have names of their own.
 const FOLDERS: [&str; 4] = ["cells", "corpora", "pool", "worlds"];
+/// Files that cells write, also in the folders of their rounds, tries and members.
+const IN_CELLS: [&str; 12] = [
+    "cell.lock",
+    "images.json",
+    "images.npz",
+    "last.safetensors",
+    "metrics-rest.json",
+    "metrics.jsonl",
+    "result.json",
+    "round.json",
+    "shifted.npz",
+    "status.json",
+    "try.json",
+    "worst.json",
+];
 
 /// Whether a text can be the name of a cell's folder, and lead nowhere else.
 pub fn is_id(id: &str) -> bool {
@@ -44,13 +59,39 @@ pub fn is_id(id: &str) -> bool {
 fn is_made(folder: &str, name: &str) -> bool {
     let made = match folder {
         "cells" | "corpora" => is_id(name),
-        "pool" => name.starts_with("train") || name.starts_with("test"),
-        "worlds" => name.starts_with("tau-"),
+        "pool" => {
+            let of_images = name.starts_with("train") || name.starts_with("test");
+            of_images && [".npz", ".parts", ".rounding.json"].iter().any(|ending| name.ends_with(ending))
+        }
+        "worlds" => name.starts_with("tau-") && name.ends_with(".json"),
         TEST => TEST_FILES.contains(&name),
         PREDICTIONS => name.ends_with(".pred"),
         _ => false,
     };
-    made || (name.starts_with('.') && name.ends_with(".part"))
+    made || is_unfinished(name)
+}
+
+fn is_unfinished(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(".part")
+}
+
+/// Whether runs have made all that lies in a folder of a cell or of parts of images, and in the folders within.
+fn is_made_throughout(folder: &Path) -> Result<bool> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    for (name, is_folder) in entries(folder)? {
+        let made = if is_folder {
+            let counted = |what: &str| name.strip_prefix(what).is_some_and(number);
+            let made = name == "shifted.parts" || ["member-", "round-", "try-"].into_iter().any(counted);
+            made && is_made_throughout(&folder.join(&name))?
+        } else {
+            let part = name.strip_suffix(".npz").is_some_and(number);
+            part || is_unfinished(&name) || IN_CELLS.contains(&name.as_str())
+        };
+        if !made {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Names in a folder, and whether each is a folder; none where there is no folder.
@@ -67,29 +108,47 @@ fn entries(folder: &Path) -> Result<Vec<(String, bool)>> {
     listed.map(entry).collect()
 }
 
-/// Whether a folder holds what a run left whose spec is gone, and nothing else: it was deleted under a process that
-/// went on writing.
-fn are_remains(run: &Path) -> Result<bool> {
-    let mut cells = 0;
-    let mut files = 0;
-    for (name, is_folder) in entries(run)?.into_iter().filter(|(name, _)| !name.starts_with('.')) {
-        match (is_folder, FOLDERS.contains(&name.as_str())) {
-            (true, true) => {
-                let inner = entries(&run.join(&name))?;
-                if !inner.iter().all(|(inner, _)| is_made(&name, inner)) {
-                    return Ok(false);
-                }
-                cells += inner.len();
-            }
-            (false, _) if FILES.contains(&name.as_str()) => files += 1,
-            _ => return Ok(false),
+/// What lies in a folder of a run, and whether each is a folder; `None` where runs have not made all of it. What lies within
+/// corpora is not looked at.
+fn made_in(run: &Path, folder: &str) -> Result<Option<Vec<(PathBuf, bool)>>> {
+    let mut made = Vec::new();
+    for (name, is_folder) in entries(&run.join(folder))? {
+        let path = run.join(folder).join(&name);
+        let as_made = is_made(folder, &name) && is_folder == (is_id(&name) || name.ends_with(".parts"));
+        if !as_made || (is_folder && folder != "corpora" && !is_made_throughout(&path)?) {
+            return Ok(None);
         }
+        made.push((path, is_folder));
     }
-    // Files of these names may be anybody's.
-    Ok(files == 0 || cells > 0)
+    Ok(Some(made))
 }
 
-/// Takes a folder for a run, and makes it: it is new, or a run is there.
+/// What a run left whose spec is gone, and whether each is a folder: it was deleted under a process that went on writing.
+/// `None` where the folder holds anything else. Corpora stay: those of another spec have other names.
+fn remains(run: &Path) -> Result<Option<Vec<(PathBuf, bool)>>> {
+    let (mut left, mut begun) = (Vec::new(), false);
+    let mut there = entries(run)?;
+    there.retain(|(name, _)| !name.starts_with('.'));
+    there.sort_unstable();
+    // Backwards: cells are deleted last, since they tell whose the rest is.
+    for (name, is_folder) in there.into_iter().rev() {
+        if is_folder && FOLDERS.contains(&name.as_str()) {
+            let Some(made) = made_in(run, &name)? else { return Ok(None) };
+            let of_cells = name == "cells" || name == "corpora";
+            begun |= of_cells && made.iter().any(|(_, is_folder)| *is_folder);
+            left.extend(made.into_iter().filter(|_| name != "corpora"));
+        } else if !is_folder && SUMMARY.contains(&name.as_str()) {
+            left.push((run.join(&name), false));
+        } else {
+            return Ok(None);
+        }
+    }
+    // Without cells, images and files of these names may be anybody's.
+    Ok(Some(left).filter(|left| begun || left.is_empty()))
+}
+
+/// Takes a folder for a run, and makes it: it is new, or a run is there. What a deleted run left is deleted: its images and
+/// Bayes errors have the names of the new one's, and may be those of another world.
 ///
 /// # Errors
 /// When it holds something else, or cannot be made.
@@ -97,10 +156,26 @@ pub fn take_folder(run: &Path) -> Result<()> {
     check_folder_kind(run, Some(FolderKind::Run))?;
     std::fs::create_dir_all(run).map_err(|e| Error::io(run, e))?;
     // In this order: another process may come in, and writes its spec first.
-    if is_vacant(run, PARTS)? || run.join(SPEC).is_file() || are_remains(run)? {
+    if is_vacant(run, PARTS)? || run.join(SPEC).is_file() {
         return Ok(());
     }
-    Err(Error::file(run, "is not empty and holds no run; choose a new folder for the run"))
+    let left = remains(run)?;
+    // Looked for again: what was found may be the other process's.
+    if run.join(SPEC).is_file() {
+        return Ok(());
+    }
+    let Some(left) = left else {
+        return Err(Error::file(run, "is not empty and holds no run; choose a new folder for the run"));
+    };
+    for (path, is_folder) in left {
+        // What stays would be taken, so that every other error ends this.
+        if let Err(e) = delete(&path, is_folder)
+            && e.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Error::io(&path, e));
+        }
+    }
+    Ok(())
 }
 
 /// Writes the spec of a run into its folder, which is made with it, or finds the same spec there.
@@ -127,7 +202,7 @@ pub fn delete_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<
         let inner = run.join(folder);
         for (name, is_folder) in entries(&inner)?.into_iter().filter(|(name, _)| is_made(folder, name)) {
             let path = inner.join(name);
-            gone(&path, if is_folder { std::fs::remove_dir_all(&path) } else { std::fs::remove_file(&path) })?;
+            gone(&path, delete(&path, is_folder))?;
         }
         gone(&inner, std::fs::remove_dir(&inner))?;
     }
@@ -135,6 +210,10 @@ pub fn delete_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<
         remove_file(&run.join(name))?;
     }
     gone(run, std::fs::remove_dir(run))
+}
+
+fn delete(path: &Path, is_folder: bool) -> std::io::Result<()> {
+    if is_folder { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
 /// Removes a file that may be gone already.
@@ -188,9 +267,47 @@ mod tests {
             ("arrays", &["test/x.npy"]),
             ("thesis", &[cell, "thesis.tex"]),
             ("cells of others", &["cells/monocyte/1.png"]),
+            ("images of others", &["pool/train.npz", "pool/test.npz"]),
+            ("notes", &[cell, "pool/test.npz", "pool/testament.txt"]),
+            ("notes in a cell", &[cell, "cells/0123456789abcdef/round-1/notes.txt"]),
+            ("notes among parts", &[cell, "pool/test.parts/00000000.npz", "pool/test.parts/notes.txt"]),
+            // Nobody deleted this run: a plan goes before the spec.
+            ("planned", &[cell, "plan.jsonl"]),
         ] {
             let why = taken(name, files).unwrap_err();
             assert!(why.contains(name) && why.contains("choose a new folder"), "{why}");
+            assert!(files.iter().all(|file| place.path().join(name).join(file).is_file()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_deleted_run_left_is_gone_before_another_one_begins() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        let left = [
+            "cells/0123456789abcdef/status.json",
+            "cells/0123456789abcdef/round-0/member-1/last.safetensors",
+            "pool/test.npz",
+            "pool/test.rounding.json",
+            "pool/train-0-tau-1.3.parts/00000256.npz",
+            "pool/.train-0.npz.machine.7.Xy12Zq.part",
+            "summary.json",
+            "worlds/tau-1.json",
+        ];
+        left.iter().chain(&[".DS_Store"]).for_each(|file| write(&run.join(file)));
+        // Of a run that is there everything is kept.
+        write(&run.join(SPEC));
+        take_folder(&run).unwrap();
+        assert!(left.iter().all(|file| run.join(file).is_file()));
+        std::fs::remove_file(run.join(SPEC)).unwrap();
+        take_folder(&run).unwrap();
+        for (folder, names) in
+            [("", &[".DS_Store", "cells", "pool", "worlds"][..]), ("cells", &[]), ("pool", &[]), ("worlds", &[])]
+        {
+            let mut there: Vec<String> =
+                entries(&run.join(folder)).unwrap().into_iter().map(|(name, _)| name).collect();
+            there.sort();
+            assert_eq!(there, names, "{folder}");
         }
     }
 

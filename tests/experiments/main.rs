@@ -4,6 +4,7 @@
 mod common;
 mod label_noise;
 mod lost;
+mod remains;
 mod stopped;
 mod temperature;
 mod timing;

@@ -60,9 +60,9 @@ impl Kind for ActiveSpec {
         self.strategies.iter().map(|strategy| strategy.label().to_owned()).collect()
     }
 
-    fn content(&self, condition: usize) -> Option<serde_json::Value> {
+    fn content(&self, _spec: &ExperimentSpec, cell: &Cell) -> Option<serde_json::Value> {
         let Self { pool, initial, batch, strategies, members, tries } = self;
-        let strategy = strategies.get(condition);
+        let strategy = strategies.get(cell.condition);
         // The ensemble counts only where there is one, and tries where some are made.
         let members = strategy.is_some_and(|strategy| strategy.asks_an_ensemble()).then_some(members);
         let mut content = serde_json::json!({ "pool": pool, "initial": initial, "batch": batch, "strategy": strategy, "members": members });

@@ -16,7 +16,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::bayes_reference::Truth;
-use super::cell::CellResult;
+use super::cell::{Cell, CellResult};
 use super::form::{Field, count, text};
 use super::held_out;
 use super::kind::{About, CellPlace, Experiment, Kind};
@@ -87,7 +87,7 @@ impl Kind for CalibrationSpec {
         &ABOUT
     }
 
-    fn content(&self, _condition: usize) -> Option<serde_json::Value> {
+    fn content(&self, _spec: &ExperimentSpec, _cell: &Cell) -> Option<serde_json::Value> {
         serde_json::to_value(self).ok()
     }
 

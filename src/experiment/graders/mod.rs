@@ -65,7 +65,7 @@ impl Kind for GradersSpec {
         true
     }
 
-    fn content(&self, _condition: usize) -> Option<serde_json::Value> {
+    fn content(&self, _spec: &ExperimentSpec, _cell: &Cell) -> Option<serde_json::Value> {
         let mut content = serde_json::json!({ "members": self.members, "annotators": self.annotators });
         // A cell of before there was a choice keeps its name.
         // Of files the content counts, which is not known here, and not where they lie.

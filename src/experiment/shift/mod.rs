@@ -42,6 +42,7 @@ use super::train::{CellEvent, CellJob};
 use crate::classifier::Labels;
 use crate::error::{Error, Result};
 use crate::events::Events;
+use crate::oracle::posterior::Prior;
 use crate::units::Smoothing;
 
 pub use base::{BaseMap, BaseShift};
@@ -67,18 +68,21 @@ impl Kind for ShiftSpec {
         self.settings.iter().map(|setting| setting.name.clone()).collect()
     }
 
-    fn content(&self, condition: usize) -> Option<serde_json::Value> {
+    fn content(&self, spec: &ExperimentSpec, cell: &Cell) -> Option<serde_json::Value> {
         let Self { pool, validation, likelihood, settings } = self;
+        let setting = settings.get(cell.condition);
         // A shift counts by its effect, not its name; the images of the likelihood only where there
         // is noise.
-        let setting = settings.get(condition).map(|s| serde_json::json!([s.prior, s.noise, s.base]));
-        // Under another prior the pool may run out of a class: how images are shared out then is a part of the numbers.
-        let parts = settings.get(condition).filter(|s| !s.prior.is_empty()).map(|_| "shared out before they are drawn");
-        let likelihood = settings.get(condition).filter(|s| s.noise > 0.0).map(|_| likelihood);
+        let shift = setting.map(|s| serde_json::json!([s.prior, s.noise, s.base]));
+        let likelihood = setting.filter(|s| s.noise > 0.0).map(|_| likelihood);
         let mut content =
-            serde_json::json!({ "pool": pool, "validation": validation, "likelihood": likelihood, "shift": setting });
-        if let Some(parts) = parts {
-            content["parts"] = parts.into();
+            serde_json::json!({ "pool": pool, "validation": validation, "likelihood": likelihood, "shift": shift });
+        // Where the pool runs out of a class, how its images are shared out is a part of the numbers. That may happen under
+        // a prior of the setting's own, and under a law of labels that the spec does not say. Elsewhere cells keep their names.
+        let told = spec.world.label_noise.is_none() && setting.is_some_and(|s| s.prior.is_empty());
+        let prior = Prior::new(&spec.world.prior).ok().filter(|_| told);
+        if prior.is_none_or(|prior| self.may_run_out(&prior, cell.train_size)) {
+            content["parts"] = "shared out before they are drawn".into();
         }
         Some(content)
     }
@@ -159,7 +163,7 @@ impl Kind for ShiftSpec {
 mod tests {
     use super::*;
     use crate::experiment::hand_made::preset;
-    use crate::oracle::posterior::Prior;
+    use crate::oracle::label_noise::LabelNoise;
 
     fn own(spec: &ExperimentSpec) -> ShiftSpec {
         spec.experiment.get::<ShiftSpec>().unwrap().clone()
@@ -186,6 +190,39 @@ mod tests {
         let digits = |kl: f64| (kl * 1000.0).round() / 1000.0;
         assert_eq!([1, 2, 3, 4].map(exact).map(digits), [0.018, 0.069, 0.161, 0.297]);
         assert!((exact(0) - 1e-4).abs() < 1e-6);
+    }
+
+    #[test]
+    fn cells_whose_pool_may_run_out_of_a_class_say_how_images_are_shared_out() {
+        let shipped = preset("shift");
+        // Whether the cells of a setting have the mark, at a pool of so many images.
+        let marked = |spec: &ExperimentSpec, condition: usize, pool: usize| {
+            let (own, cell) = (ShiftSpec { pool, ..own(spec) }, Cell { condition, ..spec.cells()[0] });
+            own.content(spec, &cell).unwrap().get("parts").is_some()
+        };
+        for name in ["shift-quick", "shift"] {
+            let spec = preset(name);
+            let (own, n) = (own(&spec), spec.cells()[0].train_size);
+            for (condition, setting) in own.settings.iter().enumerate() {
+                // At the shipped pool only those of another prior are marked, as in older versions.
+                assert_eq!(marked(&spec, condition, own.pool), !setting.prior.is_empty(), "{name}: {}", setting.name);
+                assert!(marked(&spec, condition, n), "{name}: {}", setting.name);
+            }
+        }
+        let plain = own(&shipped).settings.iter().position(|setting| setting.prior.is_empty()).unwrap();
+        let in_world = |prior: &[f64]| {
+            let mut spec = shipped.clone();
+            spec.world.prior = prior.to_vec();
+            spec
+        };
+        // Of 5,000 images and 12,000 of a pool, five and twelve are expected of a rare class; how many classes share them is
+        // not known where the world's prior is not told.
+        assert!(!marked(&in_world(&[0.5, 0.5, 0.0]), plain, 12_000));
+        assert!(marked(&in_world(&[0.5, 0.499, 0.001]), plain, 12_000));
+        assert!(marked(&in_world(&[]), plain, 12_000));
+        let mut noisy = in_world(&[0.5, 0.5]);
+        noisy.world.label_noise = Some(LabelNoise::symmetric(0.2).unwrap());
+        assert!(marked(&noisy, plain, 12_000), "the law of noisy labels is another one");
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::measure::Estimate;
 use crate::oracle::posterior::Prior;
 
+/// −log of the chance that a pool is too small for a class, at least, where it counts as surely large enough.
+const SURE: f64 = 20.0;
+
 /// Shifts of the training and validation images; the test images stay those of the world (BLC App.
 /// G).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,6 +157,16 @@ impl ShiftSpec {
     /// Training images that are not kept for validation, of `n`.
     pub fn kept(&self, n: usize) -> usize {
         n - (n as f64 * self.validation).round() as usize
+    }
+
+    /// Whether the pool may run out of a class where a cell of `n` images has its prior.
+    ///
+    /// Of a class of probability π the cell draws Bin(n, π) images, and the pool has Bin(P, π). By Chernoff's bound the pool
+    /// has fewer with probability exp(−π(√P − √n)²) at most, where n ≤ P.
+    pub(super) fn may_run_out(&self, prior: &Prior, n: usize) -> bool {
+        let spare = (self.pool as f64).sqrt() - (n as f64).sqrt();
+        let enough = |p: &f64| *p == 0.0 || (spare > 0.0 && p * spare * spare >= SURE);
+        !prior.probabilities().iter().all(enough)
     }
 
     /// Checks that the settings fit together.

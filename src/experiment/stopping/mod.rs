@@ -16,7 +16,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::bayes_reference::Truth;
-use super::cell::CellResult;
+use super::cell::{Cell, CellResult};
 use super::form::{Field, text};
 use super::held_out::{self, held_out};
 use super::kind::{About, CellPlace, Experiment, Kind};
@@ -67,7 +67,7 @@ impl Kind for StoppingSpec {
         &self.taus
     }
 
-    fn content(&self, _condition: usize) -> Option<serde_json::Value> {
+    fn content(&self, _spec: &ExperimentSpec, _cell: &Cell) -> Option<serde_json::Value> {
         Some(serde_json::json!({ "labels": self.labels }))
     }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bayes_reference::Truth;
 use super::blocks::{PairedFigure, TestBlocks};
-use super::cell::CellResult;
+use super::cell::{Cell, CellResult};
 use super::images::{Source, View};
 use super::kind::{About, CellPlace, Kind};
 use super::output::{Analysis, CellOutput};
@@ -71,8 +71,8 @@ impl Kind for TransferSpec {
         Origin::ALL.map(|learned| format!("trained on {}", learned.label())).into()
     }
 
-    fn content(&self, condition: usize) -> Option<serde_json::Value> {
-        Some(serde_json::json!({ "learned": Origin::ALL.get(condition), "tested": Origin::ALL }))
+    fn content(&self, _spec: &ExperimentSpec, cell: &Cell) -> Option<serde_json::Value> {
+        Some(serde_json::json!({ "learned": Origin::ALL.get(cell.condition), "tested": Origin::ALL }))
     }
 
     fn takes_data(&self) -> bool {
