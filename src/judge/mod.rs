@@ -45,7 +45,7 @@ pub use alarms::classes::ClassOrder;
 pub use alarms::copied::Copied;
 pub use alarms::likelihood::Likelihood;
 pub use alarms::order::{Order, Rearranged};
-pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck};
+pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck, label_chance};
 pub use candidates::{Candidate, assess};
 pub use figures::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions, are_probabilities, log_q};

@@ -123,6 +123,14 @@ pub struct Examined {
     pub alarms: Vec<Alarm>,
 }
 
+impl Hits {
+    fn of(images: &PerImage) -> Self {
+        let hits = (0..images.len()).filter(|&i| images.hit(i)).count();
+        let (expected, bayes) = (images.expected.iter().sum(), images.best.iter().sum());
+        Self { hits, expected, bayes, p_value: hits::upper_tail(&images.expected, hits) }
+    }
+}
+
 impl LabelCheck {
     /// Tests the labels of `truth` against its posteriors.
     pub fn of(truth: &Truth) -> Self {
@@ -145,6 +153,14 @@ impl LabelCheck {
     }
 }
 
+/// Bound of the probability that a classifier that does not know the drawn labels hits as many, or makes them as likely, as
+/// one with these finite, normalised `log_q` [n, K] and their `images`; labels are drawn from `p` [n, K]. Twice the
+/// smaller of both p-values (Bonferroni).
+pub fn label_chance(p: &[f64], log_q: &[f64], images: &PerImage) -> f64 {
+    let likelihood = likelihood::test(p, log_q, &images.label, images.classes);
+    (2.0 * Hits::of(images).p_value.min(likelihood.p_value)).min(1.0)
+}
+
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
@@ -159,13 +175,7 @@ pub(super) fn examine(
 ) -> Result<Examined> {
     let (p, k) = (&truth.posterior, truth.classes);
     let q: Vec<f64> = log_q.iter().map(|log_q| log_q.exp()).collect();
-    let hit = (0..images.len()).filter(|&i| images.hit(i)).count();
-    let hits = Hits {
-        hits: hit,
-        expected: images.expected.iter().sum(),
-        bayes: images.best.iter().sum(),
-        p_value: hits::upper_tail(&images.expected, hit),
-    };
+    let hits = Hits::of(images);
     let likelihood = likelihood::test(p, log_q, &truth.labels, k);
     steps.step()?;
     let copied = copied::test(p, log_q, k, truth.origin.label_noise.as_ref());

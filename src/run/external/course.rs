@@ -217,12 +217,7 @@ impl ExternalFolder {
             let truth = self.truth()?;
             for (_, step, path) in fresh.into_iter().take(most) {
                 let Some(stamp) = course.hear(&path) else { continue };
-                let read = self.images(&path, &truth).and_then(|(header, images, zeros)| {
-                    let known = course.floor.map_or_else(|| self.floor(&images), Ok)?;
-                    let figures = StepFigures::of(step, &header, &images, zeros, course.floor.insert(known));
-                    Ok(Row::of(&figures, truth.labels.len(), stamp.mark()))
-                });
-                match read {
+                match self.read(step, &path, &truth, stamp.mark(), &mut course.floor) {
                     Ok(row) => course.rows.push(row),
                     Err(why) => drop(course.refused.insert(step, ((path, stamp), why))),
                 }
@@ -255,10 +250,21 @@ impl ExternalFolder {
         Ok((header, log_q, zeros))
     }
 
-    /// The figures of every image after a step.
-    fn images(&self, path: &Path, truth: &TestTruth) -> Result<(Header, PerImage, usize), String> {
+    /// What a record says, beside what all steps have in common: from the first of them.
+    fn read(
+        &self,
+        step: u64,
+        path: &Path,
+        truth: &TestTruth,
+        mark: u64,
+        floor: &mut Option<Floor>,
+    ) -> Result<Row, String> {
         let (header, log_q, zeros) = self.answers(path)?;
-        Ok((header, self.per_image(&log_q, truth)?, zeros))
+        let images = self.per_image(&log_q, truth)?;
+        let known = floor.map_or_else(|| self.floor(&images), Ok)?;
+        let of = [&truth.posterior[..], &log_q[..]];
+        let figures = StepFigures::of(step, &header, &images, of, zeros, floor.insert(known));
+        Ok(Row::of(&figures, truth.labels.len(), mark))
     }
 
     /// The figures of every image of such answers.
@@ -319,7 +325,14 @@ fn stride(records: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use rand::RngExt;
+
     use super::*;
+    use crate::measure::log_softmax;
+    use crate::run::monitor::{Alarm, Named, Quantity, Steps, Track, alarms};
+    use crate::units::{ClassId, Seed};
 
     #[test]
     fn a_growing_run_keeps_what_was_read_of_it() {
@@ -330,5 +343,42 @@ mod tests {
             assert!(kept(records).filter(|i| *i < records.div_ceil(2)).all(|i| shorter.contains(&i)));
         }
         assert_eq!((stride(0), stride(STEPS), stride(STEPS + 1)), (1, 1, 2));
+    }
+
+    #[test]
+    fn where_errors_are_rare_only_who_knows_the_labels_is_told_to() {
+        const IMAGES: usize = 500;
+        let rare = |i: usize| 0.001 + 0.002 * i as f64 / IMAGES as f64;
+        let p: Vec<f64> = (0..IMAGES).flat_map(|i| [1.0 - rare(i), rare(i)]).collect();
+        let mut common: Option<Floor> = None;
+        let mut told = |labels: &[ClassId], log_q: &[f64]| {
+            let mut images = PerImage::new(2).unwrap();
+            images.extend(&p, log_q, labels).unwrap();
+            // The same for all, whatever the labels.
+            let floor = *common.get_or_insert_with(|| Floor::of(&images.measured(&Bootstrap::new(Seed(1))).unwrap()));
+            let figures = StepFigures::of(1, &Header::default(), &images, [&p[..], log_q], 0, &floor);
+            let rows = vec![Row::of(&figures, IMAGES, 0)];
+            let course = Course { rows, floor: Some(floor), records: 1, ..Course::default() };
+            let (of, steps) = (Named::default(), Steps::Logged(Arc::new(course)));
+            (figures.below_floors()[0], alarms(&Track { of, steps, finished: false, one_training: true }))
+        };
+        let exact: Vec<f64> = p.iter().map(|p| p.ln()).collect();
+        let sharper = log_softmax(&exact.iter().map(|log_p| 2.0 * log_p).collect::<Vec<_>>(), 2);
+        let mut below = 0;
+        for draw in 0..300 {
+            let mut rng = Seed(7).rng(draw);
+            let labels: Vec<ClassId> = p.chunks(2).map(|p| usize::from(rng.random::<f64>() < p[1])).collect();
+            for log_q in [&exact, &sharper] {
+                let (nll, alarms) = told(&labels, log_q);
+                below += usize::from(nll);
+                assert_eq!(alarms, [], "draw {draw}");
+            }
+        }
+        // Every third draw has no rare label: the NLL has hardly any width there.
+        assert!(below > 100, "{below} of 600 are below the floor");
+        let labels: Vec<ClassId> = (0..IMAGES).map(|i| usize::from(i % 100 == 99)).collect();
+        let copied: Vec<f64> = labels.iter().flat_map(|&y| [[0.999, 0.001], [0.001, 0.999]][y].map(f64::ln)).collect();
+        let (_, found) = told(&labels, &copied);
+        assert!(matches!(found[..], [Alarm::BelowFloor { quantity: Quantity::Nll, .. }]), "{found:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What is odd about a course.
 
-use super::track::{Quantity, Seen, Track};
-use crate::run::external::StepFigures;
+use super::track::{Quantity, Steps, Track};
+use crate::judge::FALSE_ALARM;
 
 /// Looks from which on a course can be called at a standstill.
 const LEAST: usize = 12;
@@ -9,7 +9,8 @@ const LEAST: usize = 12;
 /// Something that its author should look at.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Alarm {
-    /// On drawn labels it is better than any classifier can be in the mean: it has seen them.
+    /// On drawn labels it is better than any classifier can be in the mean, and than one comes by chance that does not
+    /// know them.
     BelowFloor {
         /// The step that shows it first.
         step: f64,
@@ -19,6 +20,8 @@ pub enum Alarm {
         value: f64,
         /// Its floor.
         floor: f64,
+        /// Bound of the probability that without knowing the labels any step of the course is so good on them.
+        chance: f64,
     },
     /// Its KL has not fallen for the last third of its course.
     Stalled {
@@ -33,10 +36,11 @@ impl Alarm {
     /// In a sentence.
     pub fn sentence(&self) -> String {
         match self {
-            Self::BelowFloor { step, quantity, value, floor } => {
+            Self::BelowFloor { step, quantity, value, floor, chance } => {
                 let (name, of) = (quantity.name(), quantity.floor().unwrap_or("its floor"));
                 format!(
-                    "At step {step} the {name} is {value:.4}, below {of} = {floor:.4} by more than both intervals: test labels \
+                    "At step {step} the {name} is {value:.4}, below {of} = {floor:.4} by more than both intervals. Without knowing \
+                     the labels any of its steps is so good on them with a probability of at most {chance:.1e}: test labels \
                      may have leaked into its training."
                 )
             }
@@ -49,27 +53,30 @@ impl Alarm {
 
 /// What is odd about a course.
 pub fn alarms(track: &Track) -> Vec<Alarm> {
-    let logged =
-        track.steps.iter().filter_map(|seen| if let Seen::Logged(logged) = seen { Some(logged) } else { None });
-    leak(logged).into_iter().chain(stall(track)).collect()
+    leak(track).into_iter().chain(stall(track)).collect()
 }
 
 /// L and the expected error are means over all possible labels: they cannot pass their floor. What is measured on the drawn
-/// labels can, by chance within the intervals, and beyond them where the labels are known.
-fn leak(mut steps: impl Iterator<Item = StepFigures>) -> Option<Alarm> {
-    steps.find_map(|at| {
-        let pairs = [(Quantity::Nll, at.nll, at.aleatoric), (Quantity::Error, at.error, at.bayes_error)];
-        let passed = pairs.into_iter().find(|(_, figure, floor)| figure.interval.high < floor.interval.low);
-        let (step, found) = (at.step as f64, passed?);
-        let (quantity, figure, floor) = found;
-        Some(Alarm::BelowFloor { step, quantity, value: figure.value, floor: floor.value })
+/// labels can, by chance, and beyond the intervals where labels that hardly ever occur were not drawn. So the
+/// probability of that counts, by the tests of `judge`: one false alarm in 10,000 courses, as all its steps are tested.
+fn leak(track: &Track) -> Option<Alarm> {
+    let Steps::Logged(course) = &track.steps else { return None };
+    let tests = course.count() as f64;
+    course.steps().find_map(|at| {
+        let (quantity, figure, floor) = match at.below_floors() {
+            [true, _] => (Quantity::Nll, at.nll, at.aleatoric),
+            [false, true] => (Quantity::Error, at.error, at.bayes_error),
+            [false, false] => return None,
+        };
+        let (step, value, floor, chance) = (at.step as f64, figure.value, floor.value, tests * at.label_chance);
+        (chance < FALSE_ALARM).then_some(Alarm::BelowFloor { step, quantity, value, floor, chance })
     })
 }
 
 fn stall(track: &Track) -> Option<Alarm> {
     let kl: Vec<(f64, f64)> =
         track.steps.iter().filter_map(|seen| Some((seen.step(), seen.number(Quantity::Epistemic)?.0))).collect();
-    if kl.len() < LEAST || track.finished {
+    if kl.len() < LEAST || track.finished || !track.one_training {
         return None;
     }
     let (before, last) = kl.split_at(kl.len() - kl.len() / 3);
@@ -81,16 +88,21 @@ fn stall(track: &Track) -> Option<Alarm> {
 mod tests {
     use std::sync::Arc;
 
-    use super::super::track::{Named, Steps};
+    use super::super::track::Named;
     use super::*;
     use crate::measure::{Estimate, Interval};
-    use crate::run::external::Course;
+    use crate::run::external::{Course, StepFigures};
 
     fn around(value: f64, half: f64) -> Estimate {
         Estimate { value, interval: Interval { low: value - half, high: value + half } }
     }
 
     fn track(points: impl IntoIterator<Item = (f64, f64)>, finished: bool) -> Track {
+        with_chance(points, finished, 1e-9)
+    }
+
+    /// NLL and KL of steps, and the probability of such labels.
+    fn with_chance(points: impl IntoIterator<Item = (f64, f64)>, finished: bool, label_chance: f64) -> Track {
         let seen = points.into_iter().enumerate().map(|(i, (nll, kl))| StepFigures {
             step: 10 * i as u64,
             epoch: None,
@@ -107,18 +119,29 @@ mod tests {
             ece: 0.0,
             exact_calibration_error: 0.0,
             zeros: 0,
+            label_chance,
         });
         let steps = Steps::Logged(Arc::new(Course::of(seen)));
-        Track { of: Named::new("t".into()), steps, finished }
+        Track { of: Named::new("t".into()), steps, finished, one_training: true }
     }
 
     #[test]
     fn a_loss_below_its_floor_is_told_at_its_first_step_and_chance_is_not() {
         assert_eq!(alarms(&track([(0.6, 0.1), (0.45, 0.05), (0.41, 0.02)], false)), [], "within the intervals");
         let found = alarms(&track([(0.6, 0.1), (0.3, 0.05), (0.1, 0.02)], false));
-        let [Alarm::BelowFloor { step, quantity, value, floor }] = found[..] else { panic!("{found:?}") };
-        assert_eq!((step, quantity, value, floor), (10.0, Quantity::Nll, 0.3, 0.5));
-        assert!(found[0].sentence().contains("below aleatoric A = 0.5"), "{}", found[0].sentence());
+        let [Alarm::BelowFloor { step, quantity, value, floor, chance }] = found[..] else { panic!("{found:?}") };
+        assert_eq!((step, quantity, value, floor, chance), (10.0, Quantity::Nll, 0.3, 0.5, 3.0 * 1e-9));
+        let sentence = found[0].sentence();
+        for words in ["below aleatoric A = 0.5", "at most 3.0e-9: test labels may have leaked"] {
+            assert!(sentence.contains(words), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn what_chance_explains_in_one_of_many_steps_is_no_leak() {
+        let steps = |count: usize| with_chance((0..count).map(|_| (0.1, 0.05)), true, 4e-5);
+        assert_eq!([1, 2, 3].map(|count| alarms(&steps(count)).len()), [1, 1, 0]);
+        assert_eq!(alarms(&with_chance([(0.1, 0.05)], true, 1.0)), [], "rare labels that were not drawn");
     }
 
     #[test]
@@ -129,5 +152,7 @@ mod tests {
         assert_eq!(alarms(&track(flat(), false)), [Alarm::Stalled { since: 190.0, least: 0.05 }]);
         assert_eq!(alarms(&track(flat(), true)), [], "what is over may rest");
         assert_eq!(alarms(&track(falling(3).chain([(0.6, 1.0); 5]), false)), [], "too short to tell");
+        let several = Track { one_training: false, ..track(flat(), false) };
+        assert_eq!(alarms(&several), [], "each training begins with a KL of its own");
     }
 }

@@ -212,7 +212,7 @@ fn plain(points: Vec<Point>) -> Vec<Point> {
 /// The points of a run, by rising place.
 fn course(track: &Track, choice: &Choice) -> Vec<Point> {
     let point = |seen: Seen| {
-        let (x, (y, interval)) = (seen.at(choice.over)?, seen.number(choice.quantity)?);
+        let (x, (y, interval)) = (track.at(&seen, choice.over)?, seen.number(choice.quantity)?);
         let point = Point::new(x, y);
         Some(interval.map_or(point.clone(), |[low, high]| point.within(low, high)))
     };
@@ -280,7 +280,7 @@ mod tests {
         });
         let fields = BTreeMap::from([("rate".to_owned(), rate.to_owned()), ("same".to_owned(), "1".to_owned())]);
         let of = Named { name: name.into(), fields };
-        Track { of, steps: Steps::Watched(watched.collect()), finished: false }
+        Track { of, steps: Steps::Watched(watched.collect()), finished: false, one_training: true }
     }
 
     fn drawn(tracks: &[Track], choice: &Choice) -> Figure {

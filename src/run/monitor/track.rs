@@ -30,6 +30,15 @@ pub struct Track {
     pub steps: Steps,
     /// Whether nothing more comes.
     pub finished: bool,
+    /// Whether it is one training. Of several, steps count over all; with each of them epochs begin anew, and KL rises.
+    pub one_training: bool,
+}
+
+impl Track {
+    /// Where it stands with something that was seen of it; `None` where nobody said. Several trainings have no common epoch.
+    pub fn at(&self, seen: &Seen, over: Over) -> Option<f64> {
+        if over == Over::Epochs && !self.one_training { None } else { seen.at(over) }
+    }
 }
 
 /// The steps of a run, rising.
@@ -163,8 +172,8 @@ impl Seen {
         }
     }
 
-    /// Where it stands; `None` where nobody said.
-    pub fn at(&self, over: Over) -> Option<f64> {
+    /// Where its training stands; `None` where nobody said.
+    fn at(&self, over: Over) -> Option<f64> {
         match (self, over) {
             (_, Over::Steps) => Some(self.step()),
             (Self::Logged(logged), Over::Epochs) => logged.epoch,

@@ -145,11 +145,12 @@ impl Part {
                 let (steps, finished) = (Steps::Logged(found.course.clone()), found.course.finished);
                 let (path, spec) = (folder.clone(), found.spec.clone());
                 best = Some((ExternalFolder { path, spec }, found.course.best()));
-                Track { of, steps, finished }
+                Track { of, steps, finished, one_training: true }
             }
             Source::Grid(spec, course, finished) => {
                 let of = Named::new(format!("{name}: {}", course.label())).with(&*spec).with(&course.cell);
-                Track { of, steps: Steps::Watched(course.watched), finished }
+                let one_training = course.training.is_some();
+                Track { of, steps: Steps::Watched(course.watched), finished, one_training }
             }
             Source::Unknown => {
                 let (named, drawn) = (None, Drawn::default());
@@ -187,9 +188,11 @@ fn given(lines: &[&Arc<Line>]) -> Given {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Watched;
     use crate::measure::{Estimate, Interval};
     use crate::run::RunNotes;
     use crate::run::external::{Course, ExternalSpec};
+    use crate::run::monitor::{Over, Quantity};
     use crate::worker::runs::Contents;
 
     const SPEC: &str = "name = 'theirs'\n[external]\nformat = 1\npredictions = 'logits'\ntrain_images = 10\n[world]\noracle = 'mnist'\n\
@@ -215,6 +218,7 @@ mod tests {
             ece: 0.1,
             exact_calibration_error: 0.1,
             zeros: 0,
+            label_chance: 1.0,
         };
         let (spec, course) =
             (toml::from_str::<ExternalSpec>(SPEC).unwrap(), Arc::new(Course::of((1..=steps).map(step))));
@@ -259,5 +263,40 @@ mod tests {
         let filtered = Order::new(&runs.iter().collect::<Vec<_>>(), &filtered, Some(&grown));
         assert_eq!(filtered.steps, 0);
         assert_eq!((filtered.make().given.points.len(), grown.given.points.len()), (0, 3));
+    }
+
+    /// Two times ten epochs, in which KL falls.
+    fn line(experiment: &str, choice: &Choice) -> Arc<Line> {
+        let text = format!(
+            "name = 'x'\n{experiment}[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [60]\n"
+        );
+        let spec: ExperimentSpec = toml::from_str(&text).unwrap();
+        let cell = spec.cells()[0];
+        let watched = |i: usize| {
+            let (step, epoch) = (i + 1, i % 10 + 1);
+            let (epistemic, half_widths) = (1.0 / epoch as f64, None);
+            let (cross_entropy, aleatoric) = (0.25 + epistemic, 0.25);
+            let (train_loss, expected_accuracy) = (cross_entropy, 0.5);
+            Watched { step, epoch, train_loss, cross_entropy, aleatoric, epistemic, expected_accuracy, half_widths }
+        };
+        let (training, watched) = (spec.only_training(&cell), (0..20).map(watched).collect());
+        let course = CellCourse { id: "a".into(), cell, under: None, training, train: Vec::new(), watched };
+        let source = Source::Grid(Arc::new(spec), Box::new(course), false);
+        Part::Again { folder: "x".into(), revision: 1, name: "x".into(), source }.line(choice, 1000)
+    }
+
+    #[test]
+    fn several_trainings_of_a_cell_are_no_course_over_epochs() {
+        let rounds =
+            "[experiment]\nkind = 'active-learning'\npool = 100\ninitial = 10\nbatch = 10\nstrategies = ['random']\n";
+        let points = |experiment: &str, over: Over| {
+            let choice = Choice { quantity: Quantity::Epistemic, over, ..Choice::default() };
+            let line = line(experiment, &choice);
+            let figure = picture(&[(line.named.as_ref().unwrap(), &line.drawn)], &choice);
+            (line.alarms.len(), figure.series.iter().map(|series| series.points.len()).sum::<usize>())
+        };
+        assert_eq!((points(rounds, Over::Steps), points(rounds, Over::Epochs)), ((0, 20), (0, 0)));
+        // Of one training the same numbers are a course that has come to a standstill.
+        assert_eq!((points("", Over::Steps), points("", Over::Epochs)), ((1, 20), (1, 20)));
     }
 }

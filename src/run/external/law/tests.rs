@@ -38,6 +38,7 @@ fn step(step: u64, kl: f64, relative: f64) -> StepFigures {
         ece: 0.1,
         exact_calibration_error: 0.1,
         zeros: 0,
+        label_chance: 1.0,
     }
 }
 
