@@ -3,7 +3,7 @@
 use super::{DELTA_LEVELS, Fidelity, TwoSample, Validation};
 use crate::figure::{Table, Value};
 use crate::measure::fidelity::{Compared, InceptionScore};
-use crate::measure::{Estimate, Interval, Z95, wilson};
+use crate::measure::{Estimate, Interval, NATS, UNBOUNDED, student_half, wilson};
 use crate::oracle::evaluate::Evaluation;
 
 /// Fidelity, likelihood and exactness, classes, and nearest pairs; without those that are empty.
@@ -144,10 +144,16 @@ fn right(e: &Evaluation) -> Value {
     Value::within(100.0 * e.accuracy, 100.0 * low, 100.0 * high)
 }
 
+/// A mean over images within `range` with Student's interval; one image has no interval.
+fn over_images(mean: f64, std_error: f64, images: usize, [least, most]: [f64; 2]) -> Value {
+    let half = student_half(std_error, images);
+    if half.is_finite() { Value::within(mean, (mean - half).max(least), (mean + half).min(most)) } else { mean.into() }
+}
+
 fn exactness(v: &Validation) -> Table {
     let mut rows: Vec<(&str, Value, usize)> = Vec::new();
     if let Some(e) = &v.likelihood {
-        let around = |value: f64, error: f64| Value::within(value, value - Z95 * error, value + Z95 * error);
+        let around = |mean: f64, error: f64| over_images(mean, error, e.images, UNBOUNDED);
         let per_bit = e.bits_per_dim / e.nll_nats;
         rows.extend([
             ("bits per dimension", around(e.bits_per_dim, per_bit * e.nll_std_error), e.images),
@@ -155,7 +161,11 @@ fn exactness(v: &Validation) -> Table {
             ("right by the exact posterior (%)", right(e), e.images),
         ]);
         if let (Some(mean), Some(error)) = (e.entropy_nats, e.entropy_std_error) {
-            rows.push(("mean entropy of the exact posterior (nats)", around(mean, error), e.images));
+            rows.push((
+                "mean entropy of the exact posterior (nats)",
+                over_images(mean, error, e.images, NATS),
+                e.images,
+            ));
         }
     }
     let trip = &v.round_trip;
@@ -219,4 +229,17 @@ fn closest(f: &Fidelity) -> Table {
         .words("training image", |(_, pair, _)| pair.neighbour.to_string())
         .column("distance of held-out", "", 4, |(.., held_out)| held_out.map(|pair| pair.distance))
         .named("validate-closest", "Nearest pairs", caption)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_over_images_has_students_interval_where_there_is_one() {
+        assert_eq!(over_images(7.0, 0.0, 1, NATS), Value::from(7.0));
+        let shown = |range| over_images(1.0, 0.1, 2, range).show(3);
+        // t of one degree of freedom is 12.706; an entropy is not below 0.
+        assert_eq!([shown(UNBOUNDED), shown(NATS)], ["1.000 [-0.271, 2.271]", "1.000 [0.000, 2.271]"]);
+    }
 }
