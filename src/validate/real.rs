@@ -25,11 +25,11 @@ const PIECE: usize = 512;
 pub struct Corpus {
     /// Its name.
     pub name: String,
-    /// Training images that are compared with.
+    /// Training images that are compared with; 0 where nothing is compared and they were not read.
     pub train: usize,
-    /// Held-out images: those the oracle never saw, where that is known.
+    /// Held-out images: those of the test part, otherwise those that the notes tell of.
     pub held_out: usize,
-    /// Whether the training images are exactly the oracle's; `None` where its record is silent.
+    /// Whether the training images are exactly the oracle's; `None` where its record is silent, or they were not read.
     pub of_the_oracle: Option<bool>,
     /// What was done to get them.
     pub notes: Vec<String>,
@@ -50,7 +50,7 @@ impl Corpus {
 pub struct Real {
     /// What the oracle was trained on, or stands for it.
     pub train: Dataset,
-    /// Images it was not trained on.
+    /// Images it was not trained on, as far as its corpus has such a part: the notes tell.
     pub held_out: Dataset,
     /// What they are.
     pub corpus: Corpus,
@@ -78,8 +78,9 @@ impl Real {
         let (train, held_out) = match open_test(&spec.data, Some(world.shape().width))? {
             Some(test) => (train, fitted(world, test, &mut notes)?),
             None => {
+                let known = if of_the_oracle == Some(true) { "was" } else { "may have been" };
                 notes.push(format!(
-                    "the corpus has no test part: a random {:.0} % of it is held out, which the oracle may have been trained on",
+                    "the corpus has no test part: a random {:.0} % of it is held out, which the oracle {known} trained on",
                     100.0 * HELD_OUT
                 ));
                 split_held_out(&train, spec.seed)?
@@ -126,14 +127,18 @@ fn noisy(world: &World, images: &Dataset, seed: Seed) -> Option<Dataset> {
 }
 
 /// The test part of a corpus in the shape and with the classes of the world, and whether the corpus
-/// has such a part: one that knows no parts is taken whole.
+/// has such a part: one that knows no parts is taken whole, with a note.
 pub fn test_part(world: &World, data: &Path, notes: &mut Vec<String>) -> Result<(Dataset, bool)> {
     let side = Some(world.shape().width);
     let (images, is_part) = match open_test(data, side)? {
         Some(images) => (images, true),
         None => (open_dataset(data, Split::Test, side)?, false),
     };
-    Ok((fitted(world, images, notes)?, is_part))
+    let images = fitted(world, images, notes)?;
+    if !is_part {
+        notes.push("the corpus has no test part and was taken whole: the oracle may have been trained on it".into());
+    }
+    Ok((images, is_part))
 }
 
 /// The training part as the oracle's record describes it, if there is one for this corpus.
