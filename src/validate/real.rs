@@ -89,7 +89,7 @@ impl Real {
         let train = match spec.limit.filter(|&limit| limit < train.len()) {
             Some(limit) => {
                 notes.push(format!("{limit} of {} training images, evenly spread", train.len()));
-                train.subset((0..limit).map(|i| i * train.len() / limit))?
+                train.spread(limit)?
             }
             None => train,
         };
