@@ -2,6 +2,7 @@
 
 use super::{DELTA_LEVELS, Fidelity, TwoSample, Validation};
 use crate::figure::{Table, Value};
+use crate::flow::Precision;
 use crate::measure::fidelity::{Compared, InceptionScore};
 use crate::measure::{Estimate, Interval, NATS, UNBOUNDED, student_half, wilson};
 use crate::oracle::evaluate::Evaluation;
@@ -150,6 +151,14 @@ fn over_images(mean: f64, std_error: f64, images: usize, [least, most]: [f64; 2]
     if half.is_finite() { Value::within(mean, (mean - half).max(least), (mean + half).min(most)) } else { mean.into() }
 }
 
+/// Of the passes of a round trip, in words.
+fn arithmetic(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "32 bits",
+        Precision::F64 => "64 bits, the noise between rounded to 32",
+    }
+}
+
 fn exactness(v: &Validation) -> Table {
     let mut rows: Vec<(&str, Value, usize)> = Vec::new();
     if let Some(e) = &v.likelihood {
@@ -178,8 +187,9 @@ fn exactness(v: &Validation) -> Table {
         rows.push(("decisions changed by it (%)", Value::of(of.changed, 100.0), of.n));
     }
     let caption = format!(
-        "Likelihood at τ = 1 and a uniform prior. Round trip: image → noise → image in 32 bits. Perturbation: normal noise of {} of an \
+        "Likelihood at τ = 1 and a uniform prior. Round trip: image → noise → image in {}. Perturbation: normal noise of {} of an \
          8-bit level on every value, posteriors in 64 bits (the paper does not give its perturbation). 95 % intervals over images.",
+        arithmetic(v.spec.precision),
         DELTA_LEVELS
     );
     Table::of(&rows)

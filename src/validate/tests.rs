@@ -189,6 +189,12 @@ fn a_corpus_without_a_test_part_is_told_where_nothing_is_compared() {
     assert!(page.contains("were not read") && !page.contains("no record"), "{page}");
     let found = run(&oracle, &spec(&own, 0), None).unwrap().0;
     assert!(!found.corpus.notes.iter().any(|note| note.contains("test part")), "{:?}", found.corpus);
+    // The caption names the arithmetic that was asked for.
+    for (precision, words) in [(Precision::F32, "in 32 bits. "), (Precision::F64, "in 64 bits, ")] {
+        let asked = ValidateSpec { precision, ..found.spec.clone() };
+        let table = &tables(&Validation { spec: asked, ..found.clone() })[0];
+        assert!(table.caption.contains(&format!("image → noise → image {words}")), "{}", table.caption);
+    }
 }
 
 #[test]
