@@ -157,7 +157,7 @@ pub fn reality(
 ) -> Result<Reality> {
     spec.validate()?;
     let mut notes = Vec::new();
-    let (images, held_out) = test_part(world, &spec.data, &mut notes)?;
+    let (images, held_out) = test_part(world, info, &spec.data, &mut notes)?;
     compare(world, &info.weights_sha256, Taken { images, held_out, notes }, spec, events)
 }
 
