@@ -15,7 +15,7 @@ use super::validate;
 use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
-use crate::measure::{Interval, wilson};
+use crate::measure::{Interval, student_half, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
@@ -61,13 +61,14 @@ fn list(output: Output) -> Result<()> {
     })
 }
 
-/// With 95 % intervals over the images.
+/// With 95 % intervals over the images; the NLL of one image has none.
 fn figures(e: &Evaluation) -> String {
     let Interval { low, high } = wilson(e.right(), e.images);
+    let half = Some(student_half(e.nll_std_error, e.images)).filter(|half| half.is_finite());
     format!(
-        "NLL {:.1} ± {:.1} nats ({:.3} bits/dim), {:.2} % [{:.2}, {:.2}] right on {} images",
+        "NLL {:.1}{} nats ({:.3} bits/dim), {:.2} % [{:.2}, {:.2}] right on {} images",
         e.nll_nats,
-        Z95 * e.nll_std_error,
+        half.map_or_else(String::new, |half| format!(" ± {half:.1}")),
         e.bits_per_dim,
         100.0 * e.accuracy,
         100.0 * low,

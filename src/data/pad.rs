@@ -75,6 +75,16 @@ impl Dataset {
         Ok(part)
     }
 
+    /// `n` of the images (all, where there are fewer), evenly spread: of a corpus that comes class by class some of
+    /// every class.
+    ///
+    /// # Errors
+    /// As [`Self::subset`].
+    pub fn spread(&self, n: usize) -> Result<Self> {
+        let n = n.min(self.len());
+        self.subset((0..n).map(|i| i * self.len() / n))
+    }
+
     /// The images of the named classes, numbered in that order.
     ///
     /// # Errors

@@ -109,6 +109,10 @@ fn infer_glow(shapes: &Shapes) -> Result<Inferred, String> {
             format!("{classes} classes of {shape} images: from the shape of 'means'"),
             format!("{levels} levels of {steps} steps: counted in the names"),
             format!("{hidden} hidden channels: from the shape of the first coupling"),
+            format!(
+                "{}, then the bounded logit: assumed, the file does not tell the noise",
+                Preprocessing::Uniform.describe()
+            ),
         ],
     })
 }

@@ -17,9 +17,9 @@ use super::selection::Side;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, fact, facts, heading, hint};
-use crate::bayes::Z95;
 use crate::device::DeviceChoice;
 use crate::flow::Architecture;
+use crate::measure::student_half;
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
@@ -131,12 +131,13 @@ fn preview(names: &[String]) -> String {
 }
 
 fn evaluation(ui: &mut Ui, name: &str, e: &Evaluation, dims: usize) {
-    let half_width = Z95 * e.nll_std_error;
+    let half_width = student_half(e.nll_std_error, e.images);
     let nats = format::plus_minus(e.nll_nats, half_width);
     let bits = format::plus_minus(e.bits_per_dim, half_width / (dims as f64 * std::f64::consts::LN_2));
     let meaning = format!(
-        "Mean -log p(x|y) of the true class over {} real images, in the space of 8-bit pixels, with its 95 % interval.",
-        e.images
+        "Mean -log p(x|y) of the true class over {} real images, in the space of 8-bit pixels{}.",
+        e.images,
+        if half_width.is_finite() { ", with its 95 % interval" } else { "" }
     );
     fact(ui, name, format!("{nats} nats/image\n{bits} bits/dim"), &meaning);
 }

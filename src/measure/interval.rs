@@ -187,6 +187,12 @@ pub fn student_mean(values: &[f64]) -> (f64, f64) {
     (mean, half / Z95 * student_95(values.len().saturating_sub(1)))
 }
 
+/// Half the width of Student's 95 % interval of a mean of `n` independent values with such a standard error. Infinite for
+/// fewer than two, whatever error was written for them.
+pub fn student_half(std_error: f64, n: usize) -> f64 {
+    if n < 2 { f64::INFINITY } else { std_error * student_95(n - 1) }
+}
+
 /// Half the width of a 95 % interval of Student's t, in standard errors with so many degrees of freedom. Infinite
 /// without any: one value says nothing about its spread.
 pub(super) fn student_95(freedom: usize) -> f64 {
@@ -203,6 +209,9 @@ mod tests {
         let (value, half) = student_mean(&[1.0, 2.0, 3.0]);
         assert!((value - 2.0).abs() < 1e-15 && (half - 4.302_652_73 / 3f64.sqrt()).abs() < 1e-7, "{half}");
         assert_eq!(student_mean(&[2.0]), (2.0, f64::INFINITY));
+        // s/√n of these three is 1/√3.
+        assert!((student_half(3f64.sqrt().recip(), 3) - half).abs() < 1e-12);
+        assert_eq!([0, 1].map(|n| student_half(0.0, n)), [f64::INFINITY; 2]);
     }
 
     #[test]

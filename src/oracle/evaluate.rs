@@ -18,7 +18,7 @@ pub struct Evaluation {
     pub images: usize,
     /// Mean −log p(x|y) of the true class, nats per image, in the space of 8-bit pixels.
     pub nll_nats: f64,
-    /// Its standard error over images.
+    /// Its standard error over images; 0 of one image, which has none.
     pub nll_std_error: f64,
     /// The same in bits per dimension.
     pub bits_per_dim: f64,
@@ -29,7 +29,7 @@ pub struct Evaluation {
     /// Mean entropy of the posterior, nats; absent in what older versions wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy_nats: Option<f64>,
-    /// Its standard error over images.
+    /// Its standard error over images; 0 of one image, which has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy_std_error: Option<f64>,
 }
@@ -91,7 +91,7 @@ pub fn evaluate(
     })
 }
 
-/// Mean of values and its standard error.
+/// Mean of values and its standard error, which is 0 for a single value.
 pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

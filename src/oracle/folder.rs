@@ -59,7 +59,7 @@ impl OracleInfo {
     }
 }
 
-/// Opens a bundled name, an oracle folder, or a public checkpoint file as it is.
+/// Opens a bundled name, an oracle folder, the weights in one, or a public checkpoint file as it is.
 ///
 /// # Errors
 /// Names the file and what is wrong with it, or what would have been accepted.
@@ -88,7 +88,7 @@ pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(
     let read = match () {
         () if path.is_dir() && path.join(FLOWS).is_file() => per_class::read(path, events),
         () if path.is_dir() => read_folder(path, events),
-        () => describe_checkpoint(path, events),
+        () => read_file(path, events),
     };
     // What is wrong with a file of another kind is of no use.
     read.map_err(|error| match error {
@@ -119,12 +119,30 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
     Ok((info, checkpoint.weights))
 }
 
-fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
+/// The description beside a file of weights, where it is of these very weights.
+fn description_beside(path: &Path, sha256: &str) -> Option<OracleInfo> {
+    let text = read_bytes(path.with_file_name(DESCRIPTION)).ok()?;
+    let info: OracleInfo = serde_json::from_slice(&text).ok()?;
+    (info.weights_sha256 == sha256 && check_names(&info).is_ok()).then_some(info)
+}
+
+/// A file of weights: the world of its folder where that describes it, since the file does not tell how pixels enter the
+/// world; otherwise a checkpoint as it is.
+fn read_file(path: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     let Checkpoint { inferred, weights } = read_checkpoint(path, events)?;
+    let weights_sha256 = sha256_of_file(path, events)?;
+    if let Some(info) = description_beside(path, &weights_sha256) {
+        check_architecture(&path.with_file_name(DESCRIPTION), &inferred.architecture, &info)?;
+        return Ok((info, weights));
+    }
+    Ok((describe_checkpoint(path, inferred, weights_sha256), weights))
+}
+
+fn describe_checkpoint(path: &Path, inferred: Inferred, weights_sha256: String) -> OracleInfo {
     let Inferred { architecture, pixels, classes, sentences } = inferred;
     let name =
         path.file_name().map_or_else(|| "checkpoint".into(), |name| in_line(&name.to_string_lossy()).into_owned());
-    let info = OracleInfo {
+    OracleInfo {
         format: 1,
         name,
         family: architecture.family().into(),
@@ -132,11 +150,36 @@ fn describe_checkpoint(path: &Path, events: &mut dyn Events<Progress>) -> Result
         class_names: (0..classes).map(|c| c.to_string()).collect(),
         preprocessing: preprocessing(&architecture, pixels),
         pixels,
-        weights_sha256: sha256_of_file(path, events)?,
+        weights_sha256,
         storage: "as published".into(),
         inferred: Some(sentences),
         flows: Vec::new(),
         training: None,
-    };
-    Ok((info, weights))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::preprocess::Preprocessing;
+
+    #[test]
+    fn weights_are_the_world_that_their_folder_describes_and_alone_say_what_is_assumed() {
+        let place = tempfile::tempdir().unwrap();
+        let file = |name: &str| place.path().join(name);
+        let copy =
+            |from: &str, to: &str| std::fs::copy(Path::new("assets/oracles/mnist").join(from), file(to)).unwrap();
+        let open = || read(file("theirs.safetensors").to_str().unwrap()).unwrap();
+        copy(WEIGHTS, "theirs.safetensors");
+        let assumed = |info: &OracleInfo| info.inferred.iter().flatten().any(|told| told.contains("assumed"));
+        let (alone, weights) = open();
+        assert!(assumed(&alone) && alone.pixels == Preprocessing::Uniform, "{alone:?}");
+        // The description of other weights is none of these.
+        std::fs::copy("assets/oracles/fashion/oracle.json", file(DESCRIPTION)).unwrap();
+        assert_eq!(open().0, alone);
+        copy(DESCRIPTION, DESCRIPTION);
+        let (described, same) = open();
+        assert_eq!((&described, &same), (&read("assets/oracles/mnist").unwrap().0, &weights));
+        assert!(matches!(described.pixels, Preprocessing::Gaussian { .. }) && !assumed(&described), "{described:?}");
+    }
 }

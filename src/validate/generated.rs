@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::Work;
 use super::pieces::table;
 use super::real::{Real, name_of};
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
@@ -90,7 +89,7 @@ pub fn draw(work: &Work<'_>, events: &mut dyn Events<Progress>) -> Result<Genera
     Ok(made)
 }
 
-/// Round trips and stability on the first held-out images.
+/// Round trips and stability on some of the held-out images, evenly spread.
 ///
 /// # Errors
 /// When the oracle cannot be opened in 64 bits, the device fails, or the caller stops.
@@ -102,7 +101,7 @@ pub fn exactness(
     let flow = work.world.flow();
     let dims = work.world.shape().dims();
     let n = CHECKED.min(real.held_out.len());
-    let some = spread(&real.held_out, n)?;
+    let some = real.held_out.spread(n)?;
     let seed = work.spec.seed;
     let x = flow.pixels().map_in(&some.pixels, dims, 0, Dequantisation::Seeded(seed));
     let classes = some.labels.clone().unwrap_or_else(|| vec![0; n]);
@@ -113,16 +112,18 @@ pub fn exactness(
         // Before and after, every class.
         let each = 2.0 * work.info.architecture.flop_per_image() * work.world.class_names().len() as f64;
         let affordable = n.min((MOST_FLOP / each) as usize);
-        let perturbed = (affordable >= 2).then(|| perturbed(work, &x[..affordable * dims], events)).transpose()?;
+        let few = thinned(&x, dims, affordable);
+        let perturbed = (affordable >= 2).then(|| perturbed(work, &few, events)).transpose()?;
         Ok((round_trip, perturbed))
     })?;
     events.report(Progress { done: 2, total: 2 })?;
     Ok(found)
 }
 
-/// `n` images, spread evenly over the set.
-fn spread(set: &Dataset, n: usize) -> Result<Dataset> {
-    set.subset((0..n).map(|i| i * set.len() / n))
+/// `n` of the images `x` of so many numbers each, evenly spread: the first ones may be of one class.
+fn thinned(x: &[f32], dims: usize, n: usize) -> Vec<f32> {
+    let all = x.len() / dims;
+    (0..n).flat_map(|i| x.iter().skip(i * all / n * dims).take(dims)).copied().collect()
 }
 
 fn round_trip(work: &Work<'_>, x: &[f32], classes: &[ClassId], events: &mut dyn Events<Progress>) -> Result<RoundTrip> {
@@ -182,4 +183,20 @@ fn perturbed(work: &Work<'_>, x: &[f32], events: &mut dyn Events<Progress>) -> R
     }
     let stability = posterior_stability(&before, &after, classes, &Bootstrap::new(spec.seed))?;
     Ok(Perturbed { stability, delta_levels: DELTA_LEVELS })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_images_of_a_corpus_in_order_of_classes_are_of_every_class() {
+        // 64 images of two numbers, eight of each class.
+        let x: Vec<f32> = (0..128).map(|i| (i / 16) as f32).collect();
+        assert_eq!(thinned(&x, 2, 8), (0..16).map(|i| (i / 2) as f32).collect::<Vec<_>>());
+        let images: Vec<f32> = (0..12).map(|i| i as f32).collect();
+        assert_eq!(thinned(&images, 3, 4), images);
+        assert_eq!(thinned(&images, 3, 2), [0.0, 1.0, 2.0, 6.0, 7.0, 8.0]);
+        assert!(thinned(&images, 3, 0).is_empty());
+    }
 }

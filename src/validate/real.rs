@@ -1,5 +1,6 @@
 //! The real images of a validation: those the oracle was trained on, where they are known, and
-//! held-out ones. Image files larger than the world's images are scaled down while they are read.
+//! held-out ones. Image files larger than the world's images are scaled down while they are read, as far as they
+//! were for its training.
 
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use super::{FEWEST, Work};
 use crate::data::{ClassMap, Dataset, Split, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
+use crate::oracle::folder::OracleInfo;
 use crate::oracle::train::training_images;
 use crate::oracle::world::World;
 use crate::units::Seed;
@@ -25,11 +27,11 @@ const PIECE: usize = 512;
 pub struct Corpus {
     /// Its name.
     pub name: String,
-    /// Training images that are compared with.
+    /// Training images that are compared with; 0 where nothing is compared and they were not read.
     pub train: usize,
-    /// Held-out images: those the oracle never saw, where that is known.
+    /// Held-out images: those of the test part, otherwise those that the notes tell of.
     pub held_out: usize,
-    /// Whether the training images are exactly the oracle's; `None` where its record is silent.
+    /// Whether the training images are exactly the oracle's; `None` where its record is silent, or they were not read.
     pub of_the_oracle: Option<bool>,
     /// What was done to get them.
     pub notes: Vec<String>,
@@ -50,7 +52,7 @@ impl Corpus {
 pub struct Real {
     /// What the oracle was trained on, or stands for it.
     pub train: Dataset,
-    /// Images it was not trained on.
+    /// Images it was not trained on, as far as its corpus has such a part: the notes tell.
     pub held_out: Dataset,
     /// What they are.
     pub corpus: Corpus,
@@ -70,16 +72,17 @@ impl Real {
         let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
-            let (held_out, _) = test_part(world, &spec.data, &mut notes)?;
+            let (held_out, _) = test_part(world, work.info, &spec.data, &mut notes)?;
             let train = held_out.subset([])?;
             return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
-        let (train, held_out) = match open_test(&spec.data, Some(world.shape().width))? {
+        let (train, held_out) = match open_test(&spec.data, side(world, work.info))? {
             Some(test) => (train, fitted(world, test, &mut notes)?),
             None => {
+                let known = if of_the_oracle == Some(true) { "was" } else { "may have been" };
                 notes.push(format!(
-                    "the corpus has no test part: a random {:.0} % of it is held out, which the oracle may have been trained on",
+                    "the corpus has no test part: a random {:.0} % of it is held out, which the oracle {known} trained on",
                     100.0 * HELD_OUT
                 ));
                 split_held_out(&train, spec.seed)?
@@ -88,7 +91,7 @@ impl Real {
         let train = match spec.limit.filter(|&limit| limit < train.len()) {
             Some(limit) => {
                 notes.push(format!("{limit} of {} training images, evenly spread", train.len()));
-                train.subset((0..limit).map(|i| i * train.len() / limit))?
+                train.spread(limit)?
             }
             None => train,
         };
@@ -125,15 +128,27 @@ fn noisy(world: &World, images: &Dataset, seed: Seed) -> Option<Dataset> {
     Some(Dataset { pixels, ..images.clone() })
 }
 
+/// Side to which larger image files are scaled: that of the oracle's training, which may leave a border inside the
+/// world's images.
+fn side(world: &World, info: &OracleInfo) -> Option<usize> {
+    let width = world.shape().width;
+    let asked = info.training.as_ref().and_then(|record| record.spec.data.resize);
+    Some(asked.map_or(width, |side| side.min(width)))
+}
+
 /// The test part of a corpus in the shape and with the classes of the world, and whether the corpus
-/// has such a part: one that knows no parts is taken whole.
-pub fn test_part(world: &World, data: &Path, notes: &mut Vec<String>) -> Result<(Dataset, bool)> {
-    let side = Some(world.shape().width);
+/// has such a part: one that knows no parts is taken whole, with a note.
+pub fn test_part(world: &World, info: &OracleInfo, data: &Path, notes: &mut Vec<String>) -> Result<(Dataset, bool)> {
+    let side = side(world, info);
     let (images, is_part) = match open_test(data, side)? {
         Some(images) => (images, true),
         None => (open_dataset(data, Split::Test, side)?, false),
     };
-    Ok((fitted(world, images, notes)?, is_part))
+    let images = fitted(world, images, notes)?;
+    if !is_part {
+        notes.push("the corpus has no test part and was taken whole: the oracle may have been trained on it".into());
+    }
+    Ok((images, is_part))
 }
 
 /// The training part as the oracle's record describes it, if there is one for this corpus.
@@ -145,7 +160,7 @@ fn trained_on(work: &Work<'_>, notes: &mut Vec<String>) -> Result<(Dataset, Opti
     {
         return Ok((images, Some(true)));
     }
-    let images = fitted(work.world, open_dataset(path, Split::Train, Some(work.world.shape().width))?, notes)?;
+    let images = fitted(work.world, open_dataset(path, Split::Train, side(work.world, work.info))?, notes)?;
     Ok((images, work.info.training.as_ref().map(|_| false)))
 }
 
@@ -197,9 +212,10 @@ mod tests {
     use burn::tensor::Device;
 
     use super::*;
-    use crate::data::ImageShape;
+    use crate::data::{ImageShape, write_png};
     use crate::flow::Precision;
     use crate::oracle::folder;
+    use crate::oracle::train::{DataSpec, test_corpus};
 
     fn names(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
@@ -236,6 +252,30 @@ mod tests {
             assert!(numbers(unknown).unwrap_err().contains("not those of the oracle (cat, dog, wild)"));
         }
         assert_eq!(notes.len(), 2);
+    }
+
+    #[test]
+    fn test_images_have_the_border_that_training_images_had() {
+        let place = tempfile::tempdir().unwrap();
+        let shape = ImageShape { channels: 1, height: 40, width: 40 };
+        for (class, dark) in [("0", 30), ("1", 90)] {
+            let folder = place.path().join("test").join(class);
+            std::fs::create_dir_all(&folder).unwrap();
+            let pixels: Vec<u8> = (0..shape.dims()).map(|i| dark + (i * 7 % 150) as u8).collect();
+            write_png(&folder.join("0.png"), shape, &pixels).unwrap();
+        }
+        let folder::Oracle { mut info, world } = folder::open("mnist", &Device::flex(), Precision::F32, 8).unwrap();
+        let data = &mut info.training.as_mut().unwrap().spec.data;
+        data.resize = Some(28);
+        let trained = DataSpec { path: place.path().to_owned(), ..data.clone() };
+        let (found, is_part) = test_part(&world, &info, place.path(), &mut Vec::new()).unwrap();
+        assert!(is_part && found.pixels == test_corpus(&trained).unwrap().unwrap().pixels);
+        let row = |image: usize, y: usize| &found.image(image)[32 * y..][..32];
+        for image in 0..2 {
+            assert!(
+                row(image, 1).iter().all(|&pixel| pixel == 0) && row(image, 2)[2..30].iter().all(|&pixel| pixel > 0)
+            );
+        }
     }
 
     #[test]

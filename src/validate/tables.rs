@@ -2,8 +2,9 @@
 
 use super::{DELTA_LEVELS, Fidelity, TwoSample, Validation};
 use crate::figure::{Table, Value};
+use crate::flow::Precision;
 use crate::measure::fidelity::{Compared, InceptionScore};
-use crate::measure::{Estimate, Interval, Z95, wilson};
+use crate::measure::{Estimate, Interval, NATS, UNBOUNDED, student_half, wilson};
 use crate::oracle::evaluate::Evaluation;
 
 /// Fidelity, likelihood and exactness, classes, and nearest pairs; without those that are empty.
@@ -144,10 +145,24 @@ fn right(e: &Evaluation) -> Value {
     Value::within(100.0 * e.accuracy, 100.0 * low, 100.0 * high)
 }
 
+/// A mean over images within `range` with Student's interval; one image has no interval.
+fn over_images(mean: f64, std_error: f64, images: usize, [least, most]: [f64; 2]) -> Value {
+    let half = student_half(std_error, images);
+    if half.is_finite() { Value::within(mean, (mean - half).max(least), (mean + half).min(most)) } else { mean.into() }
+}
+
+/// Of the passes of a round trip, in words.
+fn arithmetic(precision: Precision) -> &'static str {
+    match precision {
+        Precision::F32 => "32 bits",
+        Precision::F64 => "64 bits, the noise between rounded to 32",
+    }
+}
+
 fn exactness(v: &Validation) -> Table {
     let mut rows: Vec<(&str, Value, usize)> = Vec::new();
     if let Some(e) = &v.likelihood {
-        let around = |value: f64, error: f64| Value::within(value, value - Z95 * error, value + Z95 * error);
+        let around = |mean: f64, error: f64| over_images(mean, error, e.images, UNBOUNDED);
         let per_bit = e.bits_per_dim / e.nll_nats;
         rows.extend([
             ("bits per dimension", around(e.bits_per_dim, per_bit * e.nll_std_error), e.images),
@@ -155,7 +170,11 @@ fn exactness(v: &Validation) -> Table {
             ("right by the exact posterior (%)", right(e), e.images),
         ]);
         if let (Some(mean), Some(error)) = (e.entropy_nats, e.entropy_std_error) {
-            rows.push(("mean entropy of the exact posterior (nats)", around(mean, error), e.images));
+            rows.push((
+                "mean entropy of the exact posterior (nats)",
+                over_images(mean, error, e.images, NATS),
+                e.images,
+            ));
         }
     }
     let trip = &v.round_trip;
@@ -168,8 +187,9 @@ fn exactness(v: &Validation) -> Table {
         rows.push(("decisions changed by it (%)", Value::of(of.changed, 100.0), of.n));
     }
     let caption = format!(
-        "Likelihood at τ = 1 and a uniform prior. Round trip: image → noise → image in 32 bits. Perturbation: normal noise of {} of an \
+        "Likelihood at τ = 1 and a uniform prior. Round trip: image → noise → image in {}. Perturbation: normal noise of {} of an \
          8-bit level on every value, posteriors in 64 bits (the paper does not give its perturbation). 95 % intervals over images.",
+        arithmetic(v.spec.precision),
         DELTA_LEVELS
     );
     Table::of(&rows)
@@ -219,4 +239,17 @@ fn closest(f: &Fidelity) -> Table {
         .words("training image", |(_, pair, _)| pair.neighbour.to_string())
         .column("distance of held-out", "", 4, |(.., held_out)| held_out.map(|pair| pair.distance))
         .named("validate-closest", "Nearest pairs", caption)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_over_images_has_students_interval_where_there_is_one() {
+        assert_eq!(over_images(7.0, 0.0, 1, NATS), Value::from(7.0));
+        let shown = |range| over_images(1.0, 0.1, 2, range).show(3);
+        // t of one degree of freedom is 12.706; an entropy is not below 0.
+        assert_eq!([shown(UNBOUNDED), shown(NATS)], ["1.000 [-0.271, 2.271]", "1.000 [0.000, 2.271]"]);
+    }
 }

@@ -177,6 +177,49 @@ fn a_test_part_without_a_class_keeps_the_numbers_of_the_others() {
 }
 
 #[test]
+fn a_corpus_without_a_test_part_is_told_where_nothing_is_compared() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let (own, report) = (place.path().join("own"), place.path().join("report"));
+    pictures(&oracle, &own, [12, 4], |p| p);
+    let found = run(&oracle, &spec(&own.join("train"), 0), None).unwrap().0;
+    write_report(&report, &found, None).unwrap();
+    let page = std::fs::read_to_string(report.join("validation.md")).unwrap();
+    assert!(page.contains("* the corpus has no test part and was taken whole"), "{page}");
+    // This oracle has a record; nobody looked for its images.
+    assert!(page.contains("were not read") && !page.contains("no record"), "{page}");
+    let found = run(&oracle, &spec(&own, 0), None).unwrap().0;
+    assert!(!found.corpus.notes.iter().any(|note| note.contains("test part")), "{:?}", found.corpus);
+    // The caption names the arithmetic that was asked for.
+    for (precision, words) in [(Precision::F32, "in 32 bits. "), (Precision::F64, "in 64 bits, ")] {
+        let asked = ValidateSpec { precision, ..found.spec.clone() };
+        let table = &tables(&Validation { spec: asked, ..found.clone() })[0];
+        assert!(table.caption.contains(&format!("image → noise → image {words}")), "{}", table.caption);
+    }
+}
+
+#[test]
+fn what_is_held_out_of_the_oracles_own_images_is_said_to_be_theirs() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    let data = place.path().join("train");
+    pictures(&oracle, place.path(), [300, 4], |p| p);
+    let spec = spec(&data, 60);
+    let open = |info: &OracleInfo| {
+        let store = pieces::begin(None, &spec, "weights").unwrap();
+        let work = Work { spec: &spec, world: &oracle.world, info, device: &Device::flex(), store };
+        Real::open(&work).unwrap().corpus
+    };
+    let said = |corpus: &Corpus, words: &str| corpus.notes.iter().any(|note| note.ends_with(words));
+    let others = open(&oracle.info);
+    assert!(others.of_the_oracle == Some(false) && said(&others, "may have been trained on"), "{others:?}");
+    let mut info = oracle.info.clone();
+    let record = info.training.as_mut().unwrap();
+    record.spec.data = toml::from_str("path = 'wherever'\nheld_out = 10").unwrap();
+    record.pixels_sha256 = crate::oracle::train::training_images(&record.spec, &data).unwrap().1;
+    let own = open(&info);
+    assert!(own.of_the_oracle == Some(true) && said(&own, "the oracle was trained on"), "{own:?}");
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
     let own = place.path().join("own");

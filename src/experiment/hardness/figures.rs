@@ -5,6 +5,7 @@ use super::ranking::{CorpusResult, Ranking};
 use super::{class_order, worlds};
 use crate::bayes;
 use crate::figure::{Axis, Figure, Point, Series, Style, Table, Value};
+use crate::measure::Interval;
 use crate::oracle::train::ModelSpec;
 
 /// Names and colours of the series, the same in every figure.
@@ -220,14 +221,15 @@ impl<'a> Row<'a> {
 }
 
 fn nats(corpus: &CorpusResult) -> Value {
-    let interval = corpus.nll_interval();
-    Value::within(corpus.held_out.evaluation.nll_nats, interval.low, interval.high)
+    let value = corpus.held_out.evaluation.nll_nats;
+    corpus.nll_interval().map_or_else(|| value.into(), |Interval { low, high }| Value::within(value, low, high))
 }
 
 fn bits_per_dim(corpus: &CorpusResult) -> Value {
-    let (interval, of) = (corpus.nll_interval(), &corpus.held_out.evaluation);
-    let per_dim = of.bits_per_dim / of.nll_nats;
-    Value::within(of.bits_per_dim, interval.low * per_dim, interval.high * per_dim)
+    let of = &corpus.held_out.evaluation;
+    let (value, per_dim) = (of.bits_per_dim, of.bits_per_dim / of.nll_nats);
+    let within = |Interval { low, high }| Value::within(value, low * per_dim, high * per_dim);
+    corpus.nll_interval().map_or_else(|| value.into(), within)
 }
 
 fn bayes_error(corpus: &CorpusResult) -> Value {

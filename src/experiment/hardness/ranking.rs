@@ -11,7 +11,7 @@ use crate::data::{ImageShape, Split};
 use crate::error::{Error, Result};
 use crate::experiment::bayes_reference::Truth;
 use crate::figure::Records;
-use crate::measure::{Interval, Z95, wilson};
+use crate::measure::{Interval, student_half, wilson};
 use crate::oracle::evaluate::Evaluation;
 use crate::oracle::folder::{OracleInfo, TrainingRecord};
 use crate::oracle::train::ModelSpec;
@@ -106,10 +106,11 @@ impl CorpusResult {
         })
     }
 
-    /// 95 % interval over images of the NLL, nats per image.
-    pub fn nll_interval(&self) -> Interval {
-        let Evaluation { nll_nats, nll_std_error, .. } = self.held_out.evaluation;
-        Interval { low: nll_nats - Z95 * nll_std_error, high: nll_nats + Z95 * nll_std_error }
+    /// 95 % interval (Student's) over images of the NLL, nats per image; one image has none.
+    pub fn nll_interval(&self) -> Option<Interval> {
+        let Evaluation { images, nll_nats, nll_std_error, .. } = self.held_out.evaluation;
+        let half = student_half(nll_std_error, images);
+        half.is_finite().then_some(Interval { low: nll_nats - half, high: nll_nats + half })
     }
 
     /// 95 % interval over images (Wilson's) of the accuracy of the flow's own posterior.
@@ -206,6 +207,9 @@ impl Ranking {
         let of_paper = |corpus: &CorpusResult, of: fn(&Published) -> f64| {
             published(&corpus.name).map_or_else(String::new, |row| of(row).to_string())
         };
+        let nll_end = |corpus: &CorpusResult, of: fn(Interval) -> f64| {
+            corpus.nll_interval().map_or_else(String::new, |interval| of(interval).to_string())
+        };
         Records::of(self.corpora.iter().enumerate())
             .field("rank", |(place, _)| place + 1)
             .field("corpus", |(_, corpus)| &corpus.name)
@@ -216,8 +220,8 @@ impl Ranking {
             .field("measured_on", |(_, corpus)| corpus.part())
             .field("measured_images", |(_, corpus)| corpus.held_out.evaluation.images)
             .field("nll_nats", |(_, corpus)| corpus.held_out.evaluation.nll_nats)
-            .field("nll_low", |(_, corpus)| corpus.nll_interval().low)
-            .field("nll_high", |(_, corpus)| corpus.nll_interval().high)
+            .field("nll_low", |(_, corpus)| nll_end(corpus, |interval| interval.low))
+            .field("nll_high", |(_, corpus)| nll_end(corpus, |interval| interval.high))
             .field("bits_per_dim", |(_, corpus)| corpus.held_out.evaluation.bits_per_dim)
             .field("bayes_error", |(_, corpus)| corpus.truth.bayes_error.value)
             .field("bayes_error_low", |(_, corpus)| corpus.truth.bayes_error.interval.0)
@@ -305,8 +309,17 @@ pub(super) mod tests {
     #[test]
     fn intervals_are_of_95_percent() {
         let found = result("a", 0.1, Split::Test);
-        let nll = found.nll_interval();
-        assert!((nll.high - 919.6).abs() < 0.01 && (nll.low - 880.4).abs() < 0.01);
+        let of = |images: usize| {
+            let mut found = found.clone();
+            found.held_out.evaluation.images = images;
+            found.nll_interval()
+        };
+        // t of 399 and of one degree of freedom; one image says nothing about its spread.
+        for (images, half) in [(400, 19.659), (2, 127.062)] {
+            let nll = of(images).unwrap();
+            assert!((nll.high - 900.0 - half).abs() < 0.01 && (900.0 - nll.low - half).abs() < 0.01, "{nll:?}");
+        }
+        assert_eq!(of(1), None);
         // Wilson's interval of 360 of 400.
         let accuracy = found.accuracy_interval();
         assert!((accuracy.low - 0.8667).abs() < 5e-4 && (accuracy.high - 0.9257).abs() < 5e-4, "{accuracy:?}");

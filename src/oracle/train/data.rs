@@ -74,7 +74,7 @@ fn fitted(spec: &DataSpec, classes: &[String], all: Dataset) -> Result<Dataset> 
 /// The first `limit` images; where they come class by class (as folders do), evenly from all.
 fn first(all: &Dataset, limit: usize) -> Result<Dataset> {
     match by_class(all) {
-        true => all.subset((0..limit).map(|i| i * all.len() / limit)),
+        true => all.spread(limit),
         false => all.subset(0..limit),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::describe::write;
 use super::events::{Measured, measuring};
 use super::{TrainEvent, TrainSpec, Trained, corpus, train};
-use crate::data::Split;
+use crate::data::{Dataset, Split};
 use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -16,7 +16,7 @@ use crate::oracle::folder::{OracleInfo, StorageDrift};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{Smoothing, Tau};
 
-/// Images on which stored and trained weights are compared.
+/// Images on which stored and trained weights are compared at most.
 const DRIFT_IMAGES: usize = 1000;
 /// Images in one pass while comparing.
 const BATCH: usize = 50;
@@ -43,15 +43,19 @@ pub fn train_oracle(
     write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
-/// Compares the trained weights with their f16 form on test images, otherwise on training images.
+/// Images on which stored and trained weights are compared, evenly spread: test images, otherwise training images.
+fn compared(spec: &TrainSpec) -> Result<Dataset> {
+    corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?.spread(DRIFT_IMAGES)
+}
+
+/// Compares the trained weights with their f16 form.
 fn storage_drift(
     spec: &TrainSpec,
     trained: &Trained,
     chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<StorageDrift> {
-    let data = corpus(&spec.data, Split::Test).or_else(|_| corpus(&spec.data, Split::Train))?;
-    let data = data.subset(0..DRIFT_IMAGES.min(data.len()))?;
+    let data = compared(spec)?;
     let dims = data.shape.dims();
     let build = |weights| trained.architecture.build(weights, trained.pixels, &chosen.device, Precision::F32);
     let exact = build(trained.weights.clone())?;
@@ -108,6 +112,26 @@ fn civil_date(days: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{ImageShape, write_png};
+
+    #[test]
+    fn stored_weights_are_compared_on_images_of_every_class() {
+        let place = tempfile::tempdir().unwrap();
+        let shape = ImageShape { channels: 1, height: 1, width: 1 };
+        for (class, n) in [("a", 1100), ("b", 110)] {
+            let folder = place.path().join(class);
+            std::fs::create_dir_all(&folder).unwrap();
+            let first = folder.join("0000.png");
+            write_png(&first, shape, &[9]).unwrap();
+            for i in 1..n {
+                std::fs::copy(&first, folder.join(format!("{i:04}.png"))).unwrap();
+            }
+        }
+        let text = format!("name = 'x'\n[data]\npath = '{}'\npad_to = 1", place.path().display());
+        let of_class = compared(&toml::from_str(&text).unwrap()).unwrap().labels.unwrap();
+        assert_eq!(of_class.len(), DRIFT_IMAGES);
+        assert_eq!(of_class.iter().filter(|&&class| class == 1).count(), 90);
+    }
 
     #[test]
     fn days_become_dates() {

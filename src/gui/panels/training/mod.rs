@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use eframe::egui::{self, Ui};
 
-use crate::bayes::Z95;
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::format;
@@ -17,6 +16,7 @@ use crate::gui::session::jobs::{JobView, State};
 use crate::gui::session::tasks::TaskView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, fact, facts, heading, hint, said};
+use crate::measure::student_half;
 use crate::run::TrainOracle;
 use crate::worker::protocol::Outcome;
 use form::Form;
@@ -135,7 +135,7 @@ fn figures(ui: &mut Ui, cx: &Cx, view: &TaskView<'_, TrainOracle>) {
         }
         if let Some(point) = train.points.last() {
             let e = &point.held_out;
-            let nll = format::plus_minus(e.nll_nats, Z95 * e.nll_std_error);
+            let nll = format::plus_minus(e.nll_nats, student_half(e.nll_std_error, e.images));
             let about = "Mean -log p(x|y), 8-bit pixels, with its 95 % interval.";
             fact(ui, "Held-out NLL", format!("{nll} nats/image"), about);
             fact(ui, "Bits per dimension", format!("{} bits/dim", format::sig4(e.bits_per_dim)), "");

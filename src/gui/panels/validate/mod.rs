@@ -68,6 +68,7 @@ impl TaskPanel for ValidatePanel {
         heading(ui, "The world beside its real images", Some((Badge::Estimated, about)));
         let corpus = &found.corpus;
         let own = match corpus.of_the_oracle {
+            _ if corpus.train == 0 => "Nothing is compared with the training images: they were not read.",
             Some(true) => "These are, bit for bit, the images the oracle was trained on.",
             Some(false) => {
                 "These are not the images the oracle was trained on: nearness to them says nothing about copies."

@@ -39,7 +39,8 @@ impl Loss<'_> {
     }
 }
 
-/// What a part of a batch adds to: the mean −log p(x|y) in world space, the mean classification
+/// What a part of a batch adds to: the mean −log p(x|y) in world space (in VP without a shared map
+/// that under N(0, 1), which the paper minimises while the base has another variance), the mean classification
 /// loss (0 where there is none), and in VP the mean square deviation of each dimension of z from
 /// its mean; and the gradient of the loss.
 pub fn gradients(loss: Loss<'_>, flow: &TarFlow, part: Part) -> Result<(Vec<f64>, GradientsParams)> {
