@@ -1,5 +1,6 @@
 //! doctor, oracle, sample, posterior.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use bayescope::device::{DeviceChoice, choose};
@@ -103,17 +104,20 @@ fn chi_square_over_ten_bins(images: &[Value], filled_at_least: usize) {
 fn posteriors_of_another_world_than_the_images_were_drawn_in_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let export = ["export", "mnist", "--train", "0", "--test", "4", "--tau", "0.8", "--out", text(&data)];
+    let export = ["export", "mnist", "--train", "4", "--test", "4", "--tau", "0.8", "--out", text(&data)];
     succeed(&[&export[..], &CPU].concat());
     let images = data.join("test.npz");
-    let told = |extra: &[&str]| {
-        let output = bayescope(&[&["posterior", "mnist", text(&images)], &CPU[..], extra].concat()).output().unwrap();
+    let told = |images: &Path, extra: &[&str]| {
+        let output = bayescope(&[&["posterior", "mnist", text(images)], &CPU[..], extra].concat()).output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };
-    let note = told(&[]);
+    let note = told(&images, &[]);
     assert!(note.contains("test.npz are samples of this world at τ = 0.8") && note.contains("τ = 1"), "{note}");
-    assert!(!told(&["--tau", "0.8"]).contains("note"));
+    assert!(!told(&images, &["--tau", "0.8"]).contains("note"));
+    // Of a folder the training images are read.
+    let note = told(&data, &[]);
+    assert!(note.contains("train.npz are samples of this world at τ = 0.8"), "{note}");
 }
 
 #[test]
