@@ -231,6 +231,26 @@ fn what_is_behind_a_file_lies_beside_it() {
 }
 
 #[test]
+fn images_of_given_latents_are_recorded_with_their_file_and_without_a_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (latents, out) = (folder.path().join("z.npz"), folder.path().join("x.npz"));
+    sample(text(&latents), &["--n", "3", "--tau", "0.7"]);
+    let args = ["sample", "mnist", "--latents", text(&latents), "--out", text(&out), "--json"];
+    let report = json(&[&args[..], &CPU].concat());
+    assert!(report.get("spec").is_none() && report["saved"]["images"] == 3, "{report}");
+    let record = std::fs::read(folder.path().join("x.npz.provenance.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let chain = record["chain"].as_array().unwrap();
+    let link = |name: &str| chain.iter().find(|link| link[0] == name).map(|link| link[1].as_str().unwrap());
+    let hash: String =
+        Sha256::digest(std::fs::read(&latents).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!([link("seed"), link("running numbers")], [None, None]);
+    assert_eq!([link("images"), link("classes")], [Some("3"), Some("as given")]);
+    assert_eq!([link("latents"), link("latents SHA-256")], [Some(text(&latents)), Some(&hash[..])]);
+    assert_eq!((record["badge"].as_str(), link("τ")), (Some("exact"), Some("1")));
+}
+
+#[test]
 fn oracles_are_listed_described_and_validated() {
     assert!(succeed(&["oracle", "list"]).contains("mnist"));
     let info = json(&["oracle", "info", "mnist", "--json"]);
