@@ -66,7 +66,7 @@ mod write;
 pub(crate) use archive::{Archive, table_bytes};
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
-pub use classes::{ClassMap, as_numbers, class_folder, class_of, listed, places};
+pub use classes::{ClassMap, as_numbers, class_folders, class_of, listed, places};
 pub use exported::{Home, InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
