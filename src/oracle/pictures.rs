@@ -206,7 +206,7 @@ fn pictures_in(file: &Path, id: &str, sheets: bool) -> Result<Vec<(String, Vec<u
 }
 
 /// Datasets are padded, whatever their images: another treatment is not carried out in silence.
-fn refuse_fit(path: &Path, fits: &Fits) -> Result<()> {
+pub(super) fn refuse_fit(path: &Path, fits: &Fits) -> Result<()> {
     let asked = fits.usual;
     if asked.invert || asked.frame.is_some() || matches!(asked.way, Way::Pad | Way::Stretch) {
         let cause =
