@@ -109,6 +109,7 @@ class World:
         if tau is not None and target is not None:
             raise ValueError("tau and target: give one of them")
         core = _engine.World(os.fspath(name), device, precision)
+        self.precision = precision
         weights = None if prior is None else [float(weight) for weight in prior]
         self.name = os.fspath(name)
         noise = _noise(label_noise)
@@ -219,7 +220,8 @@ class World:
         """The Bayes error at these knobs, as `bayescope bayes-error --json`: `value`, `interval` (95 %), `method`, `why`, ….
 
         `tolerance` is the half width of the interval over the value. A world that is sampled (its map depends on the class, or
-        T ≠ 1) is sampled for 50 s at most unless `samples` (images) or `budget` (seconds) say otherwise.
+        T ≠ 1) is sampled for 56 s at most where neither `tolerance` nor `samples` (images) nor `budget` (seconds) is given. What is
+        given ends the sampling, and no other time: with `tolerance` alone it may take long.
         """
         return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), count_or_none("samples", samples), budget))
 
@@ -303,6 +305,7 @@ class Stream:
             "batch_size": self.batch_size,
             "seed": self.seed,
             "weights_sha256": world.info["weights_sha256"],
+            "precision": world.precision,
             "tau": world.tau_value,
             "smoothing": world.smoothing,
             "prior": world.prior.tolist(),

@@ -82,6 +82,15 @@ def test_a_stream_is_the_seeds_samples_and_goes_on_at_its_batch(world):
         world.stream(3, seed=5).load_state_dict(stream.state_dict())
 
 
+def test_a_stream_does_not_go_on_in_another_precision(world):
+    exact = bayescope.World("mnist", tau=world.tau_value, device="cpu", precision="f64")
+    state = exact.stream(3, seed=4).state_dict()
+    assert state["precision"] == "f64"
+    with pytest.raises(ValueError, match="differs in precision$"):
+        world.stream(3, seed=4).load_state_dict(state)
+    exact.stream(3, seed=4).load_state_dict(state)
+
+
 def test_threads_share_a_stream_and_each_batch_comes_once(world):
     stream, whole, taken, failed = world.stream(3, seed=4), world.sample(60, seed=4), [], []
 

@@ -158,7 +158,8 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     };
     args.output.print(&report, print)?;
     pictures::tell(classified.note.as_ref());
-    for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Test)) {
+    // Of a folder the training images are read.
+    for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Train)) {
         if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
             eprintln!("note: {otherwise}");
         }

@@ -32,7 +32,9 @@ struct Report<'a> {
     file: String,
     oracle: &'a str,
     weights_sha256: &'a str,
-    spec: SampleSpec,
+    /// Absent where latents are given: none is drawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    spec: Option<SampleSpec>,
     settings: Settings,
     saved: Rounding,
 }
@@ -54,8 +56,6 @@ struct PicturesReport {
 struct SaveLatents {
     /// An `.npz` with noise x and classes y.
     latents: PathBuf,
-    /// As which samples the file is recorded.
-    spec: SampleSpec,
     settings: Settings,
     path: PathBuf,
 }
@@ -70,13 +70,12 @@ impl Task for SaveLatents {
     }
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Rounding>> {
-        let (Self { latents, spec, settings, path }, OpenOracle { info, world, .. }) = (self, cx.oracle()?);
+        let (Self { latents, settings, path }, OpenOracle { info, world, .. }) = (self, cx.oracle()?);
         let Input::World(batch) = read_npz(latents)? else {
             return Err(Error::file(latents, "holds pixels, not an array x of floats"));
         };
         let saved = save_latents(world, &batch, settings, path, cx)?;
-        let provenance = info.of_samples(spec, &[], settings, &saved, path);
-        let provenance = provenance.with("latents", latents.display().to_string());
+        let provenance = info.of_given_latents(latents, settings, &saved, &mut silent())?;
         let made =
             write_provenance(path, "samples", provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
         let sentence = format!("{} of given latents are in {}", images(saved.images), path.display());
@@ -121,7 +120,7 @@ fn sample(args: &SampleArgs, opened: &Opened, chosen: &OpenDevice) -> Result<()>
     let path = args.out.clone();
     let saved = match (&args.latents, look) {
         (Some(latents), None) => {
-            let task = SaveLatents { latents: latents.clone(), spec, settings: settings.clone(), path };
+            let task = SaveLatents { latents: latents.clone(), settings: settings.clone(), path };
             Saved::Samples(run_task(&task, Some(opened), chosen, "decoding")?)
         }
         _ => {
@@ -134,6 +133,7 @@ fn sample(args: &SampleArgs, opened: &Opened, chosen: &OpenDevice) -> Result<()>
     match saved {
         Saved::Samples(saved) => {
             let (oracle, weights_sha256) = (&opened.info.name[..], &opened.info.weights_sha256[..]);
+            let spec = args.latents.is_none().then_some(spec);
             let report = Report { file, oracle, weights_sha256, spec, settings, saved };
             output.print(&report, |report| print(report, args))
         }

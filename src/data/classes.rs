@@ -1,5 +1,7 @@
 //! Which class of a list each class of a dataset is: by its name, or by the number it is called.
 
+use std::collections::BTreeSet;
+
 use super::Dataset;
 use crate::error::{Error, Result, did_you_mean};
 use crate::units::ClassId;
@@ -8,10 +10,23 @@ use crate::units::ClassId;
 const LISTED: usize = 12;
 
 /// A class name as the name of a folder.
-pub fn class_folder(class: &str) -> String {
+fn class_folder(class: &str) -> String {
     let clean: String =
         class.chars().map(|c| if c.is_alphanumeric() || "-_ .".contains(c) { c } else { '_' }).collect();
     if clean.trim_matches('.').is_empty() { format!("class{clean}").replace('.', "_") } else { clean }
+}
+
+/// Folders of the classes. ImageFolder numbers classes by sorted name: where that is not the
+/// world's order, names begin with their number; so they do where two differ in case alone, which are one folder on macOS
+/// and Windows.
+pub fn class_folders(names: &[String]) -> Vec<String> {
+    let folders: Vec<String> = names.iter().map(|name| class_folder(name)).collect();
+    let apart: BTreeSet<String> = folders.iter().map(|folder| folder.to_lowercase()).collect();
+    if folders.is_sorted_by(|a, b| a < b) && apart.len() == folders.len() {
+        return folders;
+    }
+    let digits = names.len().saturating_sub(1).to_string().len();
+    folders.iter().enumerate().map(|(k, folder)| format!("{k:0digits$} {folder}")).collect()
 }
 
 /// Where in `list` a name stands, or the class whose folder has that name: it may begin with the number of the class.
@@ -131,9 +146,30 @@ mod tests {
         let list = ["T-shirt/top", "a_b", "a/b"].map(str::to_owned);
         let of = |names: &[&str]| places(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), &list);
         assert_eq!(of(&["T-shirt_top", "a_b", "a/b"]), Some(vec![0, 1, 2]));
-        // As `export` calls folders, where the order of the classes is not that of their names.
+        // As `class_folders` calls them, where the order of the classes is not that of their names.
         assert_eq!(of(&["0 T-shirt_top", "2 a_b"]), Some(vec![0, 2]));
         assert_eq!(of(&["1 T-shirt_top"]), None);
+    }
+
+    #[test]
+    fn folders_keep_the_classes_apart_in_their_order_wherever_they_lie() {
+        let folders = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let folders = class_folders(&names);
+            // As ImageFolder numbers them, and as they are read back.
+            assert!(folders.is_sorted_by(|a, b| a < b), "{folders:?}");
+            assert_eq!(places(&folders, &names), Some((0..names.len()).collect()), "{folders:?}");
+            // Where "A" and "a" are one folder.
+            let apart: BTreeSet<String> = folders.iter().map(|folder| folder.to_lowercase()).collect();
+            assert_eq!(apart.len(), names.len(), "{folders:?}");
+            folders
+        };
+        assert_eq!(folders(&["ape", "bee"]), ["ape", "bee"]);
+        assert_eq!(folders(&["Bee", "ape"]), ["Bee", "ape"]);
+        assert_eq!(folders(&["bee", "ape"]), ["0 bee", "1 ape"]);
+        assert_eq!(folders(&["A", "a"]), ["0 A", "1 a"]);
+        assert_eq!(folders(&["É", "é"]), ["0 É", "1 é"]);
+        assert_eq!(folders(&["a/b", "a_b"]), ["0 a_b", "1 a_b"]);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Pictures that an export of a world wrote. Their levels stand for values of the world, over a range that
-//! `dataset.json` tells, and not for the brightness of a photograph.
+//! Pictures and archives that an export of a world wrote. The levels of pictures stand for values of the world, over a
+//! range that `dataset.json` tells, and not for the brightness of a photograph; labels are of the classes that it names.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -21,7 +21,7 @@ const DEEP: &str = "png16";
 /// Bits of the pictures that are read.
 const BITS: u32 = 8;
 
-/// What `dataset.json` says of pictures.
+/// What `dataset.json` says of images.
 #[derive(Debug, Deserialize)]
 struct Exported {
     #[serde(default)]
@@ -30,6 +30,9 @@ struct Exported {
     weights_sha256: String,
     class_names: Vec<String>,
     splits: BTreeMap<String, Split>,
+    /// SHA-256 of its files, by name.
+    #[serde(default)]
+    files: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -67,6 +70,13 @@ impl Exported {
             is_there.then_some((found, levels))
         })
     }
+
+    /// Of the exported dataset one of whose archives `path` is, or that has training images in that folder.
+    fn listing(path: &Path) -> Option<Self> {
+        let archive = if path.is_dir() { path.join("train.npz") } else { path.to_owned() };
+        let found: Self = read_json(&archive.with_file_name(DATASET)).ok()??;
+        found.files.contains_key(archive.file_name()?.to_str()?).then_some(found)
+    }
 }
 
 /// Returns whether a path is an exported dataset with pictures of 8 or 16 bits, or lies in one.
@@ -90,7 +100,7 @@ pub struct InWorld {
     pub input: Input,
     /// Names of the pictures of an exported dataset; of other images none.
     pub ids: Vec<String>,
-    /// What is to be said where pictures were exported from another world. Labels by its class names are those of this one.
+    /// What is to be said where images were exported from another world. Labels by its class names are those of this one.
     pub note: Option<String>,
 }
 
@@ -129,17 +139,44 @@ pub fn in_world(input: Input, path: &Path, home: Home<'_>) -> Result<InWorld> {
     Ok(InWorld { input, ids, note: note.map(|note| format!("{}: {note}", path.display())) })
 }
 
+/// [`in_world`] of images that [`super::open`] read, to be looked at. Labels of an exported archive are classes of this world,
+/// too, under the same condition. Posteriors beside those of another world are left out.
+///
+/// # Errors
+/// As [`in_world`]; also when a label is none of the dataset's classes.
+pub fn labelled_in_world(input: Input, path: &Path, home: Home<'_>) -> Result<InWorld> {
+    let Input::World(batch) = input else { return in_world(input, path, home) };
+    let Some(exported) = Exported::listing(path).filter(|exported| !exported.is_of(home)) else {
+        return Ok(InWorld { input: Input::World(batch), ids: Vec::new(), note: None });
+    };
+    let known = exported.class_names.len();
+    let class = |&label: &i64| {
+        let class = usize::try_from(label).ok().filter(|&label| label < known);
+        class.ok_or_else(|| Error::file(path, format!("has the label {label}, and {DATASET} names {known} classes")))
+    };
+    let labels: Option<Result<Vec<usize>>> = batch.y.as_ref().map(|y| y.iter().map(class).collect());
+    let (labels, classes, note) = exported.labels_in(labels.transpose()?, home);
+    let y = labels.map(|labels| labels.into_iter().map(|label| label as i64).collect());
+    let input = Input::World(WorldBatch { classes, y, posterior: None, logp: None, aleatoric: None, ..batch });
+    Ok(InWorld { input, ids: Vec::new(), note: note.map(|note| format!("{}: {note}", path.display())) })
+}
+
 impl Exported {
+    /// Whether it was exported from a world.
+    fn is_of(&self, home: Home<'_>) -> bool {
+        !self.weights_sha256.is_empty() && self.weights_sha256 == home.weights_sha256
+    }
+
     /// Labels of its classes as those of a world, the number of the classes they are of, and what is to be said where
     /// that is not the world it was exported from.
     fn labels_in(&self, labels: Option<Vec<usize>>, home: Home<'_>) -> (Option<Vec<usize>>, usize, Option<String>) {
         let Self { oracle, weights_sha256, class_names, .. } = self;
-        if !weights_sha256.is_empty() && weights_sha256 == home.weights_sha256 {
+        if self.is_of(home) {
             return (labels, class_names.len(), None);
         }
         let weights = weights_sha256.get(..12).unwrap_or(weights_sha256);
         let note = format!(
-            "pictures of another world, {oracle} (weights {weights}), whose values are taken for values of this one"
+            "images of another world, {oracle} (weights {weights}), whose values are taken for values of this one"
         );
         match (labels, places(class_names, home.class_names)) {
             (None, _) => (None, home.class_names.len(), Some(note)),
@@ -160,7 +197,7 @@ impl Exported {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ImageShape, encode_png, encode_png16, open, open_dataset, open_test, write_named};
+    use super::super::{ImageShape, encode_png, encode_png16, open, open_dataset, open_test, write_named, write_npz};
     use super::*;
 
     const WEIGHTS: &str = "0123456789abcdef";
@@ -230,6 +267,48 @@ mod tests {
         }
         let (batch, _, note) = read(&test.join("0 dog/000001.png"), "fedcba", "dog").unwrap();
         assert!(batch.y.is_none() && note.is_some_and(|note| note.ends_with("values of this one")));
+    }
+
+    /// An archive of a Cat, a dog and an ape, beside the record of an export whose archive has the name `file`.
+    fn archive(root: &Path, file: &str) -> std::path::PathBuf {
+        let (shape, path) = (ImageShape { channels: 1, height: 1, width: 1 }, root.join("train.npz"));
+        let posterior = Some([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]].concat());
+        let (x, y) = (vec![0.5, -1.0, 4.0], Some(vec![1, 0, 2]));
+        write_npz(&path, &WorldBatch { shape, x, classes: 3, y, posterior, logp: None, aleatoric: None }).unwrap();
+        let dataset = serde_json::json!({
+            "oracle": "zoo", "weights_sha256": WEIGHTS, "class_names": ["dog", "Cat", "ape"],
+            "splits": { "train": {} }, "files": { file: "" },
+        });
+        write_named(root, DATASET, dataset.to_string().as_bytes()).unwrap();
+        path
+    }
+
+    #[test]
+    fn labels_of_an_archive_of_another_world_count_by_their_names_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let path = archive(place.path(), "train.npz");
+        let read = |path: &Path, weights: &str, classes: &str| {
+            let (input, classes) = (open(path).unwrap(), names(classes));
+            match labelled_in_world(input, path, Home { weights_sha256: weights, class_names: &classes }).unwrap() {
+                InWorld { input: Input::World(batch), note, .. } => (batch, note),
+                other => panic!("{other:?}"),
+            }
+        };
+        // The archive, and its folder.
+        for path in [path.as_path(), place.path()] {
+            let (batch, note) = read(path, "fedcba", "ape Cat dog");
+            assert_eq!((batch.x, batch.y), (vec![0.5, -1.0, 4.0], Some(vec![1, 2, 0])));
+            assert!(batch.posterior.is_none() && note.is_some_and(|note| note.ends_with("matched by name")));
+        }
+        // As many classes of other names: T-shirts are no zeros.
+        let (batch, note) = read(&path, "fedcba", "0 1 2");
+        assert!(batch.y.is_none() && note.is_some_and(|note| note.ends_with("labels are left out")));
+        let (batch, note) = read(&path, WEIGHTS, "dog Cat ape");
+        assert!(batch.y == Some(vec![1, 0, 2]) && batch.posterior.is_some() && note.is_none());
+        // Of another archive it says nothing.
+        archive(place.path(), "other.npz");
+        let (batch, note) = read(&path, "fedcba", "ape Cat dog");
+        assert!(batch.y == Some(vec![1, 0, 2]) && note.is_none());
     }
 
     #[test]

@@ -15,7 +15,7 @@
 //! | `npy`, `npy_file`, `archive`, `npz`, `stream`, `table` | NumPy files: one array read and written; archives as a whole, read in pieces, written in blocks |
 //! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
 //! | `classes` | matching the classes of a dataset and a model |
-//! | `exported` | pictures that an export of a world wrote |
+//! | `exported` | pictures and archives that an export of a world wrote |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
 //! | `folder_kind` | kinds of folders |
@@ -66,8 +66,8 @@ mod write;
 pub(crate) use archive::{Archive, table_bytes};
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
-pub use classes::{ClassMap, as_numbers, class_folder, class_of, listed, places};
-pub use exported::{Home, InWorld, in_world};
+pub use classes::{ClassMap, as_numbers, class_folders, class_of, listed, places};
+pub use exported::{Home, InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{FolderKind, check_folder_kind};

@@ -1,7 +1,6 @@
 //! `train/CLASS/000123.png`, `png16/train/CLASS/000123.png`: pictures with 8 and 16 bits a value as
 //! torchvision's ImageFolder reads them.
 
-use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::ops::Range;
@@ -9,23 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::pieces::SplitImages;
 use super::{ExportEvent, Format, Stage};
-use crate::data::{ImageShape, class_folder, encode_png, encode_png16, read_bytes, sha256, write_atomically};
+use crate::data::{ImageShape, class_folders, encode_png, encode_png16, read_bytes, sha256, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::parallel;
-
-/// Folders of the classes. ImageFolder numbers classes by sorted name: where that is not the
-/// world's order, names begin with their number; so they do where two differ in case alone, which are one folder on macOS
-/// and Windows.
-pub fn class_folders(names: &[String]) -> Vec<String> {
-    let folders: Vec<String> = names.iter().map(|name| class_folder(name)).collect();
-    let apart: BTreeSet<String> = folders.iter().map(|folder| folder.to_lowercase()).collect();
-    if folders.is_sorted_by(|a, b| a < b) && apart.len() == folders.len() {
-        return folders;
-    }
-    let digits = names.len().saturating_sub(1).to_string().len();
-    folders.iter().enumerate().map(|(k, folder)| format!("{k:0digits$} {folder}")).collect()
-}
 
 /// Folder of the pictures of a split.
 fn root(pieces: &SplitImages<'_>, format: Format) -> String {
@@ -110,31 +96,4 @@ pub(super) fn list(
     }
     write_atomically(&folder.join(&name), |out| out.write_all(text.as_bytes()))?;
     Ok(vec![name])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::places;
-
-    #[test]
-    fn folders_keep_the_classes_apart_in_their_order_wherever_they_lie() {
-        let folders = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let folders = class_folders(&names);
-            // As ImageFolder numbers them, and as they are read back.
-            assert!(folders.is_sorted_by(|a, b| a < b), "{folders:?}");
-            assert_eq!(places(&folders, &names), Some((0..names.len()).collect()), "{folders:?}");
-            // Where "A" and "a" are one folder.
-            let apart: BTreeSet<String> = folders.iter().map(|folder| folder.to_lowercase()).collect();
-            assert_eq!(apart.len(), names.len(), "{folders:?}");
-            folders
-        };
-        assert_eq!(folders(&["ape", "bee"]), ["ape", "bee"]);
-        assert_eq!(folders(&["Bee", "ape"]), ["Bee", "ape"]);
-        assert_eq!(folders(&["bee", "ape"]), ["0 bee", "1 ape"]);
-        assert_eq!(folders(&["A", "a"]), ["0 A", "1 a"]);
-        assert_eq!(folders(&["É", "é"]), ["0 É", "1 é"]);
-        assert_eq!(folders(&["a/b", "a_b"]), ["0 a_b", "1 a_b"]);
-    }
 }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    ImageShape, WorldBatch, check_folder_kind, class_folder, least_png_size, sheet_shape, write_npz_in_pieces,
+    ImageShape, WorldBatch, check_folder_kind, class_folders, least_png_size, sheet_shape, write_npz_in_pieces,
     write_png, write_sheet,
 };
 use crate::error::{Error, Result};
@@ -179,6 +179,8 @@ fn write_samples(
 pub(super) struct Pictures<'a> {
     world: &'a World,
     path: &'a Path,
+    /// Names of the classes' folders.
+    folders: Vec<String>,
     /// Columns and pixels of the file.
     file: Option<(Columns, Vec<u8>)>,
 }
@@ -206,7 +208,7 @@ impl<'a> Pictures<'a> {
                 None
             }
         };
-        Ok(Self { world, path, file })
+        Ok(Self { world, path, folders: class_folders(world.class_names()), file })
     }
 
     /// Takes the 8-bit picture of sample `index` of a class.
@@ -218,7 +220,7 @@ impl<'a> Pictures<'a> {
             pixels.extend(picture);
             return Ok(());
         }
-        let folder = self.path.join(class_folder(&self.world.class_names()[class]));
+        let folder = self.path.join(&self.folders[class]);
         std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
         write_png(&folder.join(format!("{index:06}.png")), self.world.shape(), &picture)
     }

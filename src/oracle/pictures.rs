@@ -126,7 +126,7 @@ impl World {
 
     /// Reads files or a folder. Pictures, and those in contact sheets, are brought into this world's shape one by one; 8-bit
     /// images of datasets are not mapped yet, and world-space tensors are taken as they are, pictures of an exported dataset as
-    /// the values that its levels stand for.
+    /// the values that its levels stand for. Labels of an exported dataset of another world count by class names alone.
     ///
     /// # Errors
     /// Names the file and the cause; also when the device fails that draws the samples for
@@ -138,7 +138,7 @@ impl World {
         }
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             refuse_fit(first, fits)?;
-            let InWorld { input, ids, note } = data::in_world(data::open(first)?, first, self.home())?;
+            let InWorld { input, ids, note } = data::labelled_in_world(data::open(first)?, first, self.home())?;
             return Ok(Reading { ids, note, ..Reading::from(input) });
         };
         // Files of class folders are images of a dataset, one each.
@@ -206,7 +206,7 @@ fn pictures_in(file: &Path, id: &str, sheets: bool) -> Result<Vec<(String, Vec<u
 }
 
 /// Datasets are padded, whatever their images: another treatment is not carried out in silence.
-fn refuse_fit(path: &Path, fits: &Fits) -> Result<()> {
+pub(super) fn refuse_fit(path: &Path, fits: &Fits) -> Result<()> {
     let asked = fits.usual;
     if asked.invert || asked.frame.is_some() || matches!(asked.way, Way::Pad | Way::Stretch) {
         let cause =

@@ -90,9 +90,7 @@ impl OracleInfo {
         saved: &Rounding,
         path: &Path,
     ) -> Provenance {
-        let provenance = self
-            .of_latents(spec, indices, settings)
-            .with("precision", "sums over dimensions in 64 bits, x rounded to 32 bits");
+        let provenance = of_rounded(self.of_latents(spec, indices, settings), saved);
         let provenance = match spec.products {
             MatmulPrecision::F32 => provenance,
             narrow => {
@@ -100,11 +98,27 @@ impl OracleInfo {
                 provenance.with("products that drew them", drawn)
             }
         };
-        let provenance = match saved.describe() {
-            Some(caveat) => provenance.with("rounding", caveat),
-            None => provenance,
-        };
         if is_npz(path) { provenance } else { provenance.for_the_eye(EIGHT_BITS) }
+    }
+
+    /// What is behind the images that the latents of a file became: none is drawn, and no seed has a part in them.
+    ///
+    /// # Errors
+    /// Names the file of the latents if it cannot be read; [`Error::Cancelled`](crate::error::Error::Cancelled).
+    pub fn of_given_latents(
+        &self,
+        latents: &Path,
+        settings: &Settings,
+        saved: &Rounding,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<Provenance> {
+        let provenance = self
+            .provenance(Badge::Exact, settings)
+            .with("images", saved.images.to_string())
+            .with("latents", latents.display().to_string())
+            .with("latents SHA-256", sha256_of_file(latents, events)?)
+            .with("classes", "as given");
+        Ok(of_rounded(provenance, saved))
     }
 
     /// What is behind pictures with a look.
@@ -134,6 +148,15 @@ impl OracleInfo {
     pub fn of_walk(&self, settings: &Settings, path: &Path) -> Provenance {
         let provenance = self.provenance(Badge::Exact, settings).with("points", "in order, the 50/50 point last");
         if is_npz(path) { provenance } else { provenance.for_the_eye(EIGHT_BITS) }
+    }
+}
+
+/// The chain of images whose x is rounded to 32 bits.
+fn of_rounded(provenance: Provenance, saved: &Rounding) -> Provenance {
+    let provenance = provenance.with("precision", "sums over dimensions in 64 bits, x rounded to 32 bits");
+    match saved.describe() {
+        Some(caveat) => provenance.with("rounding", caveat),
+        None => provenance,
     }
 }
 

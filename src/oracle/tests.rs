@@ -2,7 +2,9 @@
 
 use std::cell::RefCell;
 use std::ops::{ControlFlow, Range};
+use std::path::Path;
 
+use super::export::save_samples;
 use super::label_noise::LabelNoise;
 use super::posterior::Prior;
 use super::running::CLASS_BATCH;
@@ -11,11 +13,11 @@ use super::walk::{Goal, Subject, TOLERANCE, Walk, WalkPoint, WalkSpec, Way, walk
 use super::what_if::UnderClass;
 use super::world::{Sample, SampleSpec, Settings, World};
 use super::{look, strategies};
-use crate::data::ImageShape;
+use crate::data::{ImageShape, open};
 use crate::device::MatmulPrecision;
 use crate::error::Result;
 use crate::events::{Events, silent};
-use crate::flow::preprocess::Preprocessing;
+use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::flow::sampling::SamplerOptions;
 use crate::flow::{Decoded, Decoding, DifferentiableFlow, Evidence, Flow, Scores};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
@@ -127,6 +129,23 @@ fn a_flow_of_another_family_has_exact_posteriors_class_batch_by_class_batch() {
             let found = sample.posterior.probabilities[class];
             assert!((found - density(class) / all).abs() < 1e-12, "{class}: {found}");
         }
+    }
+}
+
+#[test]
+fn samples_of_classes_with_similar_names_go_into_folders_of_their_own_and_are_read_back() {
+    let names = ["a/b", "a_b", "A_B", "a b", "dog", "cat"].map(str::to_owned).to_vec();
+    let (world, settings) = (World::new(Box::new(Affine::default()), names, 32).unwrap(), world().1);
+    let place = tempfile::tempdir().unwrap();
+    let (folder, spec) = (place.path().join("samples"), SampleSpec::new(120, Seed(1)));
+    save_samples(&world, &spec, &[], &settings, &folder, &mut silent()).unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), CLASSES);
+    let read = world.read(open(&folder).unwrap(), Dequantisation::default()).unwrap();
+    assert_eq!((read.ids.len(), read.note.as_ref()), (120, None));
+    let drawn = world.sample_indices(&spec, &settings, &(0..120).collect::<Vec<_>>()).unwrap();
+    for (i, id) in read.ids.iter().enumerate() {
+        let number: usize = Path::new(id).file_stem().unwrap().to_str().unwrap().parse().unwrap();
+        assert_eq!(read.label(i), Some(drawn[number].label), "{id}");
     }
 }
 

@@ -111,6 +111,21 @@ fn each_fit_is_carried_out_or_refused() {
 }
 
 #[test]
+fn what_is_done_to_pictures_is_refused_for_an_archive_with_a_folder_and_without() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, out) = (folder.path().join("a.npz"), folder.path().join("job"));
+    succeed(&[&["sample", "mnist", "--n", "2", "--out", text(&archive)][..], &CPU].concat());
+    let common = [&["posterior", "mnist", text(&archive)][..], &CPU].concat();
+    let forms: [&[&str]; 2] = [&[], &["--out", text(&out)]];
+    for fit in [&["--invert"][..], &["--fit", "stretch"], &["--frame", "0,0,9"]] {
+        for to in forms {
+            let why = fail(1, &[&common[..], fit, to].concat());
+            assert!(why.contains("a.npz") && why.contains("is a dataset and no picture"), "{fit:?} {to:?}: {why}");
+        }
+    }
+}
+
+#[test]
 fn what_was_done_is_kept_beside_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let file = photograph(folder.path());

@@ -1,5 +1,6 @@
 //! doctor, oracle, sample, posterior.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use bayescope::device::{DeviceChoice, choose};
@@ -103,17 +104,20 @@ fn chi_square_over_ten_bins(images: &[Value], filled_at_least: usize) {
 fn posteriors_of_another_world_than_the_images_were_drawn_in_say_so() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
-    let export = ["export", "mnist", "--train", "0", "--test", "4", "--tau", "0.8", "--out", text(&data)];
+    let export = ["export", "mnist", "--train", "4", "--test", "4", "--tau", "0.8", "--out", text(&data)];
     succeed(&[&export[..], &CPU].concat());
     let images = data.join("test.npz");
-    let told = |extra: &[&str]| {
-        let output = bayescope(&[&["posterior", "mnist", text(&images)], &CPU[..], extra].concat()).output().unwrap();
+    let told = |images: &Path, extra: &[&str]| {
+        let output = bayescope(&[&["posterior", "mnist", text(images)], &CPU[..], extra].concat()).output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stderr).unwrap()
     };
-    let note = told(&[]);
+    let note = told(&images, &[]);
     assert!(note.contains("test.npz are samples of this world at τ = 0.8") && note.contains("τ = 1"), "{note}");
-    assert!(!told(&["--tau", "0.8"]).contains("note"));
+    assert!(!told(&images, &["--tau", "0.8"]).contains("note"));
+    // Of a folder the training images are read.
+    let note = told(&data, &[]);
+    assert!(note.contains("train.npz are samples of this world at τ = 0.8"), "{note}");
 }
 
 #[test]
@@ -224,6 +228,26 @@ fn what_is_behind_a_file_lies_beside_it() {
     assert_eq!(beside("s.png.provenance.json")["badge"], "illustrative");
     sample(text(&folder.path().join("pictures")), &["--n", "3"]);
     assert_eq!(beside("pictures/provenance.json")["badge"], "illustrative");
+}
+
+#[test]
+fn images_of_given_latents_are_recorded_with_their_file_and_without_a_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (latents, out) = (folder.path().join("z.npz"), folder.path().join("x.npz"));
+    sample(text(&latents), &["--n", "3", "--tau", "0.7"]);
+    let args = ["sample", "mnist", "--latents", text(&latents), "--out", text(&out), "--json"];
+    let report = json(&[&args[..], &CPU].concat());
+    assert!(report.get("spec").is_none() && report["saved"]["images"] == 3, "{report}");
+    let record = std::fs::read(folder.path().join("x.npz.provenance.json")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    let chain = record["chain"].as_array().unwrap();
+    let link = |name: &str| chain.iter().find(|link| link[0] == name).map(|link| link[1].as_str().unwrap());
+    let hash: String =
+        Sha256::digest(std::fs::read(&latents).unwrap()).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!([link("seed"), link("running numbers")], [None, None]);
+    assert_eq!([link("images"), link("classes")], [Some("3"), Some("as given")]);
+    assert_eq!([link("latents"), link("latents SHA-256")], [Some(text(&latents)), Some(&hash[..])]);
+    assert_eq!((record["badge"].as_str(), link("τ")), (Some("exact"), Some("1")));
 }
 
 #[test]

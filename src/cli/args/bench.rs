@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{DeviceArg, Runs};
+use super::{DeviceArg, Runs, count};
 
 /// What `bench` can measure alone.
 #[derive(Debug, Clone, Subcommand)]
@@ -18,7 +18,7 @@ pub enum BenchTask {
         #[arg(default_value = "cells")]
         oracle: String,
         /// Images sampled together.
-        #[arg(long, default_value_t = 16)]
+        #[arg(long, default_value_t = 16, value_parser = count, allow_negative_numbers = true)]
         images: usize,
         #[command(flatten)]
         device: DeviceArg,

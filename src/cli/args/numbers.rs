@@ -55,6 +55,9 @@ fn ungrouped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
+    use super::super::Cli;
     use super::*;
 
     #[test]
@@ -78,6 +81,20 @@ mod tests {
         // Every count reads what it is written as.
         for n in [0, 1, 999, 1000, 123_456_789, usize::MAX] {
             assert_eq!(count(&n.to_string()), Ok(n));
+        }
+    }
+
+    #[test]
+    fn options_that_count_take_counts_as_people_write_them() {
+        for line in [
+            "posterior mnist x.npz --typicality 1e3",
+            "posterior mnist x.npz --out job --class-batch 1e3 --image-batch 10,000",
+            "oracle validate mnist --data d --two-sample-images 2,000 --two-sample-epochs 1e1 --feature-epochs 1e1",
+            "slurm run --tasks 1e1",
+            "bench sampling --images 1e1",
+        ] {
+            let read = Cli::try_parse_from(["bayescope"].into_iter().chain(line.split(' ')));
+            assert!(read.is_ok(), "{line}: {:?}", read.err());
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DeviceArg, DevicesArg, Output};
+use super::{DeviceArg, DevicesArg, Output, count};
 use crate::error::{Error, Result};
 use crate::run::Share;
 
@@ -188,7 +188,7 @@ pub struct SlurmArgs {
     /// Folder of the run, on a file system that all nodes see.
     pub run: PathBuf,
     /// Elements of the array; few and long ones if not given: as many as cells, at most 8.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub tasks: Option<usize>,
     /// Time of an element at a stretch; it goes on in another when it is over. The cluster's
     /// default if not given.

@@ -21,10 +21,10 @@ pub struct ScaleArgs {
     #[arg(long, value_name = "N", requires_all = ["out", "shard"])]
     pub of: Option<usize>,
     /// Classes computed before they are written; at most 50 and sized to the device if not given. Changes no number.
-    #[arg(long, value_name = "K", requires = "out")]
+    #[arg(long, value_name = "K", requires = "out", value_parser = count, allow_negative_numbers = true)]
     pub class_batch: Option<usize>,
     /// Images computed before they are written; sized to the device if not given. Changes no number.
-    #[arg(long, value_name = "N", requires = "out")]
+    #[arg(long, value_name = "N", requires = "out", value_parser = count, allow_negative_numbers = true)]
     pub image_batch: Option<usize>,
     /// Do not compute the first images again in 64 bits.
     #[arg(long, requires = "out")]

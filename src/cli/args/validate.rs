@@ -23,14 +23,14 @@ pub struct ValidateArgs {
     #[arg(long, value_name = "FILE")]
     pub features: Option<PathBuf>,
     /// Epochs of the feature net that is trained on the spot.
-    #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "features")]
+    #[arg(long, default_value_t = 5, value_name = "N", conflicts_with = "features", value_parser = count, allow_negative_numbers = true)]
     pub feature_epochs: usize,
     /// Samples, and real images, of the two-sample test at most: half of each to train a small network on, half to test it on; 0: no
     /// such test.
-    #[arg(long, default_value_t = 2000, value_name = "N")]
+    #[arg(long, default_value_t = 2000, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub two_sample_images: usize,
     /// Epochs of the network of the two-sample test.
-    #[arg(long, default_value_t = 10, value_name = "N")]
+    #[arg(long, default_value_t = 10, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub two_sample_epochs: usize,
     /// Statistics that FID compares with in place of the training images': an npz with mu and sigma (pytorch-fid), or torchmetrics' sums.
     /// The file does not say which network made them: it must be that of --features.

@@ -10,7 +10,7 @@ use super::job::InputRecord;
 use crate::data::{Dataset, Input, NpzImages};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::pictures::{Fits, Reading, summary};
+use crate::oracle::pictures::{Fits, Reading, refuse_fit, summary};
 use crate::oracle::world::World;
 
 /// Images read at a time where all of them are read.
@@ -36,7 +36,7 @@ enum Source {
 
 impl Images {
     /// Opens files or a folder as images of `world`; pictures are fitted, and pixels are dequantised
-    /// with `how`, of several draws the first.
+    /// with `how`, of several draws the first. What is to be done to pictures is refused for other images.
     ///
     /// # Errors
     /// Names the file and the cause, or the shapes that do not fit.
@@ -47,6 +47,7 @@ impl Images {
             && npz(path)
             && let Some(images) = NpzImages::open(path)?
         {
+            refuse_fit(path, fits)?;
             if images.shape() != world.shape() {
                 let (theirs, ours) = (images.shape(), world.shape());
                 return Err(Error::input(format!("{name}: the images are {theirs}, this world's are {ours}")));
