@@ -97,7 +97,11 @@ fn without_header(fields: &[String], truth: &Truth) -> Result<Layout, String> {
         columns if columns == truth.classes + 1 && fields[0].parse::<i64>().is_ok() => 1,
         columns => return Err(format!("{} (the first line has numbers only)", wrong_number(columns, truth))),
     };
-    let names: Vec<String> = (0..fields.len() - ids).map(|class| format!("p{class}")).collect();
-    let header = if ids == 1 { [vec!["id".to_owned()], names].concat() } else { names };
-    Layout::of(&header, truth).map(|layout| Layout { called: None, ..layout })
+    // Not by made-up names such as p0: a class may be called 0, and be another one.
+    Ok(Layout {
+        id: (ids == 1).then_some(0),
+        classes: (ids..fields.len()).collect(),
+        called: None,
+        ignored: Vec::new(),
+    })
 }

@@ -235,6 +235,19 @@ fn numbers_name_columns_too() {
 }
 
 #[test]
+fn a_table_without_a_header_is_in_the_order_of_the_classes_whatever_they_are_called() {
+    let (files, mut truth) = (Files::new(), world());
+    truth.class_names = ["1", "0", "2"].map(str::to_owned).to_vec();
+    let read = |name: &str, bytes: &[u8]| {
+        let found = Predictions::read(&files.file(name, bytes), &truth, &ReadOptions::default());
+        found.unwrap().log_q
+    };
+    let array = read("m.npy", &floats("(3, 3)", &LOGITS));
+    assert_eq!(read("m.csv", b"1,2,0\n-1,0.5,3\n4,0,0\n"), array);
+    assert_eq!(read("ids.csv", b"0,1,2,0\n1,-1,0.5,3\n2,4,0,0\n"), array);
+}
+
+#[test]
 fn an_array_that_is_larger_than_its_images_need_is_not_unpacked() {
     let files = Files::new();
     let logits = || ("logits", floats("(3, 3)", &LOGITS));
