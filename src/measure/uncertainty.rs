@@ -19,7 +19,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Bootstrap, bca, of_few, of_mean};
-use super::interval::{Estimate, Interval, SHARE, UNBOUNDED, newcombe};
+use super::interval::{Estimate, SHARE, UNBOUNDED, with_score};
 use crate::error::{Error, Result};
 
 mod ensemble;
@@ -198,13 +198,6 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
             .as_ref()
             .map(|errors| of_mean(values[5], &mut finite(5), errors.iter().copied(), UNBOUNDED)),
     })
-}
-
-/// The interval of an area under the ROC curve, wide enough to hold the score interval.
-fn with_score(Estimate { value, interval }: Estimate, positives: usize, negatives: usize) -> Estimate {
-    let score = newcombe(value, positives, negatives);
-    let interval = Interval { low: interval.low.min(score.low), high: interval.high.max(score.high) };
-    Estimate::new(value, interval)
 }
 
 fn check(score: Score, values: &[f64], truth: Truth<'_>) -> Result<()> {

@@ -117,6 +117,24 @@ fn z_is_standard_normal_and_the_interval_covers_a_half_where_both_are_alike() {
 }
 
 #[test]
+fn the_interval_covers_where_the_sets_hardly_overlap() {
+    // Three standard deviations apart: Φ(−3/√2). DeLong's alone covers 84 %.
+    let truth = 0.016_947;
+    let covers = |trial: &u64| {
+        let real: Vec<f64> = normal(Seed(*trial + 50_000), 50).iter().map(|x| x + 3.0).collect();
+        Ranks::of(&normal(Seed(*trial), 50), &real).unwrap().farther.interval.contains(truth)
+    };
+    let covered = (0..300).filter(covers).count();
+    assert!(covered >= 279, "{covered} of 300");
+    // One pair that overlaps says no more than none.
+    let [mut made, real] = [0, 50].map(|first| (first..first + 50).map(f64::from).collect::<Vec<f64>>());
+    let apart = Ranks::of(&made, &real).unwrap().farther.interval.high;
+    made[49] = 50.5;
+    let overlapping = Ranks::of(&made, &real).unwrap().farther.interval.high;
+    assert!(overlapping > apart && apart > 0.03, "{apart} {overlapping}");
+}
+
+#[test]
 fn ranks_at_the_edges() {
     let apart = Ranks::of(&[1.0, 2.0, 3.0], &[4.0, 5.0]).unwrap();
     assert_eq!((apart.farther.value, apart.farther.interval.low), (0.0, 0.0));
