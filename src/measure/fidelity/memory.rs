@@ -25,11 +25,12 @@ const BY_CHANCE: f64 = 0.01;
 pub struct Memorisation {
     /// Distance below which an image counts as near.
     pub threshold: f64,
-    /// The share of held-out images whose quantile the threshold is; none of a threshold that was given.
+    /// The share of held-out images whose quantile the threshold is; none of a threshold that was given, or at which more
+    /// held-out distances tie.
     #[serde(default)]
     pub quantile: Option<f64>,
-    /// Share of images with a training image within the threshold. Of a threshold that was given with
-    /// Wilson's intervals. Of a quantile the held-out share is that quantile, without an error, and the
+    /// Share of images with a training image within the threshold. Without a quantile with Wilson's
+    /// intervals. Of a quantile the held-out share is that quantile, without an error, and the
     /// interval of the generated share holds the error of the quantile, too.
     pub rate: Compared<Estimate>,
     /// Median distance to the nearest training image, in units of the features.
@@ -59,6 +60,8 @@ pub fn memorisation(distances: &Compared<&[f64]>, threshold: Option<f64>) -> Res
     };
     let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
     let (generated, held_out) = (rate(made), rate(real));
+    // Of distances that tie at the quantile more lie within it than its share: that is then no longer so by construction.
+    let quantile = quantile.filter(|level| held_out.value <= level + 1.0 / real.len() as f64);
     let rate = match quantile {
         None => Compared { generated, held_out },
         Some(level) => Compared {

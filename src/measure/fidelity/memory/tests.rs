@@ -65,6 +65,19 @@ fn a_share_within_a_quantile_of_held_out_images_has_the_error_of_that_quantile()
 }
 
 #[test]
+fn held_out_distances_that_tie_at_the_quantile_are_counted() {
+    let real: Vec<f64> = [0.0, 0.0].into_iter().chain((0..98).map(f64::from)).collect();
+    let found = memorisation(&Compared { generated: &[0.0, 5.0][..], held_out: &real[..] }, None).unwrap();
+    assert_eq!((found.threshold, found.quantile), (0.0, None));
+    assert_eq!(found.rate.held_out, Estimate::proportion(3, 100));
+    assert_eq!(found.rate.generated, Estimate::proportion(1, 2));
+    // Without ties the one image at the threshold of 1 % is what its quantile says.
+    let apart: Vec<f64> = (0..100).map(f64::from).collect();
+    let found = memorisation(&Compared { generated: &[0.0, 5.0][..], held_out: &apart[..] }, None).unwrap();
+    assert_eq!((found.quantile, found.rate.held_out.value), (Some(0.01), 0.01));
+}
+
+#[test]
 fn copying_in_one_cell_is_seen_where_one_test_over_all_is_not() {
     // Cell 0: copies. Cell 1: far from the training images, as an underfitting generator is.
     let [train, test, mut made] = scene(20, 1);
