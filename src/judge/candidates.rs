@@ -1,6 +1,7 @@
 //! Models as a user names them, on the images of a dataset.
 
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
+use std::path::{Component, Path, PathBuf};
 
 use burn::tensor::Device;
 
@@ -153,20 +154,68 @@ fn run(
     Predictions::of_logits(name, &log_q, truth)
 }
 
-/// Models of the same name get that of their file's folder too: cells of one run differ by it.
+/// Models of the same name get folders of their files too, as many as tell them apart (cells of one run differ by the last
+/// one), and a number where no folder does: a name that is there twice would be refused once all networks have run.
 fn make_names_unique(models: &mut [Predictions], candidates: &[Candidate]) {
     let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
     for (i, (model, candidate)) in models.iter_mut().zip(candidates).enumerate() {
-        let alike = names.iter().enumerate().any(|(other, name)| other != i && *name == names[i]);
-        if let Some(folder) = candidate.path().parent().and_then(Path::file_name).filter(|_| alike) {
-            model.name = format!("{} ({})", names[i], folder.to_string_lossy());
+        let alike = (0..names.len()).filter(|&other| other != i && names[other] == names[i]);
+        let alike: Vec<&Path> = alike.map(|other| candidates[other].path()).collect();
+        let folders = folders_apart(candidate.path(), &alike);
+        if !alike.is_empty() && !folders.is_empty() {
+            model.name = format!("{} ({folders})", names[i]);
         }
     }
+    let mut taken: HashSet<String> = HashSet::new();
+    for model in models {
+        let name = model.name.clone();
+        let numbered = (2..).map(|number: usize| format!("{name} {number}"));
+        if let Some(free) = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)) {
+            taken.insert(free.clone());
+            model.name = free;
+        }
+    }
+}
+
+/// As few of the last folders of a file as tell it from `others`; the last one where these lie in the same folder.
+fn folders_apart(path: &Path, others: &[&Path]) -> String {
+    let elsewhere = || others.iter().filter(move |other| other.parent() != path.parent());
+    let tells = |count: &usize| elsewhere().all(|other| folders(other, *count) != folders(path, *count));
+    folders(path, (1..=path.components().count()).find(tells).unwrap_or(1))
+}
+
+/// The last `count` folders that a file is said to lie in: `a/run`.
+fn folders(path: &Path, count: usize) -> String {
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    let names: Vec<String> = path.parent().into_iter().flat_map(Path::components).filter_map(name).collect();
+    names[names.len().saturating_sub(count)..].join("/")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::tests::toy;
+
+    #[test]
+    fn models_of_one_name_are_told_apart_by_their_folders_or_a_number() {
+        let truth = toy(2, 3, 1.0, Seed(1));
+        let named = |paths: &[&str]| -> Vec<String> {
+            let candidate = |path: &&str| Candidate::Predictions { path: path.into(), options: ReadOptions::default() };
+            let candidates: Vec<Candidate> = paths.iter().map(candidate).collect();
+            let model = |one: &Candidate| Predictions::of_logits(stem(one.path()), &[0.0; 6], &truth).unwrap();
+            let mut models: Vec<Predictions> = candidates.iter().map(model).collect();
+            make_names_unique(&mut models, &candidates);
+            models.into_iter().map(|model| model.name).collect()
+        };
+        assert_eq!(named(&["x/run/m.csv", "z/run/m.csv"]), ["m (x/run)", "m (z/run)"]);
+        assert_eq!(named(&["run/a/m.csv", "run/b/m.csv", "n.csv"]), ["m (a)", "m (b)", "n"]);
+        assert_eq!(named(&["m.csv", "run/m.csv", "a/run/m.csv"]), ["m", "m (run)", "m (a/run)"]);
+        assert_eq!(named(&["x/run/m.csv", "x/run/m.csv"]), ["m (run)", "m (run) 2"]);
+        assert_eq!(named(&["m.csv", "m.onnx", "m 2.csv"]), ["m", "m 2", "m 2 2"]);
+    }
 
     #[test]
     fn pieces_take_the_same_room_whatever_the_size_of_images() {

@@ -1,6 +1,7 @@
 //! Tables of a report.
 
-use super::{ClassGap, Report, Verdict, WorstImage};
+use super::alarms::copied::KNOWN;
+use super::{AlarmKind, ClassGap, Report, Verdict, WorstImage};
 use crate::figure::{Table, Value};
 
 /// Summary, pairs, classes, worst images and tests, as far as there is something in them.
@@ -16,10 +17,12 @@ pub fn tables(report: &Report) -> Vec<Table> {
 fn summary(report: &Report) -> Table {
     let n = report.models.first().map_or(0, |model| model.measured.n);
     let caption = format!(
-        "{n} images; 95 % intervals over them (BCa bootstrap with Student's t; error: Wilson). Where fewer than 30 images are in doubt, \
-         those of errors, gaps and the aleatoric part hold what images that were not seen may add (rule of three); cross-entropy and KL \
-         have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: error less that of the Bayes decision on the same \
-         drawn labels, paired; noisier than the gap, of which it is an estimate. Cross-entropy = aleatoric + epistemic."
+        "{n} images; 95 % intervals over them (BCa bootstrap with Student's t; error: Wilson; calibration errors: bootstrap of the \
+         differences in their bins, with Student's t). Where fewer than 30 images are in doubt, those of errors, gaps, the aleatoric part \
+         and the exact calibration error hold what images that were not seen may add (rule of three), and that of ECE where fewer than 30 \
+         decisions are wrong, or right; cross-entropy and KL have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: \
+         error less that of the Bayes decision on the same drawn labels, paired; noisier than the gap, of which it is an estimate. \
+         Cross-entropy = aleatoric + epistemic."
     );
     let alarms = |model: &Verdict| match model.alarms().len() {
         0 => "none".into(),
@@ -92,22 +95,24 @@ fn worst(report: &Report) -> Table {
         .named("judge-worst", "Worst images", caption)
 }
 
-/// A test of a model: its name, p and what was found.
-type Tested<'a> = (&'a str, &'static str, f64, String);
+/// A test of a model: its name, p and what was found; no p where the alarm is by a threshold.
+type Tested<'a> = (&'a str, &'static str, Option<f64>, String);
 
 fn tested(model: &Verdict) -> [Tested<'_>; 5] {
     let (name, e) = (model.name.as_str(), &model.examined);
     let median = e.copied.median.map_or_else(|| "–".into(), |median| format!("{median:.1e}"));
     let hits = format!("{} of {:.1} expected", e.hits.hits, e.hits.expected);
     let copied = format!("{} within 1e-5, {} within 1e-3; median {median} nats", e.copied.copied, e.copied.near);
+    // The p is of copies among what is near. Where nearly all is near it may be 1, and the alarm is by the median.
+    let by_median = e.alarms.iter().any(|alarm| alarm.kind == AlarmKind::KnowsPosteriors && alarm.p_value.is_none());
     let weighted = e.classes.reweighted.map_or_else(String::new, |kl| format!(", best weights {kl:.4}"));
     let classes = format!("KL {:.4}{weighted}, best permutation {:.4} nats", e.classes.given, e.classes.permuted);
     [
-        (name, "hits of drawn labels", e.hits.p_value, hits),
-        (name, "likelihood of drawn labels", e.likelihood.p_value, format!("z = {:.2}", e.likelihood.z)),
-        (name, "copied posteriors", e.copied.p_value, copied),
-        (name, "order of rows", e.order.p_value, format!("{:.1} spreads above shuffled", e.order.z)),
-        (name, "order of columns", e.classes.p_value, classes),
+        (name, "hits of drawn labels", Some(e.hits.p_value), hits),
+        (name, "likelihood of drawn labels", Some(e.likelihood.p_value), format!("z = {:.2}", e.likelihood.z)),
+        (name, "copied posteriors", (!by_median).then_some(e.copied.p_value), copied),
+        (name, "order of rows", Some(e.order.p_value), format!("{:.1} spreads above shuffled", e.order.z)),
+        (name, "order of columns", Some(e.classes.p_value), classes),
     ]
 }
 
@@ -115,7 +120,8 @@ fn tests(report: &Report) -> Table {
     let small = |p: f64| if p < 1e-3 { format!("{p:.1e}") } else { format!("{p:.3}") };
     let level = super::LEVEL;
     let caption = format!(
-        "An alarm needs p < {level:.0e}. Hits and likelihood: a model that does not know the labels raises one in {:.0} times at most. \
+        "An alarm needs p < {level:.0e} or, for copied posteriors, a median error of log-odds of at most {KNOWN:.0e}, which has no p. Hits \
+         and likelihood: a model that does not know the labels raises one in {:.0} times at most. \
          The others test what models are like: copied posteriors, whether errors of log-odds are spread smoothly about 0; the order of \
          rows, whether a fifth of what it claims to know is so, which a model that was fitted to noise may miss; the order of columns, \
          whether a permutation beats other weights of the classes. The drawn labels fit the posteriors with p = {}.",
@@ -126,7 +132,7 @@ fn tests(report: &Report) -> Table {
     Table::of(&rows)
         .words("model", |(model, ..)| *model)
         .words("test", |(_, test, ..)| *test)
-        .words("p", |(_, _, p, _)| small(*p))
+        .words("p", |(_, _, p, _)| p.map_or(Value::Nothing, |p| small(p).into()))
         .words("found", |(.., found)| found.as_str())
         .named("judge-tests", "Tests behind the alarms", caption)
 }

@@ -263,6 +263,23 @@ fn a_report_is_a_complete_folder() {
 }
 
 #[test]
+fn posteriors_that_are_known_by_their_median_have_no_p() {
+    let truth = toy(500, 3, 1.0, Seed(1));
+    // Log-odds are off by 3e-4 or 6e-4: known, but no copy to 1e-5.
+    let logits: Vec<f64> = truth.posterior.iter().enumerate().map(|(i, p)| p.ln() + 3e-4 * (i % 3) as f64).collect();
+    let known = Predictions::of_logits("known", &logits, &truth).unwrap();
+    let report = judge(&truth, &[known], Seed(1), &mut silent()).unwrap();
+    let model = &report.models[0];
+    assert!(model.alarms().iter().any(|alarm| alarm.kind == AlarmKind::KnowsPosteriors), "{:?}", model.alarms());
+    assert!(model.examined.copied.p_value > 0.5, "{:?}", model.examined.copied);
+    let table = tables(&report).into_iter().find(|table| table.id == "judge-tests").unwrap();
+    let text = |text: &str| crate::figure::Value::Text(text.into());
+    let row = table.rows.iter().find(|row| row[1] == text("copied posteriors")).unwrap();
+    assert_eq!(row[2], crate::figure::Value::Nothing);
+    assert!(table.caption.contains("a median error of log-odds of at most 1e-3"), "{}", table.caption);
+}
+
+#[test]
 fn a_mean_has_the_interval_that_measure_gives_it() {
     let mut truth = toy(500, 3, 1.0, Seed(1));
     // Of one label, so that measure keeps the order of the images.

@@ -4,10 +4,11 @@
 //!
 //! Proportions (accuracy, error) have Wilson intervals, calibration errors that of `reliability`,
 //! means over images BCa intervals that allow for few images (`bootstrap`). Where fewer than 30
-//! images are in doubt, those of means with a bound (accuracies, gap, A) hold what images that were
-//! not seen may add, by the rule of three; cross-entropy, KL and NLL have no bound, so theirs tell
-//! of images like the seen ones alone. Intervals are over test images: another training run of the
-//! same classifier differs by more.
+//! images are in doubt, those of means with a bound (accuracies, gap, A) and of calibration errors hold
+//! what images that were not seen may add, by the rule of three (that of ECE: where fewer than 30 are
+//! missed, or hit); cross-entropy, KL and NLL have no bound, so theirs tell of images like the seen
+//! ones alone. Intervals are over test images: another training run of the same classifier differs by
+//! more.
 
 use serde::{Deserialize, Serialize};
 
@@ -155,11 +156,13 @@ impl PerImage {
             let mut draws: Vec<f64> = replicates.iter().map(|r| r.totals[column]).collect();
             figure(column, whole.totals[column], &mut draws, &table.lines, self.classes)
         };
-        let calibration = |of: fn(&Sums) -> [f64; BINS]| {
+        // How many images show what the error is made of: the fewer of misses and hits, or those in doubt.
+        let calibration = |of: fn(&Sums) -> [f64; BINS], seen: usize| {
             let draws: Vec<[f64; BINS]> = replicates.iter().map(of).collect();
-            l1_interval(&of(&whole), &draws, self.len())
+            l1_interval(&of(&whole), &draws, self.len(), seen)
         };
         let hits = table.lines.iter().filter(|line| line.hit).count();
+        let doubtful = in_doubt(table.lines.iter().map(|line| 1.0 - line.figures[EXPECTED]));
         let accuracy = Estimate::proportion(hits, self.len());
         Ok(Measured {
             n: self.len(),
@@ -174,8 +177,8 @@ impl PerImage {
             expected_accuracy: mean(EXPECTED),
             bayes_accuracy: mean(BEST),
             gap: mean(GAP),
-            ece: calibration(|sums| sums.excess),
-            exact_calibration_error: calibration(|sums| sums.exact_excess),
+            ece: calibration(|sums| sums.excess, hits.min(self.len() - hits)),
+            exact_calibration_error: calibration(|sums| sums.exact_excess, doubtful),
             reliability: Reliability::of(self),
             per_class: (0..self.classes).map(|class| table.class(class, &whole, &replicates)).collect(),
         })

@@ -131,7 +131,7 @@ fn largest_share(hits: usize, n: usize) -> f64 {
 /// 25:559, method 5): the areas θ that are within 1.96 of their own standard errors, by the variance of Hanley & McNeil
 /// (1982), θ(1 − θ)(1 + (s − 1)((1 − θ)/(2 − θ) + θ/(1 + θ)))/(mn), s = (m + n)/2. Where every positive is above every
 /// negative it keeps a width, which a bootstrap does not. All of [0, 1] without one of either.
-pub(super) fn newcombe(area: f64, positives: usize, negatives: usize) -> Interval {
+fn newcombe(area: f64, positives: usize, negatives: usize) -> Interval {
     let (m, n) = (positives as f64, negatives as f64);
     if positives == 0 || negatives == 0 {
         return Interval { low: 0.0, high: 1.0 };
@@ -149,6 +149,13 @@ pub(super) fn newcombe(area: f64, positives: usize, negatives: usize) -> Interva
         inside
     };
     Interval { low: end(0.0), high: end(1.0) }
+}
+
+/// The interval of an area under the ROC curve, wide enough to hold the score interval ([`newcombe`]).
+pub(super) fn with_score(Estimate { value, interval }: Estimate, positives: usize, negatives: usize) -> Estimate {
+    let score = newcombe(value, positives, negatives);
+    let interval = Interval { low: interval.low.min(score.low), high: interval.high.max(score.high) };
+    Estimate::new(value, interval)
 }
 
 /// P(X ≤ hits) of a binomial X of `n` trials with probability `p` ≥ hits/n, 0 < p < 1: a sum whose

@@ -5,13 +5,15 @@
 //! (confidence_i − hit_i); the exact calibration error has p_i(argmax q_i) in place of the hit. A
 //! sum of absolute values is biased upwards: a perfectly calibrated classifier has ECE > 0 on every
 //! finite set, and a bootstrap of ECE itself doubles that bias, so that its percentile interval can
-//! miss the truth with certainty. The interval here is drawn around the d_b instead.
+//! miss the truth with certainty. The interval here is drawn around the d_b instead. Where hardly any
+//! image shows a miss (or a hit, or doubt), it holds what images that were not seen may add: a sure
+//! classifier that is right on every image of a small set would have no width.
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::quantile;
+use super::bootstrap::{of_few, quantile, with_unseen};
 use super::images::PerImage;
-use super::interval::{Estimate, Interval};
+use super::interval::{Estimate, Interval, SHARE};
 
 /// Equal-width bins of the confidence max_y q(y|x) over [0, 1].
 pub const BINS: usize = 15;
@@ -91,8 +93,9 @@ impl Bin {
 /// * below, |d_b| ≥ |d̂_b| − s_b·(d̂_b − d_b) in bins whose sign s_b is certain (|d̂_b| > √(ln n)
 ///   standard errors, Andrews & Soares 2010), and |d_b| ≥ |d̂_b| − |d̂_b − d_b| in all others.
 ///
-/// Errors d̂ − d are bootstrapped by d* − d̂. Reaches 0 for a calibrated classifier.
-pub(super) fn l1_interval(d: &[f64; BINS], replicates: &[[f64; BINS]], n: usize) -> Estimate {
+/// Errors d̂ − d are bootstrapped by d* − d̂. Reaches 0 for a calibrated classifier. Widened for few images ([`of_few`]) and,
+/// where fewer than 30 were `seen` to be of the rarer kind, by the share of images that may be of it ([`with_unseen`]).
+pub(super) fn l1_interval(d: &[f64; BINS], replicates: &[[f64; BINS]], n: usize, seen: usize) -> Estimate {
     let value: f64 = d.iter().map(|d| d.abs()).sum();
     let selection = (n.max(2) as f64).ln().sqrt();
     let count = replicates.len().max(1) as f64;
@@ -108,7 +111,10 @@ pub(super) fn l1_interval(d: &[f64; BINS], replicates: &[[f64; BINS]], n: usize)
     };
     let below = bound(&|b, error| if sure[b] { d[b].signum() * error } else { error.abs() });
     let above = bound(&|b, error| -d[b].signum() * error);
-    Estimate::new(value, Interval { low: (value - below).max(0.0), high: (value + above).min(1.0) })
+    let resampled = Estimate::new(value, Interval { low: value - below, high: value + above });
+    // An image of another kind moves its d_b by up to 1/n, up or down: so may a share of them move the sum by all of it.
+    let widened = with_unseen(of_few(resampled, n, SHARE), n, seen, [value - 1.0, value + 1.0]);
+    Estimate::new(value, widened.interval.within(SHARE))
 }
 
 #[cfg(test)]

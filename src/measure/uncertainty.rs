@@ -11,7 +11,8 @@
 //!
 //! Intervals are over test images ([`Bootstrap`]); another training run differs by more. Those of
 //! rank statistics are bias-corrected (BC: BCa with no acceleration, which for ranks has no closed
-//! form), those of mean errors BCa, all widened for few images. That of the AUROC, of which few
+//! form), those of mean errors BCa, all widened for few images. Those of rank correlations hold Fisher's
+//! interval, too: where few images are in perfect order, every replicate is. That of the AUROC, of which few
 //! positives tell little and all of one order nothing to resample, holds the score interval, too:
 //! in simulations of 20 to 400 images, areas of 0.75 to 0.99, it then covers 96 to 100 %, where BC
 //! alone covers 10 to 95 %. Areas under the risk hold what images that were not seen may add.
@@ -19,7 +20,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Bootstrap, bca, of_few, of_mean};
-use super::interval::{Estimate, Interval, SHARE, UNBOUNDED, newcombe};
+use super::interval::{Estimate, Interval, SHARE, UNBOUNDED, Z95, with_score};
 use crate::error::{Error, Result};
 
 mod ensemble;
@@ -36,6 +37,10 @@ pub use sets::{LEVELS, SetCoverage, SizeCoverage};
 
 /// Share of the images with the largest true KL that a score is asked to find.
 pub const TOP: f64 = 0.1;
+
+/// Fisher's atanh of a rank correlation of n images has the variance v/(n − k) (Fieller, Hartley & Pearson 1957): v, k.
+const OF_SPEARMAN: (f64, usize) = (1.06, 3);
+const OF_KENDALL: (f64, usize) = (0.437, 4);
 
 /// A score of the uncertainty of single images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -186,13 +191,13 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
     let of = |at: usize, n: usize, range: [f64; 2]| {
         values[at].is_finite().then(|| of_few(bca(values[at], &mut finite(at), 0.0), n, range))
     };
-    let estimate = |at: usize| of(at, n, [-1.0, 1.0]);
+    let correlation = |at: usize, variance| of(at, n, [-1.0, 1.0]).map(|found| with_fisher(found, n, variance));
     let positives = top.iter().filter(|top| **top).count();
     Ok(Scored {
         score,
         n,
-        aleatoric: Agreement { spearman: estimate(0), kendall: estimate(1) },
-        epistemic: Agreement { spearman: estimate(2), kendall: estimate(3) },
+        aleatoric: Agreement { spearman: correlation(0, OF_SPEARMAN), kendall: correlation(1, OF_KENDALL) },
+        epistemic: Agreement { spearman: correlation(2, OF_SPEARMAN), kendall: correlation(3, OF_KENDALL) },
         auroc: of(4, positives.min(n - positives), SHARE).map(|area| with_score(area, positives, n - positives)),
         signed_error: errors
             .as_ref()
@@ -200,10 +205,15 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
     })
 }
 
-/// The interval of an area under the ROC curve, wide enough to hold the score interval.
-fn with_score(Estimate { value, interval }: Estimate, positives: usize, negatives: usize) -> Estimate {
-    let score = newcombe(value, positives, negatives);
-    let interval = Interval { low: interval.low.min(score.low), high: interval.high.max(score.high) };
+/// The interval of a rank correlation of `n` images, wide enough to hold Fisher's, of whose variance `v` and `k` tell. The
+/// correlation is taken to be 1/n below a perfect one at most; all of [−1, 1] of no more than k images.
+fn with_fisher(Estimate { value, interval }: Estimate, n: usize, (v, k): (f64, usize)) -> Estimate {
+    if n <= k {
+        return Estimate::new(value, Interval { low: -1.0, high: 1.0 });
+    }
+    let most = 1.0 - 1.0 / n as f64;
+    let (z, half) = (value.clamp(-most, most).atanh(), Z95 * (v / (n - k) as f64).sqrt());
+    let interval = Interval { low: interval.low.min((z - half).tanh()), high: interval.high.max((z + half).tanh()) };
     Estimate::new(value, interval)
 }
 

@@ -202,10 +202,11 @@ impl Near {
         let (to_generated, to_held_out) = (generated.nearest(), held_out.nearest());
         let distances = Compared { generated: &to_generated[..], held_out: &to_held_out[..] };
         let memory = memorisation(&distances, work.spec.threshold)?;
-        let threshold_from = match memory.quantile {
-            None => "given".to_owned(),
-            Some(level) => {
-                let percent = (1e4 * level).round() / 1e2;
+        let threshold_from = match work.spec.threshold {
+            Some(_) => "given".to_owned(),
+            None => {
+                let share = memory.quantile.unwrap_or(memory.rate.held_out.value);
+                let percent = (1e4 * share).round() / 1e2;
                 format!("the distance within which {percent} % of held-out images lie")
             }
         };

@@ -26,7 +26,7 @@ use super::hits::upper_tail;
 use crate::oracle::label_noise::LabelNoise;
 
 /// An error of the log-odds that cannot be reached by learning.
-const KNOWN: f64 = 1e-3;
+pub(in crate::judge) const KNOWN: f64 = 1e-3;
 /// The error that float32 leaves of a number that was copied.
 const COPIED: f64 = 1e-5;
 /// Largest share of errors within [`KNOWN`] that are within [`COPIED`] by chance: 4 times flat.

@@ -27,7 +27,7 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     let mut records = reader.records().peekable();
     let Some(Ok(head)) = records.peek() else { return Err("is no table of text".into()) };
     let head: Vec<String> = head.iter().map(str::to_owned).collect();
-    let commented = commented_header(text, delimiter, truth).filter(|_| head.len() == truth.classes);
+    let commented = commented_header(text, delimiter, head.len(), truth);
     let layout = match (is_header(&head, lines, truth), commented) {
         (Some(true), _) => {
             records.next();
@@ -52,15 +52,15 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     Ok(rows.finish())
 }
 
-/// The columns as the comment right above the first line names them, as `np.savetxt` writes a header: K fields that are
-/// the names of the classes or their numbers, and nothing else.
-fn commented_header(text: &str, delimiter: char, truth: &Truth) -> Option<Layout> {
+/// The columns as the comment right above the first line names them, as `np.savetxt` writes a header: a field for each of
+/// the `columns` of that line, all of them classes or ids.
+fn commented_header(text: &str, delimiter: char, columns: usize, truth: &Truth) -> Option<Layout> {
     let is_said = |line: &&str| line.starts_with('#');
     let comment = text.lines().filter(|line| !line.trim().is_empty()).take_while(is_said).last()?;
     let fields = comment.trim_start_matches('#').split(delimiter).map(|field| field.trim().to_owned());
     let fields: Vec<String> = fields.collect();
-    let layout = (fields.len() == truth.classes).then(|| Layout::of(&fields, truth).ok()).flatten();
-    layout.filter(|layout| layout.id.is_none() && layout.called.is_none())
+    let layout = (fields.len() == columns).then(|| Layout::of(&fields, truth).ok()).flatten();
+    layout.filter(|layout| layout.ignored.is_empty())
 }
 
 /// Returns whether the first line is a header: not all numbers, or 0, 1, … to K − 1. Written as fractions (0.0, 1.0, …)
@@ -97,7 +97,11 @@ fn without_header(fields: &[String], truth: &Truth) -> Result<Layout, String> {
         columns if columns == truth.classes + 1 && fields[0].parse::<i64>().is_ok() => 1,
         columns => return Err(format!("{} (the first line has numbers only)", wrong_number(columns, truth))),
     };
-    let names: Vec<String> = (0..fields.len() - ids).map(|class| format!("p{class}")).collect();
-    let header = if ids == 1 { [vec!["id".to_owned()], names].concat() } else { names };
-    Layout::of(&header, truth).map(|layout| Layout { called: None, ..layout })
+    // Not by made-up names such as p0: a class may be called 0, and be another one.
+    Ok(Layout {
+        id: (ids == 1).then_some(0),
+        classes: (ids..fields.len()).collect(),
+        called: None,
+        ignored: Vec::new(),
+    })
 }

@@ -225,13 +225,32 @@ fn numbers_name_columns_too() {
     assert_eq!(files.npz(&[logits(), ("classes", ints(&[2, 0, 1, 1]))]).unwrap().log_q, plain.log_q);
     // As np.savetxt writes a header.
     let table = "1,2,0\n-1,0.5,3\n4,0,0\n";
-    for head in ["# 2,0,1\n", "# made by a script\n\n# horse,cat,dog\n", "#horse, cat, dog\n"] {
+    for head in ["# 2,0,1\n", "# made by a script\n\n# horse,cat,dog\n", "#horse, cat, dog\n", "# p2,p0,p1\n"] {
         let read = files.csv(&format!("{head}{table}")).unwrap();
         assert_eq!((&read.log_q, &read.notes[0]), (&turned.log_q, &turned.notes[0]), "{head}");
     }
-    for head in ["# 0,1\n", "# cat,dog,frog\n", "# 2,0,1\n# made by a script\n", "# p2,p0,p1\n"] {
+    for head in ["# 0,1\n", "# cat,dog,frog\n", "# 2,0,1\n# made by a script\n", "# horse,cat,dog,more\n"] {
         assert_eq!(files.csv(&format!("{head}{table}")).unwrap().log_q, plain.log_q, "{head}");
     }
+    let with_ids = "2,4,0,0\n0,1,2,0\n1,-1,0.5,3\n";
+    for (head, table) in [("id,horse,cat,dog", with_ids), ("logit_horse,logit_cat,logit_dog", table)] {
+        let [commented, said] = ["# ", ""].map(|sign| files.csv(&format!("{sign}{head}\n{table}")).unwrap());
+        assert_eq!((&commented.log_q, &commented.notes), (&said.log_q, &said.notes), "{head}");
+        assert_eq!(commented.log_q, turned.log_q, "{head}");
+    }
+}
+
+#[test]
+fn a_table_without_a_header_is_in_the_order_of_the_classes_whatever_they_are_called() {
+    let (files, mut truth) = (Files::new(), world());
+    truth.class_names = ["1", "0", "2"].map(str::to_owned).to_vec();
+    let read = |name: &str, bytes: &[u8]| {
+        let found = Predictions::read(&files.file(name, bytes), &truth, &ReadOptions::default());
+        found.unwrap().log_q
+    };
+    let array = read("m.npy", &floats("(3, 3)", &LOGITS));
+    assert_eq!(read("m.csv", b"1,2,0\n-1,0.5,3\n4,0,0\n"), array);
+    assert_eq!(read("ids.csv", b"0,1,2,0\n1,-1,0.5,3\n2,4,0,0\n"), array);
 }
 
 #[test]

@@ -14,8 +14,8 @@ use super::features::{Features, Real, by_class};
 use super::manifold::Compared;
 use super::neighbours::Neighbours;
 use crate::error::{Error, Result};
-use crate::measure::interval::Z95;
-use crate::measure::{Estimate, Interval, bootstrap, wilson};
+use crate::measure::interval::{Z95, with_score};
+use crate::measure::{Estimate, Interval, bootstrap};
 
 /// The share of held-out images that counts as copies where no threshold is given.
 const BY_CHANCE: f64 = 0.01;
@@ -25,11 +25,12 @@ const BY_CHANCE: f64 = 0.01;
 pub struct Memorisation {
     /// Distance below which an image counts as near.
     pub threshold: f64,
-    /// The share of held-out images whose quantile the threshold is; none of a threshold that was given.
+    /// The share of held-out images whose quantile the threshold is; none of a threshold that was given, or at which more
+    /// held-out distances tie.
     #[serde(default)]
     pub quantile: Option<f64>,
-    /// Share of images with a training image within the threshold. Of a threshold that was given with
-    /// Wilson's intervals. Of a quantile the held-out share is that quantile, without an error, and the
+    /// Share of images with a training image within the threshold. Without a quantile with Wilson's
+    /// intervals. Of a quantile the held-out share is that quantile, without an error, and the
     /// interval of the generated share holds the error of the quantile, too.
     pub rate: Compared<Estimate>,
     /// Median distance to the nearest training image, in units of the features.
@@ -59,6 +60,8 @@ pub fn memorisation(distances: &Compared<&[f64]>, threshold: Option<f64>) -> Res
     };
     let rate = |d: &[f64]| Estimate::proportion(d.iter().filter(|&&d| d <= threshold).count(), d.len());
     let (generated, held_out) = (rate(made), rate(real));
+    // Of distances that tie at the quantile more lie within it than its share: that is then no longer so by construction.
+    let quantile = quantile.filter(|level| held_out.value <= level + 1.0 / real.len() as f64);
     let rate = match quantile {
         None => Compared { generated, held_out },
         Some(level) => Compared {
@@ -90,7 +93,8 @@ fn with_error_of_quantile(rate: Estimate, m: usize, level: f64, n: usize) -> Res
 pub struct Ranks {
     /// Probability that a generated image is farther from the training images than a held-out one,
     /// ties counting half. ½ where both are alike, 0 where every generated image is nearer. 95 %
-    /// interval of DeLong et al. (1988); Wilson's where nothing overlaps.
+    /// interval of DeLong et al. (1988), wide enough to hold the score interval (Newcombe 2006): of sets
+    /// that hardly overlap DeLong's is too narrow, and of those that do not it has no width.
     pub farther: Estimate,
     /// Z_U = (U − nm/2) / √(nm(n + m + 1)/12) (Meehan et al. 2020, eq. 3), with the variance
     /// corrected for ties: standard normal where both are alike, ≪ 0 for copies, ≫ 0 for
@@ -127,17 +131,12 @@ impl Ranks {
             places.iter().map(|p| (p - farther).powi(2)).sum::<f64>() / ((count - 1.0).max(1.0) * count)
         };
         let half = Z95 * (spread(&of_made, m) + spread(&of_real, n)).sqrt();
-        let interval = if half > 0.0 {
-            Interval { low: (farther - half).max(0.0), high: (farther + half).min(1.0) }
-        } else {
-            let least = made.len().min(real.len());
-            wilson((farther * least as f64).round() as usize, least)
-        };
+        let interval = Interval { low: (farther - half).max(0.0), high: (farther + half).min(1.0) };
         let all = sorted(&[generated, held_out].concat());
         let ties: f64 = all.chunk_by(|a, b| a == b).map(|tied| (tied.len() as f64).powi(3) - tied.len() as f64).sum();
         let variance = n * m / 12.0 * ((n + m + 1.0) - ties / ((n + m) * (n + m - 1.0)));
         let z = if variance > 0.0 { n * m * (farther - 0.5) / variance.sqrt() } else { 0.0 };
-        Ok(Self { farther: Estimate::new(farther, interval), z })
+        Ok(Self { farther: with_score(Estimate::new(farther, interval), made.len(), real.len()), z })
     }
 }
 

@@ -103,6 +103,31 @@ fn intervals_of_calibration_errors_cover_them() {
 }
 
 #[test]
+fn what_few_images_do_not_show_is_within_the_intervals_of_calibration_errors() {
+    const SETS: u64 = 100;
+    // Confidence and exact probability of an image from a number in [0, 1); a figure; its value in infinitely many images.
+    type Case = fn(f64) -> (f64, f64);
+    type Figure = fn(&Measured) -> Estimate;
+    let cases: [(&str, Case, Figure, f64); 3] = [
+        ("calibrated", |u| (0.98 + 0.02 * u, 0.98 + 0.02 * u), |m| m.ece, 0.0),
+        ("overconfident", |_| (0.99, 0.97), |m| m.ece, 0.02),
+        ("rarely in doubt", |u| (0.99, if u < 0.02 { 0.5 } else { 0.999 }), |m| m.exact_calibration_error, 0.000_98),
+    ];
+    for (name, case, figure, truth) in cases {
+        for n in [20, 50] {
+            let covers = |set: &u64| {
+                let mut rng = Seed(*set).rng(8);
+                let images: Vec<(f64, f64)> = (0..n).map(|_| case(rng.random())).collect();
+                figure(&measured(&binary(images.into_iter(), *set), *set)).interval.contains(truth)
+            };
+            let covered = (0..SETS).filter(covers).count();
+            // Without what was not seen: 17, 45 and 29 of 100 where n = 20; 37, 82 and 61 where n = 50.
+            assert!(covered >= 93, "{name}, {n} images: {covered} of {SETS}");
+        }
+    }
+}
+
+#[test]
 fn an_interval_tells_a_miscalibrated_classifier_from_a_calibrated_one() {
     let calibrated = measured(&spread(2000, 1, |c| c), 1).ece;
     assert!(calibrated.value > 0.0 && calibrated.interval.low == 0.0, "{calibrated:?}");

@@ -65,6 +65,19 @@ fn a_share_within_a_quantile_of_held_out_images_has_the_error_of_that_quantile()
 }
 
 #[test]
+fn held_out_distances_that_tie_at_the_quantile_are_counted() {
+    let real: Vec<f64> = [0.0, 0.0].into_iter().chain((0..98).map(f64::from)).collect();
+    let found = memorisation(&Compared { generated: &[0.0, 5.0][..], held_out: &real[..] }, None).unwrap();
+    assert_eq!((found.threshold, found.quantile), (0.0, None));
+    assert_eq!(found.rate.held_out, Estimate::proportion(3, 100));
+    assert_eq!(found.rate.generated, Estimate::proportion(1, 2));
+    // Without ties the one image at the threshold of 1 % is what its quantile says.
+    let apart: Vec<f64> = (0..100).map(f64::from).collect();
+    let found = memorisation(&Compared { generated: &[0.0, 5.0][..], held_out: &apart[..] }, None).unwrap();
+    assert_eq!((found.quantile, found.rate.held_out.value), (Some(0.01), 0.01));
+}
+
+#[test]
 fn copying_in_one_cell_is_seen_where_one_test_over_all_is_not() {
     // Cell 0: copies. Cell 1: far from the training images, as an underfitting generator is.
     let [train, test, mut made] = scene(20, 1);
@@ -114,6 +127,24 @@ fn z_is_standard_normal_and_the_interval_covers_a_half_where_both_are_alike() {
     }
     assert!(mean.abs() < 0.1 && (squares - 1.0).abs() < 0.12, "{mean} {squares}");
     assert!((0.93..=0.97).contains(&(f64::from(covered) / trials as f64)), "{covered}");
+}
+
+#[test]
+fn the_interval_covers_where_the_sets_hardly_overlap() {
+    // Three standard deviations apart: Φ(−3/√2). DeLong's alone covers 84 %.
+    let truth = 0.016_947;
+    let covers = |trial: &u64| {
+        let real: Vec<f64> = normal(Seed(*trial + 50_000), 50).iter().map(|x| x + 3.0).collect();
+        Ranks::of(&normal(Seed(*trial), 50), &real).unwrap().farther.interval.contains(truth)
+    };
+    let covered = (0..300).filter(covers).count();
+    assert!(covered >= 279, "{covered} of 300");
+    // One pair that overlaps says no more than none.
+    let [mut made, real] = [0, 50].map(|first| (first..first + 50).map(f64::from).collect::<Vec<f64>>());
+    let apart = Ranks::of(&made, &real).unwrap().farther.interval.high;
+    made[49] = 50.5;
+    let overlapping = Ranks::of(&made, &real).unwrap().farther.interval.high;
+    assert!(overlapping > apart && apart > 0.03, "{apart} {overlapping}");
 }
 
 #[test]
