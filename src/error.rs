@@ -1,5 +1,5 @@
-//! The one error type of the engine. Every message names the file or the cause, and the way out
-//! where there is one. Panics of other crates are caught here and become errors.
+//! The one error type of the engine. Every message names the file or the cause, and the way out where there is one. Panics of other
+//! crates are caught here and become errors.
 
 use std::any::Any;
 use std::backtrace::Backtrace;
@@ -60,8 +60,7 @@ pub enum Error {
     /// An image left the finite numbers inside a flow.
     #[error("{}", overflow(*image, *tau))]
     Overflow {
-        /// Its number: among the images that the flow was given, until whoever knows more puts in
-        /// that of a file or of a sample.
+        /// Its number: among the images given to the flow, until whoever knows more puts in that of a file or of a sample.
         image: usize,
         /// The temperature τ it was drawn at, where it is a sample.
         tau: Option<f64>,
@@ -120,8 +119,7 @@ thread_local! {
     static UNTOLD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// From now on a panic inside [`catch`] is not printed as a crash. A hook for the whole program, to
-/// be set at its start.
+/// From now on a panic inside [`catch`] is not printed as a crash. A hook for the whole program, to be set at its start.
 pub fn leave_caught_panics_untold() {
     let tell = take_hook();
     set_hook(Box::new(move |panic| {
@@ -378,8 +376,7 @@ mod tests {
         }
     }
 
-    /// A hook is the whole program's, so this is a program of its own: the test started once more,
-    /// alone.
+    /// A hook is the whole program's, so this is a program of its own: the test started once more, alone.
     #[test]
     fn a_panic_is_told_by_whom_it_ends() {
         const INSIDE: &str = "BAYESCOPE_TEST_PANICS";
