@@ -11,7 +11,7 @@ mod save;
 
 use std::path::{Path, PathBuf};
 
-use crate::data::Fit;
+use crate::data::{Fit, is_image_name};
 use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
 use crate::run::{AnyRun, SPEC};
@@ -184,8 +184,10 @@ pub enum Opened {
 
 /// Runs and an oracle among the paths go first; the rest are images.
 pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
-    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().map(described).partition(|path| AnyRun::is(path));
-    let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(|path| is_oracle(path));
+    // Thousands of pictures may be dropped at once, and a look at each of them on a slow disk would stop the window.
+    let of = |is: fn(&Path) -> bool| move |path: &PathBuf| !is_image_name(path) && is(path);
+    let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().map(described).partition(of(AnyRun::is));
+    let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(of(is_oracle));
     let mut opened: Vec<Opened> = runs.into_iter().map(Opened::Run).collect();
     opened.extend(oracles.into_iter().take(1).map(Opened::Oracle));
     if !images.is_empty() {
