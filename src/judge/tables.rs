@@ -18,9 +18,9 @@ fn summary(report: &Report) -> Table {
     let n = report.models.first().map_or(0, |model| model.measured.n);
     let caption = format!(
         "{n} images; 95 % intervals over them (BCa bootstrap with Student's t; error: Wilson; calibration errors: bootstrap of the \
-         differences in their bins, with Student's t). Where fewer than 30 images are in doubt, those of errors, gaps, the aleatoric part \
-         and the exact calibration error hold what images that were not seen may add (rule of three), and that of ECE where fewer than 30 \
-         decisions are wrong, or right; cross-entropy and KL have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: \
+         differences in their bins, with Student's t). Where fewer than 30 images are in doubt (for the gap: lose by the decision; for the \
+         exact calibration error: have a confidence that is off by more than 0.1; for ECE: are wrong, or right), those of errors, gap, the \
+         aleatoric part and the calibration errors hold what images that were not seen may add (rule of three); cross-entropy and KL have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: \
          error less that of the Bayes decision on the same drawn labels, paired; noisier than the gap, of which it is an estimate. \
          Cross-entropy = aleatoric + epistemic."
     );

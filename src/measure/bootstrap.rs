@@ -24,7 +24,7 @@ pub const REPLICATES: usize = 1000;
 const ENOUGH: usize = 30;
 
 /// So much more doubt than that of the surest image is seen to be doubt (as for Bayes errors of samples, `bayes`).
-const DOUBT: f64 = 0.1;
+pub(super) const DOUBT: f64 = 0.1;
 
 /// Fewer replicates do not hold a 2.5 % quantile.
 const FEWEST: usize = 200;
@@ -120,8 +120,13 @@ pub(super) fn with_share(mean: Estimate, unseen: f64, [least, most]: [f64; 2]) -
 /// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: what
 /// was seen of the classes is how many are more so.
 pub(super) fn in_doubt(doubts: impl Iterator<Item = f64> + Clone) -> usize {
+    doubtful(doubts).count()
+}
+
+/// Which of these images [`in_doubt`] counts.
+pub(super) fn doubtful(doubts: impl Iterator<Item = f64> + Clone) -> impl Iterator<Item = usize> {
     let least = doubts.clone().fold(f64::INFINITY, f64::min);
-    doubts.filter(|doubt| doubt - least > DOUBT).count()
+    doubts.enumerate().filter(move |(_, doubt)| doubt - least > DOUBT).map(|(i, _)| i)
 }
 
 /// The interval of the `mean` of `values` in [least, most] from its replicates: BCa's, wider for few values

@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, in_doubt, of_mean, with_unseen};
+use super::bootstrap::{Bootstrap, DOUBT, in_doubt, of_mean, with_unseen};
 use super::images::PerImage;
 use super::interval::{Estimate, NATS, SHARE};
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
@@ -156,13 +156,13 @@ impl PerImage {
             let mut draws: Vec<f64> = replicates.iter().map(|r| r.totals[column]).collect();
             figure(column, whole.totals[column], &mut draws, &table.lines, self.classes)
         };
-        // How many images show what the error is made of: the fewer of misses and hits, or those in doubt.
+        // How many images show what the error is made of: the fewer of misses and hits, or those whose confidence is off.
         let calibration = |of: fn(&Sums) -> [f64; BINS], seen: usize| {
             let draws: Vec<[f64; BINS]> = replicates.iter().map(of).collect();
             l1_interval(&of(&whole), &draws, self.len(), seen)
         };
         let hits = table.lines.iter().filter(|line| line.hit).count();
-        let doubtful = in_doubt(table.lines.iter().map(|line| 1.0 - line.figures[EXPECTED]));
+        let off = table.lines.iter().filter(|line| line.exact_excess.abs() > DOUBT).count();
         let accuracy = Estimate::proportion(hits, self.len());
         Ok(Measured {
             n: self.len(),
@@ -178,7 +178,7 @@ impl PerImage {
             bayes_accuracy: mean(BEST),
             gap: mean(GAP),
             ece: calibration(|sums| sums.excess, hits.min(self.len() - hits)),
-            exact_calibration_error: calibration(|sums| sums.exact_excess, doubtful),
+            exact_calibration_error: calibration(|sums| sums.exact_excess, off),
             reliability: Reliability::of(self),
             per_class: (0..self.classes).map(|class| table.class(class, &whole, &replicates)).collect(),
         })

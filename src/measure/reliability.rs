@@ -6,7 +6,7 @@
 //! sum of absolute values is biased upwards: a perfectly calibrated classifier has ECE > 0 on every
 //! finite set, and a bootstrap of ECE itself doubles that bias, so that its percentile interval can
 //! miss the truth with certainty. The interval here is drawn around the d_b instead. Where hardly any
-//! image shows a miss (or a hit, or doubt), it holds what images that were not seen may add: a sure
+//! image shows a miss (or a hit; or, of the exact error, a confidence that is off by more than 0.1), it holds what images that were not seen may add: a sure
 //! classifier that is right on every image of a small set would have no width.
 
 use serde::{Deserialize, Serialize};

@@ -142,7 +142,7 @@ fn neighbourhood(
         None => {
             let snapshot = Snapshot::of(pool, tau, n, events)?;
             // Of the classes: label noise makes E moderate, but its slope turns as before.
-            *step.insert(step_for(snapshot.fit(&snapshot.unsure).value))
+            *step.insert(step_for(pool.error_of_classes(snapshot.fit(&snapshot.doubts).value)))
         }
     };
     Local::measure(pool, (tau, step), (n, Share::Quarter), events)

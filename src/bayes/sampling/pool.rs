@@ -90,7 +90,9 @@ impl<'a> Pool<'a> {
         if self.noise.is_none() {
             return error;
         }
-        (error - self.least_error()) / self.kept_doubt()
+        // Labels that say nothing of their class have one error, whatever that of the classes is.
+        let kept = self.kept_doubt();
+        if kept > 0.0 { (error - self.least_error()) / kept } else { 0.0 }
     }
 
     /// How much of a doubt of the class is one of its label: 1 without label noise, otherwise that of the line of
