@@ -73,6 +73,17 @@ impl CellLock {
         name.unwrap_or_else(|| "another process".to_owned())
     }
 
+    /// Who computes a cell, in words; `None` where nobody does.
+    ///
+    /// # Errors
+    /// Names what cannot be read.
+    pub fn held_by(cell: &Path) -> Result<Option<String>> {
+        if !cell.join(LOCK).is_file() {
+            return Ok(None);
+        }
+        Ok(Self::take(cell)?.is_none().then(|| Self::holder(cell)))
+    }
+
     /// The cell is finished: nobody needs the lock again.
     pub fn remove(mut self) {
         // Closed first: not every system removes an open file. One that stays is in nobody's way.

@@ -7,7 +7,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 
 use super::cells::Run;
-use super::files::{EXAMPLE, NOTES, PLAN, SPEC};
+use super::files::{EXAMPLE, PLAN, SPEC, SUMMARY, clear_parts, remove_file, spec_text};
 use super::folder::RunFolder;
 use crate::data::{read_bytes, write_atomically, write_json};
 use crate::error::{Error, Result};
@@ -74,11 +74,8 @@ impl Example {
         let spec: ExperimentSpec = toml::from_str(spec).map_err(|e| broken(&e.to_string()))?;
         let write =
             |name: &str, text: &str| write_atomically(&folder.join(name), |file| file.write_all(text.as_bytes()));
-        let notes = make_way(folder, &spec)?;
+        make_way(folder, &spec)?;
         RunFolder::write_spec(folder, &spec)?;
-        if let Some(notes) = notes {
-            write_atomically(&folder.join(NOTES), |file| file.write_all(&notes))?;
-        }
         write(PLAN, plan)?;
         let run = RunFolder::open(folder)?;
         for result in &said.cells {
@@ -91,18 +88,17 @@ impl Example {
     }
 }
 
-/// Deletes the example of an older program, whose spec was another. Returns what people said of it, which outlasts it.
-fn make_way(folder: &Path, spec: &ExperimentSpec) -> Result<Option<Vec<u8>>> {
-    if !RunFolder::open(folder).is_ok_and(|there| there.is_example() && there.spec != *spec) {
-        return Ok(None);
+/// Replaces the example of an older program, whose spec was another, by one without results; what people said of it stays.
+/// Until the new spec is there, a folder in which this was interrupted is that of the older example.
+fn make_way(folder: &Path, spec: &ExperimentSpec) -> Result<()> {
+    let (file, example) = (folder.join(SPEC), folder.join(EXAMPLE));
+    let text = spec_text(&file, spec)?;
+    if !example.is_file() || read_bytes(&file).is_ok_and(|there| there == text.as_bytes()) {
+        return Ok(());
     }
-    let file = folder.join(NOTES);
-    let notes = match read_bytes(&file) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
-        read => Some(read.map_err(|e| Error::io(&file, e))?),
-    };
-    RunFolder::delete(folder)?;
-    Ok(notes)
+    clear_parts(folder, (&["cells"], &[PLAN, SUMMARY[0], SUMMARY[1]]))?;
+    write_atomically(&file, |file| file.write_all(text.as_bytes()))?;
+    remove_file(&example)
 }
 
 impl RunFolder {
@@ -182,7 +178,8 @@ mod tests {
         assert_eq!(std::fs::read(place.path().join(SPEC)).unwrap(), before);
         assert!(!place.path().join(EXAMPLE).exists());
         // But what an older program unpacked there goes, and what people said of it stays.
-        for (name, text) in [(PLAN, ""), (EXAMPLE, "{}")] {
+        // Where that was interrupted there is no plan.
+        for (name, text) in [("figure.pdf", "mine"), (EXAMPLE, "{}")] {
             std::fs::write(place.path().join(name), text).unwrap();
         }
         let said = RunNotes::typed("Mine", "paper, clothes", "for chapter 3");
@@ -190,5 +187,6 @@ mod tests {
         EXAMPLES[0].unpack(place.path()).unwrap();
         assert_eq!(RunFolder::open(place.path()).unwrap().spec.name, EXAMPLES[0].name);
         assert_eq!(RunNotes::read(place.path()).unwrap(), said);
+        assert!(place.path().join("figure.pdf").is_file() && RunFolder::open(place.path()).unwrap().is_example());
     }
 }

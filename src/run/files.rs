@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::cell_lock::CellLock;
 use crate::data::{FolderKind, PARTS, check_folder_kind, claim_text, is_vacant, write_atomically, write_json};
 use crate::error::{Error, Result};
 
@@ -17,8 +18,11 @@ pub const TEST: &str = "test";
 pub const TEST_FILES: [&str; 3] = ["x.npy", "y.npy", "posterior.npy"];
 /// Folder of the records that another program writes.
 pub const PREDICTIONS: &str = "predictions";
-/// Said of a file that another run has written.
-pub const ANOTHER: &str = "this folder holds a run of another spec or another oracle; choose another folder";
+/// Said of a spec that is another run's.
+const ANOTHER: &str = "this folder holds a run of another spec; choose another folder";
+/// Said of a plan of the same spec.
+pub const ANOTHER_PLAN: &str = "the cells of this run have other names: it was planned on another oracle, other data or weights, or by \
+                                another version of the program; choose another folder";
 
 /// What people say of a run.
 pub const NOTES: &str = "notes.toml";
@@ -123,20 +127,28 @@ fn made_in(run: &Path, folder: &str) -> Result<Option<Vec<(PathBuf, bool)>>> {
     Ok(Some(made))
 }
 
-/// What a run left whose spec is gone, and whether each is a folder: it was deleted under a process that went on writing.
-/// `None` where the folder holds anything else. Corpora stay: those of another spec have other names.
+/// What a run left whose spec is gone and another would take for its own, and whether each is a folder: it was deleted under a
+/// process that went on writing. `None` where the folder holds anything else. Cells and corpora stay: those of another spec have
+/// other names, and what is finished is worth keeping.
+///
+/// # Errors
+/// Where a process still computes one of the cells, which it names.
 fn remains(run: &Path) -> Result<Option<Vec<(PathBuf, bool)>>> {
     let (mut left, mut begun) = (Vec::new(), false);
-    let mut there = entries(run)?;
-    there.retain(|(name, _)| !name.starts_with('.'));
-    there.sort_unstable();
-    // Backwards: cells are deleted last, since they tell whose the rest is.
-    for (name, is_folder) in there.into_iter().rev() {
+    for (name, is_folder) in entries(run)?.into_iter().filter(|(name, _)| !name.starts_with('.')) {
         if is_folder && FOLDERS.contains(&name.as_str()) {
             let Some(made) = made_in(run, &name)? else { return Ok(None) };
-            let of_cells = name == "cells" || name == "corpora";
-            begun |= of_cells && made.iter().any(|(_, is_folder)| *is_folder);
-            left.extend(made.into_iter().filter(|_| name != "corpora"));
+            if name != "cells" && name != "corpora" {
+                left.extend(made);
+                continue;
+            }
+            for (cell, _) in made.iter().filter(|(_, is_folder)| *is_folder) {
+                begun = true;
+                if let Some(holder) = CellLock::held_by(cell)? {
+                    let why = "still computes here for a run that was deleted; stop it first, or choose another folder";
+                    return Err(Error::file(run, format!("{holder} {why}")));
+                }
+            }
         } else if !is_folder && SUMMARY.contains(&name.as_str()) {
             left.push((run.join(&name), false));
         } else {
@@ -147,11 +159,11 @@ fn remains(run: &Path) -> Result<Option<Vec<(PathBuf, bool)>>> {
     Ok(Some(left).filter(|left| begun || left.is_empty()))
 }
 
-/// Takes a folder for a run, and makes it: it is new, or a run is there. What a deleted run left is deleted: its images and
-/// Bayes errors have the names of the new one's, and may be those of another world.
+/// Takes a folder for a run, and makes it: it is new, or a run is there. Images and Bayes errors that a deleted run left are
+/// deleted: they have the names of the new one's, and may be those of another world.
 ///
 /// # Errors
-/// When it holds something else, or cannot be made.
+/// When it holds something else, a process still computes in it, or it cannot be made.
 pub fn take_folder(run: &Path) -> Result<()> {
     check_folder_kind(run, Some(FolderKind::Run))?;
     std::fs::create_dir_all(run).map_err(|e| Error::io(run, e))?;
@@ -187,9 +199,13 @@ pub fn write_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
 /// [`write_spec`] in a folder that was taken.
 pub fn claim_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
     let file = run.join(SPEC);
-    let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&file, e.to_string()))?;
-    claim_text(&file, &text, ANOTHER)?;
+    claim_text(&file, &spec_text(&file, spec)?, ANOTHER)?;
     Ok(file)
+}
+
+/// What the spec of a run in `file` reads.
+pub fn spec_text(file: &Path, spec: &impl Serialize) -> Result<String> {
+    toml::to_string_pretty(spec).map_err(|e| Error::file(file, e.to_string()))
 }
 
 /// Deletes what runs write in these folders and files of a run, its spec last, and every folder that is empty then:
@@ -197,7 +213,18 @@ pub fn claim_spec(run: &Path, spec: &impl Serialize) -> Result<PathBuf> {
 ///
 /// # Errors
 /// Names what cannot be deleted.
-pub fn delete_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<()> {
+pub fn delete_parts(run: &Path, parts: (&[&str], &[&str])) -> Result<()> {
+    clear_parts(run, parts)?;
+    remove_file(&run.join(NOTES))?;
+    remove_file(&run.join(SPEC))?;
+    gone(run, std::fs::remove_dir(run))
+}
+
+/// Deletes what runs write in these folders of a run, and these files; its spec and notes stay.
+///
+/// # Errors
+/// Names what cannot be deleted.
+pub fn clear_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<()> {
     for folder in folders {
         let inner = run.join(folder);
         for (name, is_folder) in entries(&inner)?.into_iter().filter(|(name, _)| is_made(folder, name)) {
@@ -206,10 +233,7 @@ pub fn delete_parts(run: &Path, (folders, files): (&[&str], &[&str])) -> Result<
         }
         gone(&inner, std::fs::remove_dir(&inner))?;
     }
-    for name in files.iter().chain(&[NOTES, SPEC]) {
-        remove_file(&run.join(name))?;
-    }
-    gone(run, std::fs::remove_dir(run))
+    files.iter().try_for_each(|name| remove_file(&run.join(name)))
 }
 
 fn delete(path: &Path, is_folder: bool) -> std::io::Result<()> {
@@ -301,14 +325,32 @@ mod tests {
         assert!(left.iter().all(|file| run.join(file).is_file()));
         std::fs::remove_file(run.join(SPEC)).unwrap();
         take_folder(&run).unwrap();
-        for (folder, names) in
-            [("", &[".DS_Store", "cells", "pool", "worlds"][..]), ("cells", &[]), ("pool", &[]), ("worlds", &[])]
-        {
+        // Cells of another spec have other names.
+        for (folder, names) in [
+            ("", &[".DS_Store", "cells", "pool", "worlds"][..]),
+            ("cells", &["0123456789abcdef"]),
+            ("pool", &[]),
+            ("worlds", &[]),
+        ] {
             let mut there: Vec<String> =
                 entries(&run.join(folder)).unwrap().into_iter().map(|(name, _)| name).collect();
             there.sort();
             assert_eq!(there, names, "{folder}");
         }
+    }
+
+    #[test]
+    fn no_run_begins_where_a_process_computes_for_a_deleted_one() {
+        let place = tempfile::tempdir().unwrap();
+        let (run, pool) = (place.path().join("run"), place.path().join("run/pool/test.npz"));
+        let lock = CellLock::take(&run.join("cells/0123456789abcdef")).unwrap().unwrap();
+        write(&pool);
+        let why = take_folder(&run).unwrap_err().to_string();
+        assert!(why.contains(&format!("process {}", std::process::id())) && why.contains("stop it first"), "{why}");
+        assert!(pool.is_file());
+        drop(lock);
+        take_folder(&run).unwrap();
+        assert!(!pool.exists());
     }
 
     #[test]

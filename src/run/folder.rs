@@ -9,7 +9,7 @@ use super::cells::Run;
 use super::execute::RunEvent;
 use super::external::{ExternalFolder, ExternalSpec};
 use super::files::{
-    ANOTHER, DATA, EXAMPLE, FEATURES, FILES, PLAN, SPEC, delete_parts, is_id, write_spec, write_summary,
+    ANOTHER_PLAN, DATA, EXAMPLE, FEATURES, FILES, PLAN, SPEC, delete_parts, is_id, write_spec, write_summary,
 };
 use super::metrics::{self, Line};
 use super::pools;
@@ -115,7 +115,7 @@ impl RunFolder {
         }
         let lines = plan.iter().map(|planned| serde_json::to_string(planned).map(|line| line + "\n"));
         let lines: String = lines.collect::<Result<_, _>>().map_err(|e| Error::file(path.join(PLAN), e.to_string()))?;
-        claim_text(&path.join(PLAN), &lines, ANOTHER)?;
+        claim_text(&path.join(PLAN), &lines, ANOTHER_PLAN)?;
         let pretrained = files.pretrained;
         Ok(Self { path: path.to_owned(), spec: spec.clone(), plan, data, features, pretrained })
     }
