@@ -146,11 +146,6 @@ impl App {
         &self.prefs
     }
 
-    /// Its preferences, to be brought into line with those of other windows.
-    pub(in crate::gui) fn prefs_mut(&mut self) -> &mut Prefs {
-        &mut self.prefs
-    }
-
     /// What is looked at.
     pub fn view(&self) -> &View {
         &self.view

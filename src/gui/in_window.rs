@@ -348,7 +348,7 @@ impl eframe::App for Running {
 
     fn save(&mut self, storage: &mut dyn eframe::Storage) {
         self.app.save(storage);
-        self.lists.save(self.app.prefs_mut());
+        self.app.share(&mut self.lists);
     }
 
     fn on_exit(&mut self) {

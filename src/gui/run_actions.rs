@@ -13,6 +13,7 @@ use super::prompt::Prompt;
 use super::runs::{Done, example_folder, run_command};
 use super::session::log::Level;
 use super::session::runs::Standing;
+use super::shared_lists::SharedLists;
 use super::theme::Theme;
 use crate::data::write_atomically;
 use crate::error::Result;
@@ -166,6 +167,16 @@ impl App {
         let run = kept_path::folder(run);
         let id = self.engine.use_checkpoint(run.clone());
         self.session.adopts(id, &run);
+    }
+
+    /// Brings what was open lately into line with other windows. A run that this window computes stays.
+    pub(super) fn share(&mut self, lists: &mut SharedLists) {
+        let before = self.prefs.runs.clone();
+        let computed = self.session.runs.iter().filter(|run| run.job.is_some()).map(|run| run.folder.clone());
+        lists.save(&mut self.prefs, &computed.collect::<Vec<_>>());
+        for gone in before.iter().filter(|folder| !self.prefs.runs.contains(folder)).collect::<Vec<_>>() {
+            self.forget_run(gone);
+        }
     }
 
     fn forget_run(&mut self, folder: &Path) {

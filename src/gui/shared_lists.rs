@@ -78,16 +78,18 @@ impl SharedLists {
         Self { file, before: Lists::of(prefs) }
     }
 
-    /// Writes what has changed, and takes out of `prefs` what another window removed: opened here again, it is new.
-    pub fn save(&mut self, prefs: &mut Prefs) {
+    /// Writes what has changed, and takes out of `prefs` what another window removed, but for runs that are `computed` here:
+    /// like what is opened here again, these are new.
+    pub fn save(&mut self, prefs: &mut Prefs, computed: &[PathBuf]) {
         let ours = Lists::of(prefs);
         let Some(file) = self.file.as_deref().filter(|_| ours != self.before) else { return };
         match write(file, ours, &self.before) {
             Ok(Lists { runs, oracles, machines, .. }) => {
-                prefs.runs.retain(|run| runs.contains(run));
+                prefs.runs.retain(|run| runs.contains(run) || computed.contains(run));
                 prefs.oracles.retain(|oracle| oracles.contains(oracle));
                 prefs.machines.retain(|machine| machines.contains(machine));
                 self.before = Lists::of(prefs);
+                self.before.runs.retain(|run| runs.contains(run));
             }
             Err(error) => tracing::warn!("what was open lately is not kept: {error}"),
         }
@@ -120,37 +122,46 @@ mod tests {
         let old = Prefs { runs: vec!["/a".into(), "/b".into()], ..Prefs::default() };
         let (mut first, mut of_first) = open(old.clone());
         first.taus.insert("cells".into(), 0.5);
-        of_first.save(&mut first);
+        of_first.save(&mut first, &[]);
         let (mut second, mut of_second) = open(Prefs::default());
         assert_eq!((&second.runs, &second.taus), (&first.runs, &first.taus));
         second.runs.push("/c".into());
         second.oracles = vec!["/o".into()];
         second.taus.insert("cells".into(), 0.25);
-        of_second.save(&mut second);
+        of_second.save(&mut second, &[]);
         // The first one removes a run, and knows nothing of the second one's.
         first.runs.remove(0);
         first.taus.insert("mnist".into(), 2.0);
-        of_first.save(&mut first);
+        of_first.save(&mut first, &[]);
         let (third, _) = open(Prefs::default());
         assert_eq!(third.runs, [PathBuf::from("/b"), "/c".into()]);
         assert_eq!(third.oracles, ["/o"]);
         assert_eq!(third.taus, BTreeMap::from([("cells".into(), 0.25), ("mnist".into(), 2.0)]));
         // What another window removed stays away, whatever is saved here.
         second.runs.push("/e".into());
-        of_second.save(&mut second);
+        of_second.save(&mut second, &[]);
         assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/b"), "/c".into(), "/e".into()]);
         second.taus.insert("mnist".into(), 1.5);
-        of_second.save(&mut second);
+        of_second.save(&mut second, &[]);
         assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/b"), "/c".into(), "/e".into()]);
         // Unless it is opened here again.
         second.runs.push("/a".into());
-        of_second.save(&mut second);
+        of_second.save(&mut second, &[]);
         assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/b"), "/c".into(), "/e".into(), "/a".into()]);
+        let (mut third, mut of_third) = open(Prefs::default());
+        // A run that another window forgot is this one's as long as it is computed here.
+        second.runs.retain(|run| run != Path::new("/e"));
+        of_second.save(&mut second, &[]);
+        third.taus.insert("cells".into(), 0.7);
+        of_third.save(&mut third, &["/e".into()]);
+        assert!(third.runs.contains(&"/e".into()) && !open(Prefs::default()).0.runs.contains(&"/e".into()));
+        of_third.save(&mut third, &["/e".into()]);
+        assert!(open(Prefs::default()).0.runs.contains(&"/e".into()));
         // A damaged file is told of, and written anew with the next change.
         std::fs::write(folder.path().join(FILE), "{").unwrap();
         let (mut fourth, mut of_fourth) = open(old);
         fourth.runs.push("/d".into());
-        of_fourth.save(&mut fourth);
+        of_fourth.save(&mut fourth, &[]);
         assert_eq!(open(Prefs::default()).0.runs, [PathBuf::from("/a"), "/b".into(), "/d".into()]);
     }
 }

@@ -56,6 +56,12 @@ impl Channels {
         self.jobs.next()
     }
 
+    /// Takes all jobs that wait, also those that are held: none of them will begin.
+    pub fn drain_jobs(&self) -> Vec<Entry> {
+        self.take_in();
+        self.jobs.drain()
+    }
+
     /// Whether a job waits that may begin now.
     pub fn job_waits(&self) -> bool {
         self.take_in();

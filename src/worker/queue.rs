@@ -97,6 +97,11 @@ impl Queue {
         waiting.remove(at)
     }
 
+    /// Takes all jobs that wait.
+    pub fn drain(&self) -> Vec<Entry> {
+        std::mem::take(&mut *self.waiting.borrow_mut()).into()
+    }
+
     /// A job begins, above those under way.
     pub fn begin(&self, entry: Entry) {
         self.under_way.borrow_mut().push(entry);

@@ -60,9 +60,12 @@ fn restart_on_panic(channels: &Channels, mut run: impl FnMut(&mut usize)) {
 /// Says that the thread ends, and fails the jobs that wait for it.
 fn give_up(channels: &Channels, falls: usize) {
     let told = format!("the computation failed inside {falls} times in a row and is given up: start the program again");
-    while let Some(entry) = channels.next_job() {
+    for entry in channels.drain_jobs() {
         channels.shared.forget(entry.id);
-        channels.send(Event::JobEnded { id: entry.id, outcome: Outcome::Failed(told.clone()) });
+        // Of one that was cancelled meanwhile it has been told.
+        if entry.control.take() {
+            channels.send(Event::JobEnded { id: entry.id, outcome: Outcome::Failed(told.clone()) });
+        }
     }
     channels.send(Event::Failed(told));
 }
@@ -185,6 +188,13 @@ mod tests {
     #[test]
     fn what_falls_again_and_again_is_given_up_and_told() {
         let (channels, told) = alone();
+        // One is held, of the other it was told that it is cancelled.
+        let [held, cancelled] = [7, 8].map(|id| channels.shared.control(id));
+        held.paused.store(true, Ordering::Relaxed);
+        assert!(cancelled.take());
+        for (id, control) in [(7, held), (8, cancelled)] {
+            channels.jobs.hold(Entry::new(id, Job::OpenOracle("mnist".into()), control));
+        }
         let mut falls = Vec::new();
         restart_on_panic(&channels, |before| {
             falls.push(*before);
@@ -198,6 +208,11 @@ mod tests {
         let told: Vec<Event> = told.try_iter().collect();
         let restarts = told.iter().filter(|event| matches!(event, Event::Restarted { .. })).count();
         assert_eq!(restarts, falls.len() - 1, "nobody asks a thread that has ended");
+        let ended = told.iter().filter_map(|event| match event {
+            Event::JobEnded { id, outcome: Outcome::Failed(_) } => Some(*id),
+            _ => None,
+        });
+        assert_eq!(ended.collect::<Vec<_>>(), [7]);
         let last = told.last();
         assert!(matches!(&last, Some(Event::Failed(why)) if why.contains("6 times in a row")), "{last:?}");
     }
