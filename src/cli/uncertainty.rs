@@ -36,7 +36,11 @@ fn within(Estimate { value, interval }: Estimate, digits: usize) -> String {
 fn text(report: &UncertaintyReport) -> String {
     let mut text = String::new();
     if let Some(of) = &report.classifier {
-        let who = report.members.map_or_else(|| "a classifier".into(), |members| format!("{members} members"));
+        let who = match (&report.predictions, report.members) {
+            (Some(name), Some(members)) => format!("{name}, with scores of {members} members,"),
+            (None, Some(members)) => format!("{members} members"),
+            _ => "a classifier".into(),
+        };
         text += &format!(
             "{who} on {} images: aleatoric {}, epistemic {} nats, wrong {} % expected\n\n",
             report.n,

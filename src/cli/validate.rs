@@ -53,12 +53,7 @@ fn validate(
 
 fn text(validation: &Validation, args: &ValidateArgs) -> String {
     let corpus = &validation.corpus;
-    let mut text = format!("{} beside {}", args.oracle, corpus.name);
-    text += match corpus.of_the_oracle {
-        Some(true) => ", the images it was trained on\n",
-        Some(false) => ", not the images it was trained on\n",
-        None => "\n",
-    };
+    let mut text = format!("{} beside {}. {}\n", args.oracle, corpus.name, corpus.sentence());
     for note in &corpus.notes {
         text += &format!("note: {note}\n");
     }

@@ -30,6 +30,9 @@ pub struct UncertaintyReport {
     pub n: usize,
     /// Members of the ensemble, where there is one.
     pub members: Option<usize>,
+    /// The array of the predictions that are scored; absent where the mean of the members is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predictions: Option<String>,
     /// Of the classifier, or the mean of the members; absent for sets alone.
     pub classifier: Option<ScoredClassifier>,
     /// Each score.
@@ -57,7 +60,7 @@ pub struct ScoredClassifier {
 /// A score and its grades.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GradedScore {
-    /// Its name: that of its array, or of what was computed from members.
+    /// Its name: that of its array, or of what was computed from members or predictions.
     pub name: String,
     /// Ranks, ROC curve and bias against the true parts.
     pub scored: Scored,
@@ -117,6 +120,7 @@ pub fn judge_uncertainty(
         source: truth.source,
         n: truth.len(),
         members: given.members.as_ref().map(|members| members.log_q.len() / truth.posterior.len()),
+        predictions: given.classifier.as_ref().map(|classifier| classifier.name.clone()),
         classifier: None,
         scores: Vec::new(),
         sets: Vec::new(),
@@ -127,8 +131,7 @@ pub fn judge_uncertainty(
     if let Some((q, computed)) = given.computed(truth).map_err(bad)? {
         report.notes.extend(Note::infinite(truth, &q, &given.zeros(truth)));
         let theirs = given.scores.into_iter().map(|(name, values)| (Score::Given, name, values));
-        let computed = computed.into_iter().map(|(score, values)| (score, score.name().to_owned(), values));
-        let scores: Vec<(Score, String, Vec<f64>)> = computed.chain(theirs).collect();
+        let scores: Vec<NamedScore> = computed.into_iter().chain(theirs).collect();
         progress.total += scores.len();
         events.report(progress)?;
         let mut step = || {
@@ -164,7 +167,7 @@ impl UncertaintyReport {
         &mut self,
         truth: &Truth,
         q: &[f64],
-        scores: Vec<(Score, String, Vec<f64>)>,
+        scores: Vec<NamedScore>,
         bootstrap: &Bootstrap,
         step: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
@@ -188,8 +191,11 @@ impl UncertaintyReport {
     }
 }
 
-/// A classifier's log-probabilities, and the scores that are computed from it.
-type Computed = (Vec<f64>, Vec<(Score, Vec<f64>)>);
+/// A score of every image, and its name in the report.
+type NamedScore = (Score, String, Vec<f64>);
+
+/// A classifier's log-probabilities, and the scores that are computed from it and from members.
+type Computed = (Vec<f64>, Vec<NamedScore>);
 
 impl Given {
     fn read(path: &Path, truth: &Truth, kind: Option<Kind>) -> Result<Self> {
@@ -278,20 +284,25 @@ impl Given {
     }
 
     /// The classifier that is scored, the given one before the mean of the members, and the scores
-    /// that follow from either.
+    /// that follow from both. Where there are both, those of the given one bear its array's name.
     fn computed(&self, truth: &Truth) -> Result<Option<Computed>, String> {
-        let owned = |(score, values): (Score, &[f64])| (score, values.to_vec());
-        let given = self.classifier.as_ref().map(|given| given.log_q.clone());
+        let owned = |(score, values): (Score, &[f64])| (score, score.name().to_owned(), values.to_vec());
         let named = |of: &Predicted, error: Error| format!("array {}: {error}", of.name);
+        let mut computed = None;
         if let Some(of) = &self.members {
             let members: Vec<&[f64]> = of.log_q.chunks(truth.posterior.len()).collect();
             let scores = EnsembleScores::new(&members, truth.classes).map_err(|error| named(of, error))?;
-            let computed = scores.all().map(owned).into();
-            return Ok(Some((given.unwrap_or(scores.log_mean), computed)));
+            let all = scores.all().map(owned).into();
+            computed = Some((scores.log_mean, all));
         }
-        let Some(of) = &self.classifier else { return Ok(None) };
+        let Some(of) = &self.classifier else { return Ok(computed) };
         let scores = SingleScores::new(&of.log_q, truth.classes).map_err(|error| named(of, error))?;
-        Ok(Some((of.log_q.clone(), scores.all().map(owned).into())))
+        let mut all = scores.all().map(owned);
+        if computed.is_some() {
+            all.iter_mut().for_each(|(_, name, _)| *name = format!("{}: {name}", of.name));
+        }
+        let of_members = computed.map(|(_, of_members)| of_members);
+        Ok(Some((of.log_q.clone(), all.into_iter().chain(of_members.into_iter().flatten()).collect())))
     }
 
     /// Places in [n, K] where the classifier that is scored had probability 0: of the mean of the members, where all had.

@@ -46,6 +46,18 @@ impl Corpus {
     ) -> Self {
         Self { name: name.to_owned(), train: train.len(), held_out: held_out.len(), of_the_oracle, notes }
     }
+
+    /// Whether the training images are the oracle's, as a sentence.
+    pub fn sentence(&self) -> &'static str {
+        match self.of_the_oracle {
+            _ if self.train == 0 => "Nothing is compared with the training images: they were not read.",
+            Some(true) => "The training images are, bit for bit, those the oracle was trained on.",
+            Some(false) => {
+                "The training images are not those the oracle was trained on: distances to them say nothing about copies."
+            }
+            None => "The oracle has no record of its training images; whether these are the same cannot be told.",
+        }
+    }
 }
 
 /// The images, in the shape and with the classes of the world.

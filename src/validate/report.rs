@@ -49,15 +49,7 @@ pub fn write_report(folder: &Path, validation: &Validation, pairs: Option<&Pairs
 }
 
 fn head(v: &Validation) -> String {
-    let mut page = format!("# {} beside {}\n\n", v.spec.oracle, v.corpus.name);
-    page += match v.corpus.of_the_oracle {
-        _ if v.corpus.train == 0 => "Nothing is compared with the training images: they were not read.\n",
-        Some(true) => "The training images are, bit for bit, those the oracle was trained on.\n",
-        Some(false) => {
-            "**The training images are not those the oracle was trained on**: distances to them say nothing about copies.\n"
-        }
-        None => "The oracle has no record of its training images; whether these are the same cannot be told.\n",
-    };
+    let mut page = format!("# {} beside {}\n\n{}\n", v.spec.oracle, v.corpus.name, v.corpus.sentence());
     for note in &v.corpus.notes {
         page += &format!("* {note}\n");
     }

@@ -178,6 +178,36 @@ fn members_scores_and_sets_are_held_against_the_truth() {
 }
 
 #[test]
+fn predictions_beside_members_are_scored_by_their_own_doubts_too() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let (data, file) = (at("data"), at("mine.npz"));
+    export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &N.to_string()]);
+    let posterior: Vec<f64> = npz_array(&data.join("test.npz"), "posterior");
+    let mine: Vec<f64> = (0..N).flat_map(|i| [0.05 + 0.9 * number(i), 0.95 - 0.9 * number(i)]).collect();
+    let members: Vec<f64> = (0..M * N * K).map(|i| 3.0 * number(i + 1000)).collect();
+    archive(
+        &file,
+        &[("members", array(at("a.npy"), &[M, N, K], &members)), ("probs", array(at("b.npy"), &[N, K], &mine))],
+    );
+    let found = json(&["evaluate", text(&data), "--uncertainty", text(&file), "--json"]);
+    assert_eq!((&found["members"], &found["predictions"]), (&M.into(), &"probs".into()));
+    let names: Vec<&str> = found["scores"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    let of_members = ["one-minus-confidence", "predictive-entropy", "mutual-information"];
+    assert!(of_members.iter().all(|name| names.contains(name)) && names.len() == 7, "{names:?}");
+    let kl: Vec<f64> = posterior
+        .chunks(K)
+        .zip(mine.chunks(K))
+        .map(|(p, q)| p.iter().zip(q).map(|(p, q)| if *p > 0.0 { p * (p / q).ln() } else { 0.0 }).sum())
+        .collect();
+    let h: Vec<f64> = mine.chunks(K).map(entropy).collect();
+    let own = found["scores"].as_array().unwrap().iter().find(|s| s["name"] == "probs: softmax-entropy").unwrap();
+    assert_near("Spearman with KL", value(&own["scored"]["epistemic"]["spearman"]), spearman(&h, &kl));
+    let told = succeed(&["evaluate", text(&data), "--uncertainty", text(&file)]);
+    assert!(told.starts_with("probs, with scores of 3 members, on 60 images"), "{told}");
+}
+
+#[test]
 fn probabilities_are_seen_for_what_they_are() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);

@@ -67,14 +67,7 @@ impl TaskPanel for ValidatePanel {
         let about = "Figures have 95 % intervals over images; the feature net is taken as it is";
         heading(ui, "The world beside its real images", Some((Badge::Estimated, about)));
         let corpus = &found.corpus;
-        let own = match corpus.of_the_oracle {
-            _ if corpus.train == 0 => "Nothing is compared with the training images: they were not read.",
-            Some(true) => "These are, bit for bit, the images the oracle was trained on.",
-            Some(false) => {
-                "These are not the images the oracle was trained on: nearness to them says nothing about copies."
-            }
-            None => "The oracle has no record of its training images.",
-        };
+        let own = corpus.sentence();
         hint(ui, format!("{} of {}. {own} Report: {}", found.spec.oracle, corpus.name, place(view)));
         for note in &corpus.notes {
             hint(ui, note.clone());
