@@ -104,6 +104,7 @@ kinds! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::library;
 
     #[test]
     fn what_comes_with_the_program_can_be_run() {
@@ -113,6 +114,7 @@ mod tests {
                 let spec = preset.spec().unwrap();
                 assert_eq!((spec.name.as_str(), spec.experiment.about().label), (preset.name, kind.label));
                 assert!(spec.description.is_some());
+                assert!(library::find(&spec.world.oracle).is_some(), "{}: {}", preset.name, spec.world.oracle);
             }
         }
     }

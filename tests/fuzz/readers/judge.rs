@@ -2,14 +2,16 @@
 
 use std::path::Path;
 
-use bayescope::data::Split;
+use bayescope::data::{Split, write_npy};
 use bayescope::error::Result;
 use bayescope::events::silent;
 use bayescope::export::Manifest;
-use bayescope::judge::{Predictions, ReadOptions, Truth};
+use bayescope::judge::{Predictions, ReadOptions, Truth, judge_uncertainty};
+use bayescope::units::Seed;
+use zip::CompressionMethod;
 
-use super::{folder, reference};
-use crate::forms::Form;
+use super::{folder, reference, written};
+use crate::forms::{Form, packed};
 use crate::watch::{Reader, Whole};
 
 fn truth() -> Truth {
@@ -42,6 +44,33 @@ fn fuzz_predictions_npz() {
 fn fuzz_predictions_parquet() {
     let names = ["columns.parquet", "frame_index.parquet", "list.parquet"];
     predictions("predictions-parquet", names.map(|name| whole(name, Form::Bytes)).into(), 800);
+}
+
+#[test]
+fn fuzz_uncertainty() {
+    let truth = truth();
+    let (n, classes) = (truth.len(), truth.classes);
+    let array = |shape: &[usize], at: fn(usize) -> f64| {
+        let values: Vec<f64> = (0..shape.iter().product()).map(at).collect();
+        written("a.npy", |path| write_npy(path, shape, |put| put(&values)).unwrap())
+    };
+    let sets: Vec<i64> = (0..n * classes).map(|i| i64::from(i % 3 > 0)).collect();
+    let arrays = [
+        ("members.npy", array(&[2, n, classes], |i| (i % 7) as f64 - 3.0)),
+        ("probs.npy", array(&[n, classes], |i| (i % 5) as f64)),
+        ("doubt.npy", array(&[n], |i| (i % 11) as f64)),
+        ("sets.npy", written("s.npy", |path| write_npy(path, &[n, classes], |put| put(&sets)).unwrap())),
+    ];
+    let arrays = arrays.map(|(name, bytes)| (name.to_owned(), bytes));
+    let wholes = [CompressionMethod::Stored, CompressionMethod::Deflated]
+        .map(|method| Whole::new("mine.npz", Form::Zip, packed(&arrays, method)));
+    Reader {
+        name: "uncertainty",
+        wholes: wholes.into(),
+        few: 300,
+        read: &|path| judge_uncertainty(path, &truth, None, Seed(0), &mut silent()).map(drop),
+    }
+    .run();
 }
 
 #[test]

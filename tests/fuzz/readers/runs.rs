@@ -5,12 +5,17 @@ use std::path::{Path, PathBuf};
 
 use bayescope::bayes::Problem;
 use bayescope::error::{Error, Result};
+use bayescope::events::silent;
 use bayescope::experiment::{ExperimentSpec, HardnessSpec};
 use bayescope::flow::Precision;
+use bayescope::judge::Kind;
 use bayescope::oracle::folder as oracle_folder;
 use bayescope::oracle::scale::Job;
 use bayescope::oracle::train::TrainSpec;
+use bayescope::oracle::world::Settings;
+use bayescope::run::external::{Header, StartExternal};
 use bayescope::run::{AnyRun, Run, RunContext, RunEvent, RunFolder, RunNotes, Share, execute};
+use bayescope::units::Seed;
 use burn::tensor::Device;
 
 use super::folder;
@@ -158,6 +163,64 @@ fn fuzz_run_folder() {
                 std::fs::write(here.join("plan.jsonl"), &plan).unwrap();
             }
             look(&here)
+        },
+    }
+    .run();
+}
+
+#[test]
+fn fuzz_external_run() {
+    let place = tempfile::tempdir().unwrap();
+    let (info, weights) = oracle_folder::read(tiny::gaussian_file(place.path()).to_str().unwrap()).unwrap();
+    let hash = info.weights_sha256.clone();
+    let world = info.build(weights, &Device::flex(), Precision::F32, 40).unwrap().world;
+    let made = StartExternal {
+        folder: place.path().join("run"),
+        name: "theirs".into(),
+        oracle: "gaussian".into(),
+        settings: Settings::default_for(2),
+        precision: Precision::F32,
+        images: 40,
+        seed: Seed(0),
+        predictions: Kind::Logits,
+        train_images: None,
+    };
+    let made = made.make(&world, &hash, &mut silent()).unwrap();
+    let header = Header { epoch: Some(1.5), images: Some(60), seconds: Some(2.0), train_loss: Some(0.7) };
+    made.log(10, &header, &[0.25; 80]).unwrap();
+    let file = |name: &str| std::fs::read(made.path.join(name)).unwrap();
+    let (spec, record) = (file("run.toml"), file("predictions/000000010.pred"));
+    let test = ["y.npy", "posterior.npy"].map(|name| (name, file(&format!("test/{name}"))));
+    Reader {
+        name: "external-run",
+        wholes: vec![
+            Whole::new("000000010.pred", Form::Bytes, record.clone()),
+            Whole::new("run.toml", Form::Text, spec.clone()),
+            Whole::new("y.npy", Form::Npy, test[0].1.clone()),
+        ],
+        few: 1500,
+        read: &|path| {
+            let (here, name) = (folder(path), path.file_name().unwrap().to_str().unwrap());
+            // The input in its place, all others as they were written.
+            let put = |file: &str, bytes: &[u8]| {
+                let place = here.join("run").join(file);
+                std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+                if place.file_name() == path.file_name() {
+                    std::fs::copy(path, place).unwrap();
+                } else {
+                    std::fs::write(place, bytes).unwrap();
+                }
+            };
+            put("run.toml", &spec);
+            test.iter().for_each(|(name, bytes)| put(&format!("test/{name}"), bytes));
+            put("predictions/000000010.pred", &record);
+            let AnyRun::External(run) = AnyRun::open(&here.join("run"))? else { return Ok(()) };
+            run.last_step()?;
+            let course = run.look(None, 10)?;
+            match course.refused().first() {
+                Some(refused) => Err(Error::file(here.join("run/predictions").join(name), refused.why.clone())),
+                None => Ok(()),
+            }
         },
     }
     .run();
