@@ -83,8 +83,8 @@ fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_
     let come = |session: &mut Session, job: JobId| {
         let (name, shape) = (format!("of job {job}"), ImageShape { channels: 1, height: 1, width: 1 });
         let (ids, tiles, verdicts, pictures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (settings, labelled, own_knobs) = (settings.clone(), false, false);
-        let event = Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures };
+        let (set, settings, labelled, own_knobs) = (job, settings.clone(), false, false);
+        let event = Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures };
         session.take(event, Instant::now());
     };
     session.submitted(1, &files);
