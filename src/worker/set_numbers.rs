@@ -69,13 +69,17 @@ mod tests {
         assert_ne!(b, a, "another picture of the same name is another set");
         let again = sets.of(&pasted([0.25, 0.5]), "world");
         assert!(again != a && again != b, "others stood in its place meanwhile: what meant it was told so");
-        let elsewhere = sets.of(&pasted([0.25, 0.5]), "another world");
-        assert_ne!(elsewhere, again);
-        let ids = vec!["a.png".into()];
-        let named = sets.of(&ExternalImages { ids, ..pasted([0.25, 0.5]) }, "another world");
-        assert_ne!(named, elsewhere);
-        let labels = Some(vec![Some(1)]);
-        assert_ne!(sets.of(&ExternalImages { labels, ..pasted([0.25, 0.5]) }, "another world"), named);
+        let mut known = vec![a, b, again];
+        let mut is_new = |images: ExternalImages, world: &str| {
+            let number = sets.of(&images, world);
+            let new = !known.contains(&number);
+            known.push(number);
+            new
+        };
+        assert!(is_new(pasted([0.25, 0.5]), "another world"));
+        let named = ExternalImages { ids: vec!["a.png".into()], ..pasted([0.25, 0.5]) };
+        assert!(is_new(named.clone(), "another world"));
+        assert!(is_new(ExternalImages { labels: Some(vec![Some(1)]), ..named }, "another world"));
     }
 
     #[test]
