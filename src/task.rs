@@ -109,6 +109,15 @@ pub struct OpenOracle<'a> {
     pub world: &'a World,
 }
 
+/// An image from outside, as it is named where it is not at hand itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExternalImage {
+    /// The set that it is one of: another may be open by the time that the image is looked for.
+    pub set: u64,
+    /// Its running number there.
+    pub index: usize,
+}
+
 /// What runs tasks: it takes progress and events, and decides whether to go on.
 pub trait TaskHost {
     /// Takes progress and a note about the present step. Returns whether it was shown.
@@ -140,12 +149,11 @@ pub trait TaskHost {
         self.check()
     }
 
-    /// An image from outside that the window shows, by its running number: world space, CHW, so
-    /// many numbers.
+    /// An image from outside that the window shows: world space, CHW, so many numbers.
     ///
     /// # Errors
     /// When it is not open, or there is no window.
-    fn external_image(&self, _index: usize, _dims: usize) -> Result<Vec<f32>> {
+    fn external_image(&self, _image: ExternalImage, _dims: usize) -> Result<Vec<f32>> {
         Err(Error::input("there is no window whose images could be meant"))
     }
 }
@@ -215,8 +223,8 @@ impl<'a, E: Send + Sync + 'static> TaskContext<'a, E> {
     ///
     /// # Errors
     /// As there.
-    pub fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
-        self.host.external_image(index, dims)
+    pub fn external_image(&self, image: ExternalImage, dims: usize) -> Result<Vec<f32>> {
+        self.host.external_image(image, dims)
     }
 }
 

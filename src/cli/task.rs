@@ -7,7 +7,7 @@ use super::progress::Bar;
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::Progress;
-use crate::task::{Done, News, OpenOracle, Task, TaskContext, TaskHost};
+use crate::task::{Done, ExternalImage, News, OpenOracle, Task, TaskContext, TaskHost};
 
 /// Runs a task under a bar of this title. Returns its report.
 pub fn run_task<T: Task>(task: &T, opened: Option<&Opened>, chosen: &OpenDevice, title: &str) -> Result<T::Report> {
@@ -15,10 +15,13 @@ pub fn run_task<T: Task>(task: &T, opened: Option<&Opened>, chosen: &OpenDevice,
     run_watched(task, opened, chosen, Watched::<T> { bar: &bar, images: &[], tell: &mut |_, _| Ok(()) })
 }
 
+/// The set of the images from outside that a command has read: it reads no others.
+pub const SET: u64 = 0;
+
 /// What a command adds to the bar of a task.
 pub struct Watched<'a, T: Task> {
     pub bar: &'a Bar,
-    /// Images from outside, world space, CHW.
+    /// Images from outside, world space, CHW: all are of [`SET`].
     pub images: &'a [Vec<f32>],
     /// Shows an event. An error stops the task.
     pub tell: &'a mut dyn FnMut(&Bar, &T::Event) -> Result<()>,
@@ -83,8 +86,8 @@ impl<T: Task> TaskHost for Host<'_, T> {
         if self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
-        let image = self.watched.images.get(index).filter(|image| image.len() == dims);
+    fn external_image(&self, ExternalImage { set, index }: ExternalImage, dims: usize) -> Result<Vec<f32>> {
+        let image = self.watched.images.get(index).filter(|image| set == SET && image.len() == dims);
         image.cloned().ok_or_else(|| Error::input("that image is not open"))
     }
 }
@@ -108,8 +111,9 @@ mod tests {
         }
 
         fn run(&self, cx: &mut TaskContext<'_, usize>) -> Result<Done<()>> {
-            assert_eq!(cx.external_image(0, 2)?, [1.0, 2.0]);
-            assert!(cx.external_image(0, 3).is_err() && cx.external_image(1, 2).is_err());
+            let read = |set, index, dims| cx.external_image(ExternalImage { set, index }, dims);
+            assert_eq!(read(SET, 0, 2)?, [1.0, 2.0]);
+            assert!(read(SET, 0, 3).is_err() && read(SET, 1, 2).is_err() && read(SET + 1, 0, 2).is_err());
             for i in 0.. {
                 cx.event(i);
                 if cx.check().is_break() {

@@ -10,7 +10,7 @@ use super::open::{Opened, with_oracle};
 use super::pictures;
 use super::place::is_free;
 use super::progress::Bar;
-use super::task::{Watched, run_task, run_watched};
+use super::task::{SET, Watched, run_task, run_watched};
 use crate::data::{Input, class_of};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result, did_you_mean};
@@ -18,6 +18,7 @@ use crate::flow::preprocess::Dequantisation;
 use crate::oracle::pictures::{Fits, Picture, Reading};
 use crate::oracle::walk::{Walk, WalkPoint, Way};
 use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::task::ExternalImage;
 use crate::units::Seed;
 use crate::worker::protocol::Subject;
 use crate::worker::walk::{Destination, SaveWalk, WalkToBoundary};
@@ -61,7 +62,7 @@ fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> 
         Some(class) => Destination::Class(class_of("--to class:", class, names)?),
         None => match ends.read("--to", &args.to)? {
             Point::Sample(index) => Destination::Sample(index),
-            Point::Image(index) => Destination::External(index),
+            Point::Image(image) => Destination::External(image),
         },
     };
     let from = ends.read("--from", &args.from)?;
@@ -70,7 +71,7 @@ fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> 
     let samples = SampleSpec { class, ..SampleSpec::new(0, Seed(args.seed)) };
     let from = match from {
         Point::Sample(index) => Subject::Sample { spec: samples, index },
-        Point::Image(index) => Subject::External(index),
+        Point::Image(image) => Subject::External(image),
     };
     let task = WalkToBoundary { from, to, steps: args.steps, samples, settings: settings.clone() };
     let bar = Bar::new("walking");
@@ -99,8 +100,8 @@ fn walk_in(opened: &Opened, chosen: &OpenDevice, args: &WalkArgs) -> Result<()> 
 enum Point {
     /// The sample of this running number.
     Sample(usize),
-    /// An image that was read, by its place.
-    Image(usize),
+    /// An image that was read.
+    Image(ExternalImage),
 }
 
 /// Reads the ends of a walk.
@@ -157,7 +158,7 @@ impl<'a> Ends<'a> {
             self.pictures.push(End { end: text, picture: pictures.swap_remove(place) });
         }
         self.images.push(x[place * dims..(place + 1) * dims].to_vec());
-        Ok(Point::Image(self.images.len() - 1))
+        Ok(Point::Image(ExternalImage { set: SET, index: self.images.len() - 1 }))
     }
 }
 

@@ -158,7 +158,7 @@ impl App {
 
     /// Returns whether what is in view and the inspected image are as asked for.
     pub fn settled(&self) -> bool {
-        let inspected = match (self.view.cursor, self.view.subject(&self.prefs)) {
+        let inspected = match (self.view.cursor, self.view.subject(&self.session, &self.prefs)) {
             (Some(_), Some(subject)) => self.session.inspection_of(&subject).is_some(),
             _ => true,
         };

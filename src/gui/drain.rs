@@ -56,9 +56,8 @@ impl App {
             Effect::AskAgain => self.ask_again(),
             // Whoever has gone back to the world's samples stays there.
             Effect::Outside { opened: false, .. } if self.view.source == Source::World => {}
-            Effect::Outside { same: true, .. } if self.view.source == Source::Outside => self.requests.look_again(),
+            Effect::Outside { same: true, .. } if self.view.source == Source::Outside => {}
             Effect::Outside { knobs, .. } => {
-                self.requests.look_again();
                 let prefs = &self.prefs;
                 self.view.order.get_or_insert((prefs.sort, prefs.descending, prefs.class_filter));
                 if let Some(knobs) = knobs {

@@ -67,7 +67,7 @@ impl EvidenceSection {
             return;
         }
         cx.view.evidence_wanted = Some((a, b));
-        let Some(subject) = cx.view.subject(cx.prefs) else { return };
+        let Some(subject) = cx.view.subject(cx.session, cx.prefs) else { return };
         let Some(map) = cx.session.evidence_of(&subject, a, b) else {
             let lost = cx.session.external.as_ref().is_some_and(|external| external.settings.is_none());
             match cx.view.source {

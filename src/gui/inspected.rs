@@ -68,7 +68,7 @@ impl Inspected<'_> {
 pub fn inspected<'a>(session: &'a Session, prefs: &Prefs, view: &View) -> Option<Inspected<'a>> {
     let index = view.cursor?;
     let gallery = view.gallery(session)?;
-    let inspection = view.subject(prefs).and_then(|subject| session.inspection_of(&subject));
+    let inspection = view.subject(session, prefs).and_then(|subject| session.inspection_of(&subject));
     let outside = view.source == Source::Outside;
     if !outside && gallery.cannot_be_made(index) {
         return None;
@@ -116,10 +116,9 @@ pub fn name(session: &Session, source: Source, index: usize) -> String {
 pub fn called(session: &Session, subject: &Subject) -> String {
     match subject {
         Subject::Sample { spec, index } => format!("sample {index} (seed {})", spec.seed.0),
-        Subject::External(index) => {
-            let external = session.external.as_ref();
-            let id = external.and_then(|external| external.ids.get(*index)).cloned();
-            id.unwrap_or_else(|| format!("image {index} from outside"))
+        Subject::External(image) => {
+            let id = session.among(*image).and_then(|external| external.ids.get(image.index)).cloned();
+            id.unwrap_or_else(|| format!("image {} from outside", image.index))
         }
     }
 }

@@ -69,7 +69,7 @@ impl Inspector {
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         ui.add_space(8.0);
         let session = cx.session;
-        if let Some(running) = cx.view.subject(cx.prefs).and_then(|subject| session.running_of(&subject)) {
+        if let Some(running) = cx.view.subject(cx.session, cx.prefs).and_then(|subject| session.running_of(&subject)) {
             self.running.show(ui, cx, running);
             return;
         }
@@ -157,7 +157,7 @@ impl Inspector {
             });
             figures(ui, cx, shown);
         });
-        let inspection = cx.view.subject(cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
+        let inspection = cx.view.subject(cx.session, cx.prefs).and_then(|subject| cx.session.inspection_of(&subject));
         if let Some(moved) = inspection.and_then(|one| one.rounding).filter(|moved| *moved > ROUNDING_TOLERANCE) {
             let text = format!("Rounding x to 32 bits moves this posterior by {}", format::sig4(moved));
             let why = "The figures are of the image before rounding. Its pixels saturate: a file of 32-bit numbers cannot carry \
@@ -173,7 +173,7 @@ impl Inspector {
 
     fn morph(&mut self, ui: &mut Ui, cx: &mut Cx, tile: &Tile) {
         heading(ui, "The same latent at other τ", None);
-        let Some(subject) = cx.view.subject(cx.prefs) else { return };
+        let Some(subject) = cx.view.subject(cx.session, cx.prefs) else { return };
         let Some(inspection) = cx.session.inspection_of(&subject).filter(|one| one.tile.source == tile.source) else {
             hint(ui, waiting(cx.session, Asked::Inspection, "Computing…"));
             return;

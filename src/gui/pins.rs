@@ -12,7 +12,7 @@ use crate::worker::what_if::{CompareImages, MOST_PINS, Pin};
 
 /// The inspected image as one that could be pinned.
 pub fn selected(cx: &Cx) -> Option<Pin> {
-    let (subject, index) = (cx.view.subject(cx.prefs)?, cx.view.cursor?);
+    let (subject, index) = (cx.view.subject(cx.session, cx.prefs)?, cx.view.cursor?);
     let name = inspected::name(cx.session, cx.view.source, index);
     Some(Pin { name, subject, settings: cx.prefs.settings(), x: None })
 }
@@ -55,10 +55,7 @@ pub fn button(ui: &mut Ui, cx: &mut Cx, text: &str) {
     compared(cx);
     let (pair, pin) = (pair(cx), selected(cx));
     let pins = cx.view.pins(cx.session);
-    let known = |pin: &Pin| {
-        let sample = matches!(pin.subject, Subject::Sample { .. });
-        sample && pins.iter().any(|other| same(std::slice::from_ref(pin), std::slice::from_ref(other)))
-    };
+    let known = |pin: &Pin| pins.iter().any(|other| same(std::slice::from_ref(pin), std::slice::from_ref(other)));
     let why = match &pin {
         None => "Select an image in the gallery first.",
         // The engine looks at no image at τ = 0, and what it has not looked at is gone with the images beside it.

@@ -81,12 +81,6 @@ impl RequestTracker {
         };
     }
 
-    /// Forgets the inspection: the image has changed.
-    pub fn look_again(&mut self) {
-        self.inspection = None;
-        self.evidence = None;
-    }
-
     /// Sends the requests that have changed. Jobs wait until nothing is dragged: `quiet`.
     pub fn sync(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &mut View, quiet: bool) {
         if (self.device, self.device_apart) != (prefs.device, prefs.device_apart) {
@@ -225,7 +219,7 @@ impl RequestTracker {
     }
 
     fn ask_for_inspection(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
-        let Some(subject) = view.subject(prefs) else { return };
+        let Some(subject) = view.subject(session, prefs) else { return };
         let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
         if view.source == Source::Outside && lost {
             return;
@@ -247,7 +241,7 @@ impl RequestTracker {
 
     /// The evidence map follows the inspected image while it shows. At τ = 0 there is none.
     fn ask_for_evidence(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
-        let (Some(classes), Some(subject)) = (view.evidence_wanted, view.subject(prefs)) else { return };
+        let (Some(classes), Some(subject)) = (view.evidence_wanted, view.subject(session, prefs)) else { return };
         let lost = session.external.as_ref().is_none_or(|external| external.settings.is_none());
         let settings = prefs.settings();
         if classes.0.max(classes.1) >= session.class_names().len() {

@@ -32,7 +32,7 @@ impl RunningSection {
         let running = &one.running;
         let name = match &one.subject {
             Subject::Sample { index, .. } => format!("Sample {index}"),
-            Subject::External(index) => format!("Image {index}"),
+            Subject::External(image) => format!("Image {}", image.index),
         };
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             ui.label(RichText::new(&name).size(15.0).strong());

@@ -17,6 +17,7 @@ use super::session::Session;
 use super::session::gallery::{Arrangement, Gallery, arrange};
 use crate::error::Result;
 use crate::oracle::label_noise::LabelNoise;
+use crate::task::ExternalImage;
 use crate::units::ClassId;
 use crate::worker::protocol::{Sketch, Subject};
 use crate::worker::what_if::Pin;
@@ -105,8 +106,6 @@ pub struct View {
     pub table: Option<DataTable>,
     /// Pinned images.
     pins: Vec<Pin>,
-    /// The images from outside that were open when they were looked at last.
-    pinned_among: Option<u64>,
     /// SHA-256 of the weights of the world that was looked at last.
     world: String,
     arrangement: Arc<Arrangement>,
@@ -144,13 +143,10 @@ impl View {
     }
 
     /// Pinned images of the open world. One from outside that the engine has not looked at goes with the images it was
-    /// among: by its number alone it would become another.
+    /// among.
     pub fn pins(&mut self, session: &Session) -> &mut Vec<Pin> {
         self.enter(session);
-        let among = session.external.as_ref().map(|external| external.set);
-        if std::mem::replace(&mut self.pinned_among, among) != among {
-            self.pins.retain(|pin| pin.x.is_some() || matches!(pin.subject, Subject::Sample { .. }));
-        }
+        self.pins.retain(|pin| pin.x.is_some() || pin.subject.is_open(session.open_set()));
         &mut self.pins
     }
 
@@ -219,11 +215,11 @@ impl View {
     }
 
     /// What the inspector should show.
-    pub fn subject(&self, prefs: &Prefs) -> Option<Subject> {
+    pub fn subject(&self, session: &Session, prefs: &Prefs) -> Option<Subject> {
         let index = self.cursor?;
         Some(match self.source {
             Source::World => Subject::Sample { spec: prefs.spec(), index },
-            Source::Outside => Subject::External(index),
+            Source::Outside => Subject::External(ExternalImage { set: session.open_set()?, index }),
         })
     }
 

@@ -27,13 +27,12 @@ use super::slot::Slot;
 use crate::device::{DeviceChoice, explain};
 use crate::error::{Error, Result};
 use crate::events::Events;
-use crate::experiment::WorstImage;
 use crate::flow::Decoding;
 use crate::flow::sampling::SamplerOptions;
-use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use cache::{Resident, SampleCache};
 use drawing::GroundImage;
+use external::ExternalSet;
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;
 use key_queue::KeyQueue;
@@ -58,9 +57,7 @@ pub struct Interactive {
     keys: KeyQueue,
     /// What is drawn on.
     ground: RefCell<Option<GroundImage>>,
-    external: RefCell<Option<ExternalImages>>,
-    /// What a classifier says of each of them; empty where none was asked.
-    verdicts: RefCell<Vec<WorstImage>>,
+    external: RefCell<Option<ExternalSet>>,
     referring: RefCell<Option<Referring>>,
     cache: RefCell<SampleCache>,
     /// SHA-256 of the open oracle's weights.
@@ -241,11 +238,7 @@ impl Interactive {
                 painted = cache.resident(spec, &request.settings, *index).map(|resident| resident.picture.clone());
                 sample.x.clone()
             }
-            Subject::External(index) => {
-                let external = self.external.borrow();
-                let images = external.as_ref().filter(|images| *index < images.ids.len()).ok_or_else(gone)?;
-                images.image(world, *index).to_vec()
-            }
+            Subject::External(image) => self.external_image(*image, world.shape().dims())?,
         };
         let (evidence, cells) = world.evidence_painted(&x, (request.a, request.b), request.settings.tau)?;
         let pixels = painted.unwrap_or_else(|| world.flow().pixels().picture(&x).into());
@@ -347,7 +340,8 @@ fn put<T>(channels: &Channels, slot: &Slot<T>, answer: T) {
     (channels.shared.wake)();
 }
 
-/// The error where images from outside were dropped: another oracle or device was opened.
+/// The error where images from outside are no longer there: others took their place, or another oracle or device
+/// was opened.
 pub fn gone() -> Error {
     Error::input("that image is no longer open")
 }

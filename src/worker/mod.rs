@@ -15,6 +15,7 @@
 //! | `bayes` | Bayes errors, on threads of their own |
 //! | `runs`, `cell_images`, `judged_images`, `fetch` | run folders, images read from files, downloads |
 //! | `loaded_images` | images from files on their way to the device thread |
+//! | `set_numbers` | what tells sets of images from outside apart |
 //! | `glimpse` | a few samples and the Bayes error of each bundled world |
 //! | `side_jobs` | jobs that need no device, on threads of their own |
 //! | `priority` | what computes gives way to the window |
@@ -38,6 +39,7 @@ mod remote_device;
 pub mod runs;
 pub mod sampling;
 pub mod save;
+mod set_numbers;
 mod shared;
 mod side_jobs;
 mod slot;

@@ -337,6 +337,8 @@ pub enum Event {
     External {
         /// The job that brought them.
         job: JobId,
+        /// Which set they are, as [`Subject`] names it. The same images at other knobs are the same set.
+        set: u64,
         /// Where they came from.
         name: String,
         /// Shape of the pictures.

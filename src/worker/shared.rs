@@ -14,6 +14,7 @@ use super::protocol::{
     KeyRequest, RunningPosterior, SketchAnswer, SketchRequest,
 };
 use super::runs::WatchRequest;
+use super::set_numbers::SetNumbers;
 use super::slot::Slot;
 
 /// Called when something new can be polled.
@@ -54,6 +55,8 @@ pub struct Shared {
     pub checkpoint: Slot<(JobId, PathBuf)>,
     /// Images that another thread has read, for the window.
     pub loaded: Slot<LoadedImages>,
+    /// Here, so that no number is given twice though the worker's thread falls and begins anew.
+    pub sets: SetNumbers,
     pub controls: Mutex<HashMap<JobId, Arc<Control>>>,
     pub bayes: RequestSlots,
     pub watch: Slot<WatchRequest>,
@@ -79,6 +82,7 @@ impl Shared {
             keys: Slot::default(),
             checkpoint: Slot::default(),
             loaded: Slot::default(),
+            sets: SetNumbers::default(),
             controls: Mutex::default(),
             bayes,
             watch: Slot::default(),

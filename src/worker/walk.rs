@@ -14,7 +14,7 @@ use crate::oracle::posterior::Posterior;
 use crate::oracle::provenance::{Machine, write_provenance};
 use crate::oracle::walk::{self, Goal, TOLERANCE, Walk, WalkPoint, WalkSpec, Way};
 use crate::oracle::world::{SampleSpec, Settings, World};
-use crate::task::{Done, OpenOracle, Task, TaskContext};
+use crate::task::{Done, ExternalImage, OpenOracle, Task, TaskContext};
 use crate::units::ClassId;
 
 pub use history::{Mark, WalkHistory};
@@ -59,8 +59,8 @@ pub struct SaveWalk {
 pub enum Destination {
     /// Another sample, by its running number under the same seed.
     Sample(usize),
-    /// An image from outside, by its running number.
-    External(usize),
+    /// An image from outside.
+    External(ExternalImage),
     /// A class.
     Class(ClassId),
 }
@@ -153,15 +153,15 @@ impl WalkToBoundary {
     fn spec(&self, world: &World, cx: &TaskContext<'_, WalkNews>) -> Result<WalkSpec> {
         let (from, samples) = match &self.from {
             Subject::Sample { spec, index } => (walk::Subject::Sample(*index), spec),
-            Subject::External(index) => {
-                let x = cx.external_image(*index, world.shape().dims())?;
+            Subject::External(image) => {
+                let x = cx.external_image(*image, world.shape().dims())?;
                 (walk::Subject::Image(x), &self.samples)
             }
         };
         let to = match self.to {
             Destination::Sample(index) => Goal::Subject(walk::Subject::Sample(index)),
-            Destination::External(index) => {
-                Goal::Subject(walk::Subject::Image(cx.external_image(index, world.shape().dims())?))
+            Destination::External(image) => {
+                Goal::Subject(walk::Subject::Image(cx.external_image(image, world.shape().dims())?))
             }
             Destination::Class(class) => Goal::Class(class),
         };

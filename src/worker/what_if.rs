@@ -45,7 +45,7 @@ impl Pin {
                 let sample = drawn.ok_or_else(|| Error::input("no such sample"))?;
                 Ok((Arc::new(sample.x), Some(sample.source)))
             }
-            (None, Subject::External(index)) => Ok((Arc::new(cx.external_image(*index, world.shape().dims())?), None)),
+            (None, Subject::External(image)) => Ok((Arc::new(cx.external_image(*image, world.shape().dims())?), None)),
         }
     }
 }

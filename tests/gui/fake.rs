@@ -16,6 +16,7 @@ use bayescope::oracle::library;
 use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::running::Running;
 use bayescope::oracle::train::SO_FAR;
+use bayescope::task::ExternalImage;
 use bayescope::units::{Smoothing, Tau};
 use bayescope::worker::bayes::protocol::Question;
 use bayescope::worker::cell_images::CellImagesRequest;
@@ -142,7 +143,7 @@ impl Fake {
         let mut state = self.state();
         if let Some(request) = state.inspect.take() {
             let index = match request.subject {
-                Subject::Sample { index, .. } | Subject::External(index) => index,
+                Subject::Sample { index, .. } | Subject::External(ExternalImage { index, .. }) => index,
             };
             let morph = request.taus.iter().map(|tau| (*tau, tile(index, tau.get()))).collect();
             state.inspection = Some(Inspection {

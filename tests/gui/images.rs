@@ -34,11 +34,13 @@ pub fn bytes(tile: &Tile) -> Vec<u8> {
     tile.pixels.bytes().unwrap().to_vec()
 }
 
+/// Images from outside: set 1.
 pub fn external(n: usize) -> Event {
     let tiles = (0..n).map(|i| Tile { label: tile(i, 1.0).posterior.decision, ..tile(i, 1.0) }).collect();
     let ids = (0..n).map(|i| format!("outside-{i}.png")).collect();
     Event::External {
         job: 1,
+        set: 1,
         name: "folder".into(),
         shape: SHAPE,
         ids,

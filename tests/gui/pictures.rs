@@ -46,7 +46,9 @@ fn send(harness: &mut Harness<'_, App>, fake: &Fake, picture: Picture) {
     let (name, ids, pictures) = ("photograph.jpg".into(), vec!["photograph.jpg".into()], vec![picture]);
     let (labelled, own_knobs, verdicts) = (false, false, Vec::new());
     let job = fake.jobs().last().map_or(1, |(id, _)| *id);
-    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    // Fitted in another way it is another image.
+    let set = job;
+    fake.send(Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
     harness.run_steps(3);
     fake.answer();
     harness.run_steps(3);

@@ -3,6 +3,7 @@
 use bayescope::gui::Prefs;
 use bayescope::measure::typicality::{NOT_OF_THIS_WORLD, SAMPLES};
 use bayescope::oracle::posterior::Prior;
+use bayescope::task::ExternalImage;
 use bayescope::units::Tau;
 use bayescope::worker::protocol::{Asked, Event, GalleryUpdate, ReferenceNews, Subject};
 use eframe::egui::Key;
@@ -28,10 +29,12 @@ fn other_images_from_outside_are_inspected_anew() {
     assert!(fake.asked_inspection().is_none() && shows(&harness, &best(0, 1.0)));
     let Event::External { shape, settings, .. } = fake::external(1) else { panic!("images from outside") };
     let (name, ids, tiles) = ("other".into(), vec!["b.png".into()], vec![fake::tile(5, 1.0)]);
-    let (job, labelled, own_knobs, verdicts, pictures) = (1, false, false, Vec::new(), Vec::new());
-    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    let (set, labelled, own_knobs) = (2, false, false);
+    let (job, verdicts, pictures) = (1, Vec::new(), Vec::new());
+    fake.send(Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
     harness.run_steps(3);
-    assert_eq!(fake.asked_inspection().map(|request| request.subject), Some(Subject::External(0)));
+    let asked = Subject::External(ExternalImage { set, index: 0 });
+    assert_eq!(fake.asked_inspection().map(|request| request.subject), Some(asked));
     assert!(shows(&harness, "b.png") && shows(&harness, &best(5, 1.0)), "the figures are those of the image before");
     fake.answer();
     harness.run_steps(3);
@@ -39,8 +42,8 @@ fn other_images_from_outside_are_inspected_anew() {
     // Of the same names, as everything that is pasted, and yet another picture.
     let Event::External { shape, settings, .. } = fake::external(1) else { panic!("images from outside") };
     let (name, ids, tiles) = ("other".into(), vec!["b.png".into()], vec![fake::tile(6, 1.0)]);
-    let (job, verdicts, pictures) = (2, Vec::new(), Vec::new());
-    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    let (job, set, verdicts, pictures) = (2, 3, Vec::new(), Vec::new());
+    fake.send(Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
     harness.run_steps(3);
     assert!(shows(&harness, &best(6, 1.0)), "the figures are those of the picture before");
 }

@@ -7,10 +7,11 @@ use bayescope::gui::{App, Prefs, ThemePreference};
 use bayescope::oracle::posterior::{Posterior, Prior};
 use bayescope::oracle::walk::{Boundary, Walk, WalkPoint, Way};
 use bayescope::oracle::world::Settings;
-use bayescope::task::{Done, News};
+use bayescope::task::{Done, ExternalImage, News};
 use bayescope::units::{ClassId, Smoothing};
 use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Subject, Tile};
 use bayescope::worker::walk::{Arrival, Destination, SaveWalk, WalkDot, WalkNews, WalkToBoundary, Walked};
+use bayescope::worker::what_if::UnderEveryClass;
 use eframe::egui::{Key, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
@@ -18,6 +19,11 @@ use egui_kittest::kittest::Queryable;
 use super::experiments::click;
 use super::fake::{self, Fake, SHAPE};
 use super::{full, shows, tables, tasks};
+
+/// The first image of a set from outside.
+fn outside(set: u64) -> Subject {
+    Subject::External(ExternalImage { set, index: 0 })
+}
 
 /// A point between two classes, a third in the middle.
 fn dot(index: usize, position: f64, [a, b]: [ClassId; 2]) -> WalkDot {
@@ -177,7 +183,7 @@ fn a_walk_keeps_the_name_of_its_start_and_other_images_are_no_start_that_was_kep
     click(&mut harness, "Start here");
     click(&mut harness, "Walk to the boundary");
     let (id, request) = tasks::asked::<WalkToBoundary>(&fake);
-    assert_eq!(request.from, Subject::External(0));
+    assert_eq!(request.from, outside(1));
     under_way(&fake, id, [4, 5]);
     harness.run_steps(4);
     assert!(shows(&harness, "From outside-0.png towards") && shows(&harness, "Start at the selection"));
@@ -187,10 +193,33 @@ fn a_walk_keeps_the_name_of_its_start_and_other_images_are_no_start_that_was_kep
         ["a.png", "b.png", "c.png"].map(String::from).into(),
         (5..8).map(|i| fake::tile(i, 1.0)).collect(),
     );
-    let (labelled, own_knobs, verdicts, pictures) = (false, false, Vec::new(), Vec::new());
-    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
+    let (set, labelled, own_knobs, verdicts, pictures) = (2, false, false, Vec::new(), Vec::new());
+    fake.send(Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
     harness.run_steps(4);
     walks(&mut harness);
     assert!(shows(&harness, "From outside-0.png towards"), "{:?}", super::labels(&harness));
     assert!(shows(&harness, "a.png, decided as") && !shows(&harness, "Start at the selection"));
+}
+
+/// They may wait for hours behind a training, and are the same images all the while.
+#[test]
+fn a_walk_and_a_map_begin_while_the_same_images_are_read_again_at_other_knobs() {
+    let (mut harness, fake) = full();
+    harness.state_mut().open(vec!["/data/folder".into()]);
+    harness.run_steps(2);
+    fake.send(fake::external(3));
+    fake.send(Event::JobEnded { id: 1, outcome: Outcome::Done("3 images".into()) });
+    harness.run_steps(4);
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    assert!(matches!(fake.jobs().as_slice(), [_, (2, Job::Classify { .. })]), "{:?}", fake.jobs());
+    assert!(harness.state().session().reads_outside());
+    harness.get_by_role_and_label(Role::Button, "Walk").click();
+    harness.run_steps(4);
+    click(&mut harness, "Walk to the boundary");
+    assert_eq!(tasks::asked::<WalkToBoundary>(&fake).1.from, outside(1));
+    harness.state_mut().show_panel("what if");
+    harness.run_steps(4);
+    click(&mut harness, "Map the selected image under every class");
+    assert_eq!(tasks::asked::<UnderEveryClass>(&fake).1.image.subject, outside(1));
 }

@@ -4,7 +4,7 @@
 use bayescope::flow::Precision;
 use bayescope::gui::App;
 use bayescope::oracle::folder::{self, Oracle};
-use bayescope::task::Task;
+use bayescope::task::{ExternalImage, Task};
 use bayescope::worker::protocol::{Event, Subject};
 use bayescope::worker::what_if::{CompareImages, GridBetween, MOST_PINS, UnderEveryClass};
 use burn::tensor::Device;
@@ -189,16 +189,21 @@ fn an_image_from_outside_that_was_not_looked_at_does_not_become_another() {
     assert!(!disabled(&harness));
     click(&mut harness, "Pin image");
     let asked = tasks::asked::<CompareImages>(&fake).1;
-    assert_eq!(asked.pins.iter().map(|pin| &pin.subject).collect::<Vec<_>>(), [&Subject::External(0)]);
-    // Other images come before the engine has looked at it.
-    let Event::External { job, shape, settings, tiles, .. } = super::fake::external(2) else { panic!("images") };
-    let (name, ids) = ("other".into(), vec!["a.png".into(), "b.png".into()]);
-    let (labelled, own_knobs, verdicts, pictures) = (false, false, Vec::new(), Vec::new());
-    fake.send(Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures });
-    harness.run_steps(4);
-    fake.answer();
-    harness.run_steps(3);
-    click(&mut harness, "Pin image");
-    let asked = tasks::asked::<CompareImages>(&fake).1;
-    assert_eq!(names(&asked).len(), 1, "{:?}", names(&asked));
+    let pinned = |task: &CompareImages| task.pins.iter().map(|pin| pin.subject.clone()).collect::<Vec<_>>();
+    let first = |set: u64| Subject::External(ExternalImage { set, index: 0 });
+    assert_eq!(pinned(&asked), [first(1)]);
+    assert!(disabled(&harness), "it is pinned already");
+    // Others come before the engine has looked at it: of other names, and of the same, as all that is pasted.
+    for (set, name) in [(2, "other"), (3, "other")] {
+        let mut event = super::fake::external(2);
+        if let Event::External { set: of, name: called, .. } = &mut event {
+            (*of, *called) = (set, name.into());
+        }
+        fake.send(event);
+        harness.run_steps(4);
+        fake.answer();
+        harness.run_steps(3);
+        click(&mut harness, "Pin image");
+        assert_eq!(pinned(&tasks::asked::<CompareImages>(&fake).1), [first(set)]);
+    }
 }

@@ -34,6 +34,7 @@ fn worst_images(n: usize, tau: f64) -> Event {
     let settings = Settings { tau: Tau::new(tau).unwrap(), ..Settings::default_for(10) };
     Event::External {
         job: 1,
+        set: 2,
         name: format!("ConvNet on 800 images, seed 1: {n} worst of 60 test images by KL"),
         shape,
         ids: (0..n).map(|i| format!("Test image {}", 10 + i)).collect(),

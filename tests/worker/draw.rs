@@ -64,12 +64,12 @@ fn the_newest_drawing_is_answered_and_sent_to_the_gallery_as_it_was_asked_about(
     assert_eq!(sent.posterior.probabilities, answer.posterior.probabilities);
     assert_eq!(sent.pixels.bytes().unwrap(), bar().levels);
     // What is drawn on stays as it was, though another image has its place and the world is opened again.
-    let on = |id: u64, name: &str| {
-        let called = Some([name.to_owned(), "Drawing".to_owned()]);
-        let ground = Ground { id, subject: Subject::External(0), called, settings: settings(1.0) };
+    let on = |id: u64, subject: &Subject| {
+        let ground = Ground { id, subject: subject.clone(), settings: settings(1.0) };
         Sketch { revision: 1, ground: Some(ground), levels: vec![0; SHAPE.dims()], inked: vec![false; SHAPE.dims()] }
     };
-    bench.worker.sketch(request(41, on(1, "drawing"), false));
+    let first = bench.image(0);
+    bench.worker.sketch(request(41, on(1, &first), false));
     let before = bench.sketched(41).posterior;
     bench.worker.submit(Job::OpenOracle("mnist@9b44f254".into()));
     let mut other = bar();
@@ -77,12 +77,12 @@ fn the_newest_drawing_is_answered_and_sent_to_the_gallery_as_it_was_asked_about(
     other.inked.rotate_left(5);
     let job = bench.worker.submit(Job::SendSketch { sketch: Arc::new(other), settings: settings(1.0) });
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
-    bench.worker.sketch(request(42, on(1, "drawing"), false));
+    bench.worker.sketch(request(42, on(1, &first), false));
     assert_eq!(bench.sketched(42).posterior.log_likelihood, before.log_likelihood);
-    bench.worker.sketch(request(43, on(2, "drawing"), false));
+    bench.worker.sketch(request(43, on(2, &bench.image(0)), false));
     assert_ne!(bench.sketched(43).posterior.log_likelihood, before.log_likelihood);
-    // One of images that are not there any more is not the one in its place.
-    bench.worker.sketch(request(44, on(3, "A.png"), false));
+    // One that is not there any more is not the one in its place, which has its name.
+    bench.worker.sketch(request(44, on(3, &first), false));
     let why = bench.until(|event| match event {
         Event::Unanswered { why, .. } => Some(why.clone()),
         _ => None,
@@ -95,7 +95,7 @@ fn the_newest_drawing_is_answered_and_sent_to_the_gallery_as_it_was_asked_about(
 fn without_ink_a_drawing_is_the_image_it_lies_on() {
     let mut bench = Bench::new();
     let subject = Subject::Sample { spec: spec(8), index: 5 };
-    let ground = Ground { id: 1, subject: subject.clone(), called: None, settings: settings(1.0) };
+    let ground = Ground { id: 1, subject: subject.clone(), settings: settings(1.0) };
     let empty = |ground: Ground| Sketch {
         revision: 1,
         ground: Some(ground),

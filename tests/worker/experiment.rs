@@ -9,7 +9,7 @@ use bayescope::oracle::world::Settings;
 use bayescope::run::{EstimateTime, Run, RunEvent, RunExperiment, RunFolder, RunSettings};
 use bayescope::units::Smoothing;
 use bayescope::worker::cell_images::{CellImages, CellImagesRequest};
-use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome, Subject};
+use bayescope::worker::protocol::{Event, InspectRequest, Job, Outcome};
 use bayescope::worker::runs::{Contents, Found, WatchRequest, look};
 use bayescope::worker::save::SaveSamples;
 
@@ -132,7 +132,7 @@ fn worst_images_come_with_the_posteriors_of_the_pool_even_while_a_job_is_held() 
         assert!(name.contains(&i.to_string()));
     }
     let inspect = |bench: &mut Bench, generation, settings: &Settings| {
-        let (subject, settings, taus) = (Subject::External(5), settings.clone(), Vec::new());
+        let (subject, settings, taus) = (bench.image(5), settings.clone(), Vec::new());
         bench.worker.inspect(InspectRequest { generation, subject, settings, taus, look: None });
         bench.wait(|bench| bench.worker.take_inspection())
     };

@@ -34,6 +34,7 @@ use bayescope::oracle::pictures::Fits;
 use bayescope::oracle::train::{TrainEvent, TrainSpec};
 use bayescope::oracle::world::{SampleSpec, Settings};
 use bayescope::run::TrainOracle;
+use bayescope::task::ExternalImage;
 use bayescope::units::{Seed, Tau};
 use bayescope::worker::Worker;
 use bayescope::worker::protocol::{Event, GalleryRequest, GalleryUpdate, InspectRequest, Job, JobId, Outcome, Subject};
@@ -107,6 +108,16 @@ impl Bench {
         };
         let told = self.seen.iter().find_map(of);
         told.unwrap_or_else(|| self.until(of))
+    }
+
+    /// An image of the set from outside that came last.
+    fn image(&self, index: usize) -> Subject {
+        let set = |event: &Event| match event {
+            Event::External { set, .. } => Some(*set),
+            _ => None,
+        };
+        let set = self.seen.iter().rev().find_map(set).expect("images from outside have come");
+        Subject::External(ExternalImage { set, index })
     }
 
     /// Gallery updates until one generation is complete.
@@ -261,18 +272,34 @@ fn pictures_from_outside_get_posteriors() {
         path: path.clone(),
     }));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
-    let job = bench.worker.submit(Job::Classify { paths: vec![path], fits: Fits::default(), settings: settings(1.0) });
+    let read = |tau: f64| Job::Classify { paths: vec![path.clone()], fits: Fits::default(), settings: settings(tau) };
+    let job = bench.worker.submit(read(1.0));
     let tiles = bench.until(|event| match event {
         Event::External { tiles, labelled: true, .. } => Some(tiles.clone()),
         _ => None,
     });
     assert_eq!(tiles.len(), 2);
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
-    let subject = Subject::External(1);
-    let (settings, taus) = (settings(1.0), Vec::new());
-    bench.worker.inspect(InspectRequest { generation: 1, subject, settings, taus, look: None });
+    let subject = bench.image(1);
+    let inspect = |generation| InspectRequest {
+        generation,
+        subject: subject.clone(),
+        settings: settings(1.0),
+        taus: Vec::new(),
+        look: None,
+    };
+    bench.worker.inspect(inspect(1));
     let inspection = bench.wait(|bench| bench.worker.take_inspection());
     assert_eq!(inspection.tile.posterior, tiles[1].posterior);
+    // At other knobs, and after the world was opened again, they are the same images: who names one still means it.
+    for job in [read(2.0), Job::RateAgain { settings: settings(1.3) }, Job::OpenOracle("mnist".into()), read(1.0)] {
+        let job = bench.worker.submit(job);
+        assert!(matches!(bench.outcome(job), Outcome::Done(_)));
+    }
+    assert_eq!(bench.image(1), subject);
+    bench.worker.inspect(inspect(2));
+    let again = bench.wait(|bench| bench.worker.take_inspection().filter(|one| one.generation == 2));
+    assert_eq!(again.tile.posterior, tiles[1].posterior);
 }
 
 #[test]

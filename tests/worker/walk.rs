@@ -99,8 +99,9 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
     let middle = ids.iter().position(|id| id.contains("50/50")).expect("the middle is among them");
     assert!(tiles[middle].posterior.distance(&arrival.middle.tile.posterior) < 1e-3);
     assert!(matches!(bench.outcome(sent), Outcome::Done(_)));
+    let start = bench.image(middle);
     let ask_for = |generation, tau| {
-        let (subject, taus) = (Subject::External(middle), Vec::new());
+        let (subject, taus) = (start.clone(), Vec::new());
         InspectRequest { generation, subject, settings: settings(tau), taus, look: None }
     };
     bench.worker.inspect(ask_for(1, 1.0));
@@ -110,8 +111,9 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
     let (_, flatter) = bench.until(external);
     assert_ne!(flatter[0].posterior, tiles[0].posterior);
     assert!(matches!(bench.outcome(again), Outcome::Done(_)));
+    assert_eq!(bench.image(middle), start, "at other knobs it is the same image");
     let mut onwards = WalkToBoundary {
-        from: Subject::External(middle),
+        from: start.clone(),
         to: Destination::Sample(2),
         steps: 4,
         samples: spec(8),
@@ -119,9 +121,18 @@ fn a_walk_between_two_samples_is_saved_and_its_images_are_inspected() {
     };
     let job = bench.worker.submit(Job::task(onwards.clone()));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)), "images from outside can be starts");
-    onwards.from = Subject::External(99);
-    let job = bench.worker.submit(Job::task(onwards));
-    assert!(matches!(bench.outcome(job), Outcome::Failed(why) if why.contains("no longer open")));
+    onwards.from = bench.image(99);
+    let nowhere = bench.worker.submit(Job::task(onwards.clone()));
+    assert!(matches!(bench.outcome(nowhere), Outcome::Failed(why) if why.contains("no longer open")));
+    // Another walk's images take the place of these: none of them is an end of what was asked before.
+    let sent = bench.worker.submit(Job::SendWalk { walked: self::walked(&bench, job), settings: settings(1.0) });
+    assert!(matches!(bench.outcome(sent), Outcome::Done(_)));
+    let Subject::External(replaced) = start else { panic!("{start:?}") };
+    let ends = [(start, Destination::Sample(2)), (from(0), Destination::External(replaced))];
+    for (from, to) in ends {
+        let job = bench.worker.submit(Job::task(WalkToBoundary { from, to, ..onwards.clone() }));
+        assert!(matches!(bench.outcome(job), Outcome::Failed(why) if why.contains("no longer open")), "{to:?}");
+    }
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use bayescope::data::Fit;
 use bayescope::oracle::pictures::Fits;
 use bayescope::task::Task;
-use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Subject, Tile};
+use bayescope::worker::protocol::{Asked, Event, EvidenceRequest, Job, JobId, Outcome, Pasted, Subject, Tile};
 use bayescope::worker::save::SaveSamples;
 use bayescope::worker::what_if::{CompareImages, GridBetween, Pin, SideBySide, UnderEveryClass};
 
@@ -66,11 +67,20 @@ fn a_pinned_image_stays_what_it_was_when_others_take_its_place() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
     outside(&mut bench, 2, &folder.path().join("a.npz"));
-    let mut pins = vec![pin(Subject::External(0)), sample(5)];
+    let mut pins = vec![pin(bench.image(0)), sample(5)];
     let before = compared(&mut bench, &pins);
     outside(&mut bench, 6, &folder.path().join("b.npz"));
-    let other = compared(&mut bench, &pins);
-    assert_ne!(other.images[0].x, before.images[0].x, "another image lies there now");
+    // Another image of the same name and number lies there now. It is taken for the pinned one by nothing.
+    let (subject, settings) = (pins[0].subject.clone(), settings(1.0));
+    let gone = CompareImages { pins: pins.clone(), pair: None, settings: settings.clone() };
+    let gone = bench.worker.submit(Job::task(gone));
+    assert!(matches!(bench.outcome(gone), Outcome::Failed(why) if why.contains("no longer open")));
+    bench.worker.explain(EvidenceRequest { generation: 1, subject, settings, a: 0, b: 1 });
+    let why = bench.until(|event| match event {
+        Event::Unanswered { asked: Asked::Evidence, why } => Some(why.clone()),
+        _ => None,
+    });
+    assert!(why.contains("no longer open"), "{why}");
     pins[0].x = Some(before.images[0].x.clone());
     let after = compared(&mut bench, &pins);
     assert_eq!(after.pair, before.pair);
@@ -78,6 +88,25 @@ fn a_pinned_image_stays_what_it_was_when_others_take_its_place() {
         assert_eq!((&after.x, &after.tile.posterior), (&before.x, &before.tile.posterior));
         assert_eq!((&after.evidence, &after.difference), (&before.evidence, &before.difference));
     }
+}
+
+#[test]
+fn a_picture_that_is_pasted_after_another_is_not_taken_for_it() {
+    let mut bench = Bench::new();
+    let paste = |bench: &mut Bench, light: usize, tau: f64| {
+        // Light from one side.
+        let level = |i: usize| (light + 3 * (i % 32) + 2 * (i / 32)) as u8;
+        let picture = Pasted::of_rgba([32, 32], (0..32 * 32).map(|i| [level(i), level(i), level(i), 255]));
+        done(bench, Job::ClassifyPasted { picture, fit: Fit::default(), settings: settings(tau) });
+        bench.image(0)
+    };
+    let a = paste(&mut bench, 40, 1.0);
+    assert_eq!(paste(&mut bench, 40, 1.4), a, "at other knobs it is the same picture");
+    let b = paste(&mut bench, 80, 1.4);
+    assert_ne!(b, a);
+    let job = bench.worker.submit(Job::task(UnderEveryClass { image: pin(a), settings: settings(1.0) }));
+    assert!(matches!(bench.outcome(job), Outcome::Failed(why) if why.contains("no longer open")));
+    compared(&mut bench, &[pin(b)]);
 }
 
 #[test]

@@ -84,14 +84,6 @@ impl Session {
     pub fn inspection_of(&self, subject: &Subject) -> Option<&Inspection> {
         self.inspection.as_ref().filter(|inspection| same_image(&inspection.subject, subject))
     }
-
-    /// Nothing that is known of images from outside is of those that take their places.
-    pub(super) fn forget_outside(&mut self) {
-        let outside = |subject: &Subject| matches!(subject, Subject::External(_));
-        self.inspection.take_if(|one| outside(&one.subject));
-        self.evidence.take_if(|map| outside(&map.request.subject));
-        self.running.take_if(|one| outside(&one.subject));
-    }
 }
 
 /// Returns whether two subjects are one latent, whatever the number of samples.

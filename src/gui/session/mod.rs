@@ -40,7 +40,7 @@ use jobs::Jobs;
 use keys::Keys;
 use ledger::Ledger;
 use log::{Level, Log, Notice};
-pub use outside::{COMING, External, OutsideInput};
+pub use outside::{External, OutsideInput};
 use references::References;
 use runs::Runs;
 use tasks::Tasks;
@@ -117,8 +117,9 @@ pub enum Effect {
     None,
     /// The gallery must be asked for again.
     AskAgain,
-    /// Images from outside have come; the same ones as before, or others.
+    /// Images from outside have come.
     Outside {
+        /// Whether they have the names of those before, and stand in their places.
         same: bool,
         /// Whether somebody opened them, and not a knob that moved.
         opened: bool,

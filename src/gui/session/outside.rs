@@ -8,6 +8,7 @@ use super::{Effect, Session};
 use crate::experiment::WorstImage;
 use crate::oracle::pictures::{Fits, Picture};
 use crate::oracle::world::Settings;
+use crate::task::ExternalImage;
 use crate::worker::protocol::{Event, Job, JobId, Pasted};
 
 /// Images from outside.
@@ -28,12 +29,9 @@ pub struct External {
     pub pictures: Vec<Picture>,
     /// How that was asked for.
     fits: Fits,
-    /// Tells them from the images before and after them, whatever their knobs.
+    /// Which set they are: what [`ExternalImage`] names.
     pub set: u64,
 }
-
-/// Why nothing can be begun with an image from outside while others are read: they would stand in its place by then.
-pub const COMING: &str = "Other images are being read: wait until they are here.";
 
 /// What the last images from outside were read from beside files, and how.
 #[derive(Debug, Clone, Default)]
@@ -64,6 +62,16 @@ impl Session {
     pub fn lacks_outside(&self) -> bool {
         let known = self.outside.pasted.is_some() || !self.external_paths.is_empty();
         known && self.external.is_none() && self.oracle.is_some() && !self.outside.asked
+    }
+
+    /// The images that this one is among, where they are still on show.
+    pub fn among(&self, image: ExternalImage) -> Option<&External> {
+        self.external.as_ref().filter(|external| external.set == image.set)
+    }
+
+    /// The set of images from outside that is on show.
+    pub fn open_set(&self) -> Option<u64> {
+        self.external.as_ref().map(|external| external.set)
     }
 
     /// Returns whether images from outside are on their way.
@@ -126,7 +134,8 @@ impl Session {
 
     /// Images from outside take the place of those before.
     pub(super) fn take_outside(&mut self, event: Event) -> Effect {
-        let Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures } = event
+        let Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures } =
+            event
         else {
             return Effect::None;
         };
@@ -136,13 +145,8 @@ impl Session {
         self.log.add(Level::Info, format!("{name}: {} images, exact posteriors", tiles.len()));
         self.clock += 1 << 32;
         let gallery = Gallery::from_tiles(shape, tiles, self.clock);
-        let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name);
-        let same = same && !own_knobs;
-        // Of the same names are other pictures, too: another one pasted, or one fitted in another way.
-        if !same || !self.refreshing.contains(&job) {
-            self.forget_outside();
-        }
-        let set = self.external.as_ref().filter(|_| same).map_or(self.clock, |old| old.set);
+        // Names, not the set: a picture that is fitted in another way keeps its place, though it is another image.
+        let same = self.external.as_ref().is_some_and(|old| old.ids == ids && old.name == name) && !own_knobs;
         let knobs = own_knobs.then(|| settings.clone());
         if own_knobs {
             // They lie in a run folder, not in files of their own.

@@ -7,9 +7,10 @@ use crate::oracle::library;
 use crate::oracle::pictures::Fits;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{LabelLaw, Settings};
+use crate::task::ExternalImage;
 use crate::units::Seed;
 use crate::worker::bayes::protocol::Study;
-use crate::worker::protocol::Pasted;
+use crate::worker::protocol::{Pasted, Subject};
 
 fn report() -> DeviceReport {
     let used = Candidate {
@@ -72,6 +73,34 @@ fn a_new_judgement_forgets_what_was_said_of_the_images_of_the_one_before() {
     assert_eq!(session.exchange.images, None);
 }
 
+/// Images from outside, all of one name.
+fn external(job: JobId, set: u64, settings: &Settings) -> Event {
+    let (name, shape) = ("pasted".into(), ImageShape { channels: 1, height: 1, width: 1 });
+    let (ids, tiles, verdicts, pictures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (settings, labelled, own_knobs) = (settings.clone(), false, false);
+    Event::External { job, set, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures }
+}
+
+#[test]
+fn the_same_images_at_other_knobs_are_the_same_and_others_of_their_name_are_not() {
+    let (mut session, now) = (Session::default(), Instant::now());
+    let settings = Settings::default_for(2);
+    let paste = Job::ClassifyPasted { picture: Pasted(Arc::new([1])), fit: Fit::default(), settings: settings.clone() };
+    let outside = |opened| Effect::Outside { same: true, opened, knobs: None };
+    session.submitted(1, &paste);
+    session.take(external(1, 7, &settings), now);
+    let image = ExternalImage { set: 7, index: 0 };
+    assert!(session.among(image).is_some() && Subject::External(image).is_open(session.open_set()));
+    session.submitted(2, &paste);
+    session.refreshes_outside(2);
+    assert!(session.among(image).is_some(), "they are there until others have come");
+    assert_eq!(session.take(external(2, 7, &settings), now), outside(false));
+    assert!(session.among(image).is_some());
+    session.submitted(3, &paste);
+    assert_eq!(session.take(external(3, 8, &settings), now), outside(true));
+    assert!(session.among(image).is_none() && !Subject::External(image).is_open(session.open_set()));
+}
+
 #[test]
 fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_come() {
     let mut session = Session::default();
@@ -81,11 +110,7 @@ fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_
     let (picture, fit) = (Pasted(Arc::new([1, 2, 3])), Fit { invert: true, ..Fit::default() });
     let pasted = Job::ClassifyPasted { picture, fit, settings: settings.clone() };
     let come = |session: &mut Session, job: JobId| {
-        let (name, shape) = (format!("of job {job}"), ImageShape { channels: 1, height: 1, width: 1 });
-        let (ids, tiles, verdicts, pictures) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (settings, labelled, own_knobs) = (settings.clone(), false, false);
-        let event = Event::External { job, name, shape, ids, tiles, labelled, settings, own_knobs, verdicts, pictures };
-        session.take(event, Instant::now());
+        session.take(external(job, job, &settings), Instant::now());
     };
     session.submitted(1, &files);
     assert_eq!(session.read_outside_again(settings.clone()), None, "nothing is there yet");

@@ -3,15 +3,27 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::Interactive;
+use super::{Interactive, gone};
 use crate::error::{Error, Result};
 use crate::experiment::WorstImage;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::{Settings, World};
+use crate::task::ExternalImage;
 use crate::units;
 use crate::worker::channels::Channels;
 use crate::worker::loaded_images::LoadedImages;
-use crate::worker::protocol::{Event, JobId, Outcome, Tile};
+use crate::worker::protocol::{Event, JobId, Outcome, Subject, Tile};
+use crate::worker::shared::Shared;
+
+/// The images from outside that are open.
+#[derive(Clone)]
+pub struct ExternalSet {
+    /// Which set they are: what [`ExternalImage`] names.
+    pub set: u64,
+    pub images: ExternalImages,
+    /// What a classifier says of each; empty where none was asked.
+    pub verdicts: Vec<WorstImage>,
+}
 
 impl Interactive {
     /// Sends the images from outside of a job to the window and keeps them for its inspector; a sentence
@@ -30,8 +42,12 @@ impl Interactive {
         world.check(settings)?;
         let n = images.ids.len();
         let tiles = (0..n).map(|i| external_tile(&images, world, i, settings)).collect::<Result<Vec<Tile>>>()?;
+        // Only now: images that cannot be shown do not come between those on show and the same ones read again.
+        let set = channels.shared.sets.of(&images, &self.world.borrow());
+        self.drop_questions(&channels.shared, set);
         channels.send(Event::External {
             job,
+            set,
             name: images.name.clone(),
             shape: world.shape(),
             ids: images.ids.clone(),
@@ -44,9 +60,18 @@ impl Interactive {
         });
         let note = images.note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
         let sentence = format!("posteriors of {} from {}{note}", units::images(n), images.name);
-        *self.external.borrow_mut() = Some(images);
-        *self.verdicts.borrow_mut() = verdicts;
+        *self.external.borrow_mut() = Some(ExternalSet { set, images, verdicts });
         Ok(sentence)
+    }
+
+    /// Drops questions about images whose place this set takes. The window asks about the new ones by itself,
+    /// and need not hear that the others are gone.
+    fn drop_questions(&self, shared: &Shared, set: u64) {
+        let replaced = |subject: &Subject| !subject.is_open(Some(set));
+        self.inspecting.borrow_mut().take_if(|one| replaced(&one.request.subject));
+        self.explaining.borrow_mut().take_if(|one| replaced(&one.subject));
+        shared.inspect_request.take_if(|one| replaced(&one.subject));
+        shared.evidence_request.take_if(|one| replaced(&one.subject));
     }
 
     /// Takes over images that another thread has read, if they are of the world that is open now and still
@@ -72,28 +97,34 @@ impl Interactive {
         channels.send(Event::JobEnded { id, outcome });
     }
 
-    /// The images from outside, and what a classifier says of each.
-    pub fn external(&self) -> Option<(ExternalImages, Vec<WorstImage>)> {
-        Some((self.external.borrow().clone()?, self.verdicts.borrow().clone()))
+    /// The images from outside.
+    pub fn external(&self) -> Option<ExternalSet> {
+        self.external.borrow().clone()
     }
 
-    /// Whether these are the images from outside.
-    pub fn holds(&self, images: &ExternalImages) -> bool {
-        self.external.borrow().as_ref().is_some_and(|held| held.name == images.name && held.ids == images.ids)
+    /// Whether this set is open.
+    pub fn holds(&self, set: u64) -> bool {
+        self.external.borrow().as_ref().is_some_and(|open| open.set == set)
     }
 
-    /// Where they came from, and which one this is there.
-    pub fn name_of_external(&self, index: usize) -> Option<[String; 2]> {
+    /// An image from outside, world space.
+    ///
+    /// # Errors
+    /// As [`among`].
+    pub fn external_image(&self, image: ExternalImage, dims: usize) -> Result<Vec<f32>> {
         let external = self.external.borrow();
-        let images = external.as_ref()?;
-        Some([images.name.clone(), images.ids.get(index)?.clone()])
+        let images = among(external.as_ref(), image)?;
+        images.x.chunks_exact(dims).nth(image.index).map(<[f32]>::to_vec).ok_or_else(gone)
     }
+}
 
-    /// One of them, world space.
-    pub fn external_image(&self, index: usize, dims: usize) -> Option<Vec<f32>> {
-        let external = self.external.borrow();
-        external.as_ref()?.x.chunks_exact(dims).nth(index).map(<[f32]>::to_vec)
-    }
+/// The images that this one is among, where they are open.
+///
+/// # Errors
+/// When others have taken their place, or none are open.
+pub fn among(open: Option<&ExternalSet>, image: ExternalImage) -> Result<&ExternalImages> {
+    let open = open.filter(|open| open.set == image.set && image.index < open.images.ids.len());
+    open.map(|open| &open.images).ok_or_else(gone)
 }
 
 /// Image `i` from outside under the given knobs.
@@ -111,7 +142,61 @@ pub fn external_tile(images: &ExternalImages, world: &World, i: usize, settings:
 mod tests {
     use super::*;
     use crate::data::ImageShape;
+    use crate::oracle::world::SampleSpec;
+    use crate::units::Seed;
     use crate::worker::channels::tests::alone;
+    use crate::worker::interactive::inspect::Inspecting;
+    use crate::worker::protocol::{EvidenceRequest, InspectRequest};
+
+    fn one(x: f32) -> ExternalImages {
+        ExternalImages::new("one".into(), vec!["0".into()], None, vec![x])
+    }
+
+    fn image(set: u64, index: usize) -> ExternalImage {
+        ExternalImage { set, index }
+    }
+
+    #[test]
+    fn an_image_of_a_set_that_is_not_open_is_refused() {
+        let interactive = Interactive::default();
+        let asked = |image| interactive.external_image(image, 1);
+        let is_gone = |image| asked(image).unwrap_err().to_string().contains("no longer open");
+        assert!(is_gone(image(1, 0)), "nothing is open");
+        let open =
+            |set, x| *interactive.external.borrow_mut() = Some(ExternalSet { set, images: one(x), verdicts: vec![] });
+        open(1, 0.5);
+        assert_eq!(asked(image(1, 0)).unwrap(), [0.5]);
+        assert!(is_gone(image(1, 1)) && interactive.holds(1));
+        open(2, 0.75);
+        assert!(is_gone(image(1, 0)) && !interactive.holds(1), "another image lies in its place");
+        assert_eq!(asked(image(2, 0)).unwrap(), [0.75]);
+    }
+
+    #[test]
+    fn questions_about_images_go_with_them_and_no_others_do() {
+        let ((channels, _told), interactive) = (alone(), Interactive::default());
+        let (shared, settings) = (&channels.shared, Settings::default_for(2));
+        let ask = |subject: Subject| {
+            let (settings, taus) = (settings.clone(), Vec::new());
+            let inspect = InspectRequest { generation: 1, subject, settings, taus, look: None };
+            let InspectRequest { subject, settings, .. } = inspect.clone();
+            let explain = EvidenceRequest { generation: 2, subject, settings, a: 0, b: 1 };
+            *interactive.inspecting.borrow_mut() = Some(Inspecting::new(inspect.clone()));
+            *interactive.explaining.borrow_mut() = Some(explain.clone());
+            shared.inspect_request.put(inspect);
+            shared.evidence_request.put(explain);
+        };
+        let left = |set: u64| {
+            interactive.drop_questions(shared, set);
+            let under_way = [interactive.inspecting.borrow().is_some(), interactive.explaining.borrow().is_some()];
+            (under_way, [shared.inspect_request.is_full(), shared.evidence_request.is_full()])
+        };
+        ask(Subject::External(image(4, 0)));
+        assert_eq!(left(4), ([true; 2], [true; 2]), "the same images at other knobs");
+        assert_eq!(left(5), ([false; 2], [false; 2]));
+        ask(Subject::Sample { spec: SampleSpec::new(1, Seed(0)), index: 0 });
+        assert_eq!(left(6), ([true; 2], [true; 2]));
+    }
 
     #[test]
     fn images_that_are_cancelled_after_they_were_read_are_not_taken_over() {
@@ -124,7 +209,7 @@ mod tests {
                 world: "another".into(),
                 shape: ImageShape { channels: 1, height: 1, width: 1 },
                 settings: Settings::default_for(2),
-                images: ExternalImages::new("one".into(), vec!["0".into()], None, vec![0.5]),
+                images: one(0.5),
                 verdicts: Vec::new(),
             });
             Interactive::default().take_loaded(&channels, None);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::protocol::{InspectRequest, Inspection, RunningPosterior, Subject};
-use super::external::external_tile;
-use super::{Interactive, PieceContext, gone, put, tile, unless};
+use super::external::{among, external_tile};
+use super::{Interactive, PieceContext, put, tile, unless};
 use crate::error::{Error, Result};
 use crate::flow::{Decoding, Scores};
 use crate::oracle::running::Running;
@@ -123,11 +123,10 @@ impl Interactive {
                 }
                 (tile, rounding)
             }
-            Subject::External(index) => {
-                let external = self.external.borrow();
-                let images = external.as_ref().filter(|images| *index < images.ids.len());
-                let images = images.ok_or_else(gone)?;
-                (external_tile(images, world, *index, settings)?, images.rounding(world, *index, settings)?)
+            Subject::External(image) => {
+                let (external, i) = (self.external.borrow(), image.index);
+                let images = among(external.as_ref(), *image)?;
+                (external_tile(images, world, i, settings)?, images.rounding(world, i, settings)?)
             }
         };
         let (generation, subject, shape) = (*generation, subject.clone(), world.shape());

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::super::protocol::{JobId, Sketch, SketchAnswer, Subject};
 use super::drawing::{GroundImage, compose};
-use super::{Interactive, PieceContext, gone, put};
+use super::{Interactive, PieceContext, put};
 use crate::error::{Error, Result};
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::evidence::leaders;
@@ -56,11 +56,7 @@ impl Interactive {
         }
         let x = match &wanted.subject {
             Subject::Sample { spec, index } => self.sample(cx, spec, &wanted.settings, *index)?.x.clone(),
-            Subject::External(index) => {
-                let there = self.name_of_external(*index).filter(|there| wanted.called.as_ref() == Some(there));
-                let image = there.and_then(|_| self.external_image(*index, cx.world.shape().dims()));
-                image.ok_or_else(gone)?
-            }
+            Subject::External(image) => self.external_image(*image, cx.world.shape().dims())?,
         };
         let picture = Arc::new(cx.world.flow().pixels().picture(&x));
         let found = GroundImage { of: wanted.clone(), x: Arc::new(x), picture };

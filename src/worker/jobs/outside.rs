@@ -61,11 +61,11 @@ pub fn send(cx: &JobContext<'_>, walked: &Walked, settings: &Settings) -> Result
 /// Posteriors of the images from outside once more, from the statistics that are kept.
 pub fn rate_again(cx: &JobContext<'_>, settings: &Settings) -> Result<String> {
     let (world, interactive) = (&cx.opened()?.world, cx.interactive);
-    let (images, verdicts) = interactive.external().ok_or_else(gone)?;
-    images.prepare(world, settings, &mut cx.sink())?;
+    let open = interactive.external().ok_or_else(gone)?;
+    open.images.prepare(world, settings, &mut cx.sink())?;
     // Others may have come while these were scored.
-    if !interactive.holds(&images) {
+    if !interactive.holds(open.set) {
         return Ok("other images were opened meanwhile".into());
     }
-    interactive.show_external((cx.channels, cx.entry.id), world, (images, verdicts), settings, false)
+    interactive.show_external((cx.channels, cx.entry.id), world, (open.images, open.verdicts), settings, false)
 }

@@ -6,9 +6,8 @@ use std::time::Duration;
 use super::context::{JobContext, Sink};
 use crate::error::{Error, Result};
 use crate::events::Progress;
-use crate::task::{AnyTask, Done, News, OpenOracle, TaskHost};
+use crate::task::{AnyTask, Done, ExternalImage, News, OpenOracle, TaskHost};
 use crate::worker::device_thread::Opened;
-use crate::worker::interactive::gone;
 use crate::worker::protocol::Event;
 
 /// Runs a task and sends its report.
@@ -53,7 +52,7 @@ impl TaskHost for Sink<'_> {
         Sink::check_in_turns(self)
     }
 
-    fn external_image(&self, index: usize, dims: usize) -> Result<Vec<f32>> {
-        self.interactive.external_image(index, dims).ok_or_else(gone)
+    fn external_image(&self, image: ExternalImage, dims: usize) -> Result<Vec<f32>> {
+        self.interactive.external_image(image, dims)
     }
 }

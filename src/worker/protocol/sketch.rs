@@ -18,8 +18,6 @@ pub struct Ground {
     pub id: u64,
     /// The image.
     pub subject: Subject,
-    /// Where it came from and which one it is there, if it came from outside: others may stand in its place by then.
-    pub called: Option<[String; 2]>,
     /// The knobs at which it was chosen.
     pub settings: Settings,
 }

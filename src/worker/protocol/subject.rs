@@ -1,6 +1,7 @@
 //! What the window looks at.
 
 use crate::oracle::world::SampleSpec;
+use crate::task::ExternalImage;
 
 /// What the inspector shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +13,16 @@ pub enum Subject {
         /// Its running number.
         index: usize,
     },
-    /// An image from outside, by its running number in the last `Event::External`.
-    External(usize),
+    /// An image from outside, of the set that an `Event::External` brought.
+    External(ExternalImage),
+}
+
+impl Subject {
+    /// Whether it can be had while this set of images from outside is open: samples always can.
+    pub fn is_open(&self, set: Option<u64>) -> bool {
+        match self {
+            Self::Sample { .. } => true,
+            Self::External(image) => set == Some(image.set),
+        }
+    }
 }

@@ -25,7 +25,7 @@ use crate::gui::session::Session;
 use crate::gui::theme::UNTINTED;
 use crate::gui::view::Drawing;
 use crate::gui::widgets::{heading, hint, no_world};
-use crate::worker::protocol::{Asked, Ground, Sketch, Subject};
+use crate::worker::protocol::{Asked, Ground, Sketch};
 use answer::Heat;
 use brush::{Ink, Tool};
 use canvas::{Brush, KeyPen};
@@ -151,19 +151,12 @@ impl DrawPanel {
             if ui.button("Empty image").on_hover_text(about).clicked() {
                 turned = Some(None);
             }
-            let subject = cx.view.subject(cx.prefs).filter(|_| cx.prefs.tau > 0.0);
+            let subject = cx.view.subject(cx.session, cx.prefs).filter(|_| cx.prefs.tau > 0.0);
             let button = ui.add_enabled(subject.is_some(), Button::new("Draw on the inspected image"));
             let about = "Its float values stay wherever there is no ink: without ink the posterior is its own.";
             let button = button.on_hover_text(about).on_disabled_hover_text("Click an image in the gallery first.");
             if let Some(subject) = subject.filter(|_| button.clicked()) {
-                let outside = cx
-                    .session
-                    .external
-                    .as_ref()
-                    .zip(cx.view.cursor)
-                    .filter(|_| matches!(subject, Subject::External(_)));
-                let called = outside.and_then(|(all, index)| Some([all.name.clone(), all.ids.get(index)?.clone()]));
-                let ground = Ground { id: self.count + 1, subject, called, settings: cx.prefs.settings() };
+                let ground = Ground { id: self.count + 1, subject, settings: cx.prefs.settings() };
                 turned = Some(cx.view.cursor.map(|index| (ground, name(cx.session, cx.view.source, index))));
             }
             let about = "The 8-bit picture. Opened again, a drawing on an empty image has the same posterior.";

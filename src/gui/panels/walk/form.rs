@@ -8,9 +8,9 @@ use crate::gui::inspected::called;
 use crate::gui::prefs::MAX_SAMPLES;
 use crate::gui::primary_action::primary_button;
 use crate::gui::selection::Source;
+use crate::gui::session::Session;
 use crate::gui::session::gallery::Slot;
 use crate::gui::session::jobs::JobView;
-use crate::gui::session::{COMING, Session};
 use crate::gui::widgets::{complain, hint};
 use crate::oracle::evidence::leaders;
 use crate::oracle::posterior::Posterior;
@@ -25,8 +25,6 @@ const MAX_STEPS: usize = 256;
 pub struct Form {
     /// The start that was pinned; the selected image where none was.
     pinned: Option<Subject>,
-    /// The images from outside that were open then.
-    pinned_among: Option<u64>,
     towards_class: bool,
     /// The goal; `None` for the runner-up at the start.
     class: Option<ClassId>,
@@ -36,7 +34,7 @@ pub struct Form {
 
 impl Default for Form {
     fn default() -> Self {
-        Self { pinned: None, pinned_among: None, towards_class: true, class: None, sample: 1, steps: 32 }
+        Self { pinned: None, towards_class: true, class: None, sample: 1, steps: 32 }
     }
 }
 
@@ -46,7 +44,7 @@ fn posterior<'a>(cx: &Cx<'a>, subject: &Subject) -> Option<&'a Posterior> {
     let slot: Option<&Slot> = match subject {
         Subject::Sample { spec, index } if spec.seed == cx.prefs.spec().seed => session.gallery.get(*index),
         Subject::Sample { .. } => None,
-        Subject::External(index) => session.external.as_ref().and_then(|external| external.gallery.get(*index)),
+        Subject::External(image) => session.among(*image).and_then(|external| external.gallery.get(image.index)),
     };
     slot.map(|slot| &*slot.tile.posterior)
 }
@@ -54,7 +52,7 @@ fn posterior<'a>(cx: &Cx<'a>, subject: &Subject) -> Option<&'a Posterior> {
 impl Form {
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.tidy(cx);
-        let from = self.pinned.clone().or_else(|| cx.view.subject(cx.prefs));
+        let from = self.pinned.clone().or_else(|| cx.view.subject(cx.session, cx.prefs));
         let about = from.as_ref().and_then(|from| posterior(cx, from));
         row(ui, "From", |ui| self.from(ui, cx, from.as_ref(), about));
         row(ui, "To", |ui| self.to(ui, cx, about));
@@ -65,8 +63,7 @@ impl Form {
     fn tidy(&mut self, cx: &Cx) {
         let classes = cx.session.class_names().len();
         self.class = self.class.filter(|class| *class < classes);
-        let others = self.pinned_among != cx.session.external.as_ref().map(|external| external.set);
-        self.pinned.take_if(|pinned| others && matches!(pinned, Subject::External(_)));
+        self.pinned.take_if(|pinned| !pinned.is_open(cx.session.open_set()));
     }
 
     fn from(&mut self, ui: &mut Ui, cx: &Cx, from: Option<&Subject>, about: Option<&Posterior>) {
@@ -78,7 +75,7 @@ impl Form {
             }
         };
         ui.label(RichText::new(text).strong());
-        let selected = cx.view.subject(cx.prefs);
+        let selected = cx.view.subject(cx.session, cx.prefs);
         let here = ui.add_enabled(selected.is_some() && selected != self.pinned, Button::new("Start here"));
         let here = here.on_hover_text("Keeps the image selected in the gallery as the start while you select others");
         let why = match selected {
@@ -87,7 +84,6 @@ impl Form {
         };
         if here.on_disabled_hover_text(why).clicked() {
             self.pinned = selected;
-            self.pinned_among = cx.session.external.as_ref().map(|external| external.set);
         }
         if self.pinned.is_some() {
             let follow = ui.button("Start at the selection").on_hover_text("The start follows the gallery again");
@@ -201,7 +197,6 @@ fn trouble(cx: &Cx, from: Option<&Subject>, to: Destination, about: Option<&Post
         _ if cx.prefs.label_noise.is_some() => {
             "A walk follows the posterior of the class, which label noise mixes: take the label noise out.".into()
         }
-        (Some(Subject::External(_)), _) if cx.session.reads_outside() => COMING.into(),
         (Some(from), _) if same(from) => "Start and goal are one sample: choose another number.".into(),
         (_, Destination::Class(class)) if about.is_some_and(|p| p.decision == class) => {
             format!("The start is decided as {} already: choose another class.", cx.session.class_name(class))

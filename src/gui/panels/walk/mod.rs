@@ -152,7 +152,7 @@ fn story(session: &Session, view: &View<'_>, from: &str) -> String {
     let walk = view.live;
     let to = match view.task.to {
         Destination::Sample(index) => format!("sample {index}"),
-        Destination::External(index) => format!("image {index} from outside"),
+        Destination::External(image) => format!("image {} from outside", image.index),
         Destination::Class(class) => format!("class {}", session.class_name(class)),
     };
     let mut text = format!("From {from} towards {to}");

@@ -13,7 +13,6 @@ use crate::gui::moved;
 use crate::gui::pins;
 use crate::gui::plot::of_world;
 use crate::gui::primary_action::primary_button;
-use crate::gui::session::COMING;
 use crate::gui::session::tasks::TaskView;
 use crate::gui::table_window;
 use crate::gui::theme::Badge;
@@ -21,8 +20,7 @@ use crate::gui::widgets::{complain, heading, no_world, standing};
 use crate::oracle::walk::Way;
 use crate::oracle::walk::grid::MOST_ACROSS;
 use crate::oracle::world::Settings;
-use crate::worker::protocol::Subject;
-use crate::worker::what_if::{GridBetween, Pin, UnderEveryClass};
+use crate::worker::what_if::{GridBetween, UnderEveryClass};
 use mosaic::Mosaic;
 use tray::Tray;
 
@@ -147,7 +145,6 @@ impl WhatIfPanel {
                 _ if busy => "It is under way.",
                 _ if cx.prefs.tau == 0.0 => "At τ = 0 every class is a point: choose a larger τ.",
                 None => "Select an image in the gallery first.",
-                Some(Pin { subject: Subject::External(_), .. }) if cx.session.reads_outside() => COMING,
                 Some(_) => "",
             };
             let button = ui.add_enabled(why.is_empty(), egui::Button::new("Map the selected image under every class"));
