@@ -105,7 +105,7 @@ pub(super) mod tests {
 
     /// Channels without a handle, and the end to which events come.
     pub fn alone() -> (Channels, Receiver<Event>) {
-        let ((notifier, notified), (_, queue), (events, told)) = (bounded(1), bounded(1), bounded(8));
+        let ((notifier, notified), (_, queue), (events, told)) = (bounded(1), bounded(1), bounded(16));
         let shared = Shared::new([notifier.clone(), notifier], RequestSlots::new().0, Arc::new(|| {}));
         (Channels { shared: Arc::new(shared), queue, jobs: Queue::default(), notified, events }, told)
     }
