@@ -87,7 +87,7 @@ fn what_was_found_is_shown_with_its_figures_and_pairs() {
     tasks::done::<ValidateOracle>(&fake, id, found());
     harness.run_steps(8);
     for text in [
-        "not the images the oracle was trained on",
+        "not those the oracle was trained on",
         "two-sample test, right",
         "FID without its bias in 1/n",
         "Distance to the nearest training image",
