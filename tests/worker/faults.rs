@@ -204,7 +204,7 @@ fn a_training_goes_on_from_its_checkpoint_after_its_device_was_lost() {
 }
 
 /// Samples of a gallery: so many that the first of them are shown long before the last are made.
-const SHOWN: usize = 1500;
+const SHOWN: usize = 400;
 
 fn gallery(generation: u64) -> GalleryRequest {
     let spec = SampleSpec::new(SHOWN, Seed(4));
@@ -257,7 +257,7 @@ fn an_open_gallery_and_a_job_go_on_after_their_device_was_lost() {
     assert_eq!(shown(&mut other, 2, || {}).len(), SHOWN);
     let job = |folder: &Path| {
         Job::task(RunExperiment {
-            spec: Some(grid(512, 4)),
+            spec: Some(grid(128, 3)),
             folder: folder.to_owned(),
             settings: RunSettings::default(),
         })
