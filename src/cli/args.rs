@@ -326,10 +326,11 @@ pub struct PosteriorArgs {
     /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
     #[arg(long, value_enum, default_value = "f32")]
     pub precision: PrecisionArg,
-    /// How 8-bit images become real numbers: with the world's noise of a seed, at the mid-point of their pixels, or the mean
-    /// density over R draws of that noise, an estimate for the pixels themselves.
-    #[arg(long, value_name = "seed:N|midpoint|mean:R", default_value_t)]
-    pub dequantise: Dequantisation,
+    /// How 8-bit images become real numbers: with the world's noise of a seed, at the mid-point of their pixels, within their levels
+    /// (of pictures that hold the noise already), or the mean density over R draws of that noise, an estimate for the pixels
+    /// themselves. By itself seed:0, and levels for pictures of a world's images that this program wrote.
+    #[arg(long, value_name = "seed:N|midpoint|levels|mean:R")]
+    pub dequantise: Option<Dequantisation>,
     /// Hold log p(x) against so many samples of the world, with a two-sided p-value (at least 39, 0: not at all): does this
     /// world make such images? They are drawn once for a world, τ and prior, and kept. Not with --out.
     #[arg(long, value_name = "N", default_value_t = SAMPLES, value_parser = count, allow_negative_numbers = true)]

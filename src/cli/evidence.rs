@@ -118,7 +118,9 @@ fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<
     };
     let read = world.read_files(&args.input, &args.pictures.fits()?)?;
     pictures::tell(read.note.as_ref());
-    let read = world.read(read, args.dequantise.single("a map of evidence")?)?;
+    let asked = args.dequantise.map(|how| how.single("a map of evidence")).transpose()?;
+    let how = read.dequantisation(asked)?;
+    let read = world.read(read, how)?;
     let (a, b) = match given {
         Some(classes) => classes,
         None if read.ids.len() == 1 => leaders(&read.posterior(world, 0, &settings)?.0)

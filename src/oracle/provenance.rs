@@ -18,6 +18,11 @@ use crate::provenance::{Badge, Made, Provenance};
 /// Pictures are clipped and have 8 bits.
 const EIGHT_BITS: &str = "clipped and rounded to 8 bits, whose posterior is another one";
 
+/// Name of the record in a folder.
+pub const FOLDER: &str = "provenance.json";
+/// What a record calls samples of a world.
+pub const SAMPLES: &str = "samples";
+
 /// What computed a file: the same command gives the same bytes for the same of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Machine {
@@ -168,7 +173,7 @@ fn is_npz(path: &Path) -> bool {
 /// folder.
 pub fn place(path: &Path) -> PathBuf {
     if path.is_dir() {
-        return path.join("provenance.json");
+        return path.join(FOLDER);
     }
     let mut name = path.as_os_str().to_owned();
     name.push(".provenance.json");
