@@ -333,7 +333,7 @@ pub struct PosteriorArgs {
     pub dequantise: Option<Dequantisation>,
     /// Hold log p(x) against so many samples of the world, with a two-sided p-value (at least 39, 0: not at all): does this
     /// world make such images? They are drawn once for a world, τ and prior, and kept. Not with --out.
-    #[arg(long, value_name = "N", default_value_t = SAMPLES, value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = SAMPLES, value_parser = count, allow_negative_numbers = true, conflicts_with = "out")]
     pub typicality: usize,
     #[command(flatten)]
     pub scale: ScaleArgs,

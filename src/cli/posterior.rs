@@ -107,7 +107,7 @@ fn summary(images: &[Image<'_>]) -> Summary {
 pub fn run(args: PosteriorArgs) -> Result<()> {
     if args.world.tau == 0.0 {
         return Err(Error::input(
-            "--tau 0: at τ = 0 every image of a class is the same, and no image has a density: choose a τ above 0",
+            "--tau 0: at τ = 0 every image of a class is the same, no image from outside has a density, and there is no posterior: choose a τ above 0",
         ));
     }
     if let Some(folder) = &args.scale.out {
