@@ -76,8 +76,7 @@ impl Task for SaveLatents {
         };
         let saved = save_latents(world, &batch, settings, path, cx)?;
         let provenance = info.of_given_latents(latents, settings, &saved, &mut silent())?;
-        let made =
-            write_provenance(path, SAMPLES, provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
+        let made = write_provenance(path, SAMPLES, provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
         let sentence = format!("{} of given latents are in {}", images(saved.images), path.display());
         Ok(Done::new(saved, sentence).made([made]))
     }

@@ -78,7 +78,9 @@ mod tests {
             assert_eq!(HeldNoise::of_png(&bytes), Some(held.clone()));
             let decoded = |bytes: &[u8]| image::load_from_memory(bytes).unwrap();
             assert_eq!(decoded(&bytes), decoded(&plain));
-            assert!([&plain[..], &bytes[..20], b"", b"no picture"].iter().all(|other| HeldNoise::of_png(other).is_none()));
+            assert!(
+                [&plain[..], &bytes[..20], b"", b"no picture"].iter().all(|other| HeldNoise::of_png(other).is_none())
+            );
             // A sheet says it of all its images, and is taken apart as before.
             write_sheet(&sheet, shape, &pixels.repeat(2), 2, 1, Some(&held)).unwrap();
             let bytes = std::fs::read(&sheet).unwrap();

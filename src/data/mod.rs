@@ -83,7 +83,9 @@ pub use lock::{lock_file, try_lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
 pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{dataset_formats, has_test, image_files, kind_of, left_unread, open, open_dataset, open_split, open_test};
+pub use open::{
+    dataset_formats, has_test, image_files, kind_of, left_unread, open, open_dataset, open_split, open_test,
+};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use place::{Taken, taken};
 pub use reader::Input;

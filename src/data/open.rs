@@ -243,3 +243,27 @@ fn find_split(folder: &Path, split: Split) -> Result<Option<(&'static dyn Reader
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_unread_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for folder in ["digits", "pictures/train/a", "pictures/test/a"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        let [train, test] = ["train", "t10k"].map(|split| at(&format!("digits/{split}-images-idx3-ubyte")));
+        std::fs::write(&train, []).unwrap();
+        assert_eq!(left_unread(&at("digits")).unwrap(), None);
+        std::fs::write(&test, []).unwrap();
+        for (folder, unread) in [("digits", test), ("pictures", at("pictures/test"))] {
+            let said = left_unread(&at(folder)).unwrap().unwrap();
+            assert!(said.ends_with(&format!("for its test images name {}", unread.display())), "{said}");
+        }
+        assert_eq!(left_unread(&train).unwrap(), None);
+        assert_eq!(left_unread(&at("pictures/train")).unwrap(), None);
+    }
+}

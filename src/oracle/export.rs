@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    HeldNoise, ImageShape, WorldBatch, check_folder_kind, class_folders, least_png_size, sheet_shape, write_npz_in_pieces,
-    write_png, write_png_of_world, write_sheet,
+    HeldNoise, ImageShape, WorldBatch, check_folder_kind, class_folders, least_png_size, sheet_shape,
+    write_npz_in_pieces, write_png, write_png_of_world, write_sheet,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -249,9 +249,7 @@ impl<'a> Pictures<'a> {
         let shape = self.world.shape();
         match *columns {
             Columns::Single => self.write(self.path, pixels),
-            Columns::Sheet(columns) => {
-                write_sheet(self.path, shape, pixels, columns, scale(shape), self.held.as_ref())
-            }
+            Columns::Sheet(columns) => write_sheet(self.path, shape, pixels, columns, scale(shape), self.held.as_ref()),
         }
     }
 }

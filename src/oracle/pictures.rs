@@ -234,7 +234,9 @@ impl World {
         let stranger = held.iter().find(|held| held.weights_sha256 != self.home().weights_sha256);
         let note = stranger.map(|HeldNoise { weights_sha256, .. }| {
             let weights = weights_sha256.get(..12).unwrap_or(weights_sha256);
-            format!("pictures of images of another world (weights {weights}), whose levels are taken for levels of this one")
+            format!(
+                "pictures of images of another world (weights {weights}), whose levels are taken for levels of this one"
+            )
         });
         (true, note)
     }

@@ -88,8 +88,7 @@ impl Bench {
         spec: &ScaleSpec,
         events: &mut dyn FnMut(ScaleEvent) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
-        let images =
-            Images::open(std::slice::from_ref(&self.input), &Fits::default(), None, &self.world)?;
+        let images = Images::open(std::slice::from_ref(&self.input), &Fits::default(), None, &self.world)?;
         let computer = Computer {
             info: &self.info,
             oracle: &self.oracle,

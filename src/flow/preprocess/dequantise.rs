@@ -102,7 +102,9 @@ impl FromStr for Dequantisation {
             (_, _, Some(draws)) => draws.parse().ok().filter(|draws| *draws >= 2).map(Self::Mean),
             _ => None,
         };
-        found.ok_or_else(|| Error::input(format!("{text:?} is none of seed:N, midpoint, levels, mean:R (R of 2 or more)")))
+        found.ok_or_else(|| {
+            Error::input(format!("{text:?} is none of seed:N, midpoint, levels, mean:R (R of 2 or more)"))
+        })
     }
 }
 
