@@ -116,10 +116,9 @@ fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<
         (Some(a), Some(b)) => Some((class_of("--for ", a, names)?, class_of("--against ", b, names)?)),
         _ => None,
     };
-    let read = world.read_files(&args.input, &args.pictures.fits()?)?;
-    pictures::tell(read.note.as_ref());
     let asked = args.dequantise.map(|how| how.single("a map of evidence")).transpose()?;
-    let how = read.dequantisation(asked)?;
+    let (read, how) = world.read_files(&args.input, &args.pictures.fits()?)?.settled(asked)?;
+    pictures::tell(read.note.as_ref());
     let read = world.read(read, how)?;
     let (a, b) = match given {
         Some(classes) => classes,

@@ -121,8 +121,7 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
 
 fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
-    let read = opened.world.read_files(&args.input, &args.pictures.fits()?)?;
-    let how = read.dequantisation(args.dequantise)?;
+    let (read, how) = opened.world.read_files(&args.input, &args.pictures.fits()?)?.settled(args.dequantise)?;
     let classified = opened.world.classify(read, how, &mut Bar::new("scoring"));
     let classified = classified.map_err(|error| from_files(error, &args.input))?;
     let precision = match args.precision {

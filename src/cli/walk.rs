@@ -128,8 +128,7 @@ impl<'a> Ends<'a> {
         if !Path::new(file).exists() {
             return Err(nothing(option, text, self.world.class_names()));
         }
-        let read = self.world.read_files(&[PathBuf::from(file)], &self.fits)?;
-        let how = read.dequantisation(None)?;
+        let (read, how) = self.world.read_files(&[PathBuf::from(file)], &self.fits)?.settled(None)?;
         let Reading { input, mut pictures, note, .. } = read;
         pictures::tell(note.as_ref());
         let x = match input {

@@ -73,23 +73,29 @@ pub struct Reading {
     pub pictures: Vec<Picture>,
     /// Names of images in world space; empty where they are numbered.
     pub ids: Vec<String>,
-    /// What is to be said of images of another world, of noise that is added a second time, and of images that were not read.
+    /// What is to be said of images of another world, and of images that were not read.
     pub note: Option<String>,
     /// Whether the levels of all pixels hold a world's noise already.
     pub holds_noise: bool,
+    /// What is to be said where the usual noise is added, which some of the pictures hold already.
+    pub second_noise: Option<String>,
 }
 
 impl Reading {
-    /// How its 8-bit pixels become real numbers: as it is asked for, else with the noise that they do not hold yet.
+    /// With how its 8-bit pixels become real numbers: as it is asked for, else with the noise that they do not hold yet. Where
+    /// some hold it, the note says so.
     ///
     /// # Errors
     /// When something is asked for, and there are no pixels.
-    pub fn dequantisation(&self, asked: Option<Dequantisation>) -> Result<Dequantisation> {
+    pub fn settled(self, asked: Option<Dequantisation>) -> Result<(Self, Dequantisation)> {
         match (&self.input, asked) {
             (Input::World(_), Some(how)) => Err(no_pixels(how)),
-            (_, Some(how)) => Ok(how),
-            (_, None) if self.holds_noise => Ok(Dequantisation::Levels),
-            (_, None) => Ok(Dequantisation::default()),
+            (_, Some(how)) => Ok((self, how)),
+            (_, None) if self.holds_noise => Ok((self, Dequantisation::Levels)),
+            (_, None) => {
+                let Self { note, second_noise, .. } = self;
+                Ok((Self { note: together(note, second_noise), second_noise: None, ..self }, Dequantisation::default()))
+            }
         }
     }
 }
@@ -103,7 +109,7 @@ pub(super) fn no_pixels(how: Dequantisation) -> Error {
 
 impl From<Input> for Reading {
     fn from(input: Input) -> Self {
-        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None, holds_noise: false }
+        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None, holds_noise: false, second_noise: None }
     }
 }
 
@@ -150,8 +156,8 @@ impl World {
         Ok(*self.known_ground().get_or_init(|| ground))
     }
 
-    /// Reads files or a folder, of one with two splits the training images, which the note says. Pictures, and those in contact sheets, are brought into this world's shape one by one; 8-bit
-    /// images of datasets are not mapped yet, and world-space tensors are taken as they are, pictures of an exported dataset as
+    /// Reads files or a folder, of one with two splits the training images, which the note says. Pictures, and those in contact
+    /// sheets, are brought into this world's shape one by one; 8-bit images of datasets are not mapped yet, and world-space tensors are taken as they are, pictures of an exported dataset as
     /// the values that its levels stand for. Labels of an exported dataset of another world count by class names alone.
     ///
     /// # Errors
@@ -211,25 +217,27 @@ impl World {
                 pictures.push(picture);
             }
         }
-        let (holds_noise, note) = self.noise_of(&pictures, &noises);
-        let note = note.or_else(|| self.by_a_record(paths, &noises));
         let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids };
-        Ok(Reading { pictures, note, holds_noise, ..Reading::from(Input::Pixels(dataset)) })
+        let reading = self.with_noise_of(dataset, pictures, &noises);
+        let of_record = || self.by_a_record(paths, &noises);
+        let second_noise = reading.second_noise.or_else(of_record);
+        Ok(Reading { second_noise, ..reading })
     }
 
-    /// Whether all pictures hold a world's noise, by what each says of itself; and what is to be said of it.
-    fn noise_of(&self, pictures: &[Picture], noises: &[Option<HeldNoise>]) -> (bool, Option<String>) {
+    /// Pictures that were read, with the noise that each says it holds.
+    fn with_noise_of(&self, images: Dataset, pictures: Vec<Picture>, noises: &[Option<HeldNoise>]) -> Reading {
+        let reading = Reading::from(Input::Pixels(images));
         let held: Vec<&HeldNoise> = noises.iter().flatten().collect();
         let (of, all) = (held.len(), noises.len());
         if of == 0 {
-            return (false, None);
+            return Reading { pictures, ..reading };
         }
         if of < all || !pictures.iter().all(|picture| picture.treatment.is_untouched()) {
-            let note = format!(
+            let second_noise = Some(format!(
                 "{of} of {all} pictures are of a world's own images and hold its noise; here they get noise a second time: read \
                  them apart from others, in their own size, and none is added"
-            );
-            return (false, Some(note));
+            ));
+            return Reading { pictures, second_noise, ..reading };
         }
         let stranger = held.iter().find(|held| held.weights_sha256 != self.home().weights_sha256);
         let note = stranger.map(|HeldNoise { weights_sha256, .. }| {
@@ -238,21 +246,23 @@ impl World {
                 "pictures of images of another world (weights {weights}), whose levels are taken for levels of this one"
             )
         });
-        (true, note)
+        Reading { pictures, note, holds_noise: true, ..reading }
     }
 
-    /// What is to be said of pictures that a record beside them calls samples, and that do not say so themselves: an older
-    /// program wrote them, or another one has written them again.
+    /// What is to be said of pictures that a record beside them calls samples of this world, and that do not say so themselves:
+    /// an older program wrote them, or another one has written them again.
     fn by_a_record(&self, paths: &[PathBuf], noises: &[Option<HeldNoise>]) -> Option<String> {
         self.held_noise().filter(|_| noises.iter().all(Option::is_none))?;
         let record = paths.iter().find_map(|path| {
             // A folder, a picture, or a picture or folder of a class.
             let folders = path.ancestors().skip(1).take(2).map(|folder| folder.join(provenance::FOLDER));
             let mut places = std::iter::once(provenance::place(path)).chain(folders);
-            places.find(|place| matches!(read_json(place), Ok(Some(Record { what })) if what == provenance::SAMPLES))
+            places.find(|place| {
+                read_json(place).is_ok_and(|found| found.is_some_and(|record: Record| record.is_of(self)))
+            })
         })?;
         Some(format!(
-            "{} calls these pictures samples of a world, which hold its noise; they do not say so themselves, and get noise a \
+            "{} calls these pictures samples of this world, which hold its noise; they do not say so themselves, and get noise a \
              second time. The dequantisation levels adds none",
             record.display()
         ))
@@ -269,8 +279,7 @@ impl World {
         let (name, ids) = (name.to_owned(), vec![name.to_owned()]);
         let dataset = Dataset { name, shape: ground.shape, pixels, labels: None, class_names: Vec::new(), ids };
         let pictures = vec![Picture { fit, treatment, preview: Some(preview) }];
-        let (holds_noise, note) = self.noise_of(&pictures, &[HeldNoise::of_png(bytes)]);
-        Ok(Reading { pictures, note, holds_noise, ..Reading::from(Input::Pixels(dataset)) })
+        Ok(self.with_noise_of(dataset, pictures, &[HeldNoise::of_png(bytes)]))
     }
 }
 
@@ -289,6 +298,15 @@ type OfFile = (Option<HeldNoise>, Vec<Named>);
 #[derive(Debug, Deserialize)]
 struct Record {
     what: String,
+    chain: Vec<(String, String)>,
+}
+
+impl Record {
+    /// Whether it is of samples of a world.
+    fn is_of(&self, world: &World) -> bool {
+        let weights = (provenance::WEIGHTS.to_owned(), world.home().weights_sha256.to_owned());
+        self.what == provenance::SAMPLES && self.chain.contains(&weights)
+    }
 }
 
 /// The pictures in a file of that name and content, each with its name: those of a contact sheet, or the file itself.

@@ -189,6 +189,7 @@ fn pixels_are_dequantised_with_seeded_noise_unless_told_otherwise() {
     let names = [&usual, &middle, &mean].map(|report| report["dequantisation"].as_str().unwrap());
     assert_eq!(names, ["seed:0", "midpoint", "mean:3"]);
     assert!(usual["note"].as_str().unwrap().contains("provenance.json calls these pictures samples"), "{usual}");
+    assert_eq!(of("levels")["note"], Value::Null);
     assert_eq!(usual["images"], of("seed:0")["images"]);
     assert_ne!(usual["images"], of("seed:1")["images"]);
     let log_px = |report: &Value| -> Vec<f64> {

@@ -58,9 +58,7 @@ impl Images {
             }
             return Ok(Self { name, source: Source::World(images), fitted: None, record: OnceLock::new() });
         }
-        let reading = world.read_files(paths, fits)?;
-        let how = reading.dequantisation(asked)?;
-        let Reading { input, pictures, .. } = reading;
+        let (Reading { input, pictures, .. }, how) = world.read_files(paths, fits)?.settled(asked)?;
         match input {
             Input::Pixels(dataset) => {
                 let (source, fitted) = (Source::Pixels(world.fit(dataset)?, how), summary(&pictures));

@@ -17,7 +17,7 @@ const LINES: usize = 8;
 
 /// Computes the posteriors of what was read and shows the images; a sentence about them.
 pub fn classify(cx: &JobContext<'_>, reading: Reading, settings: &Settings) -> Result<String> {
-    let how = reading.dequantisation(None)?;
+    let (reading, how) = reading.settled(None)?;
     let images = cx.opened()?.world.classify(reading, how, &mut cx.sink())?;
     let done = lines(&images.name, &images.ids, &images.pictures);
     let how = images.dequantisation.map(|how| how.to_string()).unwrap_or_default();
