@@ -270,7 +270,7 @@ pub struct SampleArgs {
     #[arg(long, default_value_t = 64, value_parser = count, allow_negative_numbers = true)]
     pub n: usize,
     /// Instead of drawing: standard normal noise `x` [N, C, H, W] and classes `y` [N] of an npz file.
-    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed", "guidance", "denoise"])]
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed", "guidance", "guide", "annealed", "attention_temperature", "denoise"])]
     pub latents: Option<PathBuf>,
     /// Only this class: its name or number.
     #[arg(long)]
@@ -283,7 +283,7 @@ pub struct SampleArgs {
     #[command(flatten)]
     pub compute: Compute,
     /// Format of the matrix products that draw the images, where device and oracle have it (TarFlow); densities stay in 32 bits.
-    #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
+    #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "guide", "annealed", "attention_temperature", "denoise"])]
     pub products: MatmulPrecision,
     #[command(flatten)]
     pub look: LookArgs,

@@ -224,6 +224,7 @@ fn options_that_nothing_reads_are_refused_by_their_names() {
         (&["summary", "run", "--csv", "--png", "x.png"], "--png"),
         (&["export", "mnist", "--out", "x", "--tau", "1.1", "--tolerance", "0.1"], "--tolerance"),
         (&["posterior", "mnist", "x.npz", "--typicality", "100", "--out", "job"], "--typicality"),
+        (&["sample", "mnist", "--out", "x.npz", "--latents", "z.npz", "--guide", "b"], "--guide"),
     ] {
         let said = fail(2, line);
         assert!(said.contains(option) && said.contains("cannot be used with"), "{line:?}: {said}");
