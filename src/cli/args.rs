@@ -270,7 +270,7 @@ pub struct SampleArgs {
     #[arg(long, default_value_t = 64, value_parser = count, allow_negative_numbers = true)]
     pub n: usize,
     /// Instead of drawing: standard normal noise `x` [N, C, H, W] and classes `y` [N] of an npz file.
-    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed", "guidance", "denoise"])]
+    #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["n", "class", "seed", "guidance", "guide", "annealed", "attention_temperature", "denoise"])]
     pub latents: Option<PathBuf>,
     /// Only this class: its name or number.
     #[arg(long)]
@@ -283,7 +283,7 @@ pub struct SampleArgs {
     #[command(flatten)]
     pub compute: Compute,
     /// Format of the matrix products that draw the images, where device and oracle have it (TarFlow); densities stay in 32 bits.
-    #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "denoise"])]
+    #[arg(long, value_parser = products, default_value = "f32", value_name = "f32|bf16|f16", conflicts_with_all = ["latents", "guidance", "guide", "annealed", "attention_temperature", "denoise"])]
     pub products: MatmulPrecision,
     #[command(flatten)]
     pub look: LookArgs,
@@ -326,13 +326,14 @@ pub struct PosteriorArgs {
     /// Arithmetic of the flow; sums over dimensions are 64-bit in both.
     #[arg(long, value_enum, default_value = "f32")]
     pub precision: PrecisionArg,
-    /// How 8-bit images become real numbers: with the world's noise of a seed, at the mid-point of their pixels, or the mean
-    /// density over R draws of that noise, an estimate for the pixels themselves.
-    #[arg(long, value_name = "seed:N|midpoint|mean:R", default_value_t)]
-    pub dequantise: Dequantisation,
+    /// How 8-bit images become real numbers: with the world's noise of a seed, at the mid-point of their pixels, within their levels
+    /// (of pictures that hold the noise already), or the mean density over R draws of that noise, an estimate for the pixels
+    /// themselves. By itself seed:0, and levels for pictures of a world's images that this program wrote.
+    #[arg(long, value_name = "seed:N|midpoint|levels|mean:R")]
+    pub dequantise: Option<Dequantisation>,
     /// Hold log p(x) against so many samples of the world, with a two-sided p-value (at least 39, 0: not at all): does this
     /// world make such images? They are drawn once for a world, τ and prior, and kept. Not with --out.
-    #[arg(long, value_name = "N", default_value_t = SAMPLES, value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = SAMPLES, value_parser = count, allow_negative_numbers = true, conflicts_with = "out")]
     pub typicality: usize,
     #[command(flatten)]
     pub scale: ScaleArgs,

@@ -72,7 +72,7 @@ fn draw(folder: &RunFolder, images: &BoughtImages, path: &Path) -> Result<()> {
         return Err(Error::input(format!("{} bought nothing after its start", images.planned.label())));
     }
     let scale = (SIDE / images.shape.width.max(1)).max(1);
-    write_sheet(path, images.shape, &pixels.picture(&images.x), COLUMNS, scale)
+    write_sheet(path, images.shape, &pixels.picture(&images.x), COLUMNS, scale, None)
 }
 
 fn text(images: &BoughtImages, rounds: &[Purchase], classes: Option<&[String]>, sheet: Option<String>) -> String {

@@ -116,9 +116,10 @@ fn explain(opened: &Opened, chosen: &OpenDevice, args: &EvidenceArgs) -> Result<
         (Some(a), Some(b)) => Some((class_of("--for ", a, names)?, class_of("--against ", b, names)?)),
         _ => None,
     };
-    let read = world.read_files(&args.input, &args.pictures.fits()?)?;
+    let asked = args.dequantise.map(|how| how.single("a map of evidence")).transpose()?;
+    let (read, how) = world.read_files(&args.input, &args.pictures.fits()?)?.settled(asked)?;
     pictures::tell(read.note.as_ref());
-    let read = world.read(read, args.dequantise.single("a map of evidence")?)?;
+    let read = world.read(read, how)?;
     let (a, b) = match given {
         Some(classes) => classes,
         None if read.ids.len() == 1 => leaders(&read.posterior(world, 0, &settings)?.0)

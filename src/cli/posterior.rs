@@ -12,6 +12,7 @@ use crate::data::Split;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::experiment::Manifest;
+use crate::flow::preprocess::Dequantisation;
 use crate::measure::typicality::Typicality;
 use crate::oracle::cells::CellEstimate;
 use crate::oracle::classify::ExternalImages;
@@ -35,10 +36,15 @@ struct Report<'a> {
     precision: Option<PrecisionReport>,
     /// How 8-bit pixels became real numbers; absent where x was given.
     dequantisation: Option<String>,
+    #[serde(skip)]
+    how: Option<Dequantisation>,
     summary: Summary,
     /// Samples of the world that the images are held against; absent where none were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     typicality: Option<Against>,
+    /// What is to be said of what was read, as on stderr.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
     images: Vec<Image<'a>>,
 }
 
@@ -99,6 +105,11 @@ fn summary(images: &[Image<'_>]) -> Summary {
 
 /// Computes and prints.
 pub fn run(args: PosteriorArgs) -> Result<()> {
+    if args.world.tau == 0.0 {
+        return Err(Error::input(
+            "--tau 0: at τ = 0 every image of a class is the same, no image from outside has a density, and there is no posterior: choose a τ above 0",
+        ));
+    }
     if let Some(folder) = &args.scale.out {
         return scale::run(&args, folder);
     }
@@ -110,8 +121,8 @@ pub fn run(args: PosteriorArgs) -> Result<()> {
 
 fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     let settings = args.world.settings(opened.world.class_names().len())?;
-    let read = opened.world.read_files(&args.input, &args.pictures.fits()?)?;
-    let classified = opened.world.classify(read, args.dequantise, &mut Bar::new("scoring"));
+    let (read, how) = opened.world.read_files(&args.input, &args.pictures.fits()?)?.settled(args.dequantise)?;
+    let classified = opened.world.classify(read, how, &mut Bar::new("scoring"));
     let classified = classified.map_err(|error| from_files(error, &args.input))?;
     let precision = match args.precision {
         PrecisionArg::F64 => None,
@@ -152,8 +163,10 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
         settings: settings.describe(),
         precision,
         dequantisation: classified.dequantisation.map(|how| how.to_string()),
+        how: classified.dequantisation,
         summary: summary(&images),
         typicality,
+        note: classified.note.as_deref(),
         images,
     };
     args.output.print(&report, print)?;
@@ -203,8 +216,8 @@ fn print(report: &Report<'_>) -> Result<()> {
     }
     pictures::print(report.images.iter().filter_map(|image| Some((image.id, image.picture?))));
     println!("posteriors at {}", report.settings);
-    if let Some(how) = &report.dequantisation {
-        println!("8-bit pixels dequantised by {how}");
+    if let Some(how) = report.how {
+        pictures::tell_dequantisation(how);
     }
     print_summary(&report.summary);
     if let Some(against) = &report.typicality {

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::sampling::Guidance;
 use crate::oracle::export::{least_bytes, save_latents};
-use crate::oracle::provenance::{Machine, write_provenance};
+use crate::oracle::provenance::{Machine, SAMPLES, write_provenance};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
 use crate::oracle::world::{SampleSpec, Settings};
@@ -76,8 +76,7 @@ impl Task for SaveLatents {
         };
         let saved = save_latents(world, &batch, settings, path, cx)?;
         let provenance = info.of_given_latents(latents, settings, &saved, &mut silent())?;
-        let made =
-            write_provenance(path, "samples", provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
+        let made = write_provenance(path, SAMPLES, provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
         let sentence = format!("{} of given latents are in {}", images(saved.images), path.display());
         Ok(Done::new(saved, sentence).made([made]))
     }

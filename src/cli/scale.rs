@@ -9,8 +9,10 @@ use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs};
 use super::open::{Opened, open_silently, suits, with_oracle};
+use super::pictures;
 use super::progress::{Bar, duration};
 use super::task::{Watched, run_watched};
+use crate::data::left_unread;
 use crate::device::{DeviceChoice, OpenDevice, choose};
 use crate::error::{Error, Result};
 use crate::flow::Precision;
@@ -34,6 +36,9 @@ struct Report<'a> {
     seconds: f64,
     /// Present once the result is.
     file: Option<String>,
+    /// Of images that were not read, as on stderr.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     #[serde(flatten)]
     outcome: &'a Outcome,
 }
@@ -44,7 +49,8 @@ struct ScorePosteriors {
     oracle: String,
     input: Vec<PathBuf>,
     fits: Fits,
-    dequantise: Dequantisation,
+    /// What was asked for, if anything.
+    dequantise: Option<Dequantisation>,
     precision: Precision,
     spec: ScaleSpec,
     folder: PathBuf,
@@ -98,7 +104,7 @@ impl ScorePosteriors {
             oracle: args.oracle.clone(),
             input: args.input.clone(),
             fits: args.pictures.fits()?,
-            dequantise: args.dequantise.single("a job of --out")?,
+            dequantise: args.dequantise.map(|how| how.single("a job of --out")).transpose()?,
             precision: args.precision.into(),
             spec: ScaleSpec { settings, shard, shards, class_batch, image_batch, compare: !args.scale.no_compare },
             folder: folder.to_owned(),
@@ -211,6 +217,10 @@ impl Watch {
 
     fn print(self, args: &PosteriorArgs, task: &ScorePosteriors, outcome: &Outcome) -> Result<()> {
         let Self { started, opened, estimate, .. } = self;
+        let note = match &task.input[..] {
+            [path] => left_unread(path)?,
+            _ => None,
+        };
         let report = Report {
             folder: task.folder.display().to_string(),
             shard: task.spec.shard,
@@ -219,9 +229,12 @@ impl Watch {
             estimate,
             seconds: started.elapsed().as_secs_f64(),
             file: outcome.report.is_some().then(|| task.folder.join(POSTERIORS).display().to_string()),
+            note,
             outcome,
         };
-        args.output.print(&report, print)
+        args.output.print(&report, print)?;
+        pictures::tell(report.note.as_ref());
+        Ok(())
     }
 
     fn opened(&mut self, bar: &Bar, opened: Found) {

@@ -14,7 +14,6 @@ use super::task::{SET, Watched, run_task, run_watched};
 use crate::data::{Input, class_of};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result, did_you_mean};
-use crate::flow::preprocess::Dequantisation;
 use crate::oracle::pictures::{Fits, Picture, Reading};
 use crate::oracle::walk::{Walk, WalkPoint, Way};
 use crate::oracle::world::{SampleSpec, Settings, World};
@@ -129,10 +128,11 @@ impl<'a> Ends<'a> {
         if !Path::new(file).exists() {
             return Err(nothing(option, text, self.world.class_names()));
         }
-        let Reading { input, mut pictures, note, .. } = self.world.read_files(&[PathBuf::from(file)], &self.fits)?;
+        let (read, how) = self.world.read_files(&[PathBuf::from(file)], &self.fits)?.settled(None)?;
+        let Reading { input, mut pictures, note, .. } = read;
         pictures::tell(note.as_ref());
         let x = match input {
-            Input::Pixels(dataset) => self.world.map_in(dataset, Dequantisation::default())?,
+            Input::Pixels(dataset) => self.world.map_in(dataset, how)?,
             Input::World(batch) => batch.x,
         };
         let dims = self.world.shape().dims();

@@ -84,6 +84,11 @@ pub(super) fn is_exported(path: &Path) -> bool {
     Exported::around(path).is_some()
 }
 
+/// Returns whether a folder of this name is one of a class of the exported dataset whose pictures lie in `root`.
+pub(super) fn is_exported_class(root: &Path, name: &str) -> bool {
+    Exported::around(root).is_some_and(|(exported, _)| places(&[name.to_owned()], &exported.class_names).is_some())
+}
+
 /// A world that images are opened in.
 #[derive(Debug, Clone, Copy)]
 pub struct Home<'a> {
@@ -249,6 +254,28 @@ mod tests {
         assert!(
             read(&place.path().join("test"), WEIGHTS, "dog Cat ape").unwrap_err().to_string().contains("none of them")
         );
+    }
+
+    #[test]
+    fn a_class_of_an_exported_dataset_may_have_no_picture() {
+        let place = tempfile::tempdir().unwrap();
+        exported(place.path());
+        let test = place.path().join("test");
+        std::fs::create_dir(test.join("2 ape")).unwrap();
+        std::fs::remove_file(test.join("0 dog/000001.png")).unwrap();
+        let (batch, _, note) = read(&test, WEIGHTS, "dog Cat ape").unwrap();
+        assert_eq!((batch.x, batch.y, note), (vec![-1.0, 4.0], Some(vec![1, 1]), None));
+        // A folder that is none of its classes is a mistake, as it is in datasets of others.
+        std::fs::create_dir(test.join("fox")).unwrap();
+        assert!(open(&test).unwrap_err().to_string().contains("every folder of a dataset is a class"));
+        std::fs::remove_dir(test.join("fox")).unwrap();
+        for picture in ["000000.png", "000002.png"] {
+            std::fs::remove_file(test.join("1 Cat").join(picture)).unwrap();
+        }
+        let why = open(&test).unwrap_err().to_string();
+        assert!(why.contains("holds no images"), "{why}");
+        std::fs::remove_file(place.path().join(DATASET)).unwrap();
+        assert!(open(&test).unwrap_err().to_string().contains("every folder of a dataset is a class"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Classes are the subfolders, sorted by name; within a class, files come in the order of
 //! `sorted(os.walk(…, followlinks=True))` with sorted names, so labels and running numbers agree
 //! with torchvision. Files with other extensions and images beside the class folders are ignored.
-//! Beyond torchvision: `.gif` (first frame), and a flat folder without classes.
+//! Beyond torchvision: `.gif` (first frame), a flat folder without classes, and classes without images in an exported dataset.
 //!
 //! Pixels are as PIL's `convert` gives them: transparency is dropped (not blended), palettes are
 //! resolved, 16-bit values scaled to 8, EXIF rotation is ignored. The dataset has 1 channel when
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use image::imageops::FilterType;
 
 use super::decode::{Decoded, decoded};
+use super::exported::is_exported_class;
 use super::pad::repeat_grey;
 use super::picture::read_picture;
 use super::reader::Reader;
@@ -85,7 +86,7 @@ impl Reader for Images {
 /// size.
 ///
 /// # Errors
-/// Names the entry: an empty folder, a class without images, a file that is no image, the first
+/// Names the entry: an empty folder, a class without images (but of an exported dataset), a file that is no image, the first
 /// file of another size, a symbolic link that leads back to a folder around it.
 pub fn read_folder(root: &Path, max_side: Option<usize>) -> Result<Dataset> {
     let ImageFiles { name, files, ids, labels, class_names } = list_folder(root)?;
@@ -131,20 +132,27 @@ pub(super) fn list_folder(root: &Path) -> Result<ImageFiles> {
         }
     }
     if classes.is_empty() && loose.is_empty() {
-        return Err(Error::file(root, format!("holds no images (*.{})", EXTENSIONS.join(", *."))));
+        return Err(no_images(root));
     }
     let (files, labels) = match classes.is_empty() {
         true => (loose, None),
-        false => labelled_files(&classes).map(|(files, labels)| (files, Some(labels)))?,
+        false => labelled_files(root, &classes).map(|(files, labels)| (files, Some(labels)))?,
     };
+    if files.is_empty() {
+        return Err(no_images(root));
+    }
     let relative = |file: &PathBuf| file.strip_prefix(root).unwrap_or(file).to_string_lossy().into_owned();
     let ids = files.iter().map(relative).collect();
     let class_names = classes.iter().map(|class| file_name(class)).collect();
     Ok(ImageFiles { name: file_name(root), files, ids, labels, class_names })
 }
 
-/// The files of all classes in order, and their labels.
-fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
+fn no_images(folder: &Path) -> Error {
+    Error::file(folder, format!("holds no images (*.{})", EXTENSIONS.join(", *.")))
+}
+
+/// The files of all classes in order, and their labels. Of an exported dataset a class may have none.
+fn labelled_files(root: &Path, classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
     let (mut files, mut labels) = (Vec::new(), Vec::new());
     for (label, class) in classes.iter().enumerate() {
         let before = files.len();
@@ -155,7 +163,7 @@ fn labelled_files(classes: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<usize>)> {
             let images = entries(&folder)?.into_iter().filter(|path| !path.is_dir() && is_image_name(path));
             files.extend(images);
         }
-        if files.len() == before {
+        if files.len() == before && !is_exported_class(root, &file_name(class)) {
             return Err(Error::file(
                 class,
                 format!("holds no images (*.{}), and every folder of a dataset is a class", EXTENSIONS.join(", *.")),

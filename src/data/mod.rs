@@ -21,7 +21,7 @@
 //! | `folder_kind` | kinds of folders |
 //! | `space` | free memory and disk space |
 //! | `store`, `ticket`, `json` | resumable work: pieces, ticket; JSON files |
-//! | `sheet` | contact sheets, and their images taken out again |
+//! | `sheet`, `held_noise` | contact sheets, and their images taken out again; which noise a picture says it holds |
 //! | `write`, `place`, `temp_files`, `lock`, `hash` | atomic files; what lies at their places; temporary files; lock files; SHA-256 |
 
 mod archive;
@@ -35,6 +35,7 @@ mod fid_stats;
 mod folder;
 mod folder_kind;
 mod hash;
+mod held_noise;
 mod idx;
 mod images;
 mod json;
@@ -72,6 +73,7 @@ pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{FolderKind, check_folder_kind};
 pub use hash::{check_listed_hash, sha256, sha256_of_file};
+pub use held_noise::{HeldNoise, write_png_of_world};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
@@ -81,7 +83,9 @@ pub use lock::{lock_file, try_lock_file, wait_for_lock};
 pub(crate) use npy::{Array, Types, Values, read_npy, read_npy_file};
 pub use npy_file::{NpyElement, put_npy, write_npy};
 pub use npz::{read_array, read_logp, read_npz, read_rows};
-pub use open::{dataset_formats, has_test, image_files, kind_of, open, open_dataset, open_split, open_test};
+pub use open::{
+    dataset_formats, has_test, image_files, kind_of, left_unread, open, open_dataset, open_split, open_test,
+};
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
 pub use place::{Taken, taken};
 pub use reader::Input;

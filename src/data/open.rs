@@ -158,6 +158,27 @@ pub fn has_test(path: &Path) -> Result<bool> {
     }
 }
 
+/// What [`open`] and [`image_files`] leave unread of a folder or archive with two splits, and how it is had: a sentence.
+///
+/// # Errors
+/// As [`open`].
+pub fn left_unread(path: &Path) -> Result<Option<String>> {
+    let how = if path.is_dir() {
+        let (read, unread) = (find_split(path, Split::Train)?, find_split(path, Split::Test)?);
+        let (Some((_, read)), Some((_, unread))) = (read, unread) else { return Ok(None) };
+        if read == unread {
+            return Ok(None);
+        }
+        let names: Vec<String> = unread.iter().map(|file| file.display().to_string()).collect();
+        format!("for its test images name {}", names.join(", "))
+    } else if has_test(path)? {
+        "its test images are arrays of the same archive: for these, write them into an archive of their own".into()
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(format!("{}: only its training images are read; {how}", path.display())))
+}
+
 /// The photographs of the test split of a folder or archive, if there is one.
 ///
 /// # Errors
@@ -221,4 +242,28 @@ fn find_split(folder: &Path, split: Split) -> Result<Option<(&'static dyn Reader
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_unread_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        for folder in ["digits", "pictures/train/a", "pictures/test/a"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        let [train, test] = ["train", "t10k"].map(|split| at(&format!("digits/{split}-images-idx3-ubyte")));
+        std::fs::write(&train, []).unwrap();
+        assert_eq!(left_unread(&at("digits")).unwrap(), None);
+        std::fs::write(&test, []).unwrap();
+        for (folder, unread) in [("digits", test), ("pictures", at("pictures/test"))] {
+            let said = left_unread(&at(folder)).unwrap().unwrap();
+            assert!(said.ends_with(&format!("for its test images name {}", unread.display())), "{said}");
+        }
+        assert_eq!(left_unread(&train).unwrap(), None);
+        assert_eq!(left_unread(&at("pictures/train")).unwrap(), None);
+    }
 }

@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
-use ::png::{ColorType, Decoder, Encoder, EncodingError, Limits};
+use ::png::{Decoder, Limits};
 
 use super::ImageShape;
 use super::decode::decoded;
+use super::held_noise::HeldNoise;
 use super::source::open_regular;
-use super::write::{MAX_SIDE, encode_png, interleave, write_atomically};
+use super::write::{MAX_SIDE, encode_png, encode_png_with, write_atomically};
 use crate::error::{Error, Result};
 
 /// Pixels between the images, and their value: white.
@@ -129,37 +130,24 @@ pub fn contact_sheet(shape: ImageShape, pixels: &[u8], columns: usize, scale: us
 }
 
 /// Writes images (`pixels`, NCHW, each of `shape`) as a contact sheet from which [`split_sheet`] takes them again, if they are at
-/// most 65,536 and its sides as long as those of other pictures that are read.
+/// most 65,536 and its sides as long as those of other pictures that are read. It says which noise they hold, if any.
 ///
 /// # Errors
 /// As [`contact_sheet`], when no PNG has so many channels, and the system's error on `path`.
-pub fn write_sheet(path: &Path, shape: ImageShape, pixels: &[u8], columns: usize, scale: usize) -> Result<()> {
+pub fn write_sheet(
+    path: &Path,
+    shape: ImageShape,
+    pixels: &[u8],
+    columns: usize,
+    scale: usize,
+    held: Option<&HeldNoise>,
+) -> Result<()> {
     let layout = Layout::of(shape, pixels, columns, scale)?;
     let (sheet, pixels) = layout.drawn(pixels)?;
-    let colour = match shape.channels {
-        1 => ColorType::Grayscale,
-        3 => ColorType::Rgb,
-        other => return Err(Error::input(format!("a PNG has 1 or 3 channels, not {other}"))),
-    };
-    let png = encoded(sheet, colour, &interleave(sheet, &pixels), &layout);
-    let png = png.map_err(|e| Error::input(format!("{}: no PNG could be made of the sheet: {e}", path.display())))?;
+    let texts: Vec<(&str, String)> = [(KEY, layout.text())].into_iter().chain(held.map(HeldNoise::text)).collect();
+    let png = encode_png_with(sheet, &pixels, &texts);
+    let png = png.map_err(|e| Error::input(format!("{}: {e}", path.display())))?;
     write_atomically(path, |out| out.write_all(&png))
-}
-
-fn encoded(
-    sheet: ImageShape,
-    colour: ColorType,
-    pixels: &[u8],
-    layout: &Layout,
-) -> std::result::Result<Vec<u8>, EncodingError> {
-    let mut png = Vec::new();
-    let mut encoder = Encoder::new(&mut png, sheet.width as u32, sheet.height as u32);
-    encoder.set_color(colour);
-    encoder.add_text_chunk(KEY.to_owned(), layout.text())?;
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(pixels)?;
-    writer.finish()?;
-    Ok(png)
 }
 
 /// How many images a file holds: those of a contact sheet that was written here, else one.
@@ -219,7 +207,7 @@ mod tests {
         for (channels, count, scale) in [(1, 5, 1), (3, 4, 3), (1, 1, 2)] {
             let shape = ImageShape { channels, height: 3, width: 2 };
             let pixels: Vec<u8> = (0..count * shape.dims()).map(|i| (i * 37 % 251) as u8).collect();
-            write_sheet(&path, shape, &pixels, 2, scale).unwrap();
+            write_sheet(&path, shape, &pixels, 2, scale, None).unwrap();
             let bytes = std::fs::read(&path).unwrap();
             let images = split_sheet(&path, &bytes).unwrap();
             assert_eq!((images.len(), images_in(&path)), (count, count));
@@ -230,7 +218,7 @@ mod tests {
             let plain = encode_png(shape, &pixels[..shape.dims()]).unwrap();
             let layout = Layout { shape, count, columns: 2, scale: scale + 1 };
             let grey = ImageShape { channels: 1, ..shape };
-            let scaled = encoded(grey, ColorType::Grayscale, &[0; 6], &layout).unwrap();
+            let scaled = encode_png_with(grey, &[0; 6], &[(KEY, layout.text())]).unwrap();
             for other in [&plain, &scaled, &b"no picture".to_vec()] {
                 assert!(split_sheet(&path, other).unwrap().is_empty());
                 std::fs::write(&path, other).unwrap();

@@ -138,6 +138,13 @@ impl Treatment {
         if self.turned.is_some_and(Turn::swaps_sides) { [height, width] } else { [width, height] }
     }
 
+    /// Whether its levels are those of the picture, each in its place.
+    pub fn is_untouched(&self) -> bool {
+        let Self { turned, bits, background, cropped, scaled, colour, inverted, margins, .. } = self;
+        let changed = turned.is_some() || bits.is_some() || background.is_some() || *inverted || margins.is_some();
+        !changed && cropped.is_none() && scaled.is_none() && *colour == Colour::Kept
+    }
+
     /// Whether the border would clearly be more like the world's with light and dark exchanged.
     /// Nothing is inverted unasked.
     pub fn offers_inversion(&self) -> bool {

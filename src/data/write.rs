@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use ::png::{ColorType, Encoder, EncodingError};
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 use tempfile::NamedTempFile;
 
@@ -210,6 +211,32 @@ pub fn encode_png(shape: ImageShape, pixels: &[u8]) -> Result<Vec<u8>> {
     encode(shape, pixels, [ExtendedColorType::L8, ExtendedColorType::Rgb8], |pixels| pixels)
 }
 
+/// [`encode_png`] with texts in it, each under its name.
+///
+/// # Errors
+/// As [`encode_png`].
+pub(super) fn encode_png_with(shape: ImageShape, pixels: &[u8], texts: &[(&str, String)]) -> Result<Vec<u8>> {
+    let colour = match shape.channels {
+        1 => ColorType::Grayscale,
+        3 => ColorType::Rgb,
+        other => return Err(Error::input(format!("a PNG has 1 or 3 channels, not {other}"))),
+    };
+    check_image(shape, pixels.len())?;
+    let encoded = || -> std::result::Result<Vec<u8>, EncodingError> {
+        let mut png = Vec::new();
+        let mut encoder = Encoder::new(&mut png, shape.width as u32, shape.height as u32);
+        encoder.set_color(colour);
+        for (name, text) in texts {
+            encoder.add_text_chunk((*name).to_owned(), text.clone())?;
+        }
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&interleave(shape, pixels))?;
+        writer.finish()?;
+        Ok(png)
+    };
+    encoded().map_err(|e| Error::input(format!("no PNG could be made of the image: {e}")))
+}
+
 /// [`encode_png`] of an image with 16 bits a value.
 ///
 /// # Errors
@@ -234,16 +261,22 @@ fn encode<T: Copy>(
             return Err(Error::input(format!("a PNG has 1 or 3 channels, not {other}")));
         }
     };
-    let sides = 1..=MAX_SIDE;
-    if !sides.contains(&shape.width) || !sides.contains(&shape.height) || pixels.len() != shape.dims() {
-        let cause = format!("{} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})", pixels.len());
-        return Err(Error::input(cause));
-    }
+    check_image(shape, pixels.len())?;
     let mut png = Vec::new();
     PngEncoder::new(&mut png)
         .write_image(&bytes(interleave(shape, pixels)), shape.width as u32, shape.height as u32, color)
         .map_err(|e| Error::input(format!("no PNG could be made of the image: {e}")))?;
     Ok(png)
+}
+
+/// Refuses so many values as an image of a shape where they are none, or none that a PNG has.
+fn check_image(shape: ImageShape, values: usize) -> Result<()> {
+    let sides = 1..=MAX_SIDE;
+    if sides.contains(&shape.width) && sides.contains(&shape.height) && values == shape.dims() {
+        return Ok(());
+    }
+    let cause = format!("{values} values are no image of shape {shape} (sides from 1 to {MAX_SIDE})");
+    Err(Error::input(cause))
 }
 
 /// CHW → HWC.

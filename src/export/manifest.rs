@@ -336,30 +336,43 @@ impl Manifest {
         text
     }
 
-    /// Python code that reads each format.
+    /// Python code that reads each format; of a split that is there.
     fn readers(&self) -> String {
         let rgb = self.shape.channels > 1;
+        let [arrays, pictures] = [["test", "train"], ["train", "test"]]
+            .map(|splits| splits.into_iter().find(|split| self.splits.contains_key(*split)).unwrap_or(splits[0]));
+        let is_empty = self.splits.get(pictures).is_some_and(|split| split.counts.contains(&0));
+        let (empty, version) = match is_empty {
+            true => (", allow_empty=True", "  # torchvision 0.17 or later: a class has no image here"),
+            false => ("", ""),
+        };
         let mut text = String::new();
         let mut code = |lines: &str| text += &format!("\n```python\n{lines}\n```\n");
         if self.has(Format::Npz) {
-            code(
-                "import numpy as np\ntest = np.load(\"test.npz\")\nx, y, p = test[\"x\"], test[\"y\"], test[\"posterior\"]  # [N, C, H, W], [N], [N, K]",
-            );
+            code(&format!(
+                "import numpy as np\n{arrays} = np.load(\"{arrays}.npz\")\nx, y, p = {arrays}[\"x\"], {arrays}[\"y\"], {arrays}[\"posterior\"]  # [N, C, H, W], [N], [N, K]",
+            ));
         }
         if self.has(Format::Png16) {
-            code(
-                "import cv2  # Pillow reads RGB pictures of 16 bits with 8\nfrom torchvision.datasets import ImageFolder\ntrain = ImageFolder(\"png16/train\", loader=lambda path: cv2.imread(path, cv2.IMREAD_UNCHANGED))  # BGR where in colour\n# file 000123.png is row 123 of train.16bit.npz",
-            );
+            code(&format!(
+                "import cv2  # Pillow reads RGB pictures of 16 bits with 8\nfrom torchvision.datasets import ImageFolder\n\
+                 read = lambda path: cv2.imread(path, cv2.IMREAD_UNCHANGED)  # BGR where in colour\n\
+                 {pictures} = ImageFolder(\"png16/{pictures}\", loader=read{empty}){version}\n\
+                 # file 000123.png is row 123 of {pictures}.16bit.npz",
+            ));
         }
         if self.has(Format::Png) {
-            code(
-                "from torchvision.datasets import ImageFolder\ntrain = ImageFolder(\"train\")  # file 000123.png is row 123 of train.8bit.npz",
-            );
+            code(&format!(
+                "from torchvision.datasets import ImageFolder\n{pictures} = ImageFolder(\"{pictures}\"{empty}){version}\n\
+                 # file 000123.png is row 123 of {pictures}.8bit.npz",
+            ));
         }
         if self.has(Format::Parquet) {
-            let bytes = "\nimport cv2, numpy as np\nimage = cv2.imdecode(np.frombuffer(data[\"train\"][0][\"image\"][\"bytes\"], \"u1\"), cv2.IMREAD_UNCHANGED)  # 16 bits, BGR";
+            let bytes = format!(
+                "\nimport cv2, numpy as np\nimage = cv2.imdecode(np.frombuffer(data[\"{pictures}\"][0][\"image\"][\"bytes\"], \"u1\"), cv2.IMREAD_UNCHANGED)  # 16 bits, BGR"
+            );
             let eight = self.has(Format::Png) && !self.has(Format::Png16);
-            let more = if rgb && !eight { bytes } else { "" };
+            let more = if rgb && !eight { bytes.as_str() } else { "" };
             code(&format!(
                 "from datasets import load_dataset\ndata = load_dataset(\"parquet\", data_dir=\"parquet\"){more}"
             ));

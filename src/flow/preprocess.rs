@@ -79,14 +79,17 @@ impl Preprocessing {
         images.for_each(|(i, (x, pixels))| {
             let mut rng = how.seed().map(|seed| seed.rng((first + i) as u64));
             for (x, &p) in x.iter_mut().zip(pixels) {
-                *x = self.point(p, rng.as_mut());
+                *x = self.point(p, how, rng.as_mut());
             }
         });
         x
     }
 
-    fn point(self, pixel: u8, rng: Option<&mut rand_chacha::ChaCha8Rng>) -> f32 {
+    fn point(self, pixel: u8, how: Dequantisation, rng: Option<&mut rand_chacha::ChaCha8Rng>) -> f32 {
         if let Self::Gaussian { std } = self {
+            if how == Dequantisation::Levels {
+                return held(pixel, std, rng);
+            }
             let noise = rng.map_or(0.0, |rng| StandardNormal.sample(rng));
             return (f64::from(pixel) / 127.5 - 1.0 + std * noise) as f32;
         }
@@ -174,6 +177,21 @@ impl Preprocessing {
     }
 }
 
+/// x of a pixel that holds Gaussian noise already: within half a level of it. Noise beyond black or white was cut off from it,
+/// and is drawn anew.
+fn held(pixel: u8, std: f64, rng: Option<&mut rand_chacha::ChaCha8Rng>) -> f32 {
+    let (noise, place): (f64, f64) =
+        rng.map_or((0.0, 0.5), |rng| (StandardNormal.sample(rng), StandardUniform.sample(rng)));
+    let within = f64::from(pixel) / 127.5 - 1.0;
+    let off = match pixel {
+        0 => -std * noise.abs(),
+        u8::MAX => std * noise.abs(),
+        // Short of the ends, which round to the levels beside it.
+        _ => (place - 0.5) * 0.999 / 127.5,
+    };
+    (within + off) as f32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +257,35 @@ mod tests {
         let variance = x.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / 4e4;
         assert!((mean + 0.6).abs() < 5.0 * 0.07 / 200.0, "{mean}");
         assert!((variance.sqrt() / 0.07 - 1.0).abs() < 0.02, "{variance}");
+    }
+
+    #[test]
+    fn a_picture_of_a_noisy_image_gets_no_second_noise() {
+        let how = Preprocessing::Gaussian { std: 0.05 };
+        // Images of the world: of black, grey and white under its noise.
+        let clean = [vec![0; 20_000], vec![100; 20_000], vec![255; 20_000]].concat();
+        let x = how.map_in(&clean, 400, 0, Dequantisation::Seeded(Seed(1)));
+        let pixels = how.picture(&x);
+        let again = how.map_in(&pixels, 400, 0, Dequantisation::Levels);
+        assert_eq!(how.picture(&again), pixels);
+        let mut kept = pixels.iter().zip(x.iter().zip(&again)).filter(|(pixel, _)| !matches!(pixel, 0 | 255));
+        assert!(kept.clone().count() > 30_000 && kept.all(|(_, (x, y))| (x - y).abs() <= 1.0 / 127.5));
+        let spread = |x: &[f32], middle: f64| {
+            let squares = x.iter().map(|&x| (f64::from(x) - middle).powi(2)).sum::<f64>();
+            (squares / x.len() as f64).sqrt()
+        };
+        let grey = 100.0 / 127.5 - 1.0;
+        for (third, middle) in [-1.0, grey, 1.0].into_iter().enumerate() {
+            let found = spread(&again[third * 20_000..(third + 1) * 20_000], middle) / 0.05;
+            assert!((found - 1.0).abs() < 0.04, "{third}: {found}");
+        }
+        // At other readings black is too bright without its noise, and grey has more than the world's.
+        let twice = how.map_in(&pixels, 400, 0, Dequantisation::default());
+        assert!(spread(&twice[20_000..40_000], grey) > 1.3 * 0.05);
+        assert!(spread(&how.map_in(&pixels[..20_000], 400, 0, Dequantisation::MidPoint), -1.0) < 0.8 * 0.05);
+        // Where noise is within a level, it is the usual one.
+        let uniform = |how| Preprocessing::Uniform.map_in(&pixels, 400, 0, how);
+        assert_eq!(uniform(Dequantisation::Levels), uniform(Dequantisation::default()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::flow::Scores;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::cells::{CellEstimate, estimate};
 use crate::oracle::numbering::{named, renumber};
-use crate::oracle::pictures::{Picture, Reading};
+use crate::oracle::pictures::{Picture, Reading, together};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Settings, World};
 use crate::units::ClassId;
@@ -25,7 +25,7 @@ pub struct ExternalImages {
     /// Labels as classes of the world, where the source has them; `None` of an image whose class the world does
     /// not have.
     pub labels: Option<Vec<Option<ClassId>>>,
-    /// What is to be said of the labels, or of images of another world, once.
+    /// What is to be said of the labels, or by [`Reading::note`], once.
     pub note: Option<String>,
     /// World-space images, NCHW.
     pub x: Vec<f32>,
@@ -153,11 +153,12 @@ impl World {
     /// # Errors
     /// When the images do not fit.
     pub fn read(&self, reading: impl Into<Reading>, how: Dequantisation) -> Result<ExternalImages> {
-        let Reading { input, pictures, ids: named, note } = reading.into();
+        let Reading { input, pictures, ids: named, note, .. } = reading.into();
         match input {
             Input::Pixels(dataset) => {
                 let (name, ids) = (dataset.name.clone(), dataset.ids.clone());
-                let (labels, note) = labels_in(&dataset, self.class_names());
+                let (labels, of_labels) = labels_in(&dataset, self.class_names());
+                let note = together(note, of_labels);
                 let images = ExternalImages::new(name, ids, None, self.map_in(dataset, how)?);
                 Ok(ExternalImages { labels, note, dequantisation: Some(how), pictures, ..images })
             }

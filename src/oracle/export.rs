@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    ImageShape, WorldBatch, check_folder_kind, class_folders, least_png_size, sheet_shape, write_npz_in_pieces,
-    write_png, write_sheet,
+    HeldNoise, ImageShape, WorldBatch, check_folder_kind, class_folders, least_png_size, sheet_shape,
+    write_npz_in_pieces, write_png, write_png_of_world, write_sheet,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -164,7 +164,7 @@ fn write_samples(
             path.display()
         ))),
         _ => {
-            let mut pictures = Pictures::open(world, target, total)?;
+            let mut pictures = Pictures::open(world, target, total, world.held_noise())?;
             in_batches(world, spec, indices, settings, written, &mut |samples| {
                 samples.iter().try_for_each(|sample| {
                     pictures.add(sample.label, sample.index, world.flow().pixels().picture(&sample.x))
@@ -183,6 +183,8 @@ pub(super) struct Pictures<'a> {
     folders: Vec<String>,
     /// Columns and pixels of the file.
     file: Option<(Columns, Vec<u8>)>,
+    /// What each says of the noise it holds.
+    held: Option<HeldNoise>,
 }
 
 /// How pictures lie in one file.
@@ -195,11 +197,16 @@ enum Columns {
 }
 
 impl<'a> Pictures<'a> {
-    /// A place for `n` pictures.
+    /// A place for `n` pictures that hold such noise.
     ///
     /// # Errors
     /// When a contact sheet would be too large, or the folder holds something else.
-    pub fn open(world: &'a World, Target { path, sheet }: Target<'a>, n: usize) -> Result<Self> {
+    pub fn open(
+        world: &'a World,
+        Target { path, sheet }: Target<'a>,
+        n: usize,
+        held: Option<HeldNoise>,
+    ) -> Result<Self> {
         let file = match path.extension().is_some_and(|e| e.eq_ignore_ascii_case("png")) {
             true if n == 1 && !sheet => Some((Columns::Single, Vec::new())),
             true => Some((Columns::Sheet(columns(world.shape(), n)?), Vec::new())),
@@ -208,7 +215,7 @@ impl<'a> Pictures<'a> {
                 None
             }
         };
-        Ok(Self { world, path, folders: class_folders(world.class_names()), file })
+        Ok(Self { world, path, folders: class_folders(world.class_names()), file, held })
     }
 
     /// Takes the 8-bit picture of sample `index` of a class.
@@ -222,7 +229,15 @@ impl<'a> Pictures<'a> {
         }
         let folder = self.path.join(&self.folders[class]);
         std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-        write_png(&folder.join(format!("{index:06}.png")), self.world.shape(), &picture)
+        self.write(&folder.join(format!("{index:06}.png")), &picture)
+    }
+
+    /// Writes one picture as it is.
+    fn write(&self, path: &Path, picture: &[u8]) -> Result<()> {
+        match &self.held {
+            Some(held) => write_png_of_world(path, self.world.shape(), picture, held),
+            None => write_png(path, self.world.shape(), picture),
+        }
     }
 
     /// Writes the file, if it is one.
@@ -230,11 +245,11 @@ impl<'a> Pictures<'a> {
     /// # Errors
     /// Names the file that cannot be written.
     pub fn finish(self) -> Result<()> {
-        let Some((columns, pixels)) = self.file else { return Ok(()) };
+        let Some((columns, pixels)) = &self.file else { return Ok(()) };
         let shape = self.world.shape();
-        match columns {
-            Columns::Single => write_png(self.path, shape, &pixels),
-            Columns::Sheet(columns) => write_sheet(self.path, shape, &pixels, columns, scale(shape)),
+        match *columns {
+            Columns::Single => self.write(self.path, pixels),
+            Columns::Sheet(columns) => write_sheet(self.path, shape, pixels, columns, scale(shape), self.held.as_ref()),
         }
     }
 }

@@ -122,7 +122,9 @@ pub fn save_pictures_with<'a>(
     }
     let flow = world.can_look(look)?;
     let (dims, total, mut done) = (world.shape().dims(), asked(spec, indices), 0);
-    let mut pictures = Pictures::open(world, target, total)?;
+    // What is denoised holds no noise.
+    let held = if look.denoise { None } else { world.held_noise() };
+    let mut pictures = Pictures::open(world, target, total, held)?;
     for piece in passes(spec, indices, world.batch()) {
         let (classes, noise) = world.latents_of(spec, settings, &piece)?;
         let mut watch = |_: Decoding| events.emit(Progress { done, total });

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::data::{
-    self, Dataset, Fit, Fitted, Frame, Ground, ImageFiles, InWorld, Input, Preview, Treatment, Way, border,
-    fit_picture, images_in, read_picture, split_sheet,
+    self, Dataset, Fit, Fitted, Frame, Ground, HeldNoise, ImageFiles, InWorld, Input, Preview, Treatment, Way, border,
+    fit_picture, images_in, read_json, read_picture, split_sheet,
 };
 use crate::error::{Error, Result};
+use crate::flow::preprocess::Dequantisation;
+use crate::oracle::provenance;
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::parallel;
 use crate::units::Seed;
@@ -71,13 +73,43 @@ pub struct Reading {
     pub pictures: Vec<Picture>,
     /// Names of images in world space; empty where they are numbered.
     pub ids: Vec<String>,
-    /// What is to be said of images of another world.
+    /// What is to be said of images of another world, and of images that were not read.
     pub note: Option<String>,
+    /// Whether the levels of all pixels hold a world's noise already.
+    pub holds_noise: bool,
+    /// What is to be said where the usual noise is added, which some of the pictures hold already.
+    pub second_noise: Option<String>,
+}
+
+impl Reading {
+    /// With how its 8-bit pixels become real numbers: as it is asked for, else with the noise that they do not hold yet. Where
+    /// some hold it, the note says so.
+    ///
+    /// # Errors
+    /// When something is asked for, and there are no pixels.
+    pub fn settled(self, asked: Option<Dequantisation>) -> Result<(Self, Dequantisation)> {
+        match (&self.input, asked) {
+            (Input::World(_), Some(how)) => Err(no_pixels(how)),
+            (_, Some(how)) => Ok((self, how)),
+            (_, None) if self.holds_noise => Ok((self, Dequantisation::Levels)),
+            (_, None) => {
+                let Self { note, second_noise, .. } = self;
+                Ok((Self { note: together(note, second_noise), second_noise: None, ..self }, Dequantisation::default()))
+            }
+        }
+    }
+}
+
+/// The refusal of a dequantisation where images are no 8-bit pixels.
+pub(super) fn no_pixels(how: Dequantisation) -> Error {
+    Error::input(format!(
+        "--dequantise {how} is of 8-bit pixels, and these images are in world space already: leave it out"
+    ))
 }
 
 impl From<Input> for Reading {
     fn from(input: Input) -> Self {
-        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None }
+        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None, holds_noise: false, second_noise: None }
     }
 }
 
@@ -124,8 +156,8 @@ impl World {
         Ok(*self.known_ground().get_or_init(|| ground))
     }
 
-    /// Reads files or a folder. Pictures, and those in contact sheets, are brought into this world's shape one by one; 8-bit
-    /// images of datasets are not mapped yet, and world-space tensors are taken as they are, pictures of an exported dataset as
+    /// Reads files or a folder, of one with two splits the training images, which the note says. Pictures, and those in contact
+    /// sheets, are brought into this world's shape one by one; 8-bit images of datasets are not mapped yet, and world-space tensors are taken as they are, pictures of an exported dataset as
     /// the values that its levels stand for. Labels of an exported dataset of another world count by class names alone.
     ///
     /// # Errors
@@ -136,6 +168,13 @@ impl World {
         if let Some(missing) = paths.iter().find(|path| !path.exists()) {
             return Err(Error::file(missing, "there is no such file or folder"));
         }
+        let reading = self.read_training_part(first, paths, fits)?;
+        let unread = if paths.len() == 1 { data::left_unread(first)? } else { None };
+        Ok(Reading { note: together(unread, reading.note), ..reading })
+    }
+
+    /// Reads files, of one folder or archive with two splits the training images.
+    fn read_training_part(&self, first: &Path, paths: &[PathBuf], fits: &Fits) -> Result<Reading> {
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             refuse_fit(first, fits)?;
             let InWorld { input, ids, note } = data::labelled_in_world(data::open(first)?, first, self.home())?;
@@ -160,20 +199,73 @@ impl World {
                 let preview = (total <= PREVIEWS).then_some(preview);
                 Ok((id, pixels, Picture { fit, treatment, preview }))
             };
-            pictures_in(file, id, labels.is_none())?.into_iter().enumerate().map(fit_one).collect()
+            let bytes = read_picture(file)?;
+            let held = HeldNoise::of_png(&bytes);
+            let fitted: Result<Vec<Named>> =
+                pictures_in(file, (id, bytes), labels.is_none())?.into_iter().enumerate().map(fit_one).collect();
+            Ok((held, fitted?))
         };
         // Collected before looking at errors, so that the first bad file is the one reported.
-        let fitted: Vec<Result<Vec<Named>>> = parallel::map(named.len(), fitted);
-        let (mut ids, mut pixels, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
+        let fitted: Vec<Result<OfFile>> = parallel::map(named.len(), fitted);
+        let (mut ids, mut pixels, mut pictures, mut noises) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for of_file in fitted {
-            for (id, of_one, picture) in of_file? {
+            let (held, images) = of_file?;
+            for (id, of_one, picture) in images {
+                noises.push(held.clone());
                 ids.push(id);
                 pixels.extend(of_one);
                 pictures.push(picture);
             }
         }
         let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids };
-        Ok(Reading { pictures, ..Reading::from(Input::Pixels(dataset)) })
+        let reading = self.with_noise_of(dataset, pictures, &noises);
+        let of_record = || self.by_a_record(paths, &noises);
+        let second_noise = reading.second_noise.or_else(of_record);
+        Ok(Reading { second_noise, ..reading })
+    }
+
+    /// Pictures that were read, with the noise that each says it holds.
+    fn with_noise_of(&self, images: Dataset, pictures: Vec<Picture>, noises: &[Option<HeldNoise>]) -> Reading {
+        let reading = Reading::from(Input::Pixels(images));
+        let held: Vec<&HeldNoise> = noises.iter().flatten().collect();
+        let (of, all) = (held.len(), noises.len());
+        if of == 0 {
+            return Reading { pictures, ..reading };
+        }
+        if of < all || !pictures.iter().all(|picture| picture.treatment.is_untouched()) {
+            let second_noise = Some(format!(
+                "{of} of {all} pictures are of a world's own images and hold its noise; here they get noise a second time: read \
+                 them apart from others, in their own size, and none is added"
+            ));
+            return Reading { pictures, second_noise, ..reading };
+        }
+        let stranger = held.iter().find(|held| held.weights_sha256 != self.home().weights_sha256);
+        let note = stranger.map(|HeldNoise { weights_sha256, .. }| {
+            let weights = weights_sha256.get(..12).unwrap_or(weights_sha256);
+            format!(
+                "pictures of images of another world (weights {weights}), whose levels are taken for levels of this one"
+            )
+        });
+        Reading { pictures, note, holds_noise: true, ..reading }
+    }
+
+    /// What is to be said of pictures that a record beside them calls samples of this world, and that do not say so themselves:
+    /// an older program wrote them, or another one has written them again.
+    fn by_a_record(&self, paths: &[PathBuf], noises: &[Option<HeldNoise>]) -> Option<String> {
+        self.held_noise().filter(|_| noises.iter().all(Option::is_none))?;
+        let record = paths.iter().find_map(|path| {
+            // A folder, a picture, or a picture or folder of a class.
+            let folders = path.ancestors().skip(1).take(2).map(|folder| folder.join(provenance::FOLDER));
+            let mut places = std::iter::once(provenance::place(path)).chain(folders);
+            places.find(|place| {
+                read_json(place).is_ok_and(|found| found.is_some_and(|record: Record| record.is_of(self)))
+            })
+        })?;
+        Some(format!(
+            "{} calls these pictures samples of this world, which hold its noise; they do not say so themselves, and get noise a \
+             second time. The dequantisation levels adds none",
+            record.display()
+        ))
     }
 
     /// Brings one picture that has no file into this world's shape; `bytes` is what its file would
@@ -187,16 +279,38 @@ impl World {
         let (name, ids) = (name.to_owned(), vec![name.to_owned()]);
         let dataset = Dataset { name, shape: ground.shape, pixels, labels: None, class_names: Vec::new(), ids };
         let pictures = vec![Picture { fit, treatment, preview: Some(preview) }];
-        Ok(Reading { pictures, ..Reading::from(Input::Pixels(dataset)) })
+        Ok(self.with_noise_of(dataset, pictures, &[HeldNoise::of_png(bytes)]))
     }
 }
 
 /// The name of a picture, its pixels in the world's shape, and how it got there.
 type Named = (String, Vec<u8>, Picture);
 
-/// The pictures in a file, each with its name: those of a contact sheet, or the file itself.
-fn pictures_in(file: &Path, id: &str, sheets: bool) -> Result<Vec<(String, Vec<u8>)>> {
-    let bytes = read_picture(file)?;
+/// Two notes as one.
+pub(super) fn together(one: Option<String>, other: Option<String>) -> Option<String> {
+    [one, other].into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
+}
+
+/// What a file says of noise, and its pictures.
+type OfFile = (Option<HeldNoise>, Vec<Named>);
+
+/// What is read of a record beside pictures.
+#[derive(Debug, Deserialize)]
+struct Record {
+    what: String,
+    chain: Vec<(String, String)>,
+}
+
+impl Record {
+    /// Whether it is of samples of a world.
+    fn is_of(&self, world: &World) -> bool {
+        let weights = (provenance::WEIGHTS.to_owned(), world.home().weights_sha256.to_owned());
+        self.what == provenance::SAMPLES && self.chain.contains(&weights)
+    }
+}
+
+/// The pictures in a file of that name and content, each with its name: those of a contact sheet, or the file itself.
+fn pictures_in(file: &Path, (id, bytes): (&str, Vec<u8>), sheets: bool) -> Result<Vec<(String, Vec<u8>)>> {
     let images = if sheets { split_sheet(file, &bytes)? } else { Vec::new() };
     if images.is_empty() {
         return Ok(vec![(id.to_owned(), bytes)]);

@@ -18,6 +18,13 @@ use crate::provenance::{Badge, Made, Provenance};
 /// Pictures are clipped and have 8 bits.
 const EIGHT_BITS: &str = "clipped and rounded to 8 bits, whose posterior is another one";
 
+/// Name of the record in a folder.
+pub const FOLDER: &str = "provenance.json";
+/// What a record calls samples of a world.
+pub const SAMPLES: &str = "samples";
+/// The link of a chain that names a world.
+pub const WEIGHTS: &str = "weights SHA-256";
+
 /// What computed a file: the same command gives the same bytes for the same of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Machine {
@@ -59,7 +66,7 @@ impl OracleInfo {
     pub fn provenance(&self, badge: Badge, settings: &Settings) -> Provenance {
         let provenance = Provenance::new(badge)
             .with("oracle", &self.name)
-            .with("weights SHA-256", &self.weights_sha256)
+            .with(WEIGHTS, &self.weights_sha256)
             .with("τ", settings.tau.get().to_string())
             .with("T", settings.smoothing.get().to_string())
             .with("class prior π", settings.prior.describe());
@@ -168,7 +175,7 @@ fn is_npz(path: &Path) -> bool {
 /// folder.
 pub fn place(path: &Path) -> PathBuf {
     if path.is_dir() {
-        return path.join("provenance.json");
+        return path.join(FOLDER);
     }
     let mut name = path.as_os_str().to_owned();
     name.push(".provenance.json");

@@ -5,12 +5,12 @@ mod samples;
 
 use std::cell::{OnceCell, RefCell};
 
-use crate::data::{Dataset, Ground, Home, ImageShape};
+use crate::data::{Dataset, Ground, HeldNoise, Home, ImageShape};
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
-use crate::flow::preprocess::Dequantisation;
+use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
 use crate::oracle::numbering::{of_sample, renumber};
 use crate::oracle::posterior::{Posterior, draw};
@@ -58,6 +58,12 @@ impl World {
     /// What tells it from other worlds where images are opened.
     pub fn home(&self) -> Home<'_> {
         Home { weights_sha256: &self.weights_sha256, class_names: &self.class_names }
+    }
+
+    /// The noise that 8-bit pictures of its images hold; nothing where it lies within a level.
+    pub fn held_noise(&self) -> Option<HeldNoise> {
+        let Preprocessing::Gaussian { std } = self.flow.pixels() else { return None };
+        (std > 0.0).then(|| HeldNoise { std, weights_sha256: self.weights_sha256.clone() })
     }
 
     /// Names of the classes.

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::export::{Target, asked, least_bytes, save_samples};
 use crate::oracle::look::save_pictures_with;
-use crate::oracle::provenance::{Machine, write_provenance};
+use crate::oracle::provenance::{Machine, SAMPLES, write_provenance};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::task::{Done, OpenOracle, Task, TaskContext};
@@ -68,7 +68,7 @@ impl Task for SaveSamples {
                     0 => String::new(),
                     n => format!("; the 32-bit x of {n} does not carry their posterior to 0.001"),
                 };
-                let made = write_provenance(path, "samples", provenance, &machine, cx)?;
+                let made = write_provenance(path, SAMPLES, provenance, &machine, cx)?;
                 let sentence = format!("{} samples are in {}{carried}", saved.images, path.display());
                 (Saved::Samples(saved), made, sentence)
             }

@@ -215,7 +215,9 @@ fn pictures_enter_as_posterior_maps_them_in() {
     let told = succeed(&["summary", text(&run)]);
     assert!(told.contains("this world's opinion") && told.contains("8-bit images, dequantised by seed:0"), "{told}");
     let pool = read(&run.join("pool/train.npz"));
-    let posterior = json(&["posterior", "mnist", text(&grid.path("set/train")), "--device", "cpu", "--json"]);
+    let (images, noise) = (grid.path("set/train"), ["--dequantise", "seed:0"]);
+    let asked = [&["posterior", "mnist", text(&images), "--device", "cpu", "--json"][..], &noise].concat();
+    let posterior = json(&asked);
     let images = posterior["images"].as_array().unwrap();
     assert_eq!((images.len(), pool.len()), (60, 60));
     for (i, image) in images.iter().enumerate() {

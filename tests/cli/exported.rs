@@ -60,6 +60,25 @@ fn pictures_of_another_world_are_said_to_be_and_keep_no_label_by_number() {
 }
 
 #[test]
+fn classes_without_pictures_are_classes() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("two");
+    let two = ["--train", "0", "--test", "12", "--prior", "1,1,0,0,0,0,0,0,0,0", "--format", "png"];
+    export("mnist", &out, &two);
+    let found = json(&[&["posterior", "mnist", text(&out.join("test")), "--json"][..], &CPU].concat());
+    let images = found["images"].as_array().unwrap();
+    assert_eq!(images.len(), 12);
+    assert!(images.iter().all(|image| image["label"].as_u64().is_some_and(|label| label < 2)), "{found}");
+    // The card names what is there.
+    let card = std::fs::read_to_string(out.join("README.md")).unwrap();
+    let reads = "test = ImageFolder(\"test\", allow_empty=True)  # torchvision 0.17 or later";
+    assert!(
+        card.contains(reads) && card.contains("row 123 of test.8bit.npz") && !card.contains("(\"train\""),
+        "{card}"
+    );
+}
+
+#[test]
 fn a_folder_with_test_images_alone_says_how_to_name_them() {
     let place = tempfile::tempdir().unwrap();
     let test = place.path().join("clothes/test");
@@ -73,4 +92,16 @@ fn a_folder_with_test_images_alone_says_how_to_name_them() {
             .len(),
         3
     );
+    // With training images beside them, these are read, and the others are named: in text, and in JSON.
+    let clothes = place.path().join("clothes");
+    succeed(&[&["sample", "fashion", "--n", "2", "--out", text(&clothes.join("train"))][..], &CPU].concat());
+    let job = place.path().join("job");
+    for more in [&["--json"][..], &["--json", "--no-compare", "--out", text(&job)]] {
+        let done = output(&[&["posterior", "fashion", text(&clothes)][..], &CPU, more].concat());
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let found: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        let note = found["note"].as_str().unwrap();
+        assert!(note.contains("only its training images are read") && note.contains(text(&test)), "{note}");
+        assert_eq!(said.matches("only its training images are read").count(), 1, "{said}");
+    }
 }

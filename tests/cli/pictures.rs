@@ -215,3 +215,73 @@ fn folders_of_classes_are_classes_of_the_world() {
     let said = String::from_utf8_lossy(&told.stderr).into_owned();
     assert_eq!(said.matches("have no label: three").count(), 1, "{said}");
 }
+
+fn sample(path: &Path, extra: &[&str]) {
+    succeed(&[&["sample", "mnist", "--out", text(path)][..], &CPU, extra].concat());
+}
+
+fn posterior(path: &Path, extra: &[&str]) -> Value {
+    json(&[&["posterior", "mnist", text(path), "--json"][..], &CPU, extra].concat())
+}
+
+/// Once they got a second dose of the world's noise, and 234 of 300 were called not of this world.
+#[test]
+fn pictures_of_samples_are_read_as_images_of_their_world() {
+    let folder = tempfile::tempdir().unwrap();
+    let [arrays, pictures, sheet, one] =
+        ["a.npz", "pictures", "sheet.png", "one.png"].map(|name| folder.path().join(name));
+    for out in [&arrays, &pictures, &sheet] {
+        sample(out, &["--n", "40"]);
+    }
+    sample(&one, &["--n", "1", "--seed", "5"]);
+    let exact = posterior(&arrays, &[]);
+    let decided = |report: &Value| -> Vec<Value> {
+        report["images"].as_array().unwrap().iter().map(|image| image["decision"].clone()).collect()
+    };
+    let differ = |report: &Value| {
+        let (mine, theirs) = (decided(report), decided(&exact));
+        mine.iter().zip(&theirs).filter(|(one, other)| one != other).count()
+    };
+    let beyond = |report: &Value| {
+        ["outside", "far_outside"].map(|band| report["typicality"][band].as_u64().unwrap()).iter().sum::<u64>()
+    };
+    // In the order of their numbers, as the archive has them.
+    let from_sheet = posterior(&sheet, &[]);
+    assert_eq!((&from_sheet["dequantisation"], &from_sheet["note"]), (&"levels".into(), &Value::Null));
+    assert!(differ(&from_sheet) <= 3 && beyond(&from_sheet) <= 3, "{}", from_sheet["typicality"]);
+    let twice = posterior(&sheet, &["--dequantise", "seed:0"]);
+    assert!(twice["dequantisation"] == "seed:0" && beyond(&twice) >= 15, "{}", twice["typicality"]);
+    let from_folder = posterior(&pictures, &[]);
+    assert!(from_folder["dequantisation"] == "levels" && beyond(&from_folder) <= 3, "{}", from_folder["typicality"]);
+    let told = succeed(&[&["posterior", "mnist", text(&one)][..], &CPU].concat());
+    assert!(told.contains("that hold the world's noise") && !told.contains("dequantised by"), "{told}");
+    // Beside another picture, in another size, or in another world: said.
+    let plain = folder.path().join("plain.png");
+    image::open(&one).unwrap().save(&plain).unwrap();
+    let mixed = json(&[&["posterior", "mnist", text(&one), text(&plain), "--json"][..], &CPU].concat());
+    assert_eq!(mixed["dequantisation"], "seed:0");
+    assert!(mixed["note"].as_str().unwrap().starts_with("1 of 2 pictures are of a world's own images"), "{mixed}");
+    let inverted = posterior(&one, &["--invert"]);
+    assert!(inverted["dequantisation"] == "seed:0" && inverted["note"].is_string(), "{inverted}");
+    let elsewhere = json(&[&["posterior", "fashion", text(&one), "--json"][..], &CPU].concat());
+    assert_eq!(elsewhere["dequantisation"], "levels");
+    assert!(elsewhere["note"].as_str().unwrap().contains("another world (weights "), "{elsewhere}");
+}
+
+#[test]
+fn numbers_that_are_no_pixels_and_worlds_without_density_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [arrays, out] = ["a.npz", "job"].map(|name| folder.path().join(name));
+    sample(&arrays, &["--n", "2"]);
+    let ask = |code: i32, more: &[&str]| fail(code, &[&["posterior", "mnist", text(&arrays)][..], &CPU, more].concat());
+    for job in [&[][..], &["--out", text(&out)]] {
+        let why = ask(1, &[&["--dequantise", "midpoint"], job].concat());
+        assert!(why.contains("--dequantise midpoint is of 8-bit pixels"), "{why}");
+        let why = ask(1, &[&["--tau", "0"], job].concat());
+        assert!(why.contains("--tau 0") && why.contains("no posterior"), "{why}");
+    }
+    assert!(!out.exists());
+    let why = ask(2, &["--typicality", "100", "--out", text(&out)]);
+    assert!(why.contains("--typicality"), "{why}");
+    assert!(ask(2, &["--typicality", "100", "--class-batch", "3"]).contains("--class-batch"));
+}

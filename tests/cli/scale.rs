@@ -8,7 +8,6 @@ use std::process::Stdio;
 use bayescope::data::{ImageShape, WorldBatch, write_npz};
 use bayescope::error::Error;
 use bayescope::flow::Precision;
-use bayescope::flow::preprocess::Dequantisation;
 use bayescope::oracle::folder::{self, OracleInfo};
 use bayescope::oracle::pictures::Fits;
 use bayescope::oracle::scale::{Computer, Images, Outcome, Running, ScaleEvent, ScaleSpec, run};
@@ -89,8 +88,7 @@ impl Bench {
         spec: &ScaleSpec,
         events: &mut dyn FnMut(ScaleEvent) -> ControlFlow<()>,
     ) -> Result<Outcome, Error> {
-        let images =
-            Images::open(std::slice::from_ref(&self.input), &Fits::default(), Dequantisation::default(), &self.world)?;
+        let images = Images::open(std::slice::from_ref(&self.input), &Fits::default(), None, &self.world)?;
         let computer = Computer {
             info: &self.info,
             oracle: &self.oracle,

@@ -198,3 +198,35 @@ fn what_is_missing_is_named_with_every_way_to_give_it() {
     let said = fail(2, &["evaluate", "digits"]);
     assert!(["--predictions", "--onnx", "--checkpoint"].iter().all(|way| said.contains(way)), "{said}");
 }
+
+/// Each was left out of account in silence.
+#[test]
+fn options_that_nothing_reads_are_refused_by_their_names() {
+    let predictions = ["evaluate", "digits", "--predictions", "mine.npz"];
+    let uncertain = ["evaluate", "digits", "--uncertainty", "mine.npz"];
+    for option in [
+        &["--normalisation", "imagenet"][..],
+        &["--side", "224"],
+        &["--resize"],
+        &["--repeat-channels"],
+        &["--layout", "nchw"],
+        &["--output", "foo"],
+        &["--architecture", "resnet-18"],
+    ] {
+        for models in [&predictions, &uncertain] {
+            let said = fail(2, &[&models[..], option].concat());
+            let known = ["--onnx", "--checkpoint", option[0]].iter().any(|name| said.contains(name));
+            assert!(known && !said.contains("unexpected argument"), "{option:?}: {said}");
+        }
+    }
+    for (line, option) in [
+        (&["summary", "run", "--worst", "cell", "--png", "x.png"][..], "--png"),
+        (&["summary", "run", "--csv", "--png", "x.png"], "--png"),
+        (&["export", "mnist", "--out", "x", "--tau", "1.1", "--tolerance", "0.1"], "--tolerance"),
+        (&["posterior", "mnist", "x.npz", "--typicality", "100", "--out", "job"], "--typicality"),
+        (&["sample", "mnist", "--out", "x.npz", "--latents", "z.npz", "--guide", "b"], "--guide"),
+    ] {
+        let said = fail(2, line);
+        assert!(said.contains(option) && said.contains("cannot be used with"), "{line:?}: {said}");
+    }
+}

@@ -181,9 +181,15 @@ fn pixels_are_dequantised_with_seeded_noise_unless_told_otherwise() {
     let pictures = folder.path().join("pictures");
     sample(text(&pictures), &["--n", "6"]);
     let of = |how: &str| posterior(text(&pictures), &["--dequantise", how]);
+    // As another program writes them again: what they say of their noise is lost, and that is told.
+    for file in files_below(&pictures).into_iter().filter(|file| file.extension().is_some_and(|e| e == "png")) {
+        image::open(&file).unwrap().save(&file).unwrap();
+    }
     let (usual, middle, mean) = (posterior(text(&pictures), &[]), of("midpoint"), of("mean:3"));
     let names = [&usual, &middle, &mean].map(|report| report["dequantisation"].as_str().unwrap());
     assert_eq!(names, ["seed:0", "midpoint", "mean:3"]);
+    assert!(usual["note"].as_str().unwrap().contains("provenance.json calls these pictures samples"), "{usual}");
+    assert_eq!(of("levels")["note"], Value::Null);
     assert_eq!(usual["images"], of("seed:0")["images"]);
     assert_ne!(usual["images"], of("seed:1")["images"]);
     let log_px = |report: &Value| -> Vec<f64> {
@@ -202,6 +208,12 @@ fn pixels_are_dequantised_with_seeded_noise_unless_told_otherwise() {
     let out = text(folder.path()).to_owned() + "/out";
     let why = fail(1, &["posterior", "mnist", text(&pictures), "--dequantise", "mean:2", "--out", &out]);
     assert!(why.contains("one tensor an image"), "{why}");
+}
+
+/// All files of a folder and the folders in it.
+fn files_below(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
 }
 
 #[test]

@@ -16,7 +16,6 @@ use bayescope::events::silent;
 use bayescope::experiment::{CellEvent, ExperimentSpec, Summary};
 use bayescope::flow::Precision;
 use bayescope::flow::base::latents;
-use bayescope::flow::preprocess::Dequantisation;
 use bayescope::oracle::export::save_samples;
 use bayescope::oracle::folder;
 use bayescope::oracle::pictures::Fits;
@@ -105,7 +104,7 @@ fn posteriors(
 ) -> bayescope::error::Result<()> {
     let (info, weights) = folder::read(&oracle())?;
     let world = info.clone().build(weights, &chosen.device, Precision::F32, chosen.batch)?.world;
-    let images = Images::open(&[input.to_owned()], &Fits::default(), Dequantisation::default(), &world)?;
+    let images = Images::open(&[input.to_owned()], &Fits::default(), None, &world)?;
     let spec = ScaleSpec {
         settings: settings(),
         shard: 0,

@@ -13,6 +13,7 @@ use crate::judge::Kind;
 
 /// Arguments of `evaluate`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("networks").multiple(true).args(["onnx", "checkpoint"])))]
 #[command(group(ArgGroup::new("models").required(true).multiple(true).args(["predictions", "onnx", "checkpoint", "uncertainty"])))]
 pub struct EvaluateArgs {
     /// Folder of a dataset that `export` made, or an npz archive with labels and posteriors.
@@ -32,10 +33,10 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "FILE.npz", conflicts_with_all = ["predictions", "onnx", "checkpoint", "report"])]
     pub uncertainty: Option<PathBuf>,
     /// The network of a checkpoint that does not say it, such as resnet-18.
-    #[arg(long, value_name = "NAME", value_parser = architecture)]
+    #[arg(long, value_name = "NAME", value_parser = architecture, requires = "checkpoint", conflicts_with = "uncertainty")]
     pub architecture: Option<Architecture>,
     /// Side to which a network from a checkpoint that does not say it has its images scaled first.
-    #[arg(long, value_name = "PIXELS")]
+    #[arg(long, value_name = "PIXELS", requires = "checkpoint", conflicts_with = "uncertainty")]
     pub side: Option<usize>,
     /// What the numbers of prediction files and of --uncertainty are, and what ONNX classifiers give for each image; found out if
     /// not given.
@@ -43,19 +44,19 @@ pub struct EvaluateArgs {
     pub kind: Option<KindArg>,
     /// How an ONNX classifier, or one from a checkpoint that does not say it, wants its images scaled: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or
     /// mean=0.5,0.5,0.5;std=0.2,0.2,0.2. What its file says if not given.
-    #[arg(long, value_name = "HOW")]
+    #[arg(long, value_name = "HOW", requires = "networks", conflicts_with = "uncertainty")]
     pub normalisation: Option<Normalisation>,
     /// Grey images may enter an ONNX classifier of colour images, the same in each channel.
-    #[arg(long)]
+    #[arg(long, requires = "onnx", conflicts_with = "uncertainty")]
     pub repeat_channels: bool,
     /// Images of another size are scaled to that of an ONNX classifier.
-    #[arg(long)]
+    #[arg(long, requires = "onnx", conflicts_with = "uncertainty")]
     pub resize: bool,
     /// Order of the axes of an ONNX classifier whose file leaves them open; the one in which it runs if not given.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, requires = "onnx", conflicts_with = "uncertainty")]
     pub layout: Option<LayoutArg>,
     /// The output of an ONNX classifier that is read; the only one if not given.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", requires = "onnx", conflicts_with = "uncertainty")]
     pub output: Option<String>,
     /// Which images: those the model was not trained on.
     #[arg(long, value_enum, default_value_t = SplitArg::Test)]

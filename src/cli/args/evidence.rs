@@ -28,9 +28,11 @@ pub struct EvidenceArgs {
     pub tau: f64,
     #[command(flatten)]
     pub compute: Compute,
-    /// How 8-bit images become real numbers: with the world's noise of a seed, or at the mid-point of their pixels.
-    #[arg(long, value_name = "seed:N|midpoint", default_value_t)]
-    pub dequantise: Dequantisation,
+    /// How 8-bit images become real numbers: with the world's noise of a seed, at the mid-point of their pixels, or within their
+    /// levels (of pictures that hold the noise already). By itself seed:0, and levels for pictures of a world's images that this
+    /// program wrote.
+    #[arg(long, value_name = "seed:N|midpoint|levels")]
+    pub dequantise: Option<Dequantisation>,
     /// Draw every image beside its map: blue speaks for b, orange for a.
     #[arg(long, value_name = "FILE.png")]
     pub out: Option<PathBuf>,

@@ -23,7 +23,8 @@ pub struct ExportArgs {
     #[arg(long, value_name = "ERROR", value_parser = super::bayes::fraction, allow_hyphen_values = true, conflicts_with = "tau")]
     pub target: Option<f64>,
     /// Half width of the 95 % interval of the τ that --target finds by samples, relative; 0.03 if no limit is given.
-    #[arg(long, requires = "target", value_parser = number, allow_negative_numbers = true)]
+    // --tau rules --target out, which is then not required.
+    #[arg(long, requires = "target", conflicts_with = "tau", value_parser = number, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     #[command(flatten)]
     pub limits: LimitArgs,

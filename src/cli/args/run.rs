@@ -143,7 +143,8 @@ pub struct SummaryArgs {
     #[arg(long, value_name = "CELL_ID", conflicts_with_all = ["csv", "worst"])]
     pub bought: Option<String>,
     /// Draw those images on a contact sheet, in the order in which they were bought.
-    #[arg(long, value_name = "FILE.png", requires = "bought")]
+    // What another option rules out is not required: these are named besides.
+    #[arg(long, value_name = "FILE.png", requires = "bought", conflicts_with_all = ["csv", "worst"])]
     pub png: Option<PathBuf>,
 }
 

@@ -8,6 +8,7 @@ use super::super::output::Output;
 use super::{Compute, FitArgs, WorldArgs, count};
 
 /// A job of many images or many classes.
+// --typicality rules --out out, which is then not required: what needs --out rules --typicality out, too.
 #[derive(Debug, Args)]
 pub struct ScaleArgs {
     /// Compute into this folder, batch after batch: a job that was stopped or killed goes on where it was. The result is its
@@ -15,19 +16,19 @@ pub struct ScaleArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Compute only shard I of --of N, counted from 0; the one that ends last writes the result.
-    #[arg(long, value_name = "I", requires_all = ["out", "of"])]
+    #[arg(long, value_name = "I", requires_all = ["out", "of"], conflicts_with = "typicality")]
     pub shard: Option<usize>,
     /// Number of shards the images are divided into.
-    #[arg(long, value_name = "N", requires_all = ["out", "shard"])]
+    #[arg(long, value_name = "N", requires_all = ["out", "shard"], conflicts_with = "typicality")]
     pub of: Option<usize>,
     /// Classes computed before they are written; at most 50 and sized to the device if not given. Changes no number.
-    #[arg(long, value_name = "K", requires = "out", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "K", requires = "out", conflicts_with = "typicality", value_parser = count, allow_negative_numbers = true)]
     pub class_batch: Option<usize>,
     /// Images computed before they are written; sized to the device if not given. Changes no number.
-    #[arg(long, value_name = "N", requires = "out", value_parser = count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", requires = "out", conflicts_with = "typicality", value_parser = count, allow_negative_numbers = true)]
     pub image_batch: Option<usize>,
     /// Do not compute the first images again in 64 bits.
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "out", conflicts_with = "typicality")]
     pub no_compare: bool,
 }
 

@@ -16,8 +16,8 @@ pub struct DataSpec {
     /// The test images; otherwise the test split of `train`, else samples of the world.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
-    /// How 8-bit images become real numbers: `seed:N`, `midpoint` or `mean:R`. A classifier sees
-    /// the first draw.
+    /// How 8-bit images become real numbers: `seed:N`, `midpoint`, `levels` or `mean:R`. A classifier
+    /// sees the first draw.
     #[serde(
         default,
         skip_serializing_if = "is_default",

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::units::Seed;
 
 /// Whether and how often the noise is drawn: a data step, never part of `log_prob`. As text:
-/// `seed:N`, `midpoint`, `mean:R`.
+/// `seed:N`, `midpoint`, `mean:R`, `levels`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dequantisation {
@@ -17,6 +17,9 @@ pub enum Dequantisation {
     MidPoint,
     /// Noise of this seed, for each image its own.
     Seeded(Seed),
+    /// A place within the level of each pixel: for pictures of a world's own images, which hold its noise already. Black and
+    /// white stand for all values beyond them, too: there it is as far as the world's noise (of seed 0) goes.
+    Levels,
     /// So many draws of that noise, the first that of seed 0: their mean density estimates
     /// P(pixels|y) (theory §1).
     Mean(usize),
@@ -35,7 +38,7 @@ impl Dequantisation {
         match self {
             Self::MidPoint => None,
             Self::Seeded(seed) => Some(seed),
-            Self::Mean(_) => Some(Seed(0)),
+            Self::Mean(_) | Self::Levels => Some(Seed(0)),
         }
     }
 
@@ -52,7 +55,7 @@ impl Dequantisation {
     pub fn single(self, who: &str) -> Result<Self> {
         match self {
             Self::Mean(_) => {
-                Err(Error::input(format!("{who} is of one tensor an image: seed:N or midpoint, not {self}")))
+                Err(Error::input(format!("{who} is of one tensor an image: seed:N, midpoint or levels, not {self}")))
             }
             single => Ok(single),
         }
@@ -81,6 +84,7 @@ impl Display for Dequantisation {
             Self::MidPoint => write!(f, "midpoint"),
             Self::Seeded(seed) => write!(f, "seed:{}", seed.0),
             Self::Mean(draws) => write!(f, "mean:{draws}"),
+            Self::Levels => write!(f, "levels"),
         }
     }
 }
@@ -92,12 +96,15 @@ impl FromStr for Dequantisation {
         let number = |kind: &str| text.strip_prefix(kind).and_then(|n| n.strip_prefix(':'));
         let found = match (text, number("seed"), number("mean")) {
             ("midpoint", ..) => Some(Self::MidPoint),
+            ("levels", ..) => Some(Self::Levels),
             (_, Some(seed), _) => seed.parse().ok().map(|seed| Self::Seeded(Seed(seed))),
             // One draw has no error: ask for it by its seed.
             (_, _, Some(draws)) => draws.parse().ok().filter(|draws| *draws >= 2).map(Self::Mean),
             _ => None,
         };
-        found.ok_or_else(|| Error::input(format!("{text:?} is none of seed:N, midpoint, mean:R (R of 2 or more)")))
+        found.ok_or_else(|| {
+            Error::input(format!("{text:?} is none of seed:N, midpoint, levels, mean:R (R of 2 or more)"))
+        })
     }
 }
 
@@ -112,6 +119,7 @@ mod tests {
             ("seed:7", Dequantisation::Seeded(Seed(7))),
             ("midpoint", Dequantisation::MidPoint),
             ("mean:16", Dequantisation::Mean(16)),
+            ("levels", Dequantisation::Levels),
         ] {
             assert_eq!((text.parse::<Dequantisation>().unwrap(), how.to_string().as_str()), (how, text));
         }

@@ -10,7 +10,7 @@ use super::job::InputRecord;
 use crate::data::{Dataset, Input, NpzImages};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::pictures::{Fits, Reading, refuse_fit, summary};
+use crate::oracle::pictures::{Fits, Reading, no_pixels, refuse_fit, summary};
 use crate::oracle::world::World;
 
 /// Images read at a time where all of them are read.
@@ -36,11 +36,12 @@ enum Source {
 
 impl Images {
     /// Opens files or a folder as images of `world`; pictures are fitted, and pixels are dequantised
-    /// with `how`, of several draws the first. What is to be done to pictures is refused for other images.
+    /// as asked for, of several draws the first. What is to be done to pictures is refused for other images, and what is to be
+    /// done to pixels where there are none.
     ///
     /// # Errors
     /// Names the file and the cause, or the shapes that do not fit.
-    pub fn open(paths: &[PathBuf], fits: &Fits, how: Dequantisation, world: &World) -> Result<Self> {
+    pub fn open(paths: &[PathBuf], fits: &Fits, asked: Option<Dequantisation>, world: &World) -> Result<Self> {
         let name = paths.first().map(|path| path.display().to_string()).unwrap_or_default();
         let npz = |path: &PathBuf| path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"));
         if let [path] = paths
@@ -48,13 +49,16 @@ impl Images {
             && let Some(images) = NpzImages::open(path)?
         {
             refuse_fit(path, fits)?;
+            if let Some(how) = asked {
+                return Err(no_pixels(how));
+            }
             if images.shape() != world.shape() {
                 let (theirs, ours) = (images.shape(), world.shape());
                 return Err(Error::input(format!("{name}: the images are {theirs}, this world's are {ours}")));
             }
             return Ok(Self { name, source: Source::World(images), fitted: None, record: OnceLock::new() });
         }
-        let Reading { input, pictures, .. } = world.read_files(paths, fits)?;
+        let (Reading { input, pictures, .. }, how) = world.read_files(paths, fits)?.settled(asked)?;
         match input {
             Input::Pixels(dataset) => {
                 let (source, fitted) = (Source::Pixels(world.fit(dataset)?, how), summary(&pictures));

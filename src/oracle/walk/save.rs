@@ -29,7 +29,7 @@ pub fn save(world: &World, walk: &Walk, path: &Path) -> Result<()> {
     match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
         Some("png") => {
             let pixels: Vec<u8> = points.iter().flat_map(|point| world.flow().pixels().picture(&point.x)).collect();
-            write_sheet(path, world.shape(), &pixels, COLUMNS, scale(world.shape()))
+            write_sheet(path, world.shape(), &pixels, COLUMNS, scale(world.shape()), world.held_noise().as_ref())
         }
         Some("npz") => write_arrays(world, &points, path),
         _ => Err(Error::input(format!("{}: a walk is saved as .png or .npz", path.display()))),

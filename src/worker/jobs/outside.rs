@@ -3,7 +3,6 @@
 
 use super::context::JobContext;
 use crate::error::Result;
-use crate::flow::preprocess::Dequantisation;
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::pictures::{Picture, Reading, summary};
 use crate::oracle::walk::WalkPoint;
@@ -18,7 +17,8 @@ const LINES: usize = 8;
 
 /// Computes the posteriors of what was read and shows the images; a sentence about them.
 pub fn classify(cx: &JobContext<'_>, reading: Reading, settings: &Settings) -> Result<String> {
-    let images = cx.opened()?.world.classify(reading, Dequantisation::default(), &mut cx.sink())?;
+    let (reading, how) = reading.settled(None)?;
+    let images = cx.opened()?.world.classify(reading, how, &mut cx.sink())?;
     let done = lines(&images.name, &images.ids, &images.pictures);
     let how = images.dequantisation.map(|how| how.to_string()).unwrap_or_default();
     let sentence = cx.show(images, settings)?;

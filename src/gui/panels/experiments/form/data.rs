@@ -65,8 +65,8 @@ impl DataFields {
         ui.horizontal_wrapped(|ui| path(ui, cx, "Test images (may be empty)", &mut self.test, TEST_DATA));
         ui.horizontal_wrapped(|ui| {
             let label = ui.label("Dequantise").on_hover_text(
-                "How 8-bit images become real numbers: seed:N (the world's noise; seed:0 where this is empty), midpoint, or \
-                 mean:R (posteriors from the mean density of R draws; a classifier sees the first).",
+                "How 8-bit images become real numbers: seed:N (the world's noise; seed:0 where this is empty), midpoint, \
+                 levels (pictures that hold the noise already), or mean:R (posteriors from the mean density of R draws; a classifier sees the first).",
             );
             ui.add(TextEdit::singleline(&mut self.dequantise).hint_text("seed:0").desired_width(90.0))
                 .labelled_by(label.id);
