@@ -57,7 +57,7 @@ fn fuzz_uncertainty() {
     let sets: Vec<i64> = (0..n * classes).map(|i| i64::from(i % 3 > 0)).collect();
     let arrays = [
         ("members.npy", array(&[2, n, classes], |i| (i % 7) as f64 - 3.0)),
-        ("probs.npy", array(&[n, classes], |i| (i % 5) as f64)),
+        ("logits.npy", array(&[n, classes], |i| (i % 5) as f64)),
         ("doubt.npy", array(&[n], |i| (i % 11) as f64)),
         ("sets.npy", written("s.npy", |path| write_npy(path, &[n, classes], |put| put(&sets)).unwrap())),
     ];
