@@ -9,10 +9,11 @@ use super::open::{is_problem, open_or_problem};
 use super::output::Output;
 use super::progress::{Bar, Refining};
 use super::sampling;
+use super::told::{RankingAt, WEIGHTS, Weights, interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
 use crate::bayes::{
-    Agreement, Claims, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, PairErrors,
-    Problem, RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise,
-    rank_classes, tau_of_error,
+    Agreement, Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, PairErrors, Problem,
+    RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise, rank_classes,
+    tau_of_error,
 };
 use crate::error::{Error, Result};
 use crate::experiment::papers;
@@ -144,10 +145,6 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     })
 }
 
-pub(super) fn interval(figure: &Figure) -> String {
-    format!("{:.9} (95 %: {:.9} to {:.9})", figure.value, figure.interval.0, figure.interval.1)
-}
-
 fn tell_estimate(estimate: &Estimate) {
     let (figure, (low, high)) = (&estimate.figure, estimate.bounds);
     println!("Bayes error:  {:.9e} ({:.6} %)", figure.value, 100.0 * figure.value);
@@ -205,21 +202,6 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     )
 }
 
-/// The classes at one τ, hardest first.
-#[derive(Serialize)]
-pub(super) struct RankingAt {
-    tau: f64,
-    order: Vec<usize>,
-    /// Of each class but the last: whether its interval lies wholly above that of the next.
-    apart: Vec<bool>,
-}
-
-impl RankingAt {
-    pub(super) fn new(ranking: &ClassRanking) -> Self {
-        Self { tau: ranking.tau, order: ranking.order().collect(), apart: ranking.apart().collect() }
-    }
-}
-
 /// The ranking of classes at several τ: EBO section 4.3 says that it does not change.
 fn over_tau(given: &Given, spec: &Spec, bar: &mut Bar) -> Result<RankingsOverTau> {
     let mut found = RankingsOverTau::default();
@@ -229,31 +211,10 @@ fn over_tau(given: &Given, spec: &Spec, bar: &mut Bar) -> Result<RankingsOverTau
     Ok(found)
 }
 
-pub(super) fn tell_one_vs_rest(ranked: &[ClassHardness], names: &[String]) {
-    println!("one class against the rest, hardest first:");
-    for hardness in ranked {
-        println!("  {:16} {}", names[hardness.class], interval(&hardness.one_vs_rest));
-    }
-}
-
-pub(super) fn tell_over_tau(rankings: &[RankingAt], agreement: Option<Agreement>, names: &[String]) {
-    println!("ranking over τ, hardest first (≈: not told apart by their intervals):");
-    for RankingAt { tau, order, apart } in rankings {
-        let mut text = String::new();
-        for (place, &class) in order.iter().enumerate() {
-            let sign = apart.get(place).map_or("", |apart| if *apart { " > " } else { " ≈ " });
-            text += &format!("{}{sign}", names[class]);
-        }
-        println!("  τ = {tau:<5} {text}");
-    }
-    if let Some(agreement) = agreement {
-        println!("{}", agreement.words(|class| names[class].as_str()));
-    }
-}
-
 #[derive(Serialize)]
 struct HardnessReport<'a> {
     tau: f64,
+    weights: Weights,
     /// Hardest first.
     one_vs_rest: Vec<ClassHardness>,
     /// [K][K]; null where both priors are 0.
@@ -284,12 +245,20 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
     drop(bar);
     let over_tau = rankings.iter().map(RankingAt::new).collect();
-    let report =
-        HardnessReport { tau: args.tau, one_vs_rest, pairwise, pairwise_intervals, over_tau, agreement, about };
+    let report = HardnessReport {
+        tau: args.tau,
+        weights: WEIGHTS,
+        one_vs_rest,
+        pairwise,
+        pairwise_intervals,
+        over_tau,
+        agreement,
+        about,
+    };
     args.problem.output.print(&report, |_| {
         tell_one_vs_rest(&report.one_vs_rest, &given.names);
         tell_over_tau(&report.over_tau, report.agreement, &given.names);
-        println!("hardest pairs:");
+        tell_pairs();
         let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
         order.retain(|(i, j)| !pairs[i * count + j].is_nan());
         order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));

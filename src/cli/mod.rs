@@ -38,6 +38,7 @@ mod serve;
 mod slurm;
 mod spec;
 mod task;
+mod told;
 mod typicality;
 mod uncertainty;
 mod validate;

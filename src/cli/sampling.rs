@@ -4,9 +4,9 @@
 use serde::Serialize;
 
 use super::args::{BayesErrorArgs, Compute, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
-use super::bayes::{RankingAt, interval, tell_one_vs_rest, tell_over_tau};
 use super::open::{Opened, is_problem, open_or_problem, reproducible, with_oracle};
 use super::progress::Bar;
+use super::told::{RankingAt, WEIGHTS, Weights, interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
 use crate::bayes::sampling::{
     Cache, CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at,
     tau_by_sampling,
@@ -239,6 +239,7 @@ pub fn tau(args: &TauArgs) -> Result<()> {
 #[derive(Serialize)]
 struct HardnessReport {
     tau: f64,
+    weights: Weights,
     /// Hardest first.
     one_vs_rest: Vec<ClassHardness>,
     /// [K][K]; null where both priors are 0.
@@ -276,6 +277,7 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let over_tau = over.rankings.iter().map(RankingAt::new).collect();
     let report = HardnessReport {
         tau: tau.get(),
+        weights: WEIGHTS,
         one_vs_rest: found.ranking().classes,
         pairwise: values(&found, &about.priors),
         pairwise_intervals: found.pairs.iter().map(|row| row.iter().map(|f| f.map(|f| f.interval)).collect()).collect(),
@@ -294,7 +296,7 @@ fn tell_hardness(report: &HardnessReport, found: &SampledHardness) -> Result<()>
     let names = &report.about.class_names;
     tell_one_vs_rest(&report.one_vs_rest, names);
     tell_over_tau(&report.over_tau, report.agreement, names);
-    println!("hardest pairs:");
+    tell_pairs();
     let mut order: Vec<(usize, usize, Figure)> = found
         .pairs
         .iter()

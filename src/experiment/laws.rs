@@ -97,9 +97,11 @@ pub const OVER_FORMS: &str = "and from four different N on over curves with and 
 
 /// What the intervals of laws are over.
 fn drawn_over(laws: &[(String, &PowerLaw)]) -> &'static str {
-    let crossed = laws.iter().any(|(_, law)| law.resampling == Resampling::SeedsAndPoints);
-    if crossed || laws.is_empty() {
+    let any = |how: Resampling| laws.iter().any(|(_, law)| law.resampling == how);
+    if any(Resampling::SeedsAndPoints) || laws.is_empty() {
         "seeds, sizes and the test images that all runs share"
+    } else if any(Resampling::SizesAndPoints) {
+        "sizes, runs and the test images that all runs share"
     } else {
         "runs and the test images that all runs share"
     }
@@ -296,6 +298,7 @@ mod tests {
         let both = caption(&[("linear", &one), ("MLP", &three)]);
         assert!(both.contains("over seeds") && both.contains("Intervals of linear: one seed"), "{both}");
         assert!(!caption(&[("MLP", &three)]).contains("one seed"));
-        assert!(caption(&[("MLP", &apart)]).contains("hardly any seed was run at several N"));
+        let alone = caption(&[("MLP", &apart)]);
+        assert!(alone.contains("over sizes, runs and") && alone.contains("too few runs share both a seed and an N"));
     }
 }

@@ -112,9 +112,12 @@ impl RequestTracker {
     /// Run folders are looked at while one of their panels shows.
     fn watch_runs(&mut self, engine: &dyn Engine, session: &mut Session, prefs: &Prefs, view: &View) {
         session.runs.know(&prefs.runs);
-        let shows = [panels::experiments::ID, panels::monitor::ID].iter().any(|panel| view.primary.shows(panel));
-        let wanted = match shows {
-            true => WatchRequest { folders: prefs.runs.clone(), cells: view.run.clone().zip(view.cells.ids()) },
+        let [one_run, all_cells] =
+            [panels::experiments::ID, panels::monitor::ID].map(|panel| view.primary.shows(panel));
+        let wanted = match one_run || all_cells {
+            true => {
+                WatchRequest { folders: prefs.runs.clone(), cells: view.run.clone().zip(view.cells.ids()), all_cells }
+            }
             false => WatchRequest::default(),
         };
         if std::mem::take(&mut session.runs.look_now) || self.watched != wanted {

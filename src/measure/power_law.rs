@@ -5,8 +5,8 @@
 //! **Intervals.** The residual of a run is taken apart into a level of its seed, a level of its N
 //! (other seeds at this N share it: lack of fit, or a test set in common) and its own. A replicate
 //! is the fitted curve plus newly drawn levels of all three, refitted; see `scatter`. With one
-//! seed, or where seeds and sizes do not cross enough to tell the levels apart, all residuals count
-//! as the runs' own: [`Resampling`] says which it was.
+//! seed, or where seeds and sizes do not cross enough to tell a level of seeds, it is of N and runs;
+//! with one run at each N all residuals count as the runs' own: [`Resampling`] says which it was.
 //!
 //! **Test images in common.** All points of a law are measured on the same images. What these have
 //! too much or too little moves the points together and shows in no residual as far as the curve
@@ -213,10 +213,10 @@ impl PowerLaw {
     pub fn left_out(&self) -> Option<&'static str> {
         match (self.resampling, self.n_seeds) {
             (Resampling::SeedsAndPoints, _) => None,
-            (Resampling::PointsOnly, 0 | 1) => Some("one seed: what its runs have in common is not in them"),
-            (Resampling::PointsOnly, _) => {
-                Some("hardly any seed was run at several N: what runs of one seed have in common is not in them")
-            }
+            (_, 0 | 1) => Some("one seed: what its runs have in common is not in them"),
+            _ => Some(
+                "too few runs share both a seed and an N with others: what runs of one seed have in common is not in them",
+            ),
         }
     }
 

@@ -22,6 +22,8 @@ pub struct WatchRequest {
     pub folders: Vec<PathBuf>,
     /// The cells whose courses are wanted of one of them; the running one where nobody chose.
     pub cells: Option<(PathBuf, Vec<String>)>,
+    /// Whether the courses of all cells that have begun are wanted, of every run.
+    pub all_cells: bool,
 }
 
 /// A look at a run folder.
@@ -64,6 +66,9 @@ pub struct Found {
     pub results: Arc<Results>,
     /// How the training of the cells that were asked for went so far, at most [`COURSES`] of them.
     pub courses: Vec<Arc<Course>>,
+    /// Those of all cells that have begun, in the order of the plan, where they were asked for; of more than [`COURSES`] those
+    /// that run and the first of the others. One that cannot be read is not among them.
+    pub begun: Vec<Arc<Course>>,
 }
 
 /// What the finished cells of a run say.
@@ -142,6 +147,16 @@ impl Found {
         self.cells.iter().filter(|cell| cell.finished).count()
     }
 
+    /// Cells that somebody has begun.
+    pub fn cells_begun(&self) -> usize {
+        self.cells.iter().filter(|cell| has_begun(cell)).count()
+    }
+
+    /// The course of a cell, as far as it was read.
+    pub fn course(&self, id: &str) -> Option<&Arc<Course>> {
+        self.courses.iter().chain(&self.begun).find(|course| course.cell == id)
+    }
+
     /// The cell that was heard of last among those that run, or among all that have begun.
     pub fn newest(&self) -> Option<&CellLook> {
         newest(&self.cells)
@@ -157,21 +172,37 @@ fn newest(cells: &[CellLook]) -> Option<&CellLook> {
     begun.max_by(|((a, at), _), ((b, bt), _)| a.cmp(b).then(at.total_cmp(bt))).map(|(_, cell)| cell)
 }
 
+fn has_begun(cell: &CellLook) -> bool {
+    cell.finished || cell.status.is_some()
+}
+
+/// The cells whose courses are read where all are wanted.
+fn begun(cells: &[CellLook]) -> Vec<&CellLook> {
+    let runs = |cell: &CellLook| {
+        !cell.finished && !cell.stale && cell.status.as_ref().is_some_and(|status| status.state == State::Running)
+    };
+    let begun = || cells.iter().enumerate().filter(|(_, cell)| has_begun(cell));
+    let of = |running: bool| begun().filter(move |(_, cell)| runs(cell) == running);
+    let mut kept: Vec<(usize, &CellLook)> = of(true).chain(of(false)).take(COURSES).collect();
+    kept.sort_unstable_by_key(|(place, _)| *place);
+    kept.into_iter().map(|(_, cell)| cell).collect()
+}
+
 /// Records of an external run that are read at a look: the others of this thread's runs wait for it.
 const RECORDS: usize = 500;
 
 /// Courses of cells that are read at a look.
 pub const COURSES: usize = 100;
 
-/// Looks at a run folder, and at the courses of `cells`, of the newest where none is named. What has not changed since is taken
-/// from `before`.
-pub fn look(folder: &Path, cells: &[String], before: Option<&Contents>) -> Look {
-    let found = find(folder, cells, before).map_err(|error| error.to_string());
+/// Looks at a run folder, and at the courses of `cells`, of the newest where none is named; of all cells that have begun besides,
+/// where `all` are wanted. What has not changed since is taken from `before`.
+pub fn look(folder: &Path, cells: &[String], all: bool, before: Option<&Contents>) -> Look {
+    let found = find(folder, (cells, all), before).map_err(|error| error.to_string());
     let notes = RunNotes::read(folder).map_err(|error| error.to_string());
     Look { folder: folder.to_owned(), found, notes }
 }
 
-fn find(path: &Path, wanted: &[String], before: Option<&Contents>) -> Result<Contents> {
+fn find(path: &Path, wanted: (&[String], bool), before: Option<&Contents>) -> Result<Contents> {
     if ExternalFolder::is(path) {
         return find_external(path, before.and_then(Contents::external)).map(Contents::External);
     }
@@ -191,7 +222,7 @@ fn find_external(path: &Path, before: Option<&Arc<ExternalFound>>) -> Result<Arc
     Ok(Arc::new(ExternalFound { spec: folder.spec, course: Arc::new(course) }))
 }
 
-fn find_grid(path: &Path, wanted: &[String], before: Option<&Found>) -> Result<Found> {
+fn find_grid(path: &Path, (wanted, all): (&[String], bool), before: Option<&Found>) -> Result<Found> {
     let folder = RunFolder::open(path)?;
     let cells = folder.look()?;
     let same = |before: &&Found| {
@@ -210,14 +241,16 @@ fn find_grid(path: &Path, wanted: &[String], before: Option<&Found>) -> Result<F
         wanted.extend(newest(&cells));
     }
     let courses = wanted.iter().map(|cell| course(&folder, cell, before)).collect::<Result<_>>()?;
-    Ok(Found { spec: Arc::new(folder.spec), cells, results, courses })
+    let others = if all { begun(&cells) } else { Vec::new() };
+    let begun = others.into_iter().filter_map(|cell| course(&folder, cell, before).ok()).collect();
+    Ok(Found { spec: Arc::new(folder.spec), cells, results, courses, begun })
 }
 
 /// The course of a cell. One that had finished before it was read does not change.
 fn course(folder: &RunFolder, cell: &CellLook, before: Option<&Found>) -> Result<Arc<Course>> {
     let id = &cell.planned.id;
     let over = |before: &&Found| cell.finished && before.cells.iter().any(|it| it.planned.id == *id && it.finished);
-    let known = before.filter(over).and_then(|before| before.courses.iter().find(|course| course.cell == *id));
+    let known = before.filter(over).and_then(|before| before.course(id));
     match known {
         Some(known) => Ok(known.clone()),
         None => Ok(Arc::new(Course { lines: folder.metrics(id)?, cell: id.clone() })),

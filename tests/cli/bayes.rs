@@ -96,6 +96,9 @@ fn a_prior_changes_the_error_and_is_checked() {
     let report = json(&["hardness", "mnist", "--tolerance", "1e-2", "--json"]);
     let pair = report["pairwise"][4][9].as_f64().unwrap();
     assert!((number(&skewed, "value") / pair - 1.0).abs() < 1e-12, "{skewed} {pair}");
+    // With other priors than ½ the one pair of two classes has another error than either class against the rest.
+    let weights = |of: &str| report["weights"][of].as_str().unwrap_or_default();
+    assert!(weights("one_vs_rest").contains("1/2 the others") && weights("pairwise").contains("in proportion"));
     let ranked = report["one_vs_rest"].as_array().unwrap();
     assert_eq!(ranked.len(), 10);
     let values: Vec<f64> = ranked.iter().map(|class| number(&class["one_vs_rest"], "value")).collect();

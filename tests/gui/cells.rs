@@ -63,6 +63,34 @@ fn from_list(harness: &mut Harness<'_, App>, list: &str, entry: &str) {
 }
 
 #[test]
+fn the_monitor_has_the_courses_of_all_cells_and_groups_them() {
+    let place = tempfile::tempdir().unwrap();
+    let [mine, bare] = ["mine", "bare"].map(|name| place.path().join(name));
+    let (mut harness, fake, folder) = watched(&mine, &[11, 14, 15]);
+    run(&bare, "bare", 16);
+    open(&mut harness, &fake, &bare);
+    assert!(!fake.watched().all_cells);
+    harness.state_mut().show_panel("monitor");
+    harness.run_steps(4);
+    assert!(fake.watched().all_cells);
+    for path in [&mine, &bare] {
+        glance(&mut harness, &fake, path);
+    }
+    let line = |cell: usize| format!("mine: {}", folder.plan[cell].label());
+    for cell in [11, 14, 15] {
+        assert!(shows(&harness, &line(cell)), "{}: {:?}", line(cell), labels(&harness));
+    }
+    assert!(shows(&harness, "courses of 3 of 16 cells"), "{:?}", labels(&harness));
+    assert!(shows(&harness, "no courses: its cells are finished"), "{:?}", labels(&harness));
+    from_list(&mut harness, "Group and colour by", "seed");
+    for cell in [11, 14, 15] {
+        let seed = format!("seed = {}", folder.plan[cell].cell.seed);
+        assert!(shows(&harness, &seed) && !shows(&harness, &line(cell)), "{seed}: {:?}", labels(&harness));
+    }
+    harness.check_accessibility();
+}
+
+#[test]
 fn the_courses_of_several_cells_lie_in_one_plot() {
     let place = tempfile::tempdir().unwrap();
     let (mut harness, fake, folder) = watched(place.path(), &[11, 14, 15]);

@@ -76,8 +76,9 @@ pub fn open(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
 }
 
 pub fn glance(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
-    let cells = fake.watched().cells.filter(|(folder, _)| folder == path).map_or_else(Vec::new, |(_, cells)| cells);
-    fake.send(Event::Looked(Box::new(look(path, &cells, None))));
+    let asked = fake.watched();
+    let cells = asked.cells.filter(|(folder, _)| folder == path).map_or_else(Vec::new, |(_, cells)| cells);
+    fake.send(Event::Looked(Box::new(look(path, &cells, asked.all_cells, None))));
     harness.run_steps(4);
 }
 

@@ -83,7 +83,7 @@ fn the_law_without_the_largest_n_is_in_the_plot_and_its_table() {
     let path = place.path().join("mine");
     run(&path, "mine", 16);
     open(&mut harness, &fake, &path);
-    let laws = look(&path, &[], None).found.unwrap().grid().unwrap().results.summary.laws.clone();
+    let laws = look(&path, &[], false, None).found.unwrap().grid().unwrap().results.summary.laws.clone();
     let held = laws[1].hold_out.clone().unwrap();
     assert_eq!((held.n, laws[1].architecture.label()), (800.0, "ConvNet"));
     let row = |part: &str, Estimate { value, interval }: Estimate| {
@@ -154,7 +154,7 @@ fn large(path: &Path) -> Found {
             world: None,
         }),
     );
-    Found { spec: Arc::new(folder.spec), cells, results, courses }
+    Found { spec: Arc::new(folder.spec), cells, results, courses, begun: Vec::new() }
 }
 
 /// Medians of milliseconds: of a frame as the test steps it, accessibility tree included, and of tessellating it.

@@ -42,7 +42,7 @@ fn summary(folder: &Path) -> Vec<u8> {
 
 /// The newest look at a folder that satisfies.
 fn watched(bench: &mut Bench, folder: &Path, holds: impl Fn(&Found) -> bool) -> Found {
-    bench.worker.watch(WatchRequest { folders: vec![folder.to_owned()], cells: None });
+    bench.worker.watch(WatchRequest { folders: vec![folder.to_owned()], ..WatchRequest::default() });
     bench.until(|event| match event {
         Event::Looked(look) if look.folder == folder => {
             look.found.as_ref().ok()?.grid().cloned().filter(|found| holds(found))
@@ -206,7 +206,7 @@ fn a_run_is_watched_whoever_works_on_it() {
     let mut bench = Bench::new();
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let missing = look(&run, &[], None);
+    let missing = look(&run, &[], false, None);
     assert!(missing.found.unwrap_err().contains("is no run folder"));
     let id = bench.worker.submit(job(&run));
     bench.until(|told| event(told).filter(|event| matches!(event, RunEvent::Finished(_))).map(drop));
@@ -218,10 +218,18 @@ fn a_run_is_watched_whoever_works_on_it() {
     assert!(curve.len() > 10 && curve.iter().all(|[_, value, low, high]| low <= value && value <= high));
     assert!(found.courses.first().is_some_and(|course| !course.lines.is_empty()));
     // Nothing has changed: what is costly is taken over, the rest is equal.
-    let before = look(&run, &[], None).found.unwrap();
-    let again = look(&run, &[], Some(&before)).found.unwrap();
+    let before = look(&run, &[], false, None).found.unwrap();
+    let again = look(&run, &[], false, Some(&before)).found.unwrap();
     let results = |found: &Contents| found.grid().unwrap().results.clone();
     assert!(std::sync::Arc::ptr_eq(&results(&before), &results(&again)) && before == again);
+    // All courses, in the order of the plan; what is finished is read once.
+    let all = look(&run, &[], true, Some(&before)).found.unwrap();
+    let once_more = look(&run, &[], true, Some(&all)).found.unwrap();
+    let [all, once_more] = [&all, &once_more].map(|found| found.grid().unwrap());
+    let ids: Vec<&String> = all.cells.iter().map(|cell| &cell.planned.id).collect();
+    assert_eq!(all.begun.iter().map(|course| &course.cell).collect::<Vec<_>>(), ids);
+    assert!(all.begun.iter().all(|course| !course.lines.is_empty()) && before.grid().unwrap().begun.is_empty());
+    assert!(all.begun.iter().zip(&once_more.begun).all(|(one, other)| std::sync::Arc::ptr_eq(one, other)));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The panel *Monitor*: the courses of all runs of this window in one plot, grouped and filtered by their specs.
+//! The panel *Monitor*: the courses of all runs of this window, of every cell of a grid, in one plot, grouped and filtered by
+//! their specs.
 
 mod kept;
 mod law;
@@ -18,6 +19,7 @@ use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
 use crate::gui::widgets::{empty_state, heading_with, hint};
 use crate::run::monitor::{Choice, Over, Quantity};
+use crate::worker::runs::COURSES;
 use kept::{Kept, Order};
 
 /// The panel's name in saved layouts.
@@ -118,14 +120,14 @@ impl MonitorPanel {
         });
         ui.horizontal_wrapped(|ui| {
             course_controls::smoothing(ui, &mut choice.smoothing);
-            let chosen = choice.group.clone().unwrap_or_else(|| "every run by itself".into());
+            let chosen = choice.group.clone().unwrap_or_else(|| "every course by itself".into());
             let shown = ComboBox::from_id_salt("group").selected_text(chosen).width(FIELD).show_ui(ui, |ui| {
-                ui.selectable_value(&mut choice.group, None, "every run by itself");
+                ui.selectable_value(&mut choice.group, None, "every course by itself");
                 for field in fields {
                     ui.selectable_value(&mut choice.group, Some(field.clone()), field.as_str());
                 }
             });
-            call(shown.response, "Group and colour by", "Runs with the same value of this field become one line: their mean with its 95 % interval over the runs, seeds for instance");
+            call(shown.response, "Group and colour by", "Runs, and cells of a run, with the same value of this field become one line: their mean with its 95 % interval over them");
             // One after the other, also where the line ends between them.
             ui.horizontal(|ui| {
                 let label = ui.label("Filter");
@@ -141,7 +143,15 @@ impl MonitorPanel {
         for run in session.runs.iter() {
             let mut shown = !self.left_out.contains(&run.folder);
             let place = run.folder.display().to_string();
-            let check = ui.checkbox(&mut shown, run.name()).on_hover_text(&place);
+            let check = ui.horizontal_wrapped(|ui| {
+                let check = ui.checkbox(&mut shown, run.name()).on_hover_text(&place);
+                let courses = self.kept.as_ref().and_then(|kept| kept.courses(&run.folder));
+                if let Some(told) = courses.and_then(|courses| told(run, courses)) {
+                    hint(ui, told);
+                }
+                check
+            });
+            let check = check.inner;
             if check.changed() {
                 match shown {
                     true => self.left_out.remove(&run.folder),
@@ -150,6 +160,29 @@ impl MonitorPanel {
             }
         }
     }
+}
+
+/// Of how many cells of a run the courses are here, or why there is none; nothing of a run that is one course.
+fn told(run: &RunView, courses: usize) -> Option<String> {
+    let found = match &run.look {
+        None => return Some("not read yet".into()),
+        Some(Err(why)) => return Some(why.clone()),
+        Some(Ok(found)) => found.grid()?,
+    };
+    let all = found.cells.len();
+    Some(match (courses, found.cells_begun()) {
+        (0, 0) => "no cell has begun".into(),
+        (0, _) if found.finished() == all => {
+            "no courses: its cells are finished, and how they went is not in the folder".into()
+        }
+        (0, _) => "no cell has said how its test images go".into(),
+        (_, begun) if begun > COURSES => {
+            format!(
+                "courses of {courses} of {all} cells: no more than {COURSES} are read, those that run and the first others"
+            )
+        }
+        (_, _) => format!("courses of {courses} of {all} cells"),
+    })
 }
 
 fn open(ui: &mut Ui, cx: &mut Cx) {

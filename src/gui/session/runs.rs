@@ -308,6 +308,17 @@ impl RunView {
         self.course_of(id)
     }
 
+    /// Returns the cells whose courses were read, in the order of the plan, and the one in training.
+    pub fn cells_read(&self) -> Vec<&str> {
+        let found = self.found();
+        // Between two panels all of them are asked for, and not yet there.
+        let read = found.map_or(&[][..], |found| if found.begun.is_empty() { &found.courses } else { &found.begun });
+        let mut ids: Vec<&str> = read.iter().map(|course| course.cell.as_str()).collect();
+        let live = self.live.as_ref().map(|live| live.id.as_str());
+        ids.extend(live.filter(|live| !read.iter().any(|course| course.cell == *live)));
+        ids
+    }
+
     /// Returns the training curves of a cell as far as they were read; without points where they were not.
     pub fn course_of(&self, id: &str) -> Option<CellCourse> {
         let found = self.found();
@@ -320,7 +331,7 @@ impl RunView {
         let training = found.and_then(|found| found.spec.only_training(&cell));
         let (train, watched) = (Vec::new(), Vec::new());
         let mut course = CellCourse { id: id.to_owned(), cell, under, training, train, watched };
-        let read = found.and_then(|found| found.courses.iter().find(|course| course.cell == id));
+        let read = found.and_then(|found| found.course(id));
         for line in read.map_or(&[][..], |read| &read.lines) {
             match line {
                 Line::Train { step, loss, .. } => course.train.push([*step as f64, *loss]),

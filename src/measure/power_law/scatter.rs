@@ -2,7 +2,12 @@
 //!
 //! Residual of the run with seed s at size N = u_s + v_N + ε. The mean squares of the three are
 //! separated as in a two-way analysis of variance; for designs in which not every seed was run at
-//! every N the group sizes are averages. A group level that an F test does not see even at 25 % is
+//! every N the group sizes are averages. Where seeds and sizes cross too little to tell their levels
+//! apart, the level of the sizes is still told from what runs of one N differ by: with the degrees
+//! of freedom of all runs a run with gaps was surer of its law than the finished one. In simulated
+//! grids whose sizes scatter (2 seeds at 3 N of which 4 cells are there; 2 and 3 own seeds at each of
+//! 3 and 4 N) the intervals of α held the truth in 86, 70 and 64 % without it, in 93, 92 and 93 %
+//! with it, and elsewhere in 94 to 99 %. A group level that an F test does not see even at 25 % is
 //! pooled with ε (Bancroft 1964): otherwise six degrees of freedom would speak where there are
 //! twenty-two. Three seeds and eight sizes know little about variances, and a bootstrap that takes
 //! them for known is too narrow: so each replicate first draws the mean squares, MS·ν/χ²_ν (their
@@ -34,8 +39,12 @@ use crate::units::Seed;
 pub enum Resampling {
     /// Seeds, sizes and runs, each with its scatter of the analysis of variance.
     SeedsAndPoints,
-    /// Single runs alone: there is one seed, or too few runs share a seed and a size to tell the
-    /// levels apart. What runs of a seed have in common is not in these intervals.
+    /// Sizes and runs: some N have several runs, but there is one seed, or seeds and sizes cross in
+    /// too few runs to tell a level of seeds. What runs of a seed have in common is not in these
+    /// intervals.
+    SizesAndPoints,
+    /// Single runs alone: there is one at each N. What runs of a seed have in common is not in these
+    /// intervals.
     PointsOnly,
 }
 
@@ -100,9 +109,10 @@ pub(super) struct Scatter {
 /// A group level is kept if scatter without one looks like it in less than this share.
 const POOLING: f64 = 0.25;
 
-/// A level of sizes with fewer degrees of freedom is kept wherever it is larger than the scatter of
-/// runs: of three sizes the F test pooled half of those that were as large, and the intervals of the
-/// law covered the truth in 83 % of 200 grids, where they now do in 93 %.
+/// Where either has fewer degrees of freedom, a level of sizes is kept wherever it is larger than the
+/// scatter of runs: of three sizes the F test pooled half of those that were as large, and the
+/// intervals of the law covered the truth in 83 % of 200 grids, where they now do in 93 %; against
+/// runs of one degree of freedom (6 cells of 2 seeds at 4 N, whose sizes scatter) in 82, now 91 %.
 const LEAST_FREEDOM: f64 = 2.0;
 
 /// Standard deviations of one replicate, of log value.
@@ -123,33 +133,36 @@ impl Scatter {
             let follows = directions(curve, &design.x, variant == Variant::Floor);
             images.in_residuals(&follows, |moves| design.squares(moves, crossed))
         });
-        if !crossed {
-            let run = Level::new(run, images[0], n.saturating_sub(parameters))?;
-            let own = standardised(residuals.to_vec());
-            return Ok(Self { own, run, seed: None, size: None, resampling: Resampling::PointsOnly });
-        }
-        let mut run = Level::new(run, images[0], n + 1 - seeds - sizes)?;
-        let seed = Level::new(seed, images[1], seeds - 1)?;
         let size = Level::new(size, images[2], sizes.saturating_sub(parameters))?;
+        // Of one run at each N the level of its size is its own.
+        if n == sizes {
+            let own = standardised(residuals.to_vec());
+            return Ok(Self { own, run: size, seed: None, size: None, resampling: Resampling::PointsOnly });
+        }
+        let (within, resampling) = match crossed {
+            true => (n + 1 - seeds - sizes, Resampling::SeedsAndPoints),
+            false => (n - sizes, Resampling::SizesAndPoints),
+        };
+        let mut run = Level::new(run, images[0], within)?;
+        let seed = if crossed { Some(Level::new(seed, images[1], seeds - 1)?) } else { None };
         // A single degree of freedom hides a level of sizes more often than an F test finds it.
-        let keep_size = match size.freedom < LEAST_FREEDOM {
+        let keep_size = match size.freedom.min(run.freedom) < LEAST_FREEDOM {
             true => size.mean_square > run.mean_square,
             false => size.stands_out(&run),
         };
-        let keep_seed = seed.stands_out(&run);
-        let (by_seed, by_size) = design.groups(residuals);
+        let keep_seed = seed.as_ref().is_some_and(|seed| seed.stands_out(&run));
+        let (by_seed, by_size) = design.groups(residuals, crossed);
         let part = |keep: bool, part: f64| if keep { part } else { 0.0 };
         let own = (0..n).map(|i| {
             residuals[i] - part(keep_seed, by_seed[design.seed[i]]) - part(keep_size, by_size[design.size[i]])
         });
         let own = standardised(own.collect());
-        for (keep, level) in [(keep_seed, &seed), (keep_size, &size)] {
-            if !keep {
+        for (keep, level) in [(keep_seed, seed.as_ref()), (keep_size, Some(&size))] {
+            if let Some(level) = level.filter(|_| !keep) {
                 run = run.pooled(level)?;
             }
         }
-        let resampling = Resampling::SeedsAndPoints;
-        Ok(Self { own, run, seed: keep_seed.then_some(seed), size: keep_size.then_some(size), resampling })
+        Ok(Self { own, run, seed: seed.filter(|_| keep_seed), size: keep_size.then_some(size), resampling })
     }
 
     /// Mean square and degrees of freedom that a change of the curve is judged against: of sizes,
@@ -207,17 +220,15 @@ impl Scatter {
 }
 
 impl Design<'_> {
-    /// Means of the residuals of each seed and each size.
-    fn groups(&self, residuals: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        (group_means(residuals, &self.seed, self.seeds), group_means(residuals, &self.size, self.sizes))
+    /// Means of the residuals of each seed, 0 where not crossed, and of each size.
+    fn groups(&self, residuals: &[f64], crossed: bool) -> (Vec<f64>, Vec<f64>) {
+        let by_seed = if crossed { group_means(residuals, &self.seed, self.seeds) } else { vec![0.0; self.seeds] };
+        (by_seed, group_means(residuals, &self.size, self.sizes))
     }
 
-    /// Sums of squares of residuals: of runs, seeds, sizes; of runs alone where not crossed.
+    /// Sums of squares of residuals: of runs, seeds (0 where not crossed), sizes.
     fn squares(&self, residuals: &[f64], crossed: bool) -> [f64; 3] {
-        if !crossed {
-            return [squares(residuals), 0.0, 0.0];
-        }
-        let (by_seed, by_size) = self.groups(residuals);
+        let (by_seed, by_size) = self.groups(residuals, crossed);
         let mut sums = [0.0; 3];
         for ((residual, &seed), &size) in residuals.iter().zip(&self.seed).zip(&self.size) {
             let (of_seed, of_size) = (by_seed[seed], by_size[size]);

@@ -21,6 +21,9 @@ const ROUNDING: f64 = 1e-20;
 /// An asymptote above this share of the value at the largest N is the larger part of it.
 const LARGER_PART: f64 = 0.5;
 
+/// An asymptote from this share of the value at the largest N on is printed as all of it.
+const WHOLE: f64 = 0.995;
+
 /// What keeps a classifier from the Bayes posterior at the largest N that was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -191,9 +194,14 @@ fn of_a_power(comparison: &Comparison) -> (Verdict, String) {
     let share = most / law.value(largest);
     let what = format!("{} (95 %), {:.0} % of the value there", plain(most), 100.0 * share);
     if share > LARGER_PART {
+        // The upper end comes from curves that lie higher at the largest N than the fitted one: no
+        // curve that falls levels off above its own value there.
+        let asymptote = match share < WHOLE {
+            true => format!("an asymptote of up to {what}, fits them as well."),
+            false => format!("they do not exclude (95 %) that the value at N = {largest} is the asymptote already."),
+        };
         let sentence = format!(
-            "The value falls as a power of N up to N = {largest}: {rate}. Whether it levels off these runs cannot tell: \
-             an asymptote of up to {what}, fits them as well."
+            "The value falls as a power of N up to N = {largest}: {rate}. Whether it levels off these runs cannot tell: {asymptote}"
         );
         return (Verdict::NotIdentifiable, sentence);
     }
@@ -320,6 +328,31 @@ mod tests {
         }
         println!("hidden {hidden}, denied {said} of 20");
         assert!(hidden >= 10 && said <= 1, "{hidden} {said}");
+    }
+
+    #[test]
+    fn no_asymptote_lies_above_the_value_at_the_largest_n() {
+        for draw in 0..20 {
+            let points = synthetic((1.0, 0.06, 0.0), &SIZES[..5], 2, Noise { run: 0.03, ..SILENT }, draw);
+            let found = compare(&points, None, Seed(draw)).unwrap();
+            let Some((_, rest)) = found.sentence.split_once("an asymptote of up to ") else { continue };
+            let (most, rest) = rest.split_once(" (95 %), ").unwrap();
+            let percent: f64 = rest.split_once(" %").unwrap().0.parse().unwrap();
+            assert!(percent < 100.0 && most.parse::<f64>().unwrap() < found.pure.value(2500.0), "{}", found.sentence);
+        }
+        // By hand: the upper end above, and below, the value at the largest N.
+        let mut found =
+            compare(&synthetic((1.0, 0.3, 0.0), &SIZES, 2, Noise { run: 0.01, ..SILENT }, 0), None, Seed(0)).unwrap();
+        (found.floor_p, found.floor_aicc) = (Some(0.5), found.pure_aicc);
+        let last = found.pure.value(SIZES[7]);
+        for (share, word) in
+            [(1.03, "do not exclude (95 %) that the value at N = 45000 is"), (0.8, "80 % of the value there")]
+        {
+            found.floor.as_mut().unwrap().floor.as_mut().unwrap().interval.high = share * last;
+            let (verdict, sentence) = of_a_power(&found);
+            assert_eq!(verdict, Verdict::NotIdentifiable);
+            assert!(sentence.contains(word) && !sentence.contains("103 %"), "{sentence}");
+        }
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Watcher {
             let cells = request.cells.as_ref().filter(|(of, _)| of == folder).map_or(&[][..], |(_, cells)| cells);
             let at = told.iter().position(|look| look.folder == *folder);
             let before = at.and_then(|at| told[at].found.as_ref().ok());
-            let seen = look(folder, cells, before);
+            let seen = look(folder, cells, request.all_cells, before);
             if at.is_some_and(|at| seen.is_same(&told[at])) {
                 continue;
             }

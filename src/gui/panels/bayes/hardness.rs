@@ -33,7 +33,11 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     }
     let classes = cx.prefs.prior.len();
     let largest = hardness.classes.iter().map(|one| one.one_vs_rest.interval.1).fold(1e-300, f64::max);
-    let of = format!("At τ = {}, hardest first. Bars from 0 to {}.", format::sig4(hardness.tau), percent(largest));
+    let of = format!(
+        "At τ = {}, hardest first; ½ the class, ½ the others. Bars from 0 to {}.",
+        format::sig4(hardness.tau),
+        percent(largest)
+    );
     ui.horizontal_wrapped(|ui| {
         let session = cx.session;
         table_window::button(ui, cx.view, "Class hardness", "class-hardness.csv", || csv(session));
@@ -69,7 +73,7 @@ fn csv(session: &Session) -> String {
         .field("low_95", |one| one.one_vs_rest.interval.0)
         .field("high_95", |one| one.one_vs_rest.interval.1);
     let origin = comments(&origin(session, hardness));
-    format!("# plot: one-vs-rest Bayes error of each class\n{origin}{}", lines.text())
+    format!("# plot: one-vs-rest Bayes error of each class (1/2 the class, 1/2 the others)\n{origin}{}", lines.text())
 }
 
 /// What it is of.

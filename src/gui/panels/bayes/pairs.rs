@@ -57,7 +57,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal_wrapped(|ui| {
         table_window::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(session, hardness));
         let tau = format::sig4(hardness.tau);
-        hint(ui, format!("At τ = {tau}, per cent, colours logarithmic. Rows and columns are classes."));
+        hint(ui, format!("At τ = {tau}, per cent, colours logarithmic. Rows and columns are classes; of each pair π in proportion."));
     });
     Map { names, hardness, bottom, top, classes }.show(ui);
 }
@@ -78,7 +78,10 @@ fn csv(session: &Session, hardness: &Hardness) -> String {
         lines = lines.field("low_95", |pair| interval(pair).0).field("high_95", |pair| interval(pair).1);
     }
     let origin = comments(&origin(session, hardness));
-    format!("# plot: Bayes error of each pair of classes alone, a fraction\n{origin}{}", lines.text())
+    format!(
+        "# plot: Bayes error of each pair of classes alone (priors in proportion), a fraction\n{origin}{}",
+        lines.text()
+    )
 }
 
 struct Map<'a> {

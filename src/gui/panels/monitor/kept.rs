@@ -1,6 +1,6 @@
 //! The lines of all runs in sight and their figure, made again where something has changed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::law::Given;
@@ -23,21 +23,26 @@ pub struct Kept {
     pub figure: Arc<Figure>,
     /// What the law over N is of.
     pub given: Arc<Given>,
-    runs: Vec<Arc<Line>>,
-    /// Points that each run may have.
+    runs: Vec<Arc<Lines>>,
+    /// Points that each line may have.
     most: usize,
 }
 
-/// A run, and its line under the choice: its steps stay where they are.
-struct Line {
+/// A run, and its lines under the choice: its steps stay where they are.
+struct Lines {
     folder: PathBuf,
     revision: u64,
-    /// None where nothing is known of its course.
-    named: Option<Named>,
-    alarms: Vec<String>,
-    drawn: Drawn,
+    /// One of an external run, one of each cell of a grid; none where nothing is known of a course.
+    lines: Vec<Line>,
     /// An external run, and its step with the smallest KL.
     best: Option<(ExternalFolder, Option<StepFigures>)>,
+}
+
+/// A course, and its line.
+struct Line {
+    named: Named,
+    alarms: Vec<String>,
+    drawn: Drawn,
 }
 
 /// What is to be made, here or on another thread.
@@ -50,14 +55,14 @@ pub struct Order {
 }
 
 enum Part {
-    Same(Arc<Line>),
+    Same(Arc<Lines>),
     Again { folder: PathBuf, revision: u64, name: String, source: Source },
 }
 
 enum Source {
     External(Arc<ExternalFound>),
-    /// Whether it is finished, last.
-    Grid(Arc<ExperimentSpec>, Box<CellCourse>, bool),
+    /// Each cell, and whether nothing more comes of it.
+    Grid(Arc<ExperimentSpec>, Vec<(CellCourse, bool)>),
     Unknown,
 }
 
@@ -72,15 +77,20 @@ impl Kept {
         self.agrees(shown, |line, run| line.is_of(run))
     }
 
-    fn agrees(&self, shown: &[&RunView], same: impl Fn(&Line, &RunView) -> bool) -> bool {
-        self.runs.len() == shown.len() && self.runs.iter().zip(shown).all(|(line, run)| same(line, run))
+    /// How many courses a run has here; `None` where it is not in sight.
+    pub fn courses(&self, folder: &Path) -> Option<usize> {
+        self.runs.iter().find(|run| run.folder == folder).map(|run| run.lines.len())
+    }
+
+    fn agrees(&self, shown: &[&RunView], same: impl Fn(&Lines, &RunView) -> bool) -> bool {
+        self.runs.len() == shown.len() && self.runs.iter().zip(shown).all(|(lines, run)| same(lines, run))
     }
 }
 
 impl Order {
     /// Lines that stay what they were are taken from `before`.
     pub fn new(shown: &[&RunView], choice: &Choice, before: Option<&Kept>) -> Self {
-        let most = points_each(shown.len());
+        let most = points_each(shown.iter().map(|run| run.cells_read().len().max(1)).sum());
         let stay = before.filter(|kept| kept.most == most && kept.choice.draws_as(choice));
         let mut known = stay.into_iter().flat_map(|kept| &kept.runs);
         let part = |run: &&RunView| {
@@ -101,15 +111,15 @@ impl Order {
 
     pub fn make(self) -> Kept {
         let Self { parts, choice, most, .. } = self;
-        let runs: Vec<Arc<Line>> = parts.into_iter().map(|part| part.line(&choice, most)).collect();
+        let runs: Vec<Arc<Lines>> = parts.into_iter().map(|part| part.lines(&choice, most)).collect();
         let lines: Vec<(&Named, &Drawn)> =
-            runs.iter().filter_map(|line| Some((line.named.as_ref()?, &line.drawn))).collect();
+            runs.iter().flat_map(|run| &run.lines).map(|line| (&line.named, &line.drawn)).collect();
         let names: Vec<&Named> = lines.iter().map(|(named, _)| *named).collect();
         let (fields, figure) = (differing(&names), Arc::new(picture(&lines, &choice)));
-        let matching = |line: &&Arc<Line>| line.named.as_ref().is_some_and(|named| named.matches(&choice.filter));
-        let kept: Vec<&Arc<Line>> = runs.iter().filter(matching).collect();
-        let warnings = kept.iter().flat_map(|line| &line.alarms).cloned().collect();
-        let given = Arc::new(given(&kept));
+        let matching = |line: &&Line| line.named.matches(&choice.filter);
+        let kept = runs.iter().flat_map(|run| run.lines.iter().filter(matching));
+        let warnings = kept.flat_map(|line| &line.alarms).cloned().collect();
+        let given = Arc::new(given(runs.iter().filter(|run| run.lines.iter().any(|line| matching(&line)))));
         Kept { choice, fields, warnings, figure, given, runs, most }
     }
 }
@@ -117,9 +127,16 @@ impl Order {
 impl Part {
     fn again(run: &RunView) -> Self {
         let (folder, revision) = (run.folder.clone(), run.revision);
-        let source = match (run.external(), run.found().zip(run.course(None))) {
+        let source = match (run.external(), run.found()) {
             (Some(found), _) => Source::External(found.clone()),
-            (None, Some((found, course))) => Source::Grid(found.spec.clone(), Box::new(course), run.job.is_none()),
+            (None, Some(found)) => {
+                let course = |id: &str| {
+                    let course = run.course_of(id).filter(|course| !course.watched.is_empty())?;
+                    let over = found.cells.iter().any(|cell| cell.planned.id == id && cell.finished);
+                    Some((course, over || run.job.is_none()))
+                };
+                Source::Grid(found.spec.clone(), run.cells_read().into_iter().filter_map(course).collect())
+            }
             (None, None) => Source::Unknown,
         };
         Self::Again { folder, revision, name: run.name(), source }
@@ -128,54 +145,68 @@ impl Part {
     fn steps(&self) -> usize {
         match self {
             Self::Again { source: Source::External(found), .. } => found.course.count(),
-            Self::Again { source: Source::Grid(_, course, _), .. } => course.watched.len(),
+            Self::Again { source: Source::Grid(_, cells), .. } => {
+                cells.iter().map(|(course, _)| course.watched.len()).sum()
+            }
             Self::Again { source: Source::Unknown, .. } | Self::Same(_) => 0,
         }
     }
 
-    fn line(self, choice: &Choice, most: usize) -> Arc<Line> {
+    fn lines(self, choice: &Choice, most: usize) -> Arc<Lines> {
         let (folder, revision, name, source) = match self {
-            Self::Same(line) => return line,
+            Self::Same(lines) => return lines,
             Self::Again { folder, revision, name, source } => (folder, revision, name, source),
         };
         let mut best = None;
-        let track = match source {
+        let tracks = match source {
             Source::External(found) => {
                 let of = Named::new(name).with(&found.spec);
                 let (steps, finished) = (Steps::Logged(found.course.clone()), found.course.finished);
                 let (path, spec) = (folder.clone(), found.spec.clone());
                 best = Some((ExternalFolder { path, spec }, found.course.best()));
-                Track { of, steps, finished, one_training: true }
+                vec![Track { of, steps, finished, one_training: true }]
             }
-            Source::Grid(spec, course, finished) => {
-                let of = Named::new(format!("{name}: {}", course.label())).with(&*spec).with(&course.cell);
-                let one_training = course.training.is_some();
-                Track { of, steps: Steps::Watched(course.watched), finished, one_training }
+            Source::Grid(spec, cells) => {
+                let of = Named::new(String::new()).with(&*spec);
+                cells.into_iter().map(|(course, finished)| of_cell(&name, of.clone(), course, finished)).collect()
             }
-            Source::Unknown => {
-                let (named, drawn) = (None, Drawn::default());
-                return Arc::new(Line { folder, revision, named, alarms: Vec::new(), drawn, best });
-            }
+            Source::Unknown => Vec::new(),
         };
-        let told = |alarm: &Alarm| format!("{}: {}", track.of.name, alarm.sentence());
-        let (alarms, drawn) = (alarms(&track).iter().map(told).collect(), Drawn::of(&track, choice, most));
-        Arc::new(Line { folder, revision, named: Some(track.of), alarms, drawn, best })
+        let lines = tracks.into_iter().map(|track| Line::of(track, choice, most)).collect();
+        Arc::new(Lines { folder, revision, lines, best })
     }
 }
 
+/// The course of a cell of a run of this name, whose spec has these fields.
+fn of_cell(name: &str, mut of: Named, course: CellCourse, finished: bool) -> Track {
+    of.name = format!("{name}: {}", course.label());
+    of = of.with(&course.cell);
+    // The name of a condition says more than its number.
+    of.fields.extend(course.under.map(|under| ("condition".to_owned(), under)));
+    Track { of, one_training: course.training.is_some(), steps: Steps::Watched(course.watched), finished }
+}
+
 impl Line {
+    fn of(track: Track, choice: &Choice, most: usize) -> Self {
+        let told = |alarm: &Alarm| format!("{}: {}", track.of.name, alarm.sentence());
+        let (alarms, drawn) = (alarms(&track).iter().map(told).collect(), Drawn::of(&track, choice, most));
+        Self { named: track.of, alarms, drawn }
+    }
+}
+
+impl Lines {
     fn is_of(&self, run: &RunView) -> bool {
         self.folder == run.folder && self.revision == run.revision
     }
 }
 
 /// What the law over N is of; nothing where no run says its N.
-fn given(lines: &[&Arc<Line>]) -> Given {
+fn given<'a>(runs: impl Iterator<Item = &'a Arc<Lines>>) -> Given {
     let mut given = Given::default();
-    for line in lines {
-        match &line.best {
+    for run in runs {
+        match &run.best {
             Some((folder, _)) if folder.spec.external.train_images.is_none() => {
-                given.lacking.extend(line.named.as_ref().map(|named| named.name.clone()));
+                given.lacking.extend(run.lines.iter().map(|line| line.named.name.clone()));
             }
             Some((folder, Some(best))) => given.points.push((folder.clone(), Some(*best))),
             Some((_, None)) | None => {}
@@ -266,7 +297,7 @@ mod tests {
     }
 
     /// Two times ten epochs, in which KL falls.
-    fn line(experiment: &str, choice: &Choice) -> Arc<Line> {
+    fn line(experiment: &str, choice: &Choice) -> Arc<Lines> {
         let text = format!(
             "name = 'x'\n{experiment}[world]\noracle = 'mnist'\n[grid]\narchitectures = ['linear']\ntrain_sizes = [60]\n"
         );
@@ -281,8 +312,8 @@ mod tests {
         };
         let (training, watched) = (spec.only_training(&cell), (0..20).map(watched).collect());
         let course = CellCourse { id: "a".into(), cell, under: None, training, train: Vec::new(), watched };
-        let source = Source::Grid(Arc::new(spec), Box::new(course), false);
-        Part::Again { folder: "x".into(), revision: 1, name: "x".into(), source }.line(choice, 1000)
+        let source = Source::Grid(Arc::new(spec), vec![(course, false)]);
+        Part::Again { folder: "x".into(), revision: 1, name: "x".into(), source }.lines(choice, 1000)
     }
 
     #[test]
@@ -291,8 +322,8 @@ mod tests {
             "[experiment]\nkind = 'active-learning'\npool = 100\ninitial = 10\nbatch = 10\nstrategies = ['random']\n";
         let points = |experiment: &str, over: Over| {
             let choice = Choice { quantity: Quantity::Epistemic, over, ..Choice::default() };
-            let line = line(experiment, &choice);
-            let figure = picture(&[(line.named.as_ref().unwrap(), &line.drawn)], &choice);
+            let [line] = &line(experiment, &choice).lines[..] else { panic!("one cell") };
+            let figure = picture(&[(&line.named, &line.drawn)], &choice);
             (line.alarms.len(), figure.series.iter().map(|series| series.points.len()).sum::<usize>())
         };
         assert_eq!((points(rounds, Over::Steps), points(rounds, Over::Epochs)), ((0, 20), (0, 0)));
