@@ -6,12 +6,13 @@ use std::path::{Component, Path};
 
 use serde::Deserialize;
 
+use super::Dataset;
 use super::classes::{listed, places};
+use super::folder_kind::DATASET;
 use super::json::read_json;
 use super::levels::Levels;
 use super::reader::Input;
 use super::world::WorldBatch;
-use super::{DATASET, Dataset};
 use crate::error::{Error, Result};
 
 /// Folders around a picture that may be its dataset's: class, split and depth lie between.

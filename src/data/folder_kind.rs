@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use super::DATASET;
 use crate::error::{Error, Result};
+
+/// The file of a dataset folder that describes its world.
+pub const DATASET: &str = "dataset.json";
 
 /// The kinds of folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

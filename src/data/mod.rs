@@ -71,7 +71,7 @@ pub use classes::{ClassMap, as_numbers, class_folders, class_of, listed, places}
 pub use exported::{Home, InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
-pub use folder_kind::{FolderKind, check_folder_kind};
+pub use folder_kind::{DATASET, FolderKind, check_folder_kind};
 pub use hash::{check_listed_hash, sha256, sha256_of_file};
 pub use held_noise::{HeldNoise, write_png_of_world};
 pub use idx::read_idx;
@@ -102,6 +102,3 @@ pub use ticket::{Ticket, claim_text, claim_ticket, fields, ticket_conflict};
 pub use treatment::{Colour, Cut, Scaling, Treatment, Turn};
 pub use world::{WorldBatch, add_npz_in_pieces, write_npz, write_npz_in_pieces};
 pub use write::{encode_png, encode_png16, write_atomically, write_named, write_png, write_whole};
-
-/// The file of a dataset folder that describes its world.
-pub const DATASET: &str = "dataset.json";

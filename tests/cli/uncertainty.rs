@@ -57,6 +57,12 @@ fn spearman(a: &[f64], b: &[f64]) -> f64 {
     1.0 - 6.0 * squares / (n * (n * n - 1.0))
 }
 
+/// Exact posteriors of the test images of two classes in equal parts, from log p(x|y).
+fn posteriors(data: &Path) -> Vec<f64> {
+    let logp: Vec<f64> = npz_array(&data.join("test.npz"), "logp");
+    logp.chunks(K).flat_map(|l| [1.0 / (1.0 + (l[1] - l[0]).exp()), 1.0 / (1.0 + (l[0] - l[1]).exp())]).collect()
+}
+
 fn average(v: &[f64]) -> f64 {
     v.iter().sum::<f64>() / v.len() as f64
 }
@@ -114,10 +120,8 @@ fn members_scores_and_sets_are_held_against_the_truth() {
     let at = |name: &str| place.path().join(name);
     let data = at("data");
     export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &N.to_string()]);
-    let logp: Vec<f64> = npz_array(&data.join("test.npz"), "logp");
     let labels: Vec<i64> = npz_array(&data.join("test.npz"), "y");
-    let p: Vec<f64> =
-        logp.chunks(K).flat_map(|l| [1.0 / (1.0 + (l[1] - l[0]).exp()), 1.0 / (1.0 + (l[0] - l[1]).exp())]).collect();
+    let p = posteriors(&data);
 
     // Members in float64: softmax of logits without a pattern around the truth.
     let logits: Vec<f64> = (0..M * N * K).map(|i| p[i % (N * K)].ln().max(-9.0) + 3.0 * number(i)).collect();
@@ -183,7 +187,7 @@ fn predictions_beside_members_are_scored_by_their_own_doubts_too() {
     let at = |name: &str| place.path().join(name);
     let (data, file) = (at("data"), at("mine.npz"));
     export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &N.to_string()]);
-    let posterior: Vec<f64> = npz_array(&data.join("test.npz"), "posterior");
+    let posterior = posteriors(&data);
     let mine: Vec<f64> = (0..N).flat_map(|i| [0.05 + 0.9 * number(i), 0.95 - 0.9 * number(i)]).collect();
     let members: Vec<f64> = (0..M * N * K).map(|i| 3.0 * number(i + 1000)).collect();
     archive(
