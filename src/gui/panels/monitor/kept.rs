@@ -141,11 +141,10 @@ impl Part {
         let mut best = None;
         let track = match source {
             Source::External(found) => {
-                let of = Named::new(name).with(&found.spec);
-                let (steps, finished) = (Steps::Logged(found.course.clone()), found.course.finished);
                 let (path, spec) = (folder.clone(), found.spec.clone());
+                let track = Track::external(name, &spec, found.course.clone());
                 best = Some((ExternalFolder { path, spec }, found.course.best()));
-                Track { of, steps, finished, one_training: true }
+                track
             }
             Source::Grid(spec, course, finished) => {
                 let of = Named::new(format!("{name}: {}", course.label())).with(&*spec).with(&course.cell);
