@@ -238,14 +238,14 @@ impl StartExternal {
         Err(Error::file(&self.folder, why))
     }
 
-    /// Draws the test images into a file, batch by batch; returns what is known of them.
-    fn draw(&self, world: &World, place: &Path, events: &mut dyn Events<Progress>) -> Result<(TestTruth, Rounding)> {
+    /// Draws the test images into `file`, batch by batch; returns what is known of them.
+    fn draw(&self, world: &World, file: &Path, events: &mut dyn Events<Progress>) -> Result<(TestTruth, Rounding)> {
         let (total, shape) = (self.images, world.shape());
         let spec = SampleSpec::new(total, self.seed.split("export").split("test"));
         let mut truth = TestTruth { posterior: Vec::new(), labels: Vec::new() };
         let mut rounding = Rounding::default();
         let dims = [total, shape.channels, shape.height, shape.width];
-        write_npy::<f32>(&place.join(FILES[0]), &dims, |put| {
+        write_npy::<f32>(file, &dims, |put| {
             for first in (0..total).step_by(world.batch().max(1)) {
                 let now = Progress { done: first, total };
                 events.report(now)?;
