@@ -20,7 +20,8 @@ fn a_batch_that_takes_longer_than_was_expected_is_written_pass_by_pass() {
     let (shape, each) = (world.shape(), world.flow().images_per_pass());
     // Two whole passes and a part of a third.
     let count = 2 * each + each.div_ceil(2);
-    let x = (0..count * shape.dims()).map(|i| (i * 7 % 251) as f32 / 256.0).collect();
+    // Black paper, with the noise within its level.
+    let x = (0..count * shape.dims()).map(|i| (i * 7 % 251) as f32 / 251.0 / 256.0).collect();
     let input = place.path().join("x.npz");
     write_npz(&input, &WorldBatch { shape, x, classes: 0, y: None, posterior: None, logp: None, aleatoric: None })
         .unwrap();
