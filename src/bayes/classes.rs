@@ -19,6 +19,10 @@ use crate::units::Tau;
 const RANK_TOLERANCE: f64 = 1e-13;
 /// The same over the largest mean as given: the rounding of its entries in differences.
 const INPUT_TOLERANCE: f64 = 4.0 * f64::EPSILON;
+/// Largest number of standard deviations in a mean: squares of sums of those are far from the largest double at any τ in use.
+const FARTHEST: f64 = 1e100;
+/// Difference of means, in standard deviations, that may be taken for rounding: it moves E by less than half of that.
+const HARMLESS: f64 = 1e-6;
 /// Elements of work from which Gram-Schmidt is worth a second thread.
 const PARALLEL_FROM: usize = 1 << 18;
 
@@ -42,8 +46,8 @@ impl GaussianClasses {
     /// From means whitened at τ = 1, [K][D], and priors [K] with sum 1.
     ///
     /// # Errors
-    /// When there is no class, a mean is not finite, the priors are no distribution, or this
-    /// machine has no memory for the distances of all pairs.
+    /// When there is no class, a mean is not finite or too far away to be computed with, the priors are no distribution, the
+    /// rounding of a far mean hides the difference of two others, or this machine has no memory for the distances of all pairs.
     pub fn new(mut whitened: Vec<Vec<f64>>, priors: Vec<f64>) -> Result<Self> {
         if whitened.is_empty() || whitened.len() != priors.len() {
             return Err(Error::input(format!("{} class means for {} priors", whitened.len(), priors.len())));
@@ -52,16 +56,41 @@ impl GaussianClasses {
         if !whitened.iter().flatten().all(|x| x.is_finite()) {
             return Err(Error::input("the class means divided by the standard deviations are not finite numbers"));
         }
+        check_distance(&whitened)?;
         let dims = whitened[0].len();
         memory::for_distances(whitened.len(), dims)?;
         let longest = |means: &[Vec<f64>]| means.iter().map(|mean| norm(mean)).fold(0.0, f64::max);
         let given = longest(&whitened);
+        // Only so far out can rounding hide what matters.
+        let far = 2.0 * RANK_TOLERANCE * (priors.len() as f64).sqrt() * given > HARMLESS;
+        let as_given = if far { whitened.clone() } else { Vec::new() };
         centre(&mut whitened);
         let by_rounding = RANK_TOLERANCE * (priors.len() as f64).sqrt() * longest(&whitened);
         let resolution = by_rounding.max(INPUT_TOLERANCE * given);
         let (rank, coordinates) = factorise(whitened, resolution);
         let distances = Arc::new(all_distances(priors.len(), rank, &coordinates));
-        Ok(Self { dims, rank, coordinates, distances, priors, label_noise: None, resolution })
+        let classes = Self { dims, rank, coordinates, distances, priors, label_noise: None, resolution };
+        classes.check_resolution(&as_given, given)?;
+        Ok(classes)
+    }
+
+    /// Refuses two classes that differ in `means`, where they are given, and would be taken for one, though the difference
+    /// may matter.
+    fn check_resolution(&self, means: &[Vec<f64>], longest: f64) -> Result<()> {
+        if self.resolution <= HARMLESS {
+            return Ok(());
+        }
+        let pairs = (0..means.len()).flat_map(|a| (a + 1..means.len()).map(move |b| (a, b)));
+        let mut hidden = pairs.filter(|&(a, b)| self.distance(a, b) <= self.resolution && means[a] != means[b]);
+        match hidden.next() {
+            None => Ok(()),
+            Some((a, b)) => Err(Error::input(format!(
+                "means[{a}] and means[{b}] cannot be told apart beside a mean {longest:.1e} standard deviations away: its rounding \
+                 is {:.1e} of them. A class so far from all others is never in doubt: leave it \
+                 out, or take from all means what they have in common",
+                self.resolution
+            ))),
+        }
     }
 
     /// The same classes with other priors.
@@ -253,6 +282,19 @@ impl Directions {
     }
 }
 
+/// Names a mean of which squares would overflow.
+fn check_distance(whitened: &[Vec<f64>]) -> Result<()> {
+    let far = whitened.iter().map(|mean| mean.iter().position(|x| x.abs() > FARTHEST));
+    match far.enumerate().find_map(|(k, i)| Some((k, i?))) {
+        None => Ok(()),
+        Some((k, i)) => Err(Error::input(format!(
+            "means[{k}][{i}] is {:.1e} standard deviations: beyond {FARTHEST:e} distances cannot be computed. A class so far \
+             from all others is never in doubt: leave it out",
+            whitened[k][i]
+        ))),
+    }
+}
+
 fn check_priors(priors: &[f64]) -> Result<()> {
     let sum: f64 = priors.iter().sum();
     if priors.iter().all(|p| *p >= 0.0) && (sum - 1.0).abs() <= 1e-9 {
@@ -333,62 +375,4 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use rand::distr::{Distribution, StandardUniform};
-
-    fn random(count: usize, dims: usize, seed: u64) -> Vec<Vec<f64>> {
-        let mut rng = crate::units::Seed(seed).rng(0);
-        (0..count).map(|_| (0..dims).map(|_| StandardUniform.sample(&mut rng)).collect()).collect()
-    }
-
-    fn uniform(count: usize) -> Vec<f64> {
-        vec![1.0 / count as f64; count]
-    }
-
-    #[test]
-    fn reduction_keeps_every_distance() {
-        for (count, dims, rank) in [(1, 5, 0), (2, 784, 1), (10, 3072, 9), (10, 4, 4), (40, 30, 30)] {
-            let means = random(count, dims, 7);
-            let classes = GaussianClasses::new(means.clone(), uniform(count)).unwrap();
-            assert_eq!((classes.rank(), classes.dims()), (rank, dims));
-            for a in 0..count {
-                for b in 0..count {
-                    let direct = distance(&means[a], &means[b]);
-                    assert!((classes.distance(a, b) - direct).abs() < 1e-13 * (1.0 + direct), "{count} {dims}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn means_in_a_plane_have_rank_two_wherever_the_plane_is() {
-        let (basis, inside) = (random(2, 500, 3), random(9, 2, 4));
-        let place = |c: &Vec<f64>| (0..500).map(|i| 1e3 + c[0] * basis[0][i] + c[1] * basis[1][i]).collect();
-        let means = inside.iter().map(place);
-        assert_eq!(GaussianClasses::new(means.collect(), uniform(9)).unwrap().rank(), 2);
-    }
-
-    #[test]
-    fn near_pairs_survive_far_clusters() {
-        // Clusters 1e3 apart, pairs in them 1e-6 apart in a direction of their own.
-        let means = vec![vec![0.0, 0.0, 0.0], vec![0.0, 1e-6, 0.0], vec![1e3, 0.0, 0.0], vec![1e3, 0.0, 3e-6]];
-        let classes = GaussianClasses::new(means, uniform(4)).unwrap();
-        assert_eq!(classes.rank(), 3);
-        assert!((classes.distance(0, 1) / 1e-6 - 1.0).abs() < 1e-6);
-        assert!((classes.distance(2, 3) / 3e-6 - 1.0).abs() < 1e-6);
-    }
-
-    #[test]
-    fn coincident_classes_and_empty_priors_leave_the_scene() {
-        let means = vec![vec![0.0, 1.0], vec![0.0, 1.0], vec![2.0, 0.0], vec![5.0, 5.0]];
-        let classes = GaussianClasses::new(means, vec![0.3, 0.2, 0.5, 0.0]).unwrap();
-        let scene = classes.scene(Tau::new(2.0).unwrap(), Merge::Best);
-        assert_eq!(scene.members, [vec![0, 1], vec![2]]);
-        assert_eq!((scene.weights.as_slice(), scene.hidden), ([0.3, 0.5].as_slice(), 0.2));
-        assert!((scene.distance(0, 1) - 5f64.sqrt() / 2.0).abs() < 1e-14);
-        let scene = classes.scene(Tau::ONE, Merge::Sum);
-        let entropy = -(0.3 * 0.6f64.ln() + 0.2 * 0.4f64.ln());
-        assert!((scene.weights[0] - 0.5).abs() < 1e-15 && (scene.hidden - entropy).abs() < 1e-15);
-    }
-}
+mod tests;

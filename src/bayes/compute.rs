@@ -31,6 +31,8 @@ pub(super) const LEAST_TOLERANCE: f64 = 1e-12;
 const QUICK_PAIR_FROM: usize = 50;
 /// Tolerance that one block of points for every pair of classes would overdo, whatever K.
 const QUICK_TOLERANCE: f64 = 5e-3;
+/// Relative rounding of the certain bounds, and more.
+const ROUNDING: f64 = 1e-9;
 /// Largest K for tensor quadrature.
 pub(super) const TENSOR_UP_TO: usize = 6;
 /// How to compute a Bayes error.
@@ -268,20 +270,50 @@ impl Run<'_> {
         Ok(tell(&hdr::estimate(self.scene, &self.spec.hdr, self.spec.seed, report)?))
     }
 
-    /// Adds the part hidden by merging, cuts the interval to certain bounds, fills in the rest.
-    fn finish(&self, method: Method, badge: Badge, sum: Scaled, samples: u64, why: String) -> Estimate {
+    /// Adds the part hidden by merging, holds an estimate against the certain bounds, fills in the rest.
+    fn finish(&self, method: Method, badge: Badge, sum: Scaled, samples: u64, mut why: String) -> Estimate {
         let scene = self.scene;
         let scale = sum.log_scale.exp();
         let (value, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
-        let log_value = if scene.hidden > 0.0 { value.ln() } else { sum.log_scale + sum.value.ln() };
+        let mut log_value = if scene.hidden > 0.0 { value.ln() } else { sum.log_scale + sum.value.ln() };
         let bounds = *self.bounds.get_or_init(|| bounds(scene, || sov::log_union(scene)));
         let mut figure = Figure::new(value, half_width, bounds.1);
         if badge == Badge::Estimated {
-            figure.interval.0 = figure.interval.0.max(bounds.0.min(value));
+            let (held, note) = hold(value, half_width, bounds, self.spec.method.is_some());
+            if held.value != value && held.value > 0.0 {
+                log_value = held.value.ln();
+            }
+            figure = held;
+            why += &note.unwrap_or_default();
         }
         let seconds = self.begun.elapsed().as_secs_f64();
         Estimate { figure, log_value, bounds, badge, method, why, samples, draws: 0, seconds }
     }
+}
+
+/// An estimate and its interval beside the certain bounds of E, and what must be said of them. The interval is cut to the bounds.
+/// An estimate beyond them is moved to the nearer one; where its method was `asked` for, perhaps to hold it against others, it
+/// stays what the method gives, with the method's own interval.
+fn hold(value: f64, half_width: f64, (low, high): (f64, f64), asked: bool) -> (Figure, Option<String>) {
+    let own = Figure::new(value, half_width, f64::INFINITY);
+    let beyond = value < low * (1.0 - ROUNDING) || value > high * (1.0 + ROUNDING);
+    if beyond && asked {
+        let note = "; the estimate and the interval are those of this method alone: the estimate lies outside the certain bounds";
+        return (own, Some(note.into()));
+    }
+    let note =
+        beyond.then(|| format!("; its estimate {value:.6e} lies outside the certain bounds and was moved to them"));
+    let held = match beyond {
+        true if value < low => low,
+        true => high,
+        false => value,
+    };
+    let interval = if own.interval.1 < low || own.interval.0 > high {
+        (low, high)
+    } else {
+        (own.interval.0.max(low.min(held)), own.interval.1.min(high.max(held)))
+    };
+    (Figure { value: held, interval, ..own }, note)
 }
 
 /// U/(K − 1) ≤ E ≤ min(U, 1 − max π): certain, and free.
@@ -293,4 +325,26 @@ pub(super) fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f6
     let guess = scene.weights.iter().sum::<f64>() - scene.weights.iter().fold(0.0, |a: f64, &b| a.max(b));
     let (low, high) = (union / (scene.count() - 1) as f64, union.min(guess));
     (scene.hidden + low, scene.hidden + high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_beyond_the_certain_bounds_is_moved_or_said_to_be_the_methods_own() {
+        let bounds = (0.2, 0.3);
+        let held = |value: f64, half: f64, asked: bool| {
+            let (Figure { value, interval, .. }, note) = hold(value, half, bounds, asked);
+            (value, interval, note.is_some())
+        };
+        assert_eq!(held(0.25, 0.125, true), (0.25, bounds, false));
+        assert_eq!(held(0.25, 0.03125, false), (0.25, (0.21875, 0.28125), false));
+        assert_eq!(held(0.3125, 0.0625, false), (0.3, (0.25, 0.3), true));
+        assert_eq!(held(0.125, 0.125, false), (0.2, (0.2, 0.25), true));
+        assert_eq!(held(0.5, 0.125, false), (0.3, bounds, true), "its interval holds nothing that can be");
+        assert_eq!(held(0.5, 0.125, true), (0.5, (0.375, 0.625), true));
+        // What only rounding parts from a bound needs no words.
+        assert!(!held(0.3 * (1.0 + 1e-12), 0.0625, true).2);
+    }
 }

@@ -1,6 +1,7 @@
 //! `bayescope external`, and external runs in `summary` and `watch`.
 
 use std::path::{Path, PathBuf, absolute};
+use std::sync::Arc;
 
 use super::args::{ExternalCommand, ExternalStartArgs, ExternalWorstArgs, SummaryArgs};
 use super::laws::fits_text;
@@ -16,6 +17,7 @@ use crate::run::external::{
     Course, ExternalFolder, ExternalSpec, ExternalSummary, RunLaw, StartExternal, StepFigures, StepImage, StepWorst,
     csv, figures, law_of,
 };
+use crate::run::monitor::{Alarm, Track, alarms};
 use crate::run::{AnyRun, write_figures};
 use crate::units::Seed;
 
@@ -77,8 +79,14 @@ pub fn summary(folder: &ExternalFolder, args: &SummaryArgs) -> Result<()> {
     match (args.csv, args.json) {
         (true, _) => print_text(&csv(&course)),
         (_, true) => print_json(&summary),
-        _ => print_text(&text(&summary)),
+        _ => print_text(&text(&summary, &odd(folder, &Arc::new(course)))),
     }
+}
+
+/// What is odd about a course, a sentence a line, in the words of the panel *Monitor*.
+fn odd(folder: &ExternalFolder, course: &Arc<Course>) -> Vec<String> {
+    let track = Track::external(folder.spec.name.clone(), &folder.spec, course.clone());
+    alarms(&track).iter().map(Alarm::sentence).collect()
 }
 
 /// `bayescope summary` of several runs: the law of KL over N.
@@ -168,7 +176,7 @@ fn tell_worst(worst: &StepWorst) -> Result<()> {
     print_text(&text)
 }
 
-fn text(summary: &ExternalSummary) -> String {
+fn text(summary: &ExternalSummary, odd: &[String]) -> String {
     let ExternalSummary { spec, records, every, refused, steps, last, finished, .. } = summary;
     let state = if *finished { "finished" } else { "not said to be finished" };
     let mut text = format!("{}: {records} records, {state}\n", spec.name);
@@ -200,13 +208,23 @@ fn text(summary: &ExternalSummary) -> String {
     if let Some(best) = summary.best() {
         text += &format!("\nsmallest KL: {:.5} nats at step {}\n", best.epistemic.value, best.step);
     }
-    text + &of_last(newest.step, last)
+    text += &of_last(newest.step, last);
+    let zeros = steps.iter().filter(|step| step.zeros > 0).collect::<Vec<_>>();
+    if let Some(told) = zeros.last().and_then(|step| step.zeros_told()) {
+        let others = zeros.len() - 1;
+        text += &told;
+        text +=
+            &if others > 0 { format!(" Steps before it with such probabilities: {others}.\n") } else { "\n".into() };
+    }
+    odd.iter().for_each(|sentence| text += &format!("{sentence}\n"));
+    text
 }
 
 fn line(step: &StepFigures) -> String {
     let told = |value: Option<f64>, digits: usize| value.map_or_else(String::new, |value| format!("{value:.digits$}"));
+    let zeros = if step.zeros > 0 { format!("  {} times q = 0", step.zeros) } else { String::new() };
     format!(
-        "{:>10} {:>8} {:>9}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>7.2} {:>6.4} {:>9.4}\n",
+        "{:>10} {:>8} {:>9}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>7.2} {:>6.4} {:>9.4}{zeros}\n",
         step.step,
         told(step.epoch, 2),
         told(step.train_loss, 4),
@@ -246,8 +264,8 @@ fn refusals(count: usize, last: Option<(u64, &str)>) -> Option<String> {
 }
 
 /// What a watcher sees. Records that were seen `before` are not read again.
-pub fn look(folder: &ExternalFolder, before: &mut Option<Course>) -> Result<Seen> {
-    let course = folder.look(before.as_ref(), usize::MAX)?;
+pub fn look(folder: &ExternalFolder, before: &mut Option<Arc<Course>>) -> Result<Seen> {
+    let course = Arc::new(folder.look(before.as_deref(), usize::MAX)?);
     let (last, refused) = (course.steps().next_back(), course.refused());
     let json = serde_json::json!({
         "finished": course.finished, "records": course.records, "refused": refused, "heard": course.heard, "last": last,
@@ -267,8 +285,10 @@ pub fn look(folder: &ExternalFolder, before: &mut Option<Course>) -> Result<Seen
             step.exact_calibration_error
         );
     }
-    if let Some(refused) = refusals(refused.len(), refused.last().map(|r| (r.step, r.why.as_str()))) {
-        text += &format!("  {refused}\n");
+    let refused = refusals(refused.len(), refused.last().map(|r| (r.step, r.why.as_str())));
+    let told = last.and_then(|step| step.zeros_told());
+    for sentence in told.into_iter().chain(odd(folder, &course)).chain(refused) {
+        text += &format!("  {sentence}\n");
     }
     let over = course.finished;
     *before = Some(course);

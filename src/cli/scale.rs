@@ -19,7 +19,7 @@ use crate::flow::Precision;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::pictures::Fits;
 use crate::oracle::scale::{
-    self, Computer, Estimate, Images, Opened as Found, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
+    self, Computer, Estimate, Images, LONGEST, Opened as Found, Outcome, POSTERIORS, Running, ScaleEvent, ScaleSpec,
 };
 use crate::task::{Done, OpenOracle, Task, TaskContext};
 
@@ -252,11 +252,12 @@ impl Watch {
     fn estimated(&mut self, bar: &Bar, estimate: &Estimate) {
         let Estimate { passes, images_per_pass, classes_per_pass, seconds, image_batch, class_batch, .. } = estimate;
         bar.line(&format!(
-            "about {}: {passes} passes of {images_per_pass} images under {classes_per_pass} class{}, {:.3} s each ({}); written every {image_batch} images × {class_batch} classes",
+            "about {}: {passes} passes of {images_per_pass} images under {classes_per_pass} class{}, {:.3} s each ({}); written every {image_batch} images × {class_batch} classes, or after {} s",
             duration(*seconds),
             if *classes_per_pass == 1 { "" } else { "es" },
             estimate.pass_secs,
             estimate.basis,
+            LONGEST.as_secs(),
         ));
         self.estimate = Some(estimate.clone());
     }

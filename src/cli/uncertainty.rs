@@ -12,6 +12,9 @@ use crate::measure::uncertainty::LEVELS;
 use crate::measure::{Estimate, Interval};
 use crate::units::Seed;
 
+/// Room for the name of a score, where none is longer.
+const NAME: usize = 24;
+
 /// Judges the uncertainty in a file.
 pub fn run(path: &Path, args: &EvaluateArgs) -> Result<()> {
     let bar = Bar::new("judging");
@@ -35,6 +38,7 @@ fn within(Estimate { value, interval }: Estimate, digits: usize) -> String {
 
 fn text(report: &UncertaintyReport) -> String {
     let mut text = String::new();
+    let width = report.scores.iter().map(|score| score.name.chars().count()).fold(NAME, usize::max);
     if let Some(of) = &report.classifier {
         let who = match (&report.predictions, report.members) {
             (Some(name), Some(members)) => format!("{name}, with scores of {members} members,"),
@@ -49,11 +53,11 @@ fn text(report: &UncertaintyReport) -> String {
             within(Estimate { value: 100.0 * of.expected_error.value, interval: scaled(of.expected_error, 100.0) }, 2)
         );
         text += &format!(
-            "{:24} {:>24} {:>24} {:>24} {:>24} {:>26}\n",
+            "{:width$} {:>24} {:>24} {:>24} {:>24} {:>26}\n",
             "score", "Spearman with H(p)", "Spearman with KL", "AUROC, top KL", "AURC above the least", "bias, nats"
         );
     }
-    report.scores.iter().for_each(|score| text += &line(score));
+    report.scores.iter().for_each(|score| text += &line(score, width));
     report.sets.iter().for_each(|sets| text += &of_sets(sets));
     report.notes.iter().for_each(|note| text += &format!("{note}\n"));
     if !report.ignored.is_empty() {
@@ -66,10 +70,10 @@ fn scaled(Estimate { interval, .. }: Estimate, unit: f64) -> Interval {
     Interval { low: unit * interval.low, high: unit * interval.high }
 }
 
-fn line(GradedScore { name, scored, risk }: &GradedScore) -> String {
+fn line(GradedScore { name, scored, risk }: &GradedScore, width: usize) -> String {
     let or_none = |estimate: Option<Estimate>| estimate.map_or_else(|| "-".into(), |estimate| within(estimate, 3));
     format!(
-        "{name:24} {:>24} {:>24} {:>24} {:>24} {:>26}\n",
+        "{name:width$} {:>24} {:>24} {:>24} {:>24} {:>26}\n",
         or_none(scored.aleatoric.spearman),
         or_none(scored.epistemic.spearman),
         or_none(scored.auroc),

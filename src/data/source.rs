@@ -94,3 +94,17 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 pub(super) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
+
+/// An error with what to do about it, where a file that this program made is not what it should be, or ends too early. What
+/// the system refuses stays as it is.
+pub(crate) fn with_way_out(error: Error, way_out: &str) -> Error {
+    match error {
+        Error::File { path, cause } => Error::File { path, cause: format!("{cause}; {way_out}") },
+        Error::Io { path, source }
+            if matches!(source.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData) =>
+        {
+            Error::File { path, cause: format!("{}; {way_out}", said(&source)) }
+        }
+        other => other,
+    }
+}

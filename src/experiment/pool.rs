@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::images::{Batch, Images};
 use super::spec::ExperimentSpec;
-use crate::data::{ImageShape, Input, Pieces, WorldBatch, add_npz_in_pieces, holds_images, read_npz};
+use crate::data::{ImageShape, Input, Pieces, WorldBatch, add_npz_in_pieces, holds_images, read_npz, with_way_out};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{SampleSpec, Settings, World, to_world_batch};
@@ -137,15 +137,18 @@ impl Pool<'_> {
     }
 
     fn read_part(&self, file: PathBuf, n: usize) -> Result<WorldBatch> {
-        match read_npz(&file)? {
+        match read_npz(&file).map_err(|error| with_way_out(error, MADE_AGAIN))? {
             Input::World(batch) if batch.shape == self.shape && batch.len() == n => Ok(batch),
             _ => Err(other_images(&file)),
         }
     }
 }
 
+/// What to do about a file of images that cannot be used.
+pub(super) const MADE_AGAIN: &str = "delete it: its images are made again, the same ones";
+
 fn other_images(file: &Path) -> Error {
-    Error::file(file, "holds other images than this run needs; remove it and they are made again")
+    Error::file(file, format!("holds other images than this run needs; {MADE_AGAIN}"))
 }
 
 /// Reads what [`Pool::fill`] wrote. Posteriors are computed again from the stored log-likelihoods
@@ -154,7 +157,8 @@ fn other_images(file: &Path) -> Error {
 /// # Errors
 /// When the file holds other images than `n` of `shape`, or cannot be read.
 pub fn read_pool(file: &Path, settings: &Settings, n: usize, shape: ImageShape) -> Result<Images> {
-    let Input::World(batch) = read_npz(file)? else { return Err(other_images(file)) };
+    let read = read_npz(file).map_err(|error| with_way_out(error, MADE_AGAIN))?;
+    let Input::World(batch) = read else { return Err(other_images(file)) };
     let (true, Some(labels), Some(logp)) = (batch.shape == shape && batch.len() == n, &batch.y, &batch.logp) else {
         return Err(other_images(file));
     };
@@ -243,6 +247,23 @@ mod tests {
         assert!(made <= 10 && !file.with_extension("parts").exists());
         let settings = Settings::default_for(3);
         assert_eq!(read_pool(&file, &settings, N, SHAPE).unwrap().all.x[2 * 999], 999.0);
+    }
+
+    #[test]
+    fn a_damaged_pool_is_named_with_the_way_out_and_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pool.npz");
+        fill(&file, usize::MAX).1.unwrap();
+        let whole = std::fs::read(&file).unwrap();
+        let read = || read_pool(&file, &Settings::default_for(3), N, SHAPE);
+        for damaged in [&whole[..whole.len() / 2], b"", b"no archive"] {
+            std::fs::write(&file, damaged).unwrap();
+            let said = read().map(drop).unwrap_err().to_string();
+            assert!(said.contains("pool.npz") && said.contains("delete it: its images are made again"), "{said}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        fill(&file, usize::MAX).1.unwrap();
+        assert!(std::fs::read(&file).unwrap() == whole && read().is_ok());
     }
 
     #[test]

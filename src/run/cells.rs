@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::cell_lock::CellLock;
 use super::status::{Heartbeat, State, Status};
-use crate::data::{read_json, write_json};
+use crate::data::{read_json, with_way_out, write_json};
 use crate::error::{Error, Result};
 use crate::events::Events;
 
@@ -95,9 +95,14 @@ pub trait Run {
     /// What a cell gave, once it is finished.
     ///
     /// # Errors
-    /// Names a result that is there and cannot be read.
+    /// Names a result that is there and cannot be read, and how to get it again.
     fn result(&self, id: &str) -> Result<Option<Self::Output>> {
-        read_json(&self.result_path(id))
+        let path = self.result_path(id);
+        read_json(&path).map_err(|error| {
+            // RUN/cells/ID/result.json
+            let run = path.ancestors().nth(3).unwrap_or(&path).display();
+            with_way_out(error, &format!("delete it: `bayescope resume {run}` computes the cell again"))
+        })
     }
 
     /// Whether a cell is finished.

@@ -157,6 +157,29 @@ fn a_caller_may_stop_every_method_between_refinements() {
 }
 
 #[test]
+fn no_interval_ends_at_its_own_estimate_where_certain_bounds_cut_it() {
+    // Of two classes the bounds are exact, and whatever is drawn misses them.
+    let two = GaussianClasses::new(vec![vec![0.0, 0.0], vec![8f64.sqrt(), 0.5f64.sqrt()]], vec![0.3, 0.7]).unwrap();
+    for method in [Method::Mc, Method::Hdr] {
+        for seed in 0..4 {
+            let found = solve(&two, Tau::ONE, &Spec { seed: Seed(seed), ..by(method, 2e-2) });
+            let (low, high) = found.figure.interval;
+            assert!(low < found.figure.value && found.figure.value < high, "{method:?}: {found:?}");
+            assert!(found.why.contains("outside the certain bounds"), "{method:?}: {found:?}");
+        }
+    }
+    // Where hardly anything tells the classes apart, half of all draws are worse than guessing.
+    let many = random(61, 12, 11, 4.0);
+    for seed in 0..16 {
+        let spec = Spec { tolerance: 1e-2, seed: Seed(seed), ..Spec::default() };
+        let found = solve(&many, Tau::new(1e3).unwrap(), &spec);
+        let (value, interval, bounds) = (found.figure.value, found.figure.interval, found.bounds);
+        let inside = |x: f64| bounds.0 * (1.0 - 1e-9) <= x && x <= bounds.1 * (1.0 + 1e-9);
+        assert!([value, interval.0, interval.1].into_iter().all(inside) && interval.0 <= value, "{found:?}");
+    }
+}
+
+#[test]
 fn degenerate_problems_have_right_answers() {
     let solve = |means: Vec<Vec<f64>>, priors: Vec<f64>| {
         let classes = GaussianClasses::new(means, priors).unwrap();

@@ -95,3 +95,44 @@ fn another_program_takes_part_from_the_command_line() {
     let said = fail(1, &other.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(said.contains("another test images"), "{said}");
 }
+
+/// As the panel *Monitor* warns of them.
+#[test]
+fn labels_that_leaked_and_probabilities_of_0_are_told_in_words() {
+    const IMAGES: usize = 400;
+    let place = tempfile::tempdir().unwrap();
+    let (oracle, run) = (tiny::gaussian_file(place.path()), place.path().join("theirs"));
+    let images = IMAGES.to_string();
+    succeed(&["external", "start", text(&oracle), "--out", text(&run), "--test", &images, "--device", "cpu"]);
+    let labels = std::fs::File::open(run.join("test/y.npy")).unwrap();
+    let labels: Vec<i64> = npyz::NpyFile::new(labels).unwrap().into_vec().unwrap();
+    let record = |step: usize, values: &[f64]| {
+        let array = place.path().join("array.npy");
+        write_npy::<f64>(&array, &[IMAGES, 2], |put| put(values)).unwrap();
+        let record = [b"{}\n".as_slice(), &std::fs::read(array).unwrap()].concat();
+        std::fs::write(run.join(format!("predictions/{step}.pred")), record).unwrap();
+    };
+    // Who copies the labels knows more than can be known: the Bayes error is 10.6 %.
+    let mut copied: Vec<f64> = labels.iter().flat_map(|&y| if y == 0 { [8.0, -8.0] } else { [-8.0, 8.0] }).collect();
+    record(1, &copied);
+    copied.iter_mut().take(6).filter(|logit| **logit < 0.0).for_each(|logit| *logit = f64::NEG_INFINITY);
+    record(2, &copied);
+    let (summary, watched) = (succeed(&["summary", text(&run)]), succeed(&["watch", text(&run), "--once"]));
+    for words in
+        ["At step 1 the ", "test labels may have leaked into its training.", "Probabilities of 0 at step 2: 3. "]
+    {
+        assert!(summary.contains(words) && watched.contains(words), "{words}\n{summary}\n{watched}");
+    }
+    let warning = |text: &str| text.lines().find(|line| line.contains("leaked")).map(|line| line.trim().to_owned());
+    assert_eq!(warning(&summary), warning(&watched));
+    assert!(summary.contains("  3 times q = 0\n") && summary.matches("q = 0").count() == 1, "{summary}");
+    let found = json(&["summary", text(&run), "--json"]);
+    let table = succeed(&["summary", text(&run), "--csv"]);
+    let mut rows = table.lines();
+    assert!(rows.next().unwrap().ends_with(",zeros,label_chance"), "{table}");
+    for (row, step) in rows.zip(found["steps"].as_array().unwrap()) {
+        let chance: f64 = row.rsplit(',').next().unwrap().parse().unwrap();
+        let told = step["label_chance"].as_f64().unwrap();
+        assert!(chance < 1e-10 && (chance - told).abs() <= 1e-9 * told, "{row}");
+    }
+}

@@ -209,6 +209,10 @@ fn predictions_beside_members_are_scored_by_their_own_doubts_too() {
     assert_near("Spearman with KL", value(&own["scored"]["epistemic"]["spearman"]), spearman(&h, &kl));
     let told = succeed(&["evaluate", text(&data), "--uncertainty", text(&file)]);
     assert!(told.starts_with("probs, with scores of 3 members, on 60 images"), "{told}");
+    // The longest name, too, leaves the figures below each other.
+    let table: Vec<&str> = told.lines().skip_while(|line| !line.starts_with("score ")).take(1 + names.len()).collect();
+    let width = |line: &&str| line.chars().count();
+    assert!(table.len() == 8 && table.iter().all(|line| width(line) == width(&table[0])), "{told}");
 }
 
 #[test]

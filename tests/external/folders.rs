@@ -50,6 +50,34 @@ fn a_folder_is_known_for_what_it_is() {
     assert!(!run.path.exists());
 }
 
+/// What cannot come back with the same bytes is named, and stays as it is.
+#[test]
+fn a_start_makes_the_test_files_of_its_run_whole() {
+    const FILES: [&str; 3] = ["x.npy", "y.npy", "posterior.npy"];
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    let file = |name: &str| run.path.join("test").join(name);
+    let bytes = || FILES.map(|name| std::fs::read(file(name)).unwrap());
+    let whole = bytes();
+    let alone = || std::fs::read_dir(run.path.join("test")).unwrap().count() == FILES.len();
+    std::fs::remove_file(file("posterior.npy")).unwrap();
+    std::fs::write(file("y.npy"), [&whole[1][..], b"!"].concat()).unwrap();
+    assert!(run.summary().unwrap_err().to_string().contains("posterior.npy"), "without a record, too");
+    assert_eq!(made(place.path(), Kind::Logits), run);
+    assert!(bytes() == whole && alone() && !run.path.join(".external-start").exists());
+    std::fs::remove_dir_all(run.path.join("test")).unwrap();
+    made(place.path(), Kind::Logits);
+    assert!(bytes() == whole && alone());
+    // A folder of another device or version, on which other bytes were drawn.
+    let spec = run.path.join("run.toml");
+    let text = std::fs::read_to_string(&spec).unwrap();
+    std::fs::write(&spec, text.replace(&run.spec.test.files["y.npy"], &"0".repeat(64))).unwrap();
+    std::fs::write(file("y.npy"), "mine").unwrap();
+    let said = start(place.path(), Kind::Logits).make(&world(), "0123", &mut silent()).unwrap_err().to_string();
+    assert!(said.contains("y.npy") && said.contains("restore the file"), "{said}");
+    assert!(std::fs::read(file("y.npy")).unwrap() == b"mine" && alone());
+}
+
 /// The second came in while the first drew, made its own run there, and lost its test images to the first.
 #[test]
 fn of_two_starts_in_one_folder_the_second_finds_the_run_of_the_first() {

@@ -4,13 +4,13 @@ use super::images::{ShiftedImages, add_noise, choose, counts, labels};
 use super::spec::kl;
 use super::unavoidable::unavoidable_loss;
 use super::{BaseShift, ShiftSetting, ShiftSpec, Shifted};
-use crate::data::{Input, WorldBatch, read_npz};
+use crate::data::{Input, WorldBatch, read_npz, with_way_out};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::experiment::cell::{Cell, CellResult};
 use crate::experiment::kind::CellPlace;
 use crate::experiment::output::CellOutput;
-use crate::experiment::pool::Pool;
+use crate::experiment::pool::{MADE_AGAIN, Pool};
 use crate::experiment::progress::Measuring;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
@@ -109,9 +109,9 @@ impl Make<'_> {
             let classes = world.class_names().len();
             Ok(WorldBatch { shape, x: decoded.x, classes, y, posterior: None, logp: None, aleatoric: None })
         })?;
-        match read_npz(&file)? {
+        match read_npz(&file).map_err(|error| with_way_out(error, MADE_AGAIN))? {
             Input::World(batch) if batch.shape == shape && batch.len() == n => Ok(batch.x),
-            _ => Err(Error::file(&file, "holds other images than this cell needs; remove it and they are made again")),
+            _ => Err(Error::file(&file, format!("holds other images than this cell needs; {MADE_AGAIN}"))),
         }
     }
 

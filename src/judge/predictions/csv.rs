@@ -1,5 +1,6 @@
-//! Tables of comma-, semicolon- or tab-separated values, with and without a header.
+//! Tables of comma-, semicolon-, tab- or space-separated values, with and without a header.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use super::columns::{Layout, Rows, wrong_number};
@@ -7,6 +8,9 @@ use super::{Raw, listed, most_bytes};
 use crate::data::read_text_bounded;
 use crate::error::{Error, Result};
 use crate::judge::Truth;
+
+/// Said of a table that seems to have a single column.
+const SEPARATORS: &str = "columns are separated by commas, semicolons or tabs, or by spaces where every line has as many fields that are numbers";
 
 /// Reads a table that is no larger than its images need ([`most_bytes`]). Lines that begin with # are comments; the last
 /// of those above the numbers may name the columns.
@@ -16,6 +20,7 @@ pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
 }
 
 fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
+    let text = &*by_commas(text);
     let mut said = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     let first = said.next().ok_or("is empty")?;
     let lines = 1 + said.count();
@@ -28,13 +33,14 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     let Some(Ok(head)) = records.peek() else { return Err("is no table of text".into()) };
     let head: Vec<String> = head.iter().map(str::to_owned).collect();
     let commented = commented_header(text, delimiter, head.len(), truth);
+    let alone = |cause: String| if head.len() == 1 { format!("{cause}; {SEPARATORS}") } else { cause };
     let layout = match (is_header(&head, lines, truth), commented) {
         (Some(true), _) => {
             records.next();
-            Layout::of(&head, truth)?
+            Layout::of(&head, truth).map_err(alone)?
         }
         (_, Some(layout)) => layout,
-        (Some(false), None) => without_header(&head, truth)?,
+        (Some(false), None) => without_header(&head, truth).map_err(alone)?,
         (None, None) => return Err(unclear(&head, truth)),
     };
     let mut rows = Rows::new(layout);
@@ -50,6 +56,36 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
         rows.push(&number, &|column| Ok(record[column].to_owned()))?;
     }
     Ok(rows.finish())
+}
+
+/// The table with commas in the place of spaces, where these separate its columns, as `np.savetxt` writes it: no line has
+/// another separator, and all have as many fields, of which those of the last line are numbers, but for an id before them.
+/// A name with a space leaves it as it is.
+fn by_commas(text: &str) -> Cow<'_, str> {
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let mut said = lines().filter(|line| !line.starts_with('#')).peekable();
+    let fields = |line: &str| line.split_whitespace().count();
+    let columns = said.peek().map_or(0, |line| fields(line));
+    let mut last = "";
+    let alike = said.all(|line| {
+        last = line;
+        !line.trim().contains(['\t', ';', ',', '"']) && fields(line) == columns
+    });
+    let numbers = last.split_whitespace().skip(1).all(|field| field.parse::<f64>().is_ok());
+    if columns < 2 || !alike || !numbers {
+        return Cow::Borrowed(text);
+    }
+    let mut table = String::with_capacity(text.len());
+    for line in lines() {
+        let (mark, rest) = line.strip_prefix('#').map_or(("", line), |rest| ("#", rest));
+        table.push_str(mark);
+        // A comment may name the columns with commas between them, as is usual.
+        let separator = if rest.contains(',') { ',' } else { ' ' };
+        let fields = rest.split(separator).map(str::trim).filter(|field| !field.is_empty());
+        table.push_str(&fields.collect::<Vec<_>>().join(","));
+        table.push('\n');
+    }
+    Cow::Owned(table)
 }
 
 /// The columns as the comment right above the first line names them, as `np.savetxt` writes a header: a field for each of

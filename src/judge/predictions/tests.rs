@@ -104,6 +104,34 @@ fn kinds_are_seen() {
     assert!((told.log_q[0] - (0.2 - z.ln())).abs() < 1e-15);
 }
 
+/// As `np.savetxt` writes them, and tables whose columns are lined up.
+#[test]
+fn columns_may_be_separated_by_spaces() {
+    let files = Files::new();
+    let by_commas = files.csv("0.2,0.3,0.5\n1,0,0\n0.1,0.1,0.8\n").unwrap();
+    for text in [
+        "2e-1 3e-1 5e-1\n1 0 0\n0.1 0.1 0.8\n",
+        "  0.2  0.3 0.5 \r\n  1    0   0\r\n\r\n  0.1  0.1 0.8\r\n",
+        "cat dog horse\n0.2 0.3 0.5\n1 0 0\n0.1 0.1 0.8\n",
+        "# a comment, of many words\n# horse dog cat\n0.5 0.3 0.2\n0 0 1\n0.8 0.1 0.1\n",
+    ] {
+        let read = files.csv(text).unwrap();
+        assert!(read.kind == Kind::Probabilities && read.log_q == by_commas.log_q, "{text}");
+    }
+    // Spaces beside another separator are none, and what spaces do not separate says what would.
+    assert_eq!(files.csv("0.2, 0.3, 0.5\n1, 0, 0\n0.1, 0.1, 0.8\n").unwrap().log_q, by_commas.log_q);
+    refused(
+        files.csv("0.2 0.3 0.5\n1 0\n0.1 0.1 0.8\n"),
+        "m.csv",
+        "columns are separated by commas, semicolons or tabs",
+    );
+    refused(
+        files.csv("0.2|0.3|0.5\n1|0|0\n0.1|0.1|0.8\n"),
+        "m.csv",
+        "columns are separated by commas, semicolons or tabs",
+    );
+}
+
 #[test]
 fn probabilities_are_normalised_and_zeros_raised_and_both_said() {
     let files = Files::new();

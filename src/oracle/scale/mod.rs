@@ -21,6 +21,8 @@ mod job;
 mod log;
 mod many;
 mod plan;
+#[cfg(test)]
+mod tests;
 mod work;
 
 use std::ops::Range;
@@ -40,7 +42,7 @@ pub use finish::{POSTERIORS, REPORT, Report};
 pub use input::Images;
 pub use job::{InputRecord, JOB, Job};
 pub use many::{OnDevice, run_on, shards_for};
-pub use plan::Estimate;
+pub use plan::{Estimate, LONGEST};
 
 use log::{Frame, Log};
 
@@ -53,9 +55,9 @@ pub struct ScaleSpec {
     pub shard: usize,
     /// Number of shards.
     pub shards: usize,
-    /// Classes computed before they are written; sized to the device where not given, at most 50.
+    /// Classes computed before they are written, at most; sized to the device where not given, at most 50.
     pub class_batch: Option<usize>,
-    /// Images computed before they are written, rounded up to whole passes; sized to the device
+    /// Images computed before they are written, at most, rounded up to whole passes; sized to the device
     /// where not given.
     pub image_batch: Option<usize>,
     /// Whether the first images are computed again in 64 bits.
@@ -150,7 +152,7 @@ pub fn run(
     events.report(ScaleEvent::Opened(Opened { pairs, dropped_bytes }))?;
     if pairs.done < total {
         log.note_device(&format!("{}, {}", computer.device, instruction_set()))?;
-        work::compute(computer, images, spec, &mut log, events)?;
+        work::compute(computer, images, spec, &mut log, LONGEST, events)?;
     }
     drop(log);
     let outcome = finish::finish(computer, images, spec, &job, folder, events)?;

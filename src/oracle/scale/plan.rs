@@ -1,6 +1,6 @@
 //! How long it will take and in which pieces, from one measured pass.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -9,8 +9,11 @@ use crate::error::Result;
 
 /// Classes evaluated together (BLC App. F), unless told otherwise.
 const CLASS_BATCH: usize = 50;
-/// Time between two writes: what a kill loses at most.
+/// Time between two writes, if all passes take as long as the one that is timed.
 const WRITE_SECS: f64 = 10.0;
+/// After so long what was computed is written, however long the timed pass took. A kill loses that at most, and what the images
+/// of one more pass take under a class batch.
+pub const LONGEST: Duration = Duration::from_secs(15);
 /// A first pass also compiles kernels; where it took no longer than this, a second one is timed.
 const LONG_SECS: f64 = 60.0;
 /// Images and statistics between two writes stay below this on the host.

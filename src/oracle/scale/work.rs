@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::log::{self, Log};
 use super::plan::{self, Estimate};
@@ -31,12 +31,16 @@ struct Work<'a> {
     spec: &'a ScaleSpec,
     plan: Estimate,
     started: Instant,
+    /// When a block was written last, and after how long the next one is due.
+    written: Instant,
+    longest: Duration,
     /// Pairs there when this process began, there now, and all.
     found: usize,
     pairs: Progress,
 }
 
-/// Computes what the log lacks.
+/// Computes what the log lacks. What was computed is written after each batch, and within one as soon as `longest` has passed
+/// since the last write: the batches are sized by a single pass, which may have been faster than those to come.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -45,6 +49,7 @@ pub fn compute(
     images: &Images,
     spec: &ScaleSpec,
     log: &mut Log,
+    longest: Duration,
     events: &mut dyn Events<ScaleEvent>,
 ) -> Result<()> {
     let plan = estimate(computer, images, spec, log)?;
@@ -52,7 +57,8 @@ pub fn compute(
     let total = pairs(log, 0..log.passes(), computer.world.class_names().len());
     let found = total - missing_pairs(log);
     let pairs = Progress { done: found, total };
-    let mut work = Work { computer, images, spec, plan, started: Instant::now(), found, pairs };
+    let now = Instant::now();
+    let mut work = Work { computer, images, spec, plan, started: now, written: now, longest, found, pairs };
     let mut pass = 0;
     while pass < log.passes() {
         let gaps = log.gaps(pass);
@@ -111,7 +117,8 @@ fn pass(computer: &Computer<'_>, x: &[f32], first: usize, classes: Range<ClassId
 }
 
 impl Work<'_> {
-    /// Some passes under the classes they lack, each class batch written before the next.
+    /// Some passes under the classes they lack, each class batch written before the next, in one block or, where that takes too
+    /// long, in several of whole passes.
     fn batch(
         &mut self,
         log: &mut Log,
@@ -135,8 +142,11 @@ impl Work<'_> {
         let mut known = vec![true; classes];
         gaps.iter().cloned().flatten().for_each(|class| known[class] = false);
         for piece in pieces {
+            piece.clone().for_each(|class| known[class] = true);
             let mut block: Option<Scores> = None;
-            for pass_of in passes.clone().map(|pass| log.images_of(pass..pass + 1)) {
+            let mut first = passes.start;
+            for at in passes.clone() {
+                let pass_of = log.images_of(at..at + 1);
                 let x = &x[(pass_of.start - of.start) * dims..(pass_of.end - of.start) * dims];
                 let scores = pass(self.computer, x, pass_of.start, piece.clone())
                     .map_err(|error| within(error, self.images.name()))?;
@@ -144,19 +154,25 @@ impl Work<'_> {
                     Some(block) => block.append(scores),
                     None => block = Some(scores),
                 }
+                if at + 1 < passes.end && self.written.elapsed() < self.longest {
+                    continue;
+                }
+                let Some(block) = block.take() else { continue };
+                let images = log.images_of(first..at + 1);
+                first = at + 1;
+                log.push(images.start, piece.clone(), &block)?;
+                self.written = Instant::now();
+                let row = images.start - of.start;
+                log::put(&mut sheet, row, &piece, &block.quad, &log::constants(&block));
+                self.pairs.done += images.len() * piece.len();
+                events.report(ScaleEvent::Computed(self.running(&images, row, &sheet, &known)))?;
             }
-            let Some(block) = block else { continue };
-            log.push(of.start, piece.clone(), &block)?;
-            log::put(&mut sheet, 0, &piece, &block.quad, &log::constants(&block));
-            piece.clone().for_each(|class| known[class] = true);
-            self.pairs.done += of.len() * piece.len();
-            events.report(ScaleEvent::Computed(self.running(&of, &sheet, &known)))?;
         }
         Ok(())
     }
 
-    /// The posteriors among the classes known so far.
-    fn running(&self, images: &Range<usize>, sheet: &Scores, known: &[bool]) -> Running {
+    /// The posteriors among the classes known so far of images whose rows begin at `row`.
+    fn running(&self, images: &Range<usize>, row: usize, sheet: &Scores, known: &[bool]) -> Running {
         let settings = &self.spec.settings;
         let leader = |i: usize| {
             let posterior = self.computer.world.posterior(sheet, i, settings);
@@ -167,7 +183,7 @@ impl Work<'_> {
         Running {
             images: images.clone(),
             classes: Progress { done: known.iter().filter(|known| **known).count(), total: known.len() },
-            leaders: (0..images.len()).map(leader).collect(),
+            leaders: (row..row + images.len()).map(leader).collect(),
             prior_left: prior.filter(|(_, known)| !**known).map(|(p, _)| p).sum(),
             pairs: self.pairs,
             seconds_left: self.started.elapsed().as_secs_f64() * (self.pairs.total - self.pairs.done) as f64 / fresh,

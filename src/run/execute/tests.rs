@@ -46,6 +46,22 @@ fn a_cell_of_another_job_of_this_process_is_left_to_it_and_not_waited_for() {
 }
 
 #[test]
+fn a_damaged_result_is_named_with_the_way_out() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = planned(place.path(), &[0]);
+    let result = folder.result_path(&folder.plan[0].id);
+    std::fs::create_dir_all(result.parent().unwrap()).unwrap();
+    for damaged in ["", "{\"id\": 7", "{}"] {
+        std::fs::write(&result, damaged).unwrap();
+        let said = folder.write_summary().map(drop).unwrap_err().to_string();
+        let way_out = format!("delete it: `bayescope resume {}` computes the cell again", folder.path.display());
+        assert!(said.contains("result.json") && said.contains(&way_out), "{said}");
+    }
+    std::fs::remove_file(&result).unwrap();
+    folder.write_summary().unwrap();
+}
+
+#[test]
 fn weights_that_changed_after_the_plan_start_no_cell() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("start.safetensors");

@@ -112,7 +112,8 @@ pub fn csv(course: &Course) -> String {
         ["cross_entropy", "aleatoric", "epistemic", "nll", "error", "expected_error", "bayes_error"];
     let heads: Vec<String> = MEANS.iter().map(|name| format!("{name},{name}_low,{name}_high")).collect();
     let heads = heads.join(",");
-    let mut text = format!("step,epoch,images,seconds,train_loss,{heads},ece,exact_calibration_error,zeros\n");
+    let mut text =
+        format!("step,epoch,images,seconds,train_loss,{heads},ece,exact_calibration_error,zeros,label_chance\n");
     for step in course.steps() {
         let told = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let images = step.images.map_or_else(String::new, |images| images.to_string());
@@ -124,7 +125,7 @@ pub fn csv(course: &Course) -> String {
         {
             text += &format!(",{value},{},{}", interval.low, interval.high);
         }
-        text += &format!(",{},{},{}\n", step.ece, step.exact_calibration_error, step.zeros);
+        text += &format!(",{},{},{},{}\n", step.ece, step.exact_calibration_error, step.zeros, step.label_chance);
     }
     text
 }

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 pub use super::super::files::PREDICTIONS;
 use super::super::files::{SPEC, remove_file};
 pub(super) use super::super::files::{TEST, TEST_FILES as FILES};
-use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, write_atomically};
+use crate::data::{ImageShape, Types, read_bounded, read_npy, read_text, sha256, sha256_of_file, write_atomically};
 use crate::error::{Error, Result, check_name, check_words};
+use crate::events::silent;
 use crate::flow::Precision;
 use crate::judge::Kind;
 use crate::oracle::label_noise::LabelNoise;
@@ -223,13 +224,36 @@ impl ExternalFolder {
         })
     }
 
+    /// Test files that are missing, or are not those that `run.toml` names.
+    ///
+    /// # Errors
+    /// Names the file that is there and cannot be read.
+    pub(super) fn wrong_files(&self) -> Result<Vec<&'static str>> {
+        let mut wrong = Vec::new();
+        for name in FILES {
+            let path = self.path.join(TEST).join(name);
+            if !path.exists() || !self.names(name, &sha256_of_file(&path, &mut silent())?) {
+                wrong.push(name);
+            }
+        }
+        Ok(wrong)
+    }
+
+    /// Whether `run.toml` names a test file with this SHA-256.
+    pub(super) fn names(&self, file: &str, sha256: &str) -> bool {
+        self.spec.test.files.get(file).is_some_and(|known| known.eq_ignore_ascii_case(sha256))
+    }
+
     pub(super) fn array(&self, name: &str, shape: &[usize]) -> Result<crate::data::Values> {
         let path = self.path.join(TEST).join(name);
         let most = HEAD + 8 * shape.iter().product::<usize>() as u64;
         let bytes = read_bounded(&path, most).map_err(|e| Error::io(&path, e))?;
         let found = sha256(&bytes);
-        if self.spec.test.files.get(name).is_none_or(|known| !known.eq_ignore_ascii_case(&found)) {
-            let why = format!("is not the file that {SPEC} names: its SHA-256 is {found}; make the folder anew");
+        if !self.names(name, &found) {
+            let why = format!(
+                "is not the file that {SPEC} names: its SHA-256 is {found}; `bayescope external start` with the same settings \
+                 makes it again"
+            );
             return Err(Error::file(&path, why));
         }
         let array = read_npy(&mut &bytes[..], bytes.len() as u64, Types::Numbers);

@@ -70,11 +70,12 @@ impl Task for StartExternal {
 }
 
 impl StartExternal {
-    /// Makes the folder, or finds it. Waits while another process makes it.
+    /// Makes the folder, or finds it: then test files that are missing or were changed are drawn anew. Waits while another
+    /// process makes it.
     ///
     /// # Errors
-    /// When the folder holds something else, the world cannot draw the images, the device or the
-    /// disk fails, or the caller stops. `run.toml` is written last: a folder with it is complete.
+    /// When the folder holds something else, the world cannot draw the images, or not to the bytes that `run.toml` names, the
+    /// device or the disk fails, or the caller stops. `run.toml` is written last: a folder with it was complete.
     pub fn make(
         &self,
         world: &World,
@@ -84,7 +85,7 @@ impl StartExternal {
         let mut spec = self.spec(world, weights_sha256);
         spec.check().map_err(Error::input)?;
         if self.folder.join(SPEC).is_file() {
-            return self.found(spec);
+            return self.found(spec, world, events);
         }
         let begun = self.folder.join(BEGUN);
         let lock = self.begin(&begun, events)?;
@@ -96,7 +97,7 @@ impl StartExternal {
         // Released first, since some systems do not remove open files: who comes now finds the run.
         drop(lock);
         remove_file(&begun)?;
-        if made { self.found(spec) } else { ExternalFolder::open(&self.folder) }
+        if made { self.found(spec, world, events) } else { ExternalFolder::open(&self.folder) }
     }
 
     /// Takes a new folder, or one in which this was begun: by a process that was killed, or is at work. Returns when no
@@ -117,17 +118,68 @@ impl StartExternal {
             std::fs::create_dir_all(&inner).map_err(|e| Error::io(&inner, e))?;
         }
         let place = self.folder.join(TEST);
-        let (truth, rounding) = self.draw(world, &place, events)?;
-        let [_, labels, posterior] = FILES.map(|name| place.join(name));
-        let (n, classes) = (spec.test.images, spec.test.classes.len());
-        let y: Vec<i64> = truth.labels.iter().map(|&label| label as i64).collect();
-        write_npy::<i64>(&labels, &[n], |put| put(&y))?;
-        write_npy::<f64>(&posterior, &[n, classes], |put| put(&truth.posterior))?;
-        spec.test.rounding = rounding;
+        spec.test.rounding = self.write_test(world, &FILES.map(|name| place.join(name)), events)?;
         for name in FILES {
             spec.test.files.insert(name.to_owned(), sha256_of_file(&place.join(name), &mut silent())?);
         }
         claim_spec(&self.folder, spec).map(drop)
+    }
+
+    /// Draws the test images, and writes them, their labels and their posteriors into three files.
+    fn write_test(&self, world: &World, files: &[PathBuf; 3], events: &mut dyn Events<Progress>) -> Result<Rounding> {
+        let [images, labels, posterior] = files;
+        let (truth, rounding) = self.draw(world, images, events)?;
+        let y: Vec<i64> = truth.labels.iter().map(|&label| label as i64).collect();
+        write_npy::<i64>(labels, &[self.images], |put| put(&y))?;
+        write_npy::<f64>(posterior, &[self.images, world.class_names().len()], |put| put(&truth.posterior))?;
+        Ok(rounding)
+    }
+
+    /// Makes the test files of the run that is there whole: what is missing, or is not what `run.toml` names, is drawn anew.
+    /// One process at a time, as when the folder is made.
+    fn mend(&self, world: &World, folder: &ExternalFolder, events: &mut dyn Events<Progress>) -> Result<()> {
+        if folder.wrong_files()?.is_empty() {
+            return Ok(());
+        }
+        let begun = self.folder.join(BEGUN);
+        let lock = wait_for_lock(&begun, &mut || events.report(Progress { done: 0, total: self.images }))?;
+        let mended = self.replace_wrong(world, folder, events);
+        drop(lock);
+        remove_file(&begun)?;
+        mended
+    }
+
+    /// Draws all test files beside those that are there, and puts them in the place of the wrong ones if they have the bytes
+    /// that `run.toml` names. Otherwise all stays as it is: a changed file may be the only one from which the right one can
+    /// be restored.
+    fn replace_wrong(&self, world: &World, folder: &ExternalFolder, events: &mut dyn Events<Progress>) -> Result<()> {
+        let place = self.folder.join(TEST);
+        std::fs::create_dir_all(&place).map_err(|e| Error::io(&place, e))?;
+        let drawn = FILES.map(|name| place.join(format!(".again-{name}.part")));
+        let replaced = self.write_test(world, &drawn, events).and_then(|_| {
+            // Asked again: another process may have mended them meanwhile.
+            let wrong = folder.wrong_files()?;
+            let pairs: Vec<_> = FILES.into_iter().zip(&drawn).filter(|(name, _)| wrong.contains(name)).collect();
+            for (name, path) in &pairs {
+                if !folder.names(name, &sha256_of_file(path, &mut silent())?) {
+                    return Err(Error::file(
+                        place.join(name),
+                        format!(
+                            "is missing or is not the file that {SPEC} names, and what this device and version of the program \
+                             draw in its place has other bytes: restore the file, start again on the device that made the \
+                             folder, or choose another folder"
+                        ),
+                    ));
+                }
+            }
+            pairs.into_iter().try_for_each(|(name, path)| {
+                std::fs::rename(path, place.join(name)).map_err(|e| Error::io(place.join(name), e))
+            })
+        });
+        for path in drawn.iter().filter(|path| path.exists()) {
+            remove_file(path)?;
+        }
+        replaced
     }
 
     fn spec(&self, world: &World, weights_sha256: &str) -> ExternalSpec {
@@ -154,8 +206,13 @@ impl StartExternal {
         }
     }
 
-    /// The run that is there, where it is the one that is asked for.
-    fn found(&self, mut asked: ExternalSpec) -> Result<ExternalFolder> {
+    /// The run that is there, where it is the one that is asked for, with its test files.
+    fn found(
+        &self,
+        mut asked: ExternalSpec,
+        world: &World,
+        events: &mut dyn Events<Progress>,
+    ) -> Result<ExternalFolder> {
         let folder = ExternalFolder::open(&self.folder).map_err(|error| {
             Error::file(&self.folder, format!("holds another run ({error}); choose another folder"))
         })?;
@@ -165,6 +222,7 @@ impl StartExternal {
         asked.external.made_by.clone_from(&there.external.made_by);
         asked.world.oracle.clone_from(&there.world.oracle);
         if asked == *there {
+            self.mend(world, &folder, events)?;
             return Ok(folder);
         }
         let differs = [
@@ -180,14 +238,14 @@ impl StartExternal {
         Err(Error::file(&self.folder, why))
     }
 
-    /// Draws the test images into a file, batch by batch; returns what is known of them.
-    fn draw(&self, world: &World, place: &Path, events: &mut dyn Events<Progress>) -> Result<(TestTruth, Rounding)> {
+    /// Draws the test images into `file`, batch by batch; returns what is known of them.
+    fn draw(&self, world: &World, file: &Path, events: &mut dyn Events<Progress>) -> Result<(TestTruth, Rounding)> {
         let (total, shape) = (self.images, world.shape());
         let spec = SampleSpec::new(total, self.seed.split("export").split("test"));
         let mut truth = TestTruth { posterior: Vec::new(), labels: Vec::new() };
         let mut rounding = Rounding::default();
         let dims = [total, shape.channels, shape.height, shape.width];
-        write_npy::<f32>(&place.join(FILES[0]), &dims, |put| {
+        write_npy::<f32>(file, &dims, |put| {
             for first in (0..total).step_by(world.batch().max(1)) {
                 let now = Progress { done: first, total };
                 events.report(now)?;

@@ -154,6 +154,17 @@ impl StepFigures {
         pairs.map(|(figure, floor)| figure.interval.high < floor.interval.low)
     }
 
+    /// A sentence about probabilities of 0, where there are some.
+    pub fn zeros_told(&self) -> Option<String> {
+        let Self { step, zeros, .. } = self;
+        (*zeros > 0).then(|| {
+            format!(
+                "Probabilities of 0 at step {step}: {zeros}. They count as 1.2e-38, the smallest normal float32: where such a class is \
+                 possible, L and KL depend on that number."
+            )
+        })
+    }
+
     /// Of `images` with their p and log q, [n, K] each.
     pub(super) fn of(
         step: u64,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::experiment::Watched;
 use crate::measure::Estimate;
-use crate::run::external::{Course, StepFigures};
+use crate::run::external::{Course, ExternalSpec, StepFigures};
 
 /// A number and its 95 % interval, where that is known.
 pub type Number = (f64, Option<[f64; 2]>);
@@ -35,6 +35,12 @@ pub struct Track {
 }
 
 impl Track {
+    /// Of an external run that is called so.
+    pub fn external(name: String, spec: &ExternalSpec, course: Arc<Course>) -> Self {
+        let (of, finished) = (Named::new(name).with(spec), course.finished);
+        Self { of, steps: Steps::Logged(course), finished, one_training: true }
+    }
+
     /// Where it stands with something that was seen of it; `None` where nobody said. Several trainings have no common epoch.
     pub fn at(&self, seen: &Seen, over: Over) -> Option<f64> {
         if over == Over::Epochs && !self.one_training { None } else { seen.at(over) }

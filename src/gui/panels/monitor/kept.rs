@@ -160,11 +160,10 @@ impl Part {
         let mut best = None;
         let tracks = match source {
             Source::External(found) => {
-                let of = Named::new(name).with(&found.spec);
-                let (steps, finished) = (Steps::Logged(found.course.clone()), found.course.finished);
                 let (path, spec) = (folder.clone(), found.spec.clone());
+                let track = Track::external(name, &spec, found.course.clone());
                 best = Some((ExternalFolder { path, spec }, found.course.best()));
-                vec![Track { of, steps, finished, one_training: true }]
+                vec![track]
             }
             Source::Grid(spec, cells) => {
                 let of = Named::new(String::new()).with(&*spec);
