@@ -1,12 +1,12 @@
 //! Undo in words, sizes, keys and words listed, tables of plots.
 
-use bayescope::gui::App;
+use bayescope::gui::{App, Prefs};
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::tour::focused;
-use super::{bayes, full, shows};
+use super::{bayes, full, shows, sized};
 
 const CTRL: Modifiers = Modifiers::COMMAND;
 
@@ -186,4 +186,17 @@ fn where_there_is_no_room_for_both_sides_the_one_in_use_shows() {
     press(&mut harness, "View");
     press(&mut harness, "World card");
     assert_eq!(sides(&harness), [true, false]);
+}
+
+#[test]
+fn every_line_of_a_menu_comes_into_view_in_a_low_window() {
+    let (mut harness, _) = sized(Prefs::default(), [1280.0, 420.0]);
+    harness.run_steps(4);
+    press(&mut harness, "View");
+    for line in ["Reset the layout", "Fullscreen", "Exactness ledger"] {
+        harness.get_by_role_and_label(Role::Button, line).scroll_to_me();
+        harness.run_steps(12);
+        let rect = harness.get_by_role_and_label(Role::Button, line).rect();
+        assert!(harness.ctx.content_rect().contains_rect(rect), "{line} is at {rect:?}");
+    }
 }

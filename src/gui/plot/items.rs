@@ -150,7 +150,8 @@ impl<'a> Items<'a> {
                 let run: Vec<[f64; 2]> = run.iter().filter_map(|point| self.at(point, beside)).collect();
                 let run = if series.style == Style::Steps { stairs(&run) } else { run };
                 let line = Line::new(self.in_legend(series), run).id(&series.name).color(ink).width(width).style(style);
-                plot.line(line.allow_hover(series.style == Style::Line));
+                // A band instead of a line joins points of one column: of steps it would make slanted ribbons.
+                plot.line(line.allow_band(false).allow_hover(series.style == Style::Line));
             }
         }
         self.intervals(plot, i);
@@ -269,7 +270,8 @@ fn shape(marker: Marker) -> MarkerShape {
 
 #[cfg(test)]
 mod tests {
-    use eframe::egui::{Context, RawInput};
+    use eframe::egui::{Context, Pos2, RawInput, Shape};
+    use egui_plot::Plot;
 
     use super::*;
     use crate::figure::{Axis, bounds, slots};
@@ -298,5 +300,29 @@ mod tests {
             let [low, high] = band[1 - axis];
             assert!(low <= whole.min()[1 - axis] && high >= whole.max()[1 - axis], "{way:?}: {band:?}");
         }
+    }
+    #[test]
+    fn steps_are_level_and_upright_lines() {
+        let points = [5.0, 5.0, 43.0, 50.0, 8.0].into_iter().enumerate();
+        let points = points.map(|(i, share)| Point::new(10f64.powf(0.5 * i as f64 - 3.0), share));
+        let series = vec![Series { style: Style::Steps, points: points.collect(), ..Series::default() }];
+        let figure = Figure { x: Axis::log10("KL"), y: Axis::linear("images"), series, ..Figure::default() };
+        let (slots, whole) = (slots(&figure), Places::of(&figure).bounds(&bounds(&figure)));
+        let ([left, bottom], [right, top]) = (whole.min(), whole.max());
+        let mut output = Context::default().run_ui(RawInput::default(), |ui| {
+            let items = Items::new(ui, &figure, &slots, whole);
+            let plot = Plot::new("steps").width(600.0).height(300.0);
+            let plot = plot.default_x_bounds(left, right).default_y_bounds(bottom, top);
+            plot.show(ui, |plot| items.add(plot, None, &[]));
+        });
+        output.textures_delta.clear();
+        let shapes: Vec<&Shape> = output.shapes.iter().map(|clipped| &clipped.shape).collect();
+        assert!(!shapes.iter().any(|shape| matches!(shape, Shape::Band(_))), "a band instead of steps");
+        let level = |pair: &[Pos2]| (pair[0].x - pair[1].x).abs() < 0.01 || (pair[0].y - pair[1].y).abs() < 0.01;
+        let stairs = |shape: &&Shape| match shape {
+            Shape::Path(path) => path.points.len() >= 7 && path.points.windows(2).all(level),
+            _ => false,
+        };
+        assert_eq!(shapes.into_iter().filter(stairs).count(), 1);
     }
 }
