@@ -200,3 +200,13 @@ fn every_line_of_a_menu_comes_into_view_in_a_low_window() {
         assert!(harness.ctx.content_rect().contains_rect(rect), "{line} is at {rect:?}");
     }
 }
+
+#[test]
+fn the_list_of_keys_is_no_wider_than_its_window() {
+    let (mut harness, _) = full();
+    key(&mut harness, Modifiers::NONE, Key::F1);
+    let about = "Select the region to zoom into; with Shift or the right button, move the view";
+    // 600 points in the middle of 1280, and its edge.
+    let right = harness.get_by_label(about).rect().right();
+    assert!(right < 960.0, "it ends at {right}");
+}

@@ -289,6 +289,8 @@ impl Kept {
             false => (PointerButton::Secondary, PointerButton::Primary),
         };
         let names = names(figure).count();
+        let ends = self.seen.part.map_or(self.whole.x, |[x, _]| x);
+        let beside = axes::reaches_around(&figure.x, ends, self.seen.width.into(), LABELS[0]);
         let legend = Legend::default()
             .position(self.corner)
             .follow_insertion_order(true)
@@ -307,7 +309,7 @@ impl Kept {
             .grid_color(Theme::of(ui).grid())
             .x_grid_spacer(move |input| axes::marks(&figure.x, &input, LABELS[0]))
             .y_grid_spacer(move |input| axes::marks(&figure.y, &input, LABELS[1]))
-            .y_axis_formatter(move |mark, range| axes::label(&figure.y, mark, range));
+            .y_axis_formatter(move |mark, range| axes::y_label(&figure.y, mark, range, beside));
         if names > MOST { plot } else { plot.legend(legend) }
     }
 
