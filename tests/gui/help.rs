@@ -190,8 +190,9 @@ fn where_there_is_no_room_for_both_sides_the_one_in_use_shows() {
 
 #[test]
 fn every_line_of_a_menu_comes_into_view_in_a_low_window() {
-    let (mut harness, _) = sized(Prefs::default(), [1280.0, 420.0]);
-    harness.run_steps(4);
+    let (mut harness, fake) = sized(Prefs { n: 12, ..Prefs::default() }, [1280.0, 420.0]);
+    fake.open_oracle();
+    harness.run_steps(6);
     press(&mut harness, "View");
     for line in ["Reset the layout", "Fullscreen", "Exactness ledger"] {
         harness.get_by_role_and_label(Role::Button, line).scroll_to_me();
