@@ -58,6 +58,7 @@ pub fn reaches_around(axis: &Axis, ends: [f64; 2], length: f64, room: f64) -> bo
     let scale = axis.shown_scale();
     let [low, high] = ends.map(|end| scale.place(end));
     let near = |at: f64| scale.place(at) - low < CORNER * (high - low);
+    let ends = [low - SLACK * (high - low), high].map(|place| scale.value(place));
     axis.categories.is_empty() && ticks(ends, scale, (length / room) as usize).into_iter().any(|tick| near(tick.at))
 }
 
