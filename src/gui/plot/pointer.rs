@@ -94,7 +94,7 @@ fn point(figure: &Figure, near: Near) -> &Point {
 /// Name, number and interval; where it is, if that is elsewhere than the first.
 fn line(figure: &Figure, near: Near, x: f64) -> String {
     let (series, point) = (&figure.series[near.series], point(figure, near));
-    let elsewhere = (point.x != x).then(|| format!(" (at {})", value(&figure.x, point.x))).unwrap_or_default();
+    let elsewhere = if point.x == x { String::new() } else { format!(" (at {})", value(&figure.x, point.x)) };
     format!("{}: {}{elsewhere}", series.name, with_unit(&figure.y, point.y, point.low.zip(point.high)))
 }
 
