@@ -54,9 +54,9 @@ pub struct EvidenceSection {
 }
 
 impl EvidenceSection {
-    /// Shows it for the image whose posterior this is.
-    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, posterior: &Posterior) {
-        let Some(leading) = leaders(posterior) else { return };
+    /// Shows it for the image whose posterior this is. Returns whether it is on its way.
+    pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx, posterior: &Posterior) -> bool {
+        let Some(leading) = leaders(posterior) else { return false };
         let classes = posterior.probabilities.len();
         cx.view.evidence = cx.view.evidence.filter(|(a, b)| *a < classes && *b < classes && a != b);
         let (a, b) = cx.view.evidence.unwrap_or(leading);
@@ -64,17 +64,18 @@ impl EvidenceSection {
         choose(ui, cx, (a, b));
         if cx.prefs.tau == 0.0 {
             hint(ui, "At τ = 0 there is no density, and so no evidence map.");
-            return;
+            return false;
         }
         cx.view.evidence_wanted = Some((a, b));
-        let Some(subject) = cx.view.subject(cx.session, cx.prefs) else { return };
+        let Some(subject) = cx.view.subject(cx.session, cx.prefs) else { return false };
         let Some(map) = cx.session.evidence_of(&subject, a, b) else {
             let lost = cx.session.external.as_ref().is_some_and(|external| external.settings.is_none());
-            match cx.view.source {
-                Source::Outside if lost => hint(ui, "The engine no longer has this image: open it again."),
-                _ => hint(ui, waiting(cx.session, Asked::Evidence, "Computing…")),
+            if lost && cx.view.source == Source::Outside {
+                hint(ui, "The engine no longer has this image: open it again.");
+                return false;
             }
-            return;
+            hint(ui, waiting(cx.session, Asked::Evidence, "Computing…"));
+            return !cx.session.unanswered.contains_key(&Asked::Evidence);
         };
         mode(ui, cx);
         ui.horizontal_wrapped(|ui| {
@@ -84,6 +85,7 @@ impl EvidenceSection {
         });
         self.paint(ui, cx, map);
         total(ui, cx, map, posterior);
+        false
     }
 
     /// Picture and map, and the scale below.

@@ -57,21 +57,27 @@ pub fn plus_minus(mean: f64, std_error: f64) -> String {
 }
 
 /// A value in its unit with the ends of its 95 % interval, which need not be as far from it: to two digits of half its
-/// width, four of each where that is no small number.
+/// width, four of each where that is no small number or the value is next to nothing.
 pub fn with_ends(value: f64, (low, high): (f64, f64), unit: &str) -> String {
     let half = 0.5 * (high - low);
-    if !(1e-4..1e4).contains(&half) {
-        return format!("{} {unit} [{}, {}]", sig4(value), sig4(low), sig4(high));
+    let narrow = value.abs() >= 1e-3 && half > 1e-8 * value.abs() && half < 1e4;
+    if !((1e-4..1e4).contains(&half) || narrow) {
+        return format!("{} [{}, {}]", in_unit(sig4(value), unit), sig4(low), sig4(high));
     }
     let decimals = (1.0 - half.log10().floor()).max(0.0) as usize;
-    format!("{value:.decimals$} {unit} [{low:.decimals$}, {high:.decimals$}]")
+    format!("{} [{low:.decimals$}, {high:.decimals$}]", in_unit(format!("{value:.decimals$}"), unit))
+}
+
+/// A number with its unit, where it has one.
+fn in_unit(number: String, unit: &str) -> String {
+    if unit.is_empty() { number } else { format!("{number} {unit}") }
 }
 
 /// A value in its unit with its 95 % interval: ± half of it where the ends are as far from the value as they should be for that, else
 /// the ends themselves.
 pub fn estimate(value: f64, ends: (f64, f64), unit: &str) -> String {
     match is_even(value, ends) {
-        true => format!("{} {unit}", interval(value, 0.5 * (ends.1 - ends.0))),
+        true => in_unit(interval(value, 0.5 * (ends.1 - ends.0)), unit),
         false => with_ends(value, ends, unit),
     }
 }
@@ -79,7 +85,7 @@ pub fn estimate(value: f64, ends: (f64, f64), unit: &str) -> String {
 /// [`estimate`], where it is even as [`brief`] has it.
 pub fn brief_estimate(value: f64, ends: (f64, f64), unit: &str) -> String {
     match is_even(value, ends) {
-        true => format!("{} {unit}", brief(value, 0.5 * (ends.1 - ends.0))),
+        true => in_unit(brief(value, 0.5 * (ends.1 - ends.0)), unit),
         false => with_ends(value, ends, unit),
     }
 }
@@ -204,6 +210,8 @@ mod tests {
     fn ends_have_two_digits_of_half_their_distance() {
         assert_eq!(with_ends(0.060_203, (0.027_09, 0.093_32), "nats"), "0.060 nats [0.027, 0.093]");
         assert_eq!(with_ends(2.15, (0.7006, 3.6), "%"), "2.1 % [0.7, 3.6]");
+        assert_eq!(with_ends(17.61, (17.609_99, 17.610_02), "%"), "17.610000 % [17.609990, 17.610020]");
+        assert_eq!(with_ends(0.5, (0.4, 0.7), ""), "0.50 [0.40, 0.70]");
         assert_eq!(
             with_ends(3e-7, (1e-7, 5e-7), "nats"),
             format!("{} nats [{}, {}]", sig4(3e-7), sig4(1e-7), sig4(5e-7))

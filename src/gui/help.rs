@@ -1,11 +1,14 @@
 //! The window Help: every key, and every word with its formula.
 
-use eframe::egui::{self, Grid, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{self, Label, RichText, ScrollArea, TextEdit, Ui};
 
 use super::command::{GESTURES, Page, Reach, bindings};
 use super::glossary::{self, Term};
 use super::theme::Theme;
 use super::widgets::{dialog, heading, hint};
+
+/// Width of the names of keys, points.
+const KEYS: f32 = 190.0;
 
 /// The window; closed by default.
 #[derive(Default)]
@@ -67,9 +70,9 @@ fn entry(ui: &mut Ui, term: &Term) {
         ui.label(RichText::new(&term.name).strong());
         ui.label(RichText::new(&term.unit).small().color(Theme::of(ui).weak()));
     });
-    ui.add(egui::Label::new(&term.meaning).wrap());
+    ui.add(Label::new(&term.meaning).wrap());
     if !term.formula.is_empty() {
-        ui.add(egui::Label::new(RichText::new(&term.formula).monospace()).wrap());
+        ui.add(Label::new(RichText::new(&term.formula).monospace()).wrap());
     }
 }
 
@@ -81,23 +84,23 @@ fn shortcuts(ui: &mut Ui) {
             heading(ui, title, None);
             let lines = bindings().into_iter().filter(|binding| binding.reach == reach);
             let lines = lines.map(|binding| (ui.ctx().format_shortcut(&binding.keys), binding.about));
-            keys(ui, title, lines.collect());
+            keys(ui, lines.collect());
         }
         heading(ui, "In controls, and with the mouse", None);
-        keys(ui, "gestures", GESTURES.map(|(keys, about)| (keys.to_owned(), about)).into());
+        keys(ui, GESTURES.map(|(keys, about)| (keys.to_owned(), about)).into());
         ui.add_space(8.0);
     });
 }
 
-fn keys(ui: &mut Ui, name: &str, lines: Vec<(String, &str)>) {
-    Grid::new(("keys", name)).num_columns(2).striped(true).spacing(vec2(18.0, 3.0)).min_col_width(170.0).show(
-        ui,
-        |ui| {
-            for (keys, about) in lines {
-                ui.label(RichText::new(keys).monospace());
-                ui.label(about);
-                ui.end_row();
-            }
-        },
-    );
+/// A line for each key. What does not fit wraps: a grid would make the window wider after it was placed.
+fn keys(ui: &mut Ui, lines: Vec<(String, &str)>) {
+    for (keys, about) in lines {
+        ui.horizontal_top(|ui| {
+            ui.vertical(|ui| {
+                ui.set_width(KEYS);
+                ui.add(Label::new(RichText::new(keys).monospace()).wrap());
+            });
+            ui.add(Label::new(about).wrap());
+        });
+    }
 }

@@ -48,11 +48,28 @@ pub struct Inspector {
     evidence: EvidenceSection,
     picture: PictureSection,
     running: RunningSection,
+    /// How high the evidence map and the same latent at other τ were when last they were there.
+    heights: [f32; 2],
 }
 
 /// What stands in the place of an answer that has not come.
 pub fn waiting(session: &Session, asked: Asked, working: &str) -> String {
     session.unanswered.get(&asked).map_or_else(|| working.to_owned(), |why| format!("{why}. Move a knob to try again."))
+}
+
+/// Shows a section, as high as it was before while what it is for is on its way (`show` returns that): what was scrolled to
+/// stays in view while images are gone through.
+fn held(ui: &mut Ui, height: &mut f32, show: impl FnOnce(&mut Ui) -> bool) {
+    let section = ui.scope(|ui| {
+        let coming = show(ui);
+        if coming {
+            ui.set_min_height(*height);
+        }
+        coming
+    });
+    if !section.inner {
+        *height = section.response.rect.height();
+    }
 }
 
 fn cannot_be_made(cx: &Cx, index: usize) -> bool {
@@ -105,9 +122,11 @@ impl Inspector {
             }
             let section = ui.scope(|ui| posterior_bars(ui, cx, &shown)).response;
             cx.view.landmarks.mark(ui, Landmark::Posterior, section.rect);
-            self.evidence.show(ui, cx, &tile.posterior);
+            held(ui, &mut self.heights[0], |ui| self.evidence.show(ui, cx, &tile.posterior));
             if cx.view.source == Source::World {
-                self.morph(ui, cx, tile);
+                let mut height = self.heights[1];
+                held(ui, &mut height, |ui| self.morph(ui, cx, tile));
+                self.heights[1] = height;
             }
             ui.add_space(8.0);
             ui.horizontal_wrapped(|ui| {
@@ -171,15 +190,16 @@ impl Inspector {
         }
     }
 
-    fn morph(&mut self, ui: &mut Ui, cx: &mut Cx, tile: &Tile) {
+    /// Returns whether it is on its way.
+    fn morph(&mut self, ui: &mut Ui, cx: &mut Cx, tile: &Tile) -> bool {
         heading(ui, "The same latent at other τ", None);
-        let Some(subject) = cx.view.subject(cx.session, cx.prefs) else { return };
+        let Some(subject) = cx.view.subject(cx.session, cx.prefs) else { return false };
         let Some(inspection) = cx.session.inspection_of(&subject).filter(|one| one.tile.source == tile.source) else {
             hint(ui, waiting(cx.session, Asked::Inspection, "Computing…"));
-            return;
+            return !cx.session.unanswered.contains_key(&Asked::Inspection);
         };
         self.upload(ui, inspection);
-        let Some((_, textures)) = &self.morph else { return };
+        let Some((_, textures)) = &self.morph else { return false };
         let side = ((ui.available_width() - 4.0 * 6.0) / MORPH.len() as f32).clamp(32.0, 80.0);
         ui.horizontal_top(|ui| {
             ui.spacing_mut().item_spacing.x = 6.0;
@@ -191,6 +211,7 @@ impl Inspector {
             0 => hint(ui, "Click one to set τ."),
             n => hint(ui, format!("Click one to set τ. {n} more to come…")),
         }
+        false
     }
 
     fn upload(&mut self, ui: &Ui, inspection: &Inspection) {

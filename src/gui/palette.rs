@@ -5,6 +5,10 @@ use eframe::egui::{self, Id, Key, Modal, Modifiers, RichText, TextEdit, vec2};
 use super::command::{Command, Entry};
 use super::theme::Theme;
 
+/// Height of the list, and what of the window's height is not for it: the field, edges and a margin; points.
+const LIST: f32 = 340.0;
+const BESIDE: f32 = 90.0;
+
 /// The palette; closed by default.
 #[derive(Default)]
 pub struct Palette {
@@ -37,6 +41,8 @@ impl Palette {
         let last = matching.len().saturating_sub(1);
         self.chosen = (self.chosen + usize::from(down)).saturating_sub(usize::from(up)).min(last);
         let mut picked = enter.then(|| matching.get(self.chosen)).flatten().map(|(_, entry)| entry.command.clone());
+        // egui would give a long list no more room than the short one before had.
+        let room = (ctx.content_rect().height() - BESIDE).clamp(0.0, LIST);
         let modal = Modal::new(Id::unique("palette")).show(ctx, |ui| {
             ui.set_width(440.0);
             let field = TextEdit::singleline(&mut self.text).hint_text("Type a command").desired_width(f32::INFINITY);
@@ -46,7 +52,8 @@ impl Palette {
                 self.chosen = 0;
             }
             let moved = up || down;
-            egui::ScrollArea::vertical().max_height(340.0).auto_shrink([false, true]).show(ui, |ui| {
+            let list = egui::ScrollArea::vertical().max_height(room).min_scrolled_height(room);
+            list.auto_shrink([false, true]).show(ui, |ui| {
                 for (place, (_, entry)) in matching.iter().enumerate() {
                     let line = line(ui, entry, place == self.chosen);
                     if moved && place == self.chosen {
@@ -102,7 +109,9 @@ fn score(wanted: &str, title: &str) -> Option<(u8, i32)> {
 
 #[cfg(test)]
 mod tests {
-    use super::score;
+    use eframe::egui::{Context, Pos2, RawInput, Rect};
+
+    use super::*;
 
     #[test]
     fn letters_in_order_match_and_closer_ones_come_first() {
@@ -112,5 +121,28 @@ mod tests {
         assert_eq!([score("", "New samples"), score(" ", "Open oracle: mnist")], [Some((0, 0)); 2], "in their order");
         let best = ["Show panel: Draw", "Drawing: save it", "Redraw Figure 1", "Do run always when"];
         assert!(best.windows(2).all(|pair| score("draw", pair[0]) < score("draw", pair[1])));
+    }
+    #[test]
+    fn the_list_is_as_high_again_after_a_short_one() {
+        let entry = |i: usize| Entry { title: format!("Line {i}"), shortcut: None, command: Command::Palette };
+        let (ctx, mut palette) = (Context::default(), Palette::default());
+        let height = |palette: &mut Palette| {
+            for _ in 0..4 {
+                let screen_rect = Some(Rect::from_min_size(Pos2::ZERO, vec2(1280.0, 800.0)));
+                let mut output = ctx.run_ui(RawInput { screen_rect, ..RawInput::default() }, |ui| {
+                    let picked = palette.show(ui.ctx(), || (0..40).map(entry).collect());
+                    assert_eq!(picked, None);
+                });
+                output.textures_delta.clear();
+            }
+            ctx.memory(|memory| memory.area_rect(Id::unique("palette"))).unwrap().height()
+        };
+        palette.toggle();
+        let whole = height(&mut palette);
+        palette.text = "17".into();
+        assert!(height(&mut palette) < 0.5 * whole && whole > LIST);
+        palette.toggle();
+        palette.toggle();
+        assert_eq!(height(&mut palette), whole);
     }
 }

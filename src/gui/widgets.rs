@@ -23,6 +23,12 @@ pub fn badge(ui: &mut Ui, badge: Badge, why: &str) {
 
 /// A window on top of the panels, in the middle when it is first shown.
 pub fn dialog<'a>(ctx: &egui::Context, title: &'a str, open: &'a mut bool) -> egui::Window<'a> {
+    // Only the frame after the first knows how large it is, and places it and its bar by that.
+    let (frame, id) = (ctx.cumulative_frame_nr(), egui::Id::unique(("dialog", title)));
+    let before = ctx.data_mut(|data| std::mem::replace(data.get_temp_mut_or(id, 0), frame));
+    if before + 1 < frame {
+        ctx.request_repaint();
+    }
     let window = egui::Window::new(title).open(open).collapsible(false).constrain(true);
     window.pivot(egui::Align2::CENTER_CENTER).default_pos(ctx.content_rect().center())
 }

@@ -1,12 +1,12 @@
 //! Undo in words, sizes, keys and words listed, tables of plots.
 
-use bayescope::gui::App;
+use bayescope::gui::{App, Prefs};
 use eframe::egui::{Event, Key, Modifiers, PointerButton, Pos2, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::tour::focused;
-use super::{bayes, full, shows};
+use super::{bayes, full, shows, sized};
 
 const CTRL: Modifiers = Modifiers::COMMAND;
 
@@ -186,4 +186,28 @@ fn where_there_is_no_room_for_both_sides_the_one_in_use_shows() {
     press(&mut harness, "View");
     press(&mut harness, "World card");
     assert_eq!(sides(&harness), [true, false]);
+}
+
+#[test]
+fn every_line_of_a_menu_comes_into_view_in_a_low_window() {
+    let (mut harness, fake) = sized(Prefs { n: 12, ..Prefs::default() }, [1280.0, 420.0]);
+    fake.open_oracle();
+    harness.run_steps(6);
+    press(&mut harness, "View");
+    for line in ["Reset the layout", "Fullscreen", "Exactness ledger"] {
+        harness.get_by_role_and_label(Role::Button, line).scroll_to_me();
+        harness.run_steps(12);
+        let rect = harness.get_by_role_and_label(Role::Button, line).rect();
+        assert!(harness.ctx.content_rect().contains_rect(rect), "{line} is at {rect:?}");
+    }
+}
+
+#[test]
+fn the_list_of_keys_is_no_wider_than_its_window() {
+    let (mut harness, _) = full();
+    key(&mut harness, Modifiers::NONE, Key::F1);
+    let about = "Select the region to zoom into; with Shift or the right button, move the view";
+    // 600 points in the middle of 1280, and its edge.
+    let right = harness.get_by_label(about).rect().right();
+    assert!(right < 960.0, "it ends at {right}");
 }

@@ -93,6 +93,30 @@ fn the_evidence_map_compares_the_leaders_until_classes_are_chosen() {
 }
 
 #[test]
+fn the_inspector_is_as_long_while_the_next_image_is_computed() {
+    let (mut harness, fake) = full();
+    let choose = |harness: &mut Harness<'_, App>, image: &str| {
+        harness.get_by_label_contains(image).click();
+        harness.run_steps(3);
+    };
+    let end = |harness: &Harness<'_, App>| harness.get_by_label("Copy values").rect().top();
+    choose(&mut harness, "Sample 7,");
+    fake.answer();
+    harness.run_steps(3);
+    assert!(shows(&harness, "Evidence map, total") && shows(&harness, "Click one to set τ."));
+    let whole = end(&harness);
+    choose(&mut harness, "Sample 8,");
+    assert!(shows(&harness, "Computing…") && !shows(&harness, "Evidence map, total"));
+    // A line more or less above is of the image, and known.
+    assert!((end(&harness) - whole).abs() < 60.0, "{whole} and {}", end(&harness));
+    let computing = end(&harness);
+    fake.answer();
+    harness.run_steps(3);
+    assert!(shows(&harness, "Evidence map, total"));
+    assert!((end(&harness) - computing).abs() < 30.0, "{computing} and {}", end(&harness));
+}
+
+#[test]
 fn a_slow_gallery_shows_what_is_being_made_without_figures() {
     let (mut harness, fake) = window(Prefs { n: 20, ..Prefs::default() });
     fake.open_oracle();

@@ -21,6 +21,8 @@ const NAMES: f64 = 26.0;
 const TITLE: f32 = 1.25;
 /// So little beyond an end of the axis still counts, share of it.
 const SLACK: f64 = 1e-9;
+/// A number so near to the corner of a plot reaches around it, share of the axis.
+const CORNER: f64 = 0.02;
 
 /// Lines of an axis, a label about every `room` points. Those with labels have the whole axis for a step: their labels are
 /// always written.
@@ -48,6 +50,24 @@ pub fn label(axis: &Axis, mark: GridMark, range: &RangeInclusive<f64>) -> String
         true => number(axis.shown_scale().value(mark.value)),
         false => String::new(),
     }
+}
+
+/// Returns whether a number stands in the left corner below an x axis of `length` points between its `ends`, a label about
+/// every `room` points.
+pub fn reaches_around(axis: &Axis, ends: [f64; 2], length: f64, room: f64) -> bool {
+    let scale = axis.shown_scale();
+    let [low, high] = ends.map(|end| scale.place(end));
+    let near = |at: f64| scale.place(at) - low < CORNER * (high - low);
+    let ends = [low - SLACK * (high - low), high].map(|place| scale.value(place));
+    axis.categories.is_empty() && ticks(ends, scale, (length / room) as usize).into_iter().any(|tick| near(tick.at))
+}
+
+/// [`label`] of a y axis. Where a number of the x axis reaches around the corner (`beside`), the lowest stands above the corner,
+/// by an empty line below it, and not on that number.
+pub fn y_label(axis: &Axis, mark: GridMark, range: &RangeInclusive<f64>, beside: bool) -> String {
+    let text = label(axis, mark, range);
+    let lowest = mark.value - range.start() < CORNER * (range.end() - range.start());
+    if beside && lowest && !text.is_empty() { text + "\n" } else { text }
 }
 
 /// The names below an x axis of `length` points, the right part of a plot of `width`, between its `ends`; none where it has
@@ -121,5 +141,13 @@ mod tests {
         let many = Axis::named("class", (0..100).map(|i| format!("class {i}")));
         let input = GridInput { bounds: (-0.5, 99.5), base_step_size: NEAREST * 100.0 / 500.0 };
         assert!(marks(&many, &input, 90.0).len() < 25);
+    }
+    #[test]
+    fn two_numbers_at_a_corner_do_not_lie_on_each_other() {
+        let corner = |low: f64| reaches_around(&Axis::log10("τ"), [low, 4.0], 540.0, 90.0);
+        assert!(corner(0.2) && !corner(0.15));
+        let axis = Axis::linear("E");
+        let told = |value: f64, beside| y_label(&axis, GridMark { value, step_size: 94.0 }, &(0.0..=94.0), beside);
+        assert_eq!([told(0.0, true), told(20.0, true), told(0.0, false)], ["0\n", "20", "0"]);
     }
 }

@@ -7,11 +7,15 @@ use egui_plot::{
 };
 
 use super::map::Places;
+use super::names;
 use crate::figure::{Figure, Marker, Point, Rule, Series, Slot, Style, Way, colour, markers};
 use crate::gui::theme::{Theme, pixel};
 
-/// The part of a plot that a legend takes across, and up for each of its names, about.
-const LEGEND: [f64; 2] = [0.3, 0.07];
+/// What a legend takes of a plot, about: across for a letter of its longest name and beside it, and up for each name and
+/// beside them; points.
+const LETTER: f64 = 6.5;
+const ENTRY: f64 = 21.0;
+const BESIDE: [f64; 2] = [44.0, 16.0];
 /// A line across a legend is worse than a point under it, by this factor.
 const ACROSS: usize = 5;
 /// Widths of lines, of the numbers of others and of intervals, and half the width of an interval's ends.
@@ -56,7 +60,7 @@ impl<'a> Items<'a> {
         let of = |i: usize| &self.figure.series[i];
         all().filter(|i| of(*i).band).for_each(|i| self.band(plot, i));
         all().filter(|i| of(*i).style == Style::Bars).for_each(|i| self.bars(plot, i));
-        self.figure.rules.iter().enumerate().for_each(|(i, rule)| self.rule(plot, i, rule, movable == Some(i)));
+        self.figure.rules.iter().enumerate().for_each(|(i, rule)| self.rule(plot, rule, i, movable));
         all().filter(|i| of(*i).faint).for_each(|i| self.series(plot, i));
         all().filter(|i| !of(*i).faint).for_each(|i| self.series(plot, i));
         let ring =
@@ -71,13 +75,34 @@ impl<'a> Items<'a> {
         pixel(r, g, b).gamma_multiply(if series.faint { FAINT } else { 1.0 })
     }
 
-    /// Its name in the legend, which shows colours and neither dashes nor hollow marks: lines of one colour are told apart in words.
+    /// Its name in the legend, which shows colours and neither dashes nor hollow marks: series of one colour are told apart in words.
     fn in_legend(&self, series: &Series) -> String {
         let twin = |other: &Series| (other.colour, other.own, other.faint) == (series.colour, series.own, series.faint);
-        match series.dashed && self.figure.series.iter().any(|other| twin(other) && !other.dashed) {
-            true => format!("{}, dashed", series.name),
-            false => series.name.clone(),
+        if !(series.dashed && self.figure.series.iter().any(|other| twin(other) && !other.dashed)) {
+            return series.name.clone();
         }
+        let look = match series.style {
+            Style::Points | Style::Bars => "hollow",
+            Style::Line | Style::LinePoints | Style::Steps => "dashed",
+        };
+        format!("{}, {look}", series.name)
+    }
+
+    /// The dashes of a rule, and its name in the legend: rules have one colour, and where there are several that cannot be moved, words
+    /// tell them apart, too.
+    fn ruled(&self, i: usize, movable: Option<usize>) -> (LineStyle, String) {
+        let label = &self.figure.rules[i].label;
+        if movable == Some(i) {
+            return (LineStyle::Solid, label.clone());
+        }
+        let dashes = [
+            (LineStyle::dashed_loose(), "dashed"),
+            (LineStyle::dotted_dense(), "dotted"),
+            (LineStyle::dashed_dense(), "finely dashed"),
+        ];
+        let (style, look) = dashes[i % dashes.len()];
+        let several = self.figure.rules.len() > 1 + usize::from(movable.is_some());
+        (style, if several { format!("{label}, {look}") } else { label.clone() })
     }
 
     /// A place, or one far beside the whole in its direction.
@@ -150,7 +175,8 @@ impl<'a> Items<'a> {
                 let run: Vec<[f64; 2]> = run.iter().filter_map(|point| self.at(point, beside)).collect();
                 let run = if series.style == Style::Steps { stairs(&run) } else { run };
                 let line = Line::new(self.in_legend(series), run).id(&series.name).color(ink).width(width).style(style);
-                plot.line(line.allow_hover(series.style == Style::Line));
+                // A band instead of a line joins points of one column: of steps it would make slanted ribbons.
+                plot.line(line.allow_band(false).allow_hover(series.style == Style::Line));
             }
         }
         self.intervals(plot, i);
@@ -193,31 +219,28 @@ impl<'a> Items<'a> {
         })
     }
 
-    fn rule(&self, plot: &mut PlotUi, i: usize, rule: &Rule, movable: bool) {
+    fn rule(&self, plot: &mut PlotUi, rule: &Rule, i: usize, movable: Option<usize>) {
         let axis = usize::from(rule.way == Way::Horizontal);
         let Some(at) = self.place(axis, rule.at) else { return };
         if let Some([xs, ys]) = self.rule_band(rule) {
             let fill = self.text.gamma_multiply(RULE_BAND);
             self.area(plot, &rule.label, [&xs, &[ys[0]; 2], &[ys[1]; 2]], fill);
         }
-        let style = [LineStyle::dashed_loose(), LineStyle::dotted_dense(), LineStyle::dashed_dense()][i % 3];
-        let (ink, style) = match movable {
-            true => (self.theme.mismatch(), LineStyle::Solid),
-            false => (self.text.gamma_multiply(BAR), style),
-        };
+        let ink = if movable == Some(i) { self.theme.mismatch() } else { self.text.gamma_multiply(BAR) };
+        let ((style, name), id) = (self.ruled(i, movable), &rule.label);
         match rule.way {
-            Way::Horizontal => plot.hline(HLine::new(&rule.label, at).color(ink).width(RULE).style(style)),
-            Way::Vertical => plot.vline(VLine::new(&rule.label, at).color(ink).width(RULE).style(style)),
+            Way::Horizontal => plot.hline(HLine::new(name, at).id(id).color(ink).width(RULE).style(style)),
+            Way::Vertical => plot.vline(VLine::new(name, at).id(id).color(ink).width(RULE).style(style)),
         }
     }
 }
 
 /// The corner in which a legend hides least: fewest points and lines across. It stays where it was `before` unless it hides
-/// less elsewhere.
-pub fn free_corner(figure: &Figure, whole: &PlotBounds, before: Option<Corner>) -> Corner {
+/// less elsewhere. `size`: of the plot, points.
+pub fn free_corner(figure: &Figure, whole: &PlotBounds, size: [f32; 2], before: Option<Corner>) -> Corner {
     let places = Places::of(figure);
+    let [wide, high] = legend(figure, size);
     let share = |place: f64, axis: usize| (place - whole.min()[axis]) / (whole.max()[axis] - whole.min()[axis]);
-    let names = (figure.series.len() + figure.rules.len()) as f64;
     let [mut across, mut up] = [Vec::new(), Vec::new()];
     for rule in &figure.rules {
         match rule.way {
@@ -238,7 +261,6 @@ pub fn free_corner(figure: &Figure, whole: &PlotBounds, before: Option<Corner>) 
             matches!(corner, Corner::RightTop | Corner::LeftTop),
         );
         let inside = |share: f64, far: bool, part: f64| if far { share > 1.0 - part } else { share < part };
-        let [wide, high] = [LEGEND[0], (LEGEND[1] * names).min(1.0)];
         let covered = points.iter().filter(|[x, y]| inside(*x, right, wide) && inside(*y, top, high)).count();
         let crossed = across.iter().filter(|x| inside(**x, right, wide)).count();
         covered + ACROSS * (crossed + up.iter().filter(|y| inside(**y, top, high)).count())
@@ -246,6 +268,13 @@ pub fn free_corner(figure: &Figure, whole: &PlotBounds, before: Option<Corner>) 
     let corners = [Corner::RightTop, Corner::LeftTop, Corner::RightBottom, Corner::LeftBottom];
     let first = before.unwrap_or(Corner::RightTop);
     std::iter::once(first).chain(corners).min_by_key(|corner| hidden(*corner)).unwrap_or(first)
+}
+
+/// The part of a plot of a size that its legend takes, across and up.
+fn legend(figure: &Figure, size: [f32; 2]) -> [f64; 2] {
+    let longest = names(figure).map(|name| name.chars().count()).max().unwrap_or(0);
+    let needed = [LETTER * longest as f64 + BESIDE[0], ENTRY * names(figure).count() as f64 + BESIDE[1]];
+    [0, 1].map(|axis| (needed[axis] / f64::from(size[axis].max(1.0))).min(1.0))
 }
 
 /// The corners of a staircase.
@@ -269,7 +298,8 @@ fn shape(marker: Marker) -> MarkerShape {
 
 #[cfg(test)]
 mod tests {
-    use eframe::egui::{Context, RawInput};
+    use eframe::egui::{Context, Pos2, RawInput, Shape};
+    use egui_plot::Plot;
 
     use super::*;
     use crate::figure::{Axis, bounds, slots};
@@ -298,5 +328,69 @@ mod tests {
             let [low, high] = band[1 - axis];
             assert!(low <= whole.min()[1 - axis] && high >= whole.max()[1 - axis], "{way:?}: {band:?}");
         }
+    }
+    #[test]
+    fn steps_are_level_and_upright_lines() {
+        let points = [5.0, 5.0, 43.0, 50.0, 8.0].into_iter().enumerate();
+        let points = points.map(|(i, share)| Point::new(10f64.powf(0.5 * i as f64 - 3.0), share));
+        let series = vec![Series { style: Style::Steps, points: points.collect(), ..Series::default() }];
+        let figure = Figure { x: Axis::log10("KL"), y: Axis::linear("images"), series, ..Figure::default() };
+        let (slots, whole) = (slots(&figure), Places::of(&figure).bounds(&bounds(&figure)));
+        let ([left, bottom], [right, top]) = (whole.min(), whole.max());
+        let mut output = Context::default().run_ui(RawInput::default(), |ui| {
+            let items = Items::new(ui, &figure, &slots, whole);
+            let plot = Plot::new("steps").width(600.0).height(300.0);
+            let plot = plot.default_x_bounds(left, right).default_y_bounds(bottom, top);
+            plot.show(ui, |plot| items.add(plot, None, &[]));
+        });
+        output.textures_delta.clear();
+        let shapes: Vec<&Shape> = output.shapes.iter().map(|clipped| &clipped.shape).collect();
+        assert!(!shapes.iter().any(|shape| matches!(shape, Shape::Band(_))), "a band instead of steps");
+        let level = |pair: &[Pos2]| (pair[0].x - pair[1].x).abs() < 0.01 || (pair[0].y - pair[1].y).abs() < 0.01;
+        let stairs = |shape: &&Shape| match shape {
+            Shape::Path(path) => path.points.len() >= 7 && path.points.windows(2).all(level),
+            _ => false,
+        };
+        assert_eq!(shapes.into_iter().filter(stairs).count(), 1);
+    }
+    #[test]
+    fn the_legend_tells_dashes_dots_and_hollow_marks_apart() {
+        let series = |name: &str, style, dashed| Series { name: name.into(), style, dashed, ..Series::default() };
+        let rule = |label: &str| Rule { way: Way::Horizontal, at: 0.5, low: None, high: None, label: label.into() };
+        let mut figure = Figure {
+            series: vec![
+                series("exact", Style::LinePoints, false),
+                series("drawn", Style::Points, true),
+                series("later", Style::Line, true),
+            ],
+            rules: ["guessing", "target", "marker"].map(rule).into(),
+            ..Figure::default()
+        };
+        let told = |figure: &Figure| {
+            let (slots, whole) = (slots(figure), PlotBounds::from_min_max([0.0; 2], [1.0; 2]));
+            let mut told = Vec::new();
+            let mut output = Context::default().run_ui(RawInput::default(), |ui| {
+                let items = Items::new(ui, figure, &slots, whole);
+                told = figure.series.iter().map(|series| items.in_legend(series)).collect();
+                told.extend((0..figure.rules.len()).map(|i| items.ruled(i, Some(figure.rules.len() - 1)).1));
+            });
+            output.textures_delta.clear();
+            told
+        };
+        let all = ["exact", "drawn, hollow", "later, dashed", "guessing, dashed", "target, dotted", "marker"];
+        assert_eq!(told(&figure), all);
+        // One line that cannot be moved is told from the other by its colour.
+        figure.rules.remove(1);
+        assert_eq!(told(&figure)[3..], ["guessing", "marker"]);
+    }
+
+    #[test]
+    fn a_legend_takes_more_of_a_low_plot() {
+        let name = |i: usize| Series { name: format!("class {i}"), ..Series::default() };
+        let mut figure = Figure { series: (0..5).map(name).collect(), ..Figure::default() };
+        figure.series[0].points = vec![Point::new(0.95, 0.55)];
+        let whole = PlotBounds::from_min_max([0.0; 2], [1.0; 2]);
+        let corner = |height: f32| free_corner(&figure, &whole, [600.0, height], None);
+        assert!(corner(300.0) == Corner::RightTop && corner(170.0) == Corner::LeftTop);
     }
 }

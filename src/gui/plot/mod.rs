@@ -127,8 +127,9 @@ struct Kept {
 /// What is in view.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
-    /// Width of the plot, points.
+    /// Width of the plot and height between its axes, points.
     width: f32,
+    height: f32,
     /// Length of an x axis with names, points.
     length: f32,
     /// The ends of the axes, where that is not all.
@@ -152,7 +153,7 @@ impl Board {
         let id = ui.make_persistent_id((&figure.id, about.name, run_of(figure), axes));
         let memory = PlotMemory::load(ui.ctx(), id);
         let width = about.width.unwrap_or_else(|| (ui.available_width() - BESIDE).min(WIDEST).floor());
-        let seen = Seen::new(memory.as_ref(), figure, width);
+        let seen = Seen::new(memory.as_ref(), figure, [width, about.height]);
         let kept = match self.kept.take() {
             Some(kept) if kept.seen == seen && kept.is_of(figure) => kept,
             before => Kept::new(figure, seen, before.map(|kept| (kept.is_of(figure), kept.corner))),
@@ -187,7 +188,7 @@ fn names(figure: &Figure) -> impl Iterator<Item = &String> {
 }
 
 impl Seen {
-    fn new(memory: Option<&PlotMemory>, figure: &Figure, width: f32) -> Self {
+    fn new(memory: Option<&PlotMemory>, figure: &Figure, [width, height]: [f32; 2]) -> Self {
         let part = memory.filter(|memory| !memory.auto_bounds.all());
         // Below an axis of names stand as many as there is room for.
         let length =
@@ -195,7 +196,7 @@ impl Seen {
         let length = length.unwrap_or(width).floor();
         let hidden = |name: &&String| memory.is_some_and(|memory| memory.hidden_items.contains(&ItemId::new(name)));
         let part = part.map(|memory| Places::of(figure).part(memory.bounds()));
-        Self { width, length, part, hidden: names(figure).filter(hidden).cloned().collect() }
+        Self { width, height, length, part, hidden: names(figure).filter(hidden).cloned().collect() }
     }
 
     /// The figure without what is hidden.
@@ -218,7 +219,8 @@ impl Kept {
             Some((true, corner)) => corner,
             _ => {
                 let before = before.map(|(_, corner)| corner);
-                items::free_corner(figure, &Places::of(figure).bounds(&whole), before)
+                let size = [seen.width, seen.height];
+                items::free_corner(figure, &Places::of(figure).bounds(&whole), size, before)
             }
         };
         Self { figure: figure.clone(), seen, shown, slots, names, whole, corner }
@@ -287,6 +289,8 @@ impl Kept {
             false => (PointerButton::Secondary, PointerButton::Primary),
         };
         let names = names(figure).count();
+        let ends = self.seen.part.map_or(self.whole.x, |[x, _]| x);
+        let beside = axes::reaches_around(&figure.x, ends, self.seen.width.into(), LABELS[0]);
         let legend = Legend::default()
             .position(self.corner)
             .follow_insertion_order(true)
@@ -305,7 +309,7 @@ impl Kept {
             .grid_color(Theme::of(ui).grid())
             .x_grid_spacer(move |input| axes::marks(&figure.x, &input, LABELS[0]))
             .y_grid_spacer(move |input| axes::marks(&figure.y, &input, LABELS[1]))
-            .y_axis_formatter(move |mark, range| axes::label(&figure.y, mark, range));
+            .y_axis_formatter(move |mark, range| axes::y_label(&figure.y, mark, range, beside));
         if names > MOST { plot } else { plot.legend(legend) }
     }
 

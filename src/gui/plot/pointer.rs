@@ -94,11 +94,8 @@ fn point(figure: &Figure, near: Near) -> &Point {
 /// Name, number and interval; where it is, if that is elsewhere than the first.
 fn line(figure: &Figure, near: Near, x: f64) -> String {
     let (series, point) = (&figure.series[near.series], point(figure, near));
-    let ends = point.low.zip(point.high).map(|(low, high)| format!(" [{}, {}]", format::sig4(low), format::sig4(high)));
-    let elsewhere = (point.x != x).then(|| format!(" (at {})", value(&figure.x, point.x)));
-    let unit = figure.y.unit.as_ref().map(|unit| format!(" {unit}"));
-    let [ends, unit, elsewhere] = [ends, unit, elsewhere].map(Option::unwrap_or_default);
-    format!("{}: {}{ends}{unit}{elsewhere}", series.name, value(&figure.y, point.y))
+    let elsewhere = if point.x == x { String::new() } else { format!(" (at {})", value(&figure.x, point.x)) };
+    format!("{}: {}{elsewhere}", series.name, with_unit(&figure.y, point.y, point.low.zip(point.high)))
 }
 
 fn ruled(figure: &Figure, rule: &Rule) -> Option<String> {
@@ -106,7 +103,17 @@ fn ruled(figure: &Figure, rule: &Rule) -> Option<String> {
         Way::Horizontal => &figure.y,
         Way::Vertical => &figure.x,
     };
-    axis.shown_scale().has(rule.at).then(|| format!("{}: {}", rule.label, value(axis, rule.at)))
+    let said = || format!("{}: {}", rule.label, with_unit(axis, rule.at, rule.low.zip(rule.high)));
+    axis.shown_scale().has(rule.at).then(said)
+}
+
+/// A number in the unit of its axis, with its interval where it has one.
+fn with_unit(axis: &Axis, at: f64, ends: Option<(f64, f64)>) -> String {
+    match (ends, &axis.unit) {
+        (Some(ends), unit) => format::estimate(at, ends, unit.as_deref().unwrap_or_default()),
+        (None, Some(unit)) => format!("{} {unit}", value(axis, at)),
+        (None, None) => value(axis, at),
+    }
 }
 
 fn titled(axis: &Axis) -> String {
@@ -178,5 +185,21 @@ mod tests {
         let rest = Visible { hidden: &hidden, map: map([6.0, 8.0]), ..visible };
         let text = rest.words(pos2(500.0, 50.0)).unwrap();
         assert_eq!(text.lines().collect::<Vec<_>>(), ["step: 7", "a: 7 nats"]);
+    }
+    #[test]
+    fn intervals_are_told_with_the_digits_that_they_have_of_lines_too() {
+        let axis = Axis::linear("E").in_unit("%");
+        let rule = |at: f64, [low, high]: [f64; 2]| Rule {
+            way: Way::Horizontal,
+            at,
+            low: Some(low),
+            high: Some(high),
+            label: "Bayes error".into(),
+        };
+        let told = |rule: Rule| ruled(&Figure { y: axis.clone(), ..Figure::default() }, &rule).unwrap();
+        assert_eq!(told(rule(13.93, [13.41, 14.45])), "Bayes error: 13.93 ± 0.52 %");
+        assert_eq!(told(Rule { low: None, high: None, ..rule(13.93, [0.0; 2]) }), "Bayes error: 13.93 %");
+        assert_eq!(with_unit(&axis, 17.61, Some((17.609_988, 17.610_012))), "17.610000 ± 0.000012 %");
+        assert_eq!(with_unit(&Axis::linear("p"), 0.5, Some((0.4, 0.7))), "0.50 [0.40, 0.70]", "a share has no unit");
     }
 }

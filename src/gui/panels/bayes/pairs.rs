@@ -1,8 +1,10 @@
 //! The Bayes errors of all pairs of classes as a heat map.
 
+use std::f32::consts::FRAC_PI_2;
 use std::ops::Range;
 
-use eframe::egui::{self, Align2, FontId, Rect, Sense, Ui, pos2, vec2};
+use eframe::egui::epaint::TextShape;
+use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, pos2, vec2};
 
 use super::hardness::origin;
 use crate::figure::Records;
@@ -17,10 +19,16 @@ use crate::gui::widgets::{heading, hint};
 
 /// Most decades of the colour scale.
 const DECADES: f64 = 6.0;
+/// Errors within so many decades are alike: in colours of their own their rounding would look like a pattern.
+const ALIKE: f64 = 0.01;
 /// Cells at least this wide carry their number, points.
 const LABELLED: f32 = 40.0;
 /// Width of the colour scale and its numbers, points.
 const LEGEND: f32 = 76.0;
+/// Room of a name along the columns, of level names above them and beside each other, points.
+const NAME: f32 = 11.0;
+const HEAD: f32 = 18.0;
+const APART: f32 = 4.0;
 
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let sampled = cx.session.bayes.must_be_sampled() == Some(true);
@@ -51,8 +59,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         return;
     }
     let [least, top] = hardness.pairs.span.unwrap_or([-300.0; 2]);
-    // The scale spans what there is, from one decade to six.
-    let bottom = least.min(top - 1.0).max(top - DECADES);
+    let bottom = bottom(least, top);
     let (session, names) = (cx.session, cx.session.class_names());
     ui.horizontal_wrapped(|ui| {
         table_window::button(ui, cx.view, "Bayes errors of pairs", "pairs.csv", || csv(session, hardness));
@@ -102,15 +109,17 @@ impl Map<'_> {
         let side = (room / self.classes as f32).clamp(3.0, 52.0);
         let height = (side * if side >= LABELLED { 0.56 } else { 1.0 }).max(3.0);
         let grid = vec2(side, height) * self.classes as f32;
-        let size = vec2(margin + grid.x + 12.0 + LEGEND, grid.y.max(110.0) + 18.0);
+        let (turned, every) = headings(side, margin);
+        let head = if turned { margin } else { HEAD };
+        let size = vec2(margin + grid.x + 12.0 + LEGEND, grid.y.max(110.0) + head);
         let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Bayes errors of pairs of classes"));
-        let cells = Rect::from_min_size(rect.min + vec2(margin, 18.0), grid);
+        let cells = Rect::from_min_size(rect.min + vec2(margin, head), grid);
         let cell = |row: usize, column: usize| {
             let corner = cells.min + vec2(side * column as f32, height * row as f32);
             Rect::from_min_size(corner, vec2(side, height))
         };
-        self.axes(ui, &font, &cell, rect, margin);
+        self.axes(ui, &font, &cell, (turned, every));
         // A few thousand classes have millions of cells: those that are scrolled away cost nothing.
         let clip = ui.clip_rect();
         let columns = met([clip.min.x, clip.max.x], cells.min.x, side, self.classes);
@@ -158,12 +167,9 @@ impl Map<'_> {
         self.names.iter().take(200).map(width).fold(16.0, f32::max).min(90.0) + 6.0
     }
 
-    fn axes(&self, ui: &Ui, font: &FontId, cell: &dyn Fn(usize, usize) -> Rect, rect: Rect, widest: f32) {
+    fn axes(&self, ui: &Ui, font: &FontId, cell: &dyn Fn(usize, usize) -> Rect, (turned, columns): (bool, usize)) {
         let theme = Theme::of(ui);
-        let size = cell(0, 0).size();
-        // Names that would overlap are left out; the pointer tells them.
-        let every = |room: f32, needed: f32| (needed / room).ceil().max(1.0) as usize;
-        let (rows, columns) = (every(size.y, 11.0), every(size.x, widest + 4.0));
+        let rows = every(cell(0, 0).height(), NAME);
         for (class, name) in self.names.iter().enumerate() {
             let colour = theme.class(class, self.classes);
             if class % rows == 0 {
@@ -171,8 +177,8 @@ impl Map<'_> {
                 ui.painter().text(at, Align2::RIGHT_CENTER, short(name), font.clone(), colour);
             }
             if class % columns == 0 {
-                let at = pos2(cell(0, class).center().x, rect.min.y + 8.0);
-                ui.painter().text(at, Align2::CENTER_CENTER, short(name), font.clone(), colour);
+                let at = cell(0, class).center_top() - vec2(0.0, APART);
+                above(ui, short(name), font, colour, (at, turned));
             }
         }
     }
@@ -220,6 +226,30 @@ impl Map<'_> {
     }
 }
 
+/// log₁₀ of the error the colour scale begins with: it spans what there is, six decades at most, and one where all are alike.
+fn bottom(least: f64, top: f64) -> f64 {
+    if top - least < ALIKE { top - 1.0 } else { least.max(top - DECADES) }
+}
+
+/// Every which name is written, where each needs so much room. The pointer tells those that are left out.
+fn every(room: f32, needed: f32) -> usize {
+    (needed / room).ceil().max(1.0) as usize
+}
+
+/// Whether the names of columns are turned, since they do not fit beside each other, and every which is written.
+fn headings(column: f32, widest: f32) -> (bool, usize) {
+    let turned = widest + APART > column;
+    (turned, every(column, if turned { NAME } else { widest + APART }))
+}
+
+/// Writes a name upwards from a place, or level above it.
+fn above(ui: &Ui, name: String, font: &FontId, colour: Color32, (at, turned): (Pos2, bool)) {
+    let galley = ui.painter().layout_no_wrap(name, font.clone(), colour);
+    let (anchor, angle) = if turned { (Align2::LEFT_CENTER, -FRAC_PI_2) } else { (Align2::CENTER_BOTTOM, 0.0) };
+    let corner = at - anchor.pos_in_rect(&galley.rect).to_vec2();
+    ui.painter().add(TextShape::new(corner, galley, colour).with_angle_and_anchor(angle, anchor));
+}
+
 /// Which of `n` cells in a row, each `step` wide and the first at `origin`, meet a stretch.
 fn met([from, to]: [f32; 2], origin: f32, step: f32, n: usize) -> Range<usize> {
     let [first, end] = [((from - origin) / step).floor(), ((to - origin) / step).ceil()];
@@ -253,5 +283,20 @@ mod tests {
         // Those that are cut are there.
         assert_eq!(met([55.0, 76.0], 50.0, 10.0, 30), 0..3);
         assert!(met([0.0, 50.0], 50.0, 10.0, 30).is_empty() && met([400.0, 500.0], 50.0, 10.0, 30).is_empty());
+    }
+    #[test]
+    fn the_colour_scale_spans_the_errors_there_are() {
+        // Pairs of 11.1 to 13.1 %.
+        let [least, top] = [0.111f64.log10(), 0.131f64.log10()];
+        assert_eq!(bottom(least, top), least);
+        assert_eq!(bottom(-300.0, top), top - DECADES);
+        assert_eq!([bottom(top, top), bottom(top - 0.001, top)], [top - 1.0; 2], "one pair, or all alike");
+    }
+
+    #[test]
+    fn names_that_do_not_fit_beside_each_other_are_turned_and_all_there() {
+        assert_eq!(headings(52.0, 22.0), (false, 1));
+        assert_eq!(headings(48.0, 70.0), (true, 1));
+        assert_eq!(headings(3.0, 96.0), (true, 4), "a thousand classes");
     }
 }

@@ -25,8 +25,9 @@ use crate::units::ClassId;
 use crate::worker::protocol::JobId;
 use crate::worker::what_if::{Beside, CompareImages, MOST_PINS, Pin, SideBySide};
 
-/// Width of a pinned image and of what stands below it, points.
-const WIDTH: f32 = 132.0;
+/// Width of a pinned image, and of the column it stands in, which has room for a class, its bar and its probability; points.
+const PICTURE: f32 = 120.0;
+const WIDTH: f32 = 164.0;
 /// Classes with a bar, the most probable ones.
 const CLASSES: usize = 3;
 
@@ -210,7 +211,7 @@ fn column(
     pair: Option<(ClassId, ClassId)>,
 ) {
     let (p, theme) = (&image.tile.posterior, Theme::of(ui));
-    let size = vec2(1.0, shape.height as f32 / shape.width.max(1) as f32) * (WIDTH - 12.0);
+    let size = vec2(1.0, shape.height as f32 / shape.width.max(1) as f32) * PICTURE;
     let picture = |ui: &mut Ui, sheet: &Sheet, about: String| {
         ui.add(Image::new((sheet.id(), size)).alt_text(&about)).on_hover_text(about);
     };
