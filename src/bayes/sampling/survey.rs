@@ -24,7 +24,7 @@ const TAUS: [f64; 11] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0]
 /// What draws say of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
-    /// The class prior π and the label noise it belongs to.
+    /// The class prior π, smoothing T and label noise it belongs to.
     #[serde(flatten)]
     pub law: LabelLaw,
     /// The Bayes error over τ, ascending.
@@ -61,7 +61,7 @@ impl Survey {
 
     /// The points as Bayes errors with all that is known of them.
     pub fn estimates(&self) -> impl Iterator<Item = (f64, Estimate)> {
-        let most = self.law.guessing_error();
+        let most = self.law.largest_error();
         self.curve.iter().map(move |point| (point.tau.get(), of_point(point, most)))
     }
 
