@@ -22,7 +22,6 @@ use super::sampling::{
 use super::slope;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
-use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
 use crate::units::{Smoothing, Tau};
@@ -204,7 +203,7 @@ pub fn limit_at_zero(classes: &GaussianClasses) -> Estimate {
         return clean;
     }
     let doubt = |(weight, p): &(f64, Vec<f64>)| weight * (1.0 - p.iter().copied().fold(0.0, f64::max));
-    let error = at_zero(classes).iter().map(doubt).sum();
+    let error: f64 = at_zero(classes).iter().map(doubt).sum();
     let smoothed = if classes.smoothing() == Smoothing::ONE { "" } else { "; T ≠ 1" };
     let noisy = if classes.label_noise().is_some() { "; label noise" } else { "" };
     let why = format!("{}{smoothed}{noisy}", clean.why);
@@ -218,7 +217,7 @@ pub fn information_at_zero(classes: &GaussianClasses) -> Information {
         return clean;
     }
     let groups = at_zero(classes);
-    let law = (0..classes.classes()).map(|j| groups.iter().map(|(weight, p)| weight * p[j]).sum());
+    let law = (0..classes.classes()).map(|j| groups.iter().map(|(weight, p)| weight * p[j]).sum::<f64>());
     let label = entropies::entropy_of(&law.collect::<Vec<f64>>());
     let aleatoric: f64 = groups.iter().map(|(weight, p)| weight * entropies::entropy_of(p)).sum();
     let mutual = (label - aleatoric).max(0.0);

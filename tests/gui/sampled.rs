@@ -320,3 +320,24 @@ fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
     assert!(shows(&harness, "512 draws at each τ") && !shows(&harness, "not sampled at this τ, T and π"));
     assert!(kept(&fake).is_empty());
 }
+
+#[test]
+fn draws_are_asked_for_with_the_smoothing_and_those_of_another_say_so() {
+    let (mut harness, fake) = panel();
+    let (generation, prior) = kept(&fake).remove(0);
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey: Box::new(survey(prior, 512)) })));
+    harness.run_steps(3);
+    assert!(!shows(&harness, "has moved since") && !shows(&harness, "not sampled at this"));
+    harness.get_by_role_and_label(Role::SpinButton, "Posterior smoothing T").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    assert!(
+        shows(&harness, "T or the label noise has moved since") && shows(&harness, "not sampled at this τ, T and π")
+    );
+    assert!(kept(&fake).is_empty(), "nothing is kept of T ≠ 1");
+    press(&mut harness, "Sample");
+    let (_, task) = tasks::asked::<SurveyWorld>(&fake);
+    assert_eq!(task.law.smoothing.get(), 2.0);
+    type_target(&mut harness, "Target Bayes error", "20 %");
+    let (_, task) = tasks::asked::<FindTau>(&fake);
+    assert_eq!(task.law.smoothing.get(), 2.0);
+}

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::*;
+use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::world::LabelLaw;
 use crate::units::Seed;
 
 const DISTANCE: f64 = 2.0;
@@ -78,7 +80,8 @@ fn two_classes_meet_their_integral_whatever_the_noise() {
 
 #[test]
 fn labels_of_a_smoothed_posterior_meet_their_integral() {
-    for (smoothing, text) in [(2.0, None), (0.5, None), (2.0, Some("symmetric:0.2")), (3.0, Some("by-class:0.3,0.05"))] {
+    for (smoothing, text) in [(2.0, None), (0.5, None), (2.0, Some("symmetric:0.2")), (3.0, Some("by-class:0.3,0.05"))]
+    {
         for priors in [[0.5, 0.5], [0.8, 0.2]] {
             let clean = two(priors);
             let classes = text.map_or(clean.clone(), |text| noisy(&clean, text)).with_smoothing(at(smoothing));
@@ -98,7 +101,8 @@ fn labels_of_a_smoothed_posterior_meet_their_integral() {
 #[test]
 fn the_tau_of_an_error_is_that_of_smoothed_labels() {
     let plain = four();
-    let classes = plain.with_smoothing(at(2.0));
+    let law = LabelLaw { prior: Prior::new(plain.priors()).unwrap(), smoothing: at(2.0), label_noise: None };
+    let classes = plain.with_law(&law).unwrap();
     let found = tau_of_error(&classes, 0.35, &spec(), &mut silent()).unwrap();
     let achieved = error_at(&classes, found.tau.value);
     let open = found.achieved.figure.std_error + achieved.figure.std_error;

@@ -189,7 +189,7 @@ fn fit_arguments(Fit { way, frame, invert }: &Fit) -> String {
 }
 
 pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {
-    format!("bayescope bayes-error {} {} --json", quote(&session.oracle_name), knobs(prefs))
+    format!("bayescope bayes-error {}{} --json", quote(&session.oracle_name), knobs(prefs))
 }
 
 /// τ of a Bayes error as a command line.

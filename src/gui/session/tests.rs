@@ -1,9 +1,9 @@
 //! Jobs that fail, and an engine that starts again.
 
 use super::*;
+use crate::bayes::{Badge, ClassHardness, Estimate, Figure, Method, PairErrors};
 use crate::data::{Fit, ImageShape, Split, Way};
 use crate::device::{Candidate, DeviceChoice};
-use crate::bayes::{Badge, ClassHardness, Estimate, Figure, Method, PairErrors};
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::library;
 use crate::oracle::pictures::Fits;
