@@ -22,7 +22,7 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
     if let Some(read) = cx.view.label_noise_file.poll() {
         accept(cx, read);
     }
-    let id = Id::new("label noise field");
+    let id = Id::unique("label noise field");
     let typing = ui.memory(|memory| memory.has_focus(id));
     follow(cx.view, cx.prefs.label_noise.as_ref(), typing);
     let title = if cx.prefs.label_noise.is_some() { "Label noise C (on)" } else { "Label noise C (none)" };
