@@ -151,6 +151,31 @@ fn pairs_that_were_lost_are_not_said_to_be_computed() {
 }
 
 #[test]
+fn the_field_of_label_noise_says_what_holds_whatever_has_set_it() {
+    let (mut harness, _) = ready();
+    harness.get_by_label_contains("Label noise C (none)").click();
+    harness.run_steps(6);
+    rewrite(&mut harness, "Label noise", "pair:0.2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    let state = |harness: &Harness<'_, App>| {
+        let field = harness.get_by_role_and_label(Role::TextInput, "Label noise").value().unwrap_or_default();
+        let noise = harness.state().prefs().label_noise.as_ref();
+        (field, noise.map_or_else(String::new, |noise| noise.describe()))
+    };
+    let (on, off) = (("pair:0.2".to_owned(), "pair:0.2".to_owned()), Default::default());
+    assert_eq!(state(&harness), on);
+    harness.get_by_role_and_label(Role::Button, "None").click();
+    harness.run_steps(3);
+    assert_eq!(state(&harness), off);
+    for expected in [&on, &off] {
+        harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+        harness.run_steps(3);
+        assert_eq!(&state(&harness), expected);
+    }
+}
+
+#[test]
 fn label_noise_is_taken_from_its_field_and_asked_for_with_every_figure() {
     let (mut harness, fake) = panel();
     answer_all(&mut harness, &fake);
@@ -170,18 +195,7 @@ fn label_noise_is_taken_from_its_field_and_asked_for_with_every_figure() {
         Question::Readout(at) => at.law.label_noise.clone(),
         _ => None,
     };
-    assert_eq!(fake.questions().iter().find_map(of), Some(noise.clone()));
-    // The field says what holds, whatever has set it.
-    let field = |harness: &Harness<'_, App>| {
-        harness.get_by_role_and_label(Role::TextInput, "Label noise").value().unwrap_or_default()
-    };
-    assert_eq!(field(&harness), "pair:0.2");
-    harness.get_by_role_and_label(Role::Button, "None").click();
-    harness.run_steps(3);
-    assert!(harness.state().prefs().label_noise.is_none() && field(&harness).is_empty());
-    harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
-    harness.run_steps(3);
-    assert_eq!((&harness.state().prefs().label_noise, field(&harness).as_str()), (&Some(noise), "pair:0.2"));
+    assert_eq!(fake.questions().iter().find_map(of), Some(noise));
     harness.get_by_role_and_label(Role::Button, "None").click();
     harness.run_steps(3);
     assert!(harness.state().prefs().label_noise.is_none());
