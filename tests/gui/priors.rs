@@ -153,6 +153,8 @@ fn pairs_that_were_lost_are_not_said_to_be_computed() {
 #[test]
 fn the_field_of_label_noise_says_what_holds_whatever_has_set_it() {
     let (mut harness, _) = ready();
+    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
+    harness.run_steps(6);
     harness.get_by_label_contains("Label noise C (none)").click();
     harness.run_steps(6);
     rewrite(&mut harness, "Label noise", "pair:0.2");
@@ -163,7 +165,7 @@ fn the_field_of_label_noise_says_what_holds_whatever_has_set_it() {
         let noise = harness.state().prefs().label_noise.as_ref();
         (field, noise.map_or_else(String::new, |noise| noise.describe()))
     };
-    let (on, off) = (("pair:0.2".to_owned(), "pair:0.2".to_owned()), Default::default());
+    let [on, off] = ["pair:0.2", ""].map(|text| (text.to_owned(), text.to_owned()));
     assert_eq!(state(&harness), on);
     harness.get_by_role_and_label(Role::Button, "None").click();
     harness.run_steps(3);
