@@ -13,7 +13,7 @@ use super::memory;
 use crate::error::{Error, Result};
 use crate::oracle::label_noise::LabelNoise;
 use crate::parallel;
-use crate::units::Tau;
+use crate::units::{Smoothing, Tau};
 
 /// Length, over the largest centred mean, below which Gram-Schmidt leaves rounding; one class.
 const RANK_TOLERANCE: f64 = 1e-13;
@@ -36,7 +36,9 @@ pub struct GaussianClasses {
     /// |m_k − m_j| at τ = 1, [K, K].
     distances: Arc<Vec<f64>>,
     priors: Vec<f64>,
-    /// What their labels are drawn by. The methods know the classes alone: `labels` takes it into account.
+    /// What their labels are drawn by, as T says and then a matrix. The methods know the classes alone: `labels` takes both
+    /// into account.
+    smoothing: Smoothing,
     label_noise: Option<Arc<LabelNoise>>,
     /// Length below which a difference of means is rounding.
     resolution: f64,
@@ -69,7 +71,8 @@ impl GaussianClasses {
         let resolution = by_rounding.max(INPUT_TOLERANCE * given);
         let (rank, coordinates) = factorise(whitened, resolution);
         let distances = Arc::new(all_distances(priors.len(), rank, &coordinates));
-        let classes = Self { dims, rank, coordinates, distances, priors, label_noise: None, resolution };
+        let (smoothing, label_noise) = (Smoothing::ONE, None);
+        let classes = Self { dims, rank, coordinates, distances, priors, smoothing, label_noise, resolution };
         classes.check_resolution(&as_given, given)?;
         Ok(classes)
     }

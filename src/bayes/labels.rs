@@ -1,10 +1,11 @@
-//! Figures of what is predicted, the label: the class itself, or drawn by a matrix C (label noise, theory §3). These are the
-//! functions that other rooms call; the methods beside know classes alone.
+//! Figures of what is predicted, the label: the class itself, or drawn from p_T (T ≠ 1) and by a matrix C (label noise,
+//! theory §1 and §3). These are the functions that other rooms call; the methods beside know classes alone.
 //!
 //! Where C is symmetric, max_y p~ = η/(K − 1) + a·max_y p with a = 1 − ηK/(K − 1) ≥ 0, so that E~ = η + a·E by the closed
 //! forms and integrals of the classes. Beyond η = (K − 1)/K the least probable class has the likeliest label: of two
 //! classes that is the other one, and E~ = (1 − η) + (2η − 1)·E; of more there is no such form. Entropies, and Bayes
 //! errors of any other C, whose decisions have other boundaries than those between classes, come from draws of the classes.
+//! So does everything with T ≠ 1: E = E_x[1 − max_y p_T(y|x)] over the same images is no integral over where a class wins.
 
 use std::f64::consts::LN_2;
 
@@ -21,7 +22,6 @@ use super::sampling::{
 use super::slope;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
-use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
 use crate::units::{Smoothing, Tau};
@@ -39,8 +39,10 @@ struct Affine {
 }
 
 impl Affine {
-    /// Of label noise on K classes that has such a form.
-    fn of(noise: &LabelNoise, classes: usize) -> Option<Self> {
+    /// Of labels at T = 1 whose noise has such a form.
+    fn of(classes: &GaussianClasses) -> Option<Self> {
+        let noise = classes.label_noise().filter(|_| classes.smoothing() == Smoothing::ONE)?;
+        let classes = classes.classes();
         let rate = noise.symmetric_rate(classes)?;
         let kept = 1.0 - rate * classes as f64 / (classes as f64 - 1.0);
         match (classes, kept) {
@@ -78,23 +80,25 @@ impl Affine {
 /// The Bayes error of the label at base temperature τ. Reports every refinement.
 ///
 /// # Errors
-/// When τ, the tolerance or the method cannot be used, or the caller stops. Label noise that is not symmetric has no
-/// method but draws.
+/// When τ, the tolerance or the method cannot be used, or the caller stops. T ≠ 1 and label noise that is not symmetric
+/// have no method but draws.
 pub fn bayes_error(
     classes: &GaussianClasses,
     tau: Tau,
     spec: &Spec,
     events: &mut dyn Events<Estimate>,
 ) -> Result<Estimate> {
-    let Some(noise) = classes.label_noise() else { return compute::bayes_error(classes, tau, spec, events) };
-    if let Some(affine) = Affine::of(noise, classes.classes()) {
+    if classes.labels_are_classes() {
+        return compute::bayes_error(classes, tau, spec, events);
+    }
+    if let Some(affine) = Affine::of(classes) {
         let mut noisy = |clean: Estimate| events.emit(affine.estimate(clean));
         return Ok(affine.estimate(compute::bayes_error(classes, tau, spec, &mut noisy)?));
     }
     if let Some(method) = spec.method.filter(|method| !matches!(method, Method::Mc | Method::Sampling)) {
         return Err(Error::input(format!(
-            "{} integrates between the boundaries of classes, which label noise that is not symmetric moves: leave the method \
-             out, or choose mc, and the classes are drawn from",
+            "{} integrates over where each class wins, which with T ≠ 1 or label noise that is not symmetric gives no Bayes \
+             error: leave the method out, or choose mc, and the classes are drawn from",
             method.name()
         )));
     }
@@ -126,7 +130,7 @@ fn so_far(figure: Figure, draws: usize) -> Estimate {
     }
 }
 
-/// What `ask` finds by draws of the classes, their labels drawn by the noise.
+/// What `ask` finds by draws of the classes, their labels drawn from p_T and by the noise.
 fn by_draws<T>(
     classes: &GaussianClasses,
     spec: &Spec,
@@ -136,7 +140,7 @@ fn by_draws<T>(
     let samples = (NUMBERS / classes.classes()).max(LEAST);
     let limits = Limits { tolerance: Some(spec.tolerance), samples: Some(samples), seconds: None };
     let mut source = GaussianDraws::new(classes, spec.seed);
-    let pool = Pool::new(&mut source, Prior::new(classes.priors())?, Smoothing::ONE, spec.seed)?;
+    let pool = Pool::new(&mut source, Prior::new(classes.priors())?, classes.smoothing(), spec.seed)?;
     ask(&mut pool.with_label_noise(classes.label_noise())?, &limits)
 }
 
@@ -156,8 +160,10 @@ fn figures(
 /// # Errors
 /// When τ or the tolerance cannot be used.
 pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
-    let Some(noise) = classes.label_noise() else { return slope::derivative(classes, tau, spec) };
-    if let Some(affine) = Affine::of(noise, classes.classes()) {
+    if classes.labels_are_classes() {
+        return slope::derivative(classes, tau, spec);
+    }
+    if let Some(affine) = Affine::of(classes) {
         let scaled = Affine { offset: 0.0, ..affine };
         return Ok(scaled.figure(slope::derivative(classes, tau, spec)?));
     }
@@ -165,8 +171,8 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
     slope.ok_or_else(|| Error::Numeric("no slope came of the draws".into()))
 }
 
-/// Aleatoric uncertainty and mutual information of the label at τ; under label noise by as many draws as E~ needs to meet
-/// the tolerance of `spec`.
+/// Aleatoric uncertainty and mutual information of the label at τ; with T ≠ 1 or under label noise by as many draws as E~
+/// needs to meet the tolerance of `spec`.
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used, or the caller stops.
@@ -176,8 +182,15 @@ pub fn information(
     spec: &Spec,
     events: &mut dyn Events<Information>,
 ) -> Result<Information> {
-    let Some(noise) = classes.label_noise() else { return entropies::information(classes, tau, spec, events) };
-    let before = entropies::unknown(0.0, entropies::entropy_of(&noise.labels(classes.priors())));
+    if classes.labels_are_classes() {
+        return entropies::information(classes, tau, spec, events);
+    }
+    // With T ≠ 1 the law of the label is not known before its draws.
+    let largest = match classes.smoothing() == Smoothing::ONE {
+        true => entropies::entropy_of(&label_of(classes, classes.priors())),
+        false => (classes.classes() as f64).ln(),
+    };
+    let before = entropies::unknown(0.0, largest);
     let found = figures(classes, tau, false, spec, &mut |_: Standing| events.emit(before))?.information;
     events.report(found)?;
     Ok(found)
@@ -186,18 +199,27 @@ pub fn information(
 /// The limit τ → 0: every class is a point, and only coincident classes, and labels, are taken for each other.
 pub fn limit_at_zero(classes: &GaussianClasses) -> Estimate {
     let clean = compute::limit_at_zero(classes);
-    let Some(noise) = classes.label_noise() else { return clean };
-    let error = at_zero(classes, noise, |p| 1.0 - p.iter().copied().fold(0.0, f64::max));
-    let why = format!("{}; label noise", clean.why);
+    if classes.labels_are_classes() {
+        return clean;
+    }
+    let doubt = |(weight, p): &(f64, Vec<f64>)| weight * (1.0 - p.iter().copied().fold(0.0, f64::max));
+    let error: f64 = at_zero(classes).iter().map(doubt).sum();
+    let smoothed = if classes.smoothing() == Smoothing::ONE { "" } else { "; T ≠ 1" };
+    let noisy = if classes.label_noise().is_some() { "; label noise" } else { "" };
+    let why = format!("{}{smoothed}{noisy}", clean.why);
     Estimate { figure: Figure::new(error, 0.0, error), log_value: error.ln(), bounds: (error, error), why, ..clean }
 }
 
 /// The same of the entropies.
 pub fn information_at_zero(classes: &GaussianClasses) -> Information {
     let clean = entropies::information_at_zero(classes);
-    let Some(noise) = classes.label_noise() else { return clean };
-    let entropy = |p: &[f64]| p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum::<f64>();
-    let (aleatoric, label) = (at_zero(classes, noise, entropy), entropy(&noise.labels(classes.priors())));
+    if classes.labels_are_classes() {
+        return clean;
+    }
+    let groups = at_zero(classes);
+    let law = (0..classes.classes()).map(|j| groups.iter().map(|(weight, p)| weight * p[j]).sum::<f64>());
+    let label = entropies::entropy_of(&law.collect::<Vec<f64>>());
+    let aleatoric: f64 = groups.iter().map(|(weight, p)| weight * entropies::entropy_of(p)).sum();
     let mutual = (label - aleatoric).max(0.0);
     Information {
         aleatoric_nats: Figure::new(aleatoric, 0.0, label),
@@ -208,20 +230,32 @@ pub fn information_at_zero(classes: &GaussianClasses) -> Information {
     }
 }
 
-/// The mean of a function of p~ where images tell all but which of coincident classes it is.
-fn at_zero(classes: &GaussianClasses, noise: &LabelNoise, of: impl Fn(&[f64]) -> f64) -> f64 {
-    let groups = classes.scene(Tau::ONE, Merge::Sum).members;
+/// Shares and p~ of images that tell all but which of coincident classes it is.
+fn at_zero(classes: &GaussianClasses) -> Vec<(f64, Vec<f64>)> {
+    let priors = classes.priors();
     let part = |group: &Vec<usize>| {
-        let weight: f64 = group.iter().map(|&k| classes.priors()[k]).sum();
-        let mut p = vec![0.0; classes.classes()];
-        group.iter().for_each(|&k| p[k] = classes.priors()[k] / weight);
-        weight * of(&noise.labels(&p))
+        let weight: f64 = group.iter().map(|&k| priors[k]).sum();
+        let most = group.iter().map(|&k| priors[k]).fold(0.0, f64::max);
+        // Over the largest one: a small T takes the others to 0, not all of them.
+        let smoothed = |k: usize| (priors[k] / most).powf(1.0 / classes.smoothing().get());
+        let all: f64 = group.iter().map(|&k| smoothed(k)).sum();
+        let mut p = vec![0.0; priors.len()];
+        group.iter().for_each(|&k| p[k] = smoothed(k) / all);
+        (weight, label_of(classes, &p))
     };
-    groups.iter().map(part).sum()
+    classes.scene(Tau::ONE, Merge::Sum).members.iter().map(part).collect()
 }
 
-/// The open interval of Bayes errors of the label that some τ > 0 gives.
+/// The law of the label of a class that is drawn by p.
+fn label_of(classes: &GaussianClasses, p: &[f64]) -> Vec<f64> {
+    classes.label_noise().map_or_else(|| p.to_vec(), |noise| noise.labels(p))
+}
+
+/// The open interval of Bayes errors of the label that some τ > 0 gives; with T ≠ 1 one that holds them all, 0 to 1 − 1/K.
 pub fn reachable(classes: &GaussianClasses) -> (f64, f64) {
+    if classes.smoothing() != Smoothing::ONE {
+        return (0.0, 1.0 - 1.0 / classes.classes() as f64);
+    }
     let Some(noise) = classes.label_noise() else { return inverse::reachable(classes) };
     let likeliest = noise.labels(classes.priors()).into_iter().fold(0.0, f64::max);
     (limit_at_zero(classes).figure.value, 1.0 - likeliest)
@@ -231,20 +265,22 @@ pub fn reachable(classes: &GaussianClasses) -> (f64, f64) {
 ///
 /// # Errors
 /// When no τ has this Bayes error (the message gives the reachable interval, or says that the label noise alone makes a
-/// larger one), the tolerance cannot be used, or the caller stops.
+/// larger one), with T ≠ 1 when none is found, when the tolerance cannot be used, or the caller stops.
 pub fn tau_of_error(
     classes: &GaussianClasses,
     target: f64,
     spec: &Spec,
     events: &mut dyn Events<Estimate>,
 ) -> Result<TauEstimate> {
-    let Some(noise) = classes.label_noise() else { return inverse::tau_of_error(classes, target, spec, events) };
+    if classes.labels_are_classes() {
+        return inverse::tau_of_error(classes, target, spec, events);
+    }
     let (low, high) = reachable(classes);
-    if target > 0.0 && target <= low * ROUNDED {
+    if let Some(noise) = classes.label_noise().filter(|_| target > 0.0 && target <= low * ROUNDED) {
         return Err(below_noise(target, noise, low));
     }
-    let affine = Affine::of(noise, classes.classes());
-    let Some(affine) = affine.filter(|affine| affine.scale > 0.0 && target > low && target < high) else {
+    let affine = Affine::of(classes).filter(|affine| affine.scale > 0.0 && target > low && target < high);
+    let Some(affine) = affine else {
         // It also says which errors there are.
         return by_draws(classes, spec, |pool, limits| {
             Ok(tau_by_sampling(pool, target, None, limits, &mut silent())?.found)
@@ -258,7 +294,7 @@ pub fn tau_of_error(
 }
 
 /// The one-vs-rest Bayes error of every label that occurs, in the order of classes: x is drawn under that label with
-/// probability ½, otherwise under the others in proportion to π~. Each is reported when known.
+/// probability ½, otherwise under the others in proportion to their law. Each is reported when known.
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used, with one or too many classes, or on a stop.
@@ -268,7 +304,7 @@ pub fn one_vs_rest(
     spec: &Spec,
     events: &mut dyn Events<ClassHardness>,
 ) -> Result<Vec<ClassHardness>> {
-    if classes.label_noise().is_none() {
+    if classes.labels_are_classes() {
         return hardness::one_vs_rest(classes, tau, spec, events);
     }
     let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
@@ -286,15 +322,17 @@ pub struct PairErrors {
     pub intervals: Vec<Option<(f64, f64)>>,
 }
 
-/// The Bayes error of telling label i from label j alone, π~ in proportion. Exact of classes; of noisy labels from draws.
+/// The Bayes error of telling label i from label j alone, their law in proportion. Exact of classes; with T ≠ 1 and of
+/// noisy labels from draws.
 ///
 /// # Errors
 /// When τ is 0.
 pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<PairErrors> {
-    let Some(noise) = classes.label_noise() else {
+    if classes.labels_are_classes() {
         return Ok(PairErrors { errors: hardness::pairwise(classes, tau)?, intervals: Vec::new() });
-    };
-    let labels = noise.labels(classes.priors());
+    }
+    // Whatever T is, the same labels occur.
+    let labels = label_of(classes, classes.priors());
     let spec = Spec { tolerance: 1e-3, ..Spec::default() };
     let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
     let value = |i: usize, j: usize| match found.pairs[i][j] {
@@ -317,7 +355,7 @@ pub fn rank_classes(
     spec: &Spec,
     events: &mut dyn Events<ClassHardness>,
 ) -> Result<ClassRanking> {
-    if classes.label_noise().is_none() {
+    if classes.labels_are_classes() {
         return ranking::rank_classes(classes, tau, spec, events);
     }
     let mut all = one_vs_rest(classes, tau, spec, events)?;

@@ -16,7 +16,6 @@ use super::widgets::{badge, complain, fact, facts, hint};
 use crate::bayes::{Estimate, Figure, Information, Method, Z95};
 use crate::oracle::world::{LabelLaw, Settings};
 use crate::provenance::Provenance;
-use crate::units::Smoothing;
 use crate::worker::sampling::SEED;
 
 /// Half the width of a 95 % interval.
@@ -74,9 +73,6 @@ pub fn show(ui: &mut Ui, cx: &Cx) {
     if let Some((_, information)) = figures.information.get() {
         entropies(ui, information, figures.information.stale(now));
     }
-    if cx.prefs.smoothing != 1.0 {
-        hint(ui, "Of the sampling process, that is at T = 1.");
-    }
     // Whether it is out of date is seen when nothing else happens, too.
     for left in [figures.readout.stale_in(now), figures.information.stale_in(now)].into_iter().flatten() {
         ui.ctx().request_repaint_after(left);
@@ -118,8 +114,8 @@ pub fn widths_badge(ui: &mut Ui, kind: Badge, (shown, half_width): (&str, f64), 
     }
 }
 
-const FORMULA: &str = "E = 1 - E_x[max_y p(y|x)] of this world at the present τ and π: no classifier errs less. Of the \
-                       sampling process, that is of the posterior at T = 1, whatever T is set to.";
+const FORMULA: &str = "E = 1 - E_x[max_y p(y|x)] of this world at the present τ, T and π: no classifier errs less. p is the \
+                       posterior that labels are drawn from: p_T where T is not 1, and the noisy label's under label noise.";
 
 fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
     let Information { aleatoric_nats: a, mutual_information_bits: i, normalised, label_entropy_nats, .. } = information;
@@ -130,8 +126,8 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
         }
         let full = format::estimate(a.value, a.interval, "nats");
         let about = format!(
-            "Aleatoric uncertainty A = E_x[H(p(y|x))] over the whole world, T = 1, by pair importance sampling or quadrature: \
-             {full} (95 %)."
+            "Aleatoric uncertainty A = E_x[H(p(y|x))] over the whole world, by pair importance sampling or quadrature; with T ≠ 1 or label \
+             noise by draws of the classes: {full} (95 %)."
         );
         fact(ui, "Aleatoric A", format::brief_estimate(a.value, a.interval, "nats"), &about);
         let full = format::estimate(i.value, i.interval, "bits");
@@ -147,7 +143,8 @@ fn entropies(ui: &mut Ui, information: &Information, stale: bool) {
 /// The field that asks for the τ of a Bayes error. `name` is its accessible name.
 pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     ui.horizontal(|ui| {
-        let about = "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present π.";
+        let about =
+            "A Bayes error to set τ by: 5 % or 0.05, then Enter. Inverse of the curve E(τ), at the present T and π.";
         ui.label("Target Bayes error").on_hover_text(about);
         let field = TextEdit::singleline(&mut cx.view.target).desired_width(92.0).hint_text("5 % or 0.05");
         let field = ui.add(field).accessible_name(name).on_hover_text(about);
@@ -188,7 +185,7 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
         }
     }
     if target.outcome.is_some() && target.law != cx.prefs.settings().label_law() {
-        complain(ui, "π or the label noise has moved since: press Enter in the field again.");
+        complain(ui, "π, T or the label noise has moved since: press Enter in the field again.");
     }
 }
 
@@ -255,7 +252,7 @@ pub fn copied(session: &Session, prefs: &Prefs) -> Option<String> {
         format!("Bayes error E = {} (fraction), 95 % interval {low} to {high}", figure.value),
         format!("oracle: {}, weights SHA-256 {}", oracle.name, oracle.weights_sha256),
         format!("class prior π: {prior}{noise}"),
-        format!("base temperature τ = {tau}, posterior smoothing T = 1"),
+        format!("base temperature τ = {tau}, posterior smoothing T = {}", prefs.smoothing),
         how,
         format!("bayescope {}: {}", env!("CARGO_PKG_VERSION"), bayes_error_command(session, prefs)),
     ];
@@ -267,7 +264,8 @@ pub fn curve_csv(session: &Session) -> Option<String> {
     let curve = &session.bayes.curve.value;
     curve.known().next()?;
     let (oracle, law) = session.oracle.as_ref().zip(curve.law.as_ref())?;
-    let mut text = "# plot: Bayes error over base temperature tau, posterior smoothing 1\n".to_owned();
+    let smoothing = law.smoothing.get();
+    let mut text = format!("# plot: Bayes error over base temperature tau, posterior smoothing {smoothing}\n");
     text += &format!("# world: {} (SHA-256 {})\n", oracle.name, oracle.weights_sha256);
     text += &format!("# class prior: {}\n", law.prior.describe());
     if let Some(noise) = &law.label_noise {
@@ -285,8 +283,8 @@ pub fn curve_csv(session: &Session) -> Option<String> {
     Some(text)
 }
 
-/// The curve for a file, and what is behind it: the world and the prior it was asked for, whatever
-/// the knobs are by now.
+/// The curve for a file, and what is behind it: the world and the law of labels it was asked for, whatever the knobs are by
+/// now.
 ///
 /// # Errors
 /// Why there is nothing to save yet.
@@ -298,9 +296,9 @@ pub fn curve_to_save(session: &Session, prefs: &Prefs) -> Result<(String, Proven
     }
     let text = curve_csv(session).ok_or(none)?;
     let (oracle, law) = session.oracle.as_ref().zip(curve.value.law.clone()).ok_or(none)?;
-    let LabelLaw { prior, label_noise } = law;
-    let settings = Settings { prior, label_noise, smoothing: Smoothing::ONE, ..prefs.settings() };
-    let about = "Bayes error over τ at T = 1, with a 95 % interval and the method for each point";
+    let LabelLaw { prior, smoothing, label_noise } = law;
+    let settings = Settings { prior, label_noise, smoothing, ..prefs.settings() };
+    let about = "Bayes error over τ, with a 95 % interval and the method for each point";
     // Each point has its own method; the weakest badge stands for the curve.
     Ok((text, oracle.provenance(Badge::Estimated, &settings).with("curve", about)))
 }

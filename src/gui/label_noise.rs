@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use eframe::egui::{self, Key, TextEdit, Ui};
+use eframe::egui::{self, Id, Key, TextEdit, Ui};
 
 use super::background::BackgroundTask;
 use super::context::Cx;
 use super::format;
 use super::theme::Theme;
+use super::view::View;
 use super::widgets::hint;
 use crate::error::Result;
 use crate::oracle::label_noise::LabelNoise;
@@ -21,10 +22,13 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
     if let Some(read) = cx.view.label_noise_file.poll() {
         accept(cx, read);
     }
+    let id = Id::unique("label noise field");
+    let typing = ui.memory(|memory| memory.has_focus(id));
+    follow(cx.view, cx.prefs.label_noise.as_ref(), typing);
     let title = if cx.prefs.label_noise.is_some() { "Label noise C (on)" } else { "Label noise C (none)" };
     egui::CollapsingHeader::new(title).id_salt("label noise").show(ui, |ui| {
         ui.horizontal(|ui| {
-            let field = TextEdit::singleline(&mut cx.view.label_noise).desired_width(150.0).hint_text("symmetric:0.2");
+            let field = TextEdit::singleline(&mut cx.view.label_noise).id(id).desired_width(150.0).hint_text("symmetric:0.2");
             let field = ui.add(field).accessible_name("Label noise").on_hover_text(ABOUT);
             if field.changed() {
                 cx.view.label_noise_complaint = None;
@@ -35,6 +39,7 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
             if cx.prefs.label_noise.is_some() && ui.button("None").on_hover_text("Labels are the classes").clicked() {
                 cx.prefs.label_noise = None;
                 cx.view.forget_label_noise();
+                follow(cx.view, None, false);
             }
         });
         if cx.view.label_noise_file.waiting() {
@@ -58,13 +63,28 @@ pub fn section(ui: &mut Ui, cx: &mut Cx) {
     });
 }
 
+/// Brings the field in line with label noise that has changed elsewhere: by undo, by another world, at the start. Text that is
+/// being typed stays.
+fn follow(view: &mut View, now: Option<&LabelNoise>, typing: bool) {
+    if view.label_noise_seen.as_ref() == now {
+        return;
+    }
+    let written = |noise: Option<&LabelNoise>| noise.map_or_else(String::new, LabelNoise::describe);
+    let typed = typing && view.label_noise != written(view.label_noise_seen.as_ref());
+    view.label_noise_seen = now.cloned();
+    if !typed {
+        view.label_noise = written(now);
+        view.forget_label_noise();
+    }
+}
+
 /// Takes over what is in the field; a file that it names is read on a thread.
 fn take(ctx: &egui::Context, cx: &mut Cx) {
     // An answer that is still on its way is not wanted any more.
     cx.view.forget_label_noise();
     let text = cx.view.label_noise.trim();
     if text.is_empty() {
-        cx.prefs.label_noise = None;
+        set(cx, None);
         return;
     }
     match LabelNoise::unread(text) {
@@ -76,13 +96,45 @@ fn take(ctx: &egui::Context, cx: &mut Cx) {
     }
 }
 
+/// What the field says becomes the state, and stays as it was typed.
+fn set(cx: &mut Cx, noise: Option<LabelNoise>) {
+    cx.view.label_noise_seen.clone_from(&noise);
+    cx.prefs.label_noise = noise;
+}
+
 /// Takes over a matrix that fits the world; says what is wrong with another.
 fn accept(cx: &mut Cx, found: Result<LabelNoise>) {
     match found.and_then(|noise| noise.check(cx.prefs.prior.len()).map(|()| noise)) {
         Ok(noise) => {
-            cx.prefs.label_noise = Some(noise).filter(|noise| !noise.is_none());
+            set(cx, Some(noise).filter(|noise| !noise.is_none()));
             cx.view.label_noise_complaint = None;
         }
         Err(error) => cx.view.label_noise_complaint = Some(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_follows_what_changes_elsewhere_and_keeps_what_is_typed() {
+        let (some, mut view) = (LabelNoise::symmetric(0.2).unwrap(), View::default());
+        follow(&mut view, Some(&some), false);
+        assert_eq!(view.label_noise, "symmetric:0.2");
+        view.label_noise = "pair:0.".into();
+        for typing in [false, true] {
+            follow(&mut view, Some(&some), typing);
+            assert_eq!(view.label_noise, "pair:0.", "nothing has changed");
+        }
+        // Undone in the meantime.
+        for typing in [true, false] {
+            follow(&mut view, None, typing);
+            assert_eq!(view.label_noise, "pair:0.", "what was typed is lost");
+        }
+        follow(&mut view, Some(&some), false);
+        (view.label_noise, view.label_noise_complaint) = ("pair:2".into(), Some("no probability".into()));
+        follow(&mut view, None, false);
+        assert!(view.label_noise.is_empty() && view.label_noise_complaint.is_none());
     }
 }

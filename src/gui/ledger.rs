@@ -9,9 +9,7 @@ use super::session::Session;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, dialog, empty_state, heading, hint};
 use crate::bayes::Method;
-use crate::oracle::world::Settings;
 use crate::provenance::{Made, markdown};
-use crate::units::Smoothing;
 
 /// What the window shows now, at the present knobs.
 fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
@@ -29,10 +27,8 @@ fn on_show(session: &Session, prefs: &Prefs) -> Vec<Made> {
     let mut shown = vec![line("Posteriors of the gallery and the inspector", posteriors.clone())];
     let pictures = posteriors.for_the_eye("clipped and rounded to 8 bits for the screen");
     shown.push(line("Pictures of the gallery", pictures));
-    // The Bayes error is that of the sampling process.
-    let sampling = Settings { smoothing: Smoothing::ONE, ..settings };
-    let of_world = |badge| info.provenance(badge, &sampling);
-    if let Some((figure, draws)) = session.bayes.surveyed_with_draws(prefs.tau, &sampling.label_law()) {
+    let of_world = |badge| info.provenance(badge, &settings);
+    if let Some((figure, draws)) = session.bayes.surveyed_with_draws(prefs.tau, &settings.label_law()) {
         let (low, high) = figure.interval;
         let provenance = of_world(Badge::Estimated)
             .with("value", format!("{} [{low}, {high}] (fraction)", figure.value))

@@ -16,7 +16,7 @@ use crate::bayes::Figure;
 use crate::task::Task;
 use crate::worker::sampling::{FindTau, SurveyWorld};
 
-const ABOUT: &str = "E = 1 - E_x[max_y p(y|x)] at the present τ and π, T = 1, between two points of the curve of the panel Bayes error, \
+const ABOUT: &str = "E = 1 - E_x[max_y p(y|x)] at the present τ, T and π, between two points of the curve of the panel Bayes error, \
                      with its 95 % band. The points come from draws of the world with their exact posteriors. The band holds their error \
                      and an estimate of what a line between them misses.";
 
@@ -28,7 +28,7 @@ pub fn value(ui: &mut Ui, cx: &Cx) {
             ui.label(RichText::new(&shown).strong()).on_hover_text(ABOUT);
             widths_badge(ui, Badge::Estimated, (&shown, half_width(&figure)), ABOUT);
         }
-        None if cx.session.bayes.survey.is_some() => hint(ui, "not sampled at this τ and π"),
+        None if cx.session.bayes.survey.is_some() => hint(ui, "not sampled at this τ, T and π"),
         None => hint(ui, "not sampled yet: press 'Sample' in the panel Bayes error"),
     }
 }
@@ -89,7 +89,7 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
         stop(ui, session, cx.commands, &view, &format!("Stop the search of {name}"));
     });
     if view.task.law != cx.prefs.settings().label_law() {
-        complain(ui, "π or the label noise has moved since: press Enter in the field again.");
+        complain(ui, "π, T or the label noise has moved since: press Enter in the field again.");
     }
 }
 
@@ -119,7 +119,10 @@ pub fn survey(ui: &mut Ui, cx: &mut Cx) {
         }
     });
     if session.bayes.survey.as_ref().is_some_and(|found| found.law != cx.prefs.settings().label_law()) {
-        complain(ui, "π or the label noise has moved since: these figures are of those before. Press 'Sample' again.");
+        complain(
+            ui,
+            "π, T or the label noise has moved since: these figures are of those before. Press 'Sample' again.",
+        );
     }
 }
 

@@ -70,6 +70,8 @@ pub struct View {
     pub target_complaint: Option<String>,
     /// The text of the field for label noise.
     pub label_noise: String,
+    /// The label noise that it was last brought in line with; none for no noise.
+    pub label_noise_seen: Option<LabelNoise>,
     /// What is wrong with it.
     pub label_noise_complaint: Option<String>,
     /// The file that it names, while it is read.
@@ -158,7 +160,7 @@ impl View {
             self.pins.clear();
             self.target.clear();
             self.target_complaint = None;
-            self.label_noise.clear();
+            (self.label_noise, self.label_noise_seen) = Default::default();
             self.forget_label_noise();
             // Painted in the frame before: they name images and classes of the other world.
             (self.evidence, self.evidence_wanted, self.drawing) = (None, None, None);

@@ -160,7 +160,7 @@ fn knobs(ui: &mut Ui, cx: &mut Cx) {
     ui.horizontal(|ui| {
         let label = ui.label("Posterior smoothing T").on_hover_text(
             "p_T(y|x) ∝ (π_y p(x|y))^(1/T), no unit. Changes posteriors and labels, not images. 1 is the posterior of \
-             the sampling itself. Labels are drawn from p_T.",
+             the sampling itself. Labels are drawn from p_T, and the Bayes error is theirs.",
         );
         let speed = (cx.prefs.smoothing * 0.02).max(1e-4);
         let field = DragValue::new(&mut cx.prefs.smoothing).range(1e-3..=1e6).speed(speed).max_decimals(4);

@@ -13,7 +13,7 @@ use crate::events::Progress;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::LabelLaw;
 use crate::task::{Done, OpenOracle, Task, TaskContext};
-use crate::units::{Seed, Smoothing, Tau};
+use crate::units::{Seed, Tau};
 
 /// Seed of all draws behind the figures of the window.
 pub const SEED: Seed = Seed(0);
@@ -24,21 +24,21 @@ const MOST: usize = 16_384;
 
 const LIMITS: Limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST), seconds: None };
 
-/// Looks at the open oracle over τ: Bayes error, class hardness, pairs, the order of classes; all at T = 1.
+/// Looks at the open oracle over τ: Bayes error, class hardness, pairs, the order of classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SurveyWorld {
     /// Where hardness and pairs are looked at, and what is looked at first.
     pub tau: Tau,
-    /// Class prior π and label noise.
+    /// Class prior π, smoothing T and label noise.
     pub law: LabelLaw,
 }
 
-/// Looks for the τ at which the open oracle has a Bayes error, at T = 1.
+/// Looks for the τ at which the open oracle has a Bayes error.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindTau {
     /// The Bayes error, a fraction.
     pub target: f64,
-    /// Class prior π and label noise.
+    /// Class prior π, smoothing T and label noise.
     pub law: LabelLaw,
 }
 
@@ -67,8 +67,8 @@ impl Task for SurveyWorld {
         // Two sinks share the host: one for what was found, one for how far the draws have come.
         let host = std::cell::RefCell::new(cx);
         let mut tell = |found: &Survey, complete: bool| {
-            // The key is that of draws, which know no label noise.
-            if complete && self.law.label_noise.is_none() {
+            // The key is that of draws, which know neither T nor label noise.
+            if complete && self.law.labels_are_classes() {
                 cache.keep_survey(&key, found);
             }
             host.borrow_mut().event(found.clone());
@@ -101,8 +101,8 @@ impl Task for FindTau {
     fn run(&self, cx: &mut TaskContext<'_, Standing>) -> Result<Done<SampledTau>> {
         let (oracle, cache) = (cx.oracle()?, Cache::of_user());
         let key = key(&oracle, &self.law.prior);
-        // What a survey knows is told at once, and is where the search begins. None is kept under label noise.
-        let kept = self.law.label_noise.is_none().then(|| cache.survey(&key)).flatten();
+        // What a survey knows is told at once, and is where the search begins. None is kept where T ≠ 1 or under label noise.
+        let kept = self.law.labels_are_classes().then(|| cache.survey(&key)).flatten();
         let mut narrowest = Narrowest { of_curve: kept.and_then(|found| found.tau_of(self.target)), told: None };
         if let Some(figure) = narrowest.news(None) {
             cx.event(Standing { progress: Progress { done: 0, total: 0 }, seconds_left: None, figure: Some(figure) });
@@ -134,9 +134,9 @@ fn source<'a>(oracle: &OpenOracle<'a>, cache: &Cache, key: &DrawKey, device: &st
     WorldDraws::new(oracle.world, key.seed).remembered(cache, &key.weights_sha256, &key.prior, device)
 }
 
-/// A world's draws as its labels see them, at T = 1.
+/// A world's draws as its labels see them.
 fn pool<'a>(source: &'a mut WorldDraws<'_>, law: &LabelLaw) -> Result<Pool<'a>> {
-    Pool::new(source, law.prior.clone(), Smoothing::ONE, SEED)?.with_label_noise(law.label_noise.as_ref())
+    Pool::new(source, law.prior.clone(), law.smoothing, SEED)?.with_label_noise(law.label_noise.as_ref())
 }
 
 /// Shows how far the draws have come. Returns whether to go on.

@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use bayescope::gui::App;
+use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::{Answer, Question};
 use bayescope::worker::protocol::Event;
-use eframe::egui::{Key, Role};
+use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
-use super::bayes::{answer_all, answers, panel, ready, type_target};
+use super::bayes::{answer_all, answers, copied, panel, ready, type_target};
 use super::experiments::rewrite;
 use super::fake::Fake;
 use super::{by_palette, labels, shows};
@@ -75,6 +76,52 @@ fn a_curve_that_is_not_complete_is_not_saved() {
 }
 
 #[test]
+fn class_hardness_of_another_prior_is_not_shown_as_that_of_this_one() {
+    let (mut harness, fake) = panel();
+    let bars = "hardest first. Bars";
+    assert!(shows(&harness, bars) && !shows(&harness, "Of the knobs before"));
+    move_prior(&mut harness);
+    // Nothing is answered yet.
+    for _ in 0..10 {
+        assert!(!shows(&harness, bars) || shows(&harness, "Of the knobs before: the uniform class prior."));
+        harness.step();
+    }
+    answer_all(&mut harness, &fake);
+    answer_all(&mut harness, &fake);
+    assert!(shows(&harness, bars) && !shows(&harness, "Of the knobs before"), "{:?}", labels(&harness));
+}
+
+#[test]
+fn figures_targets_and_commands_are_of_the_smoothing() {
+    let (mut harness, fake) = panel();
+    harness.get_by_role_and_label(Role::SpinButton, "Posterior smoothing T").set_value_accesskit(2.0);
+    let mut asked = Vec::new();
+    for _ in 0..20 {
+        harness.step();
+        asked.extend(fake.questions());
+    }
+    type_target(&mut harness, "Target Bayes error", "5 %");
+    asked.extend(fake.questions());
+    assert_eq!(harness.state().prefs().smoothing, 2.0);
+    let of = |question: &Question| match question {
+        Question::Readout(at) | Question::Hardness(at) => Some(at.law.smoothing),
+        Question::Curve(curve) => Some(curve.law.smoothing),
+        Question::Ranking(ranking) => Some(ranking.law.smoothing),
+        Question::Target(target) => Some(target.law.smoothing),
+        _ => None,
+    };
+    let two = Smoothing::new(2.0).unwrap();
+    assert_eq!(asked.iter().filter_map(of).collect::<Vec<_>>(), [two; 5], "{asked:?}");
+    for button in ["Copy bayes-error command", "Copy tau command"] {
+        harness.get_by_role_and_label(Role::Button, button).scroll_to_me();
+        harness.run_steps(6);
+        harness.get_by_role_and_label(Role::Button, button).click();
+        let text = copied(&mut harness);
+        assert!(text.contains(" --smoothing 2 "), "{text}");
+    }
+}
+
+#[test]
 fn methods_and_targets_of_another_prior_say_so() {
     let (mut harness, fake) = panel();
     by_palette(&mut harness, "compare all");
@@ -101,6 +148,33 @@ fn pairs_that_were_lost_are_not_said_to_be_computed() {
     fake.send(Event::Bayes(Box::new(Answer::Lost { reason: "a bound was wrong".into() })));
     harness.run_steps(3);
     assert!(!shows(&harness, "Computing…") && shows(&harness, "a bound was wrong"), "{:?}", labels(&harness));
+}
+
+#[test]
+fn the_field_of_label_noise_says_what_holds_whatever_has_set_it() {
+    let (mut harness, _) = ready();
+    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_label_contains("Label noise C (none)").click();
+    harness.run_steps(6);
+    rewrite(&mut harness, "Label noise", "pair:0.2");
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+    let state = |harness: &Harness<'_, App>| {
+        let field = harness.get_by_role_and_label(Role::TextInput, "Label noise").value().unwrap_or_default();
+        let noise = harness.state().prefs().label_noise.as_ref();
+        (field, noise.map_or_else(String::new, |noise| noise.describe()))
+    };
+    let [on, off] = ["pair:0.2", ""].map(|text| (text.to_owned(), text.to_owned()));
+    assert_eq!(state(&harness), on);
+    harness.get_by_role_and_label(Role::Button, "None").click();
+    harness.run_steps(3);
+    assert_eq!(state(&harness), off);
+    for expected in [&on, &off] {
+        harness.key_press_modifiers(Modifiers::COMMAND, Key::Z);
+        harness.run_steps(3);
+        assert_eq!(&state(&harness), expected);
+    }
 }
 
 #[test]

@@ -216,7 +216,7 @@ fn a_survey_fills_the_panel_and_the_readout_follows_the_slider_along_its_curve()
     assert_eq!(tasks::asked::<SurveyWorld>(&fake).0, id);
     harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(0.1);
     harness.run_steps(3);
-    assert!(shows(&harness, "not sampled at this τ and π"), "outside of the curve nothing is made up");
+    assert!(shows(&harness, "not sampled at this τ, T and π"), "outside of the curve nothing is made up");
     press(&mut harness, "Stop sampling");
     assert_eq!(fake.cancelled(), [id]);
     fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
@@ -303,7 +303,7 @@ fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
     press(&mut harness, "Sample");
     let (id, task) = tasks::asked::<SurveyWorld>(&fake);
     let noise = LabelNoise::symmetric(0.2).ok();
-    assert_eq!(task.law, LabelLaw { prior: prior.clone(), label_noise: noise });
+    assert_eq!(task.law, LabelLaw { label_noise: noise, ..prior.clone().into() });
     start(&fake, id);
     let event = Survey { law: task.law, ..survey(prior.clone(), 64) };
     fake.send(Event::Task { id, news: News::of_event::<SurveyWorld>(event) });
@@ -317,6 +317,27 @@ fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
     let survey = Box::new(survey(prior.clone(), 512));
     fake.send(Event::Bayes(Box::new(Answer::Kept { generation: *generation, survey })));
     harness.run_steps(3);
-    assert!(shows(&harness, "512 draws at each τ") && !shows(&harness, "not sampled at this τ and π"));
+    assert!(shows(&harness, "512 draws at each τ") && !shows(&harness, "not sampled at this τ, T and π"));
     assert!(kept(&fake).is_empty());
+}
+
+#[test]
+fn draws_are_asked_for_with_the_smoothing_and_those_of_another_say_so() {
+    let (mut harness, fake) = panel();
+    let (generation, prior) = kept(&fake).remove(0);
+    fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey: Box::new(survey(prior, 512)) })));
+    harness.run_steps(3);
+    assert!(!shows(&harness, "has moved since") && !shows(&harness, "not sampled at this"));
+    harness.get_by_role_and_label(Role::SpinButton, "Posterior smoothing T").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    assert!(
+        shows(&harness, "T or the label noise has moved since") && shows(&harness, "not sampled at this τ, T and π")
+    );
+    assert!(kept(&fake).is_empty(), "nothing is kept of T ≠ 1");
+    press(&mut harness, "Sample");
+    let (_, task) = tasks::asked::<SurveyWorld>(&fake);
+    assert_eq!(task.law.smoothing.get(), 2.0);
+    type_target(&mut harness, "Target Bayes error", "20 %");
+    let (_, task) = tasks::asked::<FindTau>(&fake);
+    assert_eq!(task.law.smoothing.get(), 2.0);
 }

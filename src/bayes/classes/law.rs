@@ -8,6 +8,7 @@ use crate::flow::base::GaussianBase;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{LabelLaw, Settings};
+use crate::units::Smoothing;
 
 impl GaussianClasses {
     /// The class problem of a shared-map world: its base distribution (EBO §3) and a class prior.
@@ -38,16 +39,32 @@ impl GaussianClasses {
         Ok(Self { label_noise, ..self.clone() })
     }
 
-    /// The same classes under another prior, their labels drawn by other noise.
+    /// The same classes, their labels drawn from p_T before any label noise.
+    pub fn with_smoothing(&self, smoothing: Smoothing) -> Self {
+        Self { smoothing, ..self.clone() }
+    }
+
+    /// The same classes under another prior, their labels drawn by another T and other noise.
     ///
     /// # Errors
     /// As [`Self::with_priors`] and [`Self::with_label_noise`].
     pub fn with_law(&self, law: &LabelLaw) -> Result<Self> {
-        self.with_priors(law.prior.probabilities())?.with_label_noise(law.label_noise.as_ref())
+        let noisy = self.with_priors(law.prior.probabilities())?.with_label_noise(law.label_noise.as_ref())?;
+        Ok(noisy.with_smoothing(law.smoothing))
     }
 
     /// What the labels are drawn by; of none they are the classes.
     pub fn label_noise(&self) -> Option<&LabelNoise> {
         self.label_noise.as_deref()
+    }
+
+    /// Posterior smoothing T, 1 where labels are drawn from the posterior itself.
+    pub fn smoothing(&self) -> Smoothing {
+        self.smoothing
+    }
+
+    /// Whether a label is the class that was drawn: T = 1, no label noise.
+    pub fn labels_are_classes(&self) -> bool {
+        self.smoothing == Smoothing::ONE && self.label_noise.is_none()
     }
 }

@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::*;
+use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::world::LabelLaw;
 use crate::units::Seed;
 
 const DISTANCE: f64 = 2.0;
@@ -20,6 +22,10 @@ fn noisy(classes: &GaussianClasses, text: &str) -> GaussianClasses {
     classes.with_label_noise(Some(&LabelNoise::parse(text).unwrap())).unwrap()
 }
 
+fn at(smoothing: f64) -> Smoothing {
+    Smoothing::new(smoothing).unwrap()
+}
+
 fn spec() -> Spec {
     Spec { seed: Seed(3), tolerance: 3e-3, ..Spec::default() }
 }
@@ -28,8 +34,9 @@ fn error_at(classes: &GaussianClasses, tau: f64) -> Estimate {
     bayes_error(classes, Tau::new(tau).unwrap(), &spec(), &mut silent()).unwrap()
 }
 
-/// Bayes error and entropy of the label of two classes on a line at τ = 1, by the trapezoidal rule.
-fn integral(priors: [f64; 2], noise: &LabelNoise) -> (f64, f64) {
+/// Bayes error and entropy of the label of two classes on a line at τ = 1, drawn from p_T and by the noise, by the
+/// trapezoidal rule.
+fn integral(priors: [f64; 2], smoothing: f64, noise: Option<&LabelNoise>) -> (f64, f64) {
     const STEP: f64 = 1e-3;
     let normal = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let (mut error, mut entropy) = (0.0, 0.0);
@@ -37,7 +44,9 @@ fn integral(priors: [f64; 2], noise: &LabelNoise) -> (f64, f64) {
         let x = -9.0 + STEP * f64::from(i);
         let joint = [priors[0] * normal(x), priors[1] * normal(x - DISTANCE)];
         let all = joint[0] + joint[1];
-        let p = noise.labels(&joint.map(|joint| joint / all));
+        let tempered = joint.map(|joint| (joint / all).powf(1.0 / smoothing));
+        let of_class = tempered.map(|p| p / (tempered[0] + tempered[1]));
+        let p = noise.map_or(of_class.to_vec(), |noise| noise.labels(&of_class));
         error += STEP * all * p[0].min(p[1]);
         entropy -= STEP * all * p.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
     }
@@ -55,7 +64,7 @@ fn two_classes_meet_their_integral_whatever_the_noise() {
     for text in ["pair:0.2", "symmetric:0.7", "by-class:0.3,0.05", "by-class:0,0.4", "by-class:0.9,0.8"] {
         for priors in [[0.5, 0.5], [0.8, 0.2]] {
             let classes = noisy(&two(priors), text);
-            let (error, entropy) = integral(priors, classes.label_noise().unwrap());
+            let (error, entropy) = integral(priors, 1.0, classes.label_noise());
             let found = error_at(&classes, 1.0);
             assert!(near(&found.figure, error), "{text}, {priors:?}: {found:?}, not {error}");
             let information = information(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
@@ -67,6 +76,58 @@ fn two_classes_meet_their_integral_whatever_the_noise() {
             assert!((information.mutual_information_bits.value - mutual).abs() < 1e-9);
         }
     }
+}
+
+#[test]
+fn labels_of_a_smoothed_posterior_meet_their_integral() {
+    for (smoothing, text) in [(2.0, None), (0.5, None), (2.0, Some("symmetric:0.2")), (3.0, Some("by-class:0.3,0.05"))]
+    {
+        for priors in [[0.5, 0.5], [0.8, 0.2]] {
+            let clean = two(priors);
+            let classes = text.map_or(clean.clone(), |text| noisy(&clean, text)).with_smoothing(at(smoothing));
+            let (error, entropy) = integral(priors, smoothing, classes.label_noise());
+            let found = error_at(&classes, 1.0);
+            assert!(near(&found.figure, error), "T = {smoothing}, {text:?}, {priors:?}: {found:?}, not {error}");
+            let plain = error_at(&classes.with_smoothing(Smoothing::ONE), 1.0).figure.value;
+            assert!((plain - error).abs() > 0.01, "T = {smoothing} makes no difference");
+            let information = information(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
+            let (aleatoric, told) = (information.aleatoric_nats, format!("{information:?}, not {entropy}"));
+            assert!(near(&aleatoric, entropy), "T = {smoothing}, {text:?}, {priors:?}: {told}");
+            assert!(found.figure.std_error < 0.01 * error && found.method == Method::Sampling);
+        }
+    }
+}
+
+#[test]
+fn the_tau_of_an_error_is_that_of_smoothed_labels() {
+    let plain = four();
+    let law = LabelLaw { prior: Prior::new(plain.priors()).unwrap(), smoothing: at(2.0), label_noise: None };
+    let classes = plain.with_law(&law).unwrap();
+    let found = tau_of_error(&classes, 0.35, &spec(), &mut silent()).unwrap();
+    let achieved = error_at(&classes, found.tau.value);
+    let open = found.achieved.figure.std_error + achieved.figure.std_error;
+    assert!((achieved.figure.value - 0.35).abs() < 4.0 * open + 1e-4, "{found:?}, {achieved:?}");
+    // Smoothed labels are in more doubt: a smaller τ does.
+    let without = tau_of_error(&plain, 0.35, &spec(), &mut silent()).unwrap().tau.value;
+    assert!(found.tau.interval.1 < without, "{found:?}, {without} at T = 1");
+    let slope = derivative(&classes, Tau::ONE, &spec()).unwrap();
+    assert!(slope.interval.0 > 0.0 && slope.std_error > 0.0, "{slope:?}");
+}
+
+#[test]
+fn a_class_against_the_rest_and_pairs_are_those_of_smoothed_labels() {
+    // Of two labels at even odds both are the Bayes error.
+    let classes = two([0.5, 0.5]).with_smoothing(at(2.0));
+    let (error, _) = integral([0.5, 0.5], 2.0, None);
+    for one in one_vs_rest(&classes, Tau::ONE, &spec(), &mut silent()).unwrap() {
+        assert!(near(&one.one_vs_rest, error), "{one:?}, not {error}");
+    }
+    let ranking = rank_classes(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
+    assert!(ranking.classes.iter().all(|one| near(&one.one_vs_rest, error)), "{ranking:?}, not {error}");
+    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE).unwrap();
+    let (low, high) = intervals[1].unwrap();
+    assert!(errors[0] == 0.0 && high - low < 0.02, "{errors:?}, {intervals:?}");
+    assert!((errors[1] - error).abs() < high - low, "{errors:?}, {intervals:?}, not {error}");
 }
 
 #[test]
@@ -129,6 +190,8 @@ fn methods_of_clean_boundaries_refuse_other_noise() {
         let why = bayes_error(&pair, Tau::ONE, &spec, &mut silent()).unwrap_err().to_string();
         assert!(why.contains("not symmetric") && why.contains("mc"), "{why}");
         bayes_error(&symmetric, Tau::ONE, &spec, &mut silent()).unwrap();
+        let why = bayes_error(&four().with_smoothing(at(2.0)), Tau::ONE, &spec, &mut silent()).unwrap_err();
+        assert!(why.to_string().contains("T ≠ 1"), "{why}");
     }
     let mc = Spec { method: Some(Method::Mc), tolerance: 1e-2, ..spec() };
     assert_eq!(bayes_error(&pair, Tau::ONE, &mc, &mut silent()).unwrap().method, Method::Sampling);
@@ -138,12 +201,19 @@ fn methods_of_clean_boundaries_refuse_other_noise() {
 fn the_limit_at_zero_is_what_small_temperatures_near() {
     // Classes 0 and 1 coincide.
     let means = vec![vec![0.0, 0.0], vec![0.0, 0.0], vec![3.0, 1.0]];
-    let classes = noisy(&GaussianClasses::new(means, vec![0.3, 0.2, 0.5]).unwrap(), "by-class:0.1,0.3,0.2");
-    let (limit, near_it) = (limit_at_zero(&classes), error_at(&classes, 0.05));
-    assert!((limit.figure.value - near_it.figure.value).abs() < 1e-3, "{limit:?}, {near_it:?}");
-    let cold = information(&classes, Tau::new(0.05).unwrap(), &spec(), &mut silent()).unwrap();
-    let frozen = information_at_zero(&classes);
-    assert!((frozen.aleatoric_nats.value - cold.aleatoric_nats.value).abs() < 1e-3, "{frozen:?}, {cold:?}");
+    let clean = GaussianClasses::new(means, vec![0.3, 0.2, 0.5]).unwrap();
+    let noise = noisy(&clean, "by-class:0.1,0.3,0.2");
+    for classes in [noise.with_smoothing(at(2.0)), clean.with_smoothing(at(2.0)), noise] {
+        let (limit, near_it) = (limit_at_zero(&classes), error_at(&classes, 0.05));
+        assert!((limit.figure.value - near_it.figure.value).abs() < 1e-3, "{limit:?}, {near_it:?}");
+        let cold = information(&classes, Tau::new(0.05).unwrap(), &spec(), &mut silent()).unwrap();
+        let frozen = information_at_zero(&classes);
+        assert!((frozen.aleatoric_nats.value - cold.aleatoric_nats.value).abs() < 1e-3, "{frozen:?}, {cold:?}");
+        assert!((frozen.label_entropy_nats - cold.label_entropy_nats).abs() < 1e-2, "{frozen:?}, {cold:?}");
+    }
+    // p_T of the classes that coincide goes by √π.
+    let truth = 0.5 * 0.2f64.sqrt() / (0.3f64.sqrt() + 0.2f64.sqrt());
+    assert!((limit_at_zero(&clean.with_smoothing(at(2.0))).figure.value - truth).abs() < 1e-12);
 }
 
 #[test]

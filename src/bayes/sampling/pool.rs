@@ -66,22 +66,14 @@ impl<'a> Pool<'a> {
         Ok(self)
     }
 
-    /// Its prior and label noise.
+    /// Its prior, smoothing and label noise.
     pub(super) fn law(&self) -> LabelLaw {
-        LabelLaw { prior: self.prior.clone(), label_noise: self.noise.clone() }
+        LabelLaw { prior: self.prior.clone(), smoothing: self.smoothing, label_noise: self.noise.clone() }
     }
 
-    /// No Bayes error of this prior, smoothing and label noise is larger: 1 − max π~, and 1 − 1/K where T ≠ 1.
+    /// As [`LabelLaw::largest_error`].
     pub(super) fn largest_error(&self) -> f64 {
-        self.largest(self.law().guessing_error())
-    }
-
-    /// Of who makes the error `guessing` by what is likeliest on the whole.
-    fn largest(&self, guessing: f64) -> f64 {
-        match self.smoothing == Smoothing::ONE {
-            true => guessing,
-            false => 1.0 - 1.0 / self.prior.classes() as f64,
-        }
+        self.law().largest_error()
     }
 
     /// The Bayes error of the classes where that of their labels is `error`, both between their least and largest ones:
@@ -98,7 +90,7 @@ impl<'a> Pool<'a> {
     /// How much of a doubt of the class is one of its label: 1 without label noise, otherwise that of the line of
     /// [`Self::error_of_classes`].
     pub(super) fn kept_doubt(&self) -> f64 {
-        (self.largest_error() - self.least_error()) / self.largest(self.prior.guessing_error())
+        (self.largest_error() - self.least_error()) / LabelLaw { label_noise: None, ..self.law() }.largest_error()
     }
 
     /// None is smaller: 0, or what label noise leaves of images that tell their class. With T ≠ 1 the law of the classes

@@ -24,7 +24,7 @@ const TAUS: [f64; 11] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.2, 1.5, 2.0, 3.0]
 /// What draws say of a world.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Survey {
-    /// The class prior π and the label noise it belongs to.
+    /// The class prior π, smoothing T and label noise it belongs to.
     #[serde(flatten)]
     pub law: LabelLaw,
     /// The Bayes error over τ, ascending.
@@ -61,7 +61,7 @@ impl Survey {
 
     /// The points as Bayes errors with all that is known of them.
     pub fn estimates(&self) -> impl Iterator<Item = (f64, Estimate)> {
-        let most = self.law.guessing_error();
+        let most = self.law.largest_error();
         self.curve.iter().map(move |point| (point.tau.get(), of_point(point, most)))
     }
 
@@ -159,6 +159,7 @@ pub(super) mod tests {
     use super::*;
     use crate::bayes::normal::cdf;
     use crate::oracle::posterior::Prior;
+    use crate::units::Smoothing;
 
     /// E(τ) = Φ(−1.5/τ), as of two Gaussian classes, from n draws.
     pub fn survey_of(n: usize) -> Survey {
@@ -227,6 +228,21 @@ pub(super) mod tests {
         assert_eq!(found.interval, (0.0, survey.curve[1].bayes_error.value.max(0.001)));
         survey.curve.drain(2..);
         assert!(survey.error_at(0.35).is_none() && survey.error_at(0.4).is_some());
+    }
+
+    #[test]
+    fn a_kept_survey_that_names_no_smoothing_is_of_none() {
+        let survey = survey_of(64);
+        let text = serde_json::to_string(&survey).unwrap();
+        assert!(!text.contains("smoothing"), "{text}");
+        let law = |text: &str| serde_json::from_str::<Survey>(text).unwrap().law;
+        assert_eq!(law(&text), survey.law);
+        let prior = Prior::new(&[0.9, 0.1]).unwrap();
+        let smoothed = LabelLaw { smoothing: Smoothing::new(2.0).unwrap(), ..prior.clone().into() };
+        // Labels of p_T may be rarer or less rare than classes.
+        assert!((LabelLaw::from(prior).largest_error() - 0.1).abs() < 1e-12 && smoothed.largest_error() == 0.5);
+        let other = Survey { law: smoothed.clone(), ..survey };
+        assert_eq!(law(&serde_json::to_string(&other).unwrap()), smoothed);
     }
 
     #[test]

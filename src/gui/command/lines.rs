@@ -189,25 +189,25 @@ fn fit_arguments(Fit { way, frame, invert }: &Fit) -> String {
 }
 
 pub fn bayes_error_command(session: &Session, prefs: &Prefs) -> String {
-    format!("bayescope bayes-error {} --tau {}{} --json", quote(&session.oracle_name), prefs.tau, prior(prefs))
+    format!("bayescope bayes-error {}{} --json", quote(&session.oracle_name), knobs(prefs))
 }
 
 /// τ of a Bayes error as a command line.
 pub fn tau_command(session: &Session, prefs: &Prefs, target: f64) -> String {
-    format!("bayescope tau {} --target {target}{} --json", quote(&session.oracle_name), prior(prefs))
+    format!("bayescope tau {} --target {target}{} --json", quote(&session.oracle_name), of_labels(prefs))
 }
 
 /// Options for the world's knobs.
 pub fn knobs(prefs: &Prefs) -> String {
-    let mut text = format!(" --tau {}", prefs.tau);
-    if prefs.smoothing != 1.0 {
-        text += &format!(" --smoothing {}", prefs.smoothing);
-    }
-    text + &prior(prefs)
+    format!(" --tau {}", prefs.tau) + &of_labels(prefs)
 }
 
-fn prior(prefs: &Prefs) -> String {
-    let text = if prefs.prior_is_uniform() { String::new() } else { weights_of(&prefs.prior) };
+/// Those that labels depend on.
+fn of_labels(prefs: &Prefs) -> String {
+    let mut text = if prefs.smoothing == 1.0 { String::new() } else { format!(" --smoothing {}", prefs.smoothing) };
+    if !prefs.prior_is_uniform() {
+        text += &weights_of(&prefs.prior);
+    }
     text + &noise_of(prefs.label_noise.as_ref())
 }
 
@@ -237,6 +237,12 @@ mod tests {
         let given = text.split("--prior ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         let given: Vec<f64> = given.split(',').map(|weight| weight.parse().unwrap()).collect();
         assert_eq!(given, prefs.prior, "to the last bit");
+        assert!(!text.contains("--smoothing"), "{text}");
+        // E and τ of a target are those of labels drawn from p_T.
+        let smoothed = Prefs { smoothing: 2.5, ..Prefs::default() };
+        for text in [bayes_error_command(&session, &smoothed), tau_command(&session, &smoothed, 0.05)] {
+            assert!(text.contains(" --smoothing 2.5"), "{text}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ use super::widgets::hint;
 use crate::figure::{Figure, Frame, LabelRow, Scale, Series, Slot, bounds, csv, slots, thin};
 use items::Items;
 use map::{Map, Part, Places};
-pub use origin::{comments, of_law, of_world, sampling_process};
+pub use origin::{comments, knobs_of, of_before, of_law, of_world};
 use pointer::Visible;
 
 /// Height between the axes, and of labels and title of the x axis below them, points.

@@ -1,9 +1,11 @@
 //! What the numbers of a plot, a table or a copied text of the open world are of.
 
 use crate::figure::comment;
+use crate::gui::format;
 use crate::gui::session::Session;
+use crate::oracle::posterior::Prior;
 use crate::oracle::world::{LabelLaw, Settings};
-use crate::units::{Smoothing, Tau};
+use crate::units::Tau;
 
 /// World, knobs where they are known, what else there is to say, and the program: lines under a figure, and as
 /// [`comments`] above a table.
@@ -13,24 +15,39 @@ pub fn of_world(session: &Session, settings: Option<&Settings>, subject: &[(&str
         .iter()
         .flat_map(|oracle| [("world", oracle.name.clone()), ("weights SHA-256", oracle.weights_sha256.clone())]);
     let knobs = settings.into_iter().flat_map(|settings| {
-        let knobs = [("τ", settings.tau.get().to_string()), ("T", settings.smoothing.get().to_string())];
-        knobs.into_iter().chain(of_law(&settings.label_law()))
+        std::iter::once(("τ", settings.tau.get().to_string())).chain(of_law(&settings.label_law()))
     });
     let program = [("program", format!("bayescope {}", env!("CARGO_PKG_VERSION")))];
     let subject = subject.iter().cloned();
     world.chain(knobs).chain(subject).chain(program).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Class prior and label noise.
+/// Smoothing, class prior and label noise.
 pub fn of_law(law: &LabelLaw) -> Vec<(&'static str, String)> {
     let noise = law.label_noise.as_ref().map(|noise| ("label noise C", noise.describe()));
-    std::iter::once(("class prior π", law.prior.describe())).chain(noise).collect()
+    let known = [("T", law.smoothing.get().to_string()), ("class prior π", law.prior.describe())];
+    known.into_iter().chain(noise).collect()
 }
 
-/// The knobs of figures of the sampling process at τ: those of labels of this law, at T = 1.
-pub fn sampling_process(tau: f64, law: Option<&LabelLaw>) -> Option<Settings> {
-    let (LabelLaw { prior, label_noise }, tau) = (law?.clone(), Tau::new(tau).ok()?);
-    Some(Settings { tau, smoothing: Smoothing::ONE, prior, label_noise })
+/// The knobs of figures at τ of labels of this law.
+pub fn knobs_of(tau: f64, law: Option<&LabelLaw>) -> Option<Settings> {
+    let (LabelLaw { prior, smoothing, label_noise }, tau) = (law?.clone(), Tau::new(tau).ok()?);
+    Some(Settings { tau, smoothing, prior, label_noise })
+}
+
+/// What of the law of labels that figures are of is another by now, as it was; none where nothing is.
+pub fn of_before(then: &LabelLaw, now: &LabelLaw) -> Option<String> {
+    let smoothing = (then.smoothing != now.smoothing).then(|| format!("T = {}", format::sig4(then.smoothing.get())));
+    let prior = (then.prior != now.prior).then(|| match then.prior == Prior::uniform(then.prior.classes()) {
+        true => "the uniform class prior".to_owned(),
+        false => "another class prior".to_owned(),
+    });
+    let noise = (then.label_noise != now.label_noise).then(|| match &then.label_noise {
+        Some(noise) => format!("label noise {}", noise.describe()),
+        None => "no label noise".to_owned(),
+    });
+    let moved: Vec<String> = [smoothing, prior, noise].into_iter().flatten().collect();
+    (!moved.is_empty()).then(|| moved.join(", "))
 }
 
 /// The lines as comments of a table.
@@ -42,6 +59,7 @@ pub fn comments(lines: &[(String, String)]) -> String {
 mod tests {
     use super::*;
     use crate::oracle::label_noise::LabelNoise;
+    use crate::units::Smoothing;
 
     #[test]
     fn every_knob_is_named() {
@@ -54,6 +72,18 @@ mod tests {
         assert_eq!(text.lines().take(5).collect::<Vec<_>>(), known);
         assert!(text.lines().nth(5).is_some_and(|line| line.starts_with("# program: bayescope")));
         let law = settings.label_law();
-        assert_eq!(sampling_process(1.0, Some(&law)), Some(settings));
+        assert_eq!(knobs_of(1.0, Some(&law)), Some(settings));
+    }
+
+    #[test]
+    fn what_figures_are_of_is_named_where_it_has_moved() {
+        let now = Settings::default_for(2).label_law();
+        assert_eq!(of_before(&now, &now), None);
+        let noise = Some(LabelNoise::symmetric(0.25).unwrap());
+        let (smoothing, prior) = (Smoothing::new(2.0).unwrap(), Prior::new(&[0.9, 0.1]).unwrap());
+        let then = LabelLaw { smoothing, prior, label_noise: noise };
+        let said = "T = 2, another class prior, label noise symmetric:0.25";
+        assert_eq!(of_before(&then, &now).as_deref(), Some(said));
+        assert_eq!(of_before(&now, &then).as_deref(), Some("T = 1, the uniform class prior, no label noise"));
     }
 }

@@ -69,10 +69,10 @@ impl RequestTracker {
         }
     }
 
-    /// Of a world that must be sampled: what was found before, for each prior once. Under label noise nothing is kept.
+    /// Of a world that must be sampled: what was found before, for each prior once. With T ≠ 1 or label noise nothing is kept.
     fn ask_for_kept(&mut self, engine: &dyn Engine, session: &mut Session, law: LabelLaw) {
         self.forget_what_was_replaced(session);
-        let new = law.label_noise.is_none() && self.kept.as_ref() != Some(&law);
+        let new = law.labels_are_classes() && self.kept.as_ref() != Some(&law);
         let Some(oracle) = session.oracle.as_ref().filter(|_| new) else { return };
         let weights_sha256 = oracle.weights_sha256.clone();
         let generation = self.number();

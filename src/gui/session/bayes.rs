@@ -22,7 +22,7 @@ pub struct Readout {
 pub struct Target {
     /// The Bayes error, a fraction.
     pub error: f64,
-    /// The class prior π and label noise it was asked for.
+    /// The class prior π, smoothing T and label noise it was asked for.
     pub law: LabelLaw,
     /// Its τ, or why there is none; `None` while it is computed.
     pub outcome: Option<Result<TauEstimate, String>>,
@@ -34,7 +34,7 @@ pub struct Curve {
     pub taus: Vec<f64>,
     /// What is there, by place.
     pub points: Vec<Option<Estimate>>,
-    /// The class prior π and label noise it belongs to; none before the first.
+    /// The law of labels it belongs to, as all below; none before the first.
     pub law: Option<LabelLaw>,
 }
 
@@ -78,7 +78,7 @@ impl Pairs {
 pub struct Hardness {
     /// Base temperature τ.
     pub tau: f64,
-    /// Class prior π and label noise; none before the first.
+    /// The law of labels; none before the first.
     pub law: Option<LabelLaw>,
     /// Hardest first.
     pub classes: Vec<ClassHardness>,
@@ -115,7 +115,7 @@ impl Hardness {
 pub struct Comparison {
     /// Base temperature τ.
     pub tau: f64,
-    /// Class prior π and label noise; none before the first.
+    /// The law of labels; none before the first.
     pub law: Option<LabelLaw>,
     /// What each found, or why it does not apply.
     pub rows: Vec<(Method, Result<Estimate, String>)>,
@@ -176,7 +176,7 @@ pub struct BayesFigures {
     pub hardness: Streamed<Hardness>,
     /// The order of classes over τ.
     pub rankings: Streamed<RankingsOverTau>,
-    /// The class prior π and label noise they are of; none before the first.
+    /// The law of labels they are of; none before the first.
     pub rankings_of: Option<LabelLaw>,
     /// The curve before, shown until the new one has some points.
     pub curve_before: Option<Curve>,
@@ -235,7 +235,7 @@ impl BayesFigures {
         }
     }
 
-    /// The Bayes error at τ from the survey of this prior and label noise, with its band.
+    /// The Bayes error at τ from the survey of this law of labels, with its band.
     pub fn surveyed(&self, tau: f64, law: &LabelLaw) -> Option<Figure> {
         self.survey.as_ref().filter(|survey| survey.law == *law)?.error_at(tau)
     }
@@ -245,7 +245,7 @@ impl BayesFigures {
         self.surveyed(tau, law).zip(self.survey.as_ref().map(Survey::samples))
     }
 
-    /// The τ of a Bayes error at π from the survey of this prior, with its interval.
+    /// The τ of a Bayes error from the survey of this law of labels, with its interval.
     pub fn surveyed_tau(&self, error: f64, law: &LabelLaw) -> Option<Figure> {
         self.survey.as_ref().filter(|survey| survey.law == *law)?.tau_of(error)
     }
@@ -259,12 +259,18 @@ impl BayesFigures {
         self.curve.expect(generation, curve);
     }
 
-    /// The curve to show: the newest once it has a shape.
+    /// The curve to show: the newest, once it has a shape where the one before is of the same law of labels.
     pub fn curve_shown(&self) -> &Curve {
-        match &self.curve_before {
-            Some(before) if self.curve.running && !self.curve.value.enough() => before,
-            _ => &self.curve.value,
-        }
+        self.former_curve().filter(|before| before.law == self.curve.value.law).unwrap_or(&self.curve.value)
+    }
+
+    /// The curve before, of another law of labels, until the newest has a shape.
+    pub fn curve_of_another_law(&self) -> Option<&Curve> {
+        self.former_curve().filter(|before| before.law != self.curve.value.law)
+    }
+
+    fn former_curve(&self) -> Option<&Curve> {
+        self.curve_before.as_ref().filter(|_| self.curve.running && !self.curve.value.enough())
     }
 
     /// Class hardness was asked for at τ.
@@ -282,12 +288,10 @@ impl BayesFigures {
         self.rankings_of = Some(law);
     }
 
-    /// Returns the newest class hardness once it is complete, until then the one before.
+    /// Returns the newest class hardness once it is complete, until then the one before of the same law of labels.
     pub fn hardness_shown(&self) -> &Hardness {
-        match &self.hardness_before {
-            Some(before) if self.hardness.running => before,
-            _ => &self.hardness.value,
-        }
+        let before = self.hardness_before.as_ref().filter(|_| self.hardness.running);
+        before.filter(|before| before.law == self.hardness.value.law).unwrap_or(&self.hardness.value)
     }
 
     /// Forgets another oracle's figures. Figure 1 stays; the new problem may be known already.

@@ -1,8 +1,10 @@
 //! Jobs that fail, and an engine that starts again.
 
 use super::*;
+use crate::bayes::{Badge, ClassHardness, Estimate, Figure, Method, PairErrors};
 use crate::data::{Fit, ImageShape, Split, Way};
 use crate::device::{Candidate, DeviceChoice};
+use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::library;
 use crate::oracle::pictures::Fits;
 use crate::oracle::posterior::Prior;
@@ -156,4 +158,55 @@ fn a_refusal_to_what_was_asked_before_the_world_was_known_is_not_shown() {
         let troubles = [&figures.curve.trouble, &figures.hardness.trouble, &figures.rankings.trouble];
         assert_eq!((troubles, figures.must_be_sampled()), ([&None; 3], Some(true)));
     }
+}
+
+#[test]
+fn figures_of_another_law_of_labels_are_not_shown_as_those_of_now() {
+    let (plain, noise) = (LabelLaw::from(Prior::uniform(3)), LabelNoise::symmetric(0.2).ok());
+    let noisy = LabelLaw { label_noise: noise, ..plain.clone() };
+    let figure = Figure::new(0.1, 0.001, 0.5);
+    let estimate = Estimate {
+        figure,
+        log_value: figure.value.ln(),
+        bounds: (0.0, 1.0),
+        badge: Badge::Estimated,
+        method: Method::Sampling,
+        why: String::new(),
+        samples: 1,
+        draws: 0,
+        seconds: 0.0,
+    };
+    let mut figures = BayesFigures::default();
+    let expect = |figures: &mut BayesFigures, generation, law: &LabelLaw| {
+        let curve = bayes::Curve { taus: vec![1.0; 30], points: vec![None; 30], law: Some(law.clone()) };
+        figures.expect_curve(generation, curve);
+    };
+    let answer = |figures: &mut BayesFigures, generation| {
+        for index in 0..25 {
+            figures.take(Answer::Curve { generation, index, estimate: estimate.clone() });
+        }
+    };
+    let of = |curve: Option<&bayes::Curve>| curve.map(|curve| (curve.law.clone(), curve.known().count()));
+    expect(&mut figures, 1, &noisy);
+    answer(&mut figures, 1);
+    expect(&mut figures, 2, &plain);
+    assert_eq!(of(Some(figures.curve_shown())), Some((Some(plain.clone()), 0)));
+    assert_eq!(of(figures.curve_of_another_law()), Some((Some(noisy.clone()), 25)));
+    // Of the same law again, over another range: it stays until the new one has a shape.
+    expect(&mut figures, 3, &noisy);
+    assert_eq!(of(Some(figures.curve_shown())), Some((Some(noisy.clone()), 25)));
+    assert!(figures.curve_of_another_law().is_none());
+    expect(&mut figures, 4, &plain);
+    answer(&mut figures, 4);
+    assert_eq!(of(Some(figures.curve_shown())), Some((Some(plain.clone()), 25)));
+    assert!(figures.curve_of_another_law().is_none());
+    figures.expect_hardness(5, 1.0, noisy.clone());
+    let pairs = PairErrors { errors: vec![0.1; 9], intervals: Vec::new() };
+    figures.take(Answer::Pairs { generation: 5, pairs });
+    figures.take(Answer::Hardness { generation: 5, hardness: ClassHardness { class: 0, one_vs_rest: figure } });
+    figures.expect_hardness(6, 1.0, plain);
+    assert!(figures.hardness_shown().classes.is_empty() && figures.hardness_shown().pairs.errors.is_empty());
+    // Of another τ alone it stays, under its τ.
+    figures.expect_hardness(7, 1.5, noisy);
+    assert_eq!((figures.hardness_shown().tau, figures.hardness_shown().classes.len()), (1.0, 1));
 }

@@ -30,12 +30,28 @@ pub struct Settings {
 pub struct LabelLaw {
     /// Class prior π.
     pub prior: Prior,
+    /// Posterior smoothing T; where none is named, 1.
+    #[serde(default = "unsmoothed", skip_serializing_if = "is_unsmoothed")]
+    pub smoothing: Smoothing,
     /// What the labels are drawn by; of none they are the classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_noise: Option<LabelNoise>,
 }
 
+fn unsmoothed() -> Smoothing {
+    Smoothing::ONE
+}
+
+fn is_unsmoothed(smoothing: &Smoothing) -> bool {
+    *smoothing == Smoothing::ONE
+}
+
 impl LabelLaw {
+    /// Whether a label is the class its image was drawn from: T = 1, no label noise.
+    pub fn labels_are_classes(&self) -> bool {
+        is_unsmoothed(&self.smoothing) && self.label_noise.is_none()
+    }
+
     /// Law of the labels at T = 1: π, and π~ = Cᵀπ under label noise.
     ///
     /// # Errors
@@ -46,15 +62,20 @@ impl LabelLaw {
         Prior::new(&noise.prior(&self.prior))
     }
 
-    /// 1 − max π~: the Bayes error where images tell nothing.
-    pub fn guessing_error(&self) -> f64 {
-        self.labels().as_ref().unwrap_or(&self.prior).guessing_error()
+    /// No Bayes error is larger, whatever τ is: at T = 1 that of guessing, 1 − max π~; else 1 − 1/K, because the law of labels
+    /// drawn from p_T depends on the images.
+    pub fn largest_error(&self) -> f64 {
+        if is_unsmoothed(&self.smoothing) {
+            self.labels().as_ref().unwrap_or(&self.prior).guessing_error()
+        } else {
+            1.0 - 1.0 / self.prior.classes() as f64
+        }
     }
 }
 
 impl From<Prior> for LabelLaw {
     fn from(prior: Prior) -> Self {
-        Self { prior, label_noise: None }
+        Self { prior, smoothing: Smoothing::ONE, label_noise: None }
     }
 }
 
@@ -93,9 +114,9 @@ impl Settings {
         }
     }
 
-    /// Prior and label noise.
+    /// Prior, smoothing and label noise.
     pub fn label_law(&self) -> LabelLaw {
-        LabelLaw { prior: self.prior.clone(), label_noise: self.label_noise.clone() }
+        LabelLaw { prior: self.prior.clone(), smoothing: self.smoothing, label_noise: self.label_noise.clone() }
     }
 
     /// As [`LabelLaw::labels`].

@@ -57,7 +57,7 @@ impl Channel {
         self.slots().opened.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The classes of the open oracle under a prior, with label noise.
+    /// The classes of the open oracle under a prior, with smoothing and label noise.
     pub fn classes(&self, law: &LabelLaw) -> Result<GaussianClasses> {
         let opened = self.opened().ok_or_else(|| Error::input("no oracle is open"))?;
         self.pool.install(|| opened.reduced()?.with_law(law))

@@ -13,7 +13,7 @@ pub struct At {
     pub generation: u64,
     /// Base temperature τ.
     pub tau: Tau,
-    /// Class prior π and label noise.
+    /// Class prior π, smoothing T and label noise.
     pub law: LabelLaw,
 }
 
@@ -24,7 +24,7 @@ pub struct TargetQuestion {
     pub generation: u64,
     /// The Bayes error wanted, a fraction.
     pub error: f64,
-    /// Class prior π and label noise.
+    /// Class prior π, smoothing T and label noise.
     pub law: LabelLaw,
 }
 
@@ -35,7 +35,7 @@ pub struct CurveQuestion {
     pub generation: u64,
     /// Base temperatures τ, ascending.
     pub taus: Vec<Tau>,
-    /// Class prior π and label noise.
+    /// Class prior π, smoothing T and label noise.
     pub law: LabelLaw,
 }
 
@@ -44,7 +44,7 @@ pub struct CurveQuestion {
 pub struct RankingQuestion {
     /// Running number.
     pub generation: u64,
-    /// Class prior π and label noise.
+    /// Class prior π, smoothing T and label noise.
     pub law: LabelLaw,
 }
 

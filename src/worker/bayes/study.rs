@@ -267,7 +267,7 @@ mod tests {
         let channel = channel();
         let slots = channel.slots();
         let ask = |generation| {
-            let law = LabelLaw { prior: Prior::uniform(2), label_noise: None };
+            let law = LabelLaw::from(Prior::uniform(2));
             slots.ask(Question::Hardness(At { generation, tau: Tau::ONE, law }));
         };
         let under_way = |studies: &Studies| studies.hardness.as_ref().map(|at| at.generation);

@@ -17,7 +17,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let theme = Theme::of(ui);
     ui.horizontal_wrapped(|ui| {
         let run = ui.add_enabled(!comparison.running, egui::Button::new("Run all methods"));
-        let about = "Each method at the present τ and π, to 1e-4 relative or until its three seconds are up; HDR as EBO sets it.";
+        let about = "Each method at the present τ, T and π, to 1e-4 relative or until its three seconds are up; HDR as EBO sets it.";
         if run.on_hover_text(about).clicked() {
             cx.commands.push(Command::CompareMethods);
         }
@@ -32,7 +32,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         ui.colored_label(theme.error(), why);
     }
     if comparison.value.law.as_ref().is_some_and(|law| *law != cx.prefs.settings().label_law()) {
-        complain(ui, "Of another class prior or label noise, which have moved since. Run again.");
+        complain(ui, "Of another class prior, T or label noise, which have moved since. Run again.");
     }
     if comparison.value.rows.is_empty() {
         return;

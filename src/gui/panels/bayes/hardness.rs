@@ -2,12 +2,13 @@
 
 use eframe::egui::{self, Rect, RichText, Sense, Ui, pos2, vec2};
 
+use super::law;
 use crate::bayes::{ClassHardness, Figure};
 use crate::figure::{Axis, Figure as Drawn, Point, Records, Series, Style};
 use crate::gui::bayes_error_view::full_share;
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::plot::{self, comments, of_world, sampling_process};
+use crate::gui::plot::{self, comments, knobs_of, of_world};
 use crate::gui::session::Session;
 use crate::gui::session::bayes::Hardness;
 use crate::gui::table_window;
@@ -44,6 +45,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         plot::buttons(ui, cx, "Class hardness", || figure(session));
         hint(ui, if stream.running { format!("{of} Computing…") } else { of });
     });
+    law::tell(ui, cx, hardness.law.as_ref());
     let names = cx.session.class_names().iter().map(|name| name.chars().count()).max().unwrap_or(1);
     let name_width = (8.0 * names as f32).clamp(40.0, 110.0);
     let texts: Vec<String> = hardness.classes.iter().map(|one| full_share(&one.one_vs_rest)).collect();
@@ -78,7 +80,7 @@ fn csv(session: &Session) -> String {
 
 /// What it is of.
 pub(super) fn origin(session: &Session, hardness: &Hardness) -> Vec<(String, String)> {
-    of_world(session, sampling_process(hardness.tau, hardness.law.as_ref()).as_ref(), &[])
+    of_world(session, knobs_of(hardness.tau, hardness.law.as_ref()).as_ref(), &[])
 }
 
 /// The bars as a figure, hardest first.

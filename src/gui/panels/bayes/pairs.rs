@@ -7,6 +7,7 @@ use eframe::egui::epaint::TextShape;
 use eframe::egui::{self, Align2, Color32, FontId, Pos2, Rect, Sense, Ui, pos2, vec2};
 
 use super::hardness::origin;
+use super::law;
 use crate::figure::Records;
 use crate::gui::context::Cx;
 use crate::gui::format;
@@ -32,11 +33,11 @@ const APART: f32 = 4.0;
 
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let sampled = cx.session.bayes.must_be_sampled() == Some(true);
-    let noisy = cx.prefs.label_noise.is_some();
+    let drawn = !cx.prefs.settings().label_law().labels_are_classes();
     let (mark, why) = match sampled {
-        false if noisy => (
+        false if drawn => (
             Badge::Estimated,
-            "Two noisy labels alone, π~ in proportion: from draws of the classes; intervals under the pointer.",
+            "Two labels alone, in proportion to how often they are drawn: from draws of the classes; intervals under the pointer.",
         ),
         true => (
             Badge::Estimated,
@@ -66,6 +67,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         let tau = format::sig4(hardness.tau);
         hint(ui, format!("At τ = {tau}, per cent, colours logarithmic. Rows and columns are classes; of each pair π in proportion."));
     });
+    law::tell(ui, cx, hardness.law.as_ref());
     Map { names, hardness, bottom, top, classes }.show(ui);
 }
 

@@ -2,6 +2,7 @@
 
 use eframe::egui::{self, Label, RichText, Ui};
 
+use super::law;
 use crate::bayes::{ClassRanking, RANKED_AT};
 use crate::figure::Records;
 use crate::gui::context::Cx;
@@ -37,6 +38,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         let more = if classes > SHOWN { format!(" The {SHOWN} hardest of {classes}.") } else { String::new() };
         hint(ui, format!("Hardest first; ≈ where intervals do not tell a class from the next.{more}"));
     });
+    law::tell(ui, cx, session.bayes.rankings_of.as_ref());
     egui::ScrollArea::horizontal().id_salt("ranking over tau").show(ui, |ui| {
         egui::Grid::new("ranking over tau").spacing([10.0, 2.0]).show(ui, |ui| {
             for ranking in &found.rankings {
