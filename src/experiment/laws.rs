@@ -288,7 +288,7 @@ mod tests {
             });
             fit(&scattered.collect::<Vec<_>>(), Variant::Pure, Seed(0)).unwrap()
         };
-        let (one, three, apart) = (of(1, false), of(3, false), of(1, true));
+        let (one, three, apart) = (of(1, false), of(3, false), of(2, true));
         let caption = |laws: &[(&str, &PowerLaw)]| {
             let named: Vec<(String, &PowerLaw)> = laws.iter().map(|(name, law)| ((*name).to_owned(), *law)).collect();
             exponent_table(&named).unwrap().caption

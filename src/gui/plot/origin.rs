@@ -1,7 +1,6 @@
 //! What the numbers of a plot, a table or a copied text of the open world are of.
 
 use crate::figure::comment;
-use crate::gui::format;
 use crate::gui::session::Session;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::{LabelLaw, Settings};
@@ -37,7 +36,7 @@ pub fn knobs_of(tau: f64, law: Option<&LabelLaw>) -> Option<Settings> {
 
 /// What of the law of labels that figures are of is another by now, as it was; none where nothing is.
 pub fn of_before(then: &LabelLaw, now: &LabelLaw) -> Option<String> {
-    let smoothing = (then.smoothing != now.smoothing).then(|| format!("T = {}", format::sig4(then.smoothing.get())));
+    let smoothing = (then.smoothing != now.smoothing).then(|| format!("T = {}", then.smoothing.get()));
     let prior = (then.prior != now.prior).then(|| match then.prior == Prior::uniform(then.prior.classes()) {
         true => "the uniform class prior".to_owned(),
         false => "another class prior".to_owned(),

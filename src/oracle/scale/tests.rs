@@ -6,7 +6,6 @@ use burn::tensor::Device;
 
 use super::*;
 use crate::data::{WorldBatch, write_npz};
-use crate::flow::preprocess::Dequantisation;
 use crate::oracle::folder;
 use crate::oracle::pictures::Fits;
 
@@ -25,7 +24,7 @@ fn a_batch_that_takes_longer_than_was_expected_is_written_pass_by_pass() {
     let input = place.path().join("x.npz");
     write_npz(&input, &WorldBatch { shape, x, classes: 0, y: None, posterior: None, logp: None, aleatoric: None })
         .unwrap();
-    let images = Images::open(&[input], &Fits::default(), Some(Dequantisation::default()), &world).unwrap();
+    let images = Images::open(&[input], &Fits::default(), None, &world).unwrap();
     let classes = world.class_names().len();
     let spec = ScaleSpec {
         settings: Settings::default_for(classes),
