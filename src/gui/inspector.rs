@@ -63,7 +63,7 @@ fn held(ui: &mut Ui, height: &mut f32, show: impl FnOnce(&mut Ui) -> bool) {
     let section = ui.scope(|ui| {
         let coming = show(ui);
         if coming {
-            ui.set_min_height(*height);
+            ui.expand_to_include_rect(Rect::from_min_size(ui.min_rect().min, vec2(0.0, *height)));
         }
         coming
     });

@@ -78,7 +78,7 @@ fn a_curve_that_is_not_complete_is_not_saved() {
 #[test]
 fn class_hardness_of_another_prior_is_not_shown_as_that_of_this_one() {
     let (mut harness, fake) = panel();
-    let bars = "hardest first. Bars";
+    let bars = "hardest first; ½";
     assert!(shows(&harness, bars) && !shows(&harness, "Of the knobs before"));
     move_prior(&mut harness);
     // Nothing is answered yet.

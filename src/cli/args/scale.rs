@@ -24,7 +24,7 @@ pub struct ScaleArgs {
     /// Classes computed before they are written; at most 50 and sized to the device if not given. Changes no number.
     #[arg(long, value_name = "K", requires = "out", conflicts_with = "typicality", value_parser = count, allow_negative_numbers = true)]
     pub class_batch: Option<usize>,
-    /// Images computed before they are written; sized to the device if not given. Changes no number.
+    /// Images computed before they are written, at most: what has taken 15 s is written at once. Sized to the device if not given. Changes no number.
     #[arg(long, value_name = "N", requires = "out", conflicts_with = "typicality", value_parser = count, allow_negative_numbers = true)]
     pub image_batch: Option<usize>,
     /// Do not compute the first images again in 64 bits.

@@ -329,6 +329,7 @@ mod tests {
             assert!(low <= whole.min()[1 - axis] && high >= whole.max()[1 - axis], "{way:?}: {band:?}");
         }
     }
+
     #[test]
     fn steps_are_level_and_upright_lines() {
         let points = [5.0, 5.0, 43.0, 50.0, 8.0].into_iter().enumerate();
@@ -353,6 +354,7 @@ mod tests {
         };
         assert_eq!(shapes.into_iter().filter(stairs).count(), 1);
     }
+
     #[test]
     fn the_legend_tells_dashes_dots_and_hollow_marks_apart() {
         let series = |name: &str, style, dashed| Series { name: name.into(), style, dashed, ..Series::default() };
