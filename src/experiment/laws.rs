@@ -288,7 +288,7 @@ mod tests {
             });
             fit(&scattered.collect::<Vec<_>>(), Variant::Pure, Seed(0)).unwrap()
         };
-        let (one, three, apart) = (of(1, false), of(3, false), of(2, true));
+        let (one, three, apart, nested) = (of(1, false), of(3, false), of(1, true), of(2, true));
         let caption = |laws: &[(&str, &PowerLaw)]| {
             let named: Vec<(String, &PowerLaw)> = laws.iter().map(|(name, law)| ((*name).to_owned(), *law)).collect();
             exponent_table(&named).unwrap().caption
@@ -298,7 +298,9 @@ mod tests {
         let both = caption(&[("linear", &one), ("MLP", &three)]);
         assert!(both.contains("over seeds") && both.contains("Intervals of linear: one seed"), "{both}");
         assert!(!caption(&[("MLP", &three)]).contains("one seed"));
-        let alone = caption(&[("MLP", &apart)]);
-        assert!(alone.contains("over sizes, runs and") && alone.contains("too few runs share both a seed and an N"));
+        for (law, over) in [(&apart, "over runs and"), (&nested, "over sizes, runs and")] {
+            let alone = caption(&[("MLP", law)]);
+            assert!(alone.contains(over) && alone.contains("too few runs share both a seed and an N"), "{alone}");
+        }
     }
 }

@@ -12,8 +12,7 @@ fn every_plot_of_the_window_is_drawn_by_the_one_mechanism() {
     let files = ["src/gui/save_figure.rs", "src/gui/prefs/on_paper.rs"];
     let (mut broken, mut figures, mut boards, mut plots) = (Vec::new(), 0, 0, Vec::new());
     for (file, text) in sources() {
-        let before_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        plots.extend(code(before_tests).filter(|(_, code)| code.contains("Plot::new(")).map(|_| file.clone()));
+        plots.extend(code(&text).filter(|(_, code)| code.contains("Plot::new(")).map(|_| file.clone()));
         if !file.starts_with("src/gui/")
             || mechanism(&file)
             || files.contains(&file.as_str())
@@ -21,6 +20,7 @@ fn every_plot_of_the_window_is_drawn_by_the_one_mechanism() {
         {
             continue;
         }
+        let before_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
         let (mut makes, mut shows) = (false, false);
         for (line, code) in code(before_tests) {
             let laid =

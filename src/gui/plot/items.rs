@@ -299,8 +299,8 @@ fn shape(marker: Marker) -> MarkerShape {
 #[cfg(test)]
 mod tests {
     use eframe::egui::{Context, Pos2, RawInput, Shape};
-    use egui_plot::Plot;
 
+    use super::super::bare;
     use super::*;
     use crate::figure::{Axis, bounds, slots};
 
@@ -340,8 +340,7 @@ mod tests {
         let ([left, bottom], [right, top]) = (whole.min(), whole.max());
         let mut output = Context::default().run_ui(RawInput::default(), |ui| {
             let items = Items::new(ui, &figure, &slots, whole);
-            let plot = Plot::new("steps").width(600.0).height(300.0);
-            let plot = plot.default_x_bounds(left, right).default_y_bounds(bottom, top);
+            let plot = bare().default_x_bounds(left, right).default_y_bounds(bottom, top);
             plot.show(ui, |plot| items.add(plot, None, &[]));
         });
         output.textures_delta.clear();

@@ -386,3 +386,9 @@ fn lines_share(series: &[Series]) -> usize {
     const FREELY: usize = 12;
     series.len().div_ceil(FREELY).max(1)
 }
+
+/// A plot without legend, axes and files, for tests of what is drawn in it.
+#[cfg(test)]
+fn bare() -> Plot<'static> {
+    Plot::new("bare").width(600.0).height(300.0)
+}
