@@ -298,9 +298,9 @@ fn shape(marker: Marker) -> MarkerShape {
 
 #[cfg(test)]
 mod tests {
-    use eframe::egui::{Context, Pos2, RawInput, Shape};
+    use eframe::egui::{Context, Id, Pos2, RawInput, Shape};
 
-    use super::super::bare;
+    use super::super::of_width;
     use super::*;
     use crate::figure::{Axis, bounds, slots};
 
@@ -340,7 +340,8 @@ mod tests {
         let ([left, bottom], [right, top]) = (whole.min(), whole.max());
         let mut output = Context::default().run_ui(RawInput::default(), |ui| {
             let items = Items::new(ui, &figure, &slots, whole);
-            let plot = bare().default_x_bounds(left, right).default_y_bounds(bottom, top);
+            let plot = of_width(Id::unique("steps"), 600.0).height(300.0);
+            let plot = plot.default_x_bounds(left, right).default_y_bounds(bottom, top);
             plot.show(ui, |plot| items.add(plot, None, &[]));
         });
         output.textures_delta.clear();

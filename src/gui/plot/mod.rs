@@ -296,9 +296,7 @@ impl Kept {
             .follow_insertion_order(true)
             .background_alpha(0.85)
             .text_style(if names > FEW { TextStyle::Small } else { TextStyle::Body });
-        let plot = Plot::new(id)
-            .id(id)
-            .width(self.seen.width)
+        let plot = of_width(id, self.seen.width)
             .default_x_bounds(left, right)
             .default_y_bounds(bottom, top)
             .allow_scroll(false)
@@ -387,8 +385,7 @@ fn lines_share(series: &[Series]) -> usize {
     series.len().div_ceil(FREELY).max(1)
 }
 
-/// A plot without legend, axes and files, for tests of what is drawn in it.
-#[cfg(test)]
-fn bare() -> Plot<'static> {
-    Plot::new("bare").width(600.0).height(300.0)
+/// A plot that nothing is said of yet but its width.
+fn of_width<'a>(id: Id, width: f32) -> Plot<'a> {
+    Plot::new(id).id(id).width(width)
 }
