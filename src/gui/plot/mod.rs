@@ -167,11 +167,11 @@ impl Board {
 
 /// The buttons that save and copy a figure, of a plot or of bars that the window shows in its own way.
 pub fn buttons(ui: &mut Ui, cx: &mut Cx, title: &str, figure: impl Fn() -> Figure) {
-    let save = ui.small_button("Save figure…").on_hover_text("As it is shown, for a paper: SVG, PDF, PNG or CSV");
+    let save = ui.button("Save figure…").on_hover_text("As it is shown, for a paper: SVG, PDF, PNG or CSV");
     if save.accessible_name(format!("Save the figure {title}")).clicked() {
         cx.commands.push(Command::Run(RunCommand::SaveFigure(Box::new(figure()))));
     }
-    let copy = ui.small_button("Copy picture").on_hover_text("As it is shown, in the look of saved figures");
+    let copy = ui.button("Copy picture").on_hover_text("As it is shown, in the look of saved figures");
     if copy.accessible_name(format!("Copy the picture {title}")).clicked() {
         cx.commands.push(Command::Run(RunCommand::CopyPicture(Box::new(figure()))));
     }
