@@ -1,24 +1,38 @@
 //! Images that take the place of those from outside: what was read, mapped in and entered into the ledger; the images of a walk;
 //! and posteriors of those on show once more.
 
+use std::ops::ControlFlow;
+
 use super::context::JobContext;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
 use crate::oracle::classify::ExternalImages;
 use crate::oracle::pictures::{Picture, Reading, summary};
 use crate::oracle::walk::WalkPoint;
 use crate::oracle::world::Settings;
 use crate::provenance::{Badge, Made};
-use crate::worker::interactive::gone;
+use crate::worker::interactive::{Brought, gone};
 use crate::worker::protocol::Event;
 use crate::worker::walk::Walked;
 
+/// Why images are not shown that were read again.
+const OTHERS: &str = "other images were opened meanwhile";
 /// Pictures that get a line each in the ledger; more get one together.
 const LINES: usize = 8;
 
 /// Computes the posteriors of what was read and shows the images; a sentence about them.
 pub fn classify(cx: &JobContext<'_>, reading: Reading, settings: &Settings) -> Result<String> {
     let (reading, how) = reading.settled(None)?;
-    let images = cx.opened()?.world.classify(reading, how, &mut cx.sink())?;
+    let mut sink = cx.sink();
+    // What is opened meanwhile is opened above this job, out of its sink.
+    let mut events = |progress: Progress| {
+        let flow = sink.emit(progress);
+        if cx.others_were_opened() { ControlFlow::Break(()) } else { flow }
+    };
+    let images = match cx.opened()?.world.classify(reading, how, &mut events) {
+        Ok(_) | Err(Error::Cancelled) if cx.others_were_opened() && !cx.is_stopped() => return Ok(OTHERS.into()),
+        images => images?,
+    };
     let done = lines(&images.name, &images.ids, &images.pictures);
     let how = images.dequantisation.map(|how| how.to_string()).unwrap_or_default();
     let sentence = cx.show(images, settings)?;
@@ -65,7 +79,8 @@ pub fn rate_again(cx: &JobContext<'_>, settings: &Settings) -> Result<String> {
     open.images.prepare(world, settings, &mut cx.sink())?;
     // Others may have come while these were scored.
     if !interactive.holds(open.set) {
-        return Ok("other images were opened meanwhile".into());
+        return Ok(OTHERS.into());
     }
-    interactive.show_external((cx.channels, cx.entry.id), world, (open.images, open.verdicts), settings, false)
+    let brought = Brought { again: cx.channels.shared.opener(), ..Brought::by(cx.entry.id) };
+    interactive.show_external(cx.channels, world, (open.images, open.verdicts), settings, brought)
 }
