@@ -1,9 +1,10 @@
-//! Images from outside: which stay on show.
+//! Images from outside: which stay on show, and their lines in the ledger.
 
 use std::path::{Path, PathBuf};
 
+use bayescope::data::Fit;
 use bayescope::oracle::pictures::Fits;
-use bayescope::worker::protocol::{Event, Job, JobId, Outcome};
+use bayescope::worker::protocol::{Event, Job, JobId, Outcome, Pasted};
 use bayescope::worker::save::SaveSamples;
 
 use super::{Bench, settings, spec};
@@ -63,4 +64,24 @@ fn images_that_are_read_again_do_not_take_the_place_of_others_opened_since() {
     // Who opens the others anew sees them.
     let (anew, _) = done(&mut bench, read(&a, 1.0, None));
     assert_eq!(on_show(&bench), (anew, MANY, 1.0));
+}
+
+#[test]
+fn pictures_of_one_name_have_lines_of_their_own_in_the_ledger() {
+    let mut bench = Bench::new();
+    for (level, tau) in [(40, 1.0), (40, 1.4), (200, 1.4)] {
+        let picture = Pasted::of_rgba([20, 20], (0..400).map(|i| [level, level, (i % 20) as u8, 255]));
+        let (fit, settings) = (Fit::default(), settings(tau));
+        done(&mut bench, Job::ClassifyPasted { picture, fit, settings, again: None });
+    }
+    let line = |event: &Event| match event {
+        Event::Made(made) => Some(made.clone()),
+        _ => None,
+    };
+    let lines: Vec<_> = bench.seen.iter().filter_map(line).collect();
+    let [one, at_other_knobs, other] = &lines[..] else { panic!("{lines:?}") };
+    assert!(one.what.starts_with("posterior of pasted picture ("), "{}", one.what);
+    assert!(one.what == at_other_knobs.what && one.what != other.what, "{lines:?}");
+    let hash = |name: &str| one.provenance.chain.iter().find(|(link, _)| link == name).map(|(_, hash)| &hash[..8]);
+    assert!(hash("pixels SHA-256").is_some_and(|hash| one.what.ends_with(&format!("({hash})"))), "{one:?}");
 }

@@ -4,10 +4,11 @@
 use std::ops::ControlFlow;
 
 use super::context::JobContext;
+use crate::data::{Dataset, Input, sha256};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::classify::ExternalImages;
-use crate::oracle::pictures::{Picture, Reading, summary};
+use crate::oracle::pictures::{Reading, summary};
 use crate::oracle::walk::WalkPoint;
 use crate::oracle::world::Settings;
 use crate::provenance::{Badge, Made};
@@ -19,6 +20,8 @@ use crate::worker::walk::Walked;
 const OTHERS: &str = "other images were opened meanwhile";
 /// Pictures that get a line each in the ledger; more get one together.
 const LINES: usize = 8;
+/// Digits of a hash behind a name.
+const SHORT: usize = 8;
 
 /// Computes the posteriors of what was read and shows the images; a sentence about them.
 pub fn classify(cx: &JobContext<'_>, reading: Reading, settings: &Settings) -> Result<String> {
@@ -29,28 +32,46 @@ pub fn classify(cx: &JobContext<'_>, reading: Reading, settings: &Settings) -> R
         let flow = sink.emit(progress);
         if cx.others_were_opened() { ControlFlow::Break(()) } else { flow }
     };
+    let lines = lines(&reading);
     let images = match cx.opened()?.world.classify(reading, how, &mut events) {
         Ok(_) | Err(Error::Cancelled) if cx.others_were_opened() && !cx.is_stopped() => return Ok(OTHERS.into()),
         images => images?,
     };
-    let done = lines(&images.name, &images.ids, &images.pictures);
     let how = images.dequantisation.map(|how| how.to_string()).unwrap_or_default();
     let sentence = cx.show(images, settings)?;
-    for (name, what) in done {
+    for Line { name, done, sha256 } in lines {
         let provenance = cx.opened()?.info.provenance(Badge::Exact, settings);
-        let provenance = provenance.with("picture", what).with("8-bit pixels dequantised by", &how);
+        let provenance = provenance.with("picture", done).with("pixels SHA-256", sha256);
+        let provenance = provenance.with("8-bit pixels dequantised by", &how);
         let made = Made { what: format!("posterior of {name}"), place: None, provenance };
         cx.channels.send(Event::Made(Box::new(made)));
     }
     Ok(sentence)
 }
 
-/// What was done, with the name of the picture or of all together.
-fn lines(name: &str, ids: &[String], pictures: &[Picture]) -> Vec<(String, String)> {
+/// What the ledger says of a picture, or of all together.
+struct Line {
+    /// Its name, and the beginning of its hash: any number of pictures are called alike.
+    name: String,
+    /// What was done to it.
+    done: String,
+    /// SHA-256 of its pixels in the world's shape.
+    sha256: String,
+}
+
+/// The lines about the pictures that were read; none about datasets.
+fn lines(Reading { input, pictures, .. }: &Reading) -> Vec<Line> {
+    let Input::Pixels(Dataset { name, ids, shape, pixels, .. }) = input else { return Vec::new() };
+    let line = |name: &str, pixels: &[u8], done: String| {
+        let sha256 = sha256(pixels);
+        let begins = sha256.get(..SHORT).unwrap_or(&sha256);
+        Line { name: format!("{name} ({begins})"), done, sha256 }
+    };
     if pictures.len() > LINES {
-        return summary(pictures).map(|done| (name.to_owned(), done)).into_iter().collect();
+        return summary(pictures).map(|done| line(name, pixels, done)).into_iter().collect();
     }
-    ids.iter().zip(pictures).map(|(id, picture)| (id.clone(), picture.treatment.describe())).collect()
+    let each = ids.iter().zip(pictures).zip(pixels.chunks(shape.dims().max(1)));
+    each.map(|((id, picture), pixels)| line(id, pixels, picture.treatment.describe())).collect()
 }
 
 /// A walk's images take the place of those from outside, the 50/50 point between its neighbours.
