@@ -341,8 +341,8 @@ fn images_from_outside_follow_the_knobs() {
     let (mut harness, fake) = full();
     harness.state_mut().open(vec!["/data/folder".into()]);
     harness.run_steps(2);
-    fake.send(Event::JobEnded { id: 1, outcome: Outcome::Done("3 images".into()) });
     fake.send(fake::external(3));
+    fake.send(Event::JobEnded { id: 1, outcome: Outcome::Done("3 images".into()) });
     harness.run_steps(4);
     harness.get_by_label_contains("outside-2.png").click();
     harness.run_steps(2);

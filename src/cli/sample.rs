@@ -10,12 +10,13 @@ use super::output::Output;
 use super::place::is_free;
 use super::progress::Bar;
 use super::task::run_task;
-use crate::data::{Input, check_disk_space, check_folder_kind, class_of, read_npz, size_notice};
+use crate::data::{check_disk_space, check_folder_kind, class_of, size_notice};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::silent;
 use crate::flow::sampling::Guidance;
-use crate::oracle::export::{least_bytes, save_latents};
+use crate::oracle::export::least_bytes;
+use crate::oracle::latents::save_latents;
 use crate::oracle::provenance::{Machine, SAMPLES, write_provenance};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::strategies;
@@ -71,10 +72,7 @@ impl Task for SaveLatents {
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<Rounding>> {
         let (Self { latents, settings, path }, OpenOracle { info, world, .. }) = (self, cx.oracle()?);
-        let Input::World(batch) = read_npz(latents)? else {
-            return Err(Error::file(latents, "holds pixels, not an array x of floats"));
-        };
-        let saved = save_latents(world, &batch, settings, path, cx)?;
+        let saved = save_latents(world, latents, settings, path, cx)?;
         let provenance = info.of_given_latents(latents, settings, &saved, &mut silent())?;
         let made = write_provenance(path, SAMPLES, provenance, &Machine::with(&cx.chosen.report.used), &mut silent())?;
         let sentence = format!("{} of given latents are in {}", images(saved.images), path.display());

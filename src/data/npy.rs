@@ -19,6 +19,8 @@ use crate::error::{Error, Result};
 pub(super) const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Longest header that is read, in bytes; NumPy writes about 120.
 const MAX_HEADER: u64 = 1 << 14;
+/// Largest size in the shape of an array that holds nothing: no byte of the file bears it out, and its readers count by it.
+const EMPTY: usize = u32::MAX as usize;
 /// Bytes decoded at a time.
 const CHUNK: usize = 1 << 18;
 
@@ -129,6 +131,7 @@ pub(crate) fn read_npy(reader: &mut dyn Read, size: u64, types: Types) -> Result
     let announced = shape
         .iter()
         .try_fold(item.bytes as u64, |product, &dim| product.checked_mul(dim as u64))
+        .filter(|&bytes| bytes > 0 || shape.iter().all(|&dim| dim <= EMPTY))
         .ok_or_else(|| format!("impossible shape {shape:?}"))?;
     let found = size.saturating_sub(taken);
     if announced != found {

@@ -18,10 +18,10 @@ const WIDEST: usize = 65_536;
 /// and float32.
 const BYTES: u64 = 20;
 
-/// Kinds of NumPy's types that features may have, and in words.
-const NUMBERS: (&[&str], &str) = (&["f"], "features are floating-point numbers");
+/// NumPy's types that features may have, without their byte order, and in words.
+const NUMBERS: (&[&str], &str) = (&["f2", "f4", "f8"], "features are floating-point numbers of 16, 32 or 64 bits");
 /// Likewise of labels.
-const INTEGERS: (&[&str], &str) = (&["i", "u"], "labels are integers");
+const INTEGERS: (&[&str], &str) = (&["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"], "labels are integers");
 
 /// A file of features as it was when the run was planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl FeatureFile {
     /// # Errors
     /// Names the file and what is wrong with it: changed since the run was planned, labels of other
     /// images, numbers that are not finite, more than there is memory for.
-    pub(super) fn read(&self, (pool, images): (&str, usize), labels: &[ClassId]) -> Result<(Vec<f32>, usize)> {
+    pub fn read(&self, (pool, images): (&str, usize), labels: &[ClassId]) -> Result<(Vec<f32>, usize)> {
         let path = self.path.as_path();
         let bad = |cause: String| Error::file(path, cause);
         if sha256_of_file(path, &mut silent())? != self.sha256 {
@@ -94,12 +94,12 @@ fn labels_of(pool: &str) -> String {
 /// Numbers D of an image, where both arrays of a pool have a row for each image; read from the
 /// headers.
 fn columns(path: &Path, archive: &mut Archive<'_>, pool: &str, images: usize) -> Result<usize> {
-    let mut told = |name: &str, (kinds, words): (&[&str], &str)| {
+    let mut told = |name: &str, (types, words): (&[&str], &str)| {
         let bad = |cause: String| Error::file(path, format!("array {name}: {cause}"));
         let missing = || bad(format!("missing; it has a row for each of the {images} images of pool/{pool}.npz"));
         let (shape, descr) = archive.shape(name)?.ok_or_else(missing)?;
-        // Before anything is read: a string can be as long as its header says.
-        match descr.get(1..2).is_some_and(|kind| kinds.contains(&kind)) {
+        // Before anything is read: a string can be as long as its header says, and a run that is planned can be carried out.
+        match descr.get(1..).is_some_and(|kind| types.contains(&kind)) {
             true => Ok(shape),
             false => Err(bad(format!("type {descr}; {words}"))),
         }
@@ -178,6 +178,13 @@ mod tests {
             assert!(!why.contains('\n'), "{why}");
         };
         refused(&file, 4, &LABELS, &[POOL, "[3, 2]", "[4, D]"]);
+        // Long doubles, which no cell could read, are refused where the run is planned.
+        let (wide, mut bytes) = (folder.path().join("wide.npz"), std::fs::read(&path).unwrap());
+        let descr = bytes.windows(7).position(|seven| seven == b"'<f4', ").unwrap();
+        bytes[descr..descr + 7].copy_from_slice(b"'<f16',");
+        std::fs::write(&wide, bytes).unwrap();
+        let why = FeatureFile::all(&[&wide], &[POOL.into()], 3).unwrap_err().to_string();
+        assert!(why.contains("wide.npz: array train-0-tau-1: type <f16; features are"), "{why}");
         let mut archive = Archive::open(&path, Types::All).unwrap();
         let why = columns(&path, &mut archive, &labels_of(POOL), 3).unwrap_err().to_string();
         assert!(why.contains("features.npz: array train-0-tau-1-y: type <i8; features are"), "{why}");

@@ -32,7 +32,8 @@ pub struct RequestTracker {
     inspection: Option<(Subject, Settings, Option<SamplerOptions>)>,
     evidence: Option<(Subject, Settings, (ClassId, ClassId))>,
     sketch: Option<(u64, Settings, bool)>,
-    outside: Option<Settings>,
+    /// The job that opened the images from outside, and the knobs they were asked for at.
+    outside: Option<(Option<JobId>, Settings)>,
     readout: Option<(Tau, LabelLaw)>,
     curve: Option<([f64; 2], LabelLaw)>,
     hardness: Option<(Tau, LabelLaw)>,
@@ -205,7 +206,8 @@ impl RequestTracker {
         }
         let settings = prefs.settings();
         let Some(external) = &session.external else { return };
-        if external.settings.as_ref() == Some(&settings) || self.outside.as_ref() == Some(&settings) {
+        let wanted = Some((session.outside.opened_by, settings.clone()));
+        if external.settings.as_ref() == Some(&settings) || self.outside == wanted {
             return;
         }
         let again = session.read_outside_again(settings.clone());
@@ -213,7 +215,7 @@ impl RequestTracker {
         if again.is_none() && external.settings.is_none() {
             return;
         }
-        self.outside = Some(settings.clone());
+        self.outside = wanted;
         // Those that are still to come are of knobs of before.
         let before = session.refreshing.clone();
         cancel(engine, session, |job| before.contains(&job.id));

@@ -5,12 +5,11 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::data::{
-    HeldNoise, ImageShape, WorldBatch, check_folder_kind, class_folders, least_png_size, sheet_shape,
-    write_npz_in_pieces, write_png, write_png_of_world, write_sheet,
+    HeldNoise, ImageShape, check_folder_kind, class_folders, least_png_size, sheet_shape, write_npz_in_pieces,
+    write_png, write_png_of_world, write_sheet,
 };
 use crate::error::{Error, Result};
-use crate::events::{Events, Progress, silent};
-use crate::oracle::numbering::renumber;
+use crate::events::{Events, Progress};
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
 use crate::units::ClassId;
@@ -70,52 +69,6 @@ pub fn least_bytes(world: &World, n: usize, path: &Path) -> u64 {
         _ => least_png_size(dims, 8),
     };
     (n as u64).saturating_mul(each)
-}
-
-/// Writes the images that given latents become to a `.npz` file, as [`save_samples`] writes
-/// samples: `latents.x` is standard normal noise (NCHW), `latents.y` the class of each.
-///
-/// # Errors
-/// When the latents do not fit this world or have no classes, `path` is no `.npz`, τ is 0, or as
-/// [`save_samples`].
-pub fn save_latents(
-    world: &World,
-    latents: &WorldBatch,
-    settings: &Settings,
-    path: &Path,
-    events: &mut dyn Events<Progress>,
-) -> Result<Rounding> {
-    let (shape, total) = (world.shape(), latents.len());
-    if latents.shape != shape {
-        return Err(Error::input(format!("the latents are {}, this world's images {shape}", latents.shape)));
-    }
-    let classes: Option<Vec<usize>> =
-        latents.y.as_ref().and_then(|y| y.iter().map(|&y| usize::try_from(y).ok()).collect());
-    let classes = classes.ok_or_else(|| Error::input("the latents have no array y with the class of each"))?;
-    if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
-        return Err(Error::input(format!("{}: images of given latents are written as .npz", path.display())));
-    }
-    if settings.tau.get() == 0.0 {
-        let why = "at τ = 0 every image of a class is the same and has no density: choose a τ above 0";
-        return Err(Error::input(format!("{}: {why}", path.display())));
-    }
-    let mut saved = Rounding::default();
-    write_npz_in_pieces(path, shape, total, |sink| {
-        let pieces = latents.x.chunks(world.batch() * shape.dims()).zip(classes.chunks(world.batch()));
-        for (noise, classes) in pieces {
-            let made = world.decode(noise, classes, settings, &mut silent());
-            let made = made.map_err(|error| renumber(error, saved.images))?;
-            let images = made.into_iter().zip(classes).enumerate();
-            let sample = |(i, ((x, posterior), &label))| Sample { index: i, source: label, label, x, posterior };
-            let samples: Vec<Sample> = images.map(sample).collect();
-            sink(&to_world_batch(shape, world.class_names().len(), &samples))?;
-            saved.add(&world.rounding(&samples, settings)?);
-            events.report(Progress { done: saved.images, total })?;
-        }
-        Ok(())
-    })
-    .map_err(drawn_anew)?;
-    Ok(saved)
 }
 
 /// The error of a full disk where nothing is resumed: samples are drawn from the first one.

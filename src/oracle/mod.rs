@@ -9,7 +9,7 @@
 //! | `numbering` | which image an error is about |
 //! | `cells` | densities averaged over the cells of 8-bit pixels |
 //! | `train`, `evaluate` | training a flow; how well it describes real images |
-//! | `scale`, `export` | posteriors of very many images, resumable; samples on their way to a file |
+//! | `scale`, `export`, `latents` | posteriors of very many images, resumable; samples on their way to a file; images of given latents likewise |
 //! | `strategies`, `precision`, `bench` | how blocks are inverted fastest; 32 bits beside 64; how fast a world answers |
 
 pub mod bench;
@@ -21,6 +21,7 @@ pub mod export;
 pub mod folder;
 mod info;
 pub mod label_noise;
+pub mod latents;
 pub mod library;
 pub mod look;
 pub mod numbering;

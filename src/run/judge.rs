@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::checkpoints;
-use crate::data::Split;
+use crate::data::{Split, listed};
 use crate::error::Result;
 use crate::figure::Illustrated;
 use crate::judge::{Candidate, JudgeEvent, Report, assess, figures, tables};
@@ -54,9 +54,15 @@ impl Task for JudgeModels {
         };
         let sentence = format!("{} model(s) judged on {}{alarms}", found.models.len(), self.dataset.display());
         let (figures, tables) = (figures(&found), tables(&found));
-        let made = figures.first().map(|figure| Made::of_lines("judgement of classifiers", None, &figure.provenance));
+        let made = figures.first().map(|figure| Made::of_lines(subject(&found), None, &figure.provenance));
         Ok(Done::new(Illustrated { found, figures, tables }, sentence).made(made))
     }
+}
+
+/// What was judged, on which images.
+fn subject(Report { models, origin, .. }: &Report) -> String {
+    let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
+    format!("judgement of {} on {}, {}", listed(&names), origin.path, origin.split)
 }
 
 /// The checkpoints in a folder, in its place.

@@ -32,6 +32,7 @@ use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use cache::{Resident, SampleCache};
 use drawing::GroundImage;
+pub use external::Brought;
 use external::ExternalSet;
 use gallery::{Gallery, LARGEST_PIECE};
 use inspect::Inspecting;

@@ -122,13 +122,13 @@ fn perform(cx: &mut JobContext<'_>) -> Result<String> {
     match &cx.entry.job {
         Job::OpenOracle(name) => open_oracle(cx, name),
         Job::UseDevice(choice) => Err(Error::input(format!("{choice} cannot be taken while a job is under way"))),
-        Job::Classify { paths, fits, settings } => {
+        Job::Classify { paths, fits, settings, .. } => {
             let (id, progress) = (cx.entry.id, Progress { done: 0, total: 0 });
             cx.channels.send(Event::JobProgress { id, progress, note: "reading".into() });
             let classified = outside::classify(cx, cx.opened()?.world.read_files(paths, fits)?, settings);
             classified.map_err(|error| from_files(error, paths))
         }
-        Job::ClassifyPasted { picture: Pasted(bytes), fit, settings } => {
+        Job::ClassifyPasted { picture: Pasted(bytes), fit, settings, .. } => {
             outside::classify(cx, cx.opened()?.world.read_pasted(Pasted::NAME, bytes, *fit)?, settings)
         }
         Job::Task(task) => task::run(cx, task),

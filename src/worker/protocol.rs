@@ -36,7 +36,7 @@ use crate::provenance::Made;
 use crate::task::News;
 use crate::units::{ClassId, Tau};
 
-pub use job::{Job, Outcome, Pasted};
+pub use job::{Job, JobId, Outcome, Pasted};
 pub use keys::{KeyOrigin, KeyPictures, KeyRequest};
 pub use reference::ReferenceNews;
 pub use sketch::{Ground, Sketch, SketchAnswer, SketchRequest};
@@ -208,9 +208,6 @@ pub struct EvidenceMap {
     /// The cells once more where the window paints them, if they were computed there: nats.
     pub cells: Option<ImageSource>,
 }
-
-/// Identifies a job while the program runs.
-pub type JobId = u64;
 
 /// News about the connection to another machine's device.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
@@ -57,6 +57,8 @@ pub struct Shared {
     pub loaded: Slot<LoadedImages>,
     /// Here, so that no number is given twice though the worker's thread falls and begins anew.
     pub sets: SetNumbers,
+    /// The job that opened the images from outside that were shown last; 0 before any were.
+    opener: AtomicU64,
     pub controls: Mutex<HashMap<JobId, Arc<Control>>>,
     pub bayes: RequestSlots,
     pub watch: Slot<WatchRequest>,
@@ -83,6 +85,7 @@ impl Shared {
             checkpoint: Slot::default(),
             loaded: Slot::default(),
             sets: SetNumbers::default(),
+            opener: AtomicU64::new(0),
             controls: Mutex::default(),
             bayes,
             watch: Slot::default(),
@@ -91,6 +94,16 @@ impl Shared {
             notifier,
             wake,
         }
+    }
+
+    /// The images from outside that are shown now were opened by this job.
+    pub fn show_images_of(&self, opener: JobId) {
+        self.opener.store(opener, Ordering::Relaxed);
+    }
+
+    /// The job that opened the images from outside that were shown last.
+    pub fn opener(&self) -> Option<JobId> {
+        Some(self.opener.load(Ordering::Relaxed)).filter(|&job| job > 0)
     }
 
     /// Wakes the worker.

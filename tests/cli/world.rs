@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 
+use bayescope::data::{ImageShape, WorldBatch, write_npz};
 use bayescope::device::{DeviceChoice, choose};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -260,6 +261,24 @@ fn images_of_given_latents_are_recorded_with_their_file_and_without_a_seed() {
     assert_eq!([link("images"), link("classes")], [Some("3"), Some("as given")]);
     assert_eq!([link("latents"), link("latents SHA-256")], [Some(text(&latents)), Some(&hash[..])]);
     assert_eq!((record["badge"].as_str(), link("τ")), (Some("exact"), Some("1")));
+}
+
+#[test]
+fn latents_that_are_not_of_the_world_are_refused_by_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (latents, out) = (folder.path().join("z.npz"), folder.path().join("x.npz"));
+    let refused = |side: usize, y: Option<Vec<i64>>, why: &str| {
+        let (shape, x) = (ImageShape { channels: 1, height: side, width: side }, vec![0.1; 2 * side * side]);
+        let batch = WorldBatch { shape, x, classes: 0, y, posterior: None, logp: None, aleatoric: None };
+        write_npz(&latents, &batch).unwrap();
+        let args = ["sample", "mnist", "--latents", text(&latents), "--out", text(&out)];
+        let said = fail(1, &[&args[..], &CPU].concat());
+        assert!(said.contains(&format!("z.npz: {why}")) && !out.exists(), "{said}");
+    };
+    refused(8, Some(vec![0, 1]), "array x: latents of");
+    refused(32, None, "array y: missing; latents are");
+    refused(32, Some(vec![0, -1]), "array y: image 1 has class -1, and this world 10 classes");
+    refused(32, Some(vec![10, 0]), "array y: image 0 has class 10, and this world 10 classes");
 }
 
 #[test]

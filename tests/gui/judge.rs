@@ -71,6 +71,18 @@ fn a_model_is_judged_shown_and_reported() {
     assert!(shows(&harness, &judged), "{judged}: {:?}", super::labels(&harness));
     harness.check_accessibility();
     assert!(!tables::all(&mut harness).is_empty(), "its figures have tables");
+    // Each judgement has a line of its own, however often it is made.
+    let other = Candidate::Predictions { path: reference("half.npz"), options: ReadOptions::default() };
+    let other = JudgeModels { candidates: vec![other], ..request };
+    for _ in 0..2 {
+        let made = tasks::carry_out(&other, None).made;
+        made.into_iter().for_each(|made| fake.send(Event::Made(Box::new(made))));
+    }
+    harness.run_steps(4);
+    let lines = harness.state().session().ledger.iter().map(|made| made.what.as_str());
+    let lines: Vec<&str> = lines.filter(|what| what.starts_with("judgement")).collect();
+    let on = format!("on {}, test", reference("dataset").display());
+    assert_eq!(lines, [format!("judgement of logits {on}"), format!("judgement of half {on}")]);
     click(&mut harness, "Worst images of logits by gap");
     let asked = fake.judged();
     let [(id, request)] = asked.as_slice() else { panic!("{asked:?}") };

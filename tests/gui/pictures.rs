@@ -80,6 +80,7 @@ fn what_was_done_is_shown_and_another_way_is_asked_for_once() {
     click(&mut harness, "pad");
     harness.run_steps(4);
     assert_eq!((fake.jobs().len(), asked(&fake)), (before + 1, Fit { way: Way::Pad, ..Fit::default() }));
+    assert_eq!(fake.jobs()[before].1.reads_again(), Some(1), "it is the picture that was opened");
     // The knobs ask again for the picture as it is now.
     send(&mut harness, &fake, photograph(10, asked(&fake)));
     harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(1.5);

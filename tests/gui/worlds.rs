@@ -1,12 +1,13 @@
 //! Another world opens: nothing of the one before is asked for, computed or shown in it. And what comes to the front by itself.
 
-use bayescope::worker::protocol::{Event, Job, JobId};
+use bayescope::units::Tau;
+use bayescope::worker::protocol::{Event, Job, JobId, Outcome};
 use bayescope::worker::walk::WalkToBoundary;
 use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::kittest::Queryable;
 
 use super::fake::{self, Fake};
-use super::{full, tasks, until};
+use super::{full, shows, tasks, until};
 
 /// The same images from outside, brought by this job.
 fn brought(fake: &Fake, by: JobId) {
@@ -71,6 +72,44 @@ fn posteriors_that_follow_a_knob_do_not_take_the_view_and_images_that_are_opened
     brought(&fake, opened);
     harness.run_steps(4);
     assert_eq!(harness.state().view().cursor, Some(0), "what is opened comes to the front, though it was open before");
+}
+
+/// The engine drops what is read again of images that were opened before those on show.
+#[test]
+fn images_that_are_read_again_name_their_opening_and_those_opened_last_stay() {
+    let (mut harness, fake) = full();
+    harness.state_mut().open(vec!["/data/folder".into()]);
+    harness.run_steps(2);
+    brought(&fake, 1);
+    harness.run_steps(4);
+    harness.state_mut().open(vec!["/data/b.png".into()]);
+    harness.run_steps(2);
+    harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.0);
+    harness.run_steps(3);
+    let jobs = fake.jobs();
+    let again: Vec<_> = jobs.iter().map(|(id, job)| (*id, job.reads_again())).collect();
+    assert_eq!(again, [(1, None), (2, None), (3, Some(1))], "{jobs:?}");
+    let other = |by: JobId, tau: f64| {
+        let mut event = fake::external(1);
+        if let Event::External { job, set, name, ids, settings, .. } = &mut event {
+            (*job, *set, *name, *ids) = (by, 2, "b.png".into(), vec!["b.png".into()]);
+            settings.tau = Tau::new(tau).unwrap();
+        }
+        fake.send(event);
+    };
+    // They were asked for at the knobs of before: as long as they are on show they follow, too.
+    other(2, 1.0);
+    harness.run_steps(4);
+    let jobs = fake.jobs();
+    let Some((4, Job::Classify { paths, settings, again, .. })) = jobs.last() else { panic!("{jobs:?}") };
+    assert_eq!((paths.as_slice(), settings.tau.get(), *again), (&["/data/b.png".into()][..], 2.0, Some(2)));
+    fake.send(Event::JobEnded { id: 3, outcome: Outcome::Done("other images were opened meanwhile".into()) });
+    harness.run_steps(4);
+    assert!(shows(&harness, "b.png") && !shows(&harness, "outside-2.png"), "{:?}", super::labels(&harness));
+    other(4, 2.0);
+    harness.run_steps(4);
+    assert!(!harness.state().session().reads_outside(), "it waits for images that do not come");
+    assert!(shows(&harness, "b.png") && fake.jobs().len() == 4, "{:?}", fake.jobs());
 }
 
 #[test]

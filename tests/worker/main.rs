@@ -16,6 +16,7 @@ mod fetch;
 mod hardness;
 mod judge;
 mod keys;
+mod outside;
 mod queue;
 #[allow(dead_code)]
 #[path = "../fetch/server.rs"]
@@ -249,7 +250,8 @@ fn a_bad_file_fails_by_name_and_nothing_else_does() {
     let folder = tempfile::tempdir().unwrap();
     let bad = folder.path().join("bad.png");
     std::fs::write(&bad, b"no picture").unwrap();
-    let job = bench.worker.submit(Job::Classify { paths: vec![bad], fits: Fits::default(), settings: settings(1.0) });
+    let (paths, fits) = (vec![bad], Fits::default());
+    let job = bench.worker.submit(Job::Classify { paths, fits, settings: settings(1.0), again: None });
     let Outcome::Failed(message) = bench.outcome(job) else { panic!("a bad file was read") };
     assert!(message.contains("bad.png"), "{message}");
     let job = bench.worker.submit(Job::OpenOracle("/no/oracle/here".into()));
@@ -272,7 +274,8 @@ fn pictures_from_outside_get_posteriors() {
         path: path.clone(),
     }));
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
-    let read = |tau: f64| Job::Classify { paths: vec![path.clone()], fits: Fits::default(), settings: settings(tau) };
+    let (paths, fits) = (vec![path.clone()], Fits::default());
+    let read = |tau| Job::Classify { paths: paths.clone(), fits: fits.clone(), settings: settings(tau), again: None };
     let job = bench.worker.submit(read(1.0));
     let tiles = bench.until(|event| match event {
         Event::External { tiles, labelled: true, .. } => Some(tiles.clone()),

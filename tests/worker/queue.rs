@@ -17,7 +17,7 @@ fn save(n: usize, path: &Path) -> Job {
 }
 
 fn classify(path: PathBuf) -> Job {
-    Job::Classify { paths: vec![path], fits: Fits::default(), settings: settings(1.0) }
+    Job::Classify { paths: vec![path], fits: Fits::default(), settings: settings(1.0), again: None }
 }
 
 fn begun(bench: &mut Bench, job: JobId) {

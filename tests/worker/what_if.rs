@@ -50,7 +50,7 @@ fn outside(bench: &mut Bench, index: usize, path: &Path) {
     };
     done(bench, Job::task(save));
     let (paths, fits) = (vec![path.to_owned()], Fits::default());
-    done(bench, Job::Classify { paths, fits, settings: settings(1.0) });
+    done(bench, Job::Classify { paths, fits, settings: settings(1.0), again: None });
 }
 
 /// The images that a job of this type told.
@@ -97,7 +97,8 @@ fn a_picture_that_is_pasted_after_another_is_not_taken_for_it() {
         // Light from one side.
         let level = |i: usize| (light + 3 * (i % 32) + 2 * (i / 32)) as u8;
         let picture = Pasted::of_rgba([32, 32], (0..32 * 32).map(|i| [level(i), level(i), level(i), 255]));
-        done(bench, Job::ClassifyPasted { picture, fit: Fit::default(), settings: settings(tau) });
+        let (fit, settings) = (Fit::default(), settings(tau));
+        done(bench, Job::ClassifyPasted { picture, fit, settings, again: None });
         bench.image(0)
     };
     let a = paste(&mut bench, 40, 1.0);

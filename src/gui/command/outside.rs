@@ -14,7 +14,7 @@ impl App {
         if self.session.oracle.is_none() {
             return self.session.await_world(paths);
         }
-        self.submit(Job::Classify { paths, fits: Fits::default(), settings: self.prefs.settings() });
+        self.submit(Job::Classify { paths, fits: Fits::default(), settings: self.prefs.settings(), again: None });
     }
 
     /// Opens a picture from the clipboard.
@@ -23,7 +23,8 @@ impl App {
         if self.session.oracle.is_none() {
             return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
         }
-        self.submit(Job::ClassifyPasted { picture, fit: Fit::default(), settings: self.prefs.settings() });
+        let (fit, settings) = (Fit::default(), self.prefs.settings());
+        self.submit(Job::ClassifyPasted { picture, fit, settings, again: None });
     }
 
     /// Reads the images from outside again, one of them with another fit.

@@ -303,9 +303,7 @@ impl Session {
         let switching = self.switching.take_if(|switching| *switching == id).is_some();
         let done = matches!(outcome, Outcome::Done(_));
         self.runs.ended(id, &outcome);
-        if !done {
-            self.lack_outside(id);
-        }
+        self.lack_outside(id);
         self.refreshing.remove(&id);
         self.far.ended(id, &outcome);
         match &outcome {

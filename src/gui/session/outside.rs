@@ -44,17 +44,19 @@ pub struct OutsideInput {
     pub awaits: bool,
     /// Whether this world was asked to read them.
     pub asked: bool,
+    /// The job that opened them, however often they were read since.
+    pub opened_by: Option<JobId>,
 }
 
 impl Session {
     /// The job that reads the images from outside once more; none where they came from neither files
     /// nor the clipboard.
     pub fn read_outside_again(&self, settings: Settings) -> Option<Job> {
-        let OutsideInput { fits, pasted, .. } = self.outside.clone();
+        let OutsideInput { fits, pasted, opened_by: again, .. } = self.outside.clone();
         match pasted {
-            Some(picture) => Some(Job::ClassifyPasted { picture, fit: fits.of(0), settings }),
+            Some(picture) => Some(Job::ClassifyPasted { picture, fit: fits.of(0), settings, again }),
             None if self.external_paths.is_empty() => None,
-            None => Some(Job::Classify { paths: self.external_paths.clone(), fits, settings }),
+            None => Some(Job::Classify { paths: self.external_paths.clone(), fits, settings, again }),
         }
     }
 
@@ -100,16 +102,15 @@ impl Session {
     /// A job that brings images from outside was submitted. What they are read from counts from when they
     /// are there: others may come before them.
     pub(super) fn asks_outside(&mut self, id: JobId, job: &Job) {
+        let opened = OutsideInput { opened_by: job.reads_again().or(Some(id)), ..OutsideInput::default() };
         let (paths, input) = match job {
-            Job::Classify { paths, fits, .. } => {
-                (paths.clone(), OutsideInput { fits: fits.clone(), ..OutsideInput::default() })
-            }
+            Job::Classify { paths, fits, .. } => (paths.clone(), OutsideInput { fits: fits.clone(), ..opened }),
             // These images have no files.
             Job::ClassifyPasted { picture, fit, .. } => {
                 let (fits, pasted) = (Fits::all(*fit), Some(picture.clone()));
-                (Vec::new(), OutsideInput { fits, pasted, ..OutsideInput::default() })
+                (Vec::new(), OutsideInput { fits, pasted, ..opened })
             }
-            Job::SendWalk { .. } | Job::SendSketch { .. } => Default::default(),
+            Job::SendWalk { .. } | Job::SendSketch { .. } => (Vec::new(), opened),
             _ => return,
         };
         self.coming.insert(id, (paths, input));
@@ -120,7 +121,7 @@ impl Session {
         self.refreshing.insert(id);
     }
 
-    /// A job that was to bring images from outside brings none: those on show were asked for as they were.
+    /// A job that was to bring images from outside has ended. Where it brought none, those on show were asked for as they were.
     pub(super) fn lack_outside(&mut self, id: JobId) {
         if self.coming.remove(&id).is_none() {
             return;
@@ -151,7 +152,7 @@ impl Session {
         if own_knobs {
             // They lie in a run folder, not in files of their own.
             self.external_paths.clear();
-            self.outside = OutsideInput::default();
+            self.outside = OutsideInput { opened_by: Some(job), ..OutsideInput::default() };
             if let Some(images) = &mut self.runs.cell_images {
                 images.shown = Some(name.clone());
             }

@@ -87,7 +87,8 @@ fn external(job: JobId, set: u64, settings: &Settings) -> Event {
 fn the_same_images_at_other_knobs_are_the_same_and_others_of_their_name_are_not() {
     let (mut session, now) = (Session::default(), Instant::now());
     let settings = Settings::default_for(2);
-    let paste = Job::ClassifyPasted { picture: Pasted(Arc::new([1])), fit: Fit::default(), settings: settings.clone() };
+    let (picture, fit) = (Pasted(Arc::new([1])), Fit::default());
+    let paste = Job::ClassifyPasted { picture, fit, settings: settings.clone(), again: None };
     let outside = |opened| Effect::Outside { same: true, opened, knobs: None };
     session.submitted(1, &paste);
     session.take(external(1, 7, &settings), now);
@@ -108,24 +109,29 @@ fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_
     let mut session = Session::default();
     let settings = Settings::default_for(2);
     let fits = Fits::all(Fit { way: Way::Pad, ..Fit::default() });
-    let files = Job::Classify { paths: vec!["/data/corpus".into()], fits, settings: settings.clone() };
-    let (picture, fit) = (Pasted(Arc::new([1, 2, 3])), Fit { invert: true, ..Fit::default() });
-    let pasted = Job::ClassifyPasted { picture, fit, settings: settings.clone() };
+    let files = |again| {
+        let (paths, fits) = (vec!["/data/corpus".into()], fits.clone());
+        Job::Classify { paths, fits, settings: settings.clone(), again }
+    };
+    let pasted = |again| {
+        let (picture, fit) = (Pasted(Arc::new([1, 2, 3])), Fit { invert: true, ..Fit::default() });
+        Job::ClassifyPasted { picture, fit, settings: settings.clone(), again }
+    };
     let come = |session: &mut Session, job: JobId| {
         session.take(external(job, job, &settings), Instant::now());
     };
-    session.submitted(1, &files);
+    session.submitted(1, &files(None));
     assert_eq!(session.read_outside_again(settings.clone()), None, "nothing is there yet");
-    session.submitted(2, &pasted);
+    session.submitted(2, &pasted(None));
     // The short job overtakes the long one.
     come(&mut session, 2);
-    assert_eq!(session.read_outside_again(settings.clone()), Some(pasted.clone()));
+    assert_eq!(session.read_outside_again(settings.clone()), Some(pasted(Some(2))));
     come(&mut session, 1);
-    assert_eq!(session.read_outside_again(settings.clone()), Some(files.clone()));
+    assert_eq!(session.read_outside_again(settings.clone()), Some(files(Some(1))));
     // One that fails leaves what was said of those on show.
-    session.submitted(3, &pasted);
+    session.submitted(3, &pasted(None));
     session.take(Event::JobEnded { id: 3, outcome: Outcome::Failed("no picture".into()) }, Instant::now());
-    assert_eq!(session.read_outside_again(settings.clone()), Some(files.clone()));
+    assert_eq!(session.read_outside_again(settings.clone()), Some(files(Some(1))));
     assert!(session.coming.is_empty());
     // A fit that is refused is not the fit of those on show.
     session.outside.fits.own.insert(0, Fit { invert: true, ..Fit::default() });
@@ -133,7 +139,7 @@ fn images_that_come_first_are_read_again_as_they_were_and_not_as_those_still_to_
     session.submitted(4, &refused);
     session
         .take(Event::JobEnded { id: 4, outcome: Outcome::Failed("the frame is no part of it".into()) }, Instant::now());
-    assert_eq!(session.read_outside_again(settings), Some(files));
+    assert_eq!(session.read_outside_again(settings.clone()), Some(files(Some(1))));
 }
 
 #[test]

@@ -157,7 +157,26 @@ fn it_reads_back_as_it_was_written_in_words_and_files() {
     let named: LabelNoise = serde_json::from_str("\"flips.json\"").unwrap();
     assert!(named.check(2).unwrap_err().to_string().contains("was not read"));
     assert_eq!(named.relative_to(folder.path()).unwrap(), matrix);
-    std::fs::write(&csv, "0.9,0.1\n0.3,a few\n").unwrap();
-    let why = LabelNoise::parse(&csv.display().to_string()).unwrap_err().to_string();
-    assert!(why.contains("line 2") && why.contains("a few") && why.contains("flips.csv"), "{why}");
+    // As Excel begins its files.
+    std::fs::write(&csv, "\u{feff}0.9,0.1\n0.3,0.7\n").unwrap();
+    assert_eq!(LabelNoise::parse(&csv.display().to_string()).unwrap(), matrix);
+}
+
+#[test]
+fn a_table_is_refused_at_its_first_wrong_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = folder.path().join("flips.csv");
+    let long = format!("0.9,0.1\n0.3,{}\n", "9 ".repeat(3000));
+    for (text, wrong) in [
+        ("0.9,0.1\n0.3,a few\n", "line 2: \"a few\" is no number"),
+        ("0,9;0,1\n", "line 1: \"9;0\" is no number"),
+        ("1,0\n1\nnever read\n", "line 2: 1 numbers, and the first row has 2"),
+        ("# rows\n1\n\n1\nnever read\n", "line 4: a row more than the 1 numbers of each"),
+        (long.as_str(), "line 2: \"9 9 "),
+    ] {
+        std::fs::write(&csv, text).unwrap();
+        let why = LabelNoise::parse(&csv.display().to_string()).unwrap_err().to_string();
+        assert!(why.contains(&format!("flips.csv: {wrong}")) && why.contains("commas between"), "{why}");
+        assert!(why.len() < 500 + folder.path().as_os_str().len(), "{} bytes", why.len());
+    }
 }

@@ -8,6 +8,12 @@ use super::{Form, LabelNoise};
 use crate::data::read_text;
 use crate::error::{Error, Result};
 
+/// What a table is, at the end of a refusal.
+const TABLE: &str = "a line is a row of the matrix, as many numbers as there are rows, with commas between; lines that begin \
+                     with # do not count";
+/// Signs of a field that a message repeats.
+const SHOWN: usize = 40;
+
 /// As a spec, a manifest and a record hold it.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged, expecting = "label noise is symmetric:η, pair:η, by-class:η,η,…, a file, or a matrix of numbers")]
@@ -88,20 +94,36 @@ fn is(path: &Path, ending: &str) -> bool {
 /// lists (`.json`).
 pub(super) fn read(path: &Path) -> Result<LabelNoise> {
     let text = read_text(path).map_err(|e| Error::io(path, e))?;
+    let text = text.trim_start_matches('\u{feff}');
     let rows = match is(path, "json") {
         true => serde_json::from_slice(text.as_bytes())
-            .map_err(|e| Error::file(path, format!("is no list of lists: {e}")))?,
-        false => rows(&text).map_err(|cause| Error::file(path, cause))?,
+            .map_err(|e| Error::file(path, format!("is no list of lists of numbers, [[…],…]: {e}")))?,
+        false => rows(text).map_err(|cause| Error::file(path, format!("{cause}; {TABLE}")))?,
     };
     LabelNoise::matrix(rows).map_err(|e| Error::file(path, e.to_string()))
 }
 
+/// The rows of a table. There is room for a row once it is as long as the first, and for as many rows as that has numbers: so
+/// few bytes as `1` and a line end would else ask for a row each.
 fn rows(text: &str) -> Result<Vec<Vec<f64>>, String> {
     let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-    let row = |(at, line): (usize, &str)| {
-        let number = |cell: &str| cell.trim().parse().map_err(|_| format!("line {at}: {:?} is no number", cell.trim()));
-        line.split(',').map(number).collect()
-    };
-    lines.map(row).collect()
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    for (at, line) in lines {
+        let given = line.split(',').count();
+        let classes = rows.first().map_or(given, Vec::len);
+        if given != classes {
+            return Err(format!("line {at}: {given} numbers, and the first row has {classes}"));
+        }
+        if rows.len() == classes {
+            return Err(format!("line {at}: a row more than the {classes} numbers of each"));
+        }
+        let mut row = Vec::with_capacity(classes);
+        for cell in line.split(',').map(str::trim) {
+            let shown = || cell.chars().take(SHOWN).collect::<String>();
+            row.push(cell.parse().map_err(|_| format!("line {at}: {:?} is no number", shown()))?);
+        }
+        rows.push(row);
+    }
+    Ok(rows)
 }

@@ -25,19 +25,37 @@ pub struct ExternalSet {
     pub verdicts: Vec<WorstImage>,
 }
 
+/// How images from outside come to be shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Brought {
+    /// The job that brings them.
+    pub by: JobId,
+    /// The job that opened them, where they are brought again.
+    pub again: Option<JobId>,
+    /// Whether they were drawn at their knobs: the window takes these over.
+    pub own_knobs: bool,
+}
+
+impl Brought {
+    /// Opened by a job, at the knobs of the window.
+    pub fn by(job: JobId) -> Self {
+        Self { by: job, again: None, own_knobs: false }
+    }
+}
+
 impl Interactive {
     /// Sends the images from outside of a job to the window and keeps them for its inspector; a sentence
-    /// about them. The window takes over their knobs where these are their `own`.
+    /// about them.
     ///
     /// # Errors
     /// When the knobs are of another number of classes, or a posterior is not known and the device fails; then those before stay.
     pub fn show_external(
         &self,
-        (channels, job): (&Channels, JobId),
+        channels: &Channels,
         world: &World,
         (images, verdicts): (ExternalImages, Vec<WorstImage>),
         settings: &Settings,
-        own: bool,
+        brought: Brought,
     ) -> Result<String> {
         world.check(settings)?;
         let n = images.ids.len();
@@ -45,8 +63,9 @@ impl Interactive {
         // Only now: images that cannot be shown do not come between those on show and the same ones read again.
         let set = channels.shared.sets.of(&images, &self.world.borrow());
         self.drop_questions(&channels.shared, set);
+        channels.shared.show_images_of(brought.again.unwrap_or(brought.by));
         channels.send(Event::External {
-            job,
+            job: brought.by,
             set,
             name: images.name.clone(),
             shape: world.shape(),
@@ -54,7 +73,7 @@ impl Interactive {
             tiles,
             labelled: images.labelled(),
             settings: settings.clone(),
-            own_knobs: own,
+            own_knobs: brought.own_knobs,
             verdicts: verdicts.clone(),
             pictures: images.pictures.clone(),
         });
@@ -86,8 +105,9 @@ impl Interactive {
             return channels.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
         }
         let here = world.filter(|world| *self.world.borrow() == of && world.shape() == shape);
+        let brought = Brought { own_knobs: true, ..Brought::by(id) };
         let outcome =
-            match here.map(|world| self.show_external((channels, id), world, (images, verdicts), &settings, true)) {
+            match here.map(|world| self.show_external(channels, world, (images, verdicts), &settings, brought)) {
                 Some(Ok(sentence)) => Outcome::Done(sentence),
                 Some(Err(Error::Cancelled)) => Outcome::Cancelled,
                 Some(Err(error)) => Outcome::Failed(error.to_string()),

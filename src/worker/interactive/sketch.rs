@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::super::protocol::{JobId, Sketch, SketchAnswer, Subject};
 use super::drawing::{GroundImage, compose};
+use super::external::Brought;
 use super::{Interactive, PieceContext, put};
 use crate::error::{Error, Result};
 use crate::oracle::classify::ExternalImages;
@@ -78,6 +79,6 @@ impl Interactive {
         let ground = self.ground(&cx, sketch)?;
         let x = self.drawn(world, sketch, ground.as_ref())?;
         let images = ExternalImages::new("drawing".into(), vec!["Drawing".into()], None, x);
-        self.show_external((channels, job), world, (images, Vec::new()), settings, false)
+        self.show_external(channels, world, (images, Vec::new()), settings, Brought::by(job))
     }
 }

@@ -11,7 +11,7 @@ use crate::oracle::classify::ExternalImages;
 use crate::oracle::world::Settings;
 use crate::worker::channels::Channels;
 use crate::worker::device_thread::{Opened, open_checkpoint};
-use crate::worker::interactive::Interactive;
+use crate::worker::interactive::{Brought, Interactive};
 use crate::worker::protocol::Event;
 use crate::worker::queue::Entry;
 
@@ -84,13 +84,20 @@ impl<'a> JobContext<'a> {
         }
     }
 
+    /// Whether the job reads images from outside again, and others were opened since: these stay on show.
+    pub fn others_were_opened(&self) -> bool {
+        let again = self.entry.job.reads_again();
+        again.is_some_and(|of| self.channels.shared.opener().is_some_and(|opener| opener != of))
+    }
+
     /// Shows images from outside. Returns a sentence about them.
     ///
     /// # Errors
     /// As [`Interactive::show_external`].
     pub fn show(&self, images: ExternalImages, settings: &Settings) -> Result<String> {
         let world = &self.opened()?.world;
-        self.interactive.show_external((self.channels, self.entry.id), world, (images, Vec::new()), settings, false)
+        let brought = Brought { again: self.entry.job.reads_again(), ..Brought::by(self.entry.id) };
+        self.interactive.show_external(self.channels, world, (images, Vec::new()), settings, brought)
     }
 }
 

@@ -1,42 +1,77 @@
 //! Images that take the place of those from outside: what was read, mapped in and entered into the ledger; the images of a walk;
 //! and posteriors of those on show once more.
 
+use std::ops::ControlFlow;
+
 use super::context::JobContext;
-use crate::error::Result;
+use crate::data::{Dataset, Input, sha256};
+use crate::error::{Error, Result};
+use crate::events::{Events, Progress};
 use crate::oracle::classify::ExternalImages;
-use crate::oracle::pictures::{Picture, Reading, summary};
+use crate::oracle::pictures::{Reading, summary};
 use crate::oracle::walk::WalkPoint;
 use crate::oracle::world::Settings;
 use crate::provenance::{Badge, Made};
-use crate::worker::interactive::gone;
+use crate::worker::interactive::{Brought, gone};
 use crate::worker::protocol::Event;
 use crate::worker::walk::Walked;
 
+/// Why images are not shown that were read again.
+const OTHERS: &str = "other images were opened meanwhile";
 /// Pictures that get a line each in the ledger; more get one together.
 const LINES: usize = 8;
+/// Digits of a hash behind a name.
+const SHORT: usize = 8;
 
 /// Computes the posteriors of what was read and shows the images; a sentence about them.
 pub fn classify(cx: &JobContext<'_>, reading: Reading, settings: &Settings) -> Result<String> {
     let (reading, how) = reading.settled(None)?;
-    let images = cx.opened()?.world.classify(reading, how, &mut cx.sink())?;
-    let done = lines(&images.name, &images.ids, &images.pictures);
+    let mut sink = cx.sink();
+    // What is opened meanwhile is opened above this job, out of its sink.
+    let mut events = |progress: Progress| {
+        let flow = sink.emit(progress);
+        if cx.others_were_opened() { ControlFlow::Break(()) } else { flow }
+    };
+    let lines = lines(&reading);
+    let images = match cx.opened()?.world.classify(reading, how, &mut events) {
+        Ok(_) | Err(Error::Cancelled) if cx.others_were_opened() && !cx.is_stopped() => return Ok(OTHERS.into()),
+        images => images?,
+    };
     let how = images.dequantisation.map(|how| how.to_string()).unwrap_or_default();
     let sentence = cx.show(images, settings)?;
-    for (name, what) in done {
+    for Line { name, done, sha256 } in lines {
         let provenance = cx.opened()?.info.provenance(Badge::Exact, settings);
-        let provenance = provenance.with("picture", what).with("8-bit pixels dequantised by", &how);
+        let provenance = provenance.with("picture", done).with("pixels SHA-256", sha256);
+        let provenance = provenance.with("8-bit pixels dequantised by", &how);
         let made = Made { what: format!("posterior of {name}"), place: None, provenance };
         cx.channels.send(Event::Made(Box::new(made)));
     }
     Ok(sentence)
 }
 
-/// What was done, with the name of the picture or of all together.
-fn lines(name: &str, ids: &[String], pictures: &[Picture]) -> Vec<(String, String)> {
+/// What the ledger says of a picture, or of all together.
+struct Line {
+    /// Its name, and the beginning of its hash: any number of pictures are called alike.
+    name: String,
+    /// What was done to it.
+    done: String,
+    /// SHA-256 of its pixels in the world's shape.
+    sha256: String,
+}
+
+/// The lines about the pictures that were read; none about datasets.
+fn lines(Reading { input, pictures, .. }: &Reading) -> Vec<Line> {
+    let Input::Pixels(Dataset { name, ids, shape, pixels, .. }) = input else { return Vec::new() };
+    let line = |name: &str, pixels: &[u8], done: String| {
+        let sha256 = sha256(pixels);
+        let begins = sha256.get(..SHORT).unwrap_or(&sha256);
+        Line { name: format!("{name} ({begins})"), done, sha256 }
+    };
     if pictures.len() > LINES {
-        return summary(pictures).map(|done| (name.to_owned(), done)).into_iter().collect();
+        return summary(pictures).map(|done| line(name, pixels, done)).into_iter().collect();
     }
-    ids.iter().zip(pictures).map(|(id, picture)| (id.clone(), picture.treatment.describe())).collect()
+    let each = ids.iter().zip(pictures).zip(pixels.chunks(shape.dims().max(1)));
+    each.map(|((id, picture), pixels)| line(id, pixels, picture.treatment.describe())).collect()
 }
 
 /// A walk's images take the place of those from outside, the 50/50 point between its neighbours.
@@ -65,7 +100,8 @@ pub fn rate_again(cx: &JobContext<'_>, settings: &Settings) -> Result<String> {
     open.images.prepare(world, settings, &mut cx.sink())?;
     // Others may have come while these were scored.
     if !interactive.holds(open.set) {
-        return Ok("other images were opened meanwhile".into());
+        return Ok(OTHERS.into());
     }
-    interactive.show_external((cx.channels, cx.entry.id), world, (open.images, open.verdicts), settings, false)
+    let brought = Brought { again: cx.channels.shared.opener(), ..Brought::by(cx.entry.id) };
+    interactive.show_external(cx.channels, world, (open.images, open.verdicts), settings, brought)
 }

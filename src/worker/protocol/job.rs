@@ -11,6 +11,9 @@ use crate::oracle::pictures::Fits;
 use crate::oracle::world::Settings;
 use crate::task::{AnyTask, Task};
 
+/// Identifies a job while the program runs.
+pub type JobId = u64;
+
 /// A picture from the clipboard, as the bytes of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pasted(pub Arc<[u8]>);
@@ -47,6 +50,8 @@ pub enum Job {
         fits: Fits,
         /// The world's knobs.
         settings: Settings,
+        /// The job that opened these images, where they are read again: not shown once others were opened.
+        again: Option<JobId>,
     },
     /// Map a picture from the clipboard into the world and compute its posterior.
     ClassifyPasted {
@@ -56,6 +61,8 @@ pub enum Job {
         fit: Fit,
         /// The world's knobs.
         settings: Settings,
+        /// As of [`Job::Classify`].
+        again: Option<JobId>,
     },
     /// A task of any type.
     Task(AnyTask),
@@ -124,6 +131,14 @@ impl Job {
     /// Whether another oracle may be opened while it is under way.
     pub fn lets_oracles_open(&self) -> bool {
         matches!(self, Self::Task(task) if !task.is_of_open_oracle())
+    }
+
+    /// The job that opened the images from outside that this one reads again, if it does.
+    pub fn reads_again(&self) -> Option<JobId> {
+        match self {
+            Self::Classify { again, .. } | Self::ClassifyPasted { again, .. } => *again,
+            _ => None,
+        }
     }
 
     /// A short name for the list of jobs.

@@ -101,11 +101,11 @@ pub fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data].concat()
 }
 
-fn floats(values: &[f32]) -> Vec<u8> {
+pub fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
-fn archive(arrays: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
+pub fn archive(arrays: &[(&str, Vec<u8>)], method: CompressionMethod) -> Vec<u8> {
     let members: Vec<_> = arrays.iter().map(|(name, bytes)| (format!("{name}.npy"), bytes.clone())).collect();
     packed(&members, method)
 }

@@ -1,6 +1,7 @@
 //! The readers, and the whole files of which their inputs are made.
 
 mod data;
+mod given;
 mod judge;
 #[cfg(feature = "onnx")]
 mod networks;
