@@ -143,6 +143,7 @@ mod tests {
             labels: Some((0..n).map(|i| i % classes).collect()),
             ids: names(n),
             class_names: names(classes),
+            noises: Default::default(),
         };
         let found = evaluate(&flow, &dataset, Seed(0), &mut silent()).unwrap();
         assert_eq!((found.accuracy, found.right()), (0.25, 3));

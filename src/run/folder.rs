@@ -18,8 +18,8 @@ use crate::classifier::Architecture;
 use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::{
-    Cell, CellResult, DamagedCell, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested,
-    Truth,
+    Cell, CellResult, DamagedCell, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, PartRecord,
+    Summary, Tested, Truth,
 };
 use crate::oracle::rounding::Rounding;
 
@@ -353,10 +353,26 @@ impl Run for RunFolder {
 /// [`claim_ticket`] for a dataset's description, with a word about data that have changed.
 fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
     claim_ticket(path, data, |old| {
-        let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
-        let what = what.map_or("the test images", |part| part.path.as_str());
-        let why =
-            format!("{what} is not what this run was planned with; put the old images back, or choose another folder");
+        let (old, data) = (old.without_notes(), data.without_notes());
+        let [was, is] = match old.train == data.train {
+            true => [&old, &data].map(|record| record.test.as_ref()),
+            false => [&old, &data].map(|record| Some(&record.train)),
+        };
+        let what = is.map_or("the test images", |part| part.path.as_str());
+        // The same pixels, of which other things are said by now.
+        let otherwise =
+            |(was, is): &(&PartRecord, &PartRecord)| was.sha256 == is.sha256 && was.dequantisation != is.dequantisation;
+        let taken = was.zip(is).filter(otherwise).and_then(|(was, _)| was.dequantisation);
+        let why = match taken {
+            Some(how) => format!(
+                "{what}: this run was planned with 8-bit images {}; with data.dequantise = \"{how}\" at the end of [data] in {SPEC} \
+                 it goes on with them, else choose another folder",
+                how.describe()
+            ),
+            None => format!(
+                "{what} is not what this run was planned with; put the old images back, or choose another folder"
+            ),
+        };
         (old != data).then(|| Error::file(path, why))
     })
 }

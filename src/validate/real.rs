@@ -238,7 +238,8 @@ mod tests {
         let (class_names, n) = (names(classes), names(classes).len());
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
         let (name, labels) = ("zoo".into(), Some((0..n).collect()));
-        Dataset { name, shape, pixels: vec![0; n], labels, ids: class_names.clone(), class_names }
+        let (ids, noises) = (class_names.clone(), Default::default());
+        Dataset { name, shape, pixels: vec![0; n], labels, ids, class_names, noises }
     }
 
     #[test]
@@ -297,7 +298,8 @@ mod tests {
             let pixels = vec![128; 4 * world.shape().dims()];
             let ids = (0..4).map(|i| i.to_string()).collect();
             let (name, shape) = ("grey".to_owned(), world.shape());
-            let images = Dataset { name, shape, pixels, labels: None, class_names: Vec::new(), ids };
+            let (class_names, noises) = (Vec::new(), Default::default());
+            let images = Dataset { name, shape, pixels, labels: None, class_names, ids, noises };
             noisy(&world, &images, Seed(1))
         };
         assert!(grey("mnist@9b44f254").is_none() && grey("mnist").is_some());

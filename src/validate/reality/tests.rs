@@ -102,6 +102,7 @@ fn nature(n: usize, apart: f64, share: f64, seed: u64) -> Dataset {
         labels: Some(labels),
         class_names: vec!["left".into(), "right".into()],
         ids: (0..n).map(|i| i.to_string()).collect(),
+        noises: Default::default(),
     }
 }
 
