@@ -64,15 +64,18 @@ pub fn bought(folder: &RunFolder, id: &str, png: Option<&Path>, json: bool) -> R
 /// A contact sheet in the order of the purchases, row by row.
 fn draw(folder: &RunFolder, images: &BoughtImages, path: &Path) -> Result<()> {
     let oracle = &folder.oracle();
-    let pixels = match glance(oracle) {
-        Some(info) => info.pixels,
-        None => read_watched(oracle, &mut Bar::new("reading"))?.0.pixels,
+    let info = match glance(oracle) {
+        Some(info) => info,
+        None => read_watched(oracle, &mut Bar::new("reading"))?.0,
     };
     if images.found.is_empty() {
         return Err(Error::input(format!("{} bought nothing after its start", images.planned.label())));
     }
     let scale = (SIDE / images.shape.width.max(1)).max(1);
-    write_sheet(path, images.shape, &pixels.picture(&images.x), COLUMNS, scale, None)
+    // Where the oracle has other weights by now, nobody knows whose images these are.
+    let weights = if folder.is_on(&info.weights_sha256).unwrap_or(false) { &info.weights_sha256[..] } else { "" };
+    let held = info.pixels.held_noise(weights);
+    write_sheet(path, images.shape, &info.pixels.picture(&images.x), COLUMNS, scale, held.as_ref())
 }
 
 fn text(images: &BoughtImages, rounds: &[Purchase], classes: Option<&[String]>, sheet: Option<String>) -> String {

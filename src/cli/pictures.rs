@@ -1,7 +1,6 @@
 //! What was done to pictures, on stdout.
 
 use crate::error::in_line;
-use crate::flow::preprocess::Dequantisation;
 use crate::oracle::pictures::{Picture, summary};
 
 /// Of more pictures than this, only how many were cropped, scaled and so on.
@@ -27,17 +26,6 @@ pub fn print<'a>(named: impl Iterator<Item = (&'a str, &'a Picture)>) {
             n => format!(", and so for {n} more"),
         };
         println!("{id} may be dark where this world is light: {why}{others}; --invert exchanges light and dark");
-    }
-}
-
-/// How 8-bit pixels became real numbers.
-pub fn tell_dequantisation(how: Dequantisation) {
-    if how == Dequantisation::Levels {
-        println!(
-            "8-bit pixels that hold the world's noise: each within its level, noise beyond black and white drawn anew (levels)"
-        );
-    } else {
-        println!("8-bit pixels dequantised by {how}");
     }
 }
 

@@ -217,7 +217,7 @@ fn print(report: &Report<'_>) -> Result<()> {
     pictures::print(report.images.iter().filter_map(|image| Some((image.id, image.picture?))));
     println!("posteriors at {}", report.settings);
     if let Some(how) = report.how {
-        pictures::tell_dequantisation(how);
+        println!("8-bit pixels {}", how.describe());
     }
     print_summary(&report.summary);
     if let Some(against) = &report.typicality {

@@ -17,7 +17,7 @@ use super::task::run_task_for;
 use super::{external, hardness, notes};
 use crate::classifier::Labels;
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
-use crate::error::{Error, Result, did_you_mean};
+use crate::error::{Error, Result, did_you_mean, in_line};
 use crate::experiment::{CellResult, Data, ExperimentSpec, Summary};
 use crate::flow::Precision;
 use crate::run::{
@@ -83,7 +83,9 @@ fn resume_in(run: &Path, options: &RunOptions<'_>) -> Result<()> {
     };
     // Nothing to compute: neither oracle nor device is needed.
     if folder.open(options.share).is_empty() {
-        return Output { json: options.json }.print(&folder.write_summary()?, tell);
+        let summary = folder.write_summary()?;
+        Output { json: options.json }.print(&summary, tell)?;
+        return summary.damage().map_or(Ok(()), |why| Err(Error::Numeric(why)));
     }
     start_or_resume(run, &folder.spec, options)
 }
@@ -206,6 +208,10 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
         return super::bought::bought(&folder, cell, args.png.as_deref(), args.json);
     }
     let summary = folder.summary()?;
+    if args.csv || args.figures.is_some() {
+        // Neither tables nor figures name the cells that they lack.
+        summary.damaged.iter().for_each(|cell| eprintln!("warning: {}", in_line(&cell.warning())));
+    }
     if let Some(place) = &args.figures {
         let figures = folder.figures(&summary, folder.world_sha256().as_deref());
         let written = write_figures(&figures, &summary.tables(), place, &folder.spec.name)?;
@@ -216,6 +222,9 @@ pub fn summary(args: &SummaryArgs) -> Result<()> {
 
 fn tell(summary: &Summary) -> Result<()> {
     let mut text = format!("{}: {} of {} cells finished\n", summary.name, summary.finished, summary.planned);
+    for cell in &summary.damaged {
+        text += &format!("warning: {}\n", cell.warning());
+    }
     // Worlds of several temperatures have a floor each.
     let one_world = summary.cells.iter().all(|result| Some(result.measured.aleatoric) == summary.aleatoric);
     if let (Some(aleatoric), Some(bayes), true) = (summary.aleatoric, summary.bayes_accuracy, one_world) {

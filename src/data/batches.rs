@@ -11,7 +11,7 @@ use super::npz::read_npz_split;
 use super::pickle::Batch;
 use super::reader::Reader;
 use super::source::{file_name, head};
-use super::{Dataset, ImageShape, Input, Split, names, numbered};
+use super::{Dataset, HeldNoises, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 /// Classes of ImageNet, and the file with their names: lines of identifier, label, name.
@@ -187,7 +187,8 @@ fn dataset(
         return Err(bad(format!("{count} images, but {} labels", labels.len())));
     }
     let shape = ImageShape { channels: 3, height: side, width: side };
-    Ok(Dataset { name: file_name(file), shape, pixels, labels, class_names, ids: numbered(count) })
+    let (ids, noises) = (numbered(count), HeldNoises::default());
+    Ok(Dataset { name: file_name(file), shape, pixels, labels, class_names, ids, noises })
 }
 
 /// CIFAR's class names: from the pickle beside the batches, if it is there.

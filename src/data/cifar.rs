@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::reader::Reader;
 use super::source::{file_name, open_file, read_bounded};
 use super::space::check_memory;
-use super::{Dataset, ImageShape, Input, Split, names, numbered};
+use super::{Dataset, HeldNoises, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 32, width: 32 };
@@ -126,6 +126,7 @@ fn read_records(files: &[PathBuf], layout: &Layout, standard: Vec<String>) -> Re
         shape: SHAPE,
         pixels,
         ids: numbered(labels.len()),
+        noises: HeldNoises::default(),
         labels: Some(labels),
         class_names: names.filter(|names| names.len() == layout.classes).unwrap_or(standard),
     })

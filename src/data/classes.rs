@@ -201,7 +201,15 @@ mod tests {
         let shape = crate::data::ImageShape { channels: 1, height: 1, width: 1 };
         let ids = names("x y z");
         let (name, labels) = ("zoo".into(), Some(vec![1, 0, 1]));
-        let images = Dataset { name, shape, pixels: vec![7; 3], labels, class_names: names("cat wild"), ids };
+        let images = Dataset {
+            name,
+            shape,
+            pixels: vec![7; 3],
+            labels,
+            class_names: names("cat wild"),
+            ids,
+            noises: Default::default(),
+        };
         let among = images.renumbered(&[0, 2], &names("cat dog wild"));
         assert_eq!((among.labels, among.class_names), (Some(vec![2, 0, 2]), names("cat dog wild")));
     }
@@ -211,7 +219,8 @@ mod tests {
         let shape = crate::data::ImageShape { channels: 1, height: 1, width: 1 };
         let (ids, class_names, world) = (names("x y z"), names("fox wild"), names("cat dog wild"));
         let (name, labels) = ("zoo".into(), Some(vec![1, 0, 1]));
-        let images = Dataset { name, shape, pixels: vec![7, 8, 9], labels, class_names, ids };
+        let images =
+            Dataset { name, shape, pixels: vec![7, 8, 9], labels, class_names, ids, noises: Default::default() };
         let part = ClassMap::of(&images.class_names, &world).unwrap().among(&images, &world).unwrap();
         assert_eq!((part.ids, part.labels, part.class_names), (names("x z"), Some(vec![2, 2]), world));
     }

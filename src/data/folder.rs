@@ -14,10 +14,12 @@
 
 use std::path::{Path, PathBuf};
 
+use image::ColorType;
 use image::imageops::FilterType;
 
 use super::decode::{Decoded, decoded};
 use super::exported::is_exported_class;
+use super::held_noise::{HeldNoise, HeldNoises};
 use super::pad::repeat_grey;
 use super::picture::read_picture;
 use super::reader::Reader;
@@ -199,12 +201,13 @@ fn walk(folder: &Path, around: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> R
 /// # Errors
 /// No file, a file that is no image (whatever its name) or has more than 512 MiB, or the first file of another size.
 pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Dataset> {
-    let mut stack: Option<Stack> = None;
+    let (mut stack, mut said): (Option<Stack>, Vec<_>) = (None, Vec::new());
     for chunk in files.chunks(CHUNK) {
         // Collected before looking at errors, so that the first bad file is the one reported.
         let images = parallel::map(chunk.len(), |i| decode(&chunk[i], max_side));
         for (file, image) in chunk.iter().zip(images) {
-            let image = image?;
+            let Picture { image, held, untouched } = image?;
+            said.push((held, untouched, image.shape.channels));
             match &mut stack {
                 Some(stack) => stack.push(file, image)?,
                 None => stack = Some(Stack { first: file.clone(), shape: image.shape, pixels: image.pixels }),
@@ -214,7 +217,10 @@ pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Da
     let (Some(stack), Some(first)) = (stack, files.first()) else {
         return Err(Error::input("no image file was named"));
     };
+    let channels = stack.shape.channels;
+    let noises = HeldNoises::of(said.into_iter().map(|(held, untouched, own)| (held, untouched && own == channels)));
     Ok(Dataset {
+        noises,
         name: file_name(first),
         shape: stack.shape,
         pixels: stack.pixels,
@@ -225,9 +231,16 @@ pub fn read_image_files(files: &[PathBuf], max_side: Option<usize>) -> Result<Da
 }
 
 /// One decoded file, CHW.
-struct Picture {
+struct Image {
     shape: ImageShape,
     pixels: Vec<u8>,
+}
+
+/// The same, with what its file says of noise, and whether its levels are those of the file.
+struct Picture {
+    image: Image,
+    held: Option<HeldNoise>,
+    untouched: bool,
 }
 
 /// The images so far, all of one shape: grey until the first colour image.
@@ -238,7 +251,7 @@ struct Stack {
 }
 
 impl Stack {
-    fn push(&mut self, file: &Path, image: Picture) -> Result<()> {
+    fn push(&mut self, file: &Path, image: Image) -> Result<()> {
         let size = |shape: ImageShape| (shape.height, shape.width);
         if size(image.shape) != size(self.shape) {
             return Err(Error::file(
@@ -268,9 +281,12 @@ impl Stack {
 }
 
 fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
-    let Decoded { image, .. } = decoded(file, &read_picture(file)?)?;
+    let bytes = read_picture(file)?;
+    let Decoded { image, .. } = decoded(file, &bytes)?;
     let most = max_side.and_then(|most| u32::try_from(most).ok());
-    let image = match most.filter(|&most| most > 0 && image.height().max(image.width()) > most) {
+    let most = most.filter(|&most| most > 0 && image.height().max(image.width()) > most);
+    let untouched = most.is_none() && matches!(image.color(), ColorType::L8 | ColorType::Rgb8);
+    let image = match most {
         Some(most) => image.resize_to_fill(most, most, FilterType::Triangle),
         None => image,
     };
@@ -287,5 +303,5 @@ fn decode(file: &Path, max_side: Option<usize>) -> Result<Picture> {
         let (rgb, _) = interleaved.as_chunks::<3>();
         (0..3).flat_map(|c| rgb.iter().map(move |pixel| pixel[c])).collect()
     };
-    Ok(Picture { shape, pixels })
+    Ok(Picture { image: Image { shape, pixels }, held: HeldNoise::of_png(&bytes), untouched })
 }

@@ -1,5 +1,6 @@
 //! What a PNG of a world's image says of itself: that its levels hold the world's noise already.
 
+use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::path::Path;
 
@@ -49,6 +50,33 @@ impl HeldNoise {
     }
 }
 
+/// What pictures that were read together say of the noise they hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HeldNoises {
+    /// Pictures; 0 where images came from files of another kind.
+    pub pictures: usize,
+    /// Those of them that say that they hold noise.
+    pub holding: usize,
+    /// Whether the levels of all are those of their files, each in its place.
+    pub untouched: bool,
+    /// SHA-256 of the weights of the worlds whose noise it is; empty where unknown.
+    pub worlds: BTreeSet<String>,
+}
+
+impl HeldNoises {
+    /// Of pictures: what each says, and whether its levels are those of its file.
+    pub fn of(pictures: impl IntoIterator<Item = (Option<HeldNoise>, bool)>) -> Self {
+        let none = Self { untouched: true, ..Self::default() };
+        pictures.into_iter().fold(none, |mut all, (held, untouched)| {
+            all.pictures += 1;
+            all.holding += usize::from(held.is_some());
+            all.untouched &= untouched;
+            all.worlds.extend(held.map(|held| held.weights_sha256));
+            all
+        })
+    }
+}
+
 /// Writes an 8-bit image (CHW), grey or RGB, as a PNG that says which noise it holds.
 ///
 /// # Errors
@@ -61,7 +89,7 @@ pub fn write_png_of_world(path: &Path, shape: ImageShape, pixels: &[u8], held: &
 
 #[cfg(test)]
 mod tests {
-    use super::super::{encode_png, split_sheet, write_sheet};
+    use super::super::{Split, encode_png, open_dataset, split_sheet, write_png, write_sheet};
     use super::*;
 
     #[test]
@@ -87,6 +115,34 @@ mod tests {
             assert_eq!(HeldNoise::of_png(&bytes), Some(held.clone()));
             assert_eq!(split_sheet(&sheet, &bytes).unwrap(), [plain.clone(), plain]);
         }
+    }
+
+    #[test]
+    fn a_folder_knows_how_many_of_its_pictures_hold_noise_and_whether_their_levels_are_their_own() {
+        let place = tempfile::tempdir().unwrap();
+        let weights = "0a".repeat(32);
+        let held = HeldNoise { std: 0.05, weights_sha256: weights.clone() };
+        let (shape, pixels) = (ImageShape { channels: 1, height: 4, width: 4 }, [7; 16]);
+        let files = ["a/0.png", "a/1.png", "b/0.png"].map(|name| place.path().join(name));
+        for file in &files {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            write_png_of_world(file, shape, &pixels, &held).unwrap();
+        }
+        let read = |side| open_dataset(place.path(), Split::Train, side).unwrap();
+        let all = HeldNoises { pictures: 3, holding: 3, untouched: true, worlds: [weights].into() };
+        let images = read(None);
+        assert_eq!((&images.noises, &read(Some(4)).noises, &images.subset([1]).unwrap().noises), (&all, &all, &all));
+        let touched = HeldNoises { untouched: false, ..all.clone() };
+        assert_eq!((read(Some(2)).noises, images.pad_to(6).unwrap().noises), (touched.clone(), touched.clone()));
+        assert_eq!(
+            (images.pad_to(4).unwrap().noises, images.to_channels(3).unwrap().noises),
+            (all.clone(), touched.clone())
+        );
+        write_png(&files[1], shape, &pixels).unwrap();
+        assert_eq!(read(None).noises, HeldNoises { holding: 2, ..all });
+        // One picture in colour gives colours to all.
+        write_png_of_world(&files[1], ImageShape { channels: 3, ..shape }, &[7; 48], &held).unwrap();
+        assert_eq!(read(None).noises, touched);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::folder::is_image_name;
 use super::reader::Reader;
 use super::source::{file_name, open_unzipped};
 use super::space::check_memory;
-use super::{Dataset, ImageShape, Input, Split, names, numbered};
+use super::{Dataset, HeldNoises, ImageShape, Input, Split, names, numbered};
 use crate::error::{Error, Result};
 
 const UNSIGNED_BYTE: u8 = 0x08;
@@ -122,6 +122,7 @@ pub fn read_idx(images: &Path, labels: Option<&Path>) -> Result<Dataset> {
         labels,
         class_names: names.filter(|names| names.len() >= classes).unwrap_or_else(|| numbered(classes)),
         ids: numbered(count),
+        noises: HeldNoises::default(),
     })
 }
 

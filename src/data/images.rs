@@ -1,5 +1,7 @@
 //! Images of 8 bits with their shape and labels.
 
+use super::held_noise::HeldNoises;
+
 /// Channels, height and width of every image of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ImageShape {
@@ -39,6 +41,8 @@ pub struct Dataset {
     pub class_names: Vec<String>,
     /// A name per image for reports (file name or running number).
     pub ids: Vec<String>,
+    /// What the pictures of which these images are, or a part, say of the noise they hold.
+    pub noises: HeldNoises,
 }
 
 impl Dataset {

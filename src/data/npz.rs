@@ -6,7 +6,7 @@ use super::archive::{Archive, MAX_LABEL, table_bytes};
 use super::npy::{Array, Types, Values};
 use super::reader::Reader;
 use super::source::file_name;
-use super::{Dataset, ImageShape, Input, Split, WorldBatch, batches, numbered};
+use super::{Dataset, HeldNoises, ImageShape, Input, Split, WorldBatch, batches, numbered};
 use crate::error::{Error, Result};
 
 /// Names under which images and their labels are found, per split; the first that is there counts.
@@ -116,8 +116,8 @@ pub(super) fn read_npz_split(path: &Path, split: Split) -> Result<Input> {
             let labels = y.map(|y| class_labels(y, count)).transpose();
             let labels = labels.map_err(|cause| bad(format!("array {label_key}: {cause}")))?;
             let classes = labels.iter().flatten().max().map_or(0, |last| last + 1);
-            let (class_names, ids) = (numbered(classes), numbered(count));
-            Ok(Input::Pixels(Dataset { name: file_name(path), shape, pixels, labels, class_names, ids }))
+            let (class_names, ids, noises) = (numbered(classes), numbered(count), HeldNoises::default());
+            Ok(Input::Pixels(Dataset { name: file_name(path), shape, pixels, labels, class_names, ids, noises }))
         }
         other => Err(bad(format!(
             "array {images}: type {}; world-space images are an array x of float32 or float64, pixels are uint8",

@@ -1,6 +1,6 @@
 //! Datasets brought into the shape a model expects: padding, channels, and a part of the images.
 
-use super::{Dataset, ImageShape};
+use super::{Dataset, HeldNoises, ImageShape};
 use crate::error::{Error, Result};
 
 impl Dataset {
@@ -25,7 +25,7 @@ impl Dataset {
                 padded[left..left + width].copy_from_slice(row);
             }
         }
-        Ok(Self { shape, pixels, ..self.without_pixels() })
+        Ok(Self { shape, pixels, noises: self.noises_in(shape), ..self.without_pixels() })
     }
 
     /// Returns the images with 1 or 3 channels: grey is repeated, RGB becomes its ITU-R 601 luma in
@@ -46,7 +46,7 @@ impl Dataset {
                 )));
             }
         };
-        Ok(Self { shape, pixels, ..self.without_pixels() })
+        Ok(Self { shape, pixels, noises: self.noises_in(shape), ..self.without_pixels() })
     }
 
     /// The images of these indices, in this order; a range is fine. Class names stay.
@@ -61,6 +61,7 @@ impl Dataset {
             labels: self.labels.as_ref().map(|_| Vec::new()),
             class_names: self.class_names.clone(),
             ids: Vec::new(),
+            noises: self.noises.clone(),
         };
         for i in indices {
             let Some(id) = self.ids.get(i) else {
@@ -115,7 +116,13 @@ impl Dataset {
             labels: self.labels.clone(),
             class_names: self.class_names.clone(),
             ids: self.ids.clone(),
+            noises: self.noises.clone(),
         }
+    }
+
+    /// What is said of the noise of these images in a shape, which may be another.
+    fn noises_in(&self, shape: ImageShape) -> HeldNoises {
+        HeldNoises { untouched: self.noises.untouched && shape == self.shape, ..self.noises.clone() }
     }
 }
 
@@ -146,6 +153,7 @@ mod tests {
             labels: Some((0..n).collect()),
             class_names: super::super::numbered(n),
             ids: super::super::numbered(n),
+            noises: HeldNoises::default(),
         }
     }
 

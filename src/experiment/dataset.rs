@@ -89,6 +89,9 @@ pub struct PartRecord {
     /// How 8-bit pixels become world-space x; absent where x is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dequantisation: Option<Dequantisation>,
+    /// What is to be said of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// How its classes became those of the world.
     pub classes: Mapped,
     /// Whether `dataset.json` proves that these are samples of this world at this τ, π and T.
@@ -99,7 +102,7 @@ impl PartRecord {
     fn describe(&self) -> String {
         let Self { path, images, dequantisation, of_this_world, .. } = self;
         let kind = match (dequantisation, of_this_world) {
-            (Some(how), _) => format!("8-bit images, dequantised by {how}"),
+            (Some(how), _) => format!("8-bit images {}", how.describe()),
             (None, true) => "images of this world at this τ, class prior and T, by their dataset.json".into(),
             (None, false) => "world-space images".into(),
         };
@@ -112,7 +115,17 @@ impl DataRecord {
     pub fn sentences<'a>(&self, cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
         let from = format!("training images: a random part of {}", self.train.describe());
         let from = if self.both { format!("real {from}") } else { from };
-        std::iter::once(from).chain(self.shared(cells)).chain([self.tested()]).collect()
+        let of = |what: &str, part: &PartRecord| part.note.as_ref().map(|note| format!("{what} images: {note}"));
+        let of_train = of("training", &self.train);
+        let of_test = self.test.as_ref().and_then(|test| of("test", test));
+        [Some(from), of_train, self.shared(cells), Some(self.tested()), of_test].into_iter().flatten().collect()
+    }
+
+    /// The same without what is to be said: no number depends on it, and a record beside the images may have gone since.
+    #[must_use]
+    pub fn without_notes(&self) -> Self {
+        let bare = |part: &PartRecord| PartRecord { note: None, ..part.clone() };
+        Self { train: bare(&self.train), test: self.test.as_ref().map(bare), both: self.both }
     }
 
     /// What seeds have in common, each of which takes its images from one finite dataset.
@@ -165,7 +178,7 @@ struct Place<'a> {
     world: &'a World,
     weights_sha256: &'a str,
     settings: Settings,
-    dequantise: Dequantisation,
+    dequantise: Option<Dequantisation>,
 }
 
 impl Data {
@@ -234,11 +247,14 @@ impl Part {
             (None, Some(manifest)) => manifest.class_names.clone(),
             (None, None) => Vec::new(),
         };
+        let mut of_noise = None;
         let (shape, values, labels, names, counted, logp) = match input {
             Input::Pixels(images) => {
-                let how = place.dequantise;
-                let Dataset { shape, pixels, labels, class_names, .. } =
+                let Dataset { shape, pixels, labels, class_names, noises, .. } =
                     world.fit(images).map_err(|e| bad(e.to_string()))?;
+                let held = world.noise_held(&noises, &[path.to_owned(), path.join(split.to_string())]);
+                let (how, said) = held.settled(place.dequantise, Dequantisation::default());
+                of_noise = said;
                 let labels = labels.ok_or_else(unlabelled)?;
                 (shape, Values::Pixels(pixels, world.flow().pixels(), how), labels, class_names, None, None)
             }
@@ -267,7 +283,8 @@ impl Part {
             Values::Pixels(_, _, how) => Some(*how),
         };
         let (path, images) = (path.display().to_string(), labels.len());
-        let record = PartRecord { path, images, sha256: String::new(), dequantisation, classes, of_this_world };
+        let sha256 = String::new();
+        let record = PartRecord { path, images, sha256, dequantisation, note: of_noise, classes, of_this_world };
         let mut part = Self { shape, values, labels, classes: world.class_names().len(), logp, record };
         part.record.sha256 = part.hash();
         Ok(part)

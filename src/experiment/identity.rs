@@ -116,8 +116,8 @@ mod tests {
 
     fn part(sha256: &str) -> PartRecord {
         let classes = Mapped::ByNumber;
-        let (path, sha256) = ("digits".into(), sha256.into());
-        PartRecord { path, images: 9, sha256, dequantisation: None, classes, of_this_world: false }
+        let (path, sha256, note) = ("digits".into(), sha256.into(), None);
+        PartRecord { path, images: 9, sha256, dequantisation: None, note, classes, of_this_world: false }
     }
 
     #[test]

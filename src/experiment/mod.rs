@@ -101,7 +101,7 @@ pub use shift::{BaseMap, BaseShift, ShiftEffects, ShiftSetting, ShiftSpec, Shift
 pub use soft_labels::{Course, Curve, CurvePoint, Gain, Gains, LabelFigures, SoftLabelsSpec};
 pub use spec::{DataSpec, ExperimentSpec, GridSpec, TestSpec, WorldSpec};
 pub use stopping::{Chosen, KlCourse, Regret, Stopped, StoppingRegrets, StoppingRule, StoppingSpec};
-pub use summary::{Law, Summary};
+pub use summary::{DamagedCell, Law, Summary};
 pub use target::{FoundTau, find as find_tau};
 pub use temperature::{Sweep, Swept, TemperatureSpec};
 pub use tested::{TESTED_FILE, Tested};

@@ -290,8 +290,8 @@ mod tests {
     fn images_of_another_origin_are_told_everywhere_and_are_in_no_gap_to_the_world() {
         let spec = spec(SPEC);
         let part = |of_this_world| {
-            let (path, sha256, classes) = ("photographs".into(), String::new(), Mapped::ByName);
-            PartRecord { path, images: 20, sha256, dequantisation: None, classes, of_this_world }
+            let (path, sha256, note, classes) = ("photographs".into(), String::new(), None, Mapped::ByName);
+            PartRecord { path, images: 20, sha256, dequantisation: None, note, classes, of_this_world }
         };
         for of_this_world in [true, false] {
             let data = DataRecord { train: part(true), test: Some(part(of_this_world)), both: false };

@@ -20,6 +20,9 @@ use crate::measure::{Comparison, Estimate, Forecast, HoldOut, Point, TestImages,
 use crate::oracle::rounding::Rounding;
 use crate::units::Seed;
 
+/// Damaged cells that a message names.
+const NAMED: usize = 3;
+
 /// All that a run found. Nothing in it depends on when, where or in what order the cells ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
@@ -30,8 +33,11 @@ pub struct Summary {
     pub conditions: Vec<String>,
     /// Cells planned.
     pub planned: usize,
-    /// Cells finished.
+    /// Cells finished whose result can be read.
     pub finished: usize,
+    /// Finished cells whose result cannot be read: nothing else here counts them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged: Vec<DamagedCell>,
     /// Mean entropy of the exact posteriors of the test images, nats: the floor of cross-entropy.
     /// Of the first cell where conditions have their own test images, as the next field.
     pub aleatoric: Option<Estimate>,
@@ -58,6 +64,24 @@ pub struct Summary {
     pub analysis: Option<Analysis>,
     /// The finished cells, in the order of the plan.
     pub cells: Vec<CellResult>,
+}
+
+/// A finished cell whose result cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DamagedCell {
+    /// The cell's ID.
+    pub id: String,
+    /// Its label.
+    pub cell: String,
+    /// The file, what is wrong with it, and the way out where there is one.
+    pub why: String,
+}
+
+impl DamagedCell {
+    /// A warning beside what the other cells say.
+    pub fn warning(&self) -> String {
+        format!("{} is left out: {}", self.cell, self.why)
+    }
 }
 
 /// How the epistemic part of one architecture falls with N.
@@ -113,6 +137,7 @@ impl Summary {
             conditions: spec.experiment.conditions(),
             planned: spec.cells().len(),
             finished: cells.len(),
+            damaged: Vec::new(),
             aleatoric: first.map(|measured| measured.aleatoric),
             bayes_accuracy: first.map(|measured| measured.bayes_accuracy),
             data: None,
@@ -123,6 +148,16 @@ impl Summary {
             analysis: spec.experiment.analyse(spec, &cells, truths),
             cells,
         })
+    }
+
+    /// Why a run is not whole though every cell was finished: the first of its damaged cells, in words.
+    pub fn damage(&self) -> Option<String> {
+        let mut named: Vec<String> = self.damaged.iter().take(NAMED).map(DamagedCell::warning).collect();
+        let others = self.damaged.len() - named.len();
+        if others > 0 {
+            named.push(format!("{others} more, as `bayescope summary` says"));
+        }
+        (!named.is_empty()).then(|| named.join("; "))
     }
 
     /// Adds what is known of its images. For test images of another origin the gaps to the Bayes

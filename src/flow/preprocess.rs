@@ -8,6 +8,7 @@ use rand::distr::{Distribution, StandardUniform};
 use rand_distr::StandardNormal;
 use rayon::prelude::*;
 
+use crate::data::HeldNoise;
 use crate::error::{Error, Result};
 use crate::units::{BitsPerDim, Nats};
 
@@ -131,6 +132,12 @@ impl Preprocessing {
             Self::Gaussian { .. } => (x + 1.0) * 127.5 + 0.5,
         };
         level.floor().clamp(0.0, 255.0)
+    }
+
+    /// The noise that pictures of images of a world of these weights hold; nothing where it lies within a level.
+    pub fn held_noise(self, weights_sha256: &str) -> Option<HeldNoise> {
+        let Self::Gaussian { std } = self else { return None };
+        (std > 0.0).then(|| HeldNoise { std, weights_sha256: weights_sha256.to_owned() })
     }
 
     /// The 8-bit picture of a world-space image.

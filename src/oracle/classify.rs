@@ -253,7 +253,8 @@ mod tests {
         let (class_names, n) = (names(classes), names(classes).len());
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
         let (name, labels) = ("zoo".into(), Some((0..n).collect()));
-        let images = Dataset { name, shape, pixels: vec![0; n], labels, ids: class_names.clone(), class_names };
+        let (ids, noises) = (class_names.clone(), Default::default());
+        let images = Dataset { name, shape, pixels: vec![0; n], labels, ids, class_names, noises };
         labels_in(&images, &names(world))
     }
 

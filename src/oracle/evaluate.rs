@@ -9,7 +9,7 @@ use crate::flow::Flow;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::numbering::{renumber, within};
 use crate::oracle::posterior::{Posterior, Prior};
-use crate::units::{Nats, Seed, Smoothing, Tau};
+use crate::units::{Nats, Smoothing, Tau};
 
 /// Figures of a flow on labelled 8-bit images, at τ = 1 and uniform prior.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,14 +44,14 @@ impl Evaluation {
 /// Images in one pass of the flow; progress is reported between passes.
 const BATCH: usize = 64;
 
-/// Evaluates `flow` on `dataset`, dequantised with the noise of its world from `seed`.
+/// Evaluates `flow` on `dataset`, whose pixels become real numbers as `how` says.
 ///
 /// # Errors
 /// When shapes or classes do not match, the device fails, or the caller stops.
 pub fn evaluate(
     flow: &dyn Flow,
     dataset: &Dataset,
-    seed: Seed,
+    how: Dequantisation,
     events: &mut dyn Events<Progress>,
 ) -> Result<Evaluation> {
     let labels = labels_for(flow, dataset)?;
@@ -62,7 +62,7 @@ pub fn evaluate(
     for (chunk, labels) in labels.chunks(BATCH).enumerate() {
         let first = chunk * BATCH;
         let pixels = &dataset.pixels[first * dims..(first + labels.len()) * dims];
-        let x = flow.pixels().map_in(pixels, dims, first, Dequantisation::Seeded(seed));
+        let x = flow.pixels().map_in(pixels, dims, first, how);
         let scores = flow.score(&x).map_err(|error| within(renumber(error, first), &dataset.name))?;
         for (i, &label) in labels.iter().enumerate() {
             let log_p = scores.log_likelihoods(i, Tau::ONE);
@@ -127,6 +127,7 @@ mod tests {
     use crate::flow::Precision;
     use crate::flow::glow::{GlowConfig, GlowFlow};
     use crate::flow::preprocess::Preprocessing;
+    use crate::units::Seed;
 
     #[test]
     fn a_world_that_knows_nothing_is_right_as_often_as_its_decision() {
@@ -143,8 +144,9 @@ mod tests {
             labels: Some((0..n).map(|i| i % classes).collect()),
             ids: names(n),
             class_names: names(classes),
+            noises: Default::default(),
         };
-        let found = evaluate(&flow, &dataset, Seed(0), &mut silent()).unwrap();
+        let found = evaluate(&flow, &dataset, Dequantisation::default(), &mut silent()).unwrap();
         assert_eq!((found.accuracy, found.right()), (0.25, 3));
         assert!((found.entropy_nats.unwrap() - 4f64.ln()).abs() < 1e-12);
     }

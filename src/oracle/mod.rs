@@ -5,6 +5,7 @@
 //! | `world` | samples, densities and posteriors at given knobs |
 //! | `posterior`, `label_noise`, `running`, `rounding` | the exact posterior; that of labels drawn by a matrix; while classes are still missing; what rounding x to 32 bits does to it |
 //! | `evidence`, `walk`, `what_if`, `look`, `classify`, `pictures` | what is asked of single images: maps, walks to the boundary and grids between images, the same latent under every class, pictures for the eye, images from outside, and how pictures of any size become images of a world |
+//! | `noises` | whether pictures hold a world's noise already |
 //! | `info`, `folder`, `library`, `provenance` | what is known about an oracle, oracles on disk, those that come with the program, the record beside every file |
 //! | `numbering` | which image an error is about |
 //! | `cells` | densities averaged over the cells of 8-bit pixels |
@@ -24,6 +25,7 @@ pub mod label_noise;
 pub mod latents;
 pub mod library;
 pub mod look;
+pub mod noises;
 pub mod numbering;
 pub mod pictures;
 pub mod posterior;

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::data::{
-    self, Dataset, Fit, Fitted, Frame, Ground, HeldNoise, ImageFiles, InWorld, Input, Preview, Treatment, Way, border,
-    fit_picture, images_in, read_json, read_picture, split_sheet,
+    self, Dataset, Fit, Fitted, Frame, Ground, HeldNoise, HeldNoises, ImageFiles, InWorld, Input, Preview, Treatment,
+    Way, border, fit_picture, images_in, read_picture, split_sheet,
 };
 use crate::error::{Error, Result};
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::provenance;
+use crate::oracle::noises::NoiseHeld;
 use crate::oracle::world::{SampleSpec, Settings, World};
 use crate::parallel;
 use crate::units::Seed;
@@ -75,28 +75,23 @@ pub struct Reading {
     pub ids: Vec<String>,
     /// What is to be said of images of another world, and of images that were not read.
     pub note: Option<String>,
-    /// Whether the levels of all pixels hold a world's noise already.
-    pub holds_noise: bool,
-    /// What is to be said where the usual noise is added, which some of the pictures hold already.
-    pub second_noise: Option<String>,
+    /// What is known of the noise that the levels of pixels hold already.
+    pub noise: NoiseHeld,
 }
 
 impl Reading {
-    /// With how its 8-bit pixels become real numbers: as it is asked for, else with the noise that they do not hold yet. Where
-    /// some hold it, the note says so.
+    /// With how its 8-bit pixels become real numbers, which the note says as far as it must be said: as it is asked for, else
+    /// with the noise that they do not hold yet.
     ///
     /// # Errors
     /// When something is asked for, and there are no pixels.
     pub fn settled(self, asked: Option<Dequantisation>) -> Result<(Self, Dequantisation)> {
-        match (&self.input, asked) {
-            (Input::World(_), Some(how)) => Err(no_pixels(how)),
-            (_, Some(how)) => Ok((self, how)),
-            (_, None) if self.holds_noise => Ok((self, Dequantisation::Levels)),
-            (_, None) => {
-                let Self { note, second_noise, .. } = self;
-                Ok((Self { note: together(note, second_noise), second_noise: None, ..self }, Dequantisation::default()))
-            }
+        if let (Input::World(_), Some(how)) = (&self.input, asked) {
+            return Err(no_pixels(how));
         }
+        let Self { input, pictures, ids, note, noise } = self;
+        let (how, said) = noise.settled(asked, Dequantisation::default());
+        Ok((Self { input, pictures, ids, note: together(note, said), noise: NoiseHeld::None }, how))
     }
 }
 
@@ -109,7 +104,7 @@ pub(super) fn no_pixels(how: Dequantisation) -> Error {
 
 impl From<Input> for Reading {
     fn from(input: Input) -> Self {
-        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None, holds_noise: false, second_noise: None }
+        Self { input, pictures: Vec::new(), ids: Vec::new(), note: None, noise: NoiseHeld::None }
     }
 }
 
@@ -207,65 +202,25 @@ impl World {
         };
         // Collected before looking at errors, so that the first bad file is the one reported.
         let fitted: Vec<Result<OfFile>> = parallel::map(named.len(), fitted);
-        let (mut ids, mut pixels, mut pictures, mut noises) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut ids, mut pixels, mut pictures, mut said) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for of_file in fitted {
             let (held, images) = of_file?;
             for (id, of_one, picture) in images {
-                noises.push(held.clone());
+                said.push((held.clone(), picture.treatment.is_untouched()));
                 ids.push(id);
                 pixels.extend(of_one);
                 pictures.push(picture);
             }
         }
-        let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids };
-        let reading = self.with_noise_of(dataset, pictures, &noises);
-        let of_record = || self.by_a_record(paths, &noises);
-        let second_noise = reading.second_noise.or_else(of_record);
-        Ok(Reading { second_noise, ..reading })
+        let noises = HeldNoises::of(said);
+        let dataset = Dataset { name, shape: ground.shape, pixels, labels, class_names, ids, noises };
+        Ok(self.reading_of(dataset, pictures, paths))
     }
 
-    /// Pictures that were read, with the noise that each says it holds.
-    fn with_noise_of(&self, images: Dataset, pictures: Vec<Picture>, noises: &[Option<HeldNoise>]) -> Reading {
-        let reading = Reading::from(Input::Pixels(images));
-        let held: Vec<&HeldNoise> = noises.iter().flatten().collect();
-        let (of, all) = (held.len(), noises.len());
-        if of == 0 {
-            return Reading { pictures, ..reading };
-        }
-        if of < all || !pictures.iter().all(|picture| picture.treatment.is_untouched()) {
-            let second_noise = Some(format!(
-                "{of} of {all} pictures are of a world's own images and hold its noise; here they get noise a second time: read \
-                 them apart from others, in their own size, and none is added"
-            ));
-            return Reading { pictures, second_noise, ..reading };
-        }
-        let stranger = held.iter().find(|held| held.weights_sha256 != self.home().weights_sha256);
-        let note = stranger.map(|HeldNoise { weights_sha256, .. }| {
-            let weights = weights_sha256.get(..12).unwrap_or(weights_sha256);
-            format!(
-                "pictures of images of another world (weights {weights}), whose levels are taken for levels of this one"
-            )
-        });
-        Reading { pictures, note, holds_noise: true, ..reading }
-    }
-
-    /// What is to be said of pictures that a record beside them calls samples of this world, and that do not say so themselves:
-    /// an older program wrote them, or another one has written them again.
-    fn by_a_record(&self, paths: &[PathBuf], noises: &[Option<HeldNoise>]) -> Option<String> {
-        self.held_noise().filter(|_| noises.iter().all(Option::is_none))?;
-        let record = paths.iter().find_map(|path| {
-            // A folder, a picture, or a picture or folder of a class.
-            let folders = path.ancestors().skip(1).take(2).map(|folder| folder.join(provenance::FOLDER));
-            let mut places = std::iter::once(provenance::place(path)).chain(folders);
-            places.find(|place| {
-                read_json(place).is_ok_and(|found| found.is_some_and(|record: Record| record.is_of(self)))
-            })
-        })?;
-        Some(format!(
-            "{} calls these pictures samples of this world, which hold its noise; they do not say so themselves, and get noise a \
-             second time. The dequantisation levels adds none",
-            record.display()
-        ))
+    /// Pictures that were read, with what is known of their noise.
+    fn reading_of(&self, images: Dataset, pictures: Vec<Picture>, paths: &[PathBuf]) -> Reading {
+        let noise = self.noise_held(&images.noises, paths);
+        Reading { pictures, noise, ..Reading::from(Input::Pixels(images)) }
     }
 
     /// Brings one picture that has no file into this world's shape; `bytes` is what its file would
@@ -277,9 +232,9 @@ impl World {
         let ground = self.ground()?;
         let Fitted { pixels, treatment, preview } = fit_picture(Path::new(name), bytes, &fit, &ground)?;
         let (name, ids) = (name.to_owned(), vec![name.to_owned()]);
-        let dataset = Dataset { name, shape: ground.shape, pixels, labels: None, class_names: Vec::new(), ids };
-        let pictures = vec![Picture { fit, treatment, preview: Some(preview) }];
-        Ok(self.with_noise_of(dataset, pictures, &[HeldNoise::of_png(bytes)]))
+        let noises = HeldNoises::of([(HeldNoise::of_png(bytes), treatment.is_untouched())]);
+        let dataset = Dataset { name, shape: ground.shape, pixels, labels: None, class_names: Vec::new(), ids, noises };
+        Ok(self.reading_of(dataset, vec![Picture { fit, treatment, preview: Some(preview) }], &[]))
     }
 }
 
@@ -293,21 +248,6 @@ pub(super) fn together(one: Option<String>, other: Option<String>) -> Option<Str
 
 /// What a file says of noise, and its pictures.
 type OfFile = (Option<HeldNoise>, Vec<Named>);
-
-/// What is read of a record beside pictures.
-#[derive(Debug, Deserialize)]
-struct Record {
-    what: String,
-    chain: Vec<(String, String)>,
-}
-
-impl Record {
-    /// Whether it is of samples of a world.
-    fn is_of(&self, world: &World) -> bool {
-        let weights = (provenance::WEIGHTS.to_owned(), world.home().weights_sha256.to_owned());
-        self.what == provenance::SAMPLES && self.chain.contains(&weights)
-    }
-}
 
 /// The pictures in a file of that name and content, each with its name: those of a contact sheet, or the file itself.
 fn pictures_in(file: &Path, (id, bytes): (&str, Vec<u8>), sheets: bool) -> Result<Vec<(String, Vec<u8>)>> {

@@ -10,7 +10,7 @@ use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
 use crate::flow::base::latents;
-use crate::flow::preprocess::{Dequantisation, Preprocessing};
+use crate::flow::preprocess::Dequantisation;
 use crate::flow::{Decoded, Decoding, Flow, Resident, Scores};
 use crate::oracle::numbering::{of_sample, renumber};
 use crate::oracle::posterior::{Posterior, draw};
@@ -62,8 +62,7 @@ impl World {
 
     /// The noise that 8-bit pictures of its images hold; nothing where it lies within a level.
     pub fn held_noise(&self) -> Option<HeldNoise> {
-        let Preprocessing::Gaussian { std } = self.flow.pixels() else { return None };
-        (std > 0.0).then(|| HeldNoise { std, weights_sha256: self.weights_sha256.clone() })
+        self.flow.pixels().held_noise(&self.weights_sha256)
     }
 
     /// Names of the classes.

@@ -105,6 +105,19 @@ pub trait Run {
         })
     }
 
+    /// What the finished cells gave, in the order of the plan; and those whose result cannot be read, with what
+    /// [`Self::result`] says of it: one of them keeps nobody from the others.
+    fn results(&self) -> (Vec<Self::Output>, Vec<Failed<'_, Self::Planned>>) {
+        let (mut found, mut damaged) = (Vec::new(), Vec::new());
+        for planned in self.plan() {
+            match self.result(Self::id(planned)) {
+                Ok(result) => found.extend(result),
+                Err(error) => damaged.push((planned, error.to_string())),
+            }
+        }
+        (found, damaged)
+    }
+
     /// Whether a cell is finished.
     fn finished(&self, id: &str) -> bool {
         self.result_path(id).exists()
@@ -172,7 +185,7 @@ pub struct Unfinished<'a, P> {
     elsewhere: Mutex<Vec<&'a P>>,
 }
 
-/// A cell that failed by its own fault, and why.
+/// A cell that failed by its own fault, or whose result cannot be read, and why.
 pub type Failed<'a, P> = (&'a P, String);
 
 impl<'a, P> Unfinished<'a, P> {

@@ -120,8 +120,8 @@ pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 /// Runs the cells of a share that are not finished, and writes the summary of all that are.
 ///
 /// # Errors
-/// When the disk or the device fails, when cells could not be finished (the others are), or
-/// [`Error::Cancelled`].
+/// When the disk or the device fails, when cells could not be finished or the results of finished ones
+/// cannot be read (the others are well), or [`Error::Cancelled`].
 pub fn execute(
     folder: &RunFolder,
     share: Share,
@@ -197,7 +197,11 @@ fn conclude(
 ) -> Result<Summary> {
     let summary = end(folder, events)?;
     let failed = unfinished.failed();
-    if failed.is_empty() { Ok(summary) } else { Err(Error::Numeric(why_unfinished(folder, &failed))) }
+    let failed = (!failed.is_empty()).then(|| why_unfinished(folder, &failed));
+    match failed.into_iter().chain(summary.damage()).reduce(|one, other| format!("{one}; {other}")) {
+        None => Ok(summary),
+        Some(why) => Err(Error::Numeric(why)),
+    }
 }
 
 /// Which cells failed, why, and what to do about it.

@@ -18,7 +18,8 @@ use crate::classifier::Architecture;
 use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::{
-    Cell, CellResult, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, Summary, Tested, Truth,
+    Cell, CellResult, DamagedCell, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, PartRecord,
+    Summary, Tested, Truth,
 };
 use crate::oracle::rounding::Rounding;
 
@@ -241,16 +242,16 @@ impl RunFolder {
         metrics::last(&self.cell(id))
     }
 
-    /// What the finished cells say.
+    /// What the finished cells say; those whose result cannot be read are named in it.
     ///
     /// # Errors
-    /// Names a result that cannot be read.
+    /// Names another file of the run that cannot be read.
     pub fn summary(&self) -> Result<Summary> {
         // Of an example that is all there is.
         if let Some(summary) = read_json(&self.path.join(EXAMPLE))? {
             return Ok(summary);
         }
-        let results = self.plan.iter().map(|planned| self.result(&planned.id)).collect::<Result<Vec<_>>>()?;
+        let (results, damaged) = self.results();
         let mut rounding = BTreeMap::new();
         for name in pools::names(self) {
             let counted: Option<Rounding> = read_json(&self.pool_rounding(&name))?;
@@ -258,9 +259,11 @@ impl RunFolder {
         }
         let conditions = self.spec.experiment.condition_numbers();
         let truths = conditions.map(|condition| self.truth(condition)).collect::<Result<Vec<_>>>()?;
-        let results: Vec<CellResult> = results.into_iter().flatten().collect();
         let found = Summary::of(&self.spec, &self.tested(&results)?, results, &truths)?;
-        Ok(found.with_images(self.data.clone(), rounding))
+        let named =
+            |(planned, why): (&Planned, String)| DamagedCell { id: planned.id.clone(), cell: planned.label(), why };
+        let damaged = damaged.into_iter().map(named).collect();
+        Ok(Summary { damaged, ..found.with_images(self.data.clone(), rounding) })
     }
 
     /// What finished cells scored on each test image, by ID, where laws need it and it was kept.
@@ -350,10 +353,26 @@ impl Run for RunFolder {
 /// [`claim_ticket`] for a dataset's description, with a word about data that have changed.
 fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
     claim_ticket(path, data, |old| {
-        let what = if old.train == data.train { data.test.as_ref() } else { Some(&data.train) };
-        let what = what.map_or("the test images", |part| part.path.as_str());
-        let why =
-            format!("{what} is not what this run was planned with; put the old images back, or choose another folder");
+        let (old, data) = (old.without_notes(), data.without_notes());
+        let [was, is] = match old.train == data.train {
+            true => [&old, &data].map(|record| record.test.as_ref()),
+            false => [&old, &data].map(|record| Some(&record.train)),
+        };
+        let what = is.map_or("the test images", |part| part.path.as_str());
+        // The same pixels, of which other things are said by now.
+        let otherwise =
+            |(was, is): &(&PartRecord, &PartRecord)| was.sha256 == is.sha256 && was.dequantisation != is.dequantisation;
+        let taken = was.zip(is).filter(otherwise).and_then(|(was, _)| was.dequantisation);
+        let why = match taken {
+            Some(how) => format!(
+                "{what}: this run was planned with 8-bit images {}; with data.dequantise = \"{how}\" at the end of [data] in {SPEC} \
+                 it goes on with them, else choose another folder",
+                how.describe()
+            ),
+            None => format!(
+                "{what} is not what this run was planned with; put the old images back, or choose another folder"
+            ),
+        };
         (old != data).then(|| Error::file(path, why))
     })
 }

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Work;
 use super::pieces::table;
-use super::real::{Real, name_of};
+use super::real::{Real, name_of_values};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::flow::Precision;
-use crate::flow::preprocess::{Dequantisation, Preprocessing};
+use crate::flow::preprocess::Preprocessing;
 use crate::measure::fidelity::{Stability, posterior_stability};
 use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::oracle::folder;
@@ -102,11 +102,11 @@ pub fn exactness(
     let dims = work.world.shape().dims();
     let n = CHECKED.min(real.held_out.len());
     let some = real.held_out.spread(n)?;
-    let seed = work.spec.seed;
-    let x = flow.pixels().map_in(&some.pixels, dims, 0, Dequantisation::Seeded(seed));
+    let how = real.held_out_how;
+    let x = flow.pixels().map_in(&some.pixels, dims, 0, how);
     let classes = some.labels.clone().unwrap_or_else(|| vec![0; n]);
     events.report(Progress { done: 0, total: 2 })?;
-    let found = work.store.value(&format!("exactness-{}.json", name_of(&some)), || {
+    let found = work.store.value(&format!("exactness-{}.json", name_of_values(&some, how)), || {
         let round_trip = round_trip(work, &x, &classes, events)?;
         events.report(Progress { done: 1, total: 2 })?;
         // Before and after, every class.

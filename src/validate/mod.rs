@@ -63,7 +63,7 @@ pub use task::{ComparePrecision, MeasureReality, ValidateOracle};
 pub use two_sample::TwoSample;
 pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
 
-use real::{Real, name_of};
+use real::{Real, name_of_values};
 use spec::Work;
 
 /// What was measured.
@@ -144,9 +144,9 @@ impl Work<'_> {
         if real.held_out.labels.is_none() {
             return Ok(None);
         }
-        let (flow, held_out, seed) = (self.world.flow(), &real.held_out, self.spec.seed);
-        self.store.value(&format!("likelihood-{}.json", name_of(held_out)), || {
-            evaluate(flow, held_out, seed, &mut self.stage(Stage::Likelihood, events)).map(Some)
+        let (flow, held_out, how) = (self.world.flow(), &real.held_out, real.held_out_how);
+        self.store.value(&format!("likelihood-{}.json", name_of_values(held_out, how)), || {
+            evaluate(flow, held_out, how, &mut self.stage(Stage::Likelihood, events)).map(Some)
         })
     }
 }

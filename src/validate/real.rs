@@ -66,8 +66,28 @@ pub struct Real {
     pub train: Dataset,
     /// Images it was not trained on, as far as its corpus has such a part: the notes tell.
     pub held_out: Dataset,
+    /// How the pixels of the training images become real numbers.
+    pub train_how: Dequantisation,
+    /// How those of the held-out images do.
+    pub held_out_how: Dequantisation,
     /// What they are.
     pub corpus: Corpus,
+}
+
+/// The test part of a corpus.
+pub struct TestPart {
+    /// Its images, in the shape and with the classes of the world.
+    pub images: Dataset,
+    /// Whether the corpus has such a part: one that knows no parts is taken whole.
+    pub is_part: bool,
+    /// How their pixels become real numbers.
+    pub how: Dequantisation,
+}
+
+/// A name for images with their labels, and for the numbers that their pixels become with the seed of the validation.
+pub fn name_of_values(images: &Dataset, how: Dequantisation) -> String {
+    let held = if how == Dequantisation::Levels { "-levels" } else { "" };
+    name_of(images) + held
 }
 
 /// A name for images with their labels.
@@ -80,24 +100,31 @@ impl Real {
     /// Opens the corpus of a validation.
     pub fn open(work: &Work<'_>) -> Result<Self> {
         let (spec, world) = (work.spec, work.world);
-        let mut notes = Vec::new();
+        let (place, mut notes) = ((spec.data.as_path(), spec.seed), Vec::new());
         let name = spec.data.file_name().unwrap_or(spec.data.as_os_str()).to_string_lossy();
         if spec.images == 0 {
             // Nothing is compared: held-out images are all that is needed.
-            let (held_out, _) = test_part(world, work.info, &spec.data, &mut notes)?;
+            let TestPart { images: held_out, how, .. } = test_part(world, work.info, place, &mut notes)?;
             let train = held_out.subset([])?;
-            return Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), None, notes), train, held_out });
+            let corpus = Corpus::of(&name, (&train, &held_out), None, notes);
+            return Ok(Self { corpus, train, held_out, train_how: how, held_out_how: how });
         }
         let (train, of_the_oracle) = trained_on(work, &mut notes)?;
-        let (train, held_out) = match open_test(&spec.data, side(world, work.info))? {
-            Some(test) => (train, fitted(world, test, &mut notes)?),
+        let train_how = dequantised(world, (&train, Split::Train), place, &mut notes);
+        let (train, held_out, held_out_how) = match open_test(&spec.data, side(world, work.info))? {
+            Some(test) => {
+                let test = fitted(world, test, &mut notes)?;
+                let how = dequantised(world, (&test, Split::Test), place, &mut notes);
+                (train, test, how)
+            }
             None => {
                 let known = if of_the_oracle == Some(true) { "was" } else { "may have been" };
                 notes.push(format!(
                     "the corpus has no test part: a random {:.0} % of it is held out, which the oracle {known} trained on",
                     100.0 * HELD_OUT
                 ));
-                split_held_out(&train, spec.seed)?
+                let (train, held_out) = split_held_out(&train, spec.seed)?;
+                (train, held_out, train_how)
             }
         };
         let train = match spec.limit.filter(|&limit| limit < train.len()) {
@@ -113,28 +140,32 @@ impl Real {
                 return Err(Error::file(&spec.data, format!("has {n} {what} images; {FEWEST} are needed at least")));
             }
         }
-        Ok(Self { corpus: Corpus::of(&name, (&train, &held_out), of_the_oracle, notes), train, held_out })
+        let corpus = Corpus::of(&name, (&train, &held_out), of_the_oracle, notes);
+        Ok(Self { corpus, train, held_out, train_how, held_out_how })
     }
 
     /// The same images as the world has them, with its noise; none where they need no change.
     pub fn noisy(&self, work: &Work<'_>) -> Option<Self> {
-        let seed = work.spec.seed;
-        let train = noisy(work.world, &self.train, seed.split("noise of training images"))?;
-        let held_out = noisy(work.world, &self.held_out, seed.split("noise of held-out images"))?;
-        Some(Self { train, held_out, corpus: self.corpus.clone() })
+        let named = |how, name: &str| match how {
+            Dequantisation::Levels => how,
+            _ => Dequantisation::Seeded(work.spec.seed.split(name)),
+        };
+        let Self { train_how, held_out_how, .. } = *self;
+        let train = noisy(work.world, &self.train, named(train_how, "noise of training images"))?;
+        let held_out = noisy(work.world, &self.held_out, named(held_out_how, "noise of held-out images"))?;
+        Some(Self { train, held_out, train_how, held_out_how, corpus: self.corpus.clone() })
     }
 }
 
 /// Images as the world has them: with its noise, where its images have Gaussian noise; none where they
 /// need no change. Without it every figure of samples would tell nothing but that files have no noise.
-/// Uniform dequantisation changes no level.
-fn noisy(world: &World, images: &Dataset, seed: Seed) -> Option<Dataset> {
+/// Uniform dequantisation changes no level, and no more does that of pictures that hold the noise.
+fn noisy(world: &World, images: &Dataset, how: Dequantisation) -> Option<Dataset> {
     let taken = world.flow().pixels();
     if !matches!(taken, Preprocessing::Gaussian { .. }) {
         return None;
     }
     let dims = world.shape().dims();
-    let how = Dequantisation::Seeded(seed);
     let noised = |(i, images)| taken.picture(&taken.map_in(images, dims, i * PIECE, how));
     let pixels = images.pixels.chunks(PIECE * dims).enumerate().flat_map(noised).collect();
     Some(Dataset { pixels, ..images.clone() })
@@ -148,9 +179,27 @@ fn side(world: &World, info: &OracleInfo) -> Option<usize> {
     Some(asked.map_or(width, |side| side.min(width)))
 }
 
-/// The test part of a corpus in the shape and with the classes of the world, and whether the corpus
-/// has such a part: one that knows no parts is taken whole, with a note.
-pub fn test_part(world: &World, info: &OracleInfo, data: &Path, notes: &mut Vec<String>) -> Result<(Dataset, bool)> {
+/// How the pixels of images become real numbers: with the noise of a seed, unless they hold the world's.
+fn dequantised(
+    world: &World,
+    (images, split): (&Dataset, Split),
+    (data, seed): (&Path, Seed),
+    notes: &mut Vec<String>,
+) -> Dequantisation {
+    let held = world.noise_held(&images.noises, &[data.to_owned(), data.join(split.to_string())]);
+    let (how, said) = held.settled(None, Dequantisation::Seeded(seed));
+    let levels = (how == Dequantisation::Levels).then(|| format!("8-bit pixels {}", how.describe()));
+    notes.extend(levels.into_iter().chain(said).map(|note| format!("{}: {note}", images.name)));
+    how
+}
+
+/// The test part of a corpus, with the noise of a seed, unless it holds the world's.
+pub fn test_part(
+    world: &World,
+    info: &OracleInfo,
+    (data, seed): (&Path, Seed),
+    notes: &mut Vec<String>,
+) -> Result<TestPart> {
     let side = side(world, info);
     let (images, is_part) = match open_test(data, side)? {
         Some(images) => (images, true),
@@ -160,7 +209,8 @@ pub fn test_part(world: &World, info: &OracleInfo, data: &Path, notes: &mut Vec<
     if !is_part {
         notes.push("the corpus has no test part and was taken whole: the oracle may have been trained on it".into());
     }
-    Ok((images, is_part))
+    let how = dequantised(world, (&images, Split::Test), (data, seed), notes);
+    Ok(TestPart { images, is_part, how })
 }
 
 /// The training part as the oracle's record describes it, if there is one for this corpus.
@@ -238,7 +288,8 @@ mod tests {
         let (class_names, n) = (names(classes), names(classes).len());
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
         let (name, labels) = ("zoo".into(), Some((0..n).collect()));
-        Dataset { name, shape, pixels: vec![0; n], labels, ids: class_names.clone(), class_names }
+        let (ids, noises) = (class_names.clone(), Default::default());
+        Dataset { name, shape, pixels: vec![0; n], labels, ids, class_names, noises }
     }
 
     #[test]
@@ -280,7 +331,8 @@ mod tests {
         let data = &mut info.training.as_mut().unwrap().spec.data;
         data.resize = Some(28);
         let trained = DataSpec { path: place.path().to_owned(), ..data.clone() };
-        let (found, is_part) = test_part(&world, &info, place.path(), &mut Vec::new()).unwrap();
+        let TestPart { images: found, is_part, .. } =
+            test_part(&world, &info, (place.path(), Seed(0)), &mut Vec::new()).unwrap();
         assert!(is_part && found.pixels == test_corpus(&trained).unwrap().unwrap().pixels);
         let row = |image: usize, y: usize| &found.image(image)[32 * y..][..32];
         for image in 0..2 {
@@ -297,8 +349,11 @@ mod tests {
             let pixels = vec![128; 4 * world.shape().dims()];
             let ids = (0..4).map(|i| i.to_string()).collect();
             let (name, shape) = ("grey".to_owned(), world.shape());
-            let images = Dataset { name, shape, pixels, labels: None, class_names: Vec::new(), ids };
-            noisy(&world, &images, Seed(1))
+            let (class_names, noises) = (Vec::new(), Default::default());
+            let images = Dataset { name, shape, pixels, labels: None, class_names, ids, noises };
+            // Pictures that hold it keep their levels.
+            assert!(noisy(&world, &images, Dequantisation::Levels).is_none_or(|same| same == images));
+            noisy(&world, &images, Dequantisation::Seeded(Seed(1)))
         };
         assert!(grey("mnist@9b44f254").is_none() && grey("mnist").is_some());
         // σ = 0.05 of the range from -1 to 1, rounded to levels; no image has the noise of another.

@@ -1,12 +1,12 @@
 //! A world beside its own samples, which are real images it describes perfectly, and beside others.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
 use super::*;
-use crate::data::{Split, write_png};
+use crate::data::{Split, write_png, write_png_of_world};
 use crate::error::Error;
 use crate::flow::Precision;
 use crate::oracle::folder::{self, Oracle};
@@ -31,6 +31,12 @@ fn pictures(oracle: &Oracle, place: &Path, n: [usize; 2], change: fn(u8) -> u8) 
             write_png(&folder.join(format!("{:04}.png", sample.index)), world.shape(), &pixels).unwrap();
         }
     }
+}
+
+/// Files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
 fn spec(data: &Path, images: usize) -> ValidateSpec {
@@ -174,6 +180,38 @@ fn a_test_part_without_a_class_keeps_the_numbers_of_the_others() {
         }
         assert_eq!(real.corpus.notes, ["test: of these classes of the oracle there is no image: 4"]);
     }
+}
+
+#[test]
+fn pictures_that_hold_the_noise_of_the_world_get_none_a_second_time() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    pictures(&oracle, place.path(), [60, 60], |p| p);
+    let spec = spec(place.path(), 60);
+    let look = || {
+        let store = pieces::begin(None, &spec, "weights").unwrap();
+        let work = Work { spec: &spec, world: &oracle.world, info: &oracle.info, device: &Device::flex(), store };
+        let real = Real::open(&work).unwrap();
+        let noisy = real.noisy(&work).unwrap();
+        let kept = [noisy.train.pixels == real.train.pixels, noisy.held_out.pixels == real.held_out.pixels];
+        let nll = work.likelihood(&real, &mut crate::events::silent()).unwrap().unwrap().nll_nats;
+        (kept, nll, real.corpus.notes)
+    };
+    let (kept, twice, notes) = look();
+    assert!(kept == [false; 2] && notes.is_empty(), "{notes:?}");
+    let (shape, held) = (oracle.world.shape(), oracle.world.held_noise().unwrap());
+    let pixels = |file: &Path| image::open(file).unwrap().to_luma8().into_raw();
+    let all = files(place.path());
+    all.iter().for_each(|file| write_png_of_world(file, shape, &pixels(file), &held).unwrap());
+    let (kept, once, notes) = look();
+    // Half a nat of every pixel that has more noise than the world.
+    assert!(kept == [true; 2] && once + 20.0 < twice, "{once} {twice}");
+    let said = |note: &str, part: &str| note.starts_with(part) && note.contains("that hold the world's noise");
+    assert!(notes.len() == 2 && said(&notes[0], "train: ") && said(&notes[1], "test: "), "{notes:?}");
+    // One among them that says nothing.
+    let test = all.iter().find(|file| file.starts_with(place.path().join("test"))).unwrap();
+    write_png(test, shape, &pixels(test)).unwrap();
+    let (kept, mixed, notes) = look();
+    assert!(kept == [true, false] && mixed == twice && notes[1].starts_with("test: 59 of 60 pictures"), "{notes:?}");
 }
 
 #[test]

@@ -125,6 +125,7 @@ impl Tell<'_> {
             labels: None,
             class_names: Vec::new(),
             ids: (0..labels.len()).map(|i| i.to_string()).collect(),
+            noises: Default::default(),
         };
         (images, labels)
     }

@@ -229,7 +229,9 @@ fn find_grid(path: &Path, (wanted, all): (&[String], bool), before: Option<&Foun
         let finished = |cells: &[CellLook]| -> Vec<(String, bool)> {
             cells.iter().map(|cell| (cell.planned.id.clone(), cell.finished)).collect()
         };
-        *before.spec == folder.spec && finished(&before.cells) == finished(&cells)
+        // A damaged result may be whole by now.
+        let whole = before.results.summary.damaged.is_empty();
+        whole && *before.spec == folder.spec && finished(&before.cells) == finished(&cells)
     };
     let results = match before.filter(same) {
         Some(before) => before.results.clone(),

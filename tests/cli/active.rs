@@ -1,5 +1,6 @@
 //! Active learning from the spec to the picture of what was bought.
 
+use bayescope::data::HeldNoise;
 use serde_json::Value;
 
 use crate::experiments::{Grid, summary};
@@ -59,6 +60,25 @@ fn labels_are_bought_compared_and_shown() {
     assert!(fail(1, &["summary", text(&run), "--bought", id]).contains("is another"));
     std::fs::remove_file(pool(seed)).unwrap();
     assert!(fail(1, &["summary", text(&run), "--bought", id]).contains("is missing"));
+}
+
+#[test]
+fn bought_images_of_a_noisy_world_say_that_they_hold_its_noise() {
+    let rest = SPEC.replace("pool = 60", "pool = 24").replace(", 'bald'", "").replace("[20]", "[16]");
+    let rest = rest
+        .replace("seeds = [0, 1]", "seeds = [0]")
+        .replace("images = 200\nwatched = 50", "images = 20\nwatched = 20");
+    let grid = Grid::of(tempfile::tempdir().unwrap(), "mnist", &rest);
+    let (run, sheet) = (grid.path("run"), grid.path("bought.png"));
+    let found = grid.run(&run);
+    let id = found["cells"][0]["id"].as_str().unwrap();
+    succeed(&["summary", text(&run), "--bought", id, "--png", text(&sheet)]);
+    let info = json(&["oracle", "info", "mnist", "--json"]);
+    let held = HeldNoise { std: 0.05, weights_sha256: info["weights_sha256"].as_str().unwrap().to_owned() };
+    assert_eq!(HeldNoise::of_png(&std::fs::read(&sheet).unwrap()), Some(held));
+    let read = json(&["posterior", "mnist", text(&sheet), "--device", "cpu", "--json"]);
+    assert_eq!((&read["dequantisation"], &read["note"]), (&"levels".into(), &Value::Null));
+    assert_eq!(read["images"].as_array().unwrap().len(), 8);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 
 use crate::common::{fill, tiny};
-use crate::run::{bayescope, fail, json, succeed, text};
+use crate::run::{bayescope, fail, json, output, succeed, text};
 use crate::slurm::temporary_files;
 
 /// A spec in a folder of its own.
@@ -204,6 +204,40 @@ fn laws_draw_the_test_images_anew_where_their_figures_are_kept() {
     std::fs::remove_file(first.with_file_name("result.json")).unwrap();
     succeed(&["resume", text(&run), "--device", "cpu"]);
     assert_eq!((std::fs::read(&first).unwrap(), summary(&run)), (bytes, before));
+}
+
+#[test]
+fn one_damaged_result_leaves_the_summary_of_the_others() {
+    let grid = Grid::new(
+        "[grid]\narchitectures = ['linear']\ntrain_sizes = [40]\nseeds = [0, 1, 2]\n[test]\nimages = 100\nwatched = 50\n\
+         [training]\nepochs = 1\n",
+    );
+    let run = grid.path("run");
+    let whole = grid.run(&run);
+    let (cells, before) = (whole["cells"].as_array().unwrap(), summary(&run));
+    let damaged = run.join("cells").join(cells[1]["id"].as_str().unwrap()).join("result.json");
+    std::fs::write(&damaged, "{ \"id\"").unwrap();
+    let named = |said: &str| {
+        let line = said.lines().find(|line| line.contains("seed 1 is left out")).unwrap_or_default();
+        assert!(line.contains("result.json") && line.contains("bayescope resume"), "{said}");
+    };
+    named(&succeed(&["summary", text(&run)]));
+    let found = json(&["summary", text(&run), "--json"]);
+    assert_eq!((&found["finished"], &found["planned"]), (&2.into(), &3.into()));
+    assert_eq!(found["cells"], serde_json::json!([cells[0], cells[2]]));
+    let of = found["damaged"].as_array().unwrap();
+    assert_eq!((of.len(), &of[0]["id"]), (1, &cells[1]["id"]));
+    let table = output(&["summary", text(&run), "--csv"]);
+    assert!(table.status.success() && String::from_utf8_lossy(&table.stdout).lines().count() == 3);
+    named(&String::from_utf8_lossy(&table.stderr));
+    // It is not computed again unasked, and a run that lacks a cell does not end well.
+    let resumed = output(&["resume", text(&run), "--device", "cpu"]);
+    assert_eq!(resumed.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&resumed.stdout).contains("2 of 3 cells finished"));
+    named(&String::from_utf8_lossy(&resumed.stderr));
+    std::fs::remove_file(&damaged).unwrap();
+    succeed(&["resume", text(&run), "--device", "cpu"]);
+    assert_eq!(summary(&run), before);
 }
 
 #[test]

@@ -80,13 +80,15 @@ fn pipes_devices_and_folders_are_no_files() {
 fn pipes_in_a_run_folder_are_named() {
     let place = tempfile::tempdir().unwrap();
     let (run, id) = planned(place.path());
-    let cell = run.join("cells").join(id);
+    let cell = run.join("cells").join(&id);
     std::fs::create_dir_all(&cell).unwrap();
     pipe(&cell.join("status.json"));
     refused(&["watch", text(&run), "--once"], "status.json");
     std::fs::remove_file(cell.join("status.json")).unwrap();
     pipe(&cell.join("result.json"));
-    refused(&["summary", text(&run)], "result.json");
+    refused(&["summary", text(&run), "--bought", &id], "result.json");
+    // The other cells are summarised.
+    assert!(crate::run::succeed(&["summary", text(&run)]).contains("result.json"));
     std::fs::remove_file(run.join("plan.jsonl")).unwrap();
     endless(&run.join("plan.jsonl"));
     refused(&["watch", text(&run), "--once"], "plan.jsonl");

@@ -14,7 +14,7 @@ use bayescope::run::{Estimate, EstimateTime, Run, RunEvent, RunExperiment, RunFo
 use bayescope::task::{Done, News};
 use bayescope::units::Seed;
 use bayescope::worker::protocol::{Event, JobId, Outcome};
-use bayescope::worker::runs::look;
+use bayescope::worker::runs::{Contents, look};
 use eframe::egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -186,6 +186,7 @@ fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
         images: 9000,
         sha256: "0123".into(),
         dequantisation,
+        note: None,
         classes: Mapped::ByName,
         of_this_world: false,
     };
@@ -295,6 +296,28 @@ fn a_cell_that_fell_silent_is_marked_and_a_missing_folder_is_named() {
     assert!(shows(&harness, "This run cannot be read") && shows(&harness, "theirs: is no run folder"));
     click(&mut harness, "Forget run");
     assert!(harness.state().prefs().runs.is_empty() && shows(&harness, "No experiment yet"));
+}
+
+#[test]
+fn a_damaged_result_is_named_beside_what_the_other_cells_say() {
+    let (mut harness, fake) = panel();
+    let place = tempfile::tempdir().unwrap();
+    let folder = run(place.path(), "mine", 16);
+    // The list scrolls to the last cell.
+    let damaged = folder.result_path(&folder.plan[15].id);
+    let whole = std::fs::read(&damaged).unwrap();
+    std::fs::write(&damaged, "{").unwrap();
+    open(&mut harness, &fake, place.path());
+    for text in ["damaged", "ConvNet on 800 images, seed 1 is left out: ", "computes the cell again", "α = 0."] {
+        assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
+    }
+    // Put back, it is read, though no file has come or gone.
+    let before = look(place.path(), &[], false, None).found.unwrap();
+    std::fs::write(&damaged, whole).unwrap();
+    let after = look(place.path(), &[], false, Some(&before)).found.unwrap();
+    let summary = |found: &Contents| found.grid().unwrap().results.summary.clone();
+    assert_eq!((summary(&before).finished, summary(&before).damaged.len()), (15, 1));
+    assert_eq!((summary(&after).finished, summary(&after).damaged.len()), (16, 0));
 }
 
 #[test]

@@ -13,6 +13,7 @@ fn part() -> Part {
         images: 100,
         sha256: String::new(),
         dequantisation: Some(how),
+        note: None,
         classes: Mapped::ByNumber,
         of_this_world: false,
     };
@@ -73,6 +74,16 @@ fn test_images_that_are_the_training_images_are_refused_whatever_their_labels() 
     }
     let world = || Part { values: Values::World(vec![0.5; 200]), ..part() };
     world().is_not(&world()).unwrap_err();
+}
+
+#[test]
+fn what_is_to_be_said_of_noise_is_told_of_each_part_and_makes_no_other_data() {
+    let noted = |note: &str| PartRecord { note: Some(note.into()), ..part().record };
+    let record = |train, test| DataRecord { train, test: Some(test), both: false };
+    let (plain, said) = (record(part().record, part().record), record(noted("mixed"), noted("a stranger")));
+    let told = said.sentences([]);
+    assert!(told.contains(&"training images: mixed".into()) && told.contains(&"test images: a stranger".into()));
+    assert!(said != plain && said.without_notes() == plain);
 }
 
 #[test]

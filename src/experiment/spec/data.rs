@@ -17,18 +17,14 @@ pub struct DataSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<PathBuf>,
     /// How 8-bit images become real numbers: `seed:N`, `midpoint`, `levels` or `mean:R`. A classifier
-    /// sees the first draw.
+    /// sees the first draw. Where nothing is said `seed:0`, and `levels` for pictures that hold the world's noise.
     #[serde(
         default,
-        skip_serializing_if = "is_default",
+        skip_serializing_if = "Option::is_none",
         serialize_with = "Dequantisation::serialize_text",
         deserialize_with = "Dequantisation::deserialize_text"
     )]
-    pub dequantise: Dequantisation,
-}
-
-fn is_default(how: &Dequantisation) -> bool {
-    *how == Dequantisation::default()
+    pub dequantise: Option<Dequantisation>,
 }
 
 impl DataSpec {

@@ -61,20 +61,35 @@ impl Dequantisation {
         }
     }
 
-    /// For serde's `with`: the text that specs and command lines have.
+    /// What became of 8-bit pixels, in words after their name.
+    pub fn describe(self) -> String {
+        match self {
+            Self::Levels => {
+                "that hold the world's noise: each within its level, noise beyond black and white drawn anew \
+                             (levels)"
+                    .into()
+            }
+            noise => format!("dequantised by {noise}"),
+        }
+    }
+
+    /// For serde's `serialize_with`: the text that specs and command lines have.
     ///
     /// # Errors
     /// As the serialiser.
-    pub fn serialize_text<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
-        to.collect_str(self)
+    pub fn serialize_text<S: Serializer>(how: &Option<Self>, to: S) -> std::result::Result<S::Ok, S::Error> {
+        match how {
+            Some(how) => to.collect_str(how),
+            None => to.serialize_none(),
+        }
     }
 
     /// For serde's `deserialize_with`.
     ///
     /// # Errors
     /// When it is none of the texts.
-    pub fn deserialize_text<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
-        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
+    pub fn deserialize_text<'de, D: Deserializer<'de>>(from: D) -> std::result::Result<Option<Self>, D::Error> {
+        String::deserialize(from)?.parse().map(Some).map_err(serde::de::Error::custom)
     }
 }
 

@@ -129,8 +129,8 @@ mod tests {
     fn a_moved_image_is_the_image_moved() {
         let shape = ImageShape { channels: 1, height: 4, width: 4 };
         let pixels: Vec<u8> = (1..=16).collect();
-        let dataset =
-            Dataset { name: "x".into(), shape, pixels, labels: None, class_names: vec![], ids: vec!["0".into()] };
+        let (name, ids, noises) = ("x".into(), vec!["0".into()], Default::default());
+        let dataset = Dataset { name, shape, pixels, labels: None, class_names: vec![], ids, noises };
         let mut seen = std::collections::BTreeSet::new();
         for seed in 0..60 {
             let out = moved(&dataset, 0, 1, Seed(seed)).into_owned();

@@ -121,6 +121,7 @@ fn drawn(info: OracleInfo, weights: Weights, images: usize, chosen: &OpenDevice)
         labels: Some(labels),
         class_names: oracle.info.class_names,
         ids: (0..images).map(|i| i.to_string()).collect(),
+        noises: Default::default(),
     })
 }
 

@@ -157,7 +157,8 @@ mod tests {
         let labels: Vec<usize> = (0..30).map(|i| i / 10).collect();
         let names = ["ape", "bee", "cow"].map(String::from).to_vec();
         let ids = (0..30).map(|i| i.to_string()).collect();
-        Dataset { name: "zoo".into(), shape, pixels: (0..30).collect(), labels: Some(labels), class_names: names, ids }
+        let (name, pixels, labels) = ("zoo".into(), (0..30).collect(), Some(labels));
+        Dataset { name, shape, pixels, labels, class_names: names, ids, noises: Default::default() }
     }
 
     #[test]

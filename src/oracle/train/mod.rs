@@ -28,7 +28,7 @@ use rand::seq::SliceRandom;
 use crate::data::{Dataset, Split, claim_text, lock_file};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
-use crate::flow::preprocess::Preprocessing;
+use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::flow::weights::Weights;
 use crate::flow::{Architecture, Flow, Precision};
 use crate::oracle::evaluate::{Evaluation, evaluate};
@@ -322,7 +322,8 @@ impl<'a> Run<'a> {
             let _ = told(progress);
             ControlFlow::Continue(())
         };
-        evaluate(flow, &self.held_out, training.seed.split("held-out"), &mut going_on)
+        let how = Dequantisation::Seeded(training.seed.split("held-out"));
+        evaluate(flow, &self.held_out, how, &mut going_on)
     }
 
     /// 8-bit pictures of fixed latents.
@@ -340,8 +341,9 @@ impl<'a> Run<'a> {
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let at = [best.epoch, self.state.epoch, self.spec.training.epochs];
-        let mut figures =
-            |images: &Dataset, seed, what| evaluate(flow.as_ref(), images, seed, &mut measuring(at, what, events));
+        let mut figures = |images: &Dataset, seed, what| {
+            evaluate(flow.as_ref(), images, Dequantisation::Seeded(seed), &mut measuring(at, what, events))
+        };
         let held_out = match &best.held_out {
             Some(held_out) => held_out.clone(),
             None => figures(&self.held_out, seed.split("held-out"), Measured::HeldOut)?,

@@ -203,6 +203,7 @@ mod tests {
             labels: Some((0..8).map(|i| i % 2).collect()),
             class_names: vec!["a".into(), "b".into()],
             ids: (0..8).map(|i| i.to_string()).collect(),
+            noises: Default::default(),
         }
     }
 

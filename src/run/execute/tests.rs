@@ -46,19 +46,26 @@ fn a_cell_of_another_job_of_this_process_is_left_to_it_and_not_waited_for() {
 }
 
 #[test]
-fn a_damaged_result_is_named_with_the_way_out() {
+fn a_damaged_result_is_named_with_the_way_out_and_no_sitting_ends_well_beside_it() {
     let place = tempfile::tempdir().unwrap();
-    let folder = planned(place.path(), &[0]);
-    let result = folder.result_path(&folder.plan[0].id);
+    let folder = planned(place.path(), &[0, 1]);
+    let (id, label) = (&folder.plan[0].id, folder.plan[0].label());
+    let result = folder.result_path(id);
     std::fs::create_dir_all(result.parent().unwrap()).unwrap();
+    let way_out = format!("delete it: `bayescope resume {}` computes the cell again", folder.path.display());
     for damaged in ["", "{\"id\": 7", "{}"] {
         std::fs::write(&result, damaged).unwrap();
-        let said = folder.write_summary().map(drop).unwrap_err().to_string();
-        let way_out = format!("delete it: `bayescope resume {}` computes the cell again", folder.path.display());
-        assert!(said.contains("result.json") && said.contains(&way_out), "{said}");
+        let found = folder.write_summary().unwrap();
+        assert_eq!((found.planned, found.finished, found.damaged.len(), &found.damaged[0].id), (2, 0, 1, id));
+        let said = found.damaged[0].warning();
+        assert!(said.starts_with(&label) && said.contains("result.json") && said.contains(&way_out), "{said}");
+        let written = std::fs::read(folder.path.join("summary.json")).unwrap();
+        assert_eq!(serde_json::from_slice::<Summary>(&written).unwrap(), found);
+        let why = conclude(&folder, &Unfinished::none(), &mut silent()).unwrap_err().to_string();
+        assert_eq!(why, said);
     }
     std::fs::remove_file(&result).unwrap();
-    folder.write_summary().unwrap();
+    assert!(conclude(&folder, &Unfinished::none(), &mut silent()).unwrap().damaged.is_empty());
 }
 
 #[test]

@@ -99,16 +99,16 @@ impl HardnessFolder {
         read_text(path.join(SPEC)).is_ok_and(|text| HardnessSpec::is(&text))
     }
 
-    /// What the finished corpora say.
+    /// What the finished corpora say; one whose result cannot be read stands among the troubles.
     ///
     /// # Errors
-    /// Names a file that cannot be read.
+    /// Names a status that cannot be read.
     pub fn summary(&self) -> Result<Ranking> {
-        let (mut results, mut troubles) = (Vec::new(), Vec::new());
-        for PlannedCorpus { id, name, .. } in &self.plan {
-            if let Some(result) = self.result(id)? {
-                results.push(result);
-            } else if let Some(status) = self.status(id)?.filter(|status| status.state == State::Failed) {
+        let (results, damaged) = self.results();
+        let damaged = damaged.into_iter().map(|(planned, why)| Trouble { corpus: planned.name.clone(), why });
+        let mut troubles: Vec<Trouble> = damaged.collect();
+        for PlannedCorpus { id, name, .. } in self.plan.iter().filter(|planned| !self.finished(&planned.id)) {
+            if let Some(status) = self.status(id)?.filter(|status| status.state == State::Failed) {
                 let why = status.message.unwrap_or_else(|| "for no known reason".into());
                 troubles.push(Trouble { corpus: name.clone(), why });
             }

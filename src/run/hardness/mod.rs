@@ -199,6 +199,24 @@ mod tests {
     use super::super::status::{State, Status};
     use super::*;
     use crate::events::silent;
+    use crate::experiment::HARDNESS_PRESETS;
+
+    #[test]
+    fn a_damaged_result_is_a_trouble_of_its_corpus_and_hides_no_other() {
+        let place = tempfile::tempdir().unwrap();
+        let spec = HARDNESS_PRESETS[0].hardness().unwrap();
+        let folder = HardnessFolder::plan(&place.path().join("ranking"), &spec).unwrap();
+        let [damaged, failed] = [0, 1].map(|i| folder.cell(&folder.plan[i].id));
+        [&damaged, &failed].into_iter().for_each(|cell| std::fs::create_dir_all(cell).unwrap());
+        std::fs::write(damaged.join("result.json"), "{").unwrap();
+        let status = Status { message: Some("no labels".into()), ..Status::new(State::Failed, 0, 0, None) };
+        status.write(&failed).unwrap();
+        let troubles = folder.summary().unwrap().troubles;
+        let names: Vec<&String> = troubles.iter().map(|trouble| &trouble.corpus).collect();
+        assert_eq!(names, [&folder.plan[0].name, &folder.plan[1].name]);
+        let (why, way_out) = (&troubles[0].why, format!("delete it: `bayescope resume {}`", folder.path.display()));
+        assert!(why.contains("result.json") && why.contains(&way_out) && troubles[1].why == "no labels", "{why}");
+    }
 
     #[test]
     fn a_corpus_whose_bayes_error_is_refined_is_not_silent() {

@@ -21,13 +21,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::real::test_part;
+use super::real::{TestPart, test_part};
 use super::spec::{Stage, ValidateEvent};
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Truth;
-use crate::flow::preprocess::Dequantisation;
 use crate::measure::{Bootstrap, Estimate, Interval, PerImage};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::numbering::{named, renumber, within};
@@ -157,35 +155,34 @@ pub fn reality(
 ) -> Result<Reality> {
     spec.validate()?;
     let mut notes = Vec::new();
-    let (images, held_out) = test_part(world, info, &spec.data, &mut notes)?;
-    compare(world, &info.weights_sha256, Taken { images, held_out, notes }, spec, events)
+    let part = test_part(world, info, (&spec.data, spec.seed), &mut notes)?;
+    compare(world, &info.weights_sha256, Taken { part, notes }, spec, events)
 }
 
-/// Real images, and what is known of them.
+/// Real images, and what was done to get them.
 struct Taken {
-    images: Dataset,
-    held_out: bool,
+    part: TestPart,
     notes: Vec<String>,
 }
 
 fn compare(
     world: &World,
     weights_sha256: &str,
-    taken: Taken,
+    Taken { part, notes }: Taken,
     spec: &RealitySpec,
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<Reality> {
     let mut at = |stage, progress| events.emit(ValidateEvent { stage, progress });
-    let decided = decide(world, &taken.images, spec, &mut |progress| at(Stage::Decisions, progress))?;
+    let decided = decide(world, &part, spec, &mut |progress| at(Stage::Decisions, progress))?;
     let seed = spec.seed.split("bayes error of the world");
     let truth = Truth::of(world, &spec.settings(), seed, &mut |progress| at(Stage::BayesError, progress))?;
     let figures = Figures::of(&decided, spec.seed)?;
     let mut found = Reality {
         spec: spec.clone(),
         weights_sha256: weights_sha256.to_owned(),
-        corpus: taken.images.name,
-        held_out: taken.held_out,
-        notes: taken.notes,
+        corpus: part.images.name,
+        held_out: part.is_part,
+        notes,
         images: decided.images.len(),
         decision_error: figures.decision_error,
         doubt: figures.doubt,
@@ -202,7 +199,8 @@ fn compare(
 }
 
 /// Posteriors of all images beside their labels.
-fn decide(world: &World, images: &Dataset, spec: &RealitySpec, events: &mut dyn Events<Progress>) -> Result<Decided> {
+fn decide(world: &World, part: &TestPart, spec: &RealitySpec, events: &mut dyn Events<Progress>) -> Result<Decided> {
+    let TestPart { images, how, .. } = part;
     let (name, k, dims) = (&images.name, world.class_names().len(), world.shape().dims());
     let labels = images.labels.as_deref().filter(|labels| !labels.is_empty());
     let labels = labels.ok_or_else(|| Error::input(format!("{name} has no labels to hold decisions against")))?;
@@ -214,7 +212,7 @@ fn decide(world: &World, images: &Dataset, spec: &RealitySpec, events: &mut dyn 
     for labels in labels.chunks(world.batch()) {
         let first = all.len();
         let pixels = &images.pixels[first * dims..(first + labels.len()) * dims];
-        let x = world.flow().pixels().map_in(pixels, dims, first, Dequantisation::Seeded(spec.seed));
+        let x = world.flow().pixels().map_in(pixels, dims, first, *how);
         let here = Progress { done: first, total: images.len() };
         let scores = world
             .score(&x, &mut |_: Progress| events.emit(here))

@@ -6,10 +6,10 @@ use rand_distr::{Distribution, StandardNormal};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::*;
-use crate::data::ImageShape;
+use crate::data::{Dataset, ImageShape};
 use crate::events::silent;
 use crate::flow::base::GaussianBase;
-use crate::flow::preprocess::Preprocessing;
+use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::flow::{Decoded, Decoding, Evidence, Flow, Scores};
 use crate::units::{ClassId, Tau};
 
@@ -21,7 +21,7 @@ const APART: f64 = 2.56;
 const SCALE: f64 = 0.06;
 
 /// z = (x - ½)/s, N(±d/2, 1) in the first value and N(0, 1) in the second.
-struct Two(GaussianBase);
+struct Two(GaussianBase, Preprocessing);
 
 impl Two {
     fn z(x: &[f32]) -> impl Iterator<Item = f64> + '_ {
@@ -44,7 +44,7 @@ impl Flow for Two {
     }
 
     fn pixels(&self) -> Preprocessing {
-        Preprocessing::Uniform
+        self.1
     }
 
     fn shared_base(&self) -> Option<&GaussianBase> {
@@ -79,13 +79,17 @@ impl Flow for Two {
     }
 }
 
-fn world() -> World {
+fn world(pixels: Preprocessing) -> World {
     let base = GaussianBase::new(vec![-0.5 * APART, 0.0, 0.5 * APART, 0.0], &[1.0; DIMS]);
-    World::new(Box::new(Two(base)), vec!["left".into(), "right".into()], 64).unwrap()
+    World::new(Box::new(Two(base, pixels)), vec!["left".into(), "right".into()], 64).unwrap()
+}
+
+fn nature(n: usize, apart: f64, share: f64, seed: u64) -> Dataset {
+    nature_in(Preprocessing::Uniform, n, apart, share, seed)
 }
 
 /// `n` images whose classes are `apart`, in 8 bits; `share` of them from the second class.
-fn nature(n: usize, apart: f64, share: f64, seed: u64) -> Dataset {
+fn nature_in(pixels: Preprocessing, n: usize, apart: f64, share: f64, seed: u64) -> Dataset {
     let mut rng = Seed(seed).split("nature").rng(0);
     let labels: Vec<usize> = (0..n).map(|_| usize::from(rng.random::<f64>() < share)).collect();
     let mut x = Vec::with_capacity(n * DIMS);
@@ -98,10 +102,11 @@ fn nature(n: usize, apart: f64, share: f64, seed: u64) -> Dataset {
     Dataset {
         name: "nature".into(),
         shape: SHAPE,
-        pixels: Preprocessing::Uniform.picture(&x),
+        pixels: pixels.picture(&x),
         labels: Some(labels),
         class_names: vec!["left".into(), "right".into()],
         ids: (0..n).map(|i| i.to_string()).collect(),
+        noises: Default::default(),
     }
 }
 
@@ -116,8 +121,8 @@ fn spec(seed: u64, published: Option<f64>) -> RealitySpec {
 }
 
 fn found(images: Dataset, held_out: bool, spec: &RealitySpec) -> Result<Reality> {
-    let taken = Taken { images, held_out, notes: Vec::new() };
-    compare(&world(), "no weights", taken, spec, &mut silent())
+    let part = TestPart { images, is_part: held_out, how: Dequantisation::Seeded(spec.seed) };
+    compare(&world(Preprocessing::Uniform), "no weights", Taken { part, notes: Vec::new() }, spec, &mut silent())
 }
 
 fn kinds(reality: &Reality) -> Vec<Kind> {
@@ -155,6 +160,20 @@ fn on_its_own_images_a_world_errs_and_doubts_as_often_as_its_bayes_error_says() 
     // Of 20 intervals of 95 %, fewer than 15 hold the truth in 3 of 10,000 trials.
     assert!([decided, doubted, paired].iter().all(|&held| held >= 15), "{decided} {doubted} {paired}");
     assert!(contradicted <= 8, "{contradicted}");
+}
+
+#[test]
+fn pictures_that_hold_the_noise_of_a_world_are_decided_as_its_own_images_are() {
+    let noisy = Preprocessing::Gaussian { std: SCALE };
+    let error = |how| {
+        let part = TestPart { images: nature_in(noisy, 4000, APART, 0.5, 6), is_part: true, how };
+        compare(&world(noisy), "no weights", Taken { part, notes: Vec::new() }, &spec(6, None), &mut silent()).unwrap()
+    };
+    let once = error(Dequantisation::Levels);
+    assert!(four_errors(&once, midpoint_error(APART)), "{:?}", once.decision_error);
+    // As much noise again as the classes are wide.
+    let twice = error(Dequantisation::Seeded(Seed(6)));
+    assert!(four_errors(&twice, midpoint_error(APART / 2f64.sqrt())), "{:?}", twice.decision_error);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use eframe::egui::{self, Button, Color32, FocusDirection, Key, Response, RichText, Ui};
 
 use super::law_plot::bracketed;
-use crate::experiment::CellResult;
+use crate::experiment::{CellResult, DamagedCell};
 use crate::gui::chosen_cells::ChosenCells;
 use crate::gui::context::Cx;
 use crate::gui::format;
@@ -192,11 +192,12 @@ fn row(
 fn progress(ui: &mut Ui, cx: &Cx, (run, found): (&RunView, &Found), cell: &CellLook, widths: &[f32]) {
     let id = &cell.planned.id;
     let live = run.live.as_ref().filter(|live| live.id == *id);
+    let damaged = found.results.summary.damaged.iter().find(|damaged| damaged.id == *id);
     let paused = run.job.and_then(|job| cx.session.jobs.get(job)).is_some_and(|job| job.state == JobState::Paused);
     let (word, colour, about) = match live {
         Some(_) if paused => ("paused".into(), Theme::of(ui).warning(), String::new()),
         Some(_) => ("running".into(), Theme::of(ui).accent(), String::new()),
-        None => state(ui, cell),
+        None => state(ui, cell, damaged),
     };
     column(ui, widths[0], |ui| {
         let shown = ui.add(egui::Label::new(RichText::new(word).color(colour)).truncate());
@@ -235,8 +236,11 @@ pub fn result<'a>(found: &'a Found, id: &str) -> Option<&'a CellResult> {
 }
 
 /// A word for where a cell stands, its colour, and what it means.
-fn state(ui: &Ui, cell: &CellLook) -> (String, Color32, String) {
+fn state(ui: &Ui, cell: &CellLook, damaged: Option<&DamagedCell>) -> (String, Color32, String) {
     let theme = Theme::of(ui);
+    if let Some(damaged) = damaged {
+        return ("damaged".into(), theme.error(), damaged.why.clone());
+    }
     let Some(status) = cell.status.as_ref().filter(|_| !cell.finished) else {
         return match cell.finished {
             true => ("done".into(), theme.good(), String::new()),

@@ -17,6 +17,7 @@ mod table;
 
 use eframe::egui::{self, RichText, Ui};
 
+use crate::experiment::DamagedCell;
 use crate::gui::context::{Cx, Panel};
 use crate::gui::plot::{Board, Boards};
 use crate::gui::session::runs::RunView;
@@ -111,8 +112,9 @@ impl ExperimentsPanel {
             return;
         };
         cells::show(ui, cx, (run, found), &mut self.cells);
-        for caveat in found.results.summary.caveats() {
-            ui.add(egui::Label::new(RichText::new(caveat).color(Theme::of(ui).warning())).wrap());
+        let summary = &found.results.summary;
+        for said in summary.damaged.iter().map(DamagedCell::warning).chain(summary.caveats()) {
+            ui.add(egui::Label::new(RichText::new(said).color(Theme::of(ui).warning())).wrap());
         }
         if found.spec.experiment.has_laws() {
             self.course.show(ui, cx, run);

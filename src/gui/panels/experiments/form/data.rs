@@ -37,7 +37,7 @@ impl DataFields {
         Self {
             train: data.map(|data| text(&data.train)).unwrap_or_default(),
             test: test.unwrap_or_default(),
-            dequantise: data.map(|data| data.dequantise.to_string()).unwrap_or_default(),
+            dequantise: data.and_then(|data| data.dequantise).map(|how| how.to_string()).unwrap_or_default(),
         }
     }
 
@@ -65,8 +65,9 @@ impl DataFields {
         ui.horizontal_wrapped(|ui| path(ui, cx, "Test images (may be empty)", &mut self.test, TEST_DATA));
         ui.horizontal_wrapped(|ui| {
             let label = ui.label("Dequantise").on_hover_text(
-                "How 8-bit images become real numbers: seed:N (the world's noise; seed:0 where this is empty), midpoint, \
-                 levels (pictures that hold the noise already), or mean:R (posteriors from the mean density of R draws; a classifier sees the first).",
+                "How 8-bit images become real numbers: seed:N (the world's noise), midpoint, levels (pictures that hold the noise \
+                 already), or mean:R (posteriors from the mean density of R draws; a classifier sees the first). Where this is empty \
+                 seed:0, and levels for pictures of a world's images that this program wrote.",
             );
             ui.add(TextEdit::singleline(&mut self.dequantise).hint_text("seed:0").desired_width(90.0))
                 .labelled_by(label.id);
@@ -96,8 +97,8 @@ impl DataFields {
         }
         let test = Some(self.test.trim()).filter(|test| !test.is_empty()).map(typed_path).transpose()?;
         let dequantise = match self.dequantise.trim() {
-            "" => Dequantisation::default(),
-            text => text.parse().map_err(|e: crate::error::Error| e.to_string())?,
+            "" => None,
+            text => Some(text.parse::<Dequantisation>().map_err(|e| e.to_string())?),
         };
         Ok(DataSpec { train: typed_path(&self.train)?, test, dequantise })
     }
