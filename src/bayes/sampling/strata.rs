@@ -1,8 +1,8 @@
 //! Means over draws stratified by class, with control variates: quantities whose mean is known.
 //!
 //! A mean over the world is Σ_h W_h·mean_h, h over strata of weight W_h = Σ π_y. Less βᵀ(z̄ − E z)
-//! it keeps its expectation, and with the β of a regression within strata it loses the variance
-//! that the controls z explain.
+//! it keeps its expectation for every fixed β, and with the β of a regression within strata it loses the variance
+//! that the controls z explain. That β is of the same draws, which costs a bias: controls are used where it is small.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -14,6 +14,11 @@ use crate::oracle::posterior::Prior;
 const LEAST: usize = 5;
 /// Draws per control variate from which the regression is worth its degrees of freedom.
 const PER_CONTROL: usize = 20;
+/// Effective draws per squared number of controls from which the regression is used. β comes from the draws whose mean it corrects,
+/// and few of them in doubt make nearly all of the spread: the mean is then off by about controls/effective of itself, always
+/// downwards, with an error of 1/√effective. From 8 on that bias is at most a fifth of a standard error (ten classes with E of 4
+/// and 18 %, 300 seeds; at 2 it is 0.45 of one).
+const PER_SQUARED: f64 = 8.0;
 /// Part of the mean variance of the controls added to each: controls that hardly vary are left
 /// alone.
 const RIDGE: f64 = 1e-9;
@@ -88,6 +93,17 @@ impl Strata {
         self.of.iter().zip(a.iter().zip(b)).map(|(&h, (a, b))| factors[h] * a * b).sum()
     }
 
+    /// Number of equal draws whose mean would vary as that of these centred values does, where most of them add next to nothing:
+    /// (Σ c)²/Σ c² of what each draw adds to the variance. 0 where nothing varies.
+    fn effective(&self, centred: &[f64]) -> f64 {
+        let factors = self.factors();
+        let (sum, squares) = self.of.iter().zip(centred).fold((0.0, 0.0), |(sum, squares), (&h, value)| {
+            let adds = factors[h] * value * value;
+            (sum + adds, squares + adds * adds)
+        });
+        if squares > 0.0 { sum * sum / squares } else { 0.0 }
+    }
+
     /// Variance of the mean of as many draws whose classes are left to chance.
     fn plain_variance(&self, values: &[f64]) -> f64 {
         let mean = self.mean(values);
@@ -101,7 +117,8 @@ impl Strata {
         let (value, centred) = (self.mean(values), self.centred(values));
         let plain_variance = self.plain_variance(values);
         let free = (self.len() as f64 - self.counts.len() as f64).max(1.0);
-        let Some(controls) = controls else {
+        let enough = |controls: &&Controls| controls.are_few_for(self.effective(&centred));
+        let Some(controls) = controls.filter(enough) else {
             let variance = self.covariance(&centred, &centred);
             return Fit { value, variance, residuals: centred, free, plain_variance };
         };
@@ -154,6 +171,11 @@ impl Controls {
         (0..count).for_each(|i| matrix[(i, i)] += ridge);
         let factor = Cholesky::new(matrix).filter(|_| ridge > 0.0 && ridge.is_finite())?;
         Some(Self { columns, excess, factor })
+    }
+
+    /// Whether a regression on so many controls is worth its bias.
+    fn are_few_for(&self, effective: f64) -> bool {
+        effective >= PER_SQUARED * (self.columns.len() as f64).powi(2)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Draws of Gaussian classes, whose figures are known, through the path of any world.
 
 mod label_noise;
+mod rare;
 mod slopes;
 mod smoothed;
 
