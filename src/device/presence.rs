@@ -10,13 +10,13 @@ use super::address::Address;
 use super::fault_injection;
 use super::lend::PRESENCE;
 
-/// How long a result is waited for between two questions, and how long the lender has to answer one.
-/// The answer may be behind data on their way through the same tunnel.
+/// How long a result is waited for between two questions, and how long the lender may give no sign of
+/// life: its answer may be behind data on their way through the same tunnel.
 const PATIENCE: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(30)];
 /// The same for tests.
 const IMPATIENCE: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(3)];
 
-/// Time between two questions whether a lender is there, and the longest wait for its answer.
+/// Time between two questions whether a lender is there, and the longest time without an answer.
 pub fn patience() -> [Duration; 2] {
     if fault_injection::are_impatient() { IMPATIENCE } else { PATIENCE }
 }

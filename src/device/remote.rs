@@ -299,11 +299,17 @@ impl LentDevice {
         if let Some(why) = self.ended() {
             return Err(why);
         }
-        let there = || self.ended().is_none() && presence::is_there(self.address, silence);
+        let mut heard = Instant::now();
+        let there = || {
+            let left = silence.saturating_sub(heard.elapsed());
+            if self.ended().is_none() && presence::is_there(self.address, left) {
+                heard = Instant::now();
+            }
+            self.ended().is_none() && heard.elapsed() < silence
+        };
         while_there(pause, answer, there).ok_or_else(|| {
             let silent = || {
-                let why =
-                    format!("the connection is gone: nothing has come back for {} s", (pause + silence).as_secs());
+                let why = format!("the connection is gone: nothing has come back for {} s", silence.as_secs());
                 give_up(self.address, &why);
                 why
             };
