@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_socks_proxy_is_refused_by_the_variable_that_counts() {
-        let refused = |set: &'static [(&str, &str)]| {
+        let refused = |set: &[(&str, &str)]| {
             let value =
                 |variable: &str| set.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned());
             refuse_socks(value).map_err(|error| error.to_string())
