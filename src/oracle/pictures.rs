@@ -177,7 +177,7 @@ impl World {
     fn read_training_part(&self, first: &Path, paths: &[PathBuf], fits: &Fits) -> Result<Reading> {
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             refuse_fit(first, fits)?;
-            let InWorld { input, ids, note } = data::labelled_in_world(data::open(first)?, first, self.home())?;
+            let InWorld { input, ids, note } = data::labelled_in_world(data::open(first)?, first, &self.home())?;
             return Ok(Reading { ids, note, ..Reading::from(input) });
         };
         // Files of class folders are images of a dataset, one each.
@@ -239,7 +239,9 @@ impl World {
             ));
             return Reading { pictures, second_noise, ..reading };
         }
-        let stranger = held.iter().find(|held| held.weights_sha256 != self.home().weights_sha256);
+        // Of the same weights and another noise, too.
+        let own = self.held_noise();
+        let stranger = held.iter().find(|held| own.as_ref() != Some(**held));
         let note = stranger.map(|HeldNoise { weights_sha256, .. }| {
             let weights = weights_sha256.get(..12).unwrap_or(weights_sha256);
             format!(

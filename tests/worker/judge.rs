@@ -7,7 +7,9 @@ use bayescope::data::{Column, Split, Stored, read_array, read_logp, write_table}
 use bayescope::export::{ExportDataset, ExportSpec, Format};
 use bayescope::figure::Illustrated;
 use bayescope::flow::Precision;
+use bayescope::flow::preprocess::Preprocessing;
 use bayescope::judge::{Candidate, ReadOptions, Report};
+use bayescope::oracle::folder::{self, OracleInfo};
 use bayescope::oracle::world::Settings;
 use bayescope::run::JudgeModels;
 use bayescope::units::{Seed, Tau};
@@ -74,7 +76,8 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
     let (file, said) = predictions(place.path(), &odds);
     let judged = judged(&mut bench, &dataset, file);
     let report = &judged.found;
-    let world = report.origin.weights_sha256.clone().unwrap();
+    let info = Arc::new(folder::read(oracle.to_str().unwrap()).unwrap().0);
+    assert_eq!(report.origin.weights_sha256.as_ref(), Some(&info.weights_sha256));
     let request = |by: WorstBy| JudgedImagesRequest {
         model: report.models[0].name.clone(),
         by,
@@ -85,7 +88,7 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
         tested: IMAGES,
         origin: report.origin.clone(),
         oracle: "gaussian".into(),
-        world: world.clone(),
+        info: info.clone(),
     };
     for by in [WorstBy::Kl, WorstBy::Gap] {
         let job = bench.worker.open_judged_images(request(by));
@@ -118,8 +121,17 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
         let Outcome::Failed(why) = bench.outcome(job) else { panic!("it was shown") };
         why
     };
-    let elsewhere = failed(JudgedImagesRequest { world: "another".into(), ..request(WorstBy::Kl) });
-    assert!(elsewhere.contains("another world than gaussian") && elsewhere.contains("gaussian_model"), "{elsewhere}");
+    // Other weights; the same, into whose world pixels come otherwise.
+    let weights = OracleInfo { weights_sha256: "another".into(), ..(*info).clone() };
+    let pixels = OracleInfo { pixels: Preprocessing::Gaussian { std: 0.07 }, ..(*info).clone() };
+    assert_ne!(pixels.pixels.word(), info.pixels.word());
+    for other in [weights, pixels] {
+        let elsewhere = failed(JudgedImagesRequest { info: Arc::new(other), ..request(WorstBy::Kl) });
+        assert!(
+            elsewhere.contains("another world than gaussian") && elsewhere.contains("gaussian_model"),
+            "{elsewhere}"
+        );
+    }
     let mut changed = request(WorstBy::Kl);
     changed.images.iter_mut().for_each(|one| one.index = (one.index + 1) % IMAGES);
     let changed = failed(changed);
