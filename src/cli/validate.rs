@@ -60,8 +60,9 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
     if let Some(found) = &validation.fidelity {
         let [train, held_out, generated] = found.n;
         text += &format!(
-            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}\nfeatures: {}\n",
-            found.fid_against, found.features.name
+            "{generated} generated and {held_out} held-out images against {train} training images; FID against {}\nfeatures: {}\n\
+             copies: training images are compared {}\n",
+            found.fid_against, found.features.name, found.forms_from
         );
     }
     for table in tables(validation) {

@@ -20,6 +20,10 @@ pub const BATCH: usize = 64;
 pub struct AllEmbedded {
     /// The net.
     pub record: FeatureRecord,
+    /// The same, for other images.
+    pub net: FeatureNet,
+    /// What the net follows from, for names of pieces.
+    pub identity: String,
     /// Of the training images.
     pub train: Embedded,
     /// Of the held-out images.
@@ -91,7 +95,7 @@ pub fn embed(
     };
     let record =
         FeatureRecord { name, sha256: net.sha256().map(str::to_owned), dims: net.dim(), classes: net.classes() };
-    Ok(AllEmbedded { record, train, held_out, generated })
+    Ok(AllEmbedded { record, net, identity, train, held_out, generated })
 }
 
 /// Share of images whose label is the net's most probable class, the first of equals, from log p(y|x) [N, K].

@@ -34,6 +34,7 @@ pub(super) fn provenance(v: &Validation) -> Vec<(String, String)> {
     ];
     if let Some(f) = &v.fidelity {
         said.push(("generated images", format!("{}, rounded to 8 bits as the real ones are", f.n[2])));
+        said.push(("forms of every training image", f.forms.to_string()));
         said.push(("features", f.features.name.clone()));
         said.extend(f.features.sha256.clone().map(|hash| ("features SHA-256", hash)));
     }
@@ -56,11 +57,12 @@ fn distances(f: &Fidelity) -> Figure {
         caption: format!(
             "A generator that copies is nearer to its training images than held-out real images are: its staircase stands further left. \
              A probability of {:.3} [{:.3}, {:.3}] says that a generated image is farther than a held-out one; ½ is best. Line: what counts \
-             as a copy ({}).",
+             as a copy ({}). Training images are compared {}.",
             f.memory.ranks.farther.value,
             f.memory.ranks.farther.interval.low,
             f.memory.ranks.farther.interval.high,
-            f.threshold_from
+            f.threshold_from,
+            f.forms_from
         ),
         x: Axis::linear("Euclidean distance of features"),
         y: Axis::linear("share of images").in_unit("%"),

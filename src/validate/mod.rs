@@ -14,6 +14,7 @@
 //! | `generated` | images drawn from the world; round trips and stability on real ones |
 //! | `spot` | a feature net trained on the spot |
 //! | `embedded` | features of all three sets |
+//! | `copies` | the nearest training images, in every form in which training showed them |
 //! | `two_sample` | can a network tell samples from real images? |
 //! | `pieces` | results kept in the folder, piece by piece |
 //! | `verdict` | the figures |
@@ -22,6 +23,7 @@
 //! | `precision` | a world on a device compared with 64 bits |
 //! | `task` | tasks of the window and the command line |
 
+mod copies;
 mod embedded;
 mod figures;
 mod generated;
@@ -50,6 +52,7 @@ use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::world::World;
 
+pub use copies::{Close, Pair, Pairs};
 pub use figures::figures;
 pub use generated::{DELTA_LEVELS, Perturbed, RoundTrip};
 pub use precision::{Comparison, Difference, IMAGES, compare_precision};
@@ -61,7 +64,7 @@ pub use spot::OnTheSpot;
 pub use tables::{READING, tables};
 pub use task::{ComparePrecision, MeasureReality, ValidateOracle};
 pub use two_sample::TwoSample;
-pub use verdict::{ClassTexture, Fidelity, Pair, Pairs};
+pub use verdict::{ClassTexture, Fidelity};
 
 use real::{Real, name_of_values};
 use spec::Work;
@@ -121,7 +124,8 @@ pub fn validate(
             let alike = noisy.as_ref().unwrap_or(&real);
             let two_sample = two_sample::test(&work, alike, &made, &mut work.stage(Stage::TwoSample, events))?;
             let embedded = embedded::embed(&work, alike, &made, events)?;
-            let (fidelity, pairs) = verdict::measure(&work, alike, &made, &embedded, events)?;
+            let (near, pairs) = copies::nearest(&work, (&real, alike), &made, &embedded, events)?;
+            let fidelity = verdict::measure(&work, alike, &made, &embedded, near, events)?;
             (two_sample, Some(fidelity), Some(pairs))
         }
     };

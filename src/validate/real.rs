@@ -2,6 +2,7 @@
 //! held-out ones. Image files larger than the world's images are scaled down while they are read, as far as they
 //! were for its training.
 
+use std::ops::Range;
 use std::path::Path;
 
 use rand::seq::SliceRandom;
@@ -13,7 +14,7 @@ use crate::data::{ClassMap, Dataset, Split, listed, open_dataset, open_test};
 use crate::error::{Error, Result};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
 use crate::oracle::folder::OracleInfo;
-use crate::oracle::train::training_images;
+use crate::oracle::train::{Form, training_images};
 use crate::oracle::world::World;
 use crate::units::Seed;
 
@@ -21,6 +22,8 @@ use crate::units::Seed;
 const HELD_OUT: f64 = 0.2;
 /// Images that get their noise together: as numbers they take four times the room.
 const PIECE: usize = 512;
+/// Name of the seed of the noise of training images.
+const NOISE: &str = "noise of training images";
 
 /// What the real images are.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -146,14 +149,30 @@ impl Real {
 
     /// The same images as the world has them, with its noise; none where they need no change.
     pub fn noisy(&self, work: &Work<'_>) -> Option<Self> {
-        let named = |how, name: &str| match how {
-            Dequantisation::Levels => how,
-            _ => Dequantisation::Seeded(work.spec.seed.split(name)),
-        };
         let Self { train_how, held_out_how, .. } = *self;
-        let train = noisy(work.world, &self.train, named(train_how, "noise of training images"))?;
-        let held_out = noisy(work.world, &self.held_out, named(held_out_how, "noise of held-out images"))?;
+        let train = noisy(work.world, &self.train, named(work, train_how, NOISE))?;
+        let held_out = noisy(work.world, &self.held_out, named(work, held_out_how, "noise of held-out images"))?;
         Some(Self { train, held_out, train_how, held_out_how, corpus: self.corpus.clone() })
+    }
+
+    /// Some of these training images in a form, as the world has them: pixels, NCHW. Every form has noise of its own, that of
+    /// images as they are is the one of [`Self::noisy`].
+    pub fn in_form(&self, work: &Work<'_>, form: Form, range: Range<usize>) -> Vec<u8> {
+        let (train, first) = (&self.train, range.start);
+        let pixels = range.map(|i| form.of(train.image(i), train.shape)).collect::<Vec<_>>().concat();
+        let how = match named(work, self.train_how, NOISE) {
+            Dequantisation::Seeded(seed) if form != Form::default() => Dequantisation::Seeded(seed.split(&form.to_string())),
+            how => how,
+        };
+        noised(work.world, &pixels, first, how).unwrap_or(pixels)
+    }
+}
+
+/// How pixels become real numbers with noise of a name of its own, unless they hold the world's.
+fn named(work: &Work<'_>, how: Dequantisation, name: &str) -> Dequantisation {
+    match how {
+        Dequantisation::Levels => how,
+        _ => Dequantisation::Seeded(work.spec.seed.split(name)),
     }
 }
 
@@ -161,14 +180,18 @@ impl Real {
 /// need no change. Without it every figure of samples would tell nothing but that files have no noise.
 /// Uniform dequantisation changes no level, and no more does that of pictures that hold the noise.
 fn noisy(world: &World, images: &Dataset, how: Dequantisation) -> Option<Dataset> {
+    Some(Dataset { pixels: noised(world, &images.pixels, 0, how)?, ..images.clone() })
+}
+
+/// [`noisy`] of pixels, NCHW, from the `first` image of their set on, which counts in the noise.
+pub fn noised(world: &World, pixels: &[u8], first: usize, how: Dequantisation) -> Option<Vec<u8>> {
     let taken = world.flow().pixels();
     if !matches!(taken, Preprocessing::Gaussian { .. }) {
         return None;
     }
     let dims = world.shape().dims();
-    let noised = |(i, images)| taken.picture(&taken.map_in(images, dims, i * PIECE, how));
-    let pixels = images.pixels.chunks(PIECE * dims).enumerate().flat_map(noised).collect();
-    Some(Dataset { pixels, ..images.clone() })
+    let piece = |(i, images)| taken.picture(&taken.map_in(images, dims, first + i * PIECE, how));
+    Some(pixels.chunks(PIECE * dims).enumerate().flat_map(piece).collect())
 }
 
 /// Side to which larger image files are scaled: that of the oracle's training, which may leave a border inside the

@@ -24,13 +24,16 @@ pub fn write_report(folder: &Path, validation: &Validation, pairs: Option<&Pairs
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let mut files = Vec::new();
     let mut head = head(validation);
+    if let Some(fidelity) = &validation.fidelity {
+        head += &format!("\nCopies: training images are compared {}.\n", fidelity.forms_from);
+    }
     if let Some(Pairs { shape, pairs }) = pairs {
         for (name, set) in [("pairs-generated", &pairs.generated), ("pairs-held-out", &pairs.held_out)] {
             let pixels: Vec<u8> = set.iter().flat_map(|pair| pair.pixels.concat()).collect();
             let (sheet, pixels) = contact_sheet(*shape, &pixels, 2 * COLUMNS, SCALE)?;
             files.push((format!("{name}.png"), encode_png(sheet, &pixels)?));
         }
-        head += "\nNearest pairs, the image left and its nearest training image right; nearest pair first. Generated, then held-out:\n\n\
+        head += "\nNearest pairs, the image left and its nearest training image right, in the form that is nearest; nearest pair first. Generated, then held-out:\n\n\
                  ![Generated](pairs-generated.png)\n\n![Held-out](pairs-held-out.png)\n";
     }
     let json = serde_json::to_string_pretty(validation).map_err(|e| Error::Numeric(format!("validation.json: {e}")))?;

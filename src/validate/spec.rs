@@ -115,7 +115,9 @@ pub enum Stage {
     FeatureNet,
     /// Images become features.
     Embedding,
-    /// Distances, FID and others; counted in figures.
+    /// The nearest training images, in all forms in which training showed them; counted in images in a form.
+    Nearest,
+    /// FID and others; counted in figures.
     Measuring,
     /// Decisions on real images.
     Decisions,
@@ -133,6 +135,7 @@ impl Stage {
             Self::TwoSample => "two-sample test",
             Self::FeatureNet => "feature net",
             Self::Embedding => "features",
+            Self::Nearest => "nearest training images, in every form",
             Self::Measuring => "measuring",
             Self::Decisions => "decisions on real images",
             Self::BayesError => "Bayes error of the world",

@@ -44,12 +44,13 @@ fn similarity(f: &Fidelity, test: Option<&TwoSample>) -> Table {
     let caption = format!(
         "{generated} generated and {held_out} held-out images against {train} training images; FID against {}. FID with its bias, inception score, \
          precision, recall, density and coverage, which change with the number of images, are of {} of each. Features: {} ({} of \
-         each image). The column of held-out images is what a perfect generator would get. Threshold of a copy: {}.{test_caption} \
-         95 % intervals over images.",
+         each image). The column of held-out images is what a perfect generator would get. Copies: training images are compared {}. \
+         Threshold of a copy: {}.{test_caption} 95 % intervals over images.",
         f.fid_against,
         generated.min(held_out),
         f.features.name,
         f.features.dims,
+        f.forms_from,
         f.threshold_from
     );
     let told_apart = test.map(|test| {
@@ -228,7 +229,8 @@ fn closest(f: &Fidelity) -> Table {
     let [_, held_out, generated] = f.n;
     let caption = format!(
         "The generated images nearest to a training image, and how near the nearest held-out images come. The nearest of more \
-         images is nearer: these are of {generated} generated and {held_out} held-out ones."
+         images is nearer: these are of {generated} generated and {held_out} held-out ones. Training images are compared {}.",
+        f.forms_from
     );
     let pairs = &f.closest;
     let ranked = pairs.generated.iter().enumerate().map(|(i, pair)| (i + 1, pair, pairs.held_out.get(i)));
@@ -237,6 +239,7 @@ fn closest(f: &Fidelity) -> Table {
         .column("distance", "", 4, |(_, pair, _)| pair.distance)
         .words("generated image", |(_, pair, _)| pair.image.to_string())
         .words("training image", |(_, pair, _)| pair.neighbour.to_string())
+        .words("its form", |(_, pair, _)| pair.form.to_string())
         .column("distance of held-out", "", 4, |(.., held_out)| held_out.map(|pair| pair.distance))
         .named("validate-closest", "Nearest pairs", caption)
 }

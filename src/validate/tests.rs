@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
+use super::copies::Near;
+use super::generated::Generated;
 use super::*;
 use crate::data::{Split, write_png, write_png_of_world};
 use crate::error::Error;
 use crate::flow::Precision;
 use crate::oracle::folder::{self, Oracle};
+use crate::oracle::train::Form;
 use crate::oracle::world::{SampleSpec, Settings};
 use crate::units::Seed;
 
@@ -113,8 +116,15 @@ fn a_stopped_validation_goes_on_to_the_same_figures() {
     pictures(&oracle, &own, [120, 60], |p| p);
     let spec = spec(&own, 300);
     let whole = run(&oracle, &spec, None).unwrap();
-    let stages =
-        [Stage::Exactness, Stage::Drawing, Stage::TwoSample, Stage::FeatureNet, Stage::Embedding, Stage::Measuring];
+    let stages = [
+        Stage::Exactness,
+        Stage::Drawing,
+        Stage::TwoSample,
+        Stage::FeatureNet,
+        Stage::Embedding,
+        Stage::Nearest,
+        Stage::Measuring,
+    ];
     for stage in stages {
         // The second word of a stage: within it, something is done already.
         let mut heard = 0;
@@ -135,7 +145,7 @@ fn a_stopped_validation_goes_on_to_the_same_figures() {
 
     let written = write_report(&folder, &found, pairs.as_ref()).unwrap();
     let page = std::fs::read_to_string(written.last().unwrap()).unwrap();
-    for name in ["validate-distances.svg", "pairs-generated.png", "weights SHA-256"] {
+    for name in ["validate-distances.svg", "pairs-generated.png", "weights SHA-256", "in all 9 forms"] {
         assert!(page.contains(name), "{name}");
     }
     for (_, name) in page.match_indices("](").map(|(at, _)| (at, page[at + 2..].split(')').next().unwrap())) {
@@ -255,6 +265,69 @@ fn what_is_held_out_of_the_oracles_own_images_is_said_to_be_theirs() {
     record.pixels_sha256 = crate::oracle::train::training_images(&record.spec, &data).unwrap().1;
     let own = open(&info);
     assert!(own.of_the_oracle == Some(true) && said(&own, "the oracle was trained on"), "{own:?}");
+}
+
+/// How near images are to training images, in the features of a network that looks at whole pictures.
+fn near(work: &Work<'_>, (real, alike): (&Real, &Real), made: &Generated) -> Near {
+    let embedded = embedded::embed(work, alike, made, &mut crate::events::silent()).unwrap();
+    copies::nearest(work, (real, alike), made, &embedded, &mut crate::events::silent()).unwrap().0
+}
+
+#[test]
+fn copies_are_caught_in_every_form_that_training_showed_and_real_images_are_none() {
+    let (oracle, place) = (mnist(), tempfile::tempdir().unwrap());
+    pictures(&oracle, place.path(), [120, 160], |p| p);
+    let architecture = crate::classifier::Architecture::Mlp500;
+    let features = FeatureChoice::OnTheSpot(OnTheSpot { architecture, epochs: 1, images: 120 });
+    let spec = ValidateSpec { features, ..spec(place.path(), 100) };
+    let device = Device::flex();
+    let turned = [(false, 1), (true, 2), (false, 3), (true, 1)].map(|(mirrored, turns)| Form {
+        mirrored,
+        turns,
+        ..Form::default()
+    });
+    let moved = [[2, -2], [-2, 2], [2, 2], [-2, -2]].map(|moved| Form { moved, ..Form::default() });
+    for (shift, turn, shown, forms) in [(0, true, turned, 8), (2, false, moved, 25)] {
+        let mut info = oracle.info.clone();
+        let data = &mut info.training.as_mut().unwrap().spec.data;
+        (data.shift, data.mirror, data.turn) = (shift, turn, turn);
+        let with = |info| {
+            let store = pieces::begin(None, &spec, "weights").unwrap();
+            Work { spec: &spec, world: &oracle.world, info, device: &device, store }
+        };
+        let work = with(&info);
+        let real = Real::open(&work).unwrap();
+        let alike = real.noisy(&work).unwrap();
+        // Every training image in one of its forms, under noise of its own.
+        let form = |i: usize| shown[i % shown.len()];
+        let copied: Vec<u8> = (0..real.train.len())
+            .flat_map(|i| form(i).of(real.train.image(i), real.train.shape).into_owned())
+            .collect();
+        let pixels = real::noised(&oracle.world, &copied, 0, Dequantisation::Seeded(Seed(77))).unwrap();
+        let copier = Generated { pixels, labels: real.train.labels.clone().unwrap() };
+        let found = near(&work, (&real, &alike), &copier);
+        assert_eq!(found.forms, forms);
+        assert!(found.memory.rate.generated.value > 0.9, "{:?}", found.memory);
+        assert!(found.memory.ranks.farther.interval.high < 0.1, "{:?}", found.memory);
+        assert!(found.copying.unwrap().c_t.is_none_or(|c_t| c_t < -3.0));
+        let own = |close: &&Close| (close.neighbour, close.form) == (close.image, form(close.image));
+        assert!(found.closest.generated.iter().filter(own).count() > 45, "{:?}", found.closest.generated);
+
+        // Compared as they are, hardly one of them is found.
+        let unknown = OracleInfo { training: None, ..info.clone() };
+        let found = near(&with(&unknown), (&real, &alike), &copier);
+        assert!(found.forms == 1 && found.forms_from.contains("no record"), "{}", found.forms_from);
+        assert!(found.memory.rate.generated.value < 0.1, "{:?}", found.memory);
+
+        // Other real images in the place of the copies.
+        let half = |first| alike.held_out.subset((first..alike.held_out.len()).step_by(2)).unwrap();
+        let (other, held_out) = (half(1), half(0));
+        let honest = Generated { pixels: other.pixels, labels: other.labels.unwrap() };
+        let alike = Real { held_out, train: alike.train, corpus: alike.corpus };
+        let found = near(&work, (&real, &alike), &honest);
+        assert!((0.3..0.7).contains(&found.memory.ranks.farther.value), "{:?}", found.memory);
+        assert!(found.memory.rate.generated.value < 0.1, "{:?}", found.memory);
+    }
 }
 
 #[test]

@@ -2,34 +2,29 @@
 
 use serde::Serialize;
 
+use super::copies::{Close, Near};
 use super::embedded::AllEmbedded;
 use super::generated::Generated;
 use super::real::Real;
 use super::spot::unit;
 use super::{FeatureRecord, Stage, ValidateEvent, Work};
 use crate::classifier::features::{FID_NETWORK, FID_WEIGHTS};
-use crate::data::{FidStatistics, ImageShape, read_fid_statistics};
+use crate::data::{FidStatistics, read_fid_statistics};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::measure::Estimate;
 use crate::measure::fidelity::{
-    BLOCK, ClassDiversity, Close, Compared, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
-    InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, Neighbours, SPLITS, Unbiased, WINDOW,
-    compare_manifolds, coverage, data_copying, diversity, expected_coverage, frechet, frechet_unbiased, histogram,
-    inception_score, kid, memorisation, texture, texture_ratios, thinned,
+    BLOCK, ClassDiversity, Compared, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
+    InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, SPLITS, Unbiased, WINDOW,
+    compare_manifolds, coverage, diversity, expected_coverage, frechet, frechet_unbiased, inception_score, kid,
+    texture, texture_ratios, thinned,
 };
 use crate::units::{ClassId, Seed};
 
-/// Pairs shown of each set, nearest first.
-const PAIRS: usize = 48;
-/// Bins of the histogram of distances.
-const BINS: usize = 40;
 /// Fewest blocks that KID's images are cut into.
 const KID_BLOCKS: usize = 5;
-/// Least generated images in a cell that counts in C_T (the τ of Meehan et al.).
-const CELL: f64 = 20.0;
 /// Figures that are counted while measuring.
-const FIGURES: usize = 7;
+const FIGURES: usize = 6;
 
 /// What features and pixels say, generated images beside held-out real ones.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,6 +51,10 @@ pub struct Fidelity {
     pub density: Compared<Manifold>,
     /// Coverage of equal distributions in these numbers (Naeem et al. 2020, lemma 2).
     pub expected_coverage: f64,
+    /// Forms in which every training image was compared, where copies are looked for.
+    pub forms: usize,
+    /// What they are, and from where that is known: "Training images are compared …".
+    pub forms_from: String,
     /// Nearest training images.
     pub memory: Memorisation,
     /// Where its threshold comes from.
@@ -85,28 +84,6 @@ pub struct ClassTexture {
     pub whole: Compared<Option<Estimate>>,
 }
 
-/// An image and the training image nearest to it, for eyes.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
-    /// Euclidean distance of their features.
-    pub distance: f64,
-    /// Running number of the image in its set.
-    pub image: usize,
-    /// Name of the training image.
-    pub neighbour: String,
-    /// 8-bit pixels, CHW, of both.
-    pub pixels: [Vec<u8>; 2],
-}
-
-/// The nearest pairs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pairs {
-    /// Shape of every image.
-    pub shape: ImageShape,
-    /// Of generated and of held-out images, nearest first.
-    pub pairs: Compared<Vec<Pair>>,
-}
-
 /// The three sets of features.
 struct Sets<'a> {
     train: Features<'a, f32>,
@@ -114,7 +91,7 @@ struct Sets<'a> {
     generated: Features<'a, f32>,
 }
 
-/// Measures.
+/// Measures what is not known yet, beside how `near` training images are.
 ///
 /// # Errors
 /// When features are no finite numbers, given statistics do not fit the net, or the caller stops.
@@ -123,8 +100,9 @@ pub fn measure(
     real: &Real,
     made: &Generated,
     embedded: &AllEmbedded,
+    near: Near,
     events: &mut dyn Events<ValidateEvent>,
-) -> Result<(Fidelity, Pairs)> {
+) -> Result<Fidelity> {
     let (d, k) = (embedded.record.dims, embedded.record.classes);
     let mut events = work.stage(Stage::Measuring, events);
     let mut tick = |done: usize| events.report(Progress { done, total: FIGURES });
@@ -135,8 +113,6 @@ pub fn measure(
         generated: Features::new(&embedded.generated.features, d)?,
     };
     let seed = work.spec.seed.split("fidelity");
-    let near = Near::of(work, &sets)?;
-    tick(1)?;
     let (against, fid_against) = real_gaussian(work, &sets, &embedded.record)?;
     // Both change with the number of images: held-out images are the best in equal number only.
     let equal = sets.held_out.n().min(sets.generated.n());
@@ -148,23 +124,22 @@ pub fn measure(
         generated: frechet_unbiased(&against, &sets.generated, GROUPS, seed)?,
         held_out: frechet_unbiased(&against, &sets.held_out, GROUPS, seed)?,
     };
-    tick(2)?;
+    tick(1)?;
     let kid = kids(&sets, seed)?;
-    tick(3)?;
+    tick(2)?;
     let score = |set: &[f64]| inception_score(&thinned(&Features::new(set, k)?, equal, seed), k, SPLITS, Some(seed));
     let inception =
         Compared { generated: score(&embedded.generated.log_p)?, held_out: score(&embedded.held_out.log_p)? };
     let coverage = coverage(&sets.train, &sets.held_out, &sets.generated, (1, LEVEL), seed)?;
-    tick(4)?;
+    tick(3)?;
     let precision = compare_manifolds(&sets.train, &sets.held_out, &sets.generated, K_PRECISION, seed)?;
-    tick(5)?;
+    tick(4)?;
     let density = compare_manifolds(&sets.train, &sets.held_out, &sets.generated, K_COVERAGE, seed)?;
-    tick(6)?;
-    let (copying, diversity, texture) = by_class(work, real, made, &sets)?;
+    tick(5)?;
+    let (diversity, texture) = by_class(work, real, made, &sets)?;
     tick(FIGURES)?;
-    let pairs = pairs(real, made, &near.closest);
     let [n, m] = density.generated.n;
-    let fidelity = Fidelity {
+    Ok(Fidelity {
         features: embedded.record.clone(),
         n: [sets.train.n(), sets.held_out.n(), sets.generated.n()],
         plain_fid,
@@ -176,47 +151,16 @@ pub fn measure(
         precision,
         density,
         expected_coverage: expected_coverage(n, m, K_COVERAGE),
+        forms: near.forms,
+        forms_from: near.forms_from,
         memory: near.memory,
         threshold_from: near.threshold_from,
         histogram: near.histogram,
-        copying,
+        copying: near.copying,
         diversity,
         texture,
         closest: near.closest,
-    };
-    Ok((fidelity, pairs))
-}
-
-/// How near the nearest training images are.
-struct Near {
-    memory: Memorisation,
-    threshold_from: String,
-    histogram: Histogram,
-    closest: Compared<Vec<Close>>,
-}
-
-impl Near {
-    fn of(work: &Work<'_>, sets: &Sets<'_>) -> Result<Self> {
-        let generated = Neighbours::of(&sets.generated, &sets.train, 1)?;
-        let held_out = Neighbours::of(&sets.held_out, &sets.train, 1)?;
-        let (to_generated, to_held_out) = (generated.nearest(), held_out.nearest());
-        let distances = Compared { generated: &to_generated[..], held_out: &to_held_out[..] };
-        let memory = memorisation(&distances, work.spec.threshold)?;
-        let threshold_from = match work.spec.threshold {
-            Some(_) => "given".to_owned(),
-            None => {
-                let share = memory.quantile.unwrap_or(memory.rate.held_out.value);
-                let percent = (1e4 * share).round() / 1e2;
-                format!("the distance within which {percent} % of held-out images lie")
-            }
-        };
-        Ok(Self {
-            memory,
-            threshold_from,
-            histogram: histogram(&distances, BINS)?,
-            closest: Compared { generated: generated.closest(PAIRS), held_out: held_out.closest(PAIRS) },
-        })
-    }
+    })
 }
 
 /// What FID compares with, and what that is.
@@ -263,18 +207,15 @@ fn kids(sets: &Sets<'_>, seed: Seed) -> Result<Option<Compared<Kid>>> {
     }))
 }
 
-type OfClasses = (Option<DataCopying>, Option<Compared<Vec<ClassDiversity>>>, Option<Vec<ClassTexture>>);
+type OfClasses = (Option<Compared<Vec<ClassDiversity>>>, Option<Vec<ClassTexture>>);
 
 fn by_class(work: &Work<'_>, real: &Real, made: &Generated, sets: &Sets<'_>) -> Result<OfClasses> {
     let (Some(train), Some(held_out)) = (&real.train.labels, &real.held_out.labels) else {
-        return Ok((None, None, None));
+        return Ok((None, None));
     };
     let k = work.world.class_names().len();
     let train: InCells<'_, f32> = (&sets.train, train);
     let [held_out, generated] = [(&sets.held_out, &held_out[..]), (&sets.generated, &made.labels[..])];
-    let least = CELL / sets.generated.n() as f64;
-    // A class that only the held-out images have is no cell to compare in.
-    let copying = data_copying(train, held_out, generated, k, least).ok();
     let spread = Compared { generated: diversity(train, generated, k)?, held_out: diversity(train, held_out, k)? };
     let shape = real.train.shape;
     let window = WINDOW.min(shape.height).min(shape.width);
@@ -294,29 +235,7 @@ fn by_class(work: &Work<'_>, real: &Real, made: &Generated, sets: &Sets<'_>) -> 
     };
     let of_class =
         |class: ClassId| ClassTexture { class, window, within: at(&within, class), whole: at(&whole, class) };
-    Ok((copying, Some(spread), Some((0..k).map(of_class).collect())))
-}
-
-fn pairs(real: &Real, made: &Generated, closest: &Compared<Vec<Close>>) -> Pairs {
-    let shape = real.train.shape;
-    let dims = shape.dims();
-    let of = |pixels: &[u8], found: &[Close]| -> Vec<Pair> {
-        let pair = |close: &Close| Pair {
-            distance: close.distance,
-            image: close.image,
-            neighbour: real.train.ids[close.neighbour].clone(),
-            pixels: [
-                pixels[close.image * dims..(close.image + 1) * dims].to_vec(),
-                real.train.image(close.neighbour).to_vec(),
-            ],
-        };
-        found.iter().map(pair).collect()
-    };
-    let pairs = Compared {
-        generated: of(&made.pixels, &closest.generated),
-        held_out: of(&real.held_out.pixels, &closest.held_out),
-    };
-    Pairs { shape, pairs }
+    Ok((Some(spread), Some((0..k).map(of_class).collect())))
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ fn a_world_is_validated_beside_its_own_samples_and_reported() {
     assert!(found["bits_per_dim"].as_f64().unwrap() > 0.0 && found["accuracy"].as_f64().unwrap() > 0.5);
     assert_eq!(found["corpus"]["of_the_oracle"], false);
     assert_eq!(found["fidelity"]["n"], serde_json::json!([80, 90, 60]));
+    // Its training moved every image by up to a pixel.
+    assert_eq!(found["fidelity"]["forms"], 9);
     let told = |set: &str| found["two_sample"]["right"][set]["value"].as_f64().unwrap();
     assert!((0.0..=1.0).contains(&told("generated")) && (0.0..=1.0).contains(&told("held_out")));
     assert_eq!(found["two_sample"]["images"], 45);

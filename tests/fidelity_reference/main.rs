@@ -8,8 +8,8 @@ mod fill;
 use std::path::PathBuf;
 
 use bayescope::measure::fidelity::{
-    Features, Gaussian, Neighbours, data_copying, diversity, frechet, inception_score, manifold, mmd2, percentile,
-    posterior_stability,
+    Features, Gaussian, Neighbours, data_copying, diversity, frechet, inception_score, manifold, mmd2,
+    nearest_in_cells, percentile, posterior_stability,
 };
 use bayescope::measure::{Bootstrap, log_softmax};
 use bayescope::units::Seed;
@@ -141,9 +141,10 @@ fn data_copying_scores() {
         let (made, held_out) = case.generated.split_at(half * case.dim);
         let (made, held_out) = (Features::new(made, case.dim).unwrap(), Features::new(held_out, case.dim).unwrap());
         let (of_real, of_generated) = (cells(real.n()), cells(generated.n()));
-        let found =
-            data_copying((&real, &of_real), (&held_out, &of_generated[half..]), (&made, &of_generated[..half]), 2, 0.1)
-                .unwrap();
+        let (of_made, of_held_out) = of_generated.split_at(half);
+        let near = |set: &Features<'_, f32>, of: &[usize]| nearest_in_cells((set, of), (&real, &of_real), 2).unwrap();
+        let (to_made, to_held_out) = (near(&made, of_made), near(&held_out, of_held_out));
+        let found = data_copying(&of_real, (&to_held_out, of_held_out), (&to_made, of_made), 2, 0.1).unwrap();
         for cell in &found.cells {
             case.close("z", cell.ranks.unwrap().z, &case.expected["copying"]["z"][cell.cell], 1e-12);
         }

@@ -168,38 +168,59 @@ pub struct DataCopying {
 /// Features of images and the cell that each lies in.
 pub type InCells<'a, T> = (&'a Features<'a, T>, &'a [usize]);
 
-/// C_T over a partition of feature space in `cells`: the classes, or the clusters of the training
-/// images as in the paper (k-means). One test over all would miss a generator that copies in one
-/// region and underfits in another. Distances are to the nearest training image of the same cell.
-/// Cells with less than `least` (the paper's τ, e.g. 20 / m) of the generated images do not count.
+/// Distances of images to the nearest training image of their own cell [n], and these cells.
+pub type NearInCells<'a> = (&'a [f64], &'a [usize]);
+
+/// Distance of every image to the nearest reference of its own cell [n]; ∞ where there is none.
 ///
 /// # Errors
-/// When the numbers of features differ or cells do not match; when a cell has held-out images but
-/// no training image: take fewer cells.
-pub fn data_copying<A: Real, B: Real, C: Real>(
-    train: InCells<'_, A>,
-    held_out: InCells<'_, B>,
-    generated: InCells<'_, C>,
+/// When the numbers of features differ or cells do not match.
+pub fn nearest_in_cells<A: Real, B: Real>(
+    images: InCells<'_, A>,
+    references: InCells<'_, B>,
+    cells: usize,
+) -> Result<Vec<f64>> {
+    images.0.same_dim(references.0)?;
+    let of_images = by_class(images.1, images.0.n(), cells)?;
+    let of_references = by_class(references.1, references.0.n(), cells)?;
+    let mut found = vec![f64::INFINITY; images.0.n()];
+    for (own, near) in of_images.iter().zip(&of_references).filter(|(own, near)| !own.is_empty() && !near.is_empty()) {
+        let (values, others) = (images.0.gather(own), references.0.gather(near));
+        let dim = images.0.dim();
+        let nearest = Neighbours::of(&Features::new(&values, dim)?, &Features::new(&others, dim)?, 1)?.nearest();
+        own.iter().zip(nearest).for_each(|(&image, distance)| found[image] = distance);
+    }
+    Ok(found)
+}
+
+/// C_T over a partition of feature space in `cells`: the classes, or the clusters of the training
+/// images as in the paper (k-means). One test over all would miss a generator that copies in one
+/// region and underfits in another. `train` are the cells of the training images; distances are those of
+/// [`nearest_in_cells`], or the least of several. Cells with less than `least` (the paper's τ, e.g. 20 / m) of the
+/// generated images do not count.
+///
+/// # Errors
+/// When cells do not match; when a cell has held-out images but no training image: take fewer cells.
+pub fn data_copying(
+    train: &[usize],
+    held_out: NearInCells<'_>,
+    generated: NearInCells<'_>,
     cells: usize,
     least: f64,
 ) -> Result<DataCopying> {
-    let near = by_class(train.1, train.0.n(), cells)?;
-    let real = by_class(held_out.1, held_out.0.n(), cells)?;
-    let made = by_class(generated.1, generated.0.n(), cells)?;
+    let near = by_class(train, train.len(), cells)?;
+    let real = by_class(held_out.1, held_out.0.len(), cells)?;
+    let made = by_class(generated.1, generated.0.len(), cells)?;
+    let of = |distances: &[f64], images: &[usize]| images.iter().map(|&i| distances[i]).collect::<Vec<f64>>();
     let mut found = Vec::with_capacity(cells);
     for (cell, ((near, real), made)) in near.iter().zip(&real).zip(&made).enumerate() {
         if near.is_empty() && !real.is_empty() {
             let cause = format!("cell {cell} has held-out images but no training image: take fewer cells");
             return Err(Error::input(cause));
         }
-        let ranks = if [near, real, made].iter().any(|set| set.is_empty()) {
-            None
-        } else {
-            let values = train.0.gather(near);
-            let references = Features::new(&values, train.0.dim())?;
-            Some(Ranks::of(&nearest(generated.0, made, &references)?, &nearest(held_out.0, real, &references)?)?)
-        };
-        let counts = ranks.is_some() && made.len() as f64 >= least * generated.0.n() as f64;
+        let all_there = ![near, real, made].iter().any(|set| set.is_empty());
+        let ranks = all_there.then(|| Ranks::of(&of(generated.0, made), &of(held_out.0, real))).transpose()?;
+        let counts = ranks.is_some() && made.len() as f64 >= least * generated.0.len() as f64;
         found.push(Cell { cell, n: [near.len(), real.len(), made.len()], ranks, counts });
     }
     let counted = || found.iter().filter(|c| c.counts).filter_map(|c| Some((c.n[1] as f64, c.ranks?.z)));
@@ -208,16 +229,6 @@ pub fn data_copying<A: Real, B: Real, C: Real>(
     let half = Z95 * counted().map(|c| (c.0 / total).powi(2)).sum::<f64>().sqrt();
     let interval = c_t.map(|value| Interval { low: value - half, high: value + half });
     Ok(DataCopying { c_t, interval, cells: found })
-}
-
-/// Distances of these images to their nearest reference.
-fn nearest<A: Real, B: Real>(
-    features: &Features<'_, A>,
-    images: &[usize],
-    references: &Features<'_, B>,
-) -> Result<Vec<f64>> {
-    let values = features.gather(images);
-    Ok(Neighbours::of(&Features::new(&values, features.dim())?, references, 1)?.nearest())
 }
 
 /// Counts of distances in bins that both sets share.

@@ -49,8 +49,11 @@ pub use kernel::{BLOCK, Kid, kid, mmd2};
 pub use manifold::{
     Compared, K_COVERAGE, K_PRECISION, Manifold, compare_manifolds, expected_coverage, manifold, thinned,
 };
-pub use memory::{Cell, DataCopying, Histogram, InCells, Memorisation, Ranks, data_copying, histogram, memorisation};
+pub use memory::{
+    Cell, DataCopying, Histogram, InCells, Memorisation, NearInCells, Ranks, data_copying, histogram, memorisation,
+    nearest_in_cells,
+};
 pub use moments::{Gaussian, Moments};
-pub use neighbours::{Close, Neighbours};
+pub use neighbours::Neighbours;
 pub use stability::{Stability, posterior_stability};
 pub use texture::{WINDOW, texture, texture_ratios};

@@ -84,17 +84,6 @@ impl Neighbours {
     pub(super) fn squared_radii(&self) -> impl Iterator<Item = f64> + '_ {
         self.found.chunks_exact(self.k).map(|list| list[self.k - 1].0)
     }
-
-    /// The `count` images nearest to their nearest neighbour, nearest first: for eyes.
-    pub fn closest(&self, count: usize) -> Vec<Close> {
-        let first =
-            |(image, list): (usize, &[(f64, usize)])| Close { image, neighbour: list[0].1, distance: list[0].0.sqrt() };
-        let mut pairs: Vec<Close> = self.found.chunks_exact(self.k).enumerate().map(first).collect();
-        // Stable: of equals the earlier image first.
-        pairs.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-        pairs.truncate(count);
-        pairs
-    }
 }
 
 fn check(k: usize, most: usize) -> Result<()> {
@@ -102,17 +91,6 @@ fn check(k: usize, most: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::input(format!("{k} nearest neighbours cannot be had: there are {most} images to choose from")))
-}
-
-/// An image and its nearest neighbour.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Close {
-    /// The image, an index into the queries.
-    pub image: usize,
-    /// Its nearest neighbour, an index into the references.
-    pub neighbour: usize,
-    /// Euclidean distance of their features.
-    pub distance: f64,
 }
 
 #[cfg(test)]
@@ -158,8 +136,8 @@ mod tests {
         queries[64..128].copy_from_slice(&train[20 * 64..21 * 64]);
         let found =
             Neighbours::of(&Features::new(&queries, 64).unwrap(), &Features::new(&train, 64).unwrap(), 1).unwrap();
-        assert_eq!(found.closest(1), [Close { image: 1, neighbour: 20, distance: 0.0 }]);
-        assert_eq!(found.closest(9).len(), 3);
+        assert_eq!(found.list(1).collect::<Vec<_>>(), [(0.0, 20)]);
+        assert!(found.n() == 3 && found.nearest()[0] > 0.0 && found.nearest()[2] > 0.0);
         assert_eq!(found.nearest(), found.farthest());
     }
 

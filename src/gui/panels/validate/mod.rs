@@ -72,7 +72,8 @@ impl TaskPanel for ValidatePanel {
         for note in &corpus.notes {
             hint(ui, note.clone());
         }
-        if let (Some(table), Some(_)) = (tables.first(), &found.fidelity) {
+        if let (Some(table), Some(fidelity)) = (tables.first(), &found.fidelity) {
+            hint(ui, format!("Copies: training images are compared {}.", fidelity.forms_from));
             beside(ui, table);
         }
         all(ui, cx, figures, &mut self.boards);

@@ -36,8 +36,8 @@ impl PairViewer {
         });
         hint(
             ui,
-            "Left the image, right the training image nearest to it by features; the nearest pair first. A world that copies shows the same \
-             picture twice; how alike two different real images are, the held-out ones show.",
+            "Left the image, right the training image nearest to it by features, in the form that is nearest; the nearest pair first. A world \
+             that copies shows the same picture twice; how alike two different real images are, the held-out ones show.",
         );
         let set = if self.held_out { &pairs.held_out } else { &pairs.generated };
         if self.of != Some((job, self.held_out)) {
@@ -69,7 +69,8 @@ fn one(ui: &mut Ui, pair: &Pair, texture: &TextureHandle) {
         let whole = egui::Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
         ui.painter().image(texture.id(), rect, whole, UNTINTED);
         let distance = format::sig4(pair.distance);
-        let about = format!("image {} beside training image {}, distance {distance}", pair.image, pair.neighbour);
+        let Pair { image, neighbour, form, .. } = pair;
+        let about = format!("image {image} beside training image {neighbour}, {form}, distance {distance}");
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, &about));
         response.on_hover_text(about);
         ui.label(RichText::new(distance).small());

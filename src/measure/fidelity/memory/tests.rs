@@ -89,7 +89,8 @@ fn copying_in_one_cell_is_seen_where_one_test_over_all_is_not() {
     let run = |cells_of: &dyn Fn(&[f64]) -> Vec<usize>, count, least| {
         let labels = [&train, &test, &made].map(|values| cells_of(values));
         let sets = [&train, &test, &made].map(|values| set(values, 4));
-        data_copying((&sets[0], &labels[0]), (&sets[1], &labels[1]), (&sets[2], &labels[2]), count, least).unwrap()
+        let near = |of: usize| nearest_in_cells((&sets[of], &labels[of]), (&sets[0], &labels[0]), count).unwrap();
+        data_copying(&labels[0], (&near(1), &labels[1]), (&near(2), &labels[2]), count, least).unwrap()
     };
     let (one, two) = (run(&|v| vec![0; v.len() / 4], 1, 0.0), run(&cells, 2, 0.01));
     assert!(one.c_t.unwrap().abs() < 3.0, "{one:?}");
@@ -107,7 +108,8 @@ fn cells_without_training_images_are_refused() {
     let values = normal(Seed(1), 8);
     let sets = set(&values, 2);
     let copying = |train: &[usize], real: &[usize], made: &[usize]| {
-        data_copying((&sets, train), (&sets, real), (&sets, made), 2, 0.0)
+        let near = |own: &[usize]| nearest_in_cells((&sets, own), (&sets, train), 2).unwrap();
+        data_copying(train, (&near(real), real), (&near(made), made), 2, 0.0)
     };
     assert!(copying(&[0; 4], &[0, 1, 0, 0], &[0; 4]).unwrap_err().to_string().contains("cell 1"));
     let missing = copying(&[0, 0, 1, 1], &[0, 0, 1, 1], &[0; 4]).unwrap();
