@@ -280,7 +280,7 @@ fn two_clients_compute_while_a_third_does_its_worst() {
             scope.spawn(move || compute(lender, goes_on, times, expected, &out));
         }
         let computed = || times.iter().all(|times| times.load(Ordering::Relaxed) >= TIMES);
-        while goes_on() && !(rounds >= ROUNDS && computed()) {
+        while goes_on() && (rounds < ROUNDS || !computed()) {
             misbehave(lender, 100 + (rounds % ROUNDS) as u8);
             rounds += 1;
         }
