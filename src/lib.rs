@@ -7,7 +7,7 @@
 //!
 //! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}`
 //!
-//! `events`, `provenance` and `parallel` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `task` behind `oracle`, `figure` beside `measure`. What is
+//! `amounts`, `events`, `provenance` and `parallel` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `task` behind `oracle`, `figure` beside `measure`. What is
 //! taken away, brought back and compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`; `verify` beside
 //! them compares a device with what is right. `measure`
 //! computes without a device: of the crate it imports `units`, `error`, `events`, `parallel` and `kernels` alone, and `classifier` names one function
@@ -16,6 +16,7 @@
 //! Comments cite *theory §n*, which is docs/theory.md, and the two papers: BLC, Khorasani et al., "Beyond the Loss Curve", and EBO,
 //! Theisen et al., "Evaluating State-of-the-Art Classification Models Against Bayes Optimality".
 
+mod amounts;
 pub mod bayes;
 pub mod classifier;
 pub mod cli;

@@ -16,6 +16,7 @@ use std::path::Path;
 
 /// Room → rooms it may import besides itself. Left may be imported by right, never back.
 const ROOMS: &[(&str, &[&str])] = &[
+    ("amounts", &[]),
     ("error", &[]),
     ("units", &["error"]),
     ("events", &["error"]),
@@ -118,6 +119,7 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
 /// Rooms that may import all that compute, and those named with them.
 const FACES: &[(&str, &[&str])] = &[("worker", &[]), ("gui", &["worker"]), ("cli", &["worker", "gui"])];
 const ENGINE: &[&str] = &[
+    "amounts",
     "error",
     "provenance",
     "parallel",

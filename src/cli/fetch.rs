@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use super::args::FetchArgs;
 use super::output::{Output, print_text};
 use super::progress::Bar;
+use crate::amounts::megabytes;
 use crate::data::fetch::{Corpus, FetchEvent, Fetched, catalogue, fetch};
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -39,11 +40,11 @@ pub fn run(args: &FetchArgs) -> Result<()> {
 
 fn tell(fetched: &Fetched) -> Result<()> {
     let mut text = format!(
-        "{}: {} in {} files, {:.1} MB of it downloaded now\n{}\n",
+        "{}: {} in {} files, {} of it downloaded now\n{}\n",
         fetched.folder.display(),
         megabytes(fetched.bytes),
         fetched.files.len(),
-        fetched.downloaded as f64 / 1e6,
+        megabytes(fetched.downloaded),
         fetched.terms
     );
     for archive in &fetched.archives {
@@ -59,8 +60,4 @@ fn list(output: Output) -> Result<()> {
             |corpus: &Corpus| format!("{:<18} {:>9}  {}\n", corpus.name, megabytes(corpus.bytes()), corpus.about);
         print_text(&catalogue().iter().map(line).collect::<String>())
     })
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
 }

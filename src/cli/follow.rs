@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::progress::{Bar, duration};
+use super::progress::Bar;
+use crate::amounts::duration;
 use crate::events::{Events, Progress};
 use crate::experiment::hardness::CorpusResult;
 use crate::experiment::{CellEvent, CellResult};

@@ -130,15 +130,3 @@ impl Drop for Bar {
         self.0.finish_and_clear();
     }
 }
-
-/// A time as people say it: `0.8 s`, `45 s`, `12 min`, `3 h 20 min`, `5 days`.
-pub fn duration(seconds: f64) -> String {
-    let minutes = (seconds / 60.0).round();
-    match seconds {
-        s if s < 10.0 => format!("{s:.1} s"),
-        s if s < 120.0 => format!("{s:.0} s"),
-        s if s < 7200.0 => format!("{minutes:.0} min"),
-        s if s < 172_800.0 => format!("{:.0} h {:.0} min", (minutes / 60.0).floor(), minutes % 60.0),
-        s => format!("{:.1} days", s / 86_400.0),
-    }
-}

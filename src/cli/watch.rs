@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::args::WatchArgs;
 use super::output::{print_json_line, print_text};
-use super::progress::duration;
 use super::{external, hardness, notes};
+use crate::amounts::duration;
 use crate::error::{Error, Result};
 use crate::run::{AnyRun, CellLook, Line, RunFolder, State, Status};
 

@@ -1,36 +1,20 @@
-//! JSON files: written whole or not at all, read whole or found missing.
+//! JSON and TOML files: written whole or not at all, read whole or found missing.
 
 use std::io;
 use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::source::read_bytes;
+use super::source::{read_bytes, read_text};
 use super::write::write_atomically;
 use crate::error::{Error, Result};
-
-/// How often a file is opened that other machines replace.
-const READS: usize = 3;
-
-/// Reads a file that other machines may replace, again if it was replaced after opening.
-pub(super) fn read_replaced(path: &Path) -> io::Result<Vec<u8>> {
-    let stale = |e: &io::Error| e.kind() == io::ErrorKind::StaleNetworkFileHandle;
-    let mut read = read_bytes(path);
-    for _ in 1..READS {
-        if !read.as_ref().is_err_and(stale) {
-            break;
-        }
-        read = read_bytes(path);
-    }
-    read
-}
 
 /// Reads a JSON file; `None` where there is none.
 ///
 /// # Errors
 /// Names a file that is there and cannot be read.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    match read_replaced(path) {
+    match read_bytes(path) {
         Ok(text) => parse_json(path, &text).map(Some),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(Error::io(path, e)),
@@ -40,6 +24,19 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
 /// What a JSON file says, read from `path`.
 pub(super) fn parse_json<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T> {
     serde_json::from_slice(text).map_err(|e| Error::file(path, format!("cannot be read: {e}")))
+}
+
+/// Reads a TOML file.
+///
+/// # Errors
+/// Names the file and what is wrong in it.
+pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    parse_toml(path, &read_text(path).map_err(|e| Error::io(path, e))?)
+}
+
+/// What a TOML file says, read from `path`.
+pub(crate) fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
+    toml::from_str(text).map_err(|e| Error::file(path, e.to_string()))
 }
 
 /// Writes a JSON file atomically, indented: people read it too. Same value, same bytes.

@@ -47,16 +47,35 @@ pub(crate) fn open_bounded(path: impl AsRef<Path>, limit: u64) -> io::Result<Tak
     }
 }
 
-/// All bytes of a regular file of at most `limit` bytes.
+fn too_large(limit: u64) -> io::Error {
+    io::Error::other(format!("is larger than the {limit} bytes that such a file may have"))
+}
+
+/// How often a file is opened that other machines replace.
+const READS: usize = 3;
+
+/// All bytes of a regular file of at most `limit` bytes. A file that another machine replaces between opening and reading is
+/// stale on network drives: it is opened again.
 pub(crate) fn read_bounded(path: impl AsRef<Path>, limit: u64) -> io::Result<Vec<u8>> {
+    unless_stale(|| read_once(path.as_ref(), limit))
+}
+
+fn unless_stale<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    let mut found = read();
+    for _ in 1..READS {
+        if !found.as_ref().is_err_and(|e| e.kind() == io::ErrorKind::StaleNetworkFileHandle) {
+            break;
+        }
+        found = read();
+    }
+    found
+}
+
+fn read_once(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut file = open_bounded(path, limit)?;
     let mut bytes = Vec::with_capacity(file.get_ref().metadata()?.len().min(limit) as usize);
     file.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit { Err(too_large(limit)) } else { Ok(bytes) }
-}
-
-fn too_large(limit: u64) -> io::Error {
-    io::Error::other(format!("is larger than the {limit} bytes that such a file may have"))
 }
 
 /// All bytes of a description: a regular file of at most [`TEXT`] bytes.
@@ -114,5 +133,27 @@ pub(crate) fn with_way_out(error: Error, way_out: &str) -> Error {
             Error::File { path, cause: format!("{}; {way_out}", said(&source)) }
         }
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_another_machine_replaced_is_read_again_but_not_for_ever() {
+        let stale = || Err(io::ErrorKind::StaleNetworkFileHandle.into());
+        let tries = |ends: fn(usize) -> bool, end: fn() -> io::Result<()>| {
+            let mut tries = 0;
+            let read = unless_stale(|| {
+                tries += 1;
+                if ends(tries) { end() } else { stale() }
+            });
+            (tries, read.map_err(|e| e.kind()))
+        };
+        assert_eq!(tries(|n| n == 3, || Ok(())), (3, Ok(())));
+        assert_eq!(tries(|_| false, || Ok(())), (3, Err(io::ErrorKind::StaleNetworkFileHandle)));
+        let gone = || Err(io::ErrorKind::NotFound.into());
+        assert_eq!(tries(|_| true, gone), (1, Err(io::ErrorKind::NotFound)));
     }
 }

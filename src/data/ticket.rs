@@ -6,7 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::json::{json_text, parse_json, read_replaced};
+use super::json::{json_text, parse_json};
+use super::source::read_bytes;
 use super::write::{IfPresent, place_file};
 use crate::error::{Error, Result};
 
@@ -52,10 +53,10 @@ pub fn claim_text(path: &Path, text: &str, refused: &str) -> Result<()> {
 /// Writes a file where there is none. Returns what lies there where it is something else. A file system may only know how to
 /// replace files: there the last of several writers stays, and those that read its bytes in time are refused.
 fn claim(path: &Path, bytes: &[u8]) -> Result<Option<Vec<u8>>> {
-    let mut found = read_replaced(path);
+    let mut found = read_bytes(path);
     if found.as_ref().is_err_and(|e| e.kind() == ErrorKind::NotFound) {
         place_file(path, IfPresent::Keep, |file| file.write_all(bytes).map_err(|e| Error::io(path, e)))?;
-        found = read_replaced(path);
+        found = read_bytes(path);
     }
     let found = found.map_err(|e| Error::io(path, e))?;
     Ok((found != bytes).then_some(found))

@@ -17,7 +17,7 @@ use super::cell::Cell;
 use super::kind::Experiment;
 use super::target;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
-use crate::data::read_text;
+use crate::data::read_toml;
 use crate::error::{Error, Result, check_name, check_words};
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Tau};
@@ -117,8 +117,7 @@ impl ExperimentSpec {
     /// # Errors
     /// Names the file and what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = read_text(path).map_err(|e| Error::io(path, e))?;
-        let spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
+        let spec: Self = read_toml(path)?;
         let spec = spec.relative_to(path.parent().unwrap_or(Path::new("")))?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)

@@ -7,12 +7,12 @@ use eframe::egui::{self, Button, Label, ProgressBar, RichText, ScrollArea, Ui, v
 use super::background::{Field, Takes};
 use super::command::{Command, quote};
 use super::context::Cx;
-use super::format;
 use super::kept_path;
 use super::panels::fields;
 use super::session::exchange::FetchView;
 use super::theme::Theme;
 use super::widgets::{dialog, fact, facts, hint, said};
+use crate::amounts::megabytes;
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
@@ -231,11 +231,4 @@ fn hosts(corpus: &Corpus) -> String {
     let mut hosts: Vec<String> = corpus.mirrors.iter().map(host).collect();
     hosts.dedup();
     hosts.join(", ")
-}
-
-fn megabytes(bytes: u64) -> String {
-    match bytes as f64 / 1e6 {
-        mb if mb < 1.0 => format!("{mb:.1} MB"),
-        mb => format!("{} MB", format::count(mb.round() as usize)),
-    }
 }

@@ -1,5 +1,6 @@
 //! Numbers as people read them. Units are the caller's to add.
 
+pub use crate::amounts::duration;
 use crate::measure::{Interval, wilson};
 use crate::oracle::evaluate::Evaluation;
 
@@ -170,16 +171,6 @@ pub fn short_time(secs: f64) -> String {
     }
 }
 
-/// A time span, in the two units that matter.
-pub fn duration(secs: f64) -> String {
-    let whole = secs.max(0.0).round() as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
-        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
-    }
-}
-
 /// Thousands apart.
 pub fn count(n: usize) -> String {
     let digits = n.to_string();
@@ -286,8 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_and_counts() {
-        assert_eq!([5.4, 200.0, 3840.0].map(duration), ["5 s", "3 min 20 s", "1 h 04 min"]);
+    fn counts_have_their_thousands_apart() {
         assert_eq!([7, 1234, 1234567].map(count), ["7", "1,234", "1,234,567"]);
     }
 }

@@ -162,11 +162,13 @@ mod tests {
             ("Held-out NLL", "Negative log-likelihood NLL"),
             ("Bayes accuracy of the test images (%)", "Bayes accuracy"),
             ("α", "Scaling law"),
+            ("Class hardness: one class against the rest", "Class hardness"),
+            ("Dataset hardness", "Dataset hardness"),
         ];
         for (label, name) in pairs {
             assert_eq!(found(label), Some(name), "{label}");
         }
-        for label in ["classes", "run", "time left", "Entity", "a"] {
+        for label in ["hardness", "classes", "run", "time left", "Entity", "a"] {
             assert_eq!(found(label), None, "{label}");
         }
     }
@@ -179,7 +181,7 @@ mod tests {
         let of = |name: &str| read.iter().find(|term| term.name == name).unwrap();
         assert_eq!(
             of("Gap to Bayes").tip(),
-            "Gap to Bayes (pp): Error of the classifier beyond the Bayes error.\nerror - E"
+            "Gap to Bayes (pp): Error of the classifier beyond the Bayes error.\nerror - E; of one image max p - p(argmax q)"
         );
         assert_eq!(of("Corpus").tip(), "Corpus: A set of real images with their classes.");
     }

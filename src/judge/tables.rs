@@ -76,12 +76,11 @@ fn classes(report: &Report) -> Table {
 /// The worst images of a model, by what they are the worst.
 fn both(model: &Verdict) -> impl Iterator<Item = (&Verdict, &str, &WorstImage)> {
     let by_kl = model.worst_kl.iter().map(move |image| (model, "KL", image));
-    by_kl.chain(model.worst_gap.iter().map(move |image| (model, "lost probability", image)))
+    by_kl.chain(model.worst_gap.iter().map(move |image| (model, "gap", image)))
 }
 
 fn worst(report: &Report) -> Table {
-    let caption = "The images with the largest KL(p || q) and with the largest lost probability max p − p(argmax q). Exact: one image has no \
-                   interval.";
+    let caption = "The images with the largest KL(p || q) and with the largest gap max p − p(argmax q). Exact: one image has no interval.";
     Table::of(report.models.iter().flat_map(both))
         .words("model", |(model, ..)| model.name.as_str())
         .words("worst by", |(_, by, _)| by)
@@ -90,7 +89,7 @@ fn worst(report: &Report) -> Table {
         .words("decision", |(.., image)| image.decision.as_str())
         .words("Bayes decision", |(.., image)| image.bayes.as_str())
         .column("KL", "nats", 4, |(.., image)| image.kl)
-        .column("lost probability", "%", 2, |(.., image)| 100.0 * image.lost)
+        .column("gap", "pp", 2, |(.., image)| 100.0 * image.lost)
         .column("confidence", "%", 2, |(.., image)| 100.0 * image.confidence)
         .named("judge-worst", "Worst images", caption)
 }

@@ -42,7 +42,7 @@ pub struct Verdict {
     pub per_class: Vec<ClassGap>,
     /// Images with the largest KL(p‖q), largest first.
     pub worst_kl: Vec<WorstImage>,
-    /// Images with the largest lost probability max p − p(argmax q).
+    /// Images with the largest gap max p − p(argmax q).
     pub worst_gap: Vec<WorstImage>,
     /// How the judged images stand to samples of the world, where those lie beside them.
     #[serde(default)]

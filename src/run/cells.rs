@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::cell_lock::CellLock;
+use super::files::write_summary;
 use super::status::{Heartbeat, State, Status};
 use crate::data::{read_json, with_way_out, write_json};
 use crate::error::{Error, Result};
@@ -49,7 +50,7 @@ pub trait Run {
     /// What a finished cell gave.
     type Output: Serialize + DeserializeOwned;
     /// What all finished cells say.
-    type Summary;
+    type Summary: Serialize;
     /// What a run reports.
     type Event;
 
@@ -65,11 +66,14 @@ pub trait Run {
     /// Removes what killed processes left unfinished: whole files are never among it.
     fn sweep(&self);
 
-    /// Writes the summary of what is finished as JSON and CSV.
+    /// Its folder.
+    fn folder(&self) -> &Path;
+
+    /// What the finished cells say, and the same as CSV.
     ///
     /// # Errors
-    /// Names the file.
-    fn write_summary(&self) -> Result<Self::Summary>;
+    /// Names a file of the run that cannot be read.
+    fn found(&self) -> Result<(Self::Summary, String)>;
 
     /// Reports how many cells a share has, and how many of them are finished.
     fn planned(cells: usize, finished: usize) -> Self::Event;
@@ -86,6 +90,26 @@ pub trait Run {
 
     /// Reports a summary; `last` where nothing follows.
     fn summarised(summary: &Self::Summary, last: bool) -> Option<Self::Event>;
+
+    /// Writes the summary of what is finished as JSON and CSV.
+    ///
+    /// # Errors
+    /// As [`Self::found`]; names the file that cannot be written.
+    fn write_summary(&self) -> Result<Self::Summary> {
+        let finished = || self.plan().iter().filter(|planned| self.finished(Self::id(planned))).count();
+        loop {
+            let before = finished();
+            let (summary, csv) = self.found()?;
+            write_summary(self.folder(), &summary, &csv)?;
+            // Another process may have finished a cell and written its summary in between, which
+            // this older one has replaced. The last writer looks last, so that the last summary
+            // misses nothing. Files are counted, not what the summary says: that of an example
+            // counts all cells, also where a file of theirs is missing.
+            if finished() == before {
+                return Ok(summary);
+            }
+        }
+    }
 
     /// Where a cell's result is once it is finished.
     fn result_path(&self, id: &str) -> PathBuf {

@@ -8,14 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::cells::Run;
 use super::execute::RunEvent;
 use super::external::{ExternalFolder, ExternalSpec};
-use super::files::{
-    ANOTHER_PLAN, DATA, EXAMPLE, FEATURES, FILES, PLAN, SPEC, delete_parts, is_id, write_spec, write_summary,
-};
+use super::files::{ANOTHER_PLAN, DATA, EXAMPLE, FEATURES, FILES, PLAN, SPEC, delete_parts, is_id, write_spec};
 use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
 use crate::classifier::Architecture;
-use crate::data::{claim_text, claim_ticket, read_json, read_text, sweep_temp_files};
+use crate::data::{claim_text, claim_ticket, parse_toml, read_json, read_text, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, DamagedCell, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, PartRecord,
@@ -143,7 +141,7 @@ impl RunFolder {
                 "is an external run and has no grid of classifiers; `bayescope summary` and `bayescope watch` read it";
             return Err(Error::file(path, why));
         }
-        let spec: ExperimentSpec = toml::from_str(&text).map_err(|e| Error::file(path.join(SPEC), e.to_string()))?;
+        let spec: ExperimentSpec = parse_toml(&path.join(SPEC), &text)?;
         spec.check_names().map_err(|cause| Error::file(path.join(SPEC), cause))?;
         let plan = read(PLAN)?
             .lines()
@@ -310,20 +308,14 @@ impl Run for RunFolder {
         }
     }
 
-    fn write_summary(&self) -> Result<Summary> {
-        let finished = || self.plan.iter().filter(|planned| self.finished(&planned.id)).count();
-        loop {
-            let before = finished();
-            let summary = self.summary()?;
-            write_summary(&self.path, &summary, &summary.csv())?;
-            // Another process may have finished a cell and written its summary in between, which
-            // this older one has replaced. The last writer looks last, so that the last summary
-            // misses nothing. Files are counted, not what the summary says: that of an example
-            // counts all cells, also where a file of theirs is missing.
-            if finished() == before {
-                return Ok(summary);
-            }
-        }
+    fn folder(&self) -> &Path {
+        &self.path
+    }
+
+    fn found(&self) -> Result<(Summary, String)> {
+        let summary = self.summary()?;
+        let csv = summary.csv();
+        Ok((summary, csv))
     }
 
     fn planned(cells: usize, finished: usize) -> RunEvent {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::files::{NOTES, SPEC};
-use crate::data::{read_bounded, write_atomically};
+use crate::data::{parse_toml, read_text_bounded, write_atomically};
 use crate::error::{Error, Result};
 
 /// Most bytes that it may have.
@@ -46,12 +46,11 @@ impl RunNotes {
     /// Names a file that is there and cannot be read, or is too large.
     pub fn read(run: &Path) -> Result<Self> {
         let path = run.join(NOTES);
-        let bytes = match read_bounded(&path, MOST) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            read => read.map_err(|e| Error::io(&path, e))?,
-        };
-        let text = std::str::from_utf8(&bytes).map_err(|e| Error::file(&path, format!("is no text in UTF-8: {e}")))?;
-        toml::from_str::<Self>(text).map(Self::tidy).map_err(|e| Error::file(&path, e.to_string()))
+        match read_text_bounded(&path, MOST) {
+            Ok(text) => parse_toml(&path, &text).map(Self::tidy),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(e) => Err(Error::io(&path, e)),
+        }
     }
 
     /// Writes it into the folder of a run, in place of what was said before.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::files::SPEC;
 use super::folder::RunFolder;
-use crate::data::read_text;
+use crate::data::read_toml;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::{ExperimentSpec, find_tau};
@@ -54,7 +54,7 @@ fn asked(spec: &ExperimentSpec) -> ExperimentSpec {
 /// takes its place.
 fn forget_unplanned(path: &Path, spec: &ExperimentSpec) -> Result<()> {
     let file = path.join(SPEC);
-    let written = read_text(&file).ok().and_then(|text| toml::from_str::<ExperimentSpec>(&text).ok());
+    let written = read_toml::<ExperimentSpec>(&file).ok();
     match written.is_some_and(|written| written == *spec) && !RunFolder::is_run(path) {
         true => std::fs::remove_file(&file).map_err(|e| Error::io(&file, e)),
         false => Ok(()),

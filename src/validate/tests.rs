@@ -11,6 +11,7 @@ use super::*;
 use crate::data::{Split, write_png, write_png_of_world};
 use crate::error::Error;
 use crate::flow::Precision;
+use crate::flow::preprocess::Dequantisation;
 use crate::oracle::folder::{self, Oracle};
 use crate::oracle::train::Form;
 use crate::oracle::world::{SampleSpec, Settings};

@@ -11,6 +11,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::protocol::{Event, JobId};
 use super::shared::Shared;
 use super::side_jobs::{self, SideJob};
+use crate::amounts::megabytes;
 use crate::data::fetch::{Corpus, FetchEvent, Mirror, Patience, fetch_corpus};
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -43,8 +44,8 @@ pub(super) fn start(shared: &Arc<Shared>, queue: Receiver<(JobId, FetchRequest)>
 fn fetch(job: &SideJob<'_>, request: &FetchRequest) -> Result<Option<String>> {
     let mut sink = Sink { job, corpus: request.corpus, told: None };
     let fetched = fetch_corpus(request.corpus, &request.out, Patience::default(), &mut sink)?;
-    let (name, folder, megabytes) = (&fetched.name, fetched.folder.display(), fetched.downloaded as f64 / 1e6);
-    let sentence = format!("{name} is in {folder}; {megabytes:.1} MB came over the network");
+    let (name, folder, came) = (&fetched.name, fetched.folder.display(), megabytes(fetched.downloaded));
+    let sentence = format!("{name} is in {folder}; {came} came over the network");
     job.send(Event::Fetched(job.id, Box::new(fetched)));
     Ok(Some(sentence))
 }

@@ -25,7 +25,7 @@ const SAME: f64 = 1e-6;
 pub enum WorstBy {
     /// Those with the largest KL(p‖q).
     Kl,
-    /// Those with the largest lost probability max p − p(argmax q).
+    /// Those with the largest gap max p − p(argmax q).
     Gap,
 }
 

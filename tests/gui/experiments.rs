@@ -287,7 +287,7 @@ fn a_cell_that_fell_silent_is_marked_and_a_missing_folder_is_named() {
     let status = Status::new(State::Running, 3, 8, Some(9.0));
     Status { host: "node7".into(), ..status.clone() }.write(&cell).unwrap();
     open(&mut harness, &fake, &path);
-    assert!(shows(&harness, "running on node7") && shows(&harness, "9 s"));
+    assert!(shows(&harness, "running on node7") && shows(&harness, "9.0 s"));
     Status { heartbeat: status.heartbeat - 300.0, ..status }.write(&cell).unwrap();
     glance(&mut harness, &fake, &path);
     assert!(shows(&harness, "silent 5 min") && !shows(&harness, "running on node7"));

@@ -22,9 +22,9 @@ fn nothing_is_fetched_without_a_click_and_a_failure_tells_the_way_out() {
     {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
-    click(&mut harness, "cifar10 170 MB");
+    click(&mut harness, "cifar10 170.1 MB");
     assert!(shows(&harness, corpus("cifar10").unwrap().terms));
-    click(&mut harness, "kmnist 21 MB");
+    click(&mut harness, "kmnist 21.2 MB");
     rewrite(&mut harness, "Folder for corpora", &place.path().display().to_string());
     assert!(fake.fetches().is_empty());
     click(&mut harness, "Fetch");
@@ -42,9 +42,9 @@ fn nothing_is_fetched_without_a_click_and_a_failure_tells_the_way_out() {
     );
     // One at a time, and nobody presses twice by mistake.
     click(&mut harness, "Fetch");
-    click(&mut harness, "mnist 12 MB");
+    click(&mut harness, "mnist 11.6 MB");
     assert!(shows(&harness, "kmnist is on its way") && fake.fetches().len() == 1);
-    click(&mut harness, "kmnist 21 MB");
+    click(&mut harness, "kmnist 21.2 MB");
     click(&mut harness, "Cancel fetching kmnist");
     assert_eq!(fake.cancelled(), [*id]);
     fake.send(Event::JobEnded { id: *id, outcome: Outcome::Cancelled });

@@ -6,7 +6,7 @@ use bayescope::device::{DeviceChoice, choose};
 use bayescope::events::Progress;
 use bayescope::oracle::folder::Oracle;
 use bayescope::task::{Done, News, OpenOracle, Task, TaskContext, TaskHost};
-use bayescope::worker::protocol::{Event, JobId, Outcome};
+use bayescope::worker::protocol::{Event, Job, JobId, Outcome};
 
 use super::fake::Fake;
 
@@ -42,10 +42,18 @@ pub fn told<T: Task>(task: &T, open: Option<(&str, &Oracle)>) -> (Vec<News>, Don
     (heard.0, done)
 }
 
+/// The task of type `T`, if the job is one.
+pub fn task_of<T: Task>(job: &Job) -> Option<&T> {
+    match job {
+        Job::Task(task) => task.get(),
+        _ => None,
+    }
+}
+
 /// The last job that was asked for, which is such a task.
 pub fn asked<T: Task + Clone>(fake: &Fake) -> (JobId, T) {
     let jobs = fake.jobs();
-    let last = jobs.last().and_then(|(id, job)| Some((*id, job.as_task::<T>()?.clone())));
+    let last = jobs.last().and_then(|(id, job)| Some((*id, task_of::<T>(job)?.clone())));
     last.unwrap_or_else(|| panic!("the last is no such task: {jobs:?}"))
 }
 

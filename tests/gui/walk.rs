@@ -115,7 +115,7 @@ fn a_walk_is_asked_for_watched_looked_at_saved_and_sent() {
     let jobs = fake.jobs();
     let [_, (_, save), (sent, Job::SendWalk { .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert!(
-        save.as_task::<SaveWalk>().is_some_and(|save| save.path == std::path::absolute("walk.npz").unwrap()),
+        tasks::task_of::<SaveWalk>(save).is_some_and(|save| save.path == std::path::absolute("walk.npz").unwrap()),
         "{save:?}"
     );
     fake.send(fake::external(10));

@@ -122,13 +122,16 @@ fn on_cpu<T: Real>(precision: Precision) {
 
 const CONFIGS: [&str; 3] = ["config1", "config2", "config3"];
 
-fn on_tensors(names: &[&'static str], device: &Device, label: &str, precision: Precision, every_strategy: bool) {
+/// All strategies.
+const ALL: usize = usize::MAX;
+
+/// With the first `inverses` of the strategies.
+fn on_tensors(names: &[&'static str], device: &Device, label: &str, precision: Precision, inverses: usize) {
     for name in names {
         let reference = TarFlowReference::read(name);
         let engine = TensorTarFlow::new(&reference.config, reference.weights(), device, precision).unwrap();
         let all = strategies(reference.config.tokens(), precision);
-        let chosen = if every_strategy { &all[..] } else { &all[..2] };
-        check(&reference, &engine, label, precision, chosen);
+        check(&reference, &engine, label, precision, &all[..inverses.min(all.len())]);
     }
 }
 
@@ -144,20 +147,23 @@ fn f32_kernels_on_the_cpu() {
 
 #[test]
 fn f64_tensors_on_the_cpu() {
-    on_tensors(&CONFIGS, &Device::flex(), "cpu tensors", Precision::F64, true);
+    on_tensors(&CONFIGS, &Device::flex(), "cpu tensors", Precision::F64, ALL);
 }
 
 #[test]
 fn f32_tensors_on_the_cpu() {
-    on_tensors(&CONFIGS, &Device::flex(), "cpu tensors", Precision::F32, true);
+    on_tensors(&CONFIGS, &Device::flex(), "cpu tensors", Precision::F32, ALL);
 }
 
+/// The kernels are the same for every configuration but for the number of attention heads, of which the third alone has two. The
+/// inverse with two heads takes minutes on a software adapter; `bayescope verify` has it (the case `cells`).
 #[test]
 fn f32_on_a_graphics_adapter() {
     match choose(DeviceChoice::Wgpu(None)) {
         Ok(chosen) => {
             let label = chosen.report.used.name.split(' ').next().unwrap_or("wgpu").to_owned();
-            on_tensors(&CONFIGS, &chosen.device, &label, Precision::F32, false);
+            on_tensors(&["config1"], &chosen.device, &label, Precision::F32, 2);
+            on_tensors(&["config3"], &chosen.device, &label, Precision::F32, 0);
         }
         Err(error) => println!("skipped: {error}"),
     }

@@ -10,8 +10,8 @@ use bayescope::units::{Seed, Tau};
 use bayescope::worker::protocol::{EvidenceRequest, GalleryRequest, InspectRequest, Job, Outcome, Subject};
 use bayescope::worker::save::SaveSamples;
 
-use super::Bench;
 use super::common::reference::path;
+use super::{Bench, adds_up};
 
 /// The public file of three classes, 1×8×8.
 fn tarflow() -> String {
@@ -55,7 +55,7 @@ fn the_cells_of_an_evidence_map_add_up_to_its_total() {
                 assert_eq!(map.cells.len(), map.rows * map.columns);
                 // Sums over dimensions are f64 in both precisions, and cells and total come from equal passes: the same
                 // tolerance holds for both.
-                assert!(map.adds_up(), "{oracle} {precision:?} {tau:?} {a}-{b}: {} ≠ {}", map.sum(), map.total);
+                assert!(adds_up(&map), "{oracle} {precision:?} {tau:?} {a}-{b}: {} ≠ {}", map.sum(), map.total);
                 // What differs between passes in f32 is how they are batched: 1e-6 of log p, some nats in ten thousand.
                 let scale = scores[a].abs() + scores[b].abs();
                 let posterior = scores[a] - scores[b];
@@ -87,7 +87,7 @@ fn an_evidence_map_comes_by_the_newest_wins_lane() {
     });
     assert!(answers <= 20);
     assert_eq!((map.evidence.rows, map.evidence.columns), (4, 4));
-    assert!(map.evidence.adds_up());
+    assert!(adds_up(&map.evidence));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use bayescope::worker::protocol::{
     Event, Ground, InspectRequest, Job, Outcome, Sketch, SketchAnswer, SketchRequest, Subject,
 };
 
-use super::{Bench, settings, spec};
+use super::{Bench, adds_up, settings, spec};
 
 const SHAPE: ImageShape = ImageShape { channels: 1, height: 32, width: 32 };
 
@@ -53,7 +53,7 @@ fn the_newest_drawing_is_answered_and_sent_to_the_gallery_as_it_was_asked_about(
     bench.worker.sketch(request(40, bar(), true));
     let answer = bench.sketched(40);
     let (pair, map) = answer.evidence.expect("it was asked for");
-    assert!(map.adds_up() && pair[0] == answer.posterior.decision && pair[1] != pair[0]);
+    assert!(adds_up(&map) && pair[0] == answer.posterior.decision && pair[1] != pair[0]);
     let job = bench.worker.submit(Job::SendSketch { sketch: Arc::new(bar()), settings: settings(1.0) });
     assert!(matches!(bench.outcome(job), Outcome::Done(_)));
     let sent = bench.seen.iter().rev().find_map(|event| match event {

@@ -2,7 +2,7 @@
 
 use bayescope::oracle::library;
 use bayescope::units::Tau;
-use bayescope::worker::protocol::{GalleryUpdate, KeyOrigin, KeyPictures, KeyRequest};
+use bayescope::worker::protocol::{Event, GalleryUpdate, InspectRequest, KeyOrigin, KeyPictures, KeyRequest, Subject};
 
 use super::{Bench, request, settings, spec};
 
@@ -78,7 +78,10 @@ fn at_rest_what_is_in_view_comes_first_and_while_tau_moves_the_gallery_is_given_
     bench.worker.draw_keys(KeyRequest { origin: origin(), wanted, moving: true });
     assert_eq!(pictures(&mut bench, 40).len(), 40);
     while bench.worker.take_gallery().is_some() {}
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    // Typicality's samples are drawn when no request waits any more: a gallery that goes on would come before them.
+    let (subject, settings, taus) = (Subject::Sample { spec: spec(10), index: 3 }, settings(1.3), Vec::new());
+    bench.worker.inspect(InspectRequest { generation: 1, subject, settings, taus, look: None });
+    bench.until(|event| matches!(event, Event::Reference(news) if news.tau.get() == 1.3).then_some(()));
     assert!(bench.worker.take_gallery().is_none(), "a gallery that was given up goes on");
 }
 

@@ -31,6 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bayescope::device::DeviceChoice;
+use bayescope::flow::Evidence;
 use bayescope::oracle::pictures::Fits;
 use bayescope::oracle::train::{TrainEvent, TrainSpec};
 use bayescope::oracle::world::{SampleSpec, Settings};
@@ -142,6 +143,11 @@ fn is_word(event: &Event) -> bool {
         event,
         Event::Failed(_) | Event::Unanswered { .. } | Event::Note(_) | Event::Restarted { .. } | Event::JobEnded { .. }
     )
+}
+
+/// Whether the cells of a map add up to its total within rounding, nats.
+fn adds_up(map: &Evidence) -> bool {
+    (map.sum() - map.total).abs() <= 1e-6 * (1.0 + map.total.abs())
 }
 
 fn spec(n: usize) -> SampleSpec {

@@ -26,7 +26,7 @@ use super::acquire::{Answers, Looked, Offer, Reading};
 use super::batches::{Learner, Rows, alignment};
 use super::look_ahead::Ahead;
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
-use crate::data::{read_bytes, sweep_temp_files, write_atomically};
+use crate::data::{read_json, sweep_temp_files, with_way_out, write_atomically};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::experiment::blocks::TestBlocks;
@@ -278,14 +278,7 @@ fn clear(folder: &Path) {
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
-    let broken = |e: serde_json::Error| {
-        Error::file(path, format!("cannot be read: {e}; remove it and the round is trained and bought again"))
-    };
-    match read_bytes(path) {
-        Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(broken),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(Error::io(path, e)),
-    }
+    read_json(path).map_err(|error| with_way_out(error, "remove it and the round is trained and bought again"))
 }
 
 fn write(path: &Path, what: &impl Serialize) -> Result<()> {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::published::plain;
 use super::repeat::{RepeatSpec, Variant};
-use crate::data::{read_text, sha256};
+use crate::data::{read_toml, sha256};
 use crate::error::{Error, Result, check_name};
 use crate::experiment::presets::{Preset, preset};
 use crate::flow::weights::Storage;
@@ -133,8 +133,7 @@ impl HardnessSpec {
     /// # Errors
     /// Names the file and what is wrong in it.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = read_text(path).map_err(|e| Error::io(path, e))?;
-        let spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
+        let spec: Self = read_toml(path)?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         spec.relative_to(path.parent().unwrap_or(Path::new("")))
     }

@@ -14,7 +14,7 @@ use crate::experiment::pool::{MADE_AGAIN, Pool};
 use crate::experiment::progress::Measuring;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
-use crate::measure::{Estimate, Interval, mean, wilson};
+use crate::measure::{Estimate, Interval, argmax, mean, wilson};
 use crate::oracle::numbering::of_sample;
 use crate::oracle::world::{SampleSpec, World};
 use crate::units::{ClassId, Seed, Tau};
@@ -191,9 +191,8 @@ fn accuracy(
     for first in (kept..n).step_by(PASS) {
         let range = first..n.min(first + PASS);
         let log_q = trained.log_q(images.values(range.clone()).to_vec())?;
-        let decided = |q: &[f64]| (1..classes).fold(0, |best, k| if q[k] > q[best] { k } else { best });
         let pairs = log_q.chunks_exact(classes).zip(&images.labels[range.clone()]);
-        hits += pairs.filter(|(q, label)| decided(q) == **label).count();
+        hits += pairs.filter(|(q, label)| argmax(q) == **label).count();
         pieces.done(range.len())?;
     }
     Ok(Estimate { value: hits as f64 / tested.max(1) as f64, interval: wilson(hits, tested) })

@@ -92,7 +92,8 @@ impl TaskPanel for JudgePanel {
         hint(
             ui,
             "Predictions as .npz, .npy, .csv or .parquet (logits or probabilities, by ids or in order); a network as .onnx; a trained \
-             classifier of the zoo as .safetensors or .pth, or the folder of a run or of one of its cells.",
+             classifier of the zoo as .safetensors or .pth, or the folder of a run or of one of its cells. On the command line: \
+             `bayescope evaluate`.",
         );
         self.networks(ui);
         start_row(ui, cx, self.ready(), &WORDS, evaluate_command);

@@ -9,7 +9,7 @@ pub use super::super::files::PREDICTIONS;
 use super::super::files::{SPEC, remove_file};
 pub(super) use super::super::files::{TEST, TEST_FILES as FILES};
 use crate::data::{
-    ImageShape, Types, read_bounded, read_npy, read_text, sha256, sha256_of_file, world_id, write_atomically,
+    ImageShape, Types, read_bounded, read_npy, read_text, read_toml, sha256, sha256_of_file, world_id, write_atomically,
 };
 use crate::error::{Error, Result, check_name, check_words};
 use crate::events::silent;
@@ -193,8 +193,7 @@ impl ExternalFolder {
     /// Names the file that is missing or wrong.
     pub fn open(path: &Path) -> Result<Self> {
         let file = path.join(SPEC);
-        let text = read_text(&file).map_err(|e| Error::io(&file, e))?;
-        let spec: ExternalSpec = toml::from_str(&text).map_err(|e| Error::file(&file, e.to_string()))?;
+        let spec: ExternalSpec = read_toml(&file)?;
         spec.check().map_err(|cause| Error::file(&file, cause))?;
         Ok(Self { path: path.to_owned(), spec })
     }

@@ -11,10 +11,10 @@
 use std::path::{Path, PathBuf};
 
 use super::super::cells::Run;
-use super::super::files::{SPEC, write_spec, write_summary};
+use super::super::files::{SPEC, write_spec};
 use super::super::status::State;
 use super::event::HardnessEvent;
-use crate::data::{read_text, sweep_temp_files};
+use crate::data::{read_text, read_toml, sweep_temp_files};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
 use crate::experiment::hardness::{Corpus, CorpusResult, Ranking, Trouble, Variant};
@@ -81,9 +81,7 @@ impl HardnessFolder {
     /// Names the file that is missing or wrong.
     pub fn open(path: &Path) -> Result<Self> {
         let file = path.join(SPEC);
-        let text = read_text(&file).map_err(|e| Error::io(&file, e))?;
-        let spec: HardnessSpec = toml::from_str(&text).map_err(|e| Error::file(&file, e.to_string()))?;
-        Self::plan(path, &spec).map_err(|e| Error::file(&file, e.to_string()))
+        Self::plan(path, &read_toml(&file)?).map_err(|e| Error::file(&file, e.to_string()))
     }
 
     /// Writes the spec of a ranking into its folder.
@@ -142,17 +140,14 @@ impl Run for HardnessFolder {
         });
     }
 
-    fn write_summary(&self) -> Result<Ranking> {
-        let finished = || self.plan.iter().filter(|planned| self.finished(&planned.id)).count();
-        loop {
-            let before = finished();
-            let found = self.summary()?;
-            write_summary(&self.path, &found, &found.csv())?;
-            // Another process may have finished a corpus in between: the last writer looks last, as in a grid.
-            if finished() == before {
-                return Ok(found);
-            }
-        }
+    fn folder(&self) -> &Path {
+        &self.path
+    }
+
+    fn found(&self) -> Result<(Ranking, String)> {
+        let ranking = self.summary()?;
+        let csv = ranking.csv();
+        Ok((ranking, csv))
     }
 
     fn planned(corpora: usize, finished: usize) -> HardnessEvent {

@@ -67,8 +67,7 @@ pub fn findings(r: &Reality) -> Vec<Finding> {
     found.extend(doubt(r));
     found.extend(r.spec.published.iter().flat_map(|published| beside(r, published)));
     found.extend(classes(r));
-    let contradicted = found.iter().any(|finding| finding.kind.contradicts());
-    let verdict = match (contradicted, beyond_shares(r)) {
+    let verdict = match (contradicted(&found), beyond_shares(r)) {
         (false, _) => {
             "Nothing here contradicts E of the world as a Bayes error of nature. That does not prove it to be one."
         }
@@ -82,6 +81,11 @@ pub fn findings(r: &Reality) -> Vec<Finding> {
     };
     found.push(finding(Kind::Verdict, verdict));
     found
+}
+
+/// Returns whether anything that was found says that E of the world is no Bayes error of nature.
+pub(super) fn contradicted(found: &[Finding]) -> bool {
+    found.iter().any(|finding| finding.kind.contradicts())
 }
 
 /// Returns whether the images have other class shares than π.

@@ -287,9 +287,4 @@ impl Reality {
         let (low, high) = self.world.bayes_error.interval;
         Estimate { value: self.world.bayes_error.value, interval: Interval { low, high } }
     }
-
-    /// Returns whether anything says that E of the world is no Bayes error of nature.
-    pub fn is_contradicted(&self) -> bool {
-        self.findings.iter().any(|finding| finding.kind.contradicts())
-    }
 }

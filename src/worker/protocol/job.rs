@@ -93,14 +93,6 @@ impl Job {
         Self::Task(task.into())
     }
 
-    /// The task of type `T`, if the job is one.
-    pub fn as_task<T: Task>(&self) -> Option<&T> {
-        match self {
-            Self::Task(task) => task.get(),
-            _ => None,
-        }
-    }
-
     /// Whether it takes a few seconds at most, so that it is carried out above a long job.
     pub fn is_short(&self) -> bool {
         match self {

@@ -104,8 +104,8 @@ impl Form {
     fn source(&mut self, ui: &mut Ui, cx: &mut Cx) {
         hint(
             ui,
-            "A Glow is trained on every corpus; the Bayes error of its world at τ = 1, an integral, ranks them, beside the NLL of images it \
-             has not seen (EBO table 1).",
+            "Dataset hardness: a Glow is trained on every corpus; the Bayes error of its world at τ = 1, an integral, ranks them, beside \
+             the NLL of images it has not seen (EBO table 1). Which classes of one world are hard, the panel Bayes error says.",
         );
         ui.horizontal_wrapped(|ui| {
             let chosen = preset(ui, "Preset of rankings", &self.start, HARDNESS_PRESETS.iter(), |preset| preset.name);

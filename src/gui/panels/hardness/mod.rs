@@ -1,4 +1,4 @@
-//! The panel *Hardness*: corpora ranked by the Bayes error of a flow trained on each.
+//! The panel *Hardness* (of datasets): corpora ranked by the Bayes error of a flow trained on each.
 
 mod form;
 
@@ -55,7 +55,7 @@ impl Panel for HardnessPanel {
 impl HardnessPanel {
     fn ranking(&mut self, ui: &mut Ui, cx: &mut Cx, view: &TaskView<'_, RankCorpora>) {
         let running = view.under_way();
-        heading_with(ui, "Ranking", |ui| buttons(ui, cx, view, running));
+        heading_with(ui, "Dataset hardness", |ui| buttons(ui, cx, view, running));
         hint(ui, view.task.folder.display().to_string());
         if let Some(why) = view.trouble() {
             ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
