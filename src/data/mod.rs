@@ -72,7 +72,7 @@ pub use exported::{Home, InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{DATASET, FolderKind, check_folder_kind};
-pub use hash::{check_listed_hash, sha256, sha256_of_file};
+pub use hash::{check_listed_hash, sha256, sha256_of_file, sha256_of_pieces};
 pub use held_noise::{HeldNoise, write_png_of_world};
 pub use idx::read_idx;
 use images::numbered;

@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256};
+use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256, sha256_of_pieces};
 use crate::error::{Error, Result};
 use crate::units::{ClassId, Seed};
 
@@ -92,7 +92,8 @@ fn by_class(all: &Dataset) -> bool {
 /// replacement.
 ///
 /// # Errors
-/// When holding out leaves nothing.
+/// When holding out leaves nothing, or nothing of a class: the flow would have learned nothing of it, and its world would
+/// have posteriors of it.
 pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     let held_out = spec.data.held_out;
     let kept = all.len().checked_sub(held_out).filter(|&n| n > 0).ok_or_else(|| {
@@ -103,11 +104,25 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
         let seed = spec.data.split.unwrap_or(spec.training.seed);
         order.shuffle(&mut seed.split("split").rng(0));
     }
+    if let Some(class) = all.labels.as_deref().and_then(|labels| missing(all, &order[..kept], labels)) {
+        return Err(Error::input(format!(
+            "{} has no image of class {class} to train on, with {held_out} of {} images held out; take more images, or name the \
+             other classes under data.classes",
+            all.name,
+            all.len()
+        )));
+    }
     let train = match spec.data.bootstrap {
         Some(seed) => resampled(&order[..kept], all.labels.as_deref(), seed),
         None => order[..kept].to_vec(),
     };
     Ok((all.subset(train)?, all.subset(order[kept..].iter().copied())?))
+}
+
+/// The first class that none of these images has.
+fn missing<'a>(all: &'a Dataset, images: &[usize], labels: &[ClassId]) -> Option<&'a str> {
+    let there: BTreeSet<ClassId> = images.iter().map(|&image| labels[image]).collect();
+    all.class_names.iter().enumerate().find(|(class, _)| !there.contains(class)).map(|(_, name)| &**name)
 }
 
 /// As many images drawn with replacement, at each place one of the class that is there.
@@ -137,7 +152,7 @@ pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String
 
 /// SHA-256 of the training part as padded, held-out images included.
 pub fn pixels_sha256(train: &Dataset, held_out: &Dataset) -> String {
-    sha256(&[&train.pixels[..], &held_out.pixels].concat())
+    sha256_of_pieces(&[&train.pixels, &held_out.pixels])
 }
 
 /// SHA-256 of pixels (by their hash) and labels: a run resumes only with the same.
@@ -254,6 +269,8 @@ mod tests {
         pixels.pixels[29] = 0;
         let labels = Dataset { labels: Some((0..30).map(|i| usize::from(i != 29) * (i / 10)).collect()), ..dataset() };
         assert_eq!(hash(&one), hash(&dataset()));
+        let (train, held_out) = (one.subset(0..20).unwrap(), one.subset(20..30).unwrap());
+        assert_eq!(pixels_sha256(&train, &held_out), crate::data::sha256(&one.pixels));
         assert!(hash(&one) != hash(&pixels) && hash(&one) != hash(&labels));
     }
 
@@ -266,6 +283,20 @@ mod tests {
         assert!(held_out.labels.unwrap().iter().collect::<std::collections::HashSet<_>>().len() > 1);
         all.sort_unstable();
         assert_eq!(all, (0..30).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn a_class_without_an_image_to_train_on_is_refused_by_name() {
+        let mut spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'\nheld_out = 9").unwrap();
+        let refusal = |all: &Dataset, spec: &TrainSpec| split(all, spec).unwrap_err().to_string();
+        let named = Dataset { class_names: ["ape", "bee", "cow", "elk"].map(String::from).to_vec(), ..dataset() };
+        assert!(refusal(&named, &spec).contains("class elk"));
+        // The last ones of the corpus are held out, all cows among them.
+        let labels = (0..30).map(|i| if i < 21 { i % 2 } else { 2 }).collect();
+        let mixed = Dataset { labels: Some(labels), ..dataset() };
+        assert!(refusal(&mixed, &spec).contains("class cow"));
+        spec.data.held_out = 8;
+        split(&mixed, &spec).unwrap();
     }
 
     #[test]
