@@ -95,6 +95,19 @@ fn by_class(all: &Dataset) -> bool {
 /// When holding out leaves nothing, or nothing of a class: the flow would have learned nothing of it, and its world would
 /// have posteriors of it.
 pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
+    let (train, held_out) = parts(all, spec)?;
+    let Some(class) = missing(&train) else { return Ok((train, held_out)) };
+    Err(Error::input(format!(
+        "{} has no image of class {class} to train on, with {} of {} images held out; take more images, or name the other \
+         classes under data.classes",
+        all.name,
+        held_out.len(),
+        all.len()
+    )))
+}
+
+/// [`split`], whatever classes there are: of a world that was trained already.
+fn parts(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     let held_out = spec.data.held_out;
     let kept = all.len().checked_sub(held_out).filter(|&n| n > 0).ok_or_else(|| {
         Error::input(format!("{} has {} images; holding out {held_out} leaves none to train on", all.name, all.len()))
@@ -104,14 +117,6 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
         let seed = spec.data.split.unwrap_or(spec.training.seed);
         order.shuffle(&mut seed.split("split").rng(0));
     }
-    if let Some(class) = all.labels.as_deref().and_then(|labels| missing(all, &order[..kept], labels)) {
-        return Err(Error::input(format!(
-            "{} has no image of class {class} to train on, with {held_out} of {} images held out; take more images, or name the \
-             other classes under data.classes",
-            all.name,
-            all.len()
-        )));
-    }
     let train = match spec.data.bootstrap {
         Some(seed) => resampled(&order[..kept], all.labels.as_deref(), seed),
         None => order[..kept].to_vec(),
@@ -119,10 +124,10 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     Ok((all.subset(train)?, all.subset(order[kept..].iter().copied())?))
 }
 
-/// The first class that none of these images has.
-fn missing<'a>(all: &'a Dataset, images: &[usize], labels: &[ClassId]) -> Option<&'a str> {
-    let there: BTreeSet<ClassId> = images.iter().map(|&image| labels[image]).collect();
-    all.class_names.iter().enumerate().find(|(class, _)| !there.contains(class)).map(|(_, name)| &**name)
+/// The first class that no image has, where they have labels.
+fn missing(images: &Dataset) -> Option<&str> {
+    let there: BTreeSet<&ClassId> = images.labels.as_ref()?.iter().collect();
+    images.class_names.iter().enumerate().find(|(class, _)| !there.contains(class)).map(|(_, name)| &**name)
 }
 
 /// As many images drawn with replacement, at each place one of the class that is there.
@@ -145,7 +150,7 @@ fn resampled(images: &[usize], labels: Option<&[ClassId]>, seed: Seed) -> Vec<us
 /// When the corpus cannot be read, or lacks what the spec asks for.
 pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String)> {
     let spec = TrainSpec { data: DataSpec { path: path.to_owned(), ..spec.data.clone() }, ..spec.clone() };
-    let (train, held_out) = split(&corpus(&spec.data, Split::Train)?, &spec)?;
+    let (train, held_out) = parts(&corpus(&spec.data, Split::Train)?, &spec)?;
     let hash = pixels_sha256(&train, &held_out);
     Ok((train, hash))
 }
