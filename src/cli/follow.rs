@@ -144,6 +144,7 @@ impl Follower {
                     format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
                 self.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
             }
+            TrainEvent::LongWarmUp(long) => self.bar.line(&format!("  {long}")),
             TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
                 "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",
                 held_out.bits_per_dim,

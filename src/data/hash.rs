@@ -16,7 +16,14 @@ const CHUNK: usize = 1 << 20;
 
 /// SHA-256 of bytes.
 pub fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    sha256_of_pieces(&[bytes])
+}
+
+/// SHA-256 of bytes that lie in pieces, one behind the other.
+pub fn sha256_of_pieces(pieces: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    pieces.iter().for_each(|piece| hash.update(piece));
+    hex(&hash.finalize())
 }
 
 /// SHA-256 of a file. Reports bytes read and in all, and stops when asked to.

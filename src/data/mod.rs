@@ -74,7 +74,7 @@ pub use exported::{InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{DATASET, FolderKind, check_folder_kind};
-pub use hash::{check_listed_hash, sha256, sha256_of_file};
+pub use hash::{check_listed_hash, sha256, sha256_of_file, sha256_of_pieces};
 pub use held_noise::{HeldNoise, HeldNoises, write_png_of_world};
 pub use home::{Home, OfWorld, world_id};
 pub use idx::read_idx;
@@ -91,7 +91,7 @@ pub use open::{
     dataset_formats, has_test, image_files, kind_of, left_unread, open, open_dataset, open_split, open_test,
 };
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
-pub use place::{Taken, taken};
+pub use place::{Taken, in_folder, taken};
 pub use reader::Input;
 pub use sheet::{contact_sheet, images_in, sheet_shape, split_sheet, write_sheet};
 pub(crate) use source::{

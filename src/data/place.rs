@@ -1,9 +1,9 @@
-//! What lies where something is to be written.
+//! Places: where a path of a spec leads, and what lies where something is to be written.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::write::refuse_device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// What is at a place already, and would be written over or mixed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,15 @@ pub enum Taken {
     File,
     /// A folder that is not empty.
     Folder,
+}
+
+/// A path of a spec, taken from the folder of the spec where it is relative.
+///
+/// # Errors
+/// When the present folder cannot be told.
+pub fn in_folder(folder: &Path, path: &Path) -> Result<PathBuf> {
+    let path = folder.join(path);
+    std::path::absolute(&path).map_err(|e| Error::io(&path, e))
 }
 
 /// What lies at a path; `None` where nothing is lost by writing there.

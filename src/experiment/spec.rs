@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use self::data::DataSpec;
-pub(super) use self::data::in_folder;
 pub use self::world::WorldSpec;
 use super::cell::Cell;
 use super::kind::Experiment;
 use super::target;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
-use crate::data::read_toml;
+use crate::data::{in_folder, read_toml};
 use crate::error::{Error, Result, check_name, check_words};
 use crate::oracle::world::Settings;
 use crate::units::{Seed, Tau};

@@ -81,6 +81,7 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle(model: &str) {
         assert!(weights(&whole) == weights(&stopped), "the run that was stopped ends in other weights");
     }
 
+    asked_again_from_elsewhere(folder.path(), "spec6.toml", "whole");
     let oracle = whole.join("oracle");
     let info = json(&["oracle", "info", text(&oracle), "--json"]);
     assert_eq!(info["class_names"], serde_json::json!(["left", "right"]));
@@ -88,6 +89,23 @@ fn a_killed_run_goes_on_and_ends_in_the_same_oracle(model: &str) {
     let image = folder.path().join("data/left/05.png");
     let report = json(&["posterior", text(&oracle), text(&image), "--json", "--device", "cpu"]);
     assert_eq!(report["images"][0]["decision"], 0);
+}
+
+/// A run that is finished, asked for from another working folder, by its spec and by the spec that it keeps, stays as it is:
+/// the day and the device of its oracle are those of the training.
+fn asked_again_from_elsewhere(folder: &Path, spec: &str, run: &str) {
+    let place = folder.join(run).join("oracle/oracle.json");
+    let mut info: serde_json::Value = serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
+    (info["training"]["finished"], info["training"]["device"]) = ("2020-02-29".into(), "another one".into());
+    std::fs::write(&place, info.to_string()).unwrap();
+    for spec in [spec, &format!("{run}/train.toml")] {
+        let ended = bayescope(&["oracle", "train", spec, "--out", run, "--device", "cpu", "--json"])
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        assert_eq!(std::fs::read_to_string(&place).unwrap(), info.to_string());
+    }
 }
 
 /// The second of three classes is missing in the test part: its images must not be taken for those of the second.
@@ -193,6 +211,10 @@ fn bad_specs_and_data_are_named() {
         fail(1, &["oracle", "train", text(&path), "--out", text(&out), "--device", "cpu"])
     };
     assert!(run("a.toml", "name = 'x'\n[data]\npath = 'nothing'").contains("nothing"));
+    assert!(
+        run("e.toml", "name = 'x'\ndata.path = '.'\ntarflow.blocks = 2\ntraining.lambda = 5.0")
+            .contains("training.lambda")
+    );
     assert!(run("b.toml", "name = 'x'\n[data]\npath = '.'\n[training]\nlearnig_rate = 1").contains("learnig_rate"));
     assert!(run("c.toml", "name = 'x'\n[data]\npath = '.'\n[training]\nepochs = 0").contains("epochs"));
     pictures(folder.path());

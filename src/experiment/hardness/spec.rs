@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::published::plain;
 use super::repeat::{RepeatSpec, Variant};
-use crate::data::{read_toml, sha256};
+use crate::data::{in_folder, read_toml, sha256};
 use crate::error::{Error, Result, check_name};
 use crate::experiment::presets::{Preset, preset};
 use crate::flow::weights::Storage;
@@ -144,8 +144,7 @@ impl HardnessSpec {
     /// When the present folder cannot be told.
     pub fn relative_to(mut self, folder: &Path) -> Result<Self> {
         for corpus in &mut self.corpora {
-            let path = folder.join(&corpus.data);
-            corpus.data = std::path::absolute(&path).map_err(|e| Error::io(&path, e))?;
+            corpus.data = in_folder(folder, &corpus.data)?;
         }
         Ok(self)
     }

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::data::in_folder;
+use crate::error::Result;
 use crate::flow::preprocess::Dequantisation;
 
 /// Images in place of the world's own: whatever [`crate::data::open_split`] reads, with labels.
@@ -40,13 +41,4 @@ impl DataSpec {
             dequantise: self.dequantise,
         })
     }
-}
-
-/// A path of a spec, taken from the folder of the spec where it is relative.
-///
-/// # Errors
-/// When the present folder cannot be told.
-pub(in crate::experiment) fn in_folder(folder: &Path, path: &Path) -> Result<PathBuf> {
-    let path = folder.join(path);
-    std::path::absolute(&path).map_err(|e| Error::io(&path, e))
 }

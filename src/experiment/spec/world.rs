@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::in_folder;
+use crate::data::in_folder;
 use crate::error::{Error, Result};
 use crate::experiment::target::FoundTau;
 use crate::oracle::label_noise::LabelNoise;

@@ -123,6 +123,14 @@ fn folders(run: &Path) -> Result<Vec<(At, PathBuf)>> {
     Ok(found)
 }
 
+/// Whether a run folder has a checkpoint.
+///
+/// # Errors
+/// Names the folder that cannot be read.
+pub fn is_in(run: &Path) -> Result<bool> {
+    Ok(!folders(run)?.is_empty())
+}
+
 /// The newest checkpoint of a run folder, if there is one.
 ///
 /// # Errors

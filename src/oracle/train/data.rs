@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256};
+use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256, sha256_of_pieces};
 use crate::error::{Error, Result};
 use crate::units::{ClassId, Seed};
 
@@ -92,8 +92,22 @@ fn by_class(all: &Dataset) -> bool {
 /// replacement.
 ///
 /// # Errors
-/// When holding out leaves nothing.
+/// When holding out leaves nothing, or nothing of a class: the flow would have learned nothing of it, and its world would
+/// have posteriors of it.
 pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
+    let (train, held_out) = parts(all, spec)?;
+    let Some(class) = missing(&train) else { return Ok((train, held_out)) };
+    Err(Error::input(format!(
+        "{} has no image of class {class} to train on, with {} of {} images held out; take more images, or name the other \
+         classes under data.classes",
+        all.name,
+        held_out.len(),
+        all.len()
+    )))
+}
+
+/// [`split`], whatever classes there are: of a world that was trained already.
+fn parts(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     let held_out = spec.data.held_out;
     let kept = all.len().checked_sub(held_out).filter(|&n| n > 0).ok_or_else(|| {
         Error::input(format!("{} has {} images; holding out {held_out} leaves none to train on", all.name, all.len()))
@@ -108,6 +122,12 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
         None => order[..kept].to_vec(),
     };
     Ok((all.subset(train)?, all.subset(order[kept..].iter().copied())?))
+}
+
+/// The first class that no image has, where they have labels.
+fn missing(images: &Dataset) -> Option<&str> {
+    let there: BTreeSet<&ClassId> = images.labels.as_ref()?.iter().collect();
+    images.class_names.iter().enumerate().find(|(class, _)| !there.contains(class)).map(|(_, name)| &**name)
 }
 
 /// As many images drawn with replacement, at each place one of the class that is there.
@@ -130,14 +150,14 @@ fn resampled(images: &[usize], labels: Option<&[ClassId]>, seed: Seed) -> Vec<us
 /// When the corpus cannot be read, or lacks what the spec asks for.
 pub fn training_images(spec: &TrainSpec, path: &Path) -> Result<(Dataset, String)> {
     let spec = TrainSpec { data: DataSpec { path: path.to_owned(), ..spec.data.clone() }, ..spec.clone() };
-    let (train, held_out) = split(&corpus(&spec.data, Split::Train)?, &spec)?;
+    let (train, held_out) = parts(&corpus(&spec.data, Split::Train)?, &spec)?;
     let hash = pixels_sha256(&train, &held_out);
     Ok((train, hash))
 }
 
 /// SHA-256 of the training part as padded, held-out images included.
 pub fn pixels_sha256(train: &Dataset, held_out: &Dataset) -> String {
-    sha256(&[&train.pixels[..], &held_out.pixels].concat())
+    sha256_of_pieces(&[&train.pixels, &held_out.pixels])
 }
 
 /// SHA-256 of pixels (by their hash) and labels: a run resumes only with the same.
@@ -255,6 +275,8 @@ mod tests {
         pixels.pixels[29] = 0;
         let labels = Dataset { labels: Some((0..30).map(|i| usize::from(i != 29) * (i / 10)).collect()), ..dataset() };
         assert_eq!(hash(&one), hash(&dataset()));
+        let (train, held_out) = (one.subset(0..20).unwrap(), one.subset(20..30).unwrap());
+        assert_eq!(pixels_sha256(&train, &held_out), crate::data::sha256(&one.pixels));
         assert!(hash(&one) != hash(&pixels) && hash(&one) != hash(&labels));
     }
 
@@ -267,6 +289,20 @@ mod tests {
         assert!(held_out.labels.unwrap().iter().collect::<std::collections::HashSet<_>>().len() > 1);
         all.sort_unstable();
         assert_eq!(all, (0..30).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn a_class_without_an_image_to_train_on_is_refused_by_name() {
+        let mut spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'\nheld_out = 9").unwrap();
+        let refusal = |all: &Dataset, spec: &TrainSpec| split(all, spec).unwrap_err().to_string();
+        let named = Dataset { class_names: ["ape", "bee", "cow", "elk"].map(String::from).to_vec(), ..dataset() };
+        assert!(refusal(&named, &spec).contains("class elk"));
+        // The last ones of the corpus are held out, all cows among them.
+        let labels = (0..30).map(|i| if i < 21 { i % 2 } else { 2 }).collect();
+        let mixed = Dataset { labels: Some(labels), ..dataset() };
+        assert!(refusal(&mixed, &spec).contains("class cow"));
+        spec.data.held_out = 8;
+        split(&mixed, &spec).unwrap();
     }
 
     #[test]

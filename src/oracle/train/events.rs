@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::schedule::LongWarmUp;
 use super::step::StepLoss;
 use crate::data::ImageShape;
 use crate::events::{Events, Progress};
@@ -74,6 +75,8 @@ pub enum TrainEvent {
         /// Epochs in all.
         epochs: usize,
     },
+    /// Said at the start of a sitting: the training is too short for its warm-up.
+    LongWarmUp(LongWarmUp),
     /// One optimisation step.
     Step {
         /// Epoch, from 1.

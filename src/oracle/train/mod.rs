@@ -3,6 +3,7 @@
 mod batch;
 mod bench;
 mod checkpoint;
+mod claim;
 mod data;
 pub(super) mod describe;
 mod events;
@@ -12,13 +13,17 @@ mod glow;
 mod learner;
 mod presets;
 mod publish;
+mod schedule;
 mod so_far;
 mod spec;
 mod step;
 mod tarflow;
 #[cfg(test)]
 mod tests;
+mod trained;
+mod unread;
 
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -26,7 +31,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::Device;
 use rand::seq::SliceRandom;
 
-use crate::data::{Dataset, Split, claim_text, lock_file};
+use crate::data::{Dataset, Split, lock_file};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
@@ -46,9 +51,11 @@ pub use form::Form;
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
+pub use schedule::LongWarmUp;
 pub use so_far::{SO_FAR, oracle_so_far};
 pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TarFlowSpec, TrainSpec};
 pub use step::StepLoss;
+pub use trained::Trained;
 
 /// Base samples whose images are shown after every epoch, `SAMPLES_PER_CLASS` for each class.
 const SAMPLES_PER_CLASS: usize = 2;
@@ -61,31 +68,6 @@ const EVERY: Duration = Duration::from_secs(300);
 const LOCK: &str = ".lock";
 /// Below this share of its learning rate a run gives up.
 const SMALLEST_SCALE: f64 = 1.0 / 64.0;
-
-/// A finished run.
-#[derive(Debug)]
-pub struct Trained {
-    /// Architecture.
-    pub architecture: Architecture,
-    /// How pixels entered.
-    pub pixels: Preprocessing,
-    /// Averaged weights of the best epoch.
-    pub weights: Weights,
-    /// That epoch, from 1.
-    pub epoch: usize,
-    /// Its figures on the held-out part of the training images.
-    pub held_out: Evaluation,
-    /// The full test part of the data, evaluated once, if there is one.
-    pub test: Option<Evaluation>,
-    /// Images trained on.
-    pub images: usize,
-    /// SHA-256 of the pixels of the whole training part, as padded: identifies the data.
-    pub pixels_sha256: String,
-    /// Names of the classes.
-    pub class_names: Vec<String>,
-    /// Seconds of training, all sittings.
-    pub seconds: f64,
-}
 
 /// A run in progress.
 struct Run<'a> {
@@ -110,29 +92,28 @@ struct Run<'a> {
     kept: Instant,
 }
 
-/// Trains in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint, and
+/// Trains all epochs in `folder`, from its last checkpoint if there is one. Every epoch ends in a checkpoint, and
 /// there is one after every five minutes of training and where the caller stops;
-/// the averaged weights of the best epoch by held-out NLL are in `best.safetensors`.
+/// the averaged weights of the best epoch by held-out NLL are in `best.safetensors`. Returns the run with the lock of its
+/// folder, which nobody else writes into as long as that lives.
 ///
 /// # Errors
-/// Bad data or spec, a full disk, a failing device, or [`Error::Cancelled`]; checkpoints stay.
-pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
+/// Bad data or spec, a folder of another spec, a full disk, a failing device, or [`Error::Cancelled`]; checkpoints stay.
+fn all_epochs<'a>(
+    spec: &'a TrainSpec,
+    folder: &'a Path,
+    device: &Device,
+    events: &mut dyn Events<TrainEvent>,
+) -> Result<(Run<'a>, File)> {
     spec.validate()?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    keep_spec(spec, folder)?;
-    let _lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
+    let lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
+    claim::check_folder(spec, folder)?;
     let mut run = Run::open(spec, folder, device)?;
-    let epochs = spec.training.epochs;
-    events.report(TrainEvent::Started {
-        images: run.train.len(),
-        held_out: run.held_out.len(),
-        parameters: run.learner.parameters(),
-        dims: run.train.shape.dims(),
-        resumed_at: run.state.epoch,
-        steps_done: run.state.within.steps,
-        epochs,
-    })?;
-    while run.state.epoch < epochs {
+    // Not before: a spec that cannot start has no folder.
+    claim::keep_spec(spec, folder)?;
+    run.tell_start(events)?;
+    while run.state.epoch < spec.training.epochs {
         let epoch = run.state.epoch + 1;
         let passed = match run.epoch(epoch, events) {
             Ok(Some(train_nll)) => run.finish_epoch(epoch, train_nll, events),
@@ -146,21 +127,15 @@ pub fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn 
             Err(error) => return Err(error),
         }
     }
-    run.finish(events)
-}
-
-/// The spec is the first thing in a run folder; a folder of another spec is not touched.
-fn keep_spec(spec: &TrainSpec, folder: &Path) -> Result<()> {
-    let path = folder.join(SPEC);
-    let text = toml::to_string_pretty(spec).map_err(|e| Error::file(&path, e.to_string()))?;
-    claim_text(&path, &text, "this folder holds a run of another spec; choose another --out")
+    Ok((run, lock))
 }
 
 impl<'a> Run<'a> {
     fn open(spec: &'a TrainSpec, folder: &'a Path, device: &Device) -> Result<Self> {
         let all = corpus(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
-        let labels = train.labels.clone().ok_or_else(|| Error::input(format!("{} has no labels", all.name)))?;
+        drop(all);
+        let labels = train.labels.clone().ok_or_else(|| Error::input(format!("{} has no labels", train.name)))?;
         // Looked at now, so that hours of training do not end in a complaint about it.
         let test = data::test_like(&spec.data, &train)?;
         let (architecture, pixels) = architecture(spec, &train);
@@ -191,6 +166,33 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Reports how the sitting begins.
+    fn tell_start(&mut self, events: &mut dyn Events<TrainEvent>) -> Result<()> {
+        let (images, epochs) = (self.train.len(), self.spec.training.epochs);
+        let started = TrainEvent::Started {
+            images,
+            held_out: self.held_out.len(),
+            parameters: self.learner.parameters(),
+            dims: self.train.shape.dims(),
+            resumed_at: self.state.epoch,
+            steps_done: self.state.within.steps,
+            epochs,
+        };
+        self.tell(started, events)?;
+        match self.spec.long_warm_up(images).filter(|_| self.state.epoch < epochs) {
+            Some(long) => self.tell(TrainEvent::LongWarmUp(long), events),
+            None => Ok(()),
+        }
+    }
+
+    /// Reports an event. A pause, or what is done above this job meanwhile, is no time of training.
+    fn tell(&mut self, event: TrainEvent, events: &mut dyn Events<TrainEvent>) -> Result<()> {
+        let told = Instant::now();
+        let answer = events.report(event);
+        self.since += told.elapsed();
+        answer
+    }
+
     /// The checkpoint of the last epoch again, with half the learning rate: the data come in the same order, so
     /// that the same rate would fail in the same way.
     fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
@@ -202,12 +204,15 @@ impl<'a> Run<'a> {
                 self.state.rate_scale
             )));
         }
-        checkpoint::forget_within(self.folder)?;
-        let mut run = Self::open(self.spec, self.folder, device)?;
+        let (spec, folder) = (self.spec, self.folder);
+        // Its images and its flow make room for the same once more.
+        drop(self);
+        checkpoint::forget_within(folder)?;
+        let mut run = Self::open(spec, folder, device)?;
         run.state.rate_scale = rate_scale;
         // Whoever goes on after a stop at this place does not diverge at the old rate again.
         checkpoint::rewrite(run.folder, &run.state)?;
-        events.report(TrainEvent::RolledBack { epoch, rate_scale })?;
+        run.tell(TrainEvent::RolledBack { epoch, rate_scale }, events)?;
         Ok(run)
     }
 
@@ -237,14 +242,15 @@ impl<'a> Run<'a> {
                 self.skipped = 0;
                 self.state.within.images += chosen.len();
                 self.state.within.nll += loss.nll * chosen.len() as f64;
-                events.report(TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate })
+                let step = TrainEvent::Step { epoch, epochs: t.epochs, step: k + 1, steps, loss, learning_rate };
+                self.tell(step, events)
             } else {
                 self.skipped += 1;
                 if self.skipped > MAX_SKIPPED {
-                    events.report(TrainEvent::Skipped { epoch, step: k + 1 })?;
+                    self.tell(TrainEvent::Skipped { epoch, step: k + 1 }, events)?;
                     return Ok(None);
                 }
-                events.report(TrainEvent::Skipped { epoch, step: k + 1 })
+                self.tell(TrainEvent::Skipped { epoch, step: k + 1 }, events)
             };
             // A stop waits for a step whose parameters can be kept; where the epoch ends before, its end hears of it.
             stop = stop.or(told.err());
@@ -301,11 +307,11 @@ impl<'a> Run<'a> {
         self.state.epoch = epoch;
         self.keep()?;
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
-        events.report(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds })?;
+        self.tell(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds }, events)?;
         match self.samples(flow.as_ref()) {
-            Ok(pixels) => events.report(TrainEvent::Samples { epoch, shape: self.train.shape, pixels }),
+            Ok(pixels) => self.tell(TrainEvent::Samples { epoch, shape: self.train.shape, pixels }, events),
             // The inverse of an unfinished flow may overflow while its density is fine.
-            Err(why) if why.is_numeric() => events.report(TrainEvent::NoSamples { epoch, why: why.to_string() }),
+            Err(why) if why.is_numeric() => self.tell(TrainEvent::NoSamples { epoch, why: why.to_string() }, events),
             Err(error) => Err(error),
         }
     }
@@ -313,15 +319,18 @@ impl<'a> Run<'a> {
     /// Figures of an epoch's averaged weights. Who asks for a stop meanwhile waits until the epoch is on disk: the
     /// event after that ends the run.
     fn held_out_figures(
-        &self,
+        &mut self,
         flow: &dyn Flow,
         epoch: usize,
         events: &mut dyn Events<TrainEvent>,
     ) -> Result<Evaluation> {
         let training = &self.spec.training;
         let mut told = measuring([epoch, epoch, training.epochs], Measured::HeldOut, events);
+        let since = &mut self.since;
         let mut going_on = |progress| -> ControlFlow<()> {
+            let begun = Instant::now();
             let _ = told(progress);
+            *since += begun.elapsed();
             ControlFlow::Continue(())
         };
         let how = Dequantisation::Seeded(training.seed.split("held-out"));

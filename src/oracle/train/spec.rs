@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{ImageShape, read_text};
+use crate::data::{ImageShape, in_folder, read_text};
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::glow::GlowConfig;
@@ -185,7 +185,6 @@ impl Default for TarFlowSpec {
 }
 
 /// Where the classification loss takes its logits.
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Classification {
@@ -257,16 +256,15 @@ impl Default for OptimSpec {
 }
 
 impl TrainSpec {
-    /// Reads a spec file. A relative data path is taken from the folder of the file.
+    /// Reads a spec file. A relative data path is taken from the folder of the file, and
+    /// absolute from then on: the run may go on from any working folder.
     ///
     /// # Errors
     /// Names the file, the line and the field.
     pub fn read(path: &Path) -> Result<Self> {
         let text = read_text(path).map_err(|e| Error::io(path, e))?;
         let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
-        if let (true, Some(folder)) = (spec.data.path.is_relative(), path.parent()) {
-            spec.data.path = folder.join(&spec.data.path);
-        }
+        spec.data.path = in_folder(path.parent().unwrap_or(Path::new("")), &spec.data.path)?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
     }
@@ -302,6 +300,10 @@ impl TrainSpec {
             (t.lambda >= 0.0 && t.lambda.is_finite(), "training.lambda must be a number ≥ 0"),
             (t.max_grad_norm >= 0.0, "training.max_grad_norm must be ≥ 0"),
             (self.data.held_out > 0, "data.held_out must be at least 1: the best epoch is chosen on it"),
+            (
+                self.data.shift == 0 || self.data.shift < self.data.pad_to,
+                "data.shift must be less than data.pad_to: images are moved out of themselves",
+            ),
         ];
         match checks.iter().find(|(fine, _)| !fine) {
             Some((_, complaint)) => Err(Error::input(*complaint)),
@@ -335,33 +337,11 @@ impl TrainSpec {
             }
         }
     }
-
-    /// Learning rate of a step: linear warm-up, then a cosine down to `final_rate` of the peak.
-    pub fn learning_rate(&self, step: usize, steps_per_epoch: usize) -> f64 {
-        let t = &self.training;
-        let warm_up = (t.warm_up_images as f64 / t.batch as f64).max(1.0);
-        let total = (t.epochs * steps_per_epoch) as f64;
-        let step = step as f64 + 1.0;
-        let rise = (step / warm_up).min(1.0);
-        let share = ((step - warm_up) / (total - warm_up).max(1.0)).clamp(0.0, 1.0);
-        let fall = 0.5 * (1.0 + (std::f64::consts::PI * share).cos());
-        t.learning_rate * rise * (t.final_rate + (1.0 - t.final_rate) * fall)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_learning_rate_rises_falls_and_ends_where_told() {
-        let spec: TrainSpec =
-            toml::from_str("name = 'x'\n[data]\npath = 'd'\n[training]\nepochs = 10\nbatch = 100").unwrap();
-        let rates: Vec<f64> = (0..1000).map(|s| spec.learning_rate(s, 100)).collect();
-        assert!(rates[..99].is_sorted());
-        assert!(rates[100..].is_sorted_by(|a, b| a >= b));
-        assert!((rates[99] - 1e-3).abs() < 1e-9 && (rates[999] - 2e-5).abs() < 1e-7);
-    }
 
     #[test]
     fn noise_and_spreads_that_are_none_are_refused_by_name() {
@@ -382,6 +362,15 @@ mod tests {
                 assert!(why.contains(&format!("training.{field}")), "{why}");
             }
         }
+    }
+
+    #[test]
+    fn images_stay_in_their_frame() {
+        let spec = |shift| -> TrainSpec {
+            toml::from_str(&format!("name = 'x'\n[data]\npath = 'd'\npad_to = 32\nshift = {shift}")).unwrap()
+        };
+        spec(31).validate().unwrap();
+        assert!(spec(32).validate().unwrap_err().to_string().contains("data.shift"));
     }
 
     #[test]

@@ -36,6 +36,12 @@ impl Learner for Stumbling {
     }
 }
 
+/// All epochs, and the best one on the test images.
+fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
+    let (run, _lock) = all_epochs(spec, folder, device, events)?;
+    run.finish(events)
+}
+
 /// Two classes of twelve grey pictures each.
 fn pictures(root: &Path) {
     let shape = ImageShape { channels: 1, height: 8, width: 8 };
@@ -216,4 +222,81 @@ fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
     assert_eq!(place(&run), (2, 3, 0.5));
     let run = run.roll_back(3, &Device::flex(), &mut silent()).unwrap();
     assert_eq!(place(&run), (1, 0, 0.25));
+}
+
+#[test]
+fn pauses_are_no_time_of_training() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(folder.path(), 2);
+    // Whoever pauses holds the training inside a report.
+    let mut paused = Duration::ZERO;
+    let mut events = |_: TrainEvent| {
+        let begun = Instant::now();
+        std::thread::sleep(Duration::from_millis(50));
+        paused += begun.elapsed();
+        ControlFlow::Continue(())
+    };
+    let begun = Instant::now();
+    let trained = train(&spec, &folder.path().join("run"), &Device::flex(), &mut events).unwrap();
+    let worked = (begun.elapsed() - paused).as_secs_f64();
+    assert!(trained.seconds > 0.0 && trained.seconds <= worked, "{} s of {worked}", trained.seconds);
+}
+
+#[test]
+fn a_folder_belongs_to_the_spec_of_its_first_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("run");
+    let good = spec(folder.path(), 2);
+    let run = |spec: &TrainSpec, stop: bool| {
+        let mut events = |event: TrainEvent| match event {
+            TrainEvent::Step { .. } if stop => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        train(spec, &out, &Device::flex(), &mut events).map_err(|error| error.to_string())
+    };
+    // What cannot start claims nothing, nor does the spec that a version before left of such a start.
+    let mut bad = good.clone();
+    bad.data.path = folder.path().join("dta");
+    assert!(run(&bad, false).unwrap_err().contains("dta") && !out.join(SPEC).exists());
+    bad = good.clone();
+    bad.data.held_out = 500;
+    assert!(run(&bad, false).unwrap_err().contains("500") && !out.join(SPEC).exists());
+    std::fs::write(out.join(SPEC), toml::to_string_pretty(&bad).unwrap()).unwrap();
+    bad = good.clone();
+    bad.training.batch = 5;
+    bad.tarflow = Some(TarFlowSpec { channels: 64, blocks: 1, layers: 1, ..TarFlowSpec::default() });
+    assert!(run(&bad, false).unwrap_err().starts_with("model.hidden, model.levels, model.steps: "));
+    assert!(run(&good, true).is_err());
+    assert_eq!(TrainSpec::of_run(&out).unwrap(), good);
+    // Its images may lie elsewhere. What differs is named.
+    bad = good.clone();
+    bad.training.batch = 5;
+    assert!(run(&bad, false).unwrap_err().contains("training.batch is 4 there, 5 here"));
+    let moved = folder.path().join("moved");
+    std::fs::rename(folder.path().join("data"), &moved).unwrap();
+    let mut moved_spec = good.clone();
+    moved_spec.data.path = moved;
+    run(&moved_spec, false).unwrap();
+    assert_eq!(TrainSpec::of_run(&out).unwrap(), moved_spec);
+}
+
+#[test]
+fn a_training_says_that_it_is_shorter_than_its_warm_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec(folder.path(), 1);
+    let said = |spec: &TrainSpec, run: &str| {
+        let mut said = Vec::new();
+        let mut events = |event: TrainEvent| {
+            if let TrainEvent::LongWarmUp(long) = event {
+                said.push((long.warm_up_images, long.images));
+            }
+            ControlFlow::Continue(())
+        };
+        train(spec, &folder.path().join(run), &Device::flex(), &mut events).unwrap();
+        said
+    };
+    assert_eq!(said(&spec, "long"), [(10_000, 20)]);
+    assert!(said(&spec, "long").is_empty(), "all is done");
+    spec.training.warm_up_images = 8;
+    assert!(said(&spec, "short").is_empty());
 }

@@ -133,6 +133,8 @@ impl Form {
         spec.data.path = kept_path::typed(&self.data);
         spec.data.classes =
             self.classes.split(',').map(str::trim).filter(|c| !c.is_empty()).map(String::from).collect();
+        // Fields of the family that is not chosen may be of the preset before.
+        let spec = spec.effective();
         spec.validate().map_err(|error| error.to_string())?;
         if self.data.trim().is_empty() {
             return Err("Give the folder of images.".into());
@@ -240,10 +242,13 @@ fn tarflow_numbers(ui: &mut Ui, flow: &mut TarFlowSpec) {
     number(ui, "Layers", &mut flow.layers, " per block", 0.1, "Transformer layers of each block (BLC: 8).");
     ui.end_row();
     noise(ui, &mut flow.pixels);
-    let mut percent = 100.0 * flow.label_dropout;
-    let meaning = "Share of images whose label is dropped (BLC: 10 %).";
-    if number(ui, "Label dropout", &mut percent, " %", 0.5, meaning) {
-        flow.label_dropout = percent / 100.0;
+    // A map that all classes share is given no label.
+    if !flow.shared_map {
+        let mut percent = 100.0 * flow.label_dropout;
+        let meaning = "Share of images whose label is dropped (BLC: 10 %).";
+        if number(ui, "Label dropout", &mut percent, " %", 0.5, meaning) {
+            flow.label_dropout = percent / 100.0;
+        }
     }
     ui.end_row();
 }
@@ -303,6 +308,12 @@ mod tests {
             spec.tarflow = spec.tarflow.map(|flow| TarFlowSpec { channels: 100, ..flow });
         }
         assert!(form.ready().unwrap_err().contains("multiple of 64"));
+        // What the Glow's preset sets and a TarFlow does not read stays behind.
+        form.load(PRESETS[0].name, PRESETS[0].spec());
+        if let Some(spec) = &mut form.spec {
+            spec.tarflow = Some(TarFlowSpec::default());
+        }
+        form.ready().unwrap().check_read().unwrap();
         form.file = "/nowhere/spec.toml".into();
         form.load_file();
         assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
