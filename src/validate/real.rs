@@ -161,7 +161,9 @@ impl Real {
         let (train, first) = (&self.train, range.start);
         let pixels = range.map(|i| form.of(train.image(i), train.shape)).collect::<Vec<_>>().concat();
         let how = match named(work, self.train_how, NOISE) {
-            Dequantisation::Seeded(seed) if form != Form::default() => Dequantisation::Seeded(seed.split(&form.to_string())),
+            Dequantisation::Seeded(seed) if form != Form::default() => {
+                Dequantisation::Seeded(seed.split(&form.to_string()))
+            }
             how => how,
         };
         noised(work.world, &pixels, first, how).unwrap_or(pixels)
