@@ -294,7 +294,7 @@ impl Run<'_> {
 /// An estimate and its interval beside the certain bounds of E, and what must be said of them. The interval is cut to the bounds.
 /// An estimate beyond them is moved to the nearer one; where its method was `asked` for, perhaps to hold it against others, it
 /// stays what the method gives, with the method's own interval.
-fn hold(value: f64, half_width: f64, (low, high): (f64, f64), asked: bool) -> (Figure, Option<String>) {
+pub(super) fn hold(value: f64, half_width: f64, (low, high): (f64, f64), asked: bool) -> (Figure, Option<String>) {
     let own = Figure::new(value, half_width, f64::INFINITY);
     let beyond = value < low * (1.0 - ROUNDING) || value > high * (1.0 + ROUNDING);
     if beyond && asked {

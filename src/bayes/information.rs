@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::classes::{GaussianClasses, Merge, Scene};
 use super::compute::{Spec, positive};
 use super::estimate::Figure;
-use super::middle::MiddleSum;
+use super::middle::{Entropy, MiddleSum};
 use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
 use super::{line, plane, product};
@@ -53,7 +53,7 @@ pub fn information(
         return Ok(assemble(classes, &scene, sum, Badge::Bounded, 0));
     }
     let mut last = unknown(scene.hidden, entropy_of(classes.priors()));
-    let mut sum = MiddleSum::new(&scene, spec.seed, &mut || events.report(last))?;
+    let mut sum = MiddleSum::new(&scene, Entropy, spec.seed, &mut || events.report(last))?;
     refine(&mut sum, spec.tolerance, |sum, now, _| {
         // Between the parts of a round sums are not whole: what was known before it stays.
         if sum.whole() {

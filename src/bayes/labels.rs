@@ -3,9 +3,12 @@
 //!
 //! Where C is symmetric, max_y p~ = η/(K − 1) + a·max_y p with a = 1 − ηK/(K − 1) ≥ 0, so that E~ = η + a·E by the closed
 //! forms and integrals of the classes. Beyond η = (K − 1)/K the least probable class has the likeliest label: of two
-//! classes that is the other one, and E~ = (1 − η) + (2η − 1)·E; of more there is no such form. Entropies, and Bayes
-//! errors of any other C, whose decisions have other boundaries than those between classes, come from draws of the classes.
-//! So does everything with T ≠ 1: E = E_x[1 − max_y p_T(y|x)] over the same images is no integral over where a class wins.
+//! classes that is the other one, and E~ = (1 − η) + (2η − 1)·E; of more there is no such form. Bayes errors of any other
+//! C, whose decisions have other boundaries than those between classes, and all with T ≠ 1, where E = E_x[1 − max_y p_T(y|x)]
+//! is no integral over where a class wins, come from points between pairs of classes ([`overlap`]); entropies, and figures
+//! of one class or two, from draws of the classes.
+
+mod overlap;
 
 use std::f64::consts::LN_2;
 
@@ -17,7 +20,7 @@ use super::information::{self as entropies, Information};
 use super::inverse::{self, TauEstimate};
 use super::ranking::{self, ClassRanking};
 use super::sampling::{
-    GaussianDraws, Limits, Pool, ROUNDED, Standing, WorldFigures, below_noise, figures_at, hardness_at, tau_by_sampling,
+    GaussianDraws, Limits, Pool, ROUNDED, Standing, WorldFigures, below_noise, figures_at, hardness_at,
 };
 use super::slope;
 use crate::error::{Error, Result};
@@ -81,7 +84,7 @@ impl Affine {
 ///
 /// # Errors
 /// When τ, the tolerance or the method cannot be used, or the caller stops. T ≠ 1 and label noise that is not symmetric
-/// have no method but draws.
+/// have no methods but points between pairs, which is taken by itself, and draws.
 pub fn bayes_error(
     classes: &GaussianClasses,
     tau: Tau,
@@ -95,13 +98,29 @@ pub fn bayes_error(
         let mut noisy = |clean: Estimate| events.emit(affine.estimate(clean));
         return Ok(affine.estimate(compute::bayes_error(classes, tau, spec, &mut noisy)?));
     }
-    if let Some(method) = spec.method.filter(|method| !matches!(method, Method::Mc | Method::Sampling)) {
-        return Err(Error::input(format!(
+    match spec.method {
+        None | Some(Method::Pair) => overlap::bayes_error(classes, tau, spec, events),
+        Some(Method::Mc | Method::Sampling) => drawn_error(classes, tau, spec, events),
+        Some(method) => Err(Error::input(format!(
             "{} integrates over where each class wins, which with T ≠ 1 or label noise that is not symmetric gives no Bayes \
-             error: leave the method out, or choose mc, and the classes are drawn from",
+             error: leave the method out, or choose pair (points between pairs of classes) or mc (draws of the classes)",
             method.name()
-        )));
+        ))),
     }
+}
+
+/// Whether the Bayes error of the label follows from that of the classes, by their closed forms and integrals.
+pub fn follows_the_classes(classes: &GaussianClasses) -> bool {
+    classes.labels_are_classes() || Affine::of(classes).is_some()
+}
+
+/// The Bayes error of the label by draws.
+fn drawn_error(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<Estimate> {
     let mut last = None;
     let mut tell = |standing: Standing| match standing.figure.filter(|figure| last != Some(*figure)) {
         Some(figure) => {
@@ -110,7 +129,7 @@ pub fn bayes_error(
         }
         None => std::ops::ControlFlow::Continue(()),
     };
-    let found = figures(classes, tau, false, spec, &mut tell)?.estimate;
+    let found = figures(classes, tau, spec, &mut tell)?.estimate;
     events.report(found.clone())?;
     Ok(found)
 }
@@ -147,15 +166,14 @@ fn by_draws<T>(
 fn figures(
     classes: &GaussianClasses,
     tau: Tau,
-    with_slope: bool,
     spec: &Spec,
     events: &mut dyn Events<Standing>,
 ) -> Result<WorldFigures> {
-    by_draws(classes, spec, |pool, limits| figures_at(pool, tau, with_slope, limits, events))
+    by_draws(classes, spec, |pool, limits| figures_at(pool, tau, false, limits, events))
 }
 
-/// dE/dlog τ of the label with its 95 % interval. Where E~ has the form of the classes' E, theirs to a factor; else by as
-/// many draws as E~ needs to meet the tolerance of `spec`: the interval says how open the slope is.
+/// dE/dlog τ of the label with its 95 % interval. Where E~ has the form of the classes' E, theirs to a factor; else by the
+/// points that E~ needs to meet the tolerance of `spec`: the interval says how open the slope is.
 ///
 /// # Errors
 /// When τ or the tolerance cannot be used.
@@ -167,8 +185,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
         let scaled = Affine { offset: 0.0, ..affine };
         return Ok(scaled.figure(slope::derivative(classes, tau, spec)?));
     }
-    let slope = figures(classes, tau, true, spec, &mut silent())?.slope;
-    slope.ok_or_else(|| Error::Numeric("no slope came of the draws".into()))
+    overlap::derivative(classes, tau, spec)
 }
 
 /// Aleatoric uncertainty and mutual information of the label at τ; with T ≠ 1 or under label noise by as many draws as E~
@@ -191,7 +208,7 @@ pub fn information(
         false => (classes.classes() as f64).ln(),
     };
     let before = entropies::unknown(0.0, largest);
-    let found = figures(classes, tau, false, spec, &mut |_: Standing| events.emit(before))?.information;
+    let found = figures(classes, tau, spec, &mut |_: Standing| events.emit(before))?.information;
     events.report(found)?;
     Ok(found)
 }
@@ -231,7 +248,7 @@ pub fn information_at_zero(classes: &GaussianClasses) -> Information {
 }
 
 /// Shares and p~ of images that tell all but which of coincident classes it is.
-fn at_zero(classes: &GaussianClasses) -> Vec<(f64, Vec<f64>)> {
+pub(super) fn at_zero(classes: &GaussianClasses) -> Vec<(f64, Vec<f64>)> {
     let priors = classes.priors();
     let part = |group: &Vec<usize>| {
         let weight: f64 = group.iter().map(|&k| priors[k]).sum();
@@ -282,9 +299,7 @@ pub fn tau_of_error(
     let affine = Affine::of(classes).filter(|affine| affine.scale > 0.0 && target > low && target < high);
     let Some(affine) = affine else {
         // It also says which errors there are.
-        return by_draws(classes, spec, |pool, limits| {
-            Ok(tau_by_sampling(pool, target, None, limits, &mut silent())?.found)
-        });
+        return overlap::tau_of_error(classes, target, spec, events);
     };
     let of_classes = (target - affine.offset) / affine.scale;
     let mut noisy = |clean: Estimate| events.emit(affine.estimate(clean));

@@ -11,7 +11,8 @@
 //! | `line`, `equidistant`, `biorthogonal`, `product` | closed forms and one-dimensional integrals |
 //! | `plane`, `tensor` | deterministic quadrature: two dimensions; at most six classes |
 //! | `sov`, `wedge`, `rqmc` | first-violation separation of variables with scrambled Sobol' points |
-//! | `pair`, `middle`, `scores`, `posteriors` | pair importance sampling: beyond faces, and for entropies around middles |
+//! | `pair`, `middle`, `scores`, `posteriors` | pair importance sampling: beyond faces, and between means for entropies |
+//! | `doubt` | the same for Bayes errors of labels that are not the classes |
 //! | `hdr` | Holmes-Diaconis-Ross with LIN-ESS, as EBO computes it |
 //! | `monte_carlo`, `sampled` | Monte Carlo in the reduced problem; over samples of any world |
 //! | `sampling` | every figure of any world, from draws common to all temperatures |
@@ -26,6 +27,7 @@ pub mod bench;
 mod biorthogonal;
 mod classes;
 mod compute;
+mod doubt;
 mod equidistant;
 mod estimate;
 mod gap;
@@ -68,8 +70,8 @@ pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano};
 pub use inverse::TauEstimate;
 pub use labels::{
-    PairErrors, bayes_error, derivative, information, information_at_zero, limit_at_zero, one_vs_rest, pairwise,
-    rank_classes, reachable, tau_of_error,
+    PairErrors, bayes_error, derivative, follows_the_classes, information, information_at_zero, limit_at_zero,
+    one_vs_rest, pairwise, rank_classes, reachable, tau_of_error,
 };
 pub use problem::Problem;
 pub use ranking::{Agreement, ClassRanking, RANKED_AT, RankingsOverTau};

@@ -131,7 +131,7 @@ pub(super) fn ratios<A: Arithmetic>(joints: &[f64], count: usize) -> Block {
 
 /// The log-joints of one class.
 #[inline(always)]
-fn take(joints: &[f64], count: usize, class: usize, column: &mut Block) {
+pub(super) fn take(joints: &[f64], count: usize, class: usize, column: &mut Block) {
     for (x, joints) in column.iter_mut().zip(joints.chunks_exact(count)) {
         *x = joints[class];
     }

@@ -20,7 +20,7 @@ use crate::error::Result;
 /// some minutes on one core, longest for doubtful points among hundreds of classes.
 pub(super) const MOST_WORK: f64 = 4e9;
 /// The same that are done between two reports, at which the caller may stop: about a tenth of a second.
-const PIECE_OF_WORK: f64 = 1e8;
+pub(super) const PIECE_OF_WORK: f64 = 1e8;
 
 /// Where a refinement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -36,8 +36,8 @@ struct Invariants {
 pub(super) enum Place {
     /// Around a class, beyond the face to a rival that lies so far (b) of the whole way (d).
     Beyond { class: usize, rival: usize, boundary: f64, distance: f64 },
-    /// Around the middle of two classes.
-    Between { one: usize, other: usize },
+    /// Around the point so far (`share`) of the way from one class to another.
+    Between { one: usize, other: usize, share: f64 },
 }
 
 /// Room for one block.
@@ -157,7 +157,7 @@ impl Scorer {
                     (class, rival, (beyond::<A>(boundary, normal) - normal) / distance)
                 }
                 Place::Beyond { class, rival, .. } => (class, rival, 0.0),
-                Place::Between { one, other } => (one, other, 0.5),
+                Place::Between { one, other, share } => (one, other, share),
             };
             let from = &products[g * self.count..(g + 1) * self.count];
             let to = &products[h * self.count..(h + 1) * self.count];
@@ -170,21 +170,22 @@ impl Scorer {
     }
 
     /// The same in other coordinates: the first leads from one class to the other, the next in turn to
-    /// the likeliest others at their middle.
-    pub fn facing(&self, one: usize, other: usize) -> Self {
+    /// the likeliest others so far (`share`) of the way.
+    pub fn facing(&self, one: usize, other: usize, share: f64) -> Self {
         let mut ordered: Vec<&[f64]> = vec![&[]; self.count];
         self.order.iter().zip(self.means.chunks(self.rank)).for_each(|(&g, mean)| ordered[g] = mean);
         let mean = |g: usize| ordered[g];
         let Invariants { products, offsets } = &*self.invariants;
-        let joint = |&i: &usize| offsets[i] + 0.5 * (products[one * self.count + i] + products[other * self.count + i]);
+        let between = |a: f64, b: f64| (1.0 - share) * a + share * b;
+        let joint = |&i: &usize| offsets[i] + between(products[one * self.count + i], products[other * self.count + i]);
         let mut rivals: Vec<usize> = (0..self.count).filter(|&i| i != one && i != other).collect();
         rivals.sort_by(|a, b| joint(b).total_cmp(&joint(a)));
-        let middle: Vec<f64> = mean(one).iter().zip(mean(other)).map(|(a, b)| 0.5 * (a + b)).collect();
+        let place: Vec<f64> = mean(one).iter().zip(mean(other)).map(|(a, b)| between(*a, *b)).collect();
         // Where the classes do not span the whole, the axes do.
         let axis = |dim: usize| (0..self.rank).map(|i| f64::from(u8::from(i == dim))).collect();
         let from = |from: &[f64], to: usize| mean(to).iter().zip(from).map(|(to, from)| to - from).collect();
         let directions = std::iter::once(from(mean(one), other))
-            .chain(rivals.iter().map(|&rival| from(&middle, rival)))
+            .chain(rivals.iter().map(|&rival| from(&place, rival)))
             .chain((0..self.rank).map(axis));
         let basis = orthonormal(directions, self.rank);
         let means: Vec<f64> = ordered.iter().flat_map(|mean| basis.iter().map(|axis| dot(mean, axis))).collect();
@@ -284,7 +285,7 @@ mod tests {
         let classes = GaussianClasses::new(means, vec![1.0 / 45.0; 45]).unwrap();
         let scene = classes.scene(Tau::ONE, Merge::Best);
         let scorer = Scorer::new(&scene);
-        let facing = scorer.facing(3, 20);
+        let facing = scorer.facing(3, 20, 0.3);
         // As many as there are pairs share what needs most memory.
         assert!(Arc::ptr_eq(&scorer.invariants, &facing.invariants));
         for scorer in [scorer, facing] {
@@ -294,10 +295,10 @@ mod tests {
             let means: Vec<&[f64]> = scorer.means.chunks(scene.rank).collect();
             let of = |class: usize| means[scorer.order.iter().position(|&g| g == class).unwrap()];
             for sign in [1.0, -1.0] {
-                scorer.put::<Plain>(&[Place::Between { one: 7, other: 30 }; BLOCK], sign, &mut workspace);
+                scorer.put::<Plain>(&[Place::Between { one: 7, other: 30, share: 0.3 }; BLOCK], sign, &mut workspace);
                 for point in [0, 17, 63] {
-                    let middle = of(7).iter().zip(of(30)).map(|(a, b)| 0.5 * (a + b));
-                    let z: Vec<f64> = middle.zip(&workspace.noise).map(|(m, e)| m + sign * e[point]).collect();
+                    let place = of(7).iter().zip(of(30)).map(|(a, b)| 0.7 * a + 0.3 * b);
+                    let z: Vec<f64> = place.zip(&workspace.noise).map(|(m, e)| m + sign * e[point]).collect();
                     let joint = |class: usize| {
                         let square: f64 = of(class).iter().zip(&z).map(|(m, z)| (z - m).powi(2)).sum();
                         scene.log_weights[class] - 0.5 * square + 0.5 * dot(&z, &z)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::args::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, TauArgs};
+use super::args::{BayesErrorArgs, CheckArgs, HardnessArgs, ProblemArgs, SamplingArgs, TauArgs};
 use super::open::{is_problem, open_or_problem};
 use super::output::Output;
 use super::progress::{Bar, Refining};
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::experiment::papers;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
-use crate::units::{Seed, Tau};
+use crate::units::{Seed, Smoothing, Tau};
 
 /// A class problem and where it comes from.
 struct Given {
@@ -29,8 +29,8 @@ struct Given {
     world: Option<String>,
 }
 
-/// Reads PROBLEM.json, or takes the base distribution of an oracle.
-fn given(args: &ProblemArgs) -> Result<Given> {
+/// Reads PROBLEM.json, or takes the base distribution of an oracle, with the law of the labels that was asked for.
+fn given(args: &ProblemArgs, sampling: &SamplingArgs) -> Result<Given> {
     let mut given = if is_problem(&args.problem) {
         let problem = Problem::read(Path::new(&args.problem))?;
         Given { classes: problem.classes()?, names: problem.class_names(), world: None }
@@ -46,7 +46,8 @@ fn given(args: &ProblemArgs) -> Result<Given> {
     if let Some(prior) = args.prior(given.names.len())? {
         given.classes = given.classes.with_priors(prior.probabilities())?;
     }
-    given.classes = given.classes.with_label_noise(args.label_noise.as_ref())?;
+    let noisy = given.classes.with_label_noise(args.label_noise.as_ref())?;
+    given.classes = noisy.with_smoothing(Smoothing::new(sampling.smoothing)?);
     Ok(given)
 }
 
@@ -76,6 +77,9 @@ struct About<'a> {
     dim: usize,
     rank: usize,
     priors: &'a [f64],
+    /// Posterior smoothing T, where it is not 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    smoothing: Option<Smoothing>,
     #[serde(skip_serializing_if = "Option::is_none")]
     label_noise: Option<&'a LabelNoise>,
     class_names: &'a [String],
@@ -92,6 +96,7 @@ impl<'a> About<'a> {
             dim: given.classes.dims(),
             rank: given.classes.rank(),
             priors: given.classes.priors(),
+            smoothing: Some(given.classes.smoothing()).filter(|smoothing| *smoothing != Smoothing::ONE),
             label_noise: given.classes.label_noise(),
             class_names: &given.names,
             weights_sha256: given.world.as_deref(),
@@ -120,7 +125,7 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     if sampling::is_needed(&args.problem, &args.sampling)? {
         return sampling::error(args);
     }
-    let given = given(&args.problem)?;
+    let given = given(&args.problem, &args.sampling)?;
     let spec = Spec { method: args.method.method(), ..args.problem.spec()? };
     if let Some(taus) = &args.curve {
         return curve(&given, &taus.0, &spec, args.problem.output);
@@ -176,7 +181,7 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     if sampling::is_needed(&args.problem, &args.sampling)? {
         return sampling::tau(args);
     }
-    let given = given(&args.problem)?;
+    let given = given(&args.problem, &args.sampling)?;
     let spec = args.problem.spec()?;
     let found = tau_of_error(&given.classes, args.target, &spec, &mut Refining::new("tau"))?;
     args.problem.output.print(
@@ -235,7 +240,7 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     if sampling::is_needed(&args.problem, &args.sampling)? {
         return sampling::hardness(args);
     }
-    let (given, spec, tau) = (given(&args.problem)?, args.problem.spec()?, Tau::new(args.tau)?);
+    let (given, spec, tau) = (given(&args.problem, &args.sampling)?, args.problem.spec()?, Tau::new(args.tau)?);
     let mut bar = Bar::new("hardness").of(given.classes.classes() * (1 + RANKED_AT.len()));
     let mut one_vs_rest = one_vs_rest(&given.classes, tau, &spec, &mut bar)?;
     one_vs_rest.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));

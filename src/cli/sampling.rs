@@ -18,22 +18,22 @@ use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::units::{Seed, Smoothing, Tau};
 
-/// Whether a world must be sampled, or was asked to be.
+/// Whether a world must be sampled, or was asked to be. A problem has its figures at every T without that.
 ///
 /// # Errors
 /// When a problem file was asked to be sampled, or the oracle cannot be read.
 pub fn is_needed(problem: &ProblemArgs, sampling: &SamplingArgs) -> Result<bool> {
     let name = &problem.problem;
     if is_problem(name) {
-        return match sampling.is_asked_for() {
+        return match sampling.draws_images() {
             true => Err(Error::input(format!(
-                "{name}: --samples, --budget, --keep and --smoothing draw images of an oracle; for a problem leave them out, or choose \
-                 bayes-error --method mc"
+                "{name}: --samples, --budget and --keep draw images of an oracle; for a problem leave them out, or choose bayes-error \
+                 --method mc"
             ))),
             false => Ok(false),
         };
     }
-    if sampling.is_asked_for() {
+    if sampling.draws_images() || sampling.smoothing != 1.0 {
         return Ok(true);
     }
     if let Some(info) = glance(name) {

@@ -37,6 +37,60 @@ fn a_problem_file_needs_no_flow() {
     assert_eq!(found["value"], found["tau"]);
 }
 
+/// E of labels that follow p_T, of the two classes at a distance, by the trapezoidal rule.
+fn error_at_t(distance: f64, smoothing: f64) -> f64 {
+    const STEP: f64 = 1e-4;
+    let density = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    let at = |x: f64| {
+        let joint = [0.3 * density(x), 0.7 * density(x - distance)];
+        let [a, b] = joint.map(|joint| joint.powf(1.0 / smoothing));
+        STEP * (joint[0] + joint[1]) * a.min(b) / (a + b)
+    };
+    (0..200_000).map(|i| at(-9.0 + STEP * f64::from(i))).sum()
+}
+
+#[test]
+fn figures_of_a_problem_are_those_of_labels_at_t() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = two_classes(&folder);
+    // The means are 3/2 standard deviations apart at τ = 1.
+    let of = |more: &[&str]| json(&[&["bayes-error", text(&path), "--tau", "1.5", "--json"], more].concat());
+    for (smoothing, t) in [("2", 2.0), ("0.5", 0.5)] {
+        let truth = error_at_t(1.0, t);
+        let report = of(&["--smoothing", smoothing, "--tolerance", "0.003", "--information"]);
+        assert!((number(&report, "value") / truth - 1.0).abs() < 0.006, "T = {t}: {report}, not {truth}");
+        assert_eq!((report["method"].as_str(), number(&report, "smoothing")), (Some("pair"), t));
+        let slope = (error_at_t(1.0 / 1.01, t) - error_at_t(1.01, t)) / (2.0 * 1.01f64.ln());
+        assert!((number(&report["slope"], "value") / slope - 1.0).abs() < 0.02, "T = {t}: {report}, not {slope}");
+        // Noise comes after T: of two labels p~ = 0.2 + 0.6 p_T.
+        let noisy = of(&["--smoothing", smoothing, "--label-noise", "symmetric:0.2"]);
+        let expected = 0.2 + 0.6 * truth;
+        assert!((number(&noisy, "value") / expected - 1.0).abs() < 3e-4, "T = {t}: {noisy}, not {expected}");
+    }
+    let plain = of(&[]);
+    assert!(plain.get("smoothing").is_none() && number(&plain, "value") < error_at_t(1.0, 2.0), "{plain}");
+    assert_eq!(number(&of(&["--smoothing", "1"]), "value"), number(&plain, "value"));
+    let at_two = ["--smoothing", "2", "--json"];
+    let target = error_at_t(1.0, 2.0).to_string();
+    let found = json(&[&["tau", text(&path), "--target", &target], &at_two[..]].concat());
+    assert!((number(&found, "tau") - 1.5).abs() < 1e-3 && number(&found, "smoothing") == 2.0, "{found}");
+    let curve = ["bayes-error", text(&path), "--curve", "1:1.5:2", "--tolerance", "0.003"];
+    let rows = json(&[&curve[..], &at_two].concat());
+    let last = number(&rows["curve"][1]["bayes_error"], "value");
+    assert!((last / error_at_t(1.0, 2.0) - 1.0).abs() < 0.006, "{rows}");
+    let hardness = json(&[&["hardness", text(&path), "--tolerance", "0.02"], &at_two[..]].concat());
+    assert!(number(&hardness, "smoothing") == 2.0 && hardness["one_vs_rest"].as_array().unwrap().len() == 2);
+    assert!(succeed(&["bayes-error", text(&path), "--smoothing", "2"]).contains("labels at T = 2"));
+    for (more, word) in [
+        (&["--smoothing", "0"][..], "T must be a number > 0"),
+        (&["--smoothing", "2", "--method", "sov"], "choose pair"),
+        (&["--smoothing", "2", "--samples", "9"], "draw images of an oracle"),
+    ] {
+        let said = fail(1, &[&["bayes-error", text(&path)], more].concat());
+        assert!(said.contains(word), "{said}");
+    }
+}
+
 /// The distances of all pairs of a million classes take 22 TiB: said before any is taken.
 #[test]
 fn what_memory_cannot_hold_is_refused_at_once() {

@@ -36,8 +36,8 @@ fn figures_of_a_problem_are_those_of_the_noisy_label() {
     let entropy = |report: &Value| number(&report["information"]["aleatoric_nats"], "value");
     assert!(entropy(&noisy) > entropy(&clean) + 0.1);
     let pair = of(&["--label-noise", "pair:0.2", "--tolerance", "0.01"]);
-    assert_eq!(pair["method"], "sampling");
-    // As a file, and each way of writing gives the same draws.
+    assert_eq!(pair["method"], "pair");
+    // As a file, and each way of writing gives the same points.
     let file = place.path().join("pair.json");
     std::fs::write(&file, "[[0.8, 0.2, 0], [0, 0.8, 0.2], [0.2, 0, 0.8]]").unwrap();
     let read = of(&["--label-noise", text(&file), "--tolerance", "0.01"]);
@@ -51,7 +51,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
     let noise = ["--label-noise", "symmetric:0.3"];
     let said = fail(1, &[&["tau", text(&path), "--target", "0.25"], &noise[..]].concat());
     assert!(said.contains("label noise symmetric:0.3 alone makes one of 30.0000 %"), "{said}");
-    let said = fail(1, &["bayes-error", text(&path), "--label-noise", "pair:0.1", "--method", "pair"]);
+    let said = fail(1, &["bayes-error", text(&path), "--label-noise", "pair:0.1", "--method", "sov"]);
     assert!(said.contains("not symmetric") && said.contains("mc"), "{said}");
     let said = fail(1, &["bayes-error", text(&path), "--label-noise", "by-class:0.1,0.1"]);
     assert!(said.contains("of 2 classes"), "{said}");

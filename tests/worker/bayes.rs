@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use bayescope::bayes::{Badge, Method, RANKED_AT, RankingsOverTau};
 use bayescope::oracle::posterior::Prior;
+use bayescope::oracle::world::LabelLaw;
+use bayescope::units::Smoothing;
 use bayescope::worker::bayes::protocol::{Answer, At, CurveQuestion, Question, RankingQuestion, Study, TargetQuestion};
 
 use super::*;
@@ -131,6 +133,42 @@ fn a_target_gives_its_tau_and_an_unreachable_one_the_interval() {
     bench.worker.ask(Question::Readout(at(3, found.tau.value)));
     let estimate = readout(&mut bench, 3, 1e-4);
     assert!((estimate.figure.value / 0.05 - 1.0).abs() < 3e-4, "{}", estimate.figure.value);
+}
+
+#[test]
+fn the_curve_of_labels_at_t_passes_through_the_tau_of_their_target() {
+    let mut bench = Bench::new();
+    let law = LabelLaw { smoothing: Smoothing::new(2.0).unwrap(), ..Prior::uniform(10).into() };
+    let asked = Instant::now();
+    bench.worker.ask(Question::Target(TargetQuestion { generation: 1, error: 0.05, law: law.clone() }));
+    let found = answer(&mut bench, |answer| match answer {
+        Answer::Target { generation: 1, outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    });
+    let found = found.expect("5 % is within reach");
+    println!("τ = {:?} at T = 2 after {:.0} ms", found.tau, asked.elapsed().as_secs_f64() * 1e3);
+    assert!(found.tau.relative_half_width() < 1.1e-4, "{found:?}");
+    let taus: Vec<Tau> = [0.5, 0.9, 1.0, 1.1].map(|part| Tau::new(part * found.tau.value).unwrap()).to_vec();
+    let asked = Instant::now();
+    bench.worker.ask(Question::Curve(CurveQuestion { generation: 2, taus, law }));
+    let mut points = Vec::new();
+    answer(&mut bench, |answer| match answer {
+        Answer::Curve { generation: 2, index, estimate } => {
+            points.push((*index, estimate.figure));
+            None
+        }
+        Answer::Ended { generation: 2, study: Study::Curve, trouble } => {
+            assert_eq!(*trouble, None);
+            Some(())
+        }
+        _ => None,
+    });
+    println!("four points of the curve after {:.0} ms", asked.elapsed().as_secs_f64() * 1e3);
+    points.sort_by_key(|point| point.0);
+    let errors: Vec<f64> = points.iter().map(|point| point.1.value).collect();
+    assert!(errors.len() == 4 && errors.is_sorted(), "{points:?}");
+    assert!((errors[2] / 0.05 - 1.0).abs() < 2e-3, "{points:?}");
+    assert!(points.iter().all(|point| point.1.relative_half_width() < 1.01e-3), "{points:?}");
 }
 
 #[test]

@@ -15,8 +15,8 @@ fn scene(count: usize, dims: usize, tau: f64) -> Scene {
     classes.scene(Tau::new(tau).unwrap(), Merge::Sum)
 }
 
-fn after(scene: &Scene, points: f64, work: f64) -> MiddleSum {
-    let mut sum = MiddleSum::new(scene, Seed(3), &mut || Ok(())).unwrap();
+fn after(scene: &Scene, points: f64, work: f64) -> MiddleSum<Entropy> {
+    let mut sum = MiddleSum::new(scene, Entropy, Seed(3), &mut || Ok(())).unwrap();
     while !sum.refine(points, work) {}
     sum
 }
@@ -69,14 +69,14 @@ fn many_large_pairs_may_be_stopped_while_they_are_set_up_and_looked_at_first() {
         asked += 1;
         Ok(())
     };
-    let mut once = MiddleSum::new(&scene, Seed(3), &mut count).unwrap();
+    let mut once = MiddleSum::new(&scene, Entropy, Seed(3), &mut count).unwrap();
     assert_eq!((once.strata.len(), asked), (231, 231usize.div_ceil(rayon::current_num_threads())));
-    let stopped = MiddleSum::new(&scene, Seed(3), &mut || Err(Error::Cancelled));
+    let stopped = MiddleSum::new(&scene, Entropy, Seed(3), &mut || Err(Error::Cancelled));
     assert!(matches!(stopped, Err(Error::Cancelled)));
     let points = once.first_points();
     once.refine(points, f64::INFINITY);
     // The same work, a part of it at a time.
-    let mut parts = MiddleSum::new(&scene, Seed(3), &mut || Ok(())).unwrap();
+    let mut parts = MiddleSum::new(&scene, Entropy, Seed(3), &mut || Ok(())).unwrap();
     assert!(!parts.whole());
     parts.points = points;
     parts.plan();
@@ -105,7 +105,7 @@ fn intervals_of_the_first_stage_cover_as_often_as_they_say() {
     let cube_entropy = super::super::product::entropy(&super::super::product::factors(&cube).unwrap()).unwrap();
     for (scene, exact) in [(&ring, 0.009744219526135007), (&cube, cube_entropy.value * cube_entropy.log_scale.exp())] {
         let covers = |seed: usize| {
-            let mut sum = MiddleSum::new(scene, Seed(seed as u64), &mut || Ok(())).unwrap();
+            let mut sum = MiddleSum::new(scene, Entropy, Seed(seed as u64), &mut || Ok(())).unwrap();
             let points = sum.first_points();
             while !sum.refine(points, f64::INFINITY) {}
             let Scaled { log_scale, value, half_width } = sum.sum();
@@ -119,11 +119,11 @@ fn intervals_of_the_first_stage_cover_as_often_as_they_say() {
 #[test]
 fn every_instruction_set_gives_the_same_integral() {
     let scene = scene(7, 5, 0.8);
-    let of = MiddleSum::new(&scene, Seed(1), &mut || Ok(())).unwrap();
+    let of = MiddleSum::new(&scene, Entropy, Seed(1), &mut || Ok(())).unwrap();
     for stratum in 0..of.strata.len() {
         let results = on_every_set(Piece { of: &of, part: Part { stratum, replicate: 2, stream: 1, blocks: [0, 3] } });
-        for (name, sum) in &results {
-            assert!((sum / results[0].1 - 1.0).abs() < 1e-11, "{name}: {sum} against {}", results[0].1);
+        for (name, [sum, _]) in &results {
+            assert!((sum / results[0].1[0] - 1.0).abs() < 1e-11, "{name}: {sum} against {}", results[0].1[0]);
         }
     }
 }

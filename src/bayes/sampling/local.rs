@@ -20,7 +20,7 @@ const WIDEST: f64 = 0.16;
 
 /// Half distance of the temperatures, in log τ, where the Bayes error of the classes is about `error`: the rarer
 /// errors are, the faster the slope turns. Label noise adds errors, but does not slow that turn: leave it out.
-pub(super) fn step_for(error: f64) -> f64 {
+pub(in crate::bayes) fn step_for(error: f64) -> f64 {
     let score = quantile(error.clamp(1e-4, 1.0 - 1e-4));
     WIDEST / (1.0 + 0.5 * score * score)
 }
@@ -31,7 +31,7 @@ pub(super) fn step_for(error: f64) -> f64 {
 /// E, as of symmetric label noise, leave γ as it is. Of other worlds this is an assumption, with L the mean log odds of a
 /// class against all others: of 3 to 100 equidistant classes in equal parts it holds, but for a hundredth of it. E is
 /// taken to grow with τ, so that |γ| is at most 2/h, however few draws say it.
-fn bend([above, below]: [f64; 2], step: f64, prior: &Prior) -> f64 {
+pub(in crate::bayes) fn bend([above, below]: [f64; 2], step: f64, prior: &Prior) -> f64 {
     let rise = above - below;
     let turn = if rise == 0.0 { 0.0 } else { 2.0 / step * ((above + below) / rise).clamp(-1.0, 1.0) };
     let present = prior.probabilities().iter().filter(|p| **p > 0.0 && **p < 1.0);
@@ -214,7 +214,7 @@ pub(super) fn unseen_slope(draws: &Snapshot, change: &[f64], log_step: f64, doub
 }
 
 /// A figure that may be negative.
-pub(super) fn signed(value: f64, half_width: f64) -> Figure {
+pub(in crate::bayes) fn signed(value: f64, half_width: f64) -> Figure {
     Figure { value, std_error: half_width / Z95, interval: (value - half_width, value + half_width) }
 }
 

@@ -27,11 +27,13 @@ use crate::units::Tau;
 /// A target this near to the floor of label noise is the floor, rounded.
 pub(in crate::bayes) const ROUNDED: f64 = 1.0 + 1e-9;
 /// Range of temperatures searched.
-pub(super) const RANGE: (f64, f64) = (0.02, 50.0);
+pub(in crate::bayes) const RANGE: (f64, f64) = (0.02, 50.0);
 /// Errors that the first draws are to hold, about; the rarer errors are, the more draws say nothing.
 const FIRST_ERRORS: f64 = 6.0;
-/// Standard errors of the search's draws within which it ends: their root is not that of the world.
+/// Standard errors of the search within which it ends: the root of few draws is not that of the world.
 const NEAR: f64 = 2.0;
+/// Part of the target within which it ends.
+pub(in crate::bayes) const CLOSE: f64 = 2e-3;
 /// How far from the centre the root may lie, in steps of the parabola, by the draws made so far: early a
 /// new centre costs little, and a root near it is more certain; later only one that the parabola does
 /// not reach is worth its draws.
@@ -71,13 +73,18 @@ pub fn tau_by_sampling(
     events: &mut dyn Events<Standing>,
 ) -> Result<SampledTau> {
     limits.check()?;
-    reachable(pool, target)?;
+    let errors = (pool.least_error(), pool.largest_error());
+    refuse_unreachable(target, errors, pool.noise.as_ref(), pool.prior.classes())?;
     let of_classes = pool.error_of_classes(target);
     let mut n = first_draws(of_classes).min(limits.start());
     pool.plan(3 * n + Share::Eighth.images(n), None);
     let (mut tau, mut evaluations) = match near {
         Some(near) => (within(near)?, 0),
-        None => neighbourhood(pool, target, n, events)?,
+        None => neighbourhood(target, (0.5 / n as f64, CLOSE * target), &mut |tau| {
+            let snapshot = Snapshot::of(pool, tau, n, events)?;
+            let error = snapshot.fit(&snapshot.doubts);
+            Ok((error.value, error.variance.sqrt()))
+        })?,
     };
     let (mut moves, step) = (0, step_for(of_classes));
     loop {
@@ -118,20 +125,23 @@ fn first_draws(error: f64) -> usize {
     ((FIRST_ERRORS / error / ROUND as f64).ceil() as usize).clamp(1, START / ROUND) * ROUND
 }
 
-/// Refuses an error that no posterior can have.
-fn reachable(pool: &Pool<'_>, target: f64) -> Result<()> {
-    let (least, most) = (pool.least_error(), pool.largest_error());
+/// Refuses an error that no posterior of so many classes can have: none is below the `least` or above the `most`.
+pub(in crate::bayes) fn refuse_unreachable(
+    target: f64,
+    (least, most): (f64, f64),
+    noise: Option<&LabelNoise>,
+    classes: usize,
+) -> Result<()> {
     if target > least * ROUNDED && target < most {
         return Ok(());
     }
-    if let Some(noise) = pool.noise.as_ref().filter(|_| target > 0.0 && target <= least * ROUNDED) {
+    if let Some(noise) = noise.filter(|_| target > 0.0 && target <= least * ROUNDED) {
         return Err(below_noise(target, noise, least));
     }
     let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
     Err(Error::input(format!(
-        "no τ gives a Bayes error of {}: with these {} classes it lies strictly between {} and {}{meant}",
+        "no τ gives a Bayes error of {}: with these {classes} classes it lies strictly between {} and {}{meant}",
         percent(target),
-        pool.prior.classes(),
         if least > 0.0 { percent(least) } else { "0".into() },
         percent(most)
     )))
@@ -156,12 +166,15 @@ fn within(tau: Tau) -> Result<Tau> {
     Tau::new(tau.get().clamp(RANGE.0, RANGE.1))
 }
 
-/// A τ near which the first n draws have the error, and how many were looked at.
-fn neighbourhood(
-    pool: &mut Pool<'_>,
+/// A τ near which what is measured, a Bayes error with its standard error, is the target, and how many were looked at.
+/// Errors below `least` are not told from it, and those as near to the target as `close` are near enough.
+///
+/// # Errors
+/// When there is none, and those of `measure`.
+pub(in crate::bayes) fn neighbourhood(
     target: f64,
-    n: usize,
-    events: &mut dyn Events<Standing>,
+    (least, close): (f64, f64),
+    measure: &mut dyn FnMut(Tau) -> Result<(f64, f64)>,
 ) -> Result<(Tau, usize)> {
     let aim = quantile(target);
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
@@ -169,29 +182,27 @@ fn neighbourhood(
     let mut log_tau = 0.0f64;
     for step in 1..=MOST_STEPS {
         let tau = Tau::new(log_tau.exp())?;
-        let error = match Snapshot::of(pool, tau, n, events) {
-            Ok(snapshot) => snapshot.fit(&snapshot.doubts),
+        let (error, noise) = match measure(tau) {
+            Ok(measured) => measured,
             Err(why) if why.is_numeric() => {
                 return Err(Error::Numeric(format!("{why}; {}", nowhere(target, &points))));
             }
             Err(other) => return Err(other),
         };
-        let noise = NEAR * error.variance.sqrt();
-        if (error.value - target).abs() <= noise.max(2e-3 * target) {
+        if (error - target).abs() <= (NEAR * noise).max(close) {
             return Ok((tau, step));
         }
-        // Common draws: the curve does not jump about.
-        if error.value < target {
+        // Common draws or points: the curve does not jump about.
+        if error < target {
             low = log_tau
         } else {
             high = log_tau
         }
-        let least = 0.5 / n as f64;
-        points.push(((-log_tau).exp(), quantile(error.value.clamp(least, 1.0 - least))));
+        points.push(((-log_tau).exp(), quantile(error.clamp(least, 1.0 - least))));
         if low.is_finite() && high.is_finite() && (high - low).abs() < 0.01 {
             return Ok((Tau::new((0.5 * (low + high)).exp())?, step));
         }
-        let direction = if error.value < target { 0.5 } else { -0.5 };
+        let direction = if error < target { 0.5 } else { -0.5 };
         let line = match points[..] {
             [.., (x0, y0), (x1, y1)] if y1 != y0 => x1 + (aim - y1) * (x1 - x0) / (y1 - y0),
             // Through the origin, where both have the sign of errors below ½.

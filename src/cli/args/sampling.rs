@@ -1,4 +1,4 @@
-//! How a world is sampled whose figures are no integrals: one whose map depends on the class, or T ≠ 1.
+//! How a world is sampled whose figures are no integrals: one whose map depends on the class, or T ≠ 1. T of a problem, too.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct LimitArgs {
 pub struct SamplingArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T); where it is not 1 the world is sampled.
+    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T); where it is not 1 an oracle is sampled.
     #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true)]
     pub smoothing: f64,
     /// Folder that keeps the draws of a sampled world: a new one, or that of the same world, prior and seed, whose draws are then used.
@@ -34,9 +34,9 @@ pub struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// Whether sampling was asked for, whatever the world.
-    pub fn is_asked_for(&self) -> bool {
-        self.limits.samples.is_some() || self.limits.budget.is_some() || self.keep.is_some() || self.smoothing != 1.0
+    /// Whether images were asked to be drawn.
+    pub fn draws_images(&self) -> bool {
+        self.limits.samples.is_some() || self.limits.budget.is_some() || self.keep.is_some()
     }
 }
 

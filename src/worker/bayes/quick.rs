@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::channel::{Channel, REST};
 use super::protocol::{Answer, At, TargetQuestion};
 use crate::bayes::sampling::Cache;
-use crate::bayes::{Estimate, Spec, information, information_at_zero, tau_of_error};
+use crate::bayes::{Estimate, Spec, follows_the_classes, information, information_at_zero, tau_of_error};
 use crate::error::Error;
 
 /// Relative tolerance while the slider moves.
@@ -19,6 +19,8 @@ const SLOW: Duration = Duration::from_millis(100);
 const ROUGH_INFORMATION: f64 = 1e-2;
 /// Of τ for a target.
 const TARGET: f64 = 1e-6;
+/// The same of labels whose error does not follow from that of their classes: closer ones take many seconds.
+const TARGET_OF_LABELS: f64 = 1e-4;
 
 /// Answers until the worker stops.
 pub fn run(channel: &Channel) {
@@ -35,7 +37,7 @@ pub fn run(channel: &Channel) {
         if let Some(at) = channel.slots().readout.take() {
             resting = first(channel, at);
         } else if let Some(question) = channel.slots().target.take() {
-            target(channel, &question);
+            target(channel, question);
         } else if let Some((generation, key)) = channel.slots().kept.take() {
             if let Some(survey) = Cache::of_user().survey(&key) {
                 channel.send(Answer::Kept { generation, survey: Box::new(survey) });
@@ -116,25 +118,67 @@ fn refine(channel: &Channel, at: &At) {
     }
 }
 
-fn target(channel: &Channel, question: &TargetQuestion) {
-    let &TargetQuestion { generation, error, ref law } = question;
-    let spec = Spec { tolerance: TARGET, ..Spec::default() };
-    let newer = |_: Estimate| {
-        if channel.slots().target.is_full() || channel.stopping() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
+/// What a newer readout interrupts is begun again after it, unless another target was asked for.
+fn target(channel: &Channel, question: TargetQuestion) {
+    let TargetQuestion { generation, error, ref law } = question;
+    let epoch = channel.epoch();
+    let anew = || channel.epoch() != epoch;
+    let mut told = |_: Estimate| {
+        if disturbed(channel) || anew() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut newer = newer;
-    let found = channel
-        .classes(law)
-        .and_then(|classes| channel.pool.install(|| tau_of_error(&classes, error, &spec, &mut newer)));
-    match found {
-        Err(Error::Cancelled) => {}
-        found => {
-            let outcome = found.map_err(|error| error.to_string());
-            channel.send(Answer::Target { generation, error, outcome });
+    let found = channel.classes(law).and_then(|classes| {
+        let tolerance = if follows_the_classes(&classes) { TARGET } else { TARGET_OF_LABELS };
+        let spec = Spec { tolerance, ..Spec::default() };
+        channel.pool.install(|| tau_of_error(&classes, error, &spec, &mut told))
+    });
+    let outcome = match found {
+        Err(Error::Cancelled) if anew() => Err("the oracle was opened anew: ask again".to_owned()),
+        Err(Error::Cancelled) => {
+            channel.slots().target.offer(question);
+            return;
+        }
+        found => found.map_err(|error| error.to_string()),
+    };
+    channel.send(Answer::Target { generation, error, outcome });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crossbeam_channel::bounded;
+
+    use super::*;
+    use crate::flow::base::GaussianBase;
+    use crate::oracle::posterior::Prior;
+    use crate::oracle::world::LabelLaw;
+    use crate::units::{Smoothing, Tau};
+    use crate::worker::bayes::request_slots::RequestSlots;
+    use crate::worker::protocol::Event;
+    use crate::worker::shared::Shared;
+
+    #[test]
+    fn a_search_for_tau_gives_way_to_a_readout_and_to_a_newer_target_whatever_the_labels() {
+        let ((notifier, notified), (events, answers)) = (bounded(1), bounded(8));
+        let shared = Arc::new(Shared::new([notifier.clone(), notifier], RequestSlots::new().0, Arc::new(|| {})));
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let channel = Channel { shared, notified, events, pool };
+        let slots = channel.slots();
+        slots.open(Some(&GaussianBase::new(vec![0.0, 0.0, 1.5, 0.0, 0.0, 1.8], &[1.0; 2])));
+        for smoothing in [1.0, 2.0] {
+            let law = LabelLaw { smoothing: Smoothing::new(smoothing).unwrap(), ..Prior::uniform(3).into() };
+            let question = |generation| TargetQuestion { generation, error: 0.2, law: law.clone() };
+            let at = At { generation: 1, tau: Tau::ONE, law: law.clone() };
+            slots.readout.put(at);
+            target(&channel, question(2));
+            assert_eq!((slots.target.take(), answers.is_empty()), (Some(question(2)), true), "T = {smoothing}");
+            slots.readout.take();
+            slots.target.put(question(3));
+            target(&channel, question(2));
+            assert_eq!((slots.target.take(), answers.is_empty()), (Some(question(3)), true), "T = {smoothing}");
+            target(&channel, question(3));
+            let Ok(Event::Bayes(answer)) = answers.try_recv() else { panic!("no answer at T = {smoothing}") };
+            assert!(matches!(*answer, Answer::Target { generation: 3, outcome: Ok(_), .. }), "{answer:?}");
         }
     }
 }
