@@ -13,12 +13,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use bayescope::device::remote::{Answer, lost, round_trip, use_token};
-use bayescope::device::{DeviceChoice, choose, explain};
+use bayescope::device::{DeviceChoice, choose, explain, fault_injection, to_host};
 use bayescope::error::Error;
 use burn::tensor::Tensor;
 
 use common::lender::Lender;
 use common::npz::npz_array;
+use common::tunnel::Tunnel;
 use common::{max_abs, tiny};
 use run::{bayescope, fail, json, succeed, text};
 
@@ -179,6 +180,41 @@ fn a_session_that_has_ended_is_replaced() {
     // Other failures are left as they are.
     let other = explain(Error::Device("too large".into()), Some(choice)).to_string();
     assert_eq!(other, "device: too large");
+}
+
+/// TCP's keepalive hears only of the near end of a tunnel, which stays. Without the question over a connection of its own the
+/// first wait ends too early, or the second never.
+#[test]
+fn a_lender_that_vanishes_behind_a_tunnel_is_told_from_one_that_computes() {
+    let lender = Lender::start();
+    let tunnel = Tunnel::to(&lender.address);
+    fault_injection::impatient();
+    let choice: DeviceChoice = tunnel.address.parse().unwrap();
+    let device = choose(choice).unwrap().device;
+    let product = || to_host(Tensor::<1>::from_floats([1.0, 2.0], &device) * 3.0);
+    tunnel.hold();
+    let late = std::thread::scope(|scope| {
+        let late = scope.spawn(product);
+        // Longer than silence is borne.
+        std::thread::sleep(Duration::from_secs(5));
+        tunnel.release();
+        late.join().unwrap()
+    });
+    assert_eq!(late.unwrap(), [3.0, 6.0]);
+    tunnel.cut();
+    let began = Instant::now();
+    let told = explain(product().unwrap_err(), Some(choice)).to_string();
+    assert!(told.contains(&tunnel.address) && told.contains("nothing has come back for 3 s"), "{told}");
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    // What comes through later is a dead session's.
+    tunnel.release();
+    assert!(product().is_err() && product_of(choice) == [3.0, 6.0]);
+}
+
+/// What a new session of a device computes.
+fn product_of(choice: DeviceChoice) -> Vec<f64> {
+    let device = choose(choice).unwrap().device;
+    to_host(Tensor::<1>::from_floats([1.0, 2.0], &device) * 3.0).unwrap()
 }
 
 /// Waits until a job has kept something.

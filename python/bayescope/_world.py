@@ -305,6 +305,8 @@ class Stream:
             "batch_size": self.batch_size,
             "seed": self.seed,
             "weights_sha256": world.info["weights_sha256"],
+            # Without a description the weights do not say which world they are.
+            "assumed_pixels": world.info["pixels"] if world.info.get("inferred") else None,
             "precision": world.precision,
             "tau": world.tau_value,
             "smoothing": world.smoothing,

@@ -74,11 +74,11 @@ impl Asked {
         settings: &Settings,
         ask: impl FnOnce(&mut Pool<'_>, &Limits) -> Result<T>,
     ) -> Result<T> {
-        let (prior, sha256) = (&settings.prior, &open.info.weights_sha256);
+        let (prior, world_id) = (&settings.prior, open.info.world_id());
         let draws = WorldDraws::new(&open.world, self.seed);
         // Draws in 64 bits are no draws of those in 32.
         let cache = if open.precision == Precision::F32 { Cache::of_user() } else { Cache::none() };
-        let mut source = draws.remembered(&cache, sha256, prior, &open.device);
+        let mut source = draws.remembered(&cache, &world_id, prior, &open.device);
         let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
         let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
         ask(&mut pool, &self.limits())

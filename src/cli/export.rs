@@ -79,9 +79,10 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             let limits = args.limits.limits(args.tolerance, true);
             // τ is the world's, whatever the seed of the images: the next export has the draws of this one.
             let (seed, mut bar) = (WORLD_SEED, Bar::new("tau"));
-            let (weights, device) = (&opened.info.weights_sha256, &opened.device);
+            let (world_id, device) = (opened.info.world_id(), &opened.device);
             let cache = if remembers(args) { Cache::of_user() } else { Cache::none() };
-            let mut source = WorldDraws::new(&opened.world, seed).remembered(&cache, weights, &settings.prior, device);
+            let mut source =
+                WorldDraws::new(&opened.world, seed).remembered(&cache, &world_id, &settings.prior, device);
             let pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
             let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
             tau_by_sampling(&mut pool, target, None, &limits, &mut bar)?.found

@@ -173,7 +173,7 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     pictures::tell(classified.note.as_ref());
     // Of a folder the training images are read.
     for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Train)) {
-        if let Some(otherwise) = manifest.drawn_otherwise(&opened.info.weights_sha256, &settings) {
+        if let Some(otherwise) = manifest.drawn_otherwise(&opened.world.home(), &settings) {
             eprintln!("note: {otherwise}");
         }
     }

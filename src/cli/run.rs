@@ -141,14 +141,14 @@ fn on_several(run: &Path, spec: &ExperimentSpec, options: &RunOptions<'_>, devic
 
 /// Plans a run, with the dataset of its spec if it names one, or finds its plan.
 pub(super) fn plan_in(path: &Path, spec: &ExperimentSpec, opened: &Opened) -> Result<(RunFolder, Option<Data>)> {
-    let (weights, device) = (&opened.info.weights_sha256, &opened.device);
-    let spec = &with_tau(path, spec, &opened.world, (weights, device), &mut Bar::new("tau"))?;
+    let (world_id, device) = (&opened.info.world_id(), &opened.device);
+    let spec = &with_tau(path, spec, &opened.world, (world_id, device), &mut Bar::new("tau"))?;
     let data = open_data(spec, opened)?;
-    Ok((RunFolder::create(path, spec, &opened.info.weights_sha256, data.as_ref())?, data))
+    Ok((RunFolder::create(path, spec, world_id, data.as_ref())?, data))
 }
 
 pub(super) fn open_data(spec: &ExperimentSpec, opened: &Opened) -> Result<Option<Data>> {
-    Data::open(spec, &opened.world, &opened.info.weights_sha256)
+    Data::open(spec, &opened.world)
 }
 
 /// Opens the oracle of a spec, or a copy of it.

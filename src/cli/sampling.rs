@@ -86,8 +86,8 @@ fn sample<T>(
         let seed = Seed(problem.seed);
         let mut source = WorldDraws::new(world, seed);
         source = match &sampling.keep {
-            Some(folder) => source.kept_in(folder, &info.weights_sha256, &prior, device)?,
-            None => source.remembered(&cache(), &info.weights_sha256, &prior, device),
+            Some(folder) => source.kept_in(folder, &info.world_id(), &prior, device)?,
+            None => source.remembered(&cache(), &info.world_id(), &prior, device),
         };
         let pool = Pool::new(&mut source, prior.clone(), smoothing, seed)?;
         let mut pool = pool.with_label_noise(problem.label_noise.as_ref())?;

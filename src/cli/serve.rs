@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::output::{print_json_line, print_text};
 use super::program::{Start, again};
 use crate::device::remote::TOKEN;
-use crate::device::{Candidate, DeviceChoice, OpenDevice, choose, lend};
+use crate::device::{Candidate, DeviceChoice, OpenDevice, choose, lend, ssh_tunnel};
 use crate::error::{Error, Result};
 
 #[derive(Serialize)]
@@ -160,7 +160,7 @@ fn explanation(report: &Report<'_>, place: SocketAddr) -> String {
             if *token { " and the token" } else { "" }
         );
     }
-    text += &format!("  ssh -N -L {port}:127.0.0.1:{port} {far}\n  {set}bayescope --device ws://127.0.0.1:{port}\n\n");
+    text += &format!("  {}\n  {set}bayescope --device ws://127.0.0.1:{port}\n\n", ssh_tunnel(port, far));
     text += match (token, drawn_token) {
         (true, None) => "A token is required: BAYESCOPE_TOKEN there must be the same as here.\n",
         (true, Some(_)) => {
@@ -183,7 +183,8 @@ mod tests {
     fn what_others_must_do_is_said_with_its_dangers() {
         let near = explanation(&report(false), "127.0.0.1:3000".parse().unwrap());
         assert!(
-            near.contains("ssh -N -L 3000:127.0.0.1:3000") && near.contains("Only this machine reaches it"),
+            near.contains(" -o ServerAliveInterval=10 -L 3000:127.0.0.1:3000 USER@")
+                && near.contains("Only this machine reaches it"),
             "{near}"
         );
         let far = explanation(&report(true), "10.0.0.7:3000".parse().unwrap());

@@ -7,7 +7,7 @@ use super::output::print_text;
 use super::program::{Start, later};
 use crate::device::DeviceChoice;
 use crate::error::{Error, Result};
-use crate::oracle::folder::refusal;
+use crate::oracle::folder::{descriptions_beside, refusal};
 use crate::oracle::library;
 use crate::run::RunFolder;
 use crate::run::slurm::{Resources, Script, StageIn, few_tasks, script};
@@ -33,6 +33,7 @@ pub fn run(args: &SlurmArgs) -> Result<()> {
         run: run.clone(),
         program,
         leading,
+        descriptions: oracle.as_deref().map(descriptions_beside).unwrap_or_default(),
         oracle,
         tasks: args.tasks.unwrap_or_else(|| few_tasks(folder.plan.len())),
         device: device.map(|device| device.to_string()),

@@ -41,8 +41,8 @@ pub fn reference(
     }
     // Draws in 64 bits are no draws of those in 32.
     let cache = if precision == PrecisionArg::F32 { cache() } else { Cache::none() };
-    let (world, weights) = (&opened.world, &opened.info.weights_sha256);
-    let mut draws = ReferenceDraws::new(world, &cache, weights, &settings.prior, &opened.device);
+    let (world, id) = (&opened.world, opened.info.world_id());
+    let mut draws = ReferenceDraws::new(world, &cache, &id, &settings.prior, &opened.device);
     let mut log_px = Vec::with_capacity(samples);
     match draws.extend(settings.tau, &mut log_px, samples, &mut Bar::new("samples to compare with")) {
         // Far from τ = 1 a flow may overflow; the posteriors are those of the images all the same.

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::Dataset;
 use super::classes::{listed, places};
 use super::folder_kind::DATASET;
+use super::home::{Home, OfWorld};
 use super::json::read_json;
 use super::levels::Levels;
 use super::reader::Input;
@@ -27,8 +28,8 @@ const BITS: u32 = 8;
 struct Exported {
     #[serde(default)]
     oracle: String,
-    #[serde(default)]
-    weights_sha256: String,
+    #[serde(flatten)]
+    of: OfWorld,
     class_names: Vec<String>,
     splits: BTreeMap<String, Split>,
     /// SHA-256 of its files, by name.
@@ -90,15 +91,6 @@ pub(super) fn is_exported_class(root: &Path, name: &str) -> bool {
     Exported::around(root).is_some_and(|(exported, _)| places(&[name.to_owned()], &exported.class_names).is_some())
 }
 
-/// A world that images are opened in.
-#[derive(Debug, Clone, Copy)]
-pub struct Home<'a> {
-    /// SHA-256 of its weights; empty where unknown.
-    pub weights_sha256: &'a str,
-    /// Names of its classes.
-    pub class_names: &'a [String],
-}
-
 /// What was read, as a world has it.
 #[derive(Debug, Clone)]
 pub struct InWorld {
@@ -116,7 +108,7 @@ pub struct InWorld {
 ///
 /// # Errors
 /// When the pictures have 16 bits, of which pixels keep 8, or a folder has the name of no class of the dataset.
-pub fn in_world(input: Input, path: &Path, home: Home<'_>) -> Result<InWorld> {
+pub fn in_world(input: Input, path: &Path, home: &Home<'_>) -> Result<InWorld> {
     let as_it_is = |input| InWorld { input, ids: Vec::new(), note: None };
     let Input::Pixels(images) = input else { return Ok(as_it_is(input)) };
     let Some((exported, levels)) = Exported::around(path) else {
@@ -150,9 +142,9 @@ pub fn in_world(input: Input, path: &Path, home: Home<'_>) -> Result<InWorld> {
 ///
 /// # Errors
 /// As [`in_world`]; also when a label is none of the dataset's classes.
-pub fn labelled_in_world(input: Input, path: &Path, home: Home<'_>) -> Result<InWorld> {
+pub fn labelled_in_world(input: Input, path: &Path, home: &Home<'_>) -> Result<InWorld> {
     let Input::World(batch) = input else { return in_world(input, path, home) };
-    let Some(exported) = Exported::listing(path).filter(|exported| !exported.is_of(home)) else {
+    let Some(exported) = Exported::listing(path).filter(|exported| !exported.of.is(home)) else {
         return Ok(InWorld { input: Input::World(batch), ids: Vec::new(), note: None });
     };
     let known = exported.class_names.len();
@@ -168,19 +160,14 @@ pub fn labelled_in_world(input: Input, path: &Path, home: Home<'_>) -> Result<In
 }
 
 impl Exported {
-    /// Whether it was exported from a world.
-    fn is_of(&self, home: Home<'_>) -> bool {
-        !self.weights_sha256.is_empty() && self.weights_sha256 == home.weights_sha256
-    }
-
     /// Labels of its classes as those of a world, the number of the classes they are of, and what is to be said where
     /// that is not the world it was exported from.
-    fn labels_in(&self, labels: Option<Vec<usize>>, home: Home<'_>) -> (Option<Vec<usize>>, usize, Option<String>) {
-        let Self { oracle, weights_sha256, class_names, .. } = self;
-        if self.is_of(home) {
+    fn labels_in(&self, labels: Option<Vec<usize>>, home: &Home<'_>) -> (Option<Vec<usize>>, usize, Option<String>) {
+        let Self { oracle, of, class_names, .. } = self;
+        if of.is(home) {
             return (labels, class_names.len(), None);
         }
-        let weights = weights_sha256.get(..12).unwrap_or(weights_sha256);
+        let weights = of.weights_sha256.get(..12).unwrap_or(&of.weights_sha256);
         let note = format!(
             "images of another world, {oracle} (weights {weights}), whose values are taken for values of this one"
         );
@@ -212,6 +199,10 @@ mod tests {
         text.split_whitespace().map(str::to_owned).collect()
     }
 
+    fn home<'a>(weights_sha256: &'a str, class_names: &'a [String]) -> Home<'a> {
+        Home { weights_sha256, pixels: "uniform".into(), pixel_range: [0.0, 1.0], class_names }
+    }
+
     /// The test pictures of an export of the classes dog, Cat, ape: image 0 is a Cat, 1 a dog, 2 a Cat, with the levels 0, 51 and 255
     /// of a range from −1 to 4; folders as `export` calls them, for the names are not sorted.
     fn exported(root: &Path) {
@@ -233,7 +224,7 @@ mod tests {
     /// Values, labels, names of the pictures and the note, as a world of these weights and classes has them.
     fn read(path: &Path, weights: &str, classes: &str) -> Result<(WorldBatch, Vec<String>, Option<String>)> {
         let (input, classes) = (open(path).unwrap(), names(classes));
-        match in_world(input, path, Home { weights_sha256: weights, class_names: &classes })? {
+        match in_world(input, path, &home(weights, &classes))? {
             InWorld { input: Input::World(batch), ids, note } => Ok((batch, ids, note)),
             other => panic!("{other:?}"),
         }
@@ -317,7 +308,7 @@ mod tests {
         let path = archive(place.path(), "train.npz");
         let read = |path: &Path, weights: &str, classes: &str| {
             let (input, classes) = (open(path).unwrap(), names(classes));
-            match labelled_in_world(input, path, Home { weights_sha256: weights, class_names: &classes }).unwrap() {
+            match labelled_in_world(input, path, &home(weights, &classes)).unwrap() {
                 InWorld { input: Input::World(batch), note, .. } => (batch, note),
                 other => panic!("{other:?}"),
             }

@@ -1,6 +1,5 @@
 //! What a PNG of a world's image says of itself: that its levels hold the world's noise already.
 
-use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::path::Path;
 
@@ -51,7 +50,7 @@ impl HeldNoise {
 }
 
 /// What pictures that were read together say of the noise they hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeldNoises {
     /// Pictures; 0 where images came from files of another kind.
     pub pictures: usize,
@@ -59,8 +58,8 @@ pub struct HeldNoises {
     pub holding: usize,
     /// Whether the levels of all are those of their files, each in its place.
     pub untouched: bool,
-    /// SHA-256 of the weights of the worlds whose noise it is; empty where unknown.
-    pub worlds: BTreeSet<String>,
+    /// The different noises that they hold.
+    pub held: Vec<HeldNoise>,
 }
 
 impl HeldNoises {
@@ -71,7 +70,7 @@ impl HeldNoises {
             all.pictures += 1;
             all.holding += usize::from(held.is_some());
             all.untouched &= untouched;
-            all.worlds.extend(held.map(|held| held.weights_sha256));
+            all.held.extend(held.filter(|held| !all.held.contains(held)));
             all
         })
     }
@@ -120,8 +119,7 @@ mod tests {
     #[test]
     fn a_folder_knows_how_many_of_its_pictures_hold_noise_and_whether_their_levels_are_their_own() {
         let place = tempfile::tempdir().unwrap();
-        let weights = "0a".repeat(32);
-        let held = HeldNoise { std: 0.05, weights_sha256: weights.clone() };
+        let held = HeldNoise { std: 0.05, weights_sha256: "0a".repeat(32) };
         let (shape, pixels) = (ImageShape { channels: 1, height: 4, width: 4 }, [7; 16]);
         let files = ["a/0.png", "a/1.png", "b/0.png"].map(|name| place.path().join(name));
         for file in &files {
@@ -129,7 +127,7 @@ mod tests {
             write_png_of_world(file, shape, &pixels, &held).unwrap();
         }
         let read = |side| open_dataset(place.path(), Split::Train, side).unwrap();
-        let all = HeldNoises { pictures: 3, holding: 3, untouched: true, worlds: [weights].into() };
+        let all = HeldNoises { pictures: 3, holding: 3, untouched: true, held: vec![held.clone()] };
         let images = read(None);
         assert_eq!((&images.noises, &read(Some(4)).noises, &images.subset([1]).unwrap().noises), (&all, &all, &all));
         let touched = HeldNoises { untouched: false, ..all.clone() };

@@ -15,6 +15,7 @@
 //! | `npy`, `npy_file`, `archive`, `npz`, `stream`, `table` | NumPy files: one array read and written; archives as a whole, read in pieces, written in blocks |
 //! | `world`, `pad`, `levels` | images in world space; padding and channels; pictures of real values |
 //! | `classes` | matching the classes of a dataset and a model |
+//! | `home` | which world images are opened in, and which they are of |
 //! | `exported` | pictures and archives that an export of a world wrote |
 //! | `fid_stats` | statistics of other programs |
 //! | `fetch` | corpora by name |
@@ -36,6 +37,7 @@ mod folder;
 mod folder_kind;
 mod hash;
 mod held_noise;
+mod home;
 mod idx;
 mod images;
 mod json;
@@ -68,12 +70,13 @@ pub(crate) use archive::{Archive, table_bytes};
 pub use batches::read_batches;
 pub use cifar::{read_cifar10, read_cifar100};
 pub use classes::{ClassMap, as_numbers, class_folders, class_of, listed, places};
-pub use exported::{Home, InWorld, in_world, labelled_in_world};
+pub use exported::{InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
 pub use folder_kind::{DATASET, FolderKind, check_folder_kind};
 pub use hash::{check_listed_hash, sha256, sha256_of_file};
 pub use held_noise::{HeldNoise, HeldNoises, write_png_of_world};
+pub use home::{Home, OfWorld, world_id};
 pub use idx::read_idx;
 use images::numbered;
 pub use images::{Dataset, ImageShape, Split};
@@ -92,8 +95,8 @@ pub use place::{Taken, taken};
 pub use reader::Input;
 pub use sheet::{contact_sheet, images_in, sheet_shape, split_sheet, write_sheet};
 pub(crate) use source::{
-    CUT_SHORT, TEXT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, read_text_bounded, said,
-    with_way_out,
+    CUT_SHORT, TEXT, WHOLE, open_bounded, open_file, open_regular, read_bounded, read_bytes, read_text,
+    read_text_bounded, said, with_way_out,
 };
 pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
 pub use store::{PARTS, Pieces, Store, StoreKind};

@@ -1,7 +1,7 @@
 //! Opens a user's files: regular files only, gzip decompressed, memory bounded.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Take};
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
@@ -38,6 +38,15 @@ pub(crate) fn open_file(path: &Path) -> Result<BufReader<File>> {
     open_regular(path).map(BufReader::new).map_err(|e| Error::io(path, e))
 }
 
+/// Opens a regular file of at most `limit` bytes; of one that grows meanwhile, a byte more is read and no other.
+pub(crate) fn open_bounded(path: impl AsRef<Path>, limit: u64) -> io::Result<Take<File>> {
+    let file = open_regular(path)?;
+    match file.metadata()?.len() {
+        length if length > limit => Err(too_large(limit)),
+        _ => Ok(file.take(limit.saturating_add(1))),
+    }
+}
+
 /// How often a file is opened that other machines replace.
 const READS: usize = 3;
 
@@ -59,15 +68,14 @@ fn unless_stale<T>(mut read: impl FnMut() -> io::Result<T>) -> io::Result<T> {
 }
 
 fn read_once(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open_regular(path)?;
-    let length = file.metadata()?.len();
-    let too_large = || io::Error::other(format!("is larger than the {limit} bytes that such a file may have"));
-    if length > limit {
-        return Err(too_large());
-    }
-    let mut bytes = Vec::with_capacity(length as usize);
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit { Err(too_large()) } else { Ok(bytes) }
+    let mut file = open_bounded(path, limit)?;
+    let mut bytes = Vec::with_capacity(file.get_ref().metadata()?.len().min(limit) as usize);
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(too_large(limit)) } else { Ok(bytes) }
+}
+
+fn too_large(limit: u64) -> io::Error {
+    io::Error::other(format!("is larger than the {limit} bytes that such a file may have"))
 }
 
 /// All bytes of a description: a regular file of at most [`TEXT`] bytes.

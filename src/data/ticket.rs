@@ -14,8 +14,9 @@ use crate::error::{Error, Result};
 /// What the pieces of a work depend on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ticket<S> {
-    /// SHA-256 of the oracle's weights.
-    pub weights_sha256: String,
+    /// The world ([`super::world_id`]).
+    #[serde(rename = "weights_sha256")]
+    pub world: String,
     /// What was asked for.
     pub spec: S,
 }

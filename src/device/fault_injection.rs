@@ -43,6 +43,20 @@ pub fn are_small() -> bool {
     SMALL.load(Ordering::Relaxed)
 }
 
+/// Whether lenders are waited for as long as tests can wait.
+static IMPATIENT: AtomicBool = AtomicBool::new(false);
+
+/// A lender that says nothing for 3 seconds counts as gone from now on, in place of half a minute.
+pub fn impatient() {
+    IMPATIENT.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether [`impatient`] was called.
+#[cfg(feature = "remote")]
+pub(super) fn are_impatient() -> bool {
+    IMPATIENT.load(Ordering::Relaxed)
+}
+
 /// What is requested of adapter `index`, as confined.
 #[cfg(feature = "wgpu")]
 pub(super) fn confined(index: usize, wanted: wgpu::DeviceDescriptor<'static>) -> wgpu::DeviceDescriptor<'static> {

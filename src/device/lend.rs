@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 mod door;
 mod handshake;
 
+pub(super) use handshake::PRESENCE;
+
 /// Lets clients in from `listener`, each to a process of its own that `command` starts, which calls
 /// [`lend_to_one`]; returns only when that cannot be. The first Ctrl+C or SIGTERM ends this process
 /// at once, with success; its children see their standard input end, and end as well.

@@ -9,7 +9,7 @@
 //! | `window`, `queue_yield` | the window's own device, and the queue it shares with the engine |
 //! | `faults`, `guard`, `failover`, `batches` | faults; failures as errors; work begun again on the next device; halving where memory is short |
 //! | `scheduler` | several devices of one machine |
-//! | `address`, `remote`, `latency`, `lend` | devices of other machines, and lending ours |
+//! | `address`, `remote`, `latency`, `presence`, `lend` | devices of other machines, whether those are still there, and lending ours |
 //! | `matmul_precision` | the number format of matrix products, in training and in drawing images |
 //! | `full_precision_matmul` | products whose factors keep their 32 bits on cards that would round them |
 //! | `gelu` | an activation whose gradient is its own on every device |
@@ -38,6 +38,8 @@ pub mod lend;
 mod matmul_precision;
 pub mod memory;
 mod picture;
+#[cfg(feature = "remote")]
+mod presence;
 mod probe;
 #[cfg(feature = "wgpu")]
 pub mod queue_yield;
@@ -53,7 +55,7 @@ mod window;
 
 #[cfg(feature = "wgpu")]
 pub use adapters::{descriptor, open_adapter};
-pub use address::{Address, PORT};
+pub use address::{Address, PORT, ssh_tunnel};
 pub use avoid::avoid;
 pub use batches::{at_most, bounded, fitting, halving, in_batches, is_for_memory};
 pub use choice::{Candidate, DeviceChoice, DeviceReport, OpenDevice};

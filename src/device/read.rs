@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[cfg(feature = "wgpu")]
 use std::time::Duration;
 
-#[cfg(feature = "wgpu")]
-use burn::tensor::TensorData;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, TensorData};
 #[cfg(feature = "wgpu")]
 use burn_cubecl::cubecl::server::CopyDescriptor;
 #[cfg(feature = "wgpu")]
@@ -17,9 +15,9 @@ use burn_cubecl::{Cube, kernel::into_contiguous_aligned, tensor::CubeTensor};
 #[cfg(feature = "wgpu")]
 use super::faults::POISONED;
 use super::faults::{Refusal, cause, is_loss, is_memory};
-use super::registry;
 #[cfg(feature = "wgpu")]
 use super::{queue_yield, wait::while_there, window};
+use super::{registry, remote};
 use crate::error::{Error, Result, caught};
 
 static VALUES: AtomicU64 = AtomicU64::new(0);
@@ -47,12 +45,17 @@ fn values_of<const D: usize>(tensor: Tensor<D>, device: &Device) -> Result<Vec<f
     if registry::is_adapter(device)
         && let Ok(beneath) = tensor.clone().try_into_primitive::<Cube>()
     {
-        return answered(device, bytes_of(beneath))?
-            .and_then(|data| data.try_cast_as::<f64>().map_err(|error| error.to_string()))
-            .and_then(|data| data.try_into_vec::<f64>().map_err(|error| error.to_string()));
+        return answered(device, bytes_of(beneath))?.and_then(in_f64);
     }
-    let _ = device;
+    if let Some(lent) = remote::lent(device) {
+        return lent.answered(tensor.into_data_async())?.map_err(|error| error.to_string()).and_then(in_f64);
+    }
     tensor.try_into_vec_as::<f64>().map_err(|error| error.to_string())
+}
+
+fn in_f64(data: TensorData) -> Result<Vec<f64>, String> {
+    let data = data.try_cast_as::<f64>().map_err(|error| error.to_string())?;
+    data.try_into_vec::<f64>().map_err(|error| error.to_string())
 }
 
 /// Lets a window that shares `device` go first where it has to

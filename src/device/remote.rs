@@ -21,7 +21,8 @@ use burn::tensor::{Device, Tensor};
 use super::address::Address;
 pub use super::address::TOKEN;
 pub use super::latency::Answer;
-use super::wait::within;
+use super::presence;
+use super::wait::{while_there, within};
 use crate::error::{Error, Result, caught};
 
 /// Longest wait for a machine to take a connection at all.
@@ -35,8 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 struct Session {
     device: Device,
     token: String,
-    /// How many sessions came before it.
-    before: u32,
+    /// The devices of the sessions before it.
+    before: Vec<Device>,
     /// Why it has ended, if it has.
     ended: Option<String>,
 }
@@ -83,10 +84,14 @@ pub fn connect(address: Address) -> Result<Device> {
     {
         return Ok(device);
     }
-    let before = known().sessions.get(&address).map_or(0, |session| session.before + 1);
     knock(address)?;
     let host = address.host();
-    let url = if before == 0 { format!("ws://{host}") } else { format!("ws://{before}@{host}") };
+    let earlier = |session: &Session| [&session.before[..], std::slice::from_ref(&session.device)].concat();
+    let before = known().sessions.get(&address).map(earlier).unwrap_or_default();
+    let url = match before.len() {
+        0 => format!("ws://{host}"),
+        n => format!("ws://{n}@{host}"),
+    };
     let mut lender = RemoteHost::websocket(&url);
     if !token.is_empty() {
         lender = lender.with_credential(&token);
@@ -251,7 +256,64 @@ pub fn gone(on: Option<Address>) -> Option<Error> {
 
 /// The same of the machine whose device this is, if it is one.
 pub fn gone_of(device: &Device) -> Option<Error> {
+    let lent = lent(device)?;
+    match lent.ended() {
+        Some(why) => Some(failed(lent.address, why)),
+        None => gone(Some(lent.address)),
+    }
+}
+
+/// A device of another machine.
+pub struct LentDevice {
+    address: Address,
+    device: Device,
+}
+
+/// The device as that of another machine, if it is one: also where its connection has ended.
+pub fn lent(device: &Device) -> Option<LentDevice> {
+    let known = known();
+    if known.sessions.is_empty() {
+        return None;
+    }
     let device = device.clone().inner();
-    let of = known().sessions.iter().find(|(_, session)| session.device == device).map(|(address, _)| *address);
-    gone(Some(of?))
+    let mut sessions = known.sessions.iter();
+    let (&address, _) = sessions.find(|(_, session)| session.device == device || session.before.contains(&device))?;
+    Some(LentDevice { address, device })
+}
+
+impl LentDevice {
+    /// Why its connection has ended, if that is known. Sends nothing.
+    fn ended(&self) -> Option<String> {
+        match known().sessions.get(&self.address)? {
+            session if session.device == self.device => session.ended.clone(),
+            _ => Some("the connection is gone, and another one has taken its place".to_owned()),
+        }
+    }
+
+    /// Waits for what the device is to send, as long as its lender is there ([`presence`]).
+    ///
+    /// # Errors
+    /// Why nothing comes. The session then counts as ended.
+    pub fn answered<T>(&self, answer: impl Future<Output = T>) -> Result<T, String> {
+        let [pause, silence] = presence::patience();
+        if let Some(why) = self.ended() {
+            return Err(why);
+        }
+        let mut heard = Instant::now();
+        let there = || {
+            let left = silence.saturating_sub(heard.elapsed());
+            if self.ended().is_none() && presence::is_there(self.address, left) {
+                heard = Instant::now();
+            }
+            self.ended().is_none() && heard.elapsed() < silence
+        };
+        while_there(pause, answer, there).ok_or_else(|| {
+            let silent = || {
+                let why = format!("the connection is gone: nothing has come back for {} s", silence.as_secs());
+                give_up(self.address, &why);
+                why
+            };
+            self.ended().unwrap_or_else(silent)
+        })
+    }
 }

@@ -63,3 +63,21 @@ pub fn gone(_: Option<Address>) -> Option<Error> {
 pub fn gone_of(_: &Device) -> Option<Error> {
     None
 }
+
+/// There is none.
+pub struct LentDevice(());
+
+/// It is none of another machine.
+pub fn lent(_: &Device) -> Option<LentDevice> {
+    None
+}
+
+impl LentDevice {
+    /// Sends nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn answered<T>(&self, _: impl Future<Output = T>) -> Result<T, String> {
+        Err("there is no connection".into())
+    }
+}

@@ -19,10 +19,18 @@ impl Wake for Unpark {
 fn with<F: Future>(future: F, mut patience: impl FnMut() -> Option<Duration>) -> Option<F::Output> {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut poll = || match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    };
     loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return Some(output),
-            Poll::Pending => std::thread::park_timeout(patience()?),
+        if let Some(output) = poll() {
+            return Some(output);
+        }
+        match patience() {
+            Some(further) => std::thread::park_timeout(further),
+            // It may have come while `patience` was considering.
+            None => return poll(),
         }
     }
 }
@@ -35,7 +43,6 @@ pub fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
 }
 
 /// Waits for a future, and asks every `pause` whether the other side is still there.
-#[cfg(feature = "wgpu")]
 pub fn while_there<F: Future>(pause: Duration, future: F, mut there: impl FnMut() -> bool) -> Option<F::Output> {
     let mut asked = Instant::now();
     with(future, || {
@@ -47,7 +54,7 @@ pub fn while_there<F: Future>(pause: Duration, future: F, mut there: impl FnMut(
     })
 }
 
-#[cfg(all(test, feature = "wgpu"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -68,5 +75,12 @@ mod tests {
             if pauses > 3 { Poll::Ready(pauses) } else { Poll::Pending }
         });
         assert_eq!(while_there(PAUSE, late, || true), Some(4));
+        let come = std::cell::Cell::new(false);
+        let meanwhile = std::future::poll_fn(|_| if come.get() { Poll::Ready(5) } else { Poll::Pending });
+        let there = || {
+            come.set(true);
+            false
+        };
+        assert_eq!(while_there(PAUSE, meanwhile, there), Some(5), "it came while the question was asked");
     }
 }

@@ -22,8 +22,8 @@ pub struct Drawing<'a> {
     pub draws: usize,
     /// Where they are kept.
     pub cache: &'a Cache,
-    /// SHA-256 of the weights, under which they are kept.
-    pub weights_sha256: &'a str,
+    /// The world, under which they are kept ([`World::id`]).
+    pub world_id: &'a str,
     /// The device in words, likewise.
     pub device: &'a str,
 }
@@ -131,9 +131,9 @@ impl Facts {
         drawing: &Drawing<'_>,
         events: &mut dyn Events<Progress>,
     ) -> Result<Self> {
-        let &Drawing { draws, cache, weights_sha256, device } = drawing;
+        let &Drawing { draws, cache, world_id, device } = drawing;
         let (tau, prior, seed) = (settings.tau, &settings.prior, WORLD_SEED.split("facts"));
-        let mut source = WorldDraws::new(world, seed).remembered(cache, weights_sha256, prior, device);
+        let mut source = WorldDraws::new(world, seed).remembered(cache, world_id, prior, device);
         let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, seed)?;
         let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
         let limits = Limits { samples: Some(draws), ..Limits::default() };

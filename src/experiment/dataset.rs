@@ -176,22 +176,21 @@ impl DataRecord {
 /// Where images are to go.
 struct Place<'a> {
     world: &'a World,
-    weights_sha256: &'a str,
     settings: Settings,
     dequantise: Option<Dequantisation>,
 }
 
 impl Data {
-    /// Opens the dataset of a spec, if it names one, for the world of given weights.
+    /// Opens the dataset of a spec, if it names one, for a world.
     ///
     /// # Errors
     /// Names what cannot be read, is not the file that was exported, has no labels, does not fit the
     /// world, has too few images for the spec, or tests on the training images.
-    pub fn open(spec: &ExperimentSpec, world: &World, weights_sha256: &str) -> Result<Option<Self>> {
+    pub fn open(spec: &ExperimentSpec, world: &World) -> Result<Option<Self>> {
         let Some(data) = &spec.data else { return Ok(None) };
         let settings = spec.world.settings(world.class_names().len())?;
-        let place = Place { world, weights_sha256, settings, dequantise: data.dequantise };
-        let part = |path, split, input| Part::new(&place, path, split, in_world(input, path, world.home())?);
+        let place = Place { world, settings, dequantise: data.dequantise };
+        let part = |path, split, input| Part::new(&place, path, split, in_world(input, path, &world.home())?);
         let train = part(&data.train, Split::Train, open_split(&data.train, Split::Train, None)?)?;
         let test = match &data.test {
             Some(path) => Some((path, open_split(path, Split::Test, None)?)),
@@ -274,7 +273,7 @@ impl Part {
         // scored anew.
         let ordered = numbers.iter().enumerate().all(|(i, k)| i == *k);
         let stored = matches!(values, Values::World(_)) && ordered;
-        let proves = |manifest: &Manifest| manifest.proves_likelihoods(place.weights_sha256, &place.settings);
+        let proves = |manifest: &Manifest| manifest.proves_likelihoods(&world.home(), &place.settings);
         let proved = manifest.filter(|manifest| stored && proves(manifest));
         let logp = logp.filter(|_| proved.is_some());
         let of_this_world = proved.is_some_and(|manifest| manifest.has_labels_of(&place.settings));

@@ -19,7 +19,7 @@ const FORMAT: u32 = 1;
 /// Hashes of the files an experiment depends on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Files {
-    /// SHA-256 of the oracle's weights.
+    /// The oracle's world (`OracleInfo::world_id`).
     pub oracle: String,
     /// SHA-256 of the weights that architectures start from.
     pub pretrained: BTreeMap<Architecture, String>,
@@ -30,7 +30,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Of a spec whose oracle's hash, dataset and features are known already.
+    /// Of a spec whose oracle's world, dataset and features are known already.
     ///
     /// # Errors
     /// Names a file that cannot be read.

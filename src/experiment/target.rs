@@ -68,8 +68,8 @@ pub fn find(
             tau_of_error(&classes, target, &Spec::default(), &mut going)?
         }
         None => {
-            let (prior, (weights, device)) = (&settings.prior, kept);
-            let mut source = WorldDraws::new(world, seed).remembered(&Cache::of_user(), weights, prior, device);
+            let (prior, (world_id, device)) = (&settings.prior, kept);
+            let mut source = WorldDraws::new(world, seed).remembered(&Cache::of_user(), world_id, prior, device);
             let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, seed)?;
             let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
             let limits = Limits { tolerance: Some(TOLERANCE), samples: Some(MOST), seconds: None };

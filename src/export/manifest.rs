@@ -27,8 +27,11 @@ pub struct Manifest {
     pub made_by: String,
     /// The oracle as it was asked for.
     pub oracle: String,
-    /// SHA-256 of its weights: the world.
+    /// SHA-256 of its weights.
     pub weights_sha256: String,
+    /// How 8-bit pixels enter it, in a word: with the weights it tells the world from others. Absent from older files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pixels: Option<String>,
     /// What whoever uses the images is to be told of those the world was trained on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
@@ -112,6 +115,7 @@ impl Manifest {
             made_by: format!("bayescope {}", env!("CARGO_PKG_VERSION")),
             oracle,
             weights_sha256: work.info.weights_sha256.clone(),
+            pixels: Some(pixels.word()),
             notice: work.info.notice().map(str::to_owned),
             tau: settings.tau,
             smoothing: settings.smoothing,

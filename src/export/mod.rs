@@ -94,7 +94,7 @@ impl Work<'_> {
             // Refused before the folder is taken, so that it is free for a smaller one.
             self.check_space()?;
         }
-        let ticket = Ticket { weights_sha256: self.info.weights_sha256.clone(), spec: self.spec.clone() };
+        let ticket = Ticket { world: self.info.world_id(), spec: self.spec.clone() };
         Store::begin(self.folder, &EXPORT, &ticket)
     }
 
@@ -142,7 +142,7 @@ impl Work<'_> {
         let drawing = Drawing {
             draws: draws_of(self.spec.train.saturating_add(self.spec.test)),
             cache: self.kept.cache,
-            weights_sha256: &self.info.weights_sha256,
+            world_id: &self.info.world_id(),
             device: self.kept.device,
         };
         let mut forward = |progress| events.emit(ExportEvent { stage: Stage::Figures, progress });

@@ -67,6 +67,15 @@ impl Preprocessing {
         }
     }
 
+    /// It in a word without spaces, by which records tell worlds of the same weights apart.
+    pub fn word(self) -> String {
+        match self {
+            Self::Uniform => "uniform".into(),
+            Self::UniformSymmetric => "uniform-symmetric".into(),
+            Self::Gaussian { std } => format!("gaussian-{std}"),
+        }
+    }
+
     /// Whether it is EBO's, which specs and files need not name.
     pub fn is_usual(&self) -> bool {
         *self == Self::Uniform

@@ -10,7 +10,7 @@ use super::session::far::Trying;
 use super::theme::Theme;
 use super::widgets::{dialog, fact, facts, hint, said};
 use crate::device::remote::{TOKEN, use_token};
-use crate::device::{Address, DeviceChoice, DeviceReport, PORT};
+use crate::device::{Address, DeviceChoice, DeviceReport, PORT, ssh_tunnel};
 use crate::worker::protocol::Outcome;
 
 /// Width of the window's text, points.
@@ -160,7 +160,7 @@ impl ConnectDialog {
                 && tunnel.on_hover_text(about).clicked()
             {
                 let (host, port) = address.socket();
-                cx.commands.push(Command::CopyText(format!("ssh -N -L {port}:127.0.0.1:{port} {host}")));
+                cx.commands.push(Command::CopyText(ssh_tunnel(port, host)));
             }
             if ui.button("Close").clicked() {
                 self.open = false;

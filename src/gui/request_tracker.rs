@@ -52,7 +52,7 @@ type GalleryKnobs = (SampleSpec, Settings, Option<SamplerOptions>, bool);
 
 /// What pictures of these samples depend on, beside τ.
 fn key_origin(session: &Session, spec: &SampleSpec, settings: &Settings) -> KeyOrigin {
-    let world = session.oracle.as_ref().map_or_else(String::new, |oracle| oracle.weights_sha256.clone());
+    let world = session.oracle.as_ref().map_or_else(String::new, |oracle| oracle.world_id());
     KeyOrigin::new(world, spec, settings.prior.clone())
 }
 
@@ -295,7 +295,7 @@ pub fn cancel(engine: &dyn Engine, session: &mut Session, meant: impl Fn(&JobVie
 /// Submits a job and records it in the session. What was set for the world that is shown is not carried out in another.
 pub fn submit(engine: &dyn Engine, session: &mut Session, job: Job) -> JobId {
     let shown = session.oracle.as_ref().filter(|_| job.is_of_the_oracle_shown());
-    let id = engine.submit(job.clone(), shown.map(|oracle| oracle.weights_sha256.clone()));
+    let id = engine.submit(job.clone(), shown.map(|oracle| oracle.world_id()));
     session.submitted(id, &job);
     id
 }

@@ -131,7 +131,7 @@ impl App {
         let Some(info) = &self.session.oracle else {
             return self.session.notify(Level::Warning, "There is no world yet: open an oracle first.");
         };
-        let (oracle, world) = (self.session.oracle_name.clone(), info.weights_sha256.clone());
+        let (oracle, world) = (self.session.oracle_name.clone(), info.world_id());
         let planned = self
             .session
             .runs

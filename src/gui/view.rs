@@ -108,7 +108,7 @@ pub struct View {
     pub table: Option<DataTable>,
     /// Pinned images.
     pins: Vec<Pin>,
-    /// SHA-256 of the weights of the world that was looked at last.
+    /// The world that was looked at last (`OracleInfo::world_id`).
     world: String,
     arrangement: Arc<Arrangement>,
     arranged: Option<Key>,
@@ -154,9 +154,9 @@ impl View {
 
     /// Forgets what was pinned and typed in another world.
     pub fn enter(&mut self, session: &Session) {
-        let here = session.oracle.as_ref().map_or("", |oracle| oracle.weights_sha256.as_str());
+        let here = session.oracle.as_ref().map_or_else(String::new, |oracle| oracle.world_id());
         if self.world != here {
-            here.clone_into(&mut self.world);
+            self.world = here;
             self.pins.clear();
             self.target.clear();
             self.target_complaint = None;

@@ -3,7 +3,7 @@
 mod per_class;
 mod refusal;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
 
@@ -19,7 +19,9 @@ use crate::flow::{Architecture, Precision};
 use crate::oracle::library;
 use crate::oracle::world::World;
 
-pub use super::info::{DESCRIPTION, FLOWS, Oracle, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing};
+pub use super::info::{
+    BEST_INFO, DESCRIPTION, FLOWS, Oracle, OracleInfo, StorageDrift, TrainingRecord, WEIGHTS, preprocessing,
+};
 pub(crate) use super::info::{check_architecture, check_hash};
 pub use super::train::describe::write;
 pub use refusal::refusal;
@@ -38,7 +40,8 @@ impl OracleInfo {
             }
             (architecture, _) => architecture.build(weights, self.pixels, device, precision)?,
         };
-        let world = World::new(flow, self.class_names.clone(), batch)?.of_weights(&self.weights_sha256);
+        let world =
+            World::new(flow, self.class_names.clone(), batch)?.of_weights(&self.weights_sha256, self.assumed_pixels());
         Ok(Oracle { info: self, world })
     }
 
@@ -119,21 +122,32 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
     Ok((info, checkpoint.weights))
 }
 
-/// The description beside a file of weights, where it is of these very weights.
-fn description_beside(path: &Path, sha256: &str) -> Option<OracleInfo> {
-    let text = read_bytes(path.with_file_name(DESCRIPTION)).ok()?;
-    let info: OracleInfo = serde_json::from_slice(&text).ok()?;
-    (info.weights_sha256 == sha256 && check_names(&info).is_ok()).then_some(info)
+/// The files beside a file of weights that may describe them: of an oracle, of a training's best epoch. Without them a copy of
+/// the weights may open as another world.
+pub fn descriptions_beside(path: &Path) -> Vec<PathBuf> {
+    let beside = [DESCRIPTION, BEST_INFO].map(|name| path.with_file_name(name));
+    beside.into_iter().filter(|description| path.is_file() && description.is_file()).collect()
 }
 
-/// A file of weights: the world of its folder where that describes it, since the file does not tell how pixels enter the
-/// world; otherwise a checkpoint as it is.
+/// The description beside a file of weights that is of these very weights.
+fn description_beside(path: &Path, sha256: &str) -> Option<(PathBuf, OracleInfo)> {
+    descriptions_beside(path).into_iter().find_map(|description| {
+        let info: OracleInfo = serde_json::from_slice(&read_bytes(&description).ok()?).ok()?;
+        (info.weights_sha256 == sha256 && check_names(&info).is_ok()).then_some((description, info))
+    })
+}
+
+/// A file of weights: the world that a description beside it tells, or that of a bundled oracle of these weights, since the file
+/// does not tell how pixels enter the world; otherwise a checkpoint as it is.
 fn read_file(path: &Path, events: &mut dyn Events<Progress>) -> Result<(OracleInfo, Weights)> {
     let Checkpoint { inferred, weights } = read_checkpoint(path, events)?;
     let weights_sha256 = sha256_of_file(path, events)?;
-    if let Some(info) = description_beside(path, &weights_sha256) {
-        check_architecture(&path.with_file_name(DESCRIPTION), &inferred.architecture, &info)?;
+    if let Some((description, info)) = description_beside(path, &weights_sha256) {
+        check_architecture(&description, &inferred.architecture, &info)?;
         return Ok((info, weights));
+    }
+    if let Some(bundled) = library::of_weights(&weights_sha256) {
+        return Ok((bundled.info()?, weights));
     }
     Ok((describe_checkpoint(path, inferred, weights_sha256), weights))
 }
@@ -161,25 +175,66 @@ fn describe_checkpoint(path: &Path, inferred: Inferred, weights_sha256: String) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::sha256;
     use crate::flow::preprocess::Preprocessing;
+    use crate::flow::weights::Storage;
+
+    /// The digits with one weight changed: weights that no bundled oracle has, with their bytes.
+    fn changed() -> (OracleInfo, Vec<u8>) {
+        let (info, mut weights) = read("mnist").unwrap();
+        weights.0.values_mut().next().unwrap().values[0] += 1e-3;
+        let bytes = weights.to_safetensors(Storage::F32).unwrap();
+        (OracleInfo { weights_sha256: sha256(&bytes), ..info }, bytes)
+    }
 
     #[test]
-    fn weights_are_the_world_that_their_folder_describes_and_alone_say_what_is_assumed() {
+    fn weights_are_the_world_that_lies_described_beside_them_and_alone_say_what_is_assumed() {
+        let (info, bytes) = changed();
+        let described = serde_json::to_vec(&info).unwrap();
+        for name in [DESCRIPTION, BEST_INFO] {
+            let place = tempfile::tempdir().unwrap();
+            let file = |name: &str| place.path().join(name);
+            std::fs::write(file("theirs.safetensors"), &bytes).unwrap();
+            let open = || read(file("theirs.safetensors").to_str().unwrap()).unwrap().0;
+            let alone = open();
+            assert!(alone.inferred.iter().flatten().any(|told| told.contains("assumed")), "{alone:?}");
+            assert_eq!(alone.pixels, Preprocessing::Uniform);
+            // The description of other weights is none of these.
+            std::fs::copy("assets/oracles/fashion/oracle.json", file(name)).unwrap();
+            assert_eq!(open(), alone);
+            std::fs::write(file(name), &described).unwrap();
+            assert_eq!(open(), info);
+            // The same weights, and two worlds; what is described keeps the name that it had.
+            assert_eq!(
+                (alone.weights_sha256.as_str(), info.world_id()),
+                (info.weights_sha256.as_str(), info.weights_sha256.clone())
+            );
+            assert_eq!(alone.world_id(), format!("uniform:{}", info.weights_sha256));
+        }
+        // A description that says another treatment than that of the training it records.
+        let edited = OracleInfo { pixels: Preprocessing::Uniform, ..info.clone() };
+        assert_eq!(edited.world_id(), format!("uniform:{}", info.weights_sha256));
+    }
+
+    #[test]
+    fn weights_of_a_bundled_oracle_are_its_world_wherever_they_lie() {
         let place = tempfile::tempdir().unwrap();
-        let file = |name: &str| place.path().join(name);
-        let copy =
-            |from: &str, to: &str| std::fs::copy(Path::new("assets/oracles/mnist").join(from), file(to)).unwrap();
-        let open = || read(file("theirs.safetensors").to_str().unwrap()).unwrap();
-        copy(WEIGHTS, "theirs.safetensors");
-        let assumed = |info: &OracleInfo| info.inferred.iter().flatten().any(|told| told.contains("assumed"));
-        let (alone, weights) = open();
-        assert!(assumed(&alone) && alone.pixels == Preprocessing::Uniform, "{alone:?}");
-        // The description of other weights is none of these.
-        std::fs::copy("assets/oracles/fashion/oracle.json", file(DESCRIPTION)).unwrap();
-        assert_eq!(open().0, alone);
-        copy(DESCRIPTION, DESCRIPTION);
-        let (described, same) = open();
-        assert_eq!((&described, &same), (&read("assets/oracles/mnist").unwrap().0, &weights));
-        assert!(matches!(described.pixels, Preprocessing::Gaussian { .. }) && !assumed(&described), "{described:?}");
+        let file = place.path().join("lonely.safetensors");
+        for (folder, name) in [("mnist", "mnist"), ("mnist-9b44f254", "mnist@9b44f254")] {
+            std::fs::copy(Path::new("assets/oracles").join(folder).join(WEIGHTS), &file).unwrap();
+            assert_eq!(read(file.to_str().unwrap()).unwrap(), read(name).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_world_keeps_what_tells_it_from_others_on_a_device() {
+        let (info, bytes) = changed();
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("theirs.safetensors");
+        std::fs::write(&file, bytes).unwrap();
+        let Oracle { info: alone, world } = open(file.to_str().unwrap(), &Device::flex(), Precision::F32, 1).unwrap();
+        assert_eq!(world.id(), alone.world_id());
+        assert_eq!((world.home().pixels, world.home().pixel_range), (alone.home().pixels, [0.0, 1.0]));
+        assert_eq!((info.home().pixels.as_str(), info.home().pixel_range), ("gaussian-0.05", [-1.0, 1.0]));
     }
 }

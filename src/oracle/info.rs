@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::{Home, world_id};
 use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::Architecture;
 use crate::flow::preprocess::Preprocessing;
@@ -16,6 +17,8 @@ use crate::oracle::world::World;
 pub const FLOWS: &str = "flows.json";
 /// Name of the description inside an oracle folder.
 pub const DESCRIPTION: &str = "oracle.json";
+/// Name of the description of a training's best epoch, beside its weights.
+pub const BEST_INFO: &str = "best.json";
 /// Name of the weights inside an oracle folder.
 pub const WEIGHTS: &str = "weights.safetensors";
 
@@ -37,7 +40,7 @@ pub struct OracleInfo {
     /// How 8-bit pixels enter its world.
     #[serde(default)]
     pub pixels: Preprocessing,
-    /// SHA-256 of the weights: identifies the world.
+    /// SHA-256 of the weights. With how pixels enter, it tells the world from others ([`OracleInfo::world_id`]).
     pub weights_sha256: String,
     /// Format of the stored numbers.
     pub storage: String,
@@ -57,6 +60,25 @@ impl OracleInfo {
     /// what licence, what the world is not good for.
     pub fn notice(&self) -> Option<&str> {
         self.training.as_ref()?.spec.data.notice.as_deref()
+    }
+
+    /// How 8-bit pixels enter its world, in a word, where no description of these weights says so: they were opened without one, or
+    /// with one whose own record says that they were trained on others.
+    pub fn assumed_pixels(&self) -> Option<String> {
+        let trained = self.training.as_ref().map(|training| training.spec.pixels());
+        let told = self.inferred.is_none() && trained.is_none_or(|trained| trained == self.pixels);
+        (!told).then(|| self.pixels.word())
+    }
+
+    /// What tells its world from others: the SHA-256 of the weights alone where they were opened with their description.
+    pub fn world_id(&self) -> String {
+        world_id(&self.weights_sha256, self.assumed_pixels().as_deref())
+    }
+
+    /// Its world as one that images are opened in.
+    pub fn home(&self) -> Home<'_> {
+        let Self { weights_sha256, pixels, class_names, .. } = self;
+        Home { weights_sha256, pixels: pixels.word(), pixel_range: pixels.range(), class_names }
     }
 }
 

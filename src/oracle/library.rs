@@ -79,6 +79,11 @@ pub fn find(name: &str) -> Option<&'static Bundled> {
     LIBRARY.iter().chain(EARLIER).filter(named).filter(|_| digits).find(of_hash)
 }
 
+/// The bundled oracle of these weights.
+pub fn of_weights(sha256: &str) -> Option<&'static Bundled> {
+    LIBRARY.iter().chain(EARLIER).find(|bundled| bundled.described().is_ok_and(|info| info.weights_sha256 == sha256))
+}
+
 /// `NAME@HASH` of all worlds of a name that are bundled, the one of the bare name first.
 pub fn versions(name: &str) -> Vec<String> {
     let of_name = LIBRARY.iter().chain(EARLIER).filter(|bundled| bundled.name == name);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use crate::data::{HeldNoises, read_json};
+use crate::data::{HeldNoise, HeldNoises, read_json};
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::provenance;
 use crate::oracle::world::World;
@@ -38,7 +38,7 @@ impl World {
     /// What is known of the noise of pictures in this world's shape: by what they say of themselves, else by a record beside
     /// `paths`, where they were read.
     pub fn noise_held(&self, said: &HeldNoises, paths: &[PathBuf]) -> NoiseHeld {
-        let HeldNoises { pictures: all, holding: of, untouched, worlds } = said;
+        let HeldNoises { pictures: all, holding: of, untouched, held } = said;
         if *of == 0 {
             return if *all > 0 { self.by_a_record(paths) } else { NoiseHeld::None };
         }
@@ -48,8 +48,10 @@ impl World {
                  them apart from others, in their own size, and none is added"
             ));
         }
-        let stranger = worlds.iter().find(|weights| *weights != self.home().weights_sha256);
-        NoiseHeld::All(stranger.map(|weights| {
+        // Of the same weights and another noise, too.
+        let own = self.held_noise();
+        let stranger = held.iter().find(|held| own.as_ref() != Some(*held));
+        NoiseHeld::All(stranger.map(|HeldNoise { weights_sha256: weights, .. }| {
             let weights = weights.get(..12).unwrap_or(weights);
             format!(
                 "pictures of images of another world (weights {weights}), whose levels are taken for levels of this one"

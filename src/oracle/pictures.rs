@@ -172,7 +172,7 @@ impl World {
     fn read_training_part(&self, first: &Path, paths: &[PathBuf], fits: &Fits) -> Result<Reading> {
         let Some(ImageFiles { name, files, ids, labels, class_names }) = data::image_files(paths)? else {
             refuse_fit(first, fits)?;
-            let InWorld { input, ids, note } = data::labelled_in_world(data::open(first)?, first, self.home())?;
+            let InWorld { input, ids, note } = data::labelled_in_world(data::open(first)?, first, &self.home())?;
             return Ok(Reading { ids, note, ..Reading::from(input) });
         };
         // Files of class folders are images of a dataset, one each.

@@ -1,11 +1,12 @@
 //! A world: a frozen flow, its preprocessing, a class prior π, a base temperature τ, a posterior
 //! smoothing T and label noise C; a complete joint distribution p(x, y) (theory §1).
 
+mod identity;
 mod samples;
 
 use std::cell::{OnceCell, RefCell};
 
-use crate::data::{Dataset, Ground, HeldNoise, Home, ImageShape};
+use crate::data::{Dataset, Ground, ImageShape};
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -27,6 +28,8 @@ pub struct World {
     class_names: Vec<String>,
     /// SHA-256 of the weights; empty where unknown.
     weights_sha256: String,
+    /// How pixels enter, in a word, where no description of the weights says so.
+    assumed_pixels: Option<String>,
     batch: usize,
     /// What draws images with narrow products, once it was asked for.
     narrow: RefCell<Option<(MatmulPrecision, Box<dyn Flow>)>>,
@@ -45,24 +48,9 @@ impl World {
             let (names, classes) = (class_names.len(), flow.classes());
             return Err(Error::input(format!("{names} class names for {classes} classes")));
         }
-        let (weights_sha256, batch) = (String::new(), batch.max(1));
-        Ok(Self { flow, class_names, weights_sha256, batch, narrow: RefCell::default(), ground: OnceCell::new() })
-    }
-
-    /// The same, known by the SHA-256 of its weights.
-    #[must_use]
-    pub fn of_weights(self, sha256: &str) -> Self {
-        Self { weights_sha256: sha256.to_owned(), ..self }
-    }
-
-    /// What tells it from other worlds where images are opened.
-    pub fn home(&self) -> Home<'_> {
-        Home { weights_sha256: &self.weights_sha256, class_names: &self.class_names }
-    }
-
-    /// The noise that 8-bit pictures of its images hold; nothing where it lies within a level.
-    pub fn held_noise(&self) -> Option<HeldNoise> {
-        self.flow.pixels().held_noise(&self.weights_sha256)
+        let (weights_sha256, assumed_pixels, batch) = (String::new(), None, batch.max(1));
+        let (narrow, ground) = (RefCell::default(), OnceCell::new());
+        Ok(Self { flow, class_names, weights_sha256, assumed_pixels, batch, narrow, ground })
     }
 
     /// Names of the classes.

@@ -33,8 +33,9 @@ impl RunFolder {
     pub fn planned_on(&self) -> Option<(String, String)> {
         let named = &self.spec.world.oracle;
         let oracles = std::iter::once(named.clone()).chain(library::versions(named));
-        let known = oracles.filter_map(|oracle| Some((glance(&oracle)?.weights_sha256, oracle)));
-        known.map(|(hash, oracle)| (oracle, hash)).find(|(_, hash)| self.is_on(hash).unwrap_or(false))
+        let mut known = oracles.filter_map(|oracle| Some((glance(&oracle)?, oracle)));
+        let (info, oracle) = known.find(|(info, _)| self.is_on(&info.world_id()).unwrap_or(false))?;
+        Some((oracle, info.weights_sha256))
     }
 
     /// The figures of a summary of this run; `world` is [`Self::world_sha256`].

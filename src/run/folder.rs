@@ -94,16 +94,16 @@ impl RunFolder {
         Self { path, spec, plan, data, features, pretrained }
     }
 
-    /// Plans a run of `spec` on an oracle of given weights and a dataset in `path`, or finds the
-    /// plan there.
+    /// Plans a run of `spec` on a world (`OracleInfo::world_id`) and a dataset in
+    /// `path`, or finds the plan there.
     ///
     /// # Errors
     /// When the folder holds another run or one on other data, or cannot be written.
-    pub fn create(path: &Path, spec: &ExperimentSpec, weights_sha256: &str, data: Option<&Data>) -> Result<Self> {
+    pub fn create(path: &Path, spec: &ExperimentSpec, world_id: &str, data: Option<&Data>) -> Result<Self> {
         spec.validate()?;
         let data = data.map(Data::record);
         let features = FeatureFile::all(&spec.experiment.files(), &pools::train_names(spec), spec.largest())?;
-        let files = Files::of(spec, weights_sha256, data.as_ref(), &features)?;
+        let files = Files::of(spec, world_id, data.as_ref(), &features)?;
         let plan = Planned::all(spec, |cell| cell.id(spec, &files))?;
         Self::write_spec(path, spec)?;
         if let Some(data) = &data {

@@ -36,6 +36,9 @@ pub struct Script {
     pub leading: Vec<String>,
     /// The oracle's file or folder, absolute; none where the program carries it.
     pub oracle: Option<PathBuf>,
+    /// What describes its file beside it, absolute: the file alone may open as another world.
+    #[serde(default)]
+    pub descriptions: Vec<PathBuf>,
     /// Elements of the array.
     pub tasks: usize,
     /// What the program is to compute on, if it shall not choose.
@@ -220,9 +223,14 @@ fn staging(of: &Script) -> Result<String> {
              trap 'rm -rf -- \"$stage\"' EXIT\n    \
              arguments+=(--stage \"$stage/pool\")\nfi\n";
     if let Some(oracle) = oracle {
+        let mut copied = "\"$oracle\"".to_owned();
+        for description in &of.descriptions {
+            copied += " ";
+            copied += &absolute(description)?;
+        }
         text += &format!(
             "oracle={oracle}\n\
-             if [ -n \"$stage\" ] && mkdir \"$stage/oracle\" && cp -rL -- \"$oracle\" \"$stage/oracle/\"; then\n    \
+             if [ -n \"$stage\" ] && mkdir \"$stage/oracle\" && cp -rL -- {copied} \"$stage/oracle/\"; then\n    \
              oracle=\"$stage/oracle/$(basename -- \"$oracle\")\"\nfi\n\
              arguments+=(--oracle \"$oracle\")\n"
         );

@@ -80,12 +80,13 @@ impl Task for RunExperiment {
         let RunSettings { share, every, stage, oracle } = self.settings.clone();
         let place = Place::open(oracle.or(planned_on).as_ref().unwrap_or(&spec.world.oracle), cx)?;
         let (world, weights) = place.world();
-        let spec = with_tau(&self.folder, &spec, world, (weights, &cx.chosen.report.used.label()), cx)?;
+        let world_id = world.id();
+        let spec = with_tau(&self.folder, &spec, world, (&world_id, &cx.chosen.report.used.label()), cx)?;
         if let Some(data) = &spec.data {
             cx.progress(Progress { done: 0, total: 1 }, format!("reading {}", data.train.display()));
         }
-        let data = Data::open(&spec, world, weights)?;
-        let folder = RunFolder::create(&self.folder, &spec, weights, data.as_ref())?;
+        let data = Data::open(&spec, world)?;
+        let folder = RunFolder::create(&self.folder, &spec, &world_id, data.as_ref())?;
         let settings = spec.world.settings(world.class_names().len())?;
         let weights_sha256 = Some(weights);
         let context =

@@ -57,20 +57,21 @@ impl RunFolder {
         )))
     }
 
-    /// Whether this run is one on the oracle of these weights, told by the hash of a cell.
+    /// Whether this run is one on that world (`OracleInfo::world_id`), told by the
+    /// hash of a cell.
     ///
     /// # Errors
     /// Names a weight file of the spec that cannot be read.
-    pub fn is_on(&self, weights_sha256: &str) -> Result<bool> {
+    pub fn is_on(&self, world_id: &str) -> Result<bool> {
         // A cell that depends on no other file needs none to be read.
         let plain = |planned: &&Planned| !self.spec.pretrained.contains_key(&planned.cell.architecture);
         let (data, features) = (self.data.clone(), self.features.clone());
         let (files, planned) = match self.plan.iter().find(plain) {
             Some(planned) => {
-                (Files { oracle: weights_sha256.to_owned(), pretrained: Default::default(), data, features }, planned)
+                (Files { oracle: world_id.to_owned(), pretrained: Default::default(), data, features }, planned)
             }
             None => match self.plan.first() {
-                Some(planned) => (Files::of(&self.spec, weights_sha256, data.as_ref(), &features)?, planned),
+                Some(planned) => (Files::of(&self.spec, world_id, data.as_ref(), &features)?, planned),
                 None => return Ok(false),
             },
         };

@@ -106,7 +106,7 @@ pub fn validate(
     events: &mut dyn Events<ValidateEvent>,
 ) -> Result<(Validation, Option<Pairs>)> {
     spec.validate()?;
-    let store = pieces::begin(folder, spec, &info.weights_sha256)?;
+    let store = pieces::begin(folder, spec, &info.world_id())?;
     let _lock = store.lock()?;
     let work = Work { spec, world, info, device, store };
     let real = Real::open(&work)?;

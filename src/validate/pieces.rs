@@ -12,13 +12,14 @@ use crate::error::Result;
 pub const VALIDATION: StoreKind =
     StoreKind { ticket: "validate.json", work: "validation", result: "validation", folder: None };
 
-/// Takes the folder of a validation, if any: a new one, or one where this one was begun.
+/// Takes the folder of a validation, if any: a new one, or one where this one was begun. `world`: its
+/// `OracleInfo::world_id`.
 ///
 /// # Errors
 /// When it holds something else, or cannot be written.
-pub fn begin(folder: Option<&Path>, spec: &ValidateSpec, weights_sha256: &str) -> Result<Store> {
+pub fn begin(folder: Option<&Path>, spec: &ValidateSpec, world: &str) -> Result<Store> {
     let Some(folder) = folder else { return Ok(Store::of(None, &VALIDATION)) };
-    Store::begin(folder, &VALIDATION, &Ticket { weights_sha256: weights_sha256.to_owned(), spec: spec.clone() })
+    Store::begin(folder, &VALIDATION, &Ticket { world: world.to_owned(), spec: spec.clone() })
 }
 
 /// Returns a piece of `rows` rows with two arrays of these widths, float32 and float64. A piece

@@ -43,7 +43,7 @@ pub struct CellImagesRequest {
     pub label: String,
     /// Name of the open oracle.
     pub oracle: String,
-    /// SHA-256 of its weights: images of another world have no posterior in this one.
+    /// Its world (`OracleInfo::world_id`): images of another world have no posterior in this one.
     pub world: String,
 }
 
@@ -107,7 +107,7 @@ fn open_grid(request: &CellImagesRequest) -> Result<RunFolder> {
 fn at_step(id: JobId, request: &CellImagesRequest, step: u64) -> Result<LoadedImages> {
     let folder = ExternalFolder::open(&request.folder)?;
     let of = &folder.spec.world;
-    if of.weights_sha256 != request.world {
+    if of.id() != request.world {
         return Err(elsewhere(&library::opening(&of.oracle, &of.weights_sha256), &request.oracle));
     }
     let StepPictures { found, shape, x, settings } = folder.worst_pictures(step, WORST)?;

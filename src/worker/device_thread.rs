@@ -195,7 +195,7 @@ fn announce(channels: &Channels, chosen: &OpenDevice, interactive: &Interactive,
     channels.shared.bayes.open(world.flow().shared_base());
     channels.send(Event::Formats(world.flow().formats()));
     channels.send(Event::Oracle { name: name.clone(), info: Arc::new(info.clone()) });
-    interactive.enter(&info.weights_sha256, chosen.report.used.choice, &chosen.report.used.label());
+    interactive.enter(&info.world_id(), chosen.report.used.choice, &chosen.report.used.label());
     // What was measured before holds from the first picture on.
     strategies::recall(world.flow(), &info.weights_sha256, &chosen.report.used.label(), FIRST_PIECE);
 }

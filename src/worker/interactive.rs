@@ -61,7 +61,7 @@ pub struct Interactive {
     external: RefCell<Option<ExternalSet>>,
     referring: RefCell<Option<Referring>>,
     cache: RefCell<SampleCache>,
-    /// SHA-256 of the open oracle's weights.
+    /// The world that is open (`OracleInfo::world_id`).
     world: RefCell<String>,
     /// Where it computes.
     device: Cell<DeviceChoice>,
@@ -108,19 +108,19 @@ fn unless(stop: bool) -> ControlFlow<()> {
 }
 
 impl Interactive {
-    /// Forgets what belonged to another world or device. The world of these weights is open now, on a
-    /// device of this label.
-    pub fn enter(&self, weights_sha256: &str, device: DeviceChoice, label: &str) {
+    /// Forgets what belonged to another world or device. That world
+    /// (`OracleInfo::world_id`) is open now, on a device of this label.
+    pub fn enter(&self, world: &str, device: DeviceChoice, label: &str) {
         // What did not fit into the memory of a lost device does not fit into the next of its kind.
-        if self.device.get() != device || *self.world.borrow() != weights_sha256 {
+        if self.device.get() != device || *self.world.borrow() != world {
             self.largest.set(LARGEST_PIECE);
         }
         self.device.set(device);
         // What is drawn on is kept as it was chosen: its values are those of the world on every device.
-        if *self.world.borrow() != weights_sha256 {
+        if *self.world.borrow() != world {
             *self.ground.borrow_mut() = None;
         }
-        *self.world.borrow_mut() = weights_sha256.to_owned();
+        *self.world.borrow_mut() = world.to_owned();
         *self.label.borrow_mut() = label.to_owned();
         *self.gallery.borrow_mut() = None;
         *self.inspecting.borrow_mut() = None;

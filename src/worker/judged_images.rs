@@ -1,15 +1,17 @@
 //! The worst images of a judged model for the gallery, read from the dataset it was judged on.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::loaded_images::LoadedImages;
 use super::protocol::JobId;
-use crate::data::{NpzImages, read_array, read_logp};
+use crate::data::{NpzImages, OfWorld, read_array, read_logp};
 use crate::error::{Error, Result};
 use crate::experiment::WorstImage as Shown;
 use crate::export::Manifest;
 use crate::judge::{Origin, WorstImage};
 use crate::oracle::classify::ExternalImages;
+use crate::oracle::folder::OracleInfo;
 use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::Settings;
@@ -52,8 +54,8 @@ pub struct JudgedImagesRequest {
     pub origin: Origin,
     /// Name of the open oracle.
     pub oracle: String,
-    /// SHA-256 of its weights: images of another world have no posterior in this one.
-    pub world: String,
+    /// What is known about it: images of another world have no posterior in this one.
+    pub info: Arc<OracleInfo>,
 }
 
 impl JudgedImagesRequest {
@@ -91,7 +93,7 @@ impl JudgedImagesRequest {
         let (n, split) = (self.images.len(), &self.origin.split);
         let name = format!("{}: {n} worst of {} {split} images by {}", self.model, self.tested, self.by.label());
         let ids = self.images.iter().map(|one| self.caption(one)).collect();
-        let (shape, world) = (images.shape(), self.world.clone());
+        let (shape, world) = (images.shape(), self.info.world_id());
         let mut images = ExternalImages::new(name, ids, Some(drawn), x);
         images.known = Some((settings.clone(), known));
         Ok(LoadedImages { id, world, shape, settings, images, verdicts })
@@ -109,9 +111,12 @@ impl JudgedImagesRequest {
             let why = "does not say of which world its images are: judge the folder that `bayescope export` made, with its dataset.json";
             return Err(Error::file(archive, why));
         };
-        if *weights != self.world {
-            let named = archive.parent().and_then(|folder| Manifest::read(folder).ok().flatten());
-            let named = named.map_or("its oracle".to_owned(), |manifest| library::opening(&manifest.oracle, weights));
+        let manifest = archive.parent().and_then(|folder| Manifest::read(folder).ok().flatten());
+        let (pixels, pixel_range) = manifest.as_ref().map(|said| (said.pixels.clone(), said.pixel_range)).unzip();
+        let of = OfWorld { weights_sha256: weights.clone(), pixels: pixels.flatten(), pixel_range };
+        if !of.is(&self.info.home()) {
+            let named =
+                manifest.map_or("its oracle".to_owned(), |manifest| library::opening(&manifest.oracle, weights));
             let open = &self.oracle;
             return Err(Error::input(format!("these images are of another world than {open}: open {named} first")));
         }

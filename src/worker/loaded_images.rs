@@ -9,7 +9,7 @@ use crate::oracle::world::Settings;
 /// Images on their way from a thread that reads, and the job they are the answer of.
 pub struct LoadedImages {
     pub id: JobId,
-    /// SHA-256 of the weights of their world.
+    /// Their world (`OracleInfo::world_id`).
     pub world: String,
     pub shape: ImageShape,
     /// The knobs they are to be shown at.

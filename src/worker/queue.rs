@@ -14,7 +14,7 @@ use super::shared::Control;
 /// Jobs that may be under way at once: each has its frames on the stack of the thread.
 const DEPTH: usize = 4;
 
-/// A job as it was submitted, and SHA-256 of the weights of the oracle it is of, where that matters.
+/// A job as it was submitted, and the world it is of (`OracleInfo::world_id`), where that matters.
 pub type Submitted = (Job, Option<String>);
 
 /// A job, and what the user wants of it.
@@ -23,7 +23,7 @@ pub struct Entry {
     pub id: JobId,
     pub job: Job,
     pub control: Arc<Control>,
-    /// SHA-256 of the weights of the oracle it is of; any may be open where that is not said.
+    /// The world it is of (`OracleInfo::world_id`); any may be open where that is not said.
     pub world: Option<String>,
     /// [`Job::is_short`] when it was submitted.
     short: bool,

@@ -127,11 +127,11 @@ impl Task for FindTau {
 
 /// What the draws of a world depend on, as the window has them.
 fn key(oracle: &OpenOracle<'_>, prior: &Prior) -> DrawKey {
-    DrawKey { weights_sha256: oracle.info.weights_sha256.clone(), prior: prior.clone(), seed: SEED }
+    DrawKey { world: oracle.info.world_id(), prior: prior.clone(), seed: SEED }
 }
 
 fn source<'a>(oracle: &OpenOracle<'a>, cache: &Cache, key: &DrawKey, device: &str) -> WorldDraws<'a> {
-    WorldDraws::new(oracle.world, key.seed).remembered(cache, &key.weights_sha256, &key.prior, device)
+    WorldDraws::new(oracle.world, key.seed).remembered(cache, &key.world, &key.prior, device)
 }
 
 /// A world's draws as its labels see them.

@@ -23,10 +23,10 @@ struct Newest {
 }
 
 impl SetNumbers {
-    /// The number of these images in the world of these weights: that of the set before where they are the same,
+    /// The number of these images in that world (`OracleInfo::world_id`): that of the set before where they are the same,
     /// otherwise the next.
-    pub fn of(&self, images: &ExternalImages, weights_sha256: &str) -> u64 {
-        let of = Some(digest(images, weights_sha256));
+    pub fn of(&self, images: &ExternalImages, world: &str) -> u64 {
+        let of = Some(digest(images, world));
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if newest.of != of {
             *newest = Newest { number: newest.number + 1, of };
@@ -36,10 +36,10 @@ impl SetNumbers {
 }
 
 /// What makes images these and no others. Names alone do not: all pasted pictures have one, and a file may have changed.
-fn digest(ExternalImages { name, ids, labels, x, .. }: &ExternalImages, weights_sha256: &str) -> [u8; 32] {
+fn digest(ExternalImages { name, ids, labels, x, .. }: &ExternalImages, world: &str) -> [u8; 32] {
     let mut hash = Sha256::new();
     // Quoted and in brackets, so that no two of them run together alike.
-    hash.update(format!("{:?}", (weights_sha256, name, ids, labels)));
+    hash.update(format!("{:?}", (world, name, ids, labels)));
     for x in x.chunks(HASHED) {
         hash.update(x.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>());
     }

@@ -41,8 +41,8 @@ pub struct Walked {
     pub walk: Walk,
     /// The knobs it was walked at.
     pub settings: Settings,
-    /// SHA-256 of the weights of its world.
-    pub weights_sha256: String,
+    /// Its world (`OracleInfo::world_id`).
+    pub world: String,
 }
 
 /// Writes a walk to a `.npz` file or a `.png` contact sheet.
@@ -144,8 +144,8 @@ impl Task for WalkToBoundary {
             Some(why) => format!("{} points from {a} to {b}, 50/50 not reached: {why}", walk.points.len()),
         };
         cx.event(WalkNews::Arrived(Box::new(arrival)));
-        let (settings, weights_sha256) = (self.settings.clone(), info.weights_sha256.clone());
-        Ok(Done::new(Walked { walk, settings, weights_sha256 }, sentence))
+        let (settings, world) = (self.settings.clone(), info.world_id());
+        Ok(Done::new(Walked { walk, settings, world }, sentence))
     }
 }
 
@@ -175,8 +175,8 @@ impl Walked {
     ///
     /// # Errors
     /// When another oracle is open.
-    pub fn within(&self, weights_sha256: &str) -> Result<&Walk> {
-        let here = self.weights_sha256 == weights_sha256;
+    pub fn within(&self, world: &str) -> Result<&Walk> {
+        let here = self.world == world;
         here.then_some(&self.walk).ok_or_else(|| Error::input("that walk is no longer open: walk again"))
     }
 }
@@ -196,7 +196,7 @@ impl Task for SaveWalk {
 
     fn run(&self, cx: &mut TaskContext<'_, ()>) -> Result<Done<()>> {
         let (path, OpenOracle { info, world, .. }) = (&self.path, cx.oracle()?);
-        let walk = self.walked.within(&info.weights_sha256)?;
+        let walk = self.walked.within(&info.world_id())?;
         walk::save(world, walk, path)?;
         let (provenance, machine) = (info.of_walk(&self.walked.settings, path), Machine::with(&cx.chosen.report.used));
         let made = write_provenance(path, "points of a walk", provenance, &machine, &mut silent())?;

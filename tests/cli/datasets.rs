@@ -172,7 +172,7 @@ fn stored_likelihoods_are_trusted_only_with_proof() {
     let scored = true_ones.logp.unwrap();
     assert_eq!(logp("no-proof"), (false, scored.clone()));
     proof(1.5, &hash);
-    assert_eq!(logp("other-tau"), (false, scored));
+    assert_eq!(logp("other-tau"), (false, scored.clone()));
     // Not the file that was exported, of whatever world.
     for tau in [1.0, 1.5] {
         proof(tau, &hash.replace('a', "b"));
@@ -182,6 +182,13 @@ fn stored_likelihoods_are_trusted_only_with_proof() {
     proof(1.0, &hash);
     let stored = batch.logp.unwrap();
     assert_eq!(logp("proof"), (true, stored.clone()));
+    // The same weights as another world, into which pixels come otherwise.
+    for (key, other) in [("pixels", json!("gaussian-0.07")), ("pixel_range", json!([0.0, 255.0]))] {
+        let mut manifest = manifest(1.0, &hash);
+        manifest[key] = other;
+        write(manifest);
+        assert_eq!(logp(&format!("other-{key}")), (false, scored.clone()));
+    }
 
     // Labels drawn with another π or T are not this world's, whatever the densities.
     let laws = [

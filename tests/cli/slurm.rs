@@ -73,6 +73,23 @@ fn a_script_for_slurm_is_a_script() {
 }
 
 #[test]
+fn a_script_copies_what_describes_a_file_of_weights_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, world) = (folder.path().join("run"), folder.path().join("world"));
+    std::fs::create_dir(&world).unwrap();
+    for name in ["oracle.json", "weights.safetensors"] {
+        std::fs::copy(Path::new("assets/oracles/mnist").join(name), world.join(name)).unwrap();
+    }
+    let weights = world.join("weights.safetensors");
+    let spec = spec(folder.path(), |text| text.replace("'mnist'", &format!("'{}'", weights.display())));
+    succeed(&["plan", text(&spec), "--out", text(&out), "--device", "cpu"]);
+    let script = succeed(&["slurm", text(&out)]);
+    let copies =
+        |line: &&str| line.contains("cp -rL") && line.contains(&format!("{}", world.join("oracle.json").display()));
+    assert!(script.lines().any(|line| copies(&line)), "{script}");
+}
+
+#[test]
 #[cfg(unix)]
 fn a_stopped_run_says_so_and_goes_on_to_the_same_summary() {
     let folder = tempfile::tempdir().unwrap();

@@ -86,6 +86,11 @@ fn between_two_samples_the_boundary_is_where_both_are_equally_probable() {
         assert_eq!(line, walked(&world, &spec(Subject::Sample(i), Goal::Subject(Subject::Sample(j))), &settings));
     }
     assert!(reached > 0);
+    // Between two given images only those looked at for the 50/50 point are rounded.
+    let ends = WalkSpec { steps: 1, ..spec(Subject::Sample(0), Goal::Subject(Subject::Sample(1))) };
+    let line = walked(&world, &ends, &settings);
+    assert!(line.boundary.reached && line.points.len() == 2);
+    assert!(line.rounding.is_some_and(|moved| moved > 0.0 && moved < 0.05), "{:?}", line.rounding);
 }
 
 #[test]

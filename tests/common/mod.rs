@@ -9,6 +9,7 @@ pub mod reference;
 pub mod table;
 pub mod tarflow;
 pub mod tiny;
+pub mod tunnel;
 
 /// Largest |a − b|.
 pub fn max_abs(a: &[f64], b: &[f64]) -> f64 {

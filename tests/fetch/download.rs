@@ -241,6 +241,22 @@ fn what_comes_anew_without_a_length_takes_the_parts_place_when_it_is_the_file() 
 }
 
 #[test]
+#[cfg(unix)]
+fn a_link_put_there_by_hand_stands_for_its_file() {
+    let (server, corpus) = set_up(&[("whole", Way::Whole)]);
+    let out = tempfile::tempdir().unwrap();
+    let (mine, downloads) = (out.path().join("mine"), out.path().join("downloads/toys"));
+    [&mine, &downloads].into_iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+    std::io::Write::write_all(&mut File::create(mine.join(NAME)).unwrap(), &content()).unwrap();
+    std::os::unix::fs::symlink(Path::new("../../mine").join(NAME), downloads.join(NAME)).unwrap();
+    fetch(&corpus, out.path(), &mut Vec::new()).unwrap();
+    assert!(server.asked().is_empty());
+    assert_whole(out.path());
+    let placed = std::fs::symlink_metadata(out.path().join("toy").join(NAME)).unwrap();
+    assert!(placed.is_file() && mine.join(NAME).is_file());
+}
+
+#[test]
 fn a_file_put_there_by_hand_is_taken_if_it_is_right_and_kept_under_another_name_if_not() {
     let (server, corpus) = set_up(&[("whole", Way::Whole)]);
     let out = tempfile::tempdir().unwrap();

@@ -58,7 +58,7 @@ fn walked(arrival: &Arrival, settings: Settings) -> Walked {
     let point = WalkPoint { position: middle.position, x: vec![0.0; SHAPE.dims()], posterior };
     let boundary = Boundary { reached: why_not.is_none(), point, imbalance, third, why_not: why_not.clone() };
     let walk = Walk { way, start, target, points: Vec::new(), boundary, rounding };
-    Walked { walk, settings, weights_sha256: "00".into() }
+    Walked { walk, settings, world: "00".into() }
 }
 
 /// The points of the walk of job `id`, the last one missing.

@@ -62,6 +62,17 @@ pub fn array(name: &str, shape: &[usize], values: &[f32]) -> TensorProto {
     }
 }
 
+/// An array of int64, which nodes read as sizes or axes.
+pub fn sizes(name: &str, values: &[i64]) -> TensorProto {
+    TensorProto {
+        name: name.into(),
+        dims: vec![values.len() as i64],
+        data_type: DataType::Int64 as i32,
+        int64_data: values.to_vec(),
+        ..Default::default()
+    }
+}
+
 /// A file of opset 17 with one input `image` and the outputs named.
 pub fn model(
     image: ValueInfoProto,

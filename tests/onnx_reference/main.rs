@@ -16,6 +16,7 @@ use bayescope::data::ImageShape;
 use bayescope::events::silent;
 use bayescope::measure::log_softmax;
 use serde_json::Value;
+use tract_onnx::pb::tensor_proto::DataType;
 
 use common::fill::{Filled, uniform};
 use common::max_abs;
@@ -132,6 +133,47 @@ fn a_last_softmax_is_left_out_and_hidden_ones_are_seen() {
     let network = open("convnet_legacy13", shape, 5, &said);
     let cause = network.log_probabilities(&images(1, shape, false), 0, &mut silent()).unwrap_err().to_string();
     assert!(cause.contains("image 0") && cause.contains("add up to"), "{cause}");
+}
+
+/// Single precision has probabilities down to e^-103, and these go down to e^-300.
+#[test]
+fn nodes_that_reshape_after_a_softmax_cost_no_small_probability() {
+    const CLASSES: usize = 3 * 12 * 12;
+    let shape = ImageShape { channels: 3, height: 12, width: 12 };
+    let (folder, x) = (tempfile::tempdir().unwrap(), images(IMAGES, shape, false));
+    let file = folder.path().join("reshaped.onnx");
+    let expected = log_softmax(&x.iter().map(|v| 200.0 * v).collect::<Vec<_>>(), CLASSES);
+    assert!(expected.iter().any(|&log_q| log_q < -300.0));
+    for (operator, before, axis, after) in [
+        ("Softmax", &[-1, 432, 1, 1][..], 1, "Flatten"),
+        ("Softmax", &[-1, 1, 1, 432], -1, "Reshape"),
+        ("LogSoftmax", &[-1, 432, 1, 1], 1, "Squeeze"),
+        // Taken as logits, as ever: nothing reshapes them.
+        ("LogSoftmax", &[-1, 432], 1, "Identity"),
+    ] {
+        let after_inputs: &[&str] = match after {
+            "Reshape" => &["p", "rows"],
+            "Squeeze" => &["p", "axes"],
+            _ => &["p"],
+        };
+        let nodes = vec![
+            graph::node("Mul", &["image", "factor"], "steep", vec![]),
+            graph::node("Reshape", &["steep", "before"], "logits", vec![]),
+            graph::node(operator, &["logits"], "p", vec![graph::int("axis", axis)]),
+            graph::node(after, after_inputs, "r", vec![]),
+            graph::node("Cast", &["r"], "scores", vec![graph::int("to", DataType::Float as i64)]),
+        ];
+        let mut arrays = vec![graph::array("factor", &[1], &[200.0])];
+        let axes = [("before", before), ("rows", &[-1, 432]), ("axes", &[2, 3])];
+        arrays.extend(axes.map(|(name, values)| graph::sizes(name, values)));
+        let image = graph::value("image", DataType::Float, &[-1, 3, 12, 12]);
+        graph::save(&graph::model(image, nodes, &["scores"], arrays), &file);
+        let network = OnnxClassifier::open(&file, Some(shape), CLASSES, &as_is()).unwrap();
+        assert_eq!(network.info().scores, Scores::Logits);
+        let ours = network.log_probabilities(&x, 0, &mut silent()).unwrap();
+        let off = max_abs(&ours, &expected);
+        assert!(off < 1e-3, "{operator}, {after}: {off}");
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use bayescope::events::silent;
 use tract_onnx::pb::TensorProto;
 use tract_onnx::pb::tensor_proto::DataType;
 
-use crate::graph::{array, int, ints, mirror, model, node, save, say, value};
+use crate::graph::{array, int, ints, mirror, model, node, save, say, sizes, value};
 use crate::{as_is, fixture, images, open};
 
 const RGB: ImageShape = ImageShape { channels: 3, height: 12, width: 12 };
@@ -68,6 +68,19 @@ fn classes_scored_one_by_one_are_no_distribution() {
     assert!(
         OnnxClassifier::open(&file, Some(RGB), 5, &OnnxOptions { scores: Some(Scores::Logits), ..as_is() }).is_ok()
     );
+    // Nodes that reshape do not hide it, nor a softmax that is over some of the classes.
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reshaped.onnx");
+    let refused = |nodes, words: &[&str]| {
+        let arrays = vec![sizes("halves", &[-1, 2, 216])];
+        save(&model(value("image", DataType::Float, &[-1, 3, 12, 12]), nodes, &["scores"], arrays), &file);
+        says(&cause(&file, Some(RGB), 432, &as_is()), words);
+    };
+    let flat = || node("Flatten", &["p"], "scores", vec![]);
+    refused(vec![node("Sigmoid", &["image"], "p", vec![]), flat()], &["Sigmoid", "no distribution"]);
+    let halves = node("Reshape", &["image", "halves"], "two", vec![]);
+    let over = node("Softmax", &["two"], "p", vec![int("axis", 2)]);
+    refused(vec![halves, over, flat()], &["node 'p/Softmax'", "not over its 432 classes", "add up to 2.000"]);
 }
 
 #[test]
@@ -142,16 +155,6 @@ fn what_is_no_classifier_of_images_says_so() {
     save(&unclear, &file);
     assert!(OnnxClassifier::open(&file, Some(RGB), 432, &as_is()).is_ok());
     refused_by(unclear, &OnnxOptions::default(), &["'mean' without 'std'"]);
-}
-
-fn sizes(name: &str, values: &[i64]) -> TensorProto {
-    TensorProto {
-        name: name.into(),
-        dims: vec![values.len() as i64],
-        data_type: DataType::Int64 as i32,
-        int64_data: values.to_vec(),
-        ..Default::default()
-    }
 }
 
 #[test]

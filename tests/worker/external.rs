@@ -44,7 +44,7 @@ fn the_worst_images_of_a_step_come_with_their_exact_posteriors() {
         oracle: "gaussian".into(),
         world: world.into(),
     };
-    let world = run.spec.world.weights_sha256.clone();
+    let world = run.spec.world.id();
     let mut worst = Vec::new();
     for step in [10, 20] {
         let job = bench.worker.open_cell_images(request(step, &world));

@@ -167,7 +167,7 @@ fn grid(train_size: usize, epochs: usize) -> ExperimentSpec {
 /// The grid of classifiers in a folder; a checkpoint after every step.
 fn train(path: &Path, chosen: &OpenDevice, told: &mut dyn FnMut(&CellEvent)) -> bayescope::error::Result<Summary> {
     let (spec, world) = (grid(64, 2), world_on(chosen));
-    let run = RunFolder::create(path, &spec, &folder::read(&oracle())?.0.weights_sha256, None)?;
+    let run = RunFolder::create(path, &spec, &folder::read(&oracle())?.0.world_id(), None)?;
     let context = RunContext { every: Duration::ZERO, ..RunContext::new(&world, settings(), &chosen.device) };
     execute(&run, Share::ALL, &context, &mut |event: RunEvent| {
         if let RunEvent::Cell { said, .. } = &event {

@@ -7,7 +7,9 @@ use bayescope::data::{Column, Split, Stored, read_array, read_logp, write_table}
 use bayescope::export::{ExportDataset, ExportSpec, Format};
 use bayescope::figure::Illustrated;
 use bayescope::flow::Precision;
+use bayescope::flow::preprocess::Preprocessing;
 use bayescope::judge::{Candidate, ReadOptions, Report};
+use bayescope::oracle::folder::{self, OracleInfo};
 use bayescope::oracle::world::Settings;
 use bayescope::run::JudgeModels;
 use bayescope::units::{Seed, Tau};
@@ -58,6 +60,21 @@ fn judged(bench: &mut Bench, dataset: &Path, path: PathBuf) -> Arc<Illustrated<R
     report.unwrap()
 }
 
+/// The worst images of the model that was judged, asked for in a world.
+fn worst_of(report: &Report, by: WorstBy, info: &Arc<OracleInfo>) -> JudgedImagesRequest {
+    let model = &report.models[0];
+    let images = if by == WorstBy::Kl { model.worst_kl.clone() } else { model.worst_gap.clone() };
+    let (model, oracle, info) = (model.name.clone(), "gaussian".into(), info.clone());
+    JudgedImagesRequest { model, by, images, tested: IMAGES, origin: report.origin.clone(), oracle, info }
+}
+
+/// Other worlds: of other weights, and of the same ones that pixels enter otherwise.
+fn strangers(info: &OracleInfo) -> [OracleInfo; 2] {
+    let pixels = Preprocessing::Gaussian { std: 0.07 };
+    assert_ne!(pixels, info.pixels);
+    [OracleInfo { weights_sha256: "another".into(), ..info.clone() }, OracleInfo { pixels, ..info.clone() }]
+}
+
 fn sigmoid(t: f64) -> f64 {
     1.0 / (1.0 + (-t).exp())
 }
@@ -74,19 +91,9 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
     let (file, said) = predictions(place.path(), &odds);
     let judged = judged(&mut bench, &dataset, file);
     let report = &judged.found;
-    let world = report.origin.weights_sha256.clone().unwrap();
-    let request = |by: WorstBy| JudgedImagesRequest {
-        model: report.models[0].name.clone(),
-        by,
-        images: match by {
-            WorstBy::Kl => report.models[0].worst_kl.clone(),
-            WorstBy::Gap => report.models[0].worst_gap.clone(),
-        },
-        tested: IMAGES,
-        origin: report.origin.clone(),
-        oracle: "gaussian".into(),
-        world: world.clone(),
-    };
+    let info = Arc::new(folder::read(oracle.to_str().unwrap()).unwrap().0);
+    assert_eq!(report.origin.weights_sha256.as_ref(), Some(&info.weights_sha256));
+    let request = |by: WorstBy| worst_of(report, by, &info);
     for by in [WorstBy::Kl, WorstBy::Gap] {
         let job = bench.worker.open_judged_images(request(by));
         assert!(matches!(bench.outcome(job), Outcome::Done(_)));
@@ -118,8 +125,13 @@ fn the_worst_images_of_a_model_are_those_of_the_dataset_with_what_it_says_of_the
         let Outcome::Failed(why) = bench.outcome(job) else { panic!("it was shown") };
         why
     };
-    let elsewhere = failed(JudgedImagesRequest { world: "another".into(), ..request(WorstBy::Kl) });
-    assert!(elsewhere.contains("another world than gaussian") && elsewhere.contains("gaussian_model"), "{elsewhere}");
+    for other in strangers(&info) {
+        let elsewhere = failed(JudgedImagesRequest { info: Arc::new(other), ..request(WorstBy::Kl) });
+        assert!(
+            elsewhere.contains("another world than gaussian") && elsewhere.contains("gaussian_model"),
+            "{elsewhere}"
+        );
+    }
     let mut changed = request(WorstBy::Kl);
     changed.images.iter_mut().for_each(|one| one.index = (one.index + 1) % IMAGES);
     let changed = failed(changed);

@@ -32,8 +32,9 @@ const FIGURES: &str = "figures.json";
 /// What draws depend on besides the device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawKey {
-    /// SHA-256 of the oracle's weights.
-    pub weights_sha256: String,
+    /// The world (`OracleInfo::world_id`).
+    #[serde(rename = "weights_sha256")]
+    pub world: String,
     /// Class prior π.
     pub prior: Prior,
     /// Seed of the draws.
@@ -165,7 +166,7 @@ mod tests {
     use crate::bayes::sampling::survey::tests::survey_of;
 
     fn key(seed: u64) -> DrawKey {
-        DrawKey { weights_sha256: "abc".into(), prior: Prior::uniform(2), seed: Seed(seed) }
+        DrawKey { world: "abc".into(), prior: Prior::uniform(2), seed: Seed(seed) }
     }
 
     #[test]

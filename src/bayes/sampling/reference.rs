@@ -28,8 +28,8 @@ pub struct ReferenceDraws<'a> {
 
 impl<'a> ReferenceDraws<'a> {
     /// Of a world with these weights on a device; what the cache has is not drawn again.
-    pub fn new(world: &'a World, cache: &Cache, weights_sha256: &str, prior: &Prior, device: &str) -> Self {
-        let draws = WorldDraws::new(world, seed()).remembered(cache, weights_sha256, prior, device);
+    pub fn new(world: &'a World, cache: &Cache, world_id: &str, prior: &Prior, device: &str) -> Self {
+        let draws = WorldDraws::new(world, seed()).remembered(cache, world_id, prior, device);
         Self { world, prior: prior.clone(), draws }
     }
 

@@ -59,13 +59,14 @@ impl<'a> WorldDraws<'a> {
         Self { world, seed, kept: None }
     }
 
-    /// The same, kept in a folder: draws that are there are read. One process at a time.
+    /// The same, kept in a folder: draws that are there are read. One process at a time. `world_id`: as
+    /// `OracleInfo::world_id`, here and below.
     ///
     /// # Errors
     /// When the folder holds something else, draws of another world, prior, seed or device, or
     /// cannot be written; when another process is at work in it.
-    pub fn kept_in(mut self, folder: &Path, weights_sha256: &str, prior: &Prior, device: &str) -> Result<Self> {
-        let key = DrawKey { weights_sha256: weights_sha256.to_owned(), prior: prior.clone(), seed: self.seed };
+    pub fn kept_in(mut self, folder: &Path, world_id: &str, prior: &Prior, device: &str) -> Result<Self> {
+        let key = DrawKey { world: world_id.to_owned(), prior: prior.clone(), seed: self.seed };
         let (store, _lock) = begin(folder, key, device)?;
         self.kept = Some(Kept { store, _lock, room: None });
         Ok(self)
@@ -74,8 +75,8 @@ impl<'a> WorldDraws<'a> {
     /// The same, kept in a cache where it has room. Without the cache, and while another process is at work
     /// in this part of it, draws are made as if nothing were kept.
     #[must_use]
-    pub fn remembered(mut self, cache: &Cache, weights_sha256: &str, prior: &Prior, device: &str) -> Self {
-        let key = DrawKey { weights_sha256: weights_sha256.to_owned(), prior: prior.clone(), seed: self.seed };
+    pub fn remembered(mut self, cache: &Cache, world_id: &str, prior: &Prior, device: &str) -> Self {
+        let key = DrawKey { world: world_id.to_owned(), prior: prior.clone(), seed: self.seed };
         let Some((folder, room)) = cache.draws(&key, device) else { return self };
         match begin(&folder, key, device) {
             Ok((store, _lock)) => self.kept = Some(Kept { store, _lock, room: Some(room) }),
@@ -134,9 +135,9 @@ impl Source for WorldDraws<'_> {
 
 /// The store of a folder of draws, locked.
 fn begin(folder: &Path, key: DrawKey, device: &str) -> Result<(Store, Option<File>)> {
-    let DrawKey { weights_sha256, prior, seed } = key;
+    let DrawKey { world, prior, seed } = key;
     let spec = DrawSpec { prior, seed, device: device.to_owned() };
-    let store = Store::begin(folder, &DRAWS, &Ticket { weights_sha256, spec })?;
+    let store = Store::begin(folder, &DRAWS, &Ticket { world, spec })?;
     let lock = store.lock()?;
     Ok((store, lock))
 }

@@ -7,8 +7,8 @@
 //!   of batch or any. How they are scaled is asked for or stands in the file's metadata
 //!   ([`Normalisation`]); nothing is guessed. Where an input open in size leaves the order of its axes open,
 //!   it is the one in which the network runs, or has to be said.
-//! * **Scores** are the only output, or the one named. A last Softmax is left out, because its
-//!   float32 result loses the small probabilities; other outputs are probabilities if they look
+//! * **Scores** are the only output, or the one named. A last Softmax or LogSoftmax is left out,
+//!   because its float32 result loses the small probabilities; other outputs are probabilities if they look
 //!   like it on every one of eight noise images, and logits if not. Those of an image may not depend on
 //!   the others of its pass.
 //! * **What cannot be run** is named: every missing operator with its nodes, not only the first.

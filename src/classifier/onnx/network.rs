@@ -10,6 +10,7 @@ use super::image::Entry;
 use super::options::{Layout, NetworkInfo, OnnxOptions, Scores};
 use super::plan::{Plan, Rows};
 use super::read::read;
+use super::scores::Source;
 use super::{operators, plain, scores};
 use crate::data::ImageShape;
 use crate::error::{Error, Result};
@@ -111,10 +112,13 @@ impl OnnxClassifier {
         };
         // A single channel is the same in either order.
         let tried = is_unclear && entry.network.channels > 1;
-        let scores = found.unwrap_or(Scores::Logits);
-        let mut classifier = Self { description, entry, plan, scores, guessed: found.is_none(), tried, classes };
+        let scores = found.scores.unwrap_or(Scores::Logits);
+        let mut classifier = Self { description, entry, plan, scores, guessed: found.scores.is_none(), tried, classes };
         let noise = classifier.probe(options.range)?;
-        classifier.scores = found.unwrap_or_else(|| Scores::of(&noise, classes));
+        if let Some(softmax) = &found.reshaped {
+            scores::check_over_classes(&noise, classes, softmax)?;
+        }
+        classifier.scores = found.scores.unwrap_or_else(|| Scores::of(&noise, classes));
         Ok(classifier)
     }
 
@@ -236,8 +240,8 @@ impl OnnxClassifier {
     }
 }
 
-/// Reduces a graph to the chosen output. Returns what that output is, where the graph tells or the user says.
-fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>> {
+/// Reduces a graph to the chosen output. Returns what is kept of it.
+fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Source> {
     let names: Vec<_> = graph.output.iter().map(|output| output.name.clone()).collect();
     let output = match (&options.output, &names[..]) {
         (Some(asked), _) if names.contains(asked) => asked,
@@ -251,11 +255,11 @@ fn keep(graph: &mut GraphProto, options: &OnnxOptions) -> Result<Option<Scores>>
             return Err(Error::input(format!("its outputs are '{}', and {asked}", names.join("', '"))));
         }
     };
-    let (source, scores) = scores::source(graph, output, options.scores)?;
-    operators::keep_output(graph, &source);
+    let source = scores::source(graph, output, options.scores)?;
+    operators::keep_output(graph, &source.value);
     plain::write_out(graph);
-    graph.output = vec![ValueInfoProto { name: source, ..Default::default() }];
-    Ok(scores)
+    graph.output = vec![ValueInfoProto { name: source.value.clone(), ..Default::default() }];
+    Ok(source)
 }
 
 /// A plan for the batch size of the file or, where that is open, the one asked for. Some exporters leave it open in a graph that

@@ -105,19 +105,44 @@ impl Normalisation {
     }
 
     /// What the metadata of a file say: [`KEY`], else both of [`MEAN_AND_STD`].
+    ///
+    /// # Errors
+    /// When they cannot be read, or have figures that pixels between 0 and 1 do not have.
     #[cfg(feature = "onnx")]
     pub(super) fn of_metadata<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Option<Self>> {
         if let Some(text) = value(KEY) {
-            return Ok(Some(text.parse()?));
+            return text.parse::<Self>().and_then(Self::of_unit_pixels).map(Some);
         }
         match MEAN_AND_STD.map(value) {
             [None, None] => Ok(None),
-            [Some(mean), Some(std)] => Ok(Some(mean_std(mean, std)?)),
+            [Some(mean), Some(std)] => mean_std(mean, std).and_then(Self::of_unit_pixels).map(Some),
             [mean, _] => {
                 let present = if mean.is_some() { 0 } else { 1 };
                 let (there, absent) = (MEAN_AND_STD[present], MEAN_AND_STD[1 - present]);
                 Err(Error::input(format!("its metadata have '{there}' without '{absent}'")))
             }
+        }
+    }
+}
+
+#[cfg(feature = "onnx")]
+impl Normalisation {
+    /// Refuses figures that pixels between 0 and 1 do not have: many exporters write those of pixels between
+    /// 0 and 255.
+    fn of_unit_pixels(self) -> Result<Self> {
+        match &self {
+            Self::MeanStd { mean, std }
+                if mean.iter().any(|mean| !(0.0..=1.0).contains(mean)) || std.iter().any(|std| *std > 1.0) =>
+            {
+                // As many digits as figures are written with, without those that the division adds.
+                let unit = |numbers: &[f64]| numbers.iter().map(|v| (v / 255.0 * 1e6).round() / 1e6).collect();
+                let unit = Self::MeanStd { mean: unit(mean), std: unit(std) };
+                Err(Error::input(format!(
+                    "its metadata have '{self}', and pixels between 0 and 1 have means between 0 and 1 and standard deviations of at \
+                     most 1: say the figures that are meant, such as --normalisation '{unit}' where those are of pixels between 0 and 255"
+                )))
+            }
+            _ => Ok(self),
         }
     }
 }
@@ -252,9 +277,17 @@ mod tests {
         };
         assert_eq!(read(&[]).unwrap(), None);
         assert_eq!(read(&[(KEY, "imagenet"), ("mean", "x")]).unwrap(), Some(Normalisation::ImageNet));
-        let both = read(&[("mean", "[0.5, 0.25]"), ("std", "1,2")]).unwrap();
-        assert_eq!(both, Some(Normalisation::MeanStd { mean: vec![0.5, 0.25], std: vec![1.0, 2.0] }));
+        let both = read(&[("mean", "[0.5, 0.25]"), ("std", "1,.2")]).unwrap();
+        assert_eq!(both, Some(Normalisation::MeanStd { mean: vec![0.5, 0.25], std: vec![1.0, 0.2] }));
         assert!(read(&[("std", "1")]).unwrap_err().to_string().contains("'std' without 'mean'"));
         assert!(read(&[(KEY, "imagenot")]).is_err());
+        // As of pixels between 0 and 255, and what has to be said instead.
+        let cause = read(&[("mean", "[123.675, 116.28, 103.53]"), ("std", "[58.395, 57.12, 57.375]")]).unwrap_err();
+        let said = "--normalisation 'mean=0.485,0.456,0.406;std=0.229,0.224,0.225'";
+        assert!(cause.to_string().contains(said), "{cause}");
+        for wrong in ["mean=0.5;std=1.5", "mean=1.5;std=1", "mean=-0.5;std=1"] {
+            let value = |key: &str| (key == KEY).then_some(wrong);
+            assert!(Normalisation::of_metadata(value).is_err(), "{wrong}");
+        }
     }
 }

@@ -10,9 +10,11 @@ use tract_onnx::prelude::Framework;
 
 use super::file::{arrays, external, folder};
 use super::operators;
-use crate::data::open_regular;
+use crate::data::open_bounded;
 use crate::error::{Error, Result, in_line};
 
+/// Most bytes of a file: protobuf's own limit. Larger networks keep their arrays in files beside it.
+const LONGEST: u64 = 2 << 30;
 /// Most numbers of one value inside a network: 1 GiB of float32.
 pub(super) const LARGEST: usize = 1 << 28;
 /// Most by which an array may grow in one node.
@@ -38,10 +40,10 @@ const PADDING: u64 = 512;
 /// Reads a file, without the arrays that lie beside it.
 ///
 /// # Errors
-/// When it cannot be read, is no ONNX file, is damaged, or a file beside it is missing or too
+/// When it cannot be read, is larger than 2 GiB, is no ONNX file, is damaged, or a file beside it is missing or too
 /// short.
 pub(super) fn read(path: &Path) -> Result<ModelProto> {
-    let mut file = open_regular(path).map_err(|e| Error::io(path, e))?;
+    let mut file = open_bounded(path, LONGEST).map_err(|e| Error::io(path, e))?;
     let decoded = tract_onnx::onnx().proto_model_for_read(&mut file);
     let model = decoded.map_err(|e| match e.downcast::<std::io::Error>() {
         Ok(refused) => Error::io(path, refused),
@@ -262,6 +264,15 @@ mod tests {
         let rest = outside(&[("location", "w.data")]);
         check_data_files(&[&rest; 4], &path).unwrap();
         assert!(check_data_files(&[&rest; 5], &path).unwrap_err().contains("60 bytes"));
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_of_its_format_is_refused_unread() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("long.onnx");
+        std::fs::File::create(&path).unwrap().set_len(LONGEST + 1).unwrap();
+        let why = read(&path).unwrap_err().to_string();
+        assert!(why.contains("long.onnx") && why.contains("larger than the 2147483648 bytes"), "{why}");
     }
 
     #[test]

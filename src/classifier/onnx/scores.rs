@@ -1,6 +1,8 @@
 //! What a network's numbers mean: found in the graph's last nodes, else by looking at some of them.
 
-use tract_onnx::pb::{GraphProto, NodeProto, type_proto};
+use tract_onnx::pb::attribute_proto::AttributeType;
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::{AttributeProto, GraphProto, NodeProto, type_proto};
 
 use super::operators;
 use super::options::Scores;
@@ -10,46 +12,135 @@ use crate::measure::log_softmax;
 /// How far the sum of a row of probabilities may be from 1.
 const ROUNDING: f64 = 1e-3;
 
-/// The last node that computes.
-fn last<'a>(graph: &'a GraphProto, output: &str) -> Option<&'a NodeProto> {
-    let mut output = output;
-    // It ends: what a node reads is given before it, and no name is given twice.
-    loop {
-        let node = graph.node.iter().find(|node| node.output.iter().any(|name| name == output))?;
-        match node.op_type.as_str() {
-            "Identity" | "Cast" | "Dropout" => output = node.input.first()?,
-            _ => return Some(node),
+/// The nodes at the end of a graph that pass on what is given to them.
+struct Tail {
+    /// Place of the last node that computes.
+    computes: usize,
+    /// Places of those after it.
+    after: Vec<usize>,
+    /// Whether one of those gives another shape.
+    reshapes: bool,
+}
+
+impl Tail {
+    fn of(graph: &GraphProto, output: &str) -> Option<Self> {
+        let mut output = output;
+        let mut tail = Self { computes: 0, after: Vec::new(), reshapes: false };
+        // It ends: what a node reads is given before it, and no name is given twice.
+        loop {
+            tail.computes = graph.node.iter().position(|node| node.output.iter().any(|name| name == output))?;
+            let node = &graph.node[tail.computes];
+            match node.op_type.as_str() {
+                "Identity" | "Cast" | "Dropout" => {}
+                "Flatten" | "Reshape" | "Squeeze" => tail.reshapes = true,
+                _ => return Some(tail),
+            }
+            tail.after.push(tail.computes);
+            output = node.input.first()?;
         }
+    }
+
+    /// Has a last Softmax or LogSoftmax give logarithms in double precision, and the nodes after it keep
+    /// them.
+    fn give_logarithms(&self, graph: &mut GraphProto) {
+        for &place in &self.after {
+            let node = &mut graph.node[place];
+            if ["Cast", "Dropout"].contains(&node.op_type.as_str()) {
+                node.op_type = "Identity".into();
+                node.attribute.clear();
+                node.input.truncate(1);
+                node.output.truncate(1);
+            }
+        }
+        let node = &mut graph.node[self.computes];
+        node.op_type = "LogSoftmax".into();
+        let wide = format!("{} before its logarithm, in double precision", operators::name(node));
+        let logits = node.input.iter_mut().take(1).map(|input| std::mem::replace(input, wide.clone())).collect();
+        let to = AttributeProto {
+            name: "to".into(),
+            r#type: AttributeType::Int as i32,
+            i: DataType::Double as i64,
+            ..Default::default()
+        };
+        let cast = NodeProto {
+            op_type: "Cast".into(),
+            name: wide.clone(),
+            input: logits,
+            output: vec![wide],
+            attribute: vec![to],
+            ..Default::default()
+        };
+        graph.node.insert(self.computes, cast);
     }
 }
 
+/// Where the scores of a network are found.
+pub(super) struct Source {
+    /// The value to take.
+    pub(super) value: String,
+    /// What it means, where the graph tells or the user says.
+    pub(super) scores: Option<Scores>,
+    /// The Softmax before nodes that reshape, by name: whether it is over the classes, the rows tell
+    /// ([`check_over_classes`]).
+    pub(super) reshaped: Option<String>,
+}
+
 /// The value to take instead of `output`, and what it means where the graph tells. The input of a
-/// last Softmax is taken: single precision rounds small probabilities to 0, and their logarithm is
-/// then lost.
+/// last Softmax is taken, or its logarithm in double precision where others reshape what it gives:
+/// single precision rounds small probabilities to 0, and their logarithm is then lost. The runtime
+/// computes a LogSoftmax as the logarithm of a Softmax, so that the same is true of that.
 ///
 /// # Errors
 /// When the classes are scored one by one (Sigmoid), and nobody said that these are logits or
 /// probabilities; when a last Softmax or LogSoftmax is over another axis than theirs.
-pub(super) fn source(graph: &GraphProto, output: &str, said: Option<Scores>) -> Result<(String, Option<Scores>)> {
-    let as_it_is = Ok((output.to_owned(), said));
-    let Some(node) = last(graph, output) else { return as_it_is };
-    let over = axis(node).filter(|_| ["Softmax", "LogSoftmax"].contains(&node.op_type.as_str()));
+pub(super) fn source(graph: &mut GraphProto, output: &str, said: Option<Scores>) -> Result<Source> {
+    let as_it_is = Source { value: output.to_owned(), scores: said, reshaped: None };
+    let Some(tail) = Tail::of(graph, output) else { return Ok(as_it_is) };
+    let node = &graph.node[tail.computes];
+    let operator = node.op_type.as_str();
+    let normalises = ["Softmax", "LogSoftmax"].contains(&operator);
+    let over = axis(node).filter(|_| normalises && !tail.reshapes);
     if let Some(axis) = over.filter(|&axis| !is_over_classes(axis, rank(graph, output))) {
         return Err(Error::input(format!(
-            "its output '{output}' is a {} over axis {axis} (node '{}'), and classes are axis 1 of [N, K]: export it over the classes, or \
-             without it",
-            node.op_type,
+            "its output '{output}' is a {operator} over axis {axis} (node '{}'), and classes are axis 1 of [N, K]: export it over the \
+             classes, or without it",
             operators::name(node)
         )));
     }
-    match (node.op_type.as_str(), node.input.first()) {
-        ("Softmax", Some(logits)) if said != Some(Scores::Logits) => Ok((logits.clone(), Some(Scores::Logits))),
-        ("LogSoftmax", _) if said.is_none() => Ok((output.to_owned(), Some(Scores::Logits))),
-        ("Sigmoid", _) if said.is_none() => Err(Error::input(format!(
+    if operator == "Sigmoid" && said.is_none() {
+        return Err(Error::input(format!(
             "its output '{output}' is a Sigmoid: every class on its own, no distribution over the classes; export the network \
              without it, or say what the numbers are: `bayescope evaluate` with --kind logits or --kind probabilities"
+        )));
+    }
+    // What only somebody who means the numbers themselves says of them.
+    let meant = said == Some(if operator == "Softmax" { Scores::Logits } else { Scores::Probabilities });
+    match node.input.first().filter(|_| normalises && !meant) {
+        None => Ok(as_it_is),
+        Some(logits) if !tail.reshapes => {
+            Ok(Source { value: logits.clone(), scores: Some(Scores::Logits), reshaped: None })
+        }
+        Some(_) => {
+            let name = operators::name(node).to_owned();
+            tail.give_logarithms(graph);
+            Ok(Source { scores: Some(Scores::Logits), reshaped: Some(name), ..as_it_is })
+        }
+    }
+}
+
+/// Checks that rows [n, K] of logarithms, those of a Softmax before nodes that reshape, are
+/// distributions.
+///
+/// # Errors
+/// When they are not: the Softmax is over another axis.
+pub(super) fn check_over_classes(rows: &[f64], classes: usize, node: &str) -> Result<()> {
+    let mut sums = rows.chunks(classes).map(|row| row.iter().map(|v| v.exp()).sum::<f64>());
+    match sums.find(|sum| (sum - 1.0).abs() > ROUNDING) {
+        None => Ok(()),
+        Some(sum) => Err(Error::input(format!(
+            "its Softmax (node '{node}') is not over its {classes} classes: the probabilities of an image add up to {sum:.3}; export it \
+             over the classes, or without it"
         ))),
-        _ => as_it_is,
     }
 }
 

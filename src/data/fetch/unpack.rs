@@ -47,8 +47,10 @@ fn fill(corpus: &Corpus, downloads: &Path, staging: &Path, events: &mut dyn Even
         (Layout::Idx, sources) => {
             for source in sources {
                 let staged = staging.join(source.file_name().unwrap_or_default());
-                fs::hard_link(source, &staged)
-                    .or_else(|_| fs::copy(source, &staged).map(drop))
+                // A link to a file that was put there by hand would be relative to another folder.
+                let file = fs::canonicalize(source).map_err(|e| Error::io(source, e))?;
+                fs::hard_link(&file, &staged)
+                    .or_else(|_| fs::copy(&file, &staged).map(drop))
                     .map_err(|e| Error::io(&staged, e))?;
             }
         }

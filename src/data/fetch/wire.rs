@@ -8,10 +8,10 @@ use std::io::Read;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-use ureq::Agent;
 use ureq::http::Response;
 use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Proxy, ProxyProtocol};
 
 use crate::data::source::read_bytes;
 use crate::error::{Error, Result};
@@ -21,6 +21,8 @@ const PIECE: usize = 1 << 16;
 const WAITING: usize = 8;
 /// The variable by which OpenSSL, curl and Python are told the certificates to trust.
 const CERTIFICATES: &str = "SSL_CERT_FILE";
+/// The variables that name a proxy: ureq takes the first that holds an address of one.
+const PROXIES: [&str; 6] = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
 
 /// How long a server may keep us waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +72,10 @@ impl Network {
     /// come from `ALL_PROXY`, `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
     ///
     /// # Errors
-    /// When `SSL_CERT_FILE` names a file that cannot be read or holds no certificate.
+    /// When `SSL_CERT_FILE` names a file that cannot be read or holds no certificate; when the proxy is
+    /// a SOCKS one.
     pub fn new(patience: Patience) -> Result<Self> {
+        refuse_socks(|variable| std::env::var(variable).ok())?;
         let mut tls = TlsConfig::builder();
         if let Some(path) = std::env::var_os(CERTIFICATES).filter(|path| !path.is_empty()) {
             tls = tls.root_certs(certificates(std::path::Path::new(&path))?);
@@ -104,6 +108,19 @@ impl Network {
             let _ = sender.send(last);
         })?;
         Ok(receiver)
+    }
+}
+
+/// Refuses a SOCKS proxy, as `value` of the variables gives it: ureq, built without those, would go past
+/// it without a word.
+fn refuse_socks(value: impl Fn(&str) -> Option<String>) -> Result<()> {
+    let proxy = |variable: &&'static str| Some((*variable, Proxy::new(&value(variable)?).ok()?.protocol()));
+    match PROXIES.iter().find_map(proxy) {
+        None | Some((_, ProxyProtocol::Http | ProxyProtocol::Https)) => Ok(()),
+        Some((variable, _)) => Err(Error::input(format!(
+            "{variable} names a SOCKS proxy, and downloads go through HTTP proxies only: unset {variable}, and name an HTTP proxy in \
+             HTTPS_PROXY where one is needed"
+        ))),
     }
 }
 
@@ -169,4 +186,34 @@ fn head<T>(response: &Response<T>) -> Head {
     let (part, whole) = range.split_once('/').unwrap_or((range, ""));
     let start = part.split_once('-').and_then(|(first, _)| first.trim().parse().ok());
     Head { status, start, whole: whole.trim().parse().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socks_proxy_is_refused_by_the_variable_that_counts() {
+        let refused = |set: &[(&str, &str)]| {
+            let value =
+                |variable: &str| set.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned());
+            refuse_socks(value).map_err(|error| error.to_string())
+        };
+        for fine in [&[][..], &[("HTTPS_PROXY", "http://proxy:3128")], &[("ALL_PROXY", "proxy:3128")]] {
+            assert_eq!(refused(fine), Ok(()), "{fine:?}");
+        }
+        // What is no address is passed over, and what comes later does not count.
+        assert_eq!(refused(&[("ALL_PROXY", "http://proxy:3128"), ("http_proxy", "socks5://proxy:1080")]), Ok(()));
+        for (variable, socks) in [
+            ("ALL_PROXY", &[("ALL_PROXY", "socks5://user:hunter2@proxy:1080")][..]),
+            (
+                "https_proxy",
+                &[("ALL_PROXY", ""), ("https_proxy", "socks5h://proxy"), ("HTTP_PROXY", "http://proxy:3128")],
+            ),
+            ("all_proxy", &[("all_proxy", "socks4a://proxy")]),
+        ] {
+            let told = refused(socks).unwrap_err();
+            assert!(told.contains(&format!("unset {variable}")) && !told.contains("hunter2"), "{told}");
+        }
+    }
 }

@@ -23,7 +23,7 @@ fn pieces(folder: &Path, items: usize) -> Pieces {
 
 /// Lists the first squares and their number, stopped after so many pieces; how many were made.
 fn count(folder: &Path, items: usize, most: usize) -> Result<usize> {
-    let store = Store::begin(folder, &KIND, &Ticket { weights_sha256: "weights".into(), spec: items })?;
+    let store = Store::begin(folder, &KIND, &Ticket { world: "weights".into(), spec: items })?;
     let lock = store.lock()?;
     let (result, mut made) = (folder.join(RESULT), 0);
     if !result.is_file() {

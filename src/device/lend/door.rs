@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, park_timeout, scope};
 use std::time::{Duration, Instant};
 
-use super::handshake::{Bounded, head, objection, pass_message};
+use super::handshake::{Bounded, PRESENT, head, objection, pass_message};
 use crate::error::{Error, Result};
 
 /// Longest wait for the head of a request.
@@ -151,7 +151,9 @@ fn attend(
     client.set_write_timeout(Some(ANSWER_TIME)).map_err(failed)?;
     let request = head(client, Instant::now() + HEAD_TIME).map_err(failed)?;
     if let Some(status) = objection(&request) {
-        tracing::warn!("{peer}: refused, {status}");
+        if status != PRESENT {
+            tracing::warn!("{peer}: refused, {status}");
+        }
         return client.write_all(answer(status).as_bytes()).map_err(failed);
     }
     let (mut session, inner, answer) = match begin(command, &request) {

@@ -5,6 +5,11 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
+/// First line of a request that only asks whether anybody is there.
+pub const PRESENCE: &str = "GET /presence HTTP/1.1";
+/// The status that answers it.
+pub const PRESENT: &str = "204 No Content";
+
 /// Longest head of a request or an answer, in bytes.
 const HEAD: usize = 8 << 10;
 
@@ -46,8 +51,8 @@ pub fn head(stream: &TcpStream, until: Instant) -> Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Why a request is refused, as the status line of the answer; `None` where it is one for a session
-/// that no web page sends.
+/// Why a request is refused, as the status line of the answer, or [`PRESENT`] for [`PRESENCE`]; `None`
+/// where it is one for a session that no web page sends.
 pub fn objection(head: &[u8]) -> Option<&'static str> {
     let Ok(head) = std::str::from_utf8(head) else { return Some("400 Bad Request") };
     let mut lines = head.trim_end_matches("\r\n").split("\r\n");
@@ -69,6 +74,7 @@ pub fn objection(head: &[u8]) -> Option<&'static str> {
     match first {
         "GET /session HTTP/1.1" if upgrade => None,
         "GET /session HTTP/1.1" => Some("426 Upgrade Required"),
+        PRESENCE => Some(PRESENT),
         _ => Some("404 Not Found"),
     }
 }
@@ -122,6 +128,7 @@ mod tests {
         assert_eq!(ask("GET /data", upgrade), Some("404 Not Found"));
         assert_eq!(ask("POST /session", upgrade), Some("404 Not Found"));
         assert_eq!(ask("GET /session", ""), Some("426 Upgrade Required"));
+        assert_eq!(objection(format!("{PRESENCE}\r\nHost: x\r\n\r\n").as_bytes()), Some(PRESENT));
         for hidden in ["A: b\nOrigin: x\r\n", "Origin : x\r\n", " Origin: x\r\n", "A: b\n\nGET /data\r\n"] {
             assert_eq!(ask("GET /session", &format!("{upgrade}{hidden}")), Some("400 Bad Request"), "{hidden:?}");
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use crate::data::{DATASET, Split, check_listed_hash, read_bytes, sha256_of_file};
+use crate::data::{DATASET, Home, OfWorld, Split, check_listed_hash, read_bytes, sha256_of_file};
 use crate::error::Result;
 use crate::events::silent;
 use crate::oracle::label_noise::LabelNoise;
@@ -19,8 +19,9 @@ const SAME: f64 = 1e-12;
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Manifest {
-    /// SHA-256 of the weights of the world.
-    weights_sha256: String,
+    /// The world.
+    #[serde(flatten)]
+    of: OfWorld,
     /// Base temperature of the samples.
     tau: f64,
     /// Posterior smoothing T; absent from manifests of other programs.
@@ -68,11 +69,11 @@ impl Manifest {
         }
     }
 
-    /// Whether it names the flow of given weights at the τ of `settings` and has the hash of the
+    /// Whether it names the world `home` at the τ of `settings` and has the hash of the
     /// archive, which [`Self::check_archive`] checks. Its log p(x|y), which depend on neither π nor
     /// T, are then of that world.
-    pub fn proves_likelihoods(&self, weights_sha256: &str, settings: &Settings) -> bool {
-        self.listed().is_some() && self.weights_sha256 == weights_sha256 && self.tau == settings.tau.get()
+    pub fn proves_likelihoods(&self, home: &Home<'_>, settings: &Settings) -> bool {
+        self.listed().is_some() && self.of.is(home) && self.tau == settings.tau.get()
     }
 
     /// The SHA-256 that it has of the archive.
@@ -94,11 +95,11 @@ impl Manifest {
         same_noise && self.smoothing.is_none_or(|own| own == smoothing.get()) && self.prior.as_ref().is_none_or(same)
     }
 
-    /// What to say of posteriors by `settings` for samples of the same flow that were drawn
+    /// What to say of posteriors by `settings` for samples of the same world that were drawn
     /// otherwise.
-    pub fn drawn_otherwise(&self, weights_sha256: &str, settings: &Settings) -> Option<String> {
+    pub fn drawn_otherwise(&self, home: &Home<'_>, settings: &Settings) -> Option<String> {
         let same = self.tau == settings.tau.get() && self.has_labels_of(settings);
-        (!weights_sha256.is_empty() && self.weights_sha256 == weights_sha256 && !same).then(|| {
+        (self.of.is(home) && !same).then(|| {
             let mut knobs = vec![format!("τ = {}", self.tau)];
             knobs.extend(self.smoothing.map(|smoothing| format!("T = {smoothing}")));
             knobs.extend(

@@ -262,7 +262,7 @@ impl App {
             tested: verdict.measured.n,
             origin: report.origin.clone(),
             oracle: self.session.oracle_name.clone(),
-            world: info.weights_sha256.clone(),
+            info: info.clone(),
         };
         let title = request.title();
         let id = self.engine.open_judged_images(request);

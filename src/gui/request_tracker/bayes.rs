@@ -74,12 +74,12 @@ impl RequestTracker {
         self.forget_what_was_replaced(session);
         let new = law.labels_are_classes() && self.kept.as_ref() != Some(&law);
         let Some(oracle) = session.oracle.as_ref().filter(|_| new) else { return };
-        let weights_sha256 = oracle.weights_sha256.clone();
+        let world = oracle.world_id();
         let generation = self.number();
         session.bayes.expect_survey(generation);
         self.kept = Some(law.clone());
         let prior = law.prior;
-        engine.ask(Question::Kept { generation, key: DrawKey { weights_sha256, prior, seed: sampling::SEED } });
+        engine.ask(Question::Kept { generation, key: DrawKey { world, prior, seed: sampling::SEED } });
     }
 
     /// Where the survey of another law has taken the place of what was kept, that is asked for again when its law is back. Not

@@ -271,7 +271,7 @@ impl Session {
 
     fn open(&mut self, name: String, info: Arc<OracleInfo>) {
         self.log.add(Level::Info, format!("Oracle {}: {} classes", info.name, info.class_names.len()));
-        let same = self.oracle.as_ref().is_some_and(|old| old.weights_sha256 == info.weights_sha256);
+        let same = self.oracle.as_ref().is_some_and(|old| old.world_id() == info.world_id());
         if let Some(sentences) = info.inferred.as_ref().filter(|sentences| !same && !sentences.is_empty()) {
             self.notify(Level::Info, format!("{}, inferred from the file:\n{}", info.name, sentences.join("\n")));
         }

@@ -177,6 +177,7 @@ fn describe(computer: &Computer<'_>, images: &Images, spec: &ScaleSpec) -> Resul
         format: 0,
         oracle: computer.info.name.clone(),
         weights_sha256: computer.info.weights_sha256.clone(),
+        assumed_pixels: computer.info.assumed_pixels(),
         classes: computer.world.class_names().to_vec(),
         settings: spec.settings.clone(),
         precision: computer.precision,

@@ -38,7 +38,7 @@ pub use crate::device::MatmulPrecision;
 use batch::Draw;
 pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State, Within};
-pub use data::{corpus, test_corpus, training_images};
+pub use data::{corpus, test_corpus, test_like, training_images};
 use events::measuring;
 pub use events::{Measured, Measurement, TrainEvent, TrainProgress};
 use learner::{Learner, architecture, learner};

@@ -9,14 +9,12 @@ use super::{TrainSpec, Trained};
 use crate::data::{WHOLE, read_bounded, read_bytes, sha256, write_atomically, write_json};
 use crate::error::{Error, Result};
 use crate::flow::weights::Storage;
-use crate::oracle::folder::{DESCRIPTION, OracleInfo, WEIGHTS};
+use crate::oracle::folder::{BEST_INFO, DESCRIPTION, OracleInfo, WEIGHTS};
 
 /// Name of that oracle's folder inside a run folder.
 pub const SO_FAR: &str = "best-so-far";
 /// Averaged weights of the best epoch.
 pub(super) const BEST: &str = "best.safetensors";
-/// Their description.
-const BEST_INFO: &str = "best.json";
 
 /// Keeps the best epoch of the run in `run`: weights and description.
 ///

@@ -309,10 +309,15 @@ impl TrainSpec {
         }
     }
 
+    /// How pixels become real numbers: the word of the flow that is trained.
+    pub fn pixels(&self) -> Preprocessing {
+        self.tarflow.map_or(self.model.pixels, |flow| flow.pixels)
+    }
+
     /// Whether the noise of the pixels makes images that have a density.
     fn validate_pixels(&self) -> Result<()> {
-        let (table, pixels) = self.tarflow.map_or(("model", self.model.pixels), |flow| ("tarflow", flow.pixels));
-        pixels.validate_for_training().map_err(|error| Error::input(format!("{table}.{error}")))
+        let table = if self.tarflow.is_some() { "tarflow" } else { "model" };
+        self.pixels().validate_for_training().map_err(|error| Error::input(format!("{table}.{error}")))
     }
 
     /// Whether such a flow can be built for images of the side they are padded to.

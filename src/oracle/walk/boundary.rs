@@ -37,15 +37,15 @@ fn imbalance(point: &WalkPoint, pair: [ClassId; 2]) -> f64 {
 }
 
 impl Walker<'_> {
-    /// The crossing on a straight way.
+    /// The crossing on a straight way, and the largest effect of rounding on the images looked at for it.
     pub(super) fn crossing(
         &self,
         points: &[WalkPoint],
         pair: [ClassId; 2],
         tolerance: f64,
         course: &Course<'_>,
-    ) -> Result<Boundary> {
-        let Some([low, high]) = bracket(points, pair) else { return Ok(self.not_reached(points, pair)) };
+    ) -> Result<(Boundary, f64)> {
+        let Some([low, high]) = bracket(points, pair) else { return Ok((self.not_reached(points, pair), 0.0)) };
         self.narrow([low, high], pair, tolerance, course, [0.0, 1.0])
     }
 
@@ -55,10 +55,12 @@ impl Walker<'_> {
         let course = Course::Pixels { corners: vec![wide(&low.x), wide(&high.x)] };
         let ends = [low.position, high.position];
         let unit = |point: &WalkPoint, position| WalkPoint { position, ..point.clone() };
-        self.narrow([&unit(low, 0.0), &unit(high, 1.0)], pair, tolerance, &course, ends)
+        let (boundary, _) = self.narrow([&unit(low, 0.0), &unit(high, 1.0)], pair, tolerance, &course, ends)?;
+        Ok(boundary)
     }
 
-    /// Narrows the first crossing between two points down. `ends` are the positions of 0 and 1.
+    /// Narrows the first crossing between two points down. `ends` are the positions of 0 and 1. Returns
+    /// the largest effect of rounding, too.
     fn narrow(
         &self,
         [low, high]: [&WalkPoint; 2],
@@ -66,17 +68,19 @@ impl Walker<'_> {
         tolerance: f64,
         course: &Course<'_>,
         ends: [f64; 2],
-    ) -> Result<Boundary> {
+    ) -> Result<(Boundary, f64)> {
         let nearer = |a: WalkPoint, b: &WalkPoint| if imbalance(b, pair) < imbalance(&a, pair) { b.clone() } else { a };
         let (mut low, mut high) = (low.clone(), high.clone());
         let mut best = nearer(low.clone(), &high);
+        let mut drift = 0f64;
         for _ in 0..ROUNDS {
             if imbalance(&best, pair) <= tolerance || high.position <= low.position.next_up() {
                 break;
             }
             let width = (high.position - low.position) / (TOGETHER + 1) as f64;
             let places: Vec<[f64; 2]> = (1..=TOGETHER).map(|i| [low.position + i as f64 * width, 0.0]).collect();
-            let (found, _) = self.stretch(course, &places)?;
+            let (found, rounded) = self.stretch(course, &places)?;
+            drift = drift.max(rounded);
             best = found.iter().fold(best, nearer);
             let all: Vec<WalkPoint> = [vec![low], found, vec![high]].concat();
             let Some([below, above]) = bracket(&all, pair) else { break };
@@ -85,7 +89,7 @@ impl Walker<'_> {
         let told = |point: WalkPoint| WalkPoint { position: ends[0] + point.position * (ends[1] - ends[0]), ..point };
         let reached = imbalance(&best, pair) <= tolerance;
         let why = "the posterior jumps over 50/50 between neighbouring images: rounding to 32 bits moves it by more";
-        Ok(boundary(told(best), pair, (!reached).then(|| why.to_owned())))
+        Ok((boundary(told(best), pair, (!reached).then(|| why.to_owned())), drift))
     }
 
     fn not_reached(&self, points: &[WalkPoint], pair: [ClassId; 2]) -> Boundary {

@@ -113,8 +113,8 @@ pub struct Walk {
     pub points: Vec<WalkPoint>,
     /// The 50/50 point.
     pub boundary: Boundary,
-    /// Largest difference, over points, of a posterior from that of the image before it was rounded
-    /// to 32 bits; absent where there was no such image.
+    /// Largest difference, over the points and the images looked at for the 50/50 point, of a posterior
+    /// from that of the image before it was rounded to 32 bits; absent where there was no such image.
     pub rounding: Option<f64>,
 }
 
@@ -161,13 +161,13 @@ pub fn walk(world: &World, spec: &WalkSpec, settings: &Settings, events: &mut dy
             (walker.line(spec, from, to)?, Some(last))
         }
     };
-    let (points, rounding) = walker.along(&course, (start, last), steps, events)?;
+    let (points, on_the_way) = walker.along(&course, (start, last), steps, events)?;
     let target = match spec.to {
         Goal::Class(target) => target,
         Goal::Subject(_) => points[points.len() - 1].posterior.decision,
     };
-    let boundary = walker.crossing(&points, [a, target], spec.tolerance, &course)?;
-    let rounding = matches!(course, Course::Latent { .. }).then_some(rounding);
+    let (boundary, at_boundary) = walker.crossing(&points, [a, target], spec.tolerance, &course)?;
+    let rounding = matches!(course, Course::Latent { .. }).then_some(on_the_way.max(at_boundary));
     Ok(Walk { way: course.way(), start: a, target, points, boundary, rounding })
 }
 

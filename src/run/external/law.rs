@@ -231,7 +231,7 @@ fn same_images<'a>(mut runs: impl Iterator<Item = (&'a Path, &'a ExternalSpec)>)
     let Some((first, a)) = runs.next() else { return Ok(()) };
     for (folder, b) in runs {
         let differs = [
-            ("the weights of their worlds", a.world.weights_sha256 != b.world.weights_sha256),
+            ("the weights of their worlds", a.world.id() != b.world.id()),
             ("τ", a.world.tau != b.world.tau),
             ("T", a.world.smoothing != b.world.smoothing),
             ("the class prior π", a.world.prior != b.world.prior),

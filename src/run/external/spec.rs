@@ -9,7 +9,7 @@ pub use super::super::files::PREDICTIONS;
 use super::super::files::{SPEC, remove_file};
 pub(super) use super::super::files::{TEST, TEST_FILES as FILES};
 use crate::data::{
-    ImageShape, Types, read_bounded, read_npy, read_text, read_toml, sha256, sha256_of_file, write_atomically,
+    ImageShape, Types, read_bounded, read_npy, read_text, read_toml, sha256, sha256_of_file, world_id, write_atomically,
 };
 use crate::error::{Error, Result, check_name, check_words};
 use crate::events::silent;
@@ -67,8 +67,11 @@ pub struct Contract {
 pub struct WorldRecord {
     /// The oracle as it was asked for.
     pub oracle: String,
-    /// SHA-256 of its weights: the world.
+    /// SHA-256 of its weights.
     pub weights_sha256: String,
+    /// How pixels enter the world, in a word, where no description of the weights says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assumed_pixels: Option<String>,
     /// Base temperature τ.
     pub tau: Tau,
     /// Posterior smoothing T.
@@ -81,6 +84,13 @@ pub struct WorldRecord {
     /// Arithmetic of the passes.
     #[serde(default, skip_serializing_if = "Precision::is_usual")]
     pub precision: Precision,
+}
+
+impl WorldRecord {
+    /// What tells the world from others (`OracleInfo::world_id`).
+    pub fn id(&self) -> String {
+        world_id(&self.weights_sha256, self.assumed_pixels.as_deref())
+    }
 }
 
 /// The test images of an external run.

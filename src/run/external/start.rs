@@ -186,6 +186,7 @@ impl StartExternal {
         let (Settings { tau, smoothing, prior, label_noise }, precision) = (self.settings.clone(), self.precision);
         let made_by = format!("bayescope {}", env!("CARGO_PKG_VERSION"));
         let (oracle, weights_sha256) = (self.oracle.clone(), weights_sha256.to_owned());
+        let assumed_pixels = world.assumed_pixels().map(str::to_owned);
         ExternalSpec {
             name: self.name.clone(),
             external: Contract {
@@ -194,7 +195,16 @@ impl StartExternal {
                 made_by,
                 train_images: self.train_images,
             },
-            world: WorldRecord { oracle, weights_sha256, tau, smoothing, prior, label_noise, precision },
+            world: WorldRecord {
+                oracle,
+                weights_sha256,
+                assumed_pixels,
+                tau,
+                smoothing,
+                prior,
+                label_noise,
+                precision,
+            },
             test: TestRecord {
                 images: self.images,
                 seed: self.seed,

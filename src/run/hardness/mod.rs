@@ -18,7 +18,7 @@ use crate::experiment::hardness::{ClassOrder, CorpusResult, Ranking};
 use crate::flow::Precision;
 use crate::oracle::folder::open;
 use crate::oracle::posterior::Prior;
-use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, corpus, test_corpus, train_oracle};
+use crate::oracle::train::{ORACLE, TrainEvent, TrainSpec, corpus, test_like, train_oracle};
 use crate::oracle::world::Settings;
 use crate::units::Seed;
 
@@ -150,7 +150,7 @@ impl CorpusLog<'_> {
 }
 
 /// Checks, before the long training, that a corpus can be ranked: at least two classes with
-/// training images, and test images, if any, of the same shape and classes. Returns how many training images
+/// training images, and test images, if any, that training takes. Returns how many training images
 /// each class has.
 fn usable(spec: &TrainSpec) -> Result<Vec<usize>> {
     let path = &spec.data.path;
@@ -180,17 +180,7 @@ fn usable(spec: &TrainSpec) -> Result<Vec<usize>> {
         let (n, held_out) = (train.len(), spec.data.held_out);
         return Err(Error::file(path, format!("has {n} training images; holding out {held_out} leaves none")));
     }
-    let Some(test) = test_corpus(&spec.data).map_err(about)? else { return Ok(counts) };
-    if test.shape != train.shape {
-        return Err(Error::file(path, format!("test images are {}, training images {}", test.shape, train.shape)));
-    }
-    if test.labels.is_none() || test.class_names != *names {
-        let there = test.class_names.join(", ");
-        return Err(Error::file(
-            path,
-            format!("test images have the classes {there}; training images {}", names.join(", ")),
-        ));
-    }
+    test_like(&spec.data, &train)?;
     Ok(counts)
 }
 
@@ -198,6 +188,7 @@ fn usable(spec: &TrainSpec) -> Result<Vec<usize>> {
 mod tests {
     use super::super::status::{State, Status};
     use super::*;
+    use crate::data::{ImageShape, write_png};
     use crate::events::silent;
     use crate::experiment::HARDNESS_PRESETS;
 
@@ -216,6 +207,24 @@ mod tests {
         assert_eq!(names, [&folder.plan[0].name, &folder.plan[1].name]);
         let (why, way_out) = (&troubles[0].why, format!("delete it: `bayescope resume {}`", folder.path.display()));
         assert!(why.contains("result.json") && why.contains(&way_out) && troubles[1].why == "no labels", "{why}");
+    }
+
+    #[test]
+    fn a_ranking_takes_the_test_images_that_training_takes() {
+        let place = tempfile::tempdir().unwrap();
+        let shape = ImageShape { channels: 1, height: 2, width: 2 };
+        let add = |folder: &str| {
+            let folder = place.path().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            (0..2).for_each(|i| write_png(&folder.join(format!("{i}.png")), shape, &[i; 4]).unwrap());
+        };
+        ["train/cat", "train/dog", "train/wild", "test/wild"].into_iter().for_each(add);
+        let spec = format!("name = 'x'\n[data]\npath = '{}'\nheld_out = 1\n", place.path().display());
+        let spec: TrainSpec = toml::from_str(&spec).unwrap();
+        assert_eq!(usable(&spec).unwrap(), [2, 2, 2]);
+        add("test/wolf");
+        let why = usable(&spec).unwrap_err().to_string();
+        assert!(why.contains("the classes wild, wolf; training images cat, dog, wild"), "{why}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ fn example() -> Script {
         program: "/opt/bayescope".into(),
         leading: Vec::new(),
         oracle: None,
+        descriptions: Vec::new(),
         tasks: 6,
         device: None,
         stage: StageIn::Auto,
@@ -180,19 +181,29 @@ fn what_is_staged_is_used_and_removed() {
     let folder = tempfile::tempdir().unwrap();
     let oracle = folder.path().join("an oracle.pth");
     crate::data::write_atomically(&oracle, |out| out.write_all(b"weights")).unwrap();
+    let description = folder.path().join("oracle.json");
+    crate::data::write_atomically(&description, |out| out.write_all(b" and how pixels enter")).unwrap();
     let disk = folder.path().join("disk");
     let told = |stage: StageIn, before: &str| {
-        let text = script(&Script { oracle: Some(oracle.clone()), stage, ..in_folder(folder.path()) }).unwrap();
-        let program = "echo \"got: $*\"; while [ $# -gt 1 ]; do [ \"$1\" != --oracle ] || cat \"$2\"; shift; done";
+        let (oracle, descriptions) = (Some(oracle.clone()), vec![description.clone()]);
+        let text = script(&Script { oracle, descriptions, stage, ..in_folder(folder.path()) }).unwrap();
+        // The weights, and what lies beside them.
+        let program = "echo \"got: $*\"; while [ $# -gt 1 ]; do [ \"$1\" != --oracle ] || cat \"$2\" \"${2%/*}/oracle.json\"; shift; done";
         bash(&text, &(element(folder.path(), program) + "\n" + before))
     };
     let told_none = told(StageIn::None, "");
-    assert!(told_none.contains(&format!("--oracle {}\nweights", oracle.display())) && !told_none.contains("--stage"));
+    assert!(
+        told_none.contains(&format!("--oracle {}\nweights and how pixels enter", oracle.display()))
+            && !told_none.contains("--stage")
+    );
     // No disk of its own: everything is read where it lies.
-    assert!(told(StageIn::Auto, "").contains(&format!("--of 6 --oracle {}\nweights", oracle.display())));
+    assert!(
+        told(StageIn::Auto, "")
+            .contains(&format!("--of 6 --oracle {}\nweights and how pixels enter", oracle.display()))
+    );
     let told = told(StageIn::Folder(disk.clone()), "");
     let there = format!("{}/bayescope-7_2.", disk.display());
     assert!(told.contains(&format!("--stage {there}")) && told.contains(&format!("--oracle {there}")), "{told}");
-    assert!(told.contains("/oracle/an oracle.pth\nweights"), "{told}");
+    assert!(told.contains("/oracle/an oracle.pth\nweights and how pixels enter"), "{told}");
     assert_eq!(std::fs::read_dir(&disk).unwrap().count(), 0);
 }

@@ -113,7 +113,7 @@ mod tests {
         let (channels, _told) = alone();
         let cpu = choose(DeviceChoice::Cpu).unwrap();
         let opened = folder::open("mnist", &cpu.device, Precision::F32, 16).unwrap();
-        let (weights, prior) = (opened.info.weights_sha256, Prior::uniform(10));
+        let (weights, prior) = (opened.info.world_id(), Prior::uniform(10));
         let interactive = Interactive::default();
         interactive.enter(&weights, DeviceChoice::Cpu, "cpu");
         // Alone, and while others wanted the cores.
@@ -135,7 +135,7 @@ mod tests {
         let cpu = choose(DeviceChoice::Cpu).unwrap();
         let opened = folder::open("mnist", &cpu.device, Precision::F32, 16).unwrap();
         let interactive = Interactive::default();
-        interactive.enter(&opened.info.weights_sha256, DeviceChoice::Cpu, "cpu");
+        interactive.enter(&opened.info.world_id(), DeviceChoice::Cpu, "cpu");
         let (spec, there) = (SampleSpec::new(2, Seed(1)), Settings::default_for(8));
         let subject = Subject::Sample { spec, index: 0 };
         let shared = &channels.shared;

@@ -56,7 +56,7 @@ impl<'a> JobContext<'a> {
     /// When another is open: what the job was given is not of its world.
     pub fn check_world(&self) -> Result<()> {
         match (&self.entry.world, self.opened) {
-            (Some(meant), Some(opened)) if opened.info.weights_sha256 != *meant => {
+            (Some(meant), Some(opened)) if opened.info.world_id() != *meant => {
                 let title = self.entry.job.title();
                 let why = format!(
                     "{title}: this was asked for in another world than {}, which is open now; ask again here",

@@ -77,7 +77,7 @@ fn lines(Reading { input, pictures, .. }: &Reading) -> Vec<Line> {
 /// A walk's images take the place of those from outside, the 50/50 point between its neighbours.
 pub fn send(cx: &JobContext<'_>, walked: &Walked, settings: &Settings) -> Result<String> {
     let opened = cx.opened()?;
-    let (world, walk) = (&opened.world, walked.within(&opened.info.weights_sha256)?);
+    let (world, walk) = (&opened.world, walked.within(&opened.info.world_id())?);
     let numbered = walk.points.iter().enumerate();
     let mut points: Vec<(String, &WalkPoint)> =
         numbered.map(|(i, point)| (format!("Point {i} at {:.4}", point.position), point)).collect();

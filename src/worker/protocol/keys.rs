@@ -11,7 +11,7 @@ use crate::units::{ClassId, Seed, Tau};
 /// What the picture of a running number at a τ depends on, beside these two.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyOrigin {
-    /// SHA-256 of the world's weights.
+    /// The world (`OracleInfo::world_id`).
     pub world: String,
     /// Seed of classes and latents.
     pub seed: Seed,

@@ -53,9 +53,8 @@ pub fn finished() -> Finished {
     let spec: ExperimentSpec = toml::from_str(&text).unwrap();
     let device = Device::flex();
     let (info, weights) = oracle_folder::read(oracle.to_str().unwrap()).unwrap();
-    let hash = info.weights_sha256.clone();
     let world = info.build(weights, &device, Precision::F32, 40).unwrap().world;
-    let run = RunFolder::create(&path.join("run"), &spec, &hash, None).unwrap();
+    let run = RunFolder::create(&path.join("run"), &spec, &world.id(), None).unwrap();
     let settings = spec.settings(0, 2).unwrap();
     let context = RunContext::new(&world, settings, &device);
     execute(&run, Share::ALL, &context, &mut |_: RunEvent| ControlFlow::Continue(())).unwrap();

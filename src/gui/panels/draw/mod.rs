@@ -43,7 +43,7 @@ const SIDE_BY_SIDE: f32 = 540.0;
 
 /// What is drawn, on which image.
 struct Page {
-    /// SHA-256 of the weights of the world it is of.
+    /// The world it is of (`OracleInfo::world_id`).
     world: String,
     shape: ImageShape,
     ink: Ink,
@@ -112,7 +112,7 @@ impl Page {
 impl Panel for DrawPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         let Some(info) = cx.session.oracle.clone() else { return no_world(ui, cx.session) };
-        let (world, shape) = (&info.weights_sha256, info.architecture.shape());
+        let (world, shape) = (&info.world_id(), info.architecture.shape());
         if self.page.as_ref().is_none_or(|page| page.world != *world || page.shape != shape) {
             self.turn(Page::empty(world, shape, None));
         }
