@@ -56,9 +56,7 @@ impl Panel for BayesPanel {
 fn error_over_tau(ui: &mut Ui, cx: &mut Cx, sampled: bool, board: &mut Board) {
     let why = match cx.prefs.smoothing == 1.0 {
         true => "Each value with its 95 % interval. Grows with τ (EBO Prop. 2), from 0 to 1 - max π.",
-        false => {
-            "Each value with its 95 % interval: 1 less the mean of the largest p_T(y|x). At most 1 - 1/K."
-        }
+        false => "Each value with its 95 % interval: 1 less the mean of the largest p_T(y|x). At most 1 - 1/K.",
     };
     heading(ui, "Bayes error E over base temperature τ", Some((Badge::Estimated, why)));
     if sampled {
