@@ -18,6 +18,7 @@ use std::path::Path;
 const ROOMS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("units", &["error"]),
+    ("stats", &[]),
     ("events", &["error"]),
     ("provenance", &[]),
     ("parallel", &[]),
@@ -31,16 +32,41 @@ const ROOMS: &[(&str, &[&str])] = &[
     // `bench` measures what the kernels of the host can do at most.
     (
         "oracle",
-        &["error", "units", "events", "provenance", "parallel", "device", "gradients", "data", "flow", "kernels"],
+        &[
+            "error",
+            "units",
+            "events",
+            "provenance",
+            "parallel",
+            "stats",
+            "device",
+            "gradients",
+            "data",
+            "flow",
+            "kernels",
+        ],
     ),
     // A long job, whoever carries it out: it is given the open oracle and the device.
     ("task", &["error", "events", "provenance", "device", "oracle"]),
     ("classifier", &["error", "units", "events", "kernels", "device", "gradients", "data", "flow"]),
-    ("bayes", &["error", "units", "events", "provenance", "parallel", "kernels", "data", "flow", "oracle"]),
-    ("measure", &["error", "units", "events", "parallel", "kernels"]),
+    ("bayes", &["error", "units", "events", "provenance", "parallel", "stats", "kernels", "data", "flow", "oracle"]),
+    ("measure", &["error", "units", "events", "parallel", "stats", "kernels"]),
     (
         "experiment",
-        &["error", "units", "events", "parallel", "data", "flow", "oracle", "bayes", "measure", "classifier", "figure"],
+        &[
+            "error",
+            "units",
+            "events",
+            "parallel",
+            "stats",
+            "data",
+            "flow",
+            "oracle",
+            "bayes",
+            "measure",
+            "classifier",
+            "figure",
+        ],
     ),
     (
         "export",
@@ -60,7 +86,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "task",
         ],
     ),
-    ("judge", &["error", "units", "events", "parallel", "data", "flow", "classifier", "measure", "figure"]),
+    ("judge", &["error", "units", "events", "parallel", "stats", "data", "flow", "classifier", "measure", "figure"]),
     (
         "validate",
         &[
@@ -122,6 +148,7 @@ const ENGINE: &[&str] = &[
     "provenance",
     "parallel",
     "units",
+    "stats",
     "events",
     "device",
     "data",
