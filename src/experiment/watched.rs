@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn few_images_without_doubt_say_what_they_do_not_show() {
         let mut images = PerImage::new(2).unwrap();
-        let p = [1.0 - 1e-9, 1e-9].repeat(60);
+        let p: Vec<f64> = [1.0 - 1e-9, 1e-9].repeat(60);
         images.extend(&p, &p.iter().map(|p| p.ln()).collect::<Vec<_>>(), &[0; 60]).unwrap();
         let half = Watched::of(&images, 1, 1, 0.0).half_widths.unwrap();
         // 3 of 60 images may be at the other end; KL has no bound to tell that by.
