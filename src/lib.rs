@@ -7,10 +7,10 @@
 //!
 //! `units, error → data → flow → oracle → {bayes, measure, classifier} → experiment → run → worker → {cli, gui}`
 //!
-//! `amounts`, `events`, `provenance` and `parallel` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `task` behind `oracle`, `figure` beside `measure`. What is
+//! `amounts`, `events`, `provenance`, `parallel` and `stats` stand beside `error`, `device`, `kernels` and `gradients` beside `data`, `task` behind `oracle`, `figure` beside `measure`. What is
 //! taken away, brought back and compared with nature stands between `classifier` and `worker`: `export`, `judge`, `validate`; `verify` beside
 //! them compares a device with what is right. `measure`
-//! computes without a device: of the crate it imports `units`, `error`, `events`, `parallel` and `kernels` alone, and `classifier` names one function
+//! computes without a device: of the crate it imports `units`, `error`, `events`, `parallel`, `stats` and `kernels` alone, and `classifier` names one function
 //! of it, `log_softmax`. What lives in each room, and how to add to it: docs/architecture.md.
 //!
 //! Comments cite *theory §n*, which is docs/theory.md, and the two papers: BLC, Khorasani et al., "Beyond the Loss Curve", and EBO,
@@ -38,6 +38,7 @@ pub mod oracle;
 mod parallel;
 pub mod provenance;
 pub mod run;
+pub mod stats;
 pub mod task;
 pub mod units;
 pub mod validate;

@@ -8,13 +8,13 @@ use serde::Serialize;
 
 use super::classes::GaussianClasses;
 use super::compute::{Spec, bayes_error};
-use super::estimate::Z95;
 use super::inverse::tau_of_error;
 use super::normal::{cdf_with, quantile_near};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use crate::error::{Error, Result};
 use crate::kernels::instructions;
 use crate::oracle::bench::Timing;
+use crate::stats::Z95;
 use crate::units::{Seed, Tau};
 
 /// All figures of one machine.

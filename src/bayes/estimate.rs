@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::provenance::Badge;
+use crate::stats::Z95;
 
 /// How a Bayes error was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -53,14 +54,16 @@ pub struct Figure {
     pub interval: (f64, f64),
 }
 
-/// Half widths of a 95 % interval of a normal variable in standard deviations.
-pub const Z95: f64 = 1.959_963_984_540_054;
-
 impl Figure {
     /// From a half width, the interval cut to [0, `largest`].
     pub fn new(value: f64, half_width: f64, largest: f64) -> Self {
-        let interval = ((value - half_width).max(0.0), (value + half_width).min(largest.max(value)));
-        Self { value, std_error: half_width / Z95, interval }
+        Self::between(value, [half_width; 2], largest)
+    }
+
+    /// The same with ends that are not equally far down and up.
+    pub(super) fn between(value: f64, [down, up]: [f64; 2], largest: f64) -> Self {
+        let interval = ((value - down).max(0.0), (value + up).min(largest.max(value)));
+        Self { value, std_error: 0.5 * (down + up) / Z95, interval }
     }
 
     /// Half the width of the interval over the value; 0 of 0.
@@ -102,6 +105,11 @@ impl Estimate {
         let log_value = if value > 0.0 { self.log_value + (by / value).ln_1p() } else { (value + by).ln() };
         Self { figure, log_value, ..self }
     }
+}
+
+/// A Bayes error in messages.
+pub(super) fn percent(x: f64) -> String {
+    format!("{:.4} %", 100.0 * x)
 }
 
 fn finite_or_null<S: serde::Serializer>(x: &f64, serializer: S) -> Result<S::Ok, S::Error> {

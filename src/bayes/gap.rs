@@ -16,7 +16,7 @@ use super::estimate::{Estimate, Figure, Method};
 use super::inverse::TauEstimate;
 use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
-use super::rqmc::{REPLICATES, mean_and_error, pieces, student_95, whole_nets};
+use super::rqmc::{REPLICATES, pieces, whole_nets};
 use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Kernel, vectorise};
 use super::sobol::Scramble;
@@ -25,6 +25,7 @@ use crate::error::Result;
 use crate::events::Events;
 use crate::parallel;
 use crate::provenance::Badge;
+use crate::stats::{mean_and_error, student_95};
 use crate::units::{Seed, Tau};
 
 /// Farthest class from the likeliest at which the integrand still has a moderate scatter.
@@ -323,7 +324,7 @@ mod tests {
             let found = tau_of_gap(&classes, gap, &spec, &mut going).unwrap().unwrap();
             let off = found.tau.value - exact.tau.value;
             // Of a gap of 1e-5 the integral itself knows τ to the digits of E.
-            let allowed = 2.0 * super::super::Z95 * found.tau.std_error + 1e-15 / gap * exact.tau.value;
+            let allowed = 2.0 * crate::stats::Z95 * found.tau.std_error + 1e-15 / gap * exact.tau.value;
             assert!(off.abs() <= allowed, "{gap}: {:?}, not {:?}", found.tau, exact.tau);
             assert!(found.tau.relative_half_width() <= 2e-3, "{gap}: {:?}", found.tau);
             // The Bayes errors that are told are those of the τ that are told.
@@ -331,7 +332,7 @@ mod tests {
                 let there =
                     bayes_error(&classes, Tau::new(told.tau.value).unwrap(), &Spec::default(), &mut going).unwrap();
                 let off = told.achieved.figure.value - there.figure.value;
-                let allowed = 2.0 * super::super::Z95 * told.achieved.figure.std_error + 1e-14;
+                let allowed = 2.0 * crate::stats::Z95 * told.achieved.figure.std_error + 1e-14;
                 assert!(off.abs() <= allowed, "{gap}: {:?}, not {:?}", told.achieved.figure, there.figure);
             }
             let slope = exact.slope.value;

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use self::ess::{Chain, Event, Faces};
 use super::classes::Scene;
 use super::quadrature::Scaled;
-use super::rqmc::{mean_and_error, student_95};
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::stats::{mean_and_error, student_95};
 use crate::units::Seed;
 
 /// A P(correct) below this is 0: beside the error w_g of its class it cannot be seen.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge};
 use super::compute::{LEAST_TOLERANCE, Spec, bayes_error};
-use super::estimate::{Estimate, Figure, Z95};
+use super::estimate::{Estimate, Figure, percent};
 use super::gap::tau_of_gap;
 use super::normal::{quantile, tail_quantile_of_log};
 use super::slope::derivative;
@@ -19,6 +19,7 @@ use super::sov::log_union;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::provenance::Badge;
+use crate::stats::Z95;
 use crate::units::Tau;
 
 /// Relative half width of the coarse estimates.
@@ -110,10 +111,6 @@ pub fn tau_of_error(
         step = if precision <= spec.tolerance { newton.abs() } else { f64::INFINITY };
         precision = spec.tolerance;
     }
-}
-
-fn percent(x: f64) -> String {
-    format!("{:.4} %", 100.0 * x)
 }
 
 struct Search<'a> {

@@ -21,12 +21,13 @@ use super::memory;
 use super::posteriors::ratios;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{Cursor, REPLICATES, Run, mean_and_error, next_run, pieces};
+use super::rqmc::{Cursor, REPLICATES, Run, next_run, pieces};
 use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
 use crate::parallel;
+use crate::stats::mean_and_error;
 use crate::units::Seed;
 
 /// Pairs of at least this part of all have points of their own; so there are at most as many as its inverse.

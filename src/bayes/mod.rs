@@ -64,7 +64,7 @@ mod work;
 pub use crate::provenance::Badge;
 pub use classes::GaussianClasses;
 pub use compute::Spec;
-pub use estimate::{Estimate, Figure, Method, Z95};
+pub use estimate::{Estimate, Figure, Method};
 pub use hardness::ClassHardness;
 pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano};

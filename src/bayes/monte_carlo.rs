@@ -3,20 +3,15 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use super::classes::Scene;
-use super::estimate::Z95;
 use super::quadrature::Scaled;
 use crate::parallel;
+use crate::stats::{DOUBT, Z95, unseen};
 use crate::units::Seed;
 
 /// Samples of one class that one thread takes at a time.
 const PIECE: usize = 1024;
 /// Samples of each class before the first report.
 pub(super) const FIRST: usize = PIECE;
-/// Samples in doubt of a class from which the normal interval is trusted.
-const ENOUGH: f64 = 30.0;
-/// Least doubt that counts: errors come from doubt of this size, however rare, and many samples in
-/// less doubt do not show that it was seen.
-pub(super) const DOUBT: f64 = 0.1;
 
 /// Moments of 1 − max p in one class.
 #[derive(Clone, Copy, Default)]
@@ -110,15 +105,13 @@ impl<'a> MonteCarlo<'a> {
     /// taken together: with none in n_g samples each, Σ w_g p_g is at most 3 max w_g/n_g. Doubt
     /// seen in other classes says nothing of them.
     pub fn sum(&self) -> Scaled {
-        let (mut value, mut variance, mut unseen) = (0.0, 0.0, 0.0);
+        let (mut value, mut variance, mut not_seen) = (0.0, 0.0, 0.0);
         for (weight, m) in self.scene.weights.iter().zip(&self.moments) {
             let mean = m.sum / m.n;
             value += weight * mean;
             variance += weight * weight * (m.squares / m.n - mean * mean).max(0.0) / (m.n - 1.0);
-            if m.doubtful < ENOUGH {
-                unseen = f64::max(unseen, weight * 3.0 / m.n);
-            }
+            not_seen = f64::max(not_seen, weight * unseen(m.n as usize, m.doubtful as usize));
         }
-        Scaled { log_scale: 0.0, value, half_width: Z95 * variance.sqrt() + unseen }
+        Scaled { log_scale: 0.0, value, half_width: Z95 * variance.sqrt() + not_seen }
     }
 }

@@ -14,12 +14,13 @@ use super::normal::{exp, log_tail_with};
 use super::posteriors::Sorter;
 use super::quadrature::Scaled;
 use super::refine::Refined;
-use super::rqmc::{REPLICATES, mean_and_error, pieces, whole_nets};
+use super::rqmc::{REPLICATES, pieces, whole_nets};
 use super::scores::{Place, Scorer, blocks_for};
 use super::simd::{Arithmetic, BLOCK, Block, Kernel, vectorise};
 use super::sobol::Scramble;
 use crate::error::Result;
 use crate::parallel;
+use crate::stats::mean_and_error;
 use crate::units::Seed;
 
 /// Log-joints further than this below the second are left out: 1e-11 of the doubt each.

@@ -13,8 +13,9 @@
 //! 20 % more points in most of these problems, and up to twice as many in one.
 
 use super::quadrature::Scaled;
-use super::rqmc::{REPLICATES, mean_and_error, student_95};
+use super::rqmc::REPLICATES;
 use crate::error::Result;
+use crate::stats::{mean_and_error, student_95};
 
 /// Variables drawn (or products of means and points, / 16) that end the refinement: ten seconds to
 /// some minutes on one core, longest for doubtful points among hundreds of classes.

@@ -8,8 +8,6 @@
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::quadrature::Scaled;
 use super::refine::Refined;
 use super::simd::vectorise;
@@ -17,6 +15,7 @@ use super::sobol::{MOST_POINTS, Scramble};
 use super::sov::LEFT_OUT;
 use super::wedge::{HALF, Points, Wedge};
 use crate::parallel;
+use crate::stats::mean_and_error;
 use crate::units::Seed;
 
 /// Independent scrambles.
@@ -267,22 +266,6 @@ pub(super) fn whole_nets(blocks: f64) -> u64 {
     let steps = (2.0 * blocks.log2()).round().clamp(0.0, 48.0) as u32;
     let power = 1u64 << (steps / 2);
     if steps % 2 == 1 && power > 1 { power + power / 2 } else { power }
-}
-
-/// Mean of independent replicates and its standard error.
-pub(super) fn mean_and_error(replicates: &[f64]) -> (f64, f64) {
-    let n = replicates.len() as f64;
-    let mean = replicates.iter().sum::<f64>() / n;
-    let squares: f64 = replicates.iter().map(|r| (r - mean) * (r - mean)).sum();
-    (mean, (squares / (n * (n - 1.0))).sqrt())
-}
-
-/// Half width of a 95 % interval in standard errors, by Student's t.
-pub(super) fn student_95(degrees: usize) -> f64 {
-    match StudentsT::new(0.0, 1.0, degrees as f64) {
-        Ok(distribution) => distribution.inverse_cdf(0.975),
-        Err(_) => f64::INFINITY,
-    }
 }
 
 #[cfg(test)]

@@ -4,16 +4,12 @@
 
 use serde::Serialize;
 
-use super::estimate::{Figure, Z95};
-use super::monte_carlo::DOUBT;
-use super::rqmc::mean_and_error;
+use super::estimate::Figure;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{SampleSpec, Settings, World};
+use crate::stats::{Z95, count_in_doubt, ends_of_share, mean_and_error, unseen};
 use crate::units::{Seed, Tau};
-
-/// Doubtful samples from which the normal interval is trusted.
-const ENOUGH: usize = 30;
 
 /// Monte Carlo figures of a world at one temperature.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -32,13 +28,15 @@ pub struct Sampled {
 /// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts`
 /// are those of the same samples by [`Settings::class_doubt`].
 pub fn of_samples(values: &[f64], doubts: &[f64], most: f64) -> Figure {
-    let doubtful = doubts.iter().filter(|d| **d > DOUBT).count();
-    // Hardly any doubt seen: the rule of three for what was not.
-    let unseen = if doubtful < ENOUGH { 3.0 / doubts.len() as f64 } else { 0.0 };
     let (mean, error) = mean_and_error(values);
     // A single value says nothing about its spread.
-    let half_width = if values.len() > 1 { Z95 * error + unseen * most } else { most };
-    Figure::new(mean, half_width, most)
+    if values.len() < 2 {
+        return Figure::new(mean, most, most);
+    }
+    // Hardly any doubt seen: the rule of three for what was not.
+    let share = unseen(doubts.len(), count_in_doubt(doubts.iter().copied()));
+    let [down, up] = ends_of_share(mean, share, [0.0, most]).map(|end| Z95 * error + end);
+    Figure::between(mean, [down, up], most)
 }
 
 /// Figures from `n` samples at every temperature, all with the same classes and latents.

@@ -6,9 +6,10 @@ use super::estimate::Figure;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
 use super::refine::{Refined, refine};
-use super::rqmc::{REPLICATES, WedgeSum, mean_and_error, student_95};
+use super::rqmc::{REPLICATES, WedgeSum};
 use super::{equidistant, line, plane, product, sov, tensor};
 use crate::error::Result;
+use crate::stats::{mean_and_error, student_95};
 use crate::units::Tau;
 
 /// dE/dlog τ with its 95 % interval: exact where E is, else of up to 100 classes to the tolerance of `spec`. Of more

@@ -53,5 +53,5 @@ pub(super) fn derivative_terms(scene: &Scene) -> Vec<Term> {
 pub(super) fn log_union(scene: &Scene) -> f64 {
     let pairs = (0..scene.count()).flat_map(|g| (0..scene.count()).filter(move |&h| h != g).map(move |h| (g, h)));
     let logs: Vec<f64> = pairs.map(|(g, h)| scene.log_pair(g, h)).collect();
-    crate::oracle::posterior::log_sum_exp(&logs)
+    crate::stats::log_sum_exp(logs.iter().copied())
 }

@@ -123,6 +123,7 @@ struct ErrorReport<'a> {
 /// `bayes-error`.
 pub fn error(args: &BayesErrorArgs) -> Result<()> {
     if sampling::is_needed(&args.problem, &args.sampling)? {
+        only_sampled(args)?;
         return sampling::error(args);
     }
     let given = given(&args.problem, &args.sampling)?;
@@ -148,6 +149,17 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// Refuses a method of Gaussian classes for a world that is sampled.
+fn only_sampled(args: &BayesErrorArgs) -> Result<()> {
+    let Some(method) = args.method.method() else { return Ok(()) };
+    let (world, name) = (&args.problem.problem, method.name());
+    let at_one = if args.sampling.is_asked_for() { ", or --smoothing if its classes share a map" } else { "" };
+    Err(Error::input(format!(
+        "{world}: with --smoothing, or where the map depends on the class, the Bayes error comes from samples of the world, and no \
+         --method ({name}) of Gaussian classes applies: leave --method out{at_one}"
+    )))
 }
 
 fn tell_estimate(estimate: &Estimate) {

@@ -12,7 +12,7 @@ use super::progress::{Bar, Refining};
 use super::run::stop_signal;
 use super::task::{Watched, run_watched};
 use super::validate;
-use crate::bayes::{Estimate, GaussianClasses, Information, Spec, Z95, bayes_error, information};
+use crate::bayes::{Estimate, GaussianClasses, Information, Spec, bayes_error, information};
 use crate::device::{DeviceChoice, OpenDevice, choose, on_device};
 use crate::error::{Error, Result};
 use crate::measure::{Interval, student_half, wilson};
@@ -22,6 +22,7 @@ use crate::oracle::library;
 use crate::oracle::posterior::Prior;
 use crate::oracle::train::{Measured, Measurement, ORACLE, TrainEvent, TrainSpec};
 use crate::run::TrainOracle;
+use crate::stats::Z95;
 use crate::units::Tau;
 
 /// Does what the subcommand says.

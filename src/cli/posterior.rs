@@ -14,15 +14,16 @@ use crate::events::silent;
 use crate::experiment::Manifest;
 use crate::flow::preprocess::Dequantisation;
 use crate::measure::typicality::Typicality;
+use crate::measure::{Estimate, student_half};
 use crate::oracle::cells::CellEstimate;
 use crate::oracle::classify::ExternalImages;
-use crate::oracle::evaluate::mean_and_error;
 use crate::oracle::folder;
 use crate::oracle::numbering::from_files;
 use crate::oracle::pictures::Picture;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::precision::{PrecisionReport, compare};
 use crate::oracle::world::Settings;
+use crate::stats::mean_and_error;
 use crate::units::Nats;
 
 #[derive(Serialize)]
@@ -67,15 +68,17 @@ struct Image<'a> {
     picture: Option<&'a Picture>,
 }
 
-/// The images together: means with their standard errors over images. One image has no such error.
+/// The images together. Intervals are of 95 %, over images: Student's of the entropy, which one image does not have, Wilson's
+/// of the share that is right.
 #[derive(Serialize)]
 struct Summary {
     images: usize,
     entropy_nats: f64,
     entropy_std_error: Option<f64>,
+    entropy_interval: Option<[f64; 2]>,
     /// Over the images that have labels; absent where none has.
     accuracy: Option<f64>,
-    accuracy_std_error: Option<f64>,
+    accuracy_interval: Option<[f64; 2]>,
     /// Images that have a label, where not all or none of them have.
     #[serde(skip_serializing_if = "Option::is_none")]
     labelled: Option<usize>,
@@ -87,17 +90,20 @@ struct Summary {
 fn summary(images: &[Image<'_>]) -> Summary {
     let entropies: Vec<f64> = images.iter().map(|image| image.posterior.entropy_nats).collect();
     let (entropy_nats, error) = mean_and_error(&entropies);
-    let known = |error: f64| (images.len() > 1).then_some(error);
-    let right = |image: &Image<'_>| Some(f64::from(image.label? == image.posterior.decision));
-    let right: Vec<f64> = images.iter().filter_map(right).collect();
-    let accuracy = (!right.is_empty()).then(|| mean_and_error(&right));
+    let known = (images.len() > 1).then_some(error);
+    let most = images.first().map_or(f64::INFINITY, |image| (image.posterior.probabilities.len() as f64).ln());
+    let around = |half: f64| [(entropy_nats - half).max(0.0), (entropy_nats + half).min(most)];
+    let right: Vec<bool> = images.iter().filter_map(|image| Some(image.label? == image.posterior.decision)).collect();
+    let hits = right.iter().filter(|right| **right).count();
+    let accuracy = (!right.is_empty()).then(|| Estimate::proportion(hits, right.len()));
     let cells = images.iter().filter_map(|image| image.cell.as_ref());
     Summary {
         images: images.len(),
         entropy_nats,
-        entropy_std_error: known(error),
-        accuracy: accuracy.map(|(mean, _)| mean),
-        accuracy_std_error: accuracy.filter(|_| right.len() > 1).map(|(_, error)| error),
+        entropy_std_error: known,
+        entropy_interval: known.map(|error| around(student_half(error, images.len()))),
+        accuracy: accuracy.map(|accuracy| accuracy.value),
+        accuracy_interval: accuracy.map(|Estimate { interval, .. }| [interval.low, interval.high]),
         labelled: (!right.is_empty() && right.len() < images.len()).then_some(right.len()),
         not_converged: cells.clone().next().map(|_| cells.filter(|cell| !cell.converges).count()),
     }
@@ -210,8 +216,9 @@ fn print(report: &Report<'_>) -> Result<()> {
             image.id, p.entropy_nats, p.log_px
         );
         if let Some(cell) = &image.cell {
-            let (error, warning) = (cell.posterior_std_error[p.decision], cell.warning.as_deref().unwrap_or_default());
-            println!("{:24} {:12} ±{error:8.6} ±{:12.4e} {warning}", "", "", cell.entropy_std_error);
+            let half = |error: f64| student_half(error, cell.draws);
+            let (p, entropy) = (half(cell.posterior_std_error[p.decision]), half(cell.entropy_std_error));
+            println!("{:24} {:12} ±{p:8.6} ±{entropy:12.4e} {}", "", "", cell.warning.as_deref().unwrap_or_default());
         }
     }
     pictures::print(report.images.iter().filter_map(|image| Some((image.id, image.picture?))));
@@ -231,18 +238,21 @@ fn print(report: &Report<'_>) -> Result<()> {
 
 fn print_summary(found: &Summary) {
     let Summary { images, entropy_nats, .. } = found;
-    match found.entropy_std_error {
-        Some(error) => {
-            let mut text = format!("mean entropy {entropy_nats:.4} ± {error:.4} nats over {images} images");
-            if let (Some(accuracy), Some(error)) = (found.accuracy, found.accuracy_std_error) {
+    match found.entropy_interval {
+        Some([low, high]) => {
+            let mut text = format!("mean entropy {entropy_nats:.4} [{low:.4}, {high:.4}] nats over {images} images");
+            if let (Some(accuracy), Some(ends)) = (found.accuracy, found.accuracy_interval) {
                 let of = found.labelled.map_or_else(String::new, |labelled| format!(" of {labelled} labelled ones"));
-                text += &format!(", {:.2} ± {:.2} % right{of}", 100.0 * accuracy, 100.0 * error);
+                let [low, high] = ends.map(|end| 100.0 * end);
+                text += &format!(", {:.2} % [{low:.2}, {high:.2}] right{of}", 100.0 * accuracy);
             }
-            println!("{text} (± one standard error over images)");
+            println!("{text} (95 % intervals over images)");
         }
         None => println!("entropy {entropy_nats:.4} nats, of one image"),
     }
     if let Some(n) = found.not_converged {
-        println!("means over draws that do not converge: {n} of {images}");
+        println!(
+            "± of single images: 95 %, over draws of their pixels; means over draws that do not converge: {n} of {images}"
+        );
     }
 }

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::{PerImage, student_mean};
+use crate::stats::{ends_of_share, unseen};
 
 /// Blocks of the test images; each image is its own block where there are fewer.
 const BLOCKS: usize = 40;
@@ -70,6 +71,8 @@ pub struct PairedFigure<'a> {
     pub value: f64,
     /// Of each block.
     pub blocks: Option<&'a Blocks>,
+    /// Of a figure that lies in [0, 1] on every image: the number of test images.
+    pub images: Option<usize>,
 }
 
 /// The difference of a figure between two classifiers that were tested on the same images.
@@ -79,6 +82,8 @@ pub struct Difference {
     pub value: f64,
     /// Over each block; absent where one of the two has none.
     blocks: Option<Vec<f64>>,
+    /// As that of both figures; absent of all else than a difference of two.
+    images: Option<usize>,
 }
 
 impl PairedFigure<'_> {
@@ -89,20 +94,21 @@ impl PairedFigure<'_> {
             (a.0.len() == b.0.len()).then(|| a.0.iter().zip(&b.0).map(less).collect())
         };
         let blocks = self.blocks.zip(other.blocks).and_then(|(a, b)| pairs(a, b));
-        Difference { value: self.value - other.value, blocks }
+        let images = self.images.filter(|_| self.images == other.images);
+        Difference { value: self.value - other.value, blocks, images }
     }
 }
 
 impl Difference {
     /// Of which no blocks are known.
     pub fn bare(value: f64) -> Self {
-        Self { value, blocks: None }
+        Self { value, blocks: None, images: None }
     }
 
     /// Of which only the blocks are known: their mean.
     pub(super) fn of_blocks(blocks: Vec<f64>) -> Self {
         let value = blocks.iter().sum::<f64>() / blocks.len().max(1) as f64;
-        Self { value, blocks: Some(blocks) }
+        Self { value, blocks: Some(blocks), images: None }
     }
 
     /// This one as a share of the other, which is of the same test images and not 0. To first order, a/b less the share ρ
@@ -111,7 +117,7 @@ impl Difference {
         let value = self.value / other.value;
         let blocks = self.plus(-value, other).blocks;
         let shares = |blocks: Vec<f64>| blocks.into_iter().map(|block| value + block / other.value).collect();
-        Self { value, blocks: blocks.map(shares) }
+        Self { value, blocks: blocks.map(shares), images: None }
     }
 
     /// This one and `times` the other, which is of the same test images.
@@ -120,7 +126,7 @@ impl Difference {
             (a.len() == b.len()).then(|| a.iter().zip(b).map(|(a, b)| a + times * b).collect())
         };
         let blocks = self.blocks.as_ref().zip(other.blocks.as_ref()).and_then(|(a, b)| sum(a, b));
-        Self { value: self.value + times * other.value, blocks }
+        Self { value: self.value + times * other.value, blocks, images: None }
     }
 }
 
@@ -134,6 +140,23 @@ pub fn over_images(differences: &[Difference]) -> Option<f64> {
     }
     let mean = |block: usize| each.iter().map(|one| one[block]).sum::<f64>() / each.len() as f64;
     Some(student_mean(&(0..blocks).map(mean).collect::<Vec<f64>>()).1)
+}
+
+/// How far down and up the mean of differences of figures in [0, 1] may lie since two classifiers may differ on images that
+/// were not seen: the rule of three. Blocks that differ are counted, which are no more than the images that do. 0 of other figures,
+/// and where blocks are unknown.
+pub fn ends_of_unseen(differences: &[Difference]) -> [f64; 2] {
+    fn known(one: &Difference) -> Option<(&Vec<f64>, usize)> {
+        one.blocks.as_ref().zip(one.images)
+    }
+    let each: Option<Vec<(&Vec<f64>, usize)>> = differences.iter().map(known).collect();
+    let Some((each, &(first, images))) = each.as_ref().and_then(|each| Some((each, each.first()?))) else {
+        return [0.0; 2];
+    };
+    let differs = |block: &usize| each.iter().any(|(blocks, _)| blocks.get(*block).is_some_and(|of| *of != 0.0));
+    let seen = (0..first.len()).filter(differs).count();
+    let mean = differences.iter().map(|one| one.value).sum::<f64>() / each.len() as f64;
+    ends_of_share(mean, unseen(images, seen), [-1.0, 1.0])
 }
 
 #[cfg(test)]
@@ -171,8 +194,8 @@ mod tests {
                         base.iter().zip(&common).map(|(b, c)| b + c + shift + 0.1 * normal(rng)).collect();
                     let mean = |values: &[f64]| values.iter().sum::<f64>() / 2000.0;
                     let (a, b) = (Blocks::of(&more), Blocks::of(&base));
-                    let figure = PairedFigure { value: mean(&more), blocks: Some(&a) };
-                    figure.less(PairedFigure { value: mean(&base), blocks: Some(&b) })
+                    let of = |values: &[f64], blocks| PairedFigure { value: mean(values), blocks, images: None };
+                    of(&more, Some(&a)).less(of(&base, Some(&b)))
                 };
                 let differences: Vec<Difference> = (0..seeds).map(|_| one(&mut rng)).collect();
                 let holds = |gain: SeedGain| u64::from(gain.interval.unwrap().contains(0.0));
@@ -188,10 +211,28 @@ mod tests {
     #[test]
     fn without_blocks_on_one_side_there_is_no_error_over_images() {
         let blocks = Blocks::of(&[1.0, 2.0, 4.0]);
-        let (with, without) =
-            (PairedFigure { value: 2.0, blocks: Some(&blocks) }, PairedFigure { value: 1.0, blocks: None });
+        let with = PairedFigure { value: 2.0, blocks: Some(&blocks), images: None };
+        let without = PairedFigure { value: 1.0, blocks: None, images: None };
         assert!(over_images(&[with.less(with)]).unwrap().abs() < 1e-12);
         assert!(over_images(&[with.less(without)]).is_none() && over_images(&[]).is_none());
         assert!(over_images(&[with.less(with), without.less(with)]).is_none());
+    }
+
+    #[test]
+    fn networks_that_agree_on_all_images_may_differ_on_some_that_were_not_seen() {
+        let gain = |other: &[f64], images: Option<usize>| {
+            let (mine, theirs) = (Blocks::of(&[1.0; 200]), Blocks::of(other));
+            let of = |blocks| PairedFigure { value: 1.0, blocks: Some(blocks), images };
+            let both: Vec<Difference> = (0..2).map(|_| of(&mine).less(of(&theirs))).collect();
+            let interval = SeedGain::paired(&both).unwrap().interval.unwrap();
+            [interval.low, interval.high]
+        };
+        // 3 of 200 images; nothing of figures without a bound, such as KL.
+        let [low, high] = gain(&[1.0; 200], Some(200));
+        assert!((low + 0.015).abs() < 1e-12 && (high - 0.015).abs() < 1e-12, "{low} to {high}");
+        assert_eq!(gain(&[1.0; 200], None), [0.0; 2]);
+        // Half of the images in every block show their own scatter.
+        let half: Vec<f64> = (0..200).map(|i| f64::from(u8::from(i % 80 < 40))).collect();
+        assert_eq!(gain(&half, Some(200)), gain(&half, None));
     }
 }

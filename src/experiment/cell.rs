@@ -73,6 +73,15 @@ impl CellResult {
         figure: impl Fn(&Measured) -> Estimate,
         blocks: impl Fn(&TestBlocks) -> &Blocks,
     ) -> PairedFigure<'_> {
-        PairedFigure { value: figure(&self.measured).value, blocks: self.blocks.as_ref().map(blocks) }
+        PairedFigure { value: figure(&self.measured).value, blocks: self.blocks.as_ref().map(blocks), images: None }
+    }
+
+    /// The same of a figure that lies in [0, 1] on every image.
+    pub(super) fn paired_share(
+        &self,
+        figure: impl Fn(&Measured) -> Estimate,
+        blocks: impl Fn(&TestBlocks) -> &Blocks,
+    ) -> PairedFigure<'_> {
+        PairedFigure { images: Some(self.measured.n), ..self.paired(figure, blocks) }
     }
 }

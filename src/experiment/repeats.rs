@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::{Difference, PairedFigure, over_images};
+use super::blocks::{Difference, PairedFigure, ends_of_unseen, over_images};
 use super::cell::{Cell, CellResult};
 use super::spec::{ExperimentSpec, GridSpec};
 use crate::classifier::{Architecture, Labels};
@@ -109,7 +109,8 @@ impl SeedGain {
     }
 
     /// Of differences on the same test images, one a seed; none without any. The error of these images
-    /// is in the interval where both sides know their blocks.
+    /// is in the interval where both sides know their blocks, and what unseen images may add where they hardly differ
+    /// ([`ends_of_unseen`]).
     pub fn paired(differences: &[Difference]) -> Option<Self> {
         Self::paired_up_to(differences, 0.0)
     }
@@ -118,7 +119,8 @@ impl SeedGain {
     pub(super) fn paired_up_to(differences: &[Difference], above: f64) -> Option<Self> {
         let values: Vec<f64> = differences.iter().map(|one| one.value).collect();
         let over_images = over_images(differences).unwrap_or_default();
-        Self::within(&values, [over_images, over_images.max(above)])
+        let [down, up] = ends_of_unseen(differences).map(|end| over_images + end);
+        Self::within(&values, [down, up.max(above)])
     }
 
     /// With its interval cut to the range of the figure.

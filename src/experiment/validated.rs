@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::blocks::Blocks;
 use super::images::Images;
 use crate::error::Result;
-use crate::measure::{EceEstimator, PerImage, mean};
+use crate::measure::{EceEstimator, PerImage};
+use crate::stats::mean_and_error;
 
 /// Held-out images, of whose labels the first n are looked at.
 #[derive(Clone, Copy)]
@@ -55,10 +56,10 @@ impl Validated {
             let first = |values: &[f64]| values[..n.min(values.len())].to_vec();
             let (confidence, hits) = (first(&held.confidence), first(&hits));
             let ece = EceEstimator::Width(15).estimate(&confidence, &hits)?;
-            Ok(Seen { n, loss: mean(&first(&held.nll)).0, accuracy: mean(&hits).0, ece })
+            Ok(Seen { n, loss: mean_and_error(&first(&held.nll)).0, accuracy: mean_and_error(&hits).0, ece })
         };
         let seen = labels.iter().map(seen).collect::<Result<_>>()?;
-        Ok(Self { epoch, epistemic: mean(&test.kl).0, blocks: Some(Blocks::of(&test.kl)), seen })
+        Ok(Self { epoch, epistemic: mean_and_error(&test.kl).0, blocks: Some(Blocks::of(&test.kl)), seen })
     }
 }
 

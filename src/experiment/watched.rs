@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::{PerImage, student_mean};
+use crate::measure::{Bootstrap, Estimate, NATS, PerImage, SHARE};
 
 /// A classifier in the middle of its training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -26,7 +26,8 @@ pub struct Watched {
     pub half_widths: Option<HalfWidths>,
 }
 
-/// Half the widths of Student's 95 % intervals of what is watched.
+/// Half the widths of Student's 95 % intervals of what is watched; those of the aleatoric part and of the expected accuracy
+/// hold what images in doubt that were not seen may add, at the end where that is more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HalfWidths {
     /// Of the cross-entropy, nats.
@@ -42,8 +43,14 @@ pub struct HalfWidths {
 impl Watched {
     /// After so many steps and epochs, the last of them with a mean training loss.
     pub fn of(images: &PerImage, step: usize, epoch: usize, train_loss: f64) -> Self {
-        let [cross_entropy, aleatoric, epistemic, expected_accuracy] =
-            [&images.cross_entropy, &images.entropy, &images.kl, &images.expected].map(|values| student_mean(values));
+        let of = |values: &[f64], seen: Option<usize>, range: [f64; 2]| {
+            let Estimate { value, interval } = Bootstrap::quick_mean(values, seen, range);
+            (value, (value - interval.low).max(interval.high - value))
+        };
+        let ([of_class, of_decision], entropies) = (images.in_doubt(), [0.0, (images.classes as f64).ln()]);
+        let (cross_entropy, epistemic) = (of(&images.cross_entropy, None, NATS), of(&images.kl, None, NATS));
+        let aleatoric = of(&images.entropy, Some(of_class), entropies);
+        let expected_accuracy = of(&images.expected, Some(of_decision), SHARE);
         let half_widths = HalfWidths {
             cross_entropy: cross_entropy.1,
             aleatoric: aleatoric.1,
@@ -81,4 +88,20 @@ impl Watched {
 /// None of the three can be negative.
 fn around(value: f64, half: Option<f64>) -> Option<[f64; 2]> {
     half.map(|half| [(value - half).max(0.0), value + half])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_images_without_doubt_say_what_they_do_not_show() {
+        let mut images = PerImage::new(2).unwrap();
+        let p: Vec<f64> = [1.0 - 1e-9, 1e-9].repeat(60);
+        images.extend(&p, &p.iter().map(|p| p.ln()).collect::<Vec<_>>(), &[0; 60]).unwrap();
+        let half = Watched::of(&images, 1, 1, 0.0).half_widths.unwrap();
+        // 3 of 60 images may be at the other end; KL has no bound to tell that by.
+        assert!((half.expected_accuracy - 0.05).abs() < 1e-6, "{half:?}");
+        assert!((half.aleatoric - 0.05 * 2f64.ln()).abs() < 1e-6 && half.epistemic < 1e-6, "{half:?}");
+    }
 }

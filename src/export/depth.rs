@@ -12,7 +12,7 @@ use crate::data::{Levels, range_of, union_range};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::figure::{Axis, Figure, Point, Rule, Scale, Series, Style, Table, Value, Way};
-use crate::measure::{Estimate, Interval, mean};
+use crate::measure::{Estimate, Interval, student_mean};
 use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
@@ -115,7 +115,7 @@ impl Costs {
     /// The figures of all, with the 95 % intervals of the world they are samples of.
     pub fn finish(&self, levels: Levels, classes: usize) -> DepthCost {
         let of = |values: &[f64], most: f64| sampled(values, &self.unsure, most);
-        let (kl, half) = mean(&self.kl);
+        let (kl, half) = student_mean(&self.kl);
         let changed = self.changes.iter().filter(|change| **change > 0.0).count();
         DepthCost {
             levels,

@@ -13,9 +13,10 @@ use super::session::Session;
 use super::session::bayes::Readout;
 use super::theme::{Badge, Theme};
 use super::widgets::{badge, complain, fact, facts, hint};
-use crate::bayes::{Estimate, Figure, Information, Method, Z95};
+use crate::bayes::{Estimate, Figure, Information, Method};
 use crate::oracle::world::{LabelLaw, Settings};
 use crate::provenance::Provenance;
+use crate::stats::Z95;
 use crate::worker::sampling::SEED;
 
 /// Half the width of a 95 % interval.

@@ -48,13 +48,13 @@ pub fn nats(value: f64) -> String {
     }
 }
 
-/// A mean with what it may be off by, both to two digits of the latter.
-pub fn plus_minus(mean: f64, std_error: f64) -> String {
-    if !(std_error.is_finite() && std_error > 0.0) {
+/// A mean with half the width of its 95 % interval, both to two digits of the latter.
+pub fn plus_minus(mean: f64, half_width: f64) -> String {
+    if !(half_width.is_finite() && half_width > 0.0) {
         return sig4(mean);
     }
-    let decimals = (1.0 - std_error.log10().floor()).clamp(0.0, 9.0) as usize;
-    format!("{mean:.decimals$} ± {std_error:.decimals$}")
+    let decimals = (1.0 - half_width.log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{mean:.decimals$} ± {half_width:.decimals$}")
 }
 
 /// A value in its unit with the ends of its 95 % interval, which need not be as far from it: to two digits of half its

@@ -40,6 +40,7 @@ pub(super) fn toy(n: usize, k: usize, spread: f64, seed: Seed) -> Truth {
         class_names: (0..k).map(|k| format!("class {k}")).collect(),
         posterior,
         source: PosteriorSource::LogLikelihoods,
+        class_decisions: None,
         labels: vec![0; n],
         ids: (0..n as i64).collect(),
         pixel_range: Some([0.0, 1.0]),
@@ -260,6 +261,26 @@ fn a_report_is_a_complete_folder() {
     assert!(alone.unwrap_err().to_string().contains("two or more"));
     let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1), &mut silent());
     assert!(twice.unwrap_err().to_string().contains("plain"));
+}
+
+#[test]
+fn doubt_about_classes_is_told_from_the_noise_of_their_labels() {
+    let noise = crate::oracle::label_noise::LabelNoise::by_class(vec![0.0, 0.3, 0.3]).unwrap();
+    let mut truth = toy(30, 3, 1.0, Seed(3));
+    let classes: Vec<usize> = (0..30).map(|i| i % 3).collect();
+    truth.posterior = classes.iter().flat_map(|&class| noise.row(class, 3)).collect();
+    (truth.class_decisions, truth.origin.label_noise) = (Some(classes.clone()), Some(noise));
+    assert_eq!(truth.doubts(&classes), vec![[0.0; 2]; 30]);
+    let wrong: Vec<usize> = classes.iter().map(|class| (class + 1) % 3).collect();
+    assert!(truth.doubts(&wrong).iter().all(|[of_class, of_decision]| *of_class == 0.0 && *of_decision > 0.5));
+    truth.class_decisions = None;
+    assert!(truth.doubts(&classes).is_empty());
+    // A manifest says whether there is noise; arrays alone do not.
+    assert!(self::truth().class_decisions.is_some());
+    let place = tempfile::tempdir().unwrap();
+    let alone = place.path().join("test.npz");
+    std::fs::copy(reference().join("dataset/test.npz"), &alone).unwrap();
+    assert!(Truth::open(&alone, Split::Test, &mut silent()).unwrap().class_decisions.is_none());
 }
 
 #[test]

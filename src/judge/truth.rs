@@ -10,8 +10,8 @@ use super::typicality;
 use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, read_bytes, sha256_of_file, table_bytes};
 use crate::error::{Error, Result, check_name};
 use crate::events::{Events, Progress};
-use crate::measure::log_softmax;
 use crate::measure::typicality::Census;
+use crate::measure::{argmax, log_softmax};
 use crate::oracle::label_noise::LabelNoise;
 use crate::units::ClassId;
 
@@ -73,6 +73,9 @@ pub struct Truth {
     pub posterior: Vec<f64>,
     /// Where they came from.
     pub source: PosteriorSource,
+    /// Likeliest class of each image, [n], before any label noise: by it doubt about classes is told from noise of labels. Absent
+    /// where that is not known: without a manifest, or under label noise without `logp`.
+    pub class_decisions: Option<Vec<ClassId>>,
     /// Drawn labels, [n].
     pub labels: Vec<ClassId>,
     /// Number of each image, [n]: array `id`, or its place in the split.
@@ -163,6 +166,16 @@ impl Truth {
         &self.posterior[i * self.classes..(i + 1) * self.classes]
     }
 
+    /// [`crate::measure::PerImage::doubts`] of a classifier with these decisions.
+    pub fn doubts(&self, decisions: &[ClassId]) -> Vec<[f64; 2]> {
+        let doubt = |i: usize, decision: ClassId| match &self.origin.label_noise {
+            Some(noise) => noise.doubt(decision, self.row(i)),
+            None => 1.0 - self.row(i)[decision],
+        };
+        let of_classes = self.class_decisions.iter().flatten().zip(decisions).enumerate();
+        of_classes.map(|(i, (&class, &decided))| [doubt(i, class), doubt(i, decided)]).collect()
+    }
+
     /// The name of image `i` in reports, e.g. `test/000123`.
     pub fn image_name(&self, i: usize) -> String {
         format!("{}/{:06}", self.origin.split, self.ids[i])
@@ -241,7 +254,8 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
             typicality::census(&typicality::log_px(logp, *classes, prior)?, &other, *classes, prior)
         });
     let ids = archive.read("id")?.map(integers).transpose().map_err(|e| bad("id", e))?;
-    let (posterior, classes, source) = posteriors(&manifest, stored, logp).map_err(|cause| Error::file(path, cause))?;
+    let Posteriors { posterior, classes, source, class_decisions } =
+        posteriors(&manifest, stored, logp).map_err(|cause| Error::file(path, cause))?;
     let ids = ids.unwrap_or_else(|| (0..y.len() as i64).collect());
     if ids.len() != y.len() || ids.iter().collect::<std::collections::HashSet<_>>().len() != ids.len() {
         return Err(bad("id", format!("{} images need as many different ids", y.len())));
@@ -261,23 +275,33 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
     }
     let class_names =
         if named == 0 { (0..classes).map(|k| k.to_string()).collect() } else { manifest.class_names.clone() };
-    Ok(Truth { classes, class_names, posterior, source, labels, ids, pixel_range, typicality, origin })
+    Ok(Truth { classes, class_names, posterior, source, class_decisions, labels, ids, pixel_range, typicality, origin })
 }
 
 type Matrix = Option<(Vec<f64>, usize)>;
 
+/// As in [`Truth`].
+struct Posteriors {
+    posterior: Vec<f64>,
+    classes: usize,
+    source: PosteriorSource,
+    class_decisions: Option<Vec<ClassId>>,
+}
+
 /// Posteriors from what there is, the finest first.
-fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<f64>, usize, PosteriorSource), String> {
+fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<Posteriors, String> {
+    let decisions = |p: &[f64], classes: usize| p.chunks_exact(classes).map(argmax).collect::<Vec<ClassId>>();
     let stored = stored.map(|(p, classes)| normalised(p, classes).map(|p| (p, classes))).transpose()?;
     let fine = match (&manifest.prior, manifest.smoothing, logp) {
         (Some(prior), Some(smoothing), Some((logp, classes))) => {
             let p = of_log_likelihoods(logp, classes, prior, smoothing)?;
-            Some((of_labels(p, classes, manifest.label_noise.as_ref())?, classes))
+            let of_classes = decisions(&p, classes);
+            Some((of_labels(p, classes, manifest.label_noise.as_ref())?, classes, of_classes))
         }
         _ => None,
     };
     match (fine, stored) {
-        (Some((fine, classes)), stored) => {
+        (Some((fine, classes, of_classes)), stored) => {
             if let Some((stored, of_stored)) = stored {
                 if of_stored != classes {
                     return Err(format!("arrays posterior and logp: {of_stored} and {classes} classes"));
@@ -291,9 +315,15 @@ fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<(Vec<
                     ));
                 }
             }
-            Ok((fine, classes, PosteriorSource::LogLikelihoods))
+            let source = PosteriorSource::LogLikelihoods;
+            Ok(Posteriors { posterior: fine, classes, source, class_decisions: Some(of_classes) })
         }
-        (None, Some((stored, classes))) => Ok((stored, classes, PosteriorSource::Stored)),
+        (None, Some((posterior, classes))) => {
+            // A manifest tells of label noise.
+            let without_noise = manifest.prior.is_some() && manifest.label_noise.is_none();
+            let class_decisions = without_noise.then(|| decisions(&posterior, classes));
+            Ok(Posteriors { posterior, classes, source: PosteriorSource::Stored, class_decisions })
+        }
         (None, None) => {
             Err(format!("no posteriors: neither an array posterior, nor logp with prior and smoothing in {DATASET}"))
         }

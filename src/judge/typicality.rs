@@ -6,8 +6,8 @@ use std::path::Path;
 use super::arrays::matrix;
 use crate::data::{Archive, Types};
 use crate::error::{Error, Result};
-use crate::measure::log_sum_exp;
 use crate::measure::typicality::{Census, Reference, SAMPLES};
+use crate::stats::log_sum_exp;
 
 /// log p(x) = log Σ_y π_y p(x|y), nats, of the rows of `logp` [n, K]; an empty prior is uniform.
 /// None where the prior is none of K classes.

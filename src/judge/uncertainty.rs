@@ -173,14 +173,15 @@ impl UncertaintyReport {
     ) -> Result<()> {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, q, &truth.labels)?;
+        images.doubts = truth.doubts(&images.decision);
+        let [of_class, of_decision] = images.in_doubt();
         let risk: Vec<f64> = images.expected.iter().map(|expected| 1.0 - expected).collect();
-        let doubts: Vec<f64> = images.best.iter().map(|best| 1.0 - best).collect();
         let kl: Vec<f64> = images.kl.iter().map(|kl| kl.max(0.0)).collect();
         let parts = True { aleatoric: &images.entropy, epistemic: &kl };
         self.classifier = Some(ScoredClassifier {
-            aleatoric: bootstrap.mean_in_doubt(&images.entropy, &doubts, [0.0, (truth.classes as f64).ln()]),
+            aleatoric: bootstrap.mean_of_seen(&images.entropy, of_class, [0.0, (truth.classes as f64).ln()]),
             epistemic: bootstrap.mean(&kl, NATS),
-            expected_error: bootstrap.mean_in_doubt(&risk, &risk, SHARE),
+            expected_error: bootstrap.mean_of_seen(&risk, of_decision, SHARE),
         });
         for (score, name, values) in scores {
             let scored = grade_score(score, &values, parts, bootstrap)?;

@@ -153,6 +153,7 @@ impl Verdict {
     ) -> Result<Self> {
         let mut images = PerImage::new(truth.classes)?;
         images.extend(&truth.posterior, &model.log_q, &truth.labels)?;
+        images.doubts = truth.doubts(&images.decision);
         let measured = images.measured(bootstrap)?;
         steps.step()?;
         let bayes: Vec<ClassId> = truth.posterior.chunks(truth.classes).map(argmax).collect();

@@ -12,19 +12,14 @@
 use rand::Rng;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-use super::interval::{Estimate, Interval, Z95, student_95, student_mean};
+use super::interval::{Estimate, Interval, student_mean};
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::stats::{DOUBT, Z95, ends_of_share, student_95, unseen};
 use crate::units::Seed;
 
 /// Replicates of a bootstrap unless a caller wants another number.
 pub const REPLICATES: usize = 1000;
-
-/// So many values that are not 0, or images in doubt, show their own scatter.
-const ENOUGH: usize = 30;
-
-/// So much more doubt than that of the surest image is seen to be doubt (as for Bayes errors of samples, `bayes`).
-pub(super) const DOUBT: f64 = 0.1;
 
 /// Fewer replicates do not hold a 2.5 % quantile.
 const FEWEST: usize = 200;
@@ -65,24 +60,26 @@ impl Bootstrap {
     /// The same in a finite range, of values of which most may be 0, as differences of two decisions are: what images
     /// that were not seen may add is in the interval, too ([`with_unseen`]).
     pub fn mean_within(&self, values: &[f64], range: [f64; 2]) -> Estimate {
-        let seen = values.iter().filter(|value| **value != 0.0).count();
-        with_unseen(self.mean(values, range), values.len(), seen, range)
+        self.mean_of_seen(values, values.iter().filter(|value| **value != 0.0).count(), range)
     }
 
     /// The same of values that come from images in doubt, as errors and entropies do. `doubts` tell which of the same
     /// images those are: more than 0.1 above the least.
     pub fn mean_in_doubt(&self, values: &[f64], doubts: &[f64], range: [f64; 2]) -> Estimate {
-        let seen = in_doubt(doubts.iter().copied());
+        self.mean_of_seen(values, in_doubt(doubts.iter().copied()), range)
+    }
+
+    /// The same where so many images were `seen` to be of the kind that makes the mean.
+    pub fn mean_of_seen(&self, values: &[f64], seen: usize, range: [f64; 2]) -> Estimate {
         with_unseen(self.mean(values, range), values.len(), seen, range)
     }
 
     /// Of no replicates, for thousands of sets of figures: the mean of `values` in [least, most] with Student's 95 % interval,
-    /// and, as [`Self::mean_in_doubt`], with what images that were not seen may add where `doubts` are given.
-    pub fn quick_mean(values: &[f64], doubts: Option<&[f64]>, [least, most]: [f64; 2]) -> Estimate {
+    /// and, as [`Self::mean_of_seen`], with what images that were not seen may add where it is told how many were.
+    pub fn quick_mean(values: &[f64], seen: Option<usize>, [least, most]: [f64; 2]) -> Estimate {
         let (value, half) = student_mean(values);
         let around = Interval { low: (value - half).max(least), high: (value + half).min(most) };
         let mean = Estimate::new(value, around);
-        let seen = doubts.map(|doubts| in_doubt(doubts.iter().copied()));
         seen.map_or(mean, |seen| with_unseen(mean, values.len(), seen, [least, most]))
     }
 
@@ -105,20 +102,15 @@ pub(super) fn with_unseen(mean: Estimate, n: usize, seen: usize, range: [f64; 2]
     with_share(mean, unseen(n, seen), range)
 }
 
-/// The share of images that may be of a kind that hardly any of `n` was `seen` to be of; 0 where enough were.
-pub(super) fn unseen(n: usize, seen: usize) -> f64 {
-    if seen < ENOUGH { (3.0 / n.max(1) as f64).min(1.0) } else { 0.0 }
-}
-
 /// The interval of a mean where a share `unseen` of the weight may lie at either end of the range.
 pub(super) fn with_share(mean: Estimate, unseen: f64, [least, most]: [f64; 2]) -> Estimate {
     let Estimate { value, interval: Interval { low, high } } = mean;
-    let (down, up) = (unseen * (value - least).max(0.0), unseen * (most - value).max(0.0));
+    let [down, up] = ends_of_share(value, unseen, [least, most]);
     Estimate::new(value, Interval { low: (low - down).max(least), high: (high + up).min(most) })
 }
 
-/// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: what
-/// was seen of the classes is how many are more so.
+/// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: where no
+/// more is known of the noise, what was seen of the classes is how many are more so.
 pub(super) fn in_doubt(doubts: impl Iterator<Item = f64> + Clone) -> usize {
     doubtful(doubts).count()
 }
@@ -329,7 +321,7 @@ mod tests {
         let nats = Bootstrap::quick_mean(&[0.1, 0.2, 0.3], None, NATS).interval;
         assert!(nats.low == 0.0 && (nats.high - 0.2 - half).abs() < 1e-8, "{nats:?}");
         // None of 60 images is in doubt: 3 of 60 may be.
-        let sure = Bootstrap::quick_mean(&[0.01; 60], Some(&[0.01; 60]), [0.0, 1.0]).interval;
+        let sure = Bootstrap::quick_mean(&[0.01; 60], Some(0), [0.0, 1.0]).interval;
         assert!((sure.high - (0.01 + 0.05 * 0.99)).abs() < 1e-12 && (sure.low - 0.0095).abs() < 1e-12, "{sure:?}");
     }
 

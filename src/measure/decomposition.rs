@@ -12,11 +12,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, DOUBT, in_doubt, of_mean, with_unseen};
+use super::bootstrap::{Bootstrap, in_doubt, of_mean, with_unseen};
 use super::images::PerImage;
 use super::interval::{Estimate, NATS, SHARE};
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
 use crate::error::{Error, Result};
+use crate::stats::count_in_doubt;
 use crate::units::ClassId;
 
 /// Largest relative difference between the two sides of L = A + KL. Rounding leaves 1e-14.
@@ -119,6 +120,8 @@ struct Line {
     bin: usize,
     excess: f64,
     exact_excess: f64,
+    /// As [`PerImage::doubts`], where they are known.
+    doubts: Option<[f64; 2]>,
 }
 
 /// The images sorted by class, so that one pass over a replicate sums classes, bins and totals.
@@ -162,7 +165,7 @@ impl PerImage {
             l1_interval(&of(&whole), &draws, self.len(), seen)
         };
         let hits = table.lines.iter().filter(|line| line.hit).count();
-        let off = table.lines.iter().filter(|line| line.exact_excess.abs() > DOUBT).count();
+        let off = count_in_doubt(table.lines.iter().map(|line| line.exact_excess.abs()));
         let accuracy = Estimate::proportion(hits, self.len());
         Ok(Measured {
             n: self.len(),
@@ -202,11 +205,16 @@ fn identity(images: &PerImage) -> Result<f64> {
 /// The mean `value` of a column of these images with its interval, from `draws` of it.
 fn figure(column: usize, value: f64, draws: &mut [f64], lines: &[Line], classes: usize) -> Estimate {
     let values = |column: usize| lines.iter().map(move |line| line.figures[column]);
-    let doubts = |column: usize| in_doubt(values(column).map(|p| 1.0 - p));
+    // Of the class, and of the decision; as `PerImage::in_doubt`, of these images.
+    let doubts = |at: usize, column: usize| match lines.iter().all(|line| line.doubts.is_some()) {
+        true => count_in_doubt(lines.iter().filter_map(|line| Some(line.doubts?[at]))),
+        false => in_doubt(values(column).map(|p| 1.0 - p)),
+    };
     // The range, and how many images show what the mean is made of; none can tell of a mean without a bound.
     let (range, seen) = match column {
-        ENTROPY => ([0.0, (classes as f64).ln()], Some(doubts(BEST))),
-        BEST | EXPECTED => (SHARE, Some(doubts(column))),
+        ENTROPY => ([0.0, (classes as f64).ln()], Some(doubts(0, BEST))),
+        BEST => (SHARE, Some(doubts(0, BEST))),
+        EXPECTED => (SHARE, Some(doubts(1, EXPECTED))),
         GAP => (SHARE, Some(values(GAP).filter(|gap| *gap != 0.0).count())),
         _ => (NATS, None),
     };
@@ -236,6 +244,7 @@ impl Table {
                 bin: bin_of(confidence),
                 excess: confidence - f64::from(u8::from(hit)),
                 exact_excess: confidence - expected,
+                doubts: images.doubts.get(i).copied(),
             }
         };
         let starts = (0..=images.classes).map(|class| order.partition_point(|&i| images.label[i] < class)).collect();

@@ -1,9 +1,10 @@
 //! The figures of each image: what the exact posterior and the classifier say about it. Only here
 //! all n·K probabilities are read; later steps need one row of figures per image.
 
-use super::softmax::log_sum_exp;
+use super::bootstrap::in_doubt;
 use crate::error::{Error, Result};
 use crate::parallel;
+use crate::stats::{count_in_doubt, log_sum_exp};
 use crate::units::ClassId;
 
 /// Largest deviation of a row's sum from 1. Rows stored as f32 or f16 are off by rounding and are
@@ -33,6 +34,9 @@ pub struct PerImage {
     pub expected: Vec<f64>,
     /// max_y p(y|x): the probability that the Bayes decision is right.
     pub best: Vec<f64>,
+    /// How far each image is from one whose class is certain, and from one that is certainly of the class decided for, 0 to 1 each
+    /// (without label noise 1 − `best` and 1 − `expected`). Empty where it is not known how much of these is noise of labels.
+    pub doubts: Vec<[f64; 2]>,
 }
 
 /// One image's figures.
@@ -115,6 +119,14 @@ impl PerImage {
         self.decision[i] == self.label[i]
     }
 
+    /// How many images show what the Bayes error and A are made of, and what the error of the classifier is made of: those in
+    /// doubt. Where that is not known without the noise of labels, those in clearly more doubt than the surest image.
+    pub fn in_doubt(&self) -> [usize; 2] {
+        let known = |at: usize| count_in_doubt(self.doubts.iter().map(|doubts| doubts[at]));
+        let above = |right: &[f64]| in_doubt(right.iter().map(|p| 1.0 - p));
+        if self.doubts.is_empty() { [above(&self.best), above(&self.expected)] } else { [known(0), known(1)] }
+    }
+
     /// The `count` images with the largest KL(p‖q), largest first; of equals the earlier one.
     pub fn worst(&self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
@@ -194,9 +206,10 @@ pub(super) fn log_q_sum(log_q: &[f64]) -> Result<f64, String> {
     if log_sum.abs() <= NORMALISATION {
         Ok(log_sum)
     } else {
-        // NaN here: every class was −∞.
-        let sum = if log_sum.is_nan() { 0.0 } else { log_sum.exp() };
-        Err(format!("the classifier's probabilities add up to {sum}, not to 1 (logits need log_softmax first)"))
+        Err(format!(
+            "the classifier's probabilities add up to {}, not to 1 (logits need log_softmax first)",
+            log_sum.exp()
+        ))
     }
 }
 

@@ -1,12 +1,10 @@
-//! A number with its 95 % interval. (`bayes::Figure` is its sister for Bayes errors: symmetric, and
-//! in a room beside this one, which may not be entered from here.)
+//! A number with its 95 % interval. (`bayes::Figure` is its sister for Bayes errors, in a room beside this one, which may not
+//! be entered from here.)
 
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use statrs::function::gamma::ln_gamma;
 
-/// Half the width of a 95 % interval of a normal variable, in standard deviations.
-pub const Z95: f64 = 1.959_963_984_540_054;
+use crate::stats::{Z95, mean_and_error, student_95};
 
 /// Range of accuracies, errors and calibration errors.
 pub const SHARE: [f64; 2] = [0.0, 1.0];
@@ -175,35 +173,17 @@ fn at_most(hits: usize, n: usize, p: f64) -> f64 {
     last * sum
 }
 
-/// Mean of independent `values` and half the width of its 95 % interval, 1.96 s/√n: a quick
-/// estimate for progress. The half width of fewer than two values is infinite.
-pub fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n.max(1.0);
-    if values.len() < 2 {
-        return (mean, f64::INFINITY);
-    }
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, Z95 * (variance / n).sqrt())
-}
-
-/// Mean of independent values and half the width of Student's 95 % interval, t s/√n: for the spread of
-/// repeated trainings, and of few images. The half width of fewer than two values is infinite.
+/// Mean of independent values and half the width of Student's 95 % interval, t s/√n. The half width of fewer than two values
+/// is infinite.
 pub fn student_mean(values: &[f64]) -> (f64, f64) {
-    let (mean, half) = mean(values);
-    (mean, half / Z95 * student_95(values.len().saturating_sub(1)))
+    let (mean, error) = mean_and_error(values);
+    (mean, student_half(error, values.len()))
 }
 
 /// Half the width of Student's 95 % interval of a mean of `n` independent values with such a standard error. Infinite for
 /// fewer than two, whatever error was written for them.
 pub fn student_half(std_error: f64, n: usize) -> f64 {
     if n < 2 { f64::INFINITY } else { std_error * student_95(n - 1) }
-}
-
-/// Half the width of a 95 % interval of Student's t, in standard errors with so many degrees of freedom. Infinite
-/// without any: one value says nothing about its spread.
-pub(super) fn student_95(freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 
 #[cfg(test)]
@@ -219,14 +199,6 @@ mod tests {
         // s/√n of these three is 1/√3.
         assert!((student_half(3f64.sqrt().recip(), 3) - half).abs() < 1e-12);
         assert_eq!([0, 1].map(|n| student_half(0.0, n)), [f64::INFINITY; 2]);
-    }
-
-    #[test]
-    fn a_mean_and_its_half_width() {
-        // s² = 5/3 of 1, 2, 3, 4.
-        let (value, half) = mean(&[1.0, 2.0, 3.0, 4.0]);
-        assert!((value - 2.5).abs() < 1e-15 && (half - Z95 * (5.0 / 12.0f64).sqrt()).abs() < 1e-15);
-        assert_eq!(mean(&[2.0]), (2.0, f64::INFINITY));
     }
 
     #[test]

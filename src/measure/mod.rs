@@ -37,12 +37,10 @@ pub use calibrate::{Calibration, Calibrator, Penalty, mixed};
 pub use decomposition::{ClassMeasured, Measured, measure};
 pub use ece::{EceEstimator, Norm, exact_calibration_error};
 pub use images::PerImage;
-pub use interval::{
-    Estimate, Interval, NATS, SHARE, UNBOUNDED, Z95, clopper_pearson, mean, student_half, student_mean, wilson,
-};
+pub use interval::{Estimate, Interval, NATS, SHARE, UNBOUNDED, clopper_pearson, student_half, student_mean, wilson};
 pub use power_law::{
     Comparison, Curve, FitRange, FitWay, Forecast, GradedForecast, HoldOut, ImageError, Point, PowerLaw, Resampling,
     TestImages, Variant, Verdict, Weighting, compare, fit, fit_on, graded_forecasts, hold_out, more_data,
 };
 pub use reliability::{BINS, Bin, Reliability};
-pub use softmax::{argmax, log_softmax, log_sum_exp};
+pub use softmax::{argmax, log_softmax};

@@ -15,13 +15,7 @@ pub fn log_softmax<T: Copy + Into<f64>>(logits: &[T], classes: usize) -> Vec<f64
     log_q
 }
 
-/// log Σ exp, the largest term taken out; NaN for a NaN or +∞, or when all terms are −∞.
-pub fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
-    let (largest, rest) = parts(terms);
-    largest + rest
-}
-
-/// The largest term, and log Σ exp less that; NaN as above.
+/// The largest term, and log Σ exp less that; NaN for a NaN or +∞, or when all terms are −∞.
 fn parts(terms: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let (at, largest) =
         terms.clone().enumerate().fold((0, f64::NEG_INFINITY), |best, (i, x)| if x > best.1 { (i, x) } else { best });

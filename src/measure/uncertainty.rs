@@ -21,8 +21,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Bootstrap, bca, of_few, of_mean};
-use super::interval::{Estimate, Interval, SHARE, UNBOUNDED, Z95, with_score};
+use super::interval::{Estimate, Interval, SHARE, UNBOUNDED, with_score};
 use crate::error::{Error, Result};
+use crate::stats::Z95;
 
 mod ensemble;
 mod rank;

@@ -7,8 +7,9 @@
 
 use serde::Serialize;
 
-use crate::oracle::posterior::{Posterior, log_sum_exp};
+use crate::oracle::posterior::Posterior;
 use crate::oracle::world::Settings;
+use crate::stats::log_sum_exp;
 
 /// A draw that holds more of the weight of the class decided for is all there is to see.
 const MOST: f64 = 0.5;
@@ -42,7 +43,7 @@ fn without(draws: &[Vec<f64>], left: Option<usize>) -> Vec<f64> {
     let used = draws.len() - usize::from(left.is_some());
     let of = |class: usize| {
         let kept = draws.iter().enumerate().filter(|(draw, _)| Some(*draw) != left);
-        log_sum_exp(&kept.map(|(_, logp)| logp[class]).collect::<Vec<_>>()) - (used as f64).ln()
+        log_sum_exp(kept.map(|(_, logp)| logp[class])) - (used as f64).ln()
     };
     (0..classes).map(of).collect()
 }
@@ -81,7 +82,7 @@ fn jackknife(parts: &[f64]) -> f64 {
 /// exp(largest)/Σ exp; 1 where the densities are 0 or infinite.
 fn largest_share(logp: &[f64]) -> f64 {
     let most = logp.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if most.is_finite() { (most - log_sum_exp(logp)).exp() } else { 1.0 }
+    if most.is_finite() { (most - log_sum_exp(logp.iter().copied())).exp() } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::flow::Flow;
 use crate::flow::preprocess::Dequantisation;
 use crate::oracle::numbering::{renumber, within};
 use crate::oracle::posterior::{Posterior, Prior};
+use crate::stats::mean_and_error;
 use crate::units::{Nats, Smoothing, Tau};
 
 /// Figures of a flow on labelled 8-bit images, at τ = 1 and uniform prior.
@@ -24,8 +25,6 @@ pub struct Evaluation {
     pub bits_per_dim: f64,
     /// Share of images that the posterior decides rightly: [`Posterior::decision`] is the true class.
     pub accuracy: f64,
-    /// Its standard error, binomial.
-    pub accuracy_std_error: f64,
     /// Mean entropy of the posterior, nats; absent in what older versions wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy_nats: Option<f64>,
@@ -75,28 +74,21 @@ pub fn evaluate(
         }
         events.report(Progress { done: nll.len(), total: dataset.len() })?;
     }
-    let n = nll.len() as f64;
-    let (mean, nll_std_error) = mean_and_error(&nll);
-    let (entropy, entropy_std_error) = mean_and_error(&entropies);
-    let accuracy = correct as f64 / n;
+    // JSON has no infinite numbers: the error of one image is written as 0.
+    let of = |values: &[f64]| {
+        let (mean, error) = mean_and_error(values);
+        (mean, if values.len() < 2 { 0.0 } else { error })
+    };
+    let ((mean, nll_std_error), (entropy, entropy_std_error)) = (of(&nll), of(&entropies));
     Ok(Evaluation {
         images: nll.len(),
         nll_nats: mean,
         nll_std_error,
         bits_per_dim: mean / (dims as f64 * std::f64::consts::LN_2),
-        accuracy,
-        accuracy_std_error: (accuracy * (1.0 - accuracy) / n).sqrt(),
+        accuracy: correct as f64 / nll.len() as f64,
         entropy_nats: Some(entropy),
         entropy_std_error: Some(entropy_std_error),
     })
-}
-
-/// Mean of values and its standard error, which is 0 for a single value.
-pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    (mean, (variance / n).sqrt())
 }
 
 /// The labels of `dataset`, checked against `flow`.
@@ -149,5 +141,15 @@ mod tests {
         let found = evaluate(&flow, &dataset, Dequantisation::default(), &mut silent()).unwrap();
         assert_eq!((found.accuracy, found.right()), (0.25, 3));
         assert!((found.entropy_nats.unwrap() - 4f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn evaluations_of_older_versions_are_read() {
+        let older = r#"{ "images": 20, "nll_nats": 9.5, "nll_std_error": 0.5, "bits_per_dim": 1.5, "accuracy": 1.0,
+            "accuracy_std_error": 0.0 }"#;
+        let found: Evaluation = serde_json::from_str(older).unwrap();
+        assert_eq!((found.right(), found.entropy_nats), (20, None));
+        // Of 20 of 20 an error of 0 is none.
+        assert!(!serde_json::to_string(&found).unwrap().contains("accuracy_std_error"));
     }
 }

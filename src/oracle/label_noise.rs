@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use self::written::Written;
 use crate::error::{Error, Result};
-use crate::oracle::posterior::{Posterior, Prior, draw, log_sum_exp};
+use crate::oracle::posterior::{Posterior, Prior, draw};
+use crate::stats::log_sum_exp;
 use crate::units::ClassId;
 
 /// How far a row written in decimals may be from adding up to 1; it is then normalised.
@@ -249,7 +250,7 @@ impl LabelNoise {
             let c = self.probability(class, label, classes);
             (c > 0.0).then(|| log_p + c.ln())
         });
-        log_sum_exp(&terms.collect::<Vec<_>>())
+        log_sum_exp(terms)
     }
 
     /// Σ_y p_y (1 − max_j C_yj): the error of who knows the class, for classes of law p. No Bayes error of noisy labels
@@ -286,12 +287,12 @@ impl LabelNoise {
         }
     }
 
-    /// How far an image is from one whose class is certain, as far as labels tell: the largest change of a label's
-    /// probability since there, as a share of [`Self::reach`]; 0 where labels say nothing of classes. Under symmetric noise
-    /// this is 1 − max p of the class.
-    pub fn doubt(&self, of_class: &Posterior, of_label: &[f64]) -> f64 {
+    /// How far an image is from one that is certainly of the class `decision`, as far as labels tell: the largest change of a
+    /// label's probability since there, as a share of [`Self::reach`]; 0 where labels say nothing of classes. Under symmetric
+    /// noise this is 1 − p(decision) of the class.
+    pub fn doubt(&self, decision: ClassId, of_label: &[f64]) -> f64 {
         let classes = of_label.len();
-        let change = |(label, p): (usize, &f64)| (p - self.probability(of_class.decision, label, classes)).abs();
+        let change = |(label, p): (usize, &f64)| (p - self.probability(decision, label, classes)).abs();
         share_of(self.reach(classes), of_label.iter().enumerate().map(change).fold(0.0, f64::max))
     }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::stats::log_sum_exp;
 use crate::units::{ClassId, Smoothing};
 
 /// Class prior π: non-negative, sums to 1.
@@ -100,7 +101,7 @@ impl Posterior {
     /// word: where no class has a density all probabilities are 0, see [`Self::defined`].
     pub fn new(log_likelihood: Vec<f64>, prior: &Prior, smoothing: Smoothing) -> Self {
         let joint: Vec<f64> = log_likelihood.iter().zip(prior.probabilities()).map(|(l, p)| joint(*l, *p)).collect();
-        let log_px = log_sum_exp(&joint);
+        let log_px = log_sum_exp(joint.iter().copied());
         let log_probabilities = if log_px == f64::INFINITY {
             among_infinite(&joint, prior)
         } else {
@@ -108,7 +109,7 @@ impl Posterior {
             let most = joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let tempered = |j: &f64| if *j == f64::NEG_INFINITY { *j } else { (j - most) / smoothing.get() };
             let tempered: Vec<f64> = joint.iter().map(tempered).collect();
-            let norm = log_sum_exp(&tempered);
+            let norm = log_sum_exp(tempered.iter().copied());
             tempered.iter().map(|t| if *t == f64::NEG_INFINITY { *t } else { t - norm }).collect()
         };
         let probabilities = log_probabilities.iter().map(|l: &f64| l.exp()).collect();
@@ -209,15 +210,6 @@ pub fn draw(probabilities: &[f64], u: f64) -> ClassId {
         }
     }
     probabilities.iter().rposition(|p| *p > 0.0).unwrap_or(0)
-}
-
-/// log Σ exp without overflow; −∞ for nothing, +∞ if any is.
-pub fn log_sum_exp(values: &[f64]) -> f64 {
-    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if max.is_infinite() {
-        return max;
-    }
-    max + values.iter().map(|v| (v - max).exp()).sum::<f64>().ln()
 }
 
 #[cfg(test)]

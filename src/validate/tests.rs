@@ -324,7 +324,7 @@ fn copies_are_caught_in_every_form_that_training_showed_and_real_images_are_none
         let half = |first| alike.held_out.subset((first..alike.held_out.len()).step_by(2)).unwrap();
         let (other, held_out) = (half(1), half(0));
         let honest = Generated { pixels: other.pixels, labels: other.labels.unwrap() };
-        let alike = Real { held_out, train: alike.train, corpus: alike.corpus };
+        let alike = Real { held_out, ..alike };
         let found = near(&work, (&real, &alike), &honest);
         assert!((0.3..0.7).contains(&found.memory.ranks.farther.value), "{:?}", found.memory);
         assert!(found.memory.rate.generated.value < 0.1, "{:?}", found.memory);

@@ -120,6 +120,32 @@ fn an_export_has_noisy_labels_and_is_judged_by_their_posteriors() {
     succeed(&[&run(&noisy)[..], &[text(&place.path().join("taken"))]].concat());
 }
 
+/// Classes that no image leaves in doubt: an export and a judge that count the noise as doubt that was seen would add nothing for
+/// images that were not.
+#[test]
+fn an_export_and_its_judge_count_the_same_images_in_doubt() {
+    let place = tempfile::tempdir().unwrap();
+    let (oracle, folder) = (tiny::gaussian_file(place.path()), place.path().join("sure"));
+    let words = ["export", text(&oracle), "--train", "2", "--test", "100", "--tau", "0.2", "--device", "cpu", "--json"];
+    let exported = json(&[&words[..], &["--label-noise", "by-class:0,0.3", "--out", text(&folder)]].concat());
+    let p = read_array(&folder.join("test.npz"), "posterior").unwrap();
+    let predictions = place.path().join("q.npz");
+    let column = [Column { name: "probabilities", stored: Stored::F64, shape: vec![2] }];
+    let q: Vec<f64> = p.iter().map(|p| 0.05 + 0.9 * p).collect();
+    write_table(&predictions, 100, &column, &mut |_, rows| Ok(q[2 * rows.start..2 * rows.end].to_vec())).unwrap();
+    let words = ["evaluate", text(&folder), "--predictions", text(&predictions), "--kind", "probabilities", "--json"];
+    let judged = json(&words);
+    let (of_export, value) = (&exported["splits"]["test"]["bayes_error"], number(&judged, "bayes_error"));
+    let ends = |of: &Value, keys: [&str; 2]| keys.map(|key| number(of, key));
+    let export = ends(&of_export["interval"], ["low", "high"]);
+    for (name, expected) in [("bayes_error", export), ("expected_error", export)] {
+        let judge = [0, 1].map(|end| judged["intervals"][name][end].as_f64().unwrap());
+        // One is BCa's, the other normal: 0.15 · 1.96/√100 = 0.029. The rule of three adds 0.03 · 0.85 above.
+        assert!(judge.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.008), "{name} {judge:?} {expected:?}");
+        assert!(judge[1] - value > 0.045, "{judge:?}");
+    }
+}
+
 #[test]
 fn an_external_run_records_the_noise_of_its_labels() {
     let place = tempfile::tempdir().unwrap();

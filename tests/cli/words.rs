@@ -139,15 +139,15 @@ fn nothing_is_written_over_unasked() {
 }
 
 #[test]
-fn a_mean_over_one_image_has_no_standard_error() {
+fn a_mean_over_one_image_has_no_interval() {
     let one = ["posterior", "mnist", "docs/explorer-light.png", "--typicality", "0", "--device", "cpu"];
     let said = succeed(&one);
     let line = said.lines().find(|line| line.starts_with("entropy ")).expect("a line about the image");
-    assert!(line.ends_with("nats, of one image") && !said.contains("standard error"), "{said}");
+    assert!(line.ends_with("nats, of one image") && !said.contains("interval"), "{said}");
     let summary = &json(&[&one[..], &["--json"]].concat())["summary"];
-    assert!(summary["entropy_std_error"].is_null() && summary["entropy_nats"].is_f64(), "{summary}");
+    assert!(summary["entropy_interval"].is_null() && summary["entropy_nats"].is_f64(), "{summary}");
     let two = succeed(&["posterior", "mnist", "docs/explorer-light.png", "docs/explorer-dark.png", "--device", "cpu"]);
-    assert!(two.contains("nats over 2 images (± one standard error over images)"), "{two}");
+    assert!(two.contains("nats over 2 images (95 % intervals over images)"), "{two}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use bayescope::events::silent;
 use bayescope::experiment::BaseShift;
 use bayescope::flow::base::latents;
 use bayescope::flow::{Flow, Precision};
-use bayescope::measure::mean;
+use bayescope::measure::student_mean;
 use bayescope::units::{Seed, Tau};
 
 use crate::common::tiny;
@@ -40,7 +40,7 @@ fn log_ratios(flow: &dyn Flow, shift: BaseShift, tau: Tau) -> Vec<f64> {
 fn check(flow: &dyn Flow, shifts: &[BaseShift]) {
     for &shift in shifts {
         for tau in [1.0, 0.7] {
-            let (value, half) = mean(&log_ratios(flow, shift, Tau::new(tau).unwrap()));
+            let (value, half) = student_mean(&log_ratios(flow, shift, Tau::new(tau).unwrap()));
             // Twice the 95 % interval: four standard errors.
             assert!((value - shift.kl()).abs() < 2.0 * half, "{shift:?} at τ = {tau}: {value} ± {half}");
             assert!(half < 0.1 * shift.kl(), "{shift:?}: {half} tells nothing");

@@ -4,8 +4,9 @@
 //! holds an estimate of what the line misses ([`BEND`]), beside the error of the draws.
 
 use super::target::RANGE;
-use crate::bayes::estimate::{Figure, Z95};
+use crate::bayes::estimate::Figure;
 use crate::bayes::normal::{cdf, quantile};
+use crate::stats::Z95;
 
 /// How many of the second differences nearby a line is taken to miss: 1 if the curvature were the
 /// same everywhere, 2 since it is not. Nothing bounds the curvature of an arbitrary map.

@@ -8,11 +8,12 @@ use super::pool::{Pool, ROUND};
 use super::snapshot::Snapshot;
 use super::source::Standing;
 use super::strata::Fit;
-use crate::bayes::estimate::{Figure, Z95};
+use crate::bayes::estimate::Figure;
 use crate::bayes::normal::quantile;
 use crate::error::Result;
 use crate::events::Events;
 use crate::oracle::posterior::Prior;
+use crate::stats::Z95;
 use crate::units::Tau;
 
 /// Largest half distance of the temperatures, in log τ.

@@ -12,16 +12,13 @@ use super::source::{Draw, Standing};
 use super::strata::{Controls, Fit, Strata};
 use crate::bayes::estimate::Figure;
 use crate::bayes::information::Information;
-use crate::bayes::monte_carlo::DOUBT;
 use crate::error::Result;
 use crate::events::Events;
 use crate::oracle::label_noise::{LabelNoise, share_of};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::provenance::Badge;
+use crate::stats::{count_in_doubt, unseen};
 use crate::units::{ClassId, Smoothing, Tau};
-
-/// Draws in doubt from which the interval of the variance is trusted.
-const ENOUGH: usize = 30;
 
 /// The posteriors of draws at one τ.
 pub(super) struct Snapshot {
@@ -57,7 +54,7 @@ pub(super) struct Reading {
 /// The doubt and the posterior of a noisy label.
 fn of_labels(noise: &LabelNoise, of_class: Posterior) -> (f64, Posterior) {
     let of_label = noise.labels(&of_class.probabilities);
-    (noise.doubt(&of_class, &of_label), noise.posterior(of_class))
+    (noise.doubt(of_class.decision, &of_label), noise.posterior(of_class))
 }
 
 impl Snapshot {
@@ -138,8 +135,7 @@ impl Snapshot {
     /// made is in doubt.
     pub fn unseen(&self, doubtful: impl Fn(usize) -> f64, peak: f64) -> f64 {
         let n = self.strata.len();
-        let seen = (0..n).filter(|&i| doubtful(i) > DOUBT).count();
-        if seen < ENOUGH { peak * 3.0 / n as f64 } else { 0.0 }
+        peak * unseen(n, count_in_doubt((0..n).map(doubtful)))
     }
 
     /// A mean of values up to `peak` that is itself at most `most`.

@@ -7,8 +7,8 @@
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
 use super::source::Draw;
-use crate::bayes::rqmc::student_95;
 use crate::oracle::posterior::Prior;
+use crate::stats::student_95;
 
 /// Draws of a class from which it is a stratum of its own.
 const LEAST: usize = 5;

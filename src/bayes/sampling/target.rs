@@ -16,12 +16,13 @@ use super::local::{Local, Near, Share, beside, step_for};
 use super::pool::{Pool, ROUND};
 use super::snapshot::Snapshot;
 use super::source::Standing;
-use crate::bayes::estimate::{Figure, Z95};
+use crate::bayes::estimate::{Figure, percent};
 use crate::bayes::inverse::TauEstimate;
 use crate::bayes::normal::{density, quantile};
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::oracle::label_noise::LabelNoise;
+use crate::stats::Z95;
 use crate::units::Tau;
 
 /// A target this near to the floor of label noise is the floor, rounded.
@@ -156,10 +157,6 @@ pub(in crate::bayes) fn below_noise(target: f64, noise: &LabelNoise, floor: f64)
         noise.describe(),
         percent(floor)
     ))
-}
-
-fn percent(x: f64) -> String {
-    format!("{:.4} %", 100.0 * x)
 }
 
 fn within(tau: Tau) -> Result<Tau> {

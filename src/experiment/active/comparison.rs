@@ -194,13 +194,14 @@ type OnTestImages = for<'a> fn(&'a Round) -> PairedFigure<'a>;
 
 fn accuracy(round: &Round) -> PairedFigure<'_> {
     let blocks = round.blocks.as_ref().map(|blocks| &blocks.expected_accuracy);
-    PairedFigure { value: round.measured.expected_accuracy.value, blocks }
+    PairedFigure { value: round.measured.expected_accuracy.value, blocks, images: Some(round.measured.n) }
 }
 
 fn epistemic(round: &Round) -> PairedFigure<'_> {
     PairedFigure {
         value: round.measured.epistemic.value,
         blocks: round.blocks.as_ref().map(|blocks| &blocks.epistemic),
+        images: None,
     }
 }
 

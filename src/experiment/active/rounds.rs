@@ -38,7 +38,8 @@ use crate::experiment::tested::TESTED_FILE;
 use crate::experiment::train::{CellEvent, CellJob, LAST, train_cell, train_only};
 use crate::experiment::trained::Trained;
 use crate::experiment::worst::WORST_FILE;
-use crate::measure::{Measured, mean};
+use crate::measure::Measured;
+use crate::stats::mean_and_error;
 use crate::units::Seed;
 
 /// Name of a settled round in its folder.
@@ -228,7 +229,7 @@ impl Buying<'_> {
                 let (cell, test) = (Cell { train_size: at.len(), ..self.job.cell }, self.job.test);
                 let view = View { of: self.job.train, at };
                 let trained = train_only(&CellJob { cell, train: &view, folder, ..*self.job }, &mut self.course)?;
-                let epistemic = mean(&trained.per_image(test, test.len())?.kl).0;
+                let epistemic = mean_and_error(&trained.per_image(test, test.len())?.kl).0;
                 write(&file, &TriedBatch { images: images.clone(), epistemic })?;
                 epistemic
             }

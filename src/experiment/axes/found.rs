@@ -145,7 +145,7 @@ impl Longer {
             trainings: [shortest, longest],
             times: steps(longest)? as f64 / steps(shortest)?.max(1) as f64,
             epistemic: long.gain(short, |result| Some(result.paired(|m| m.epistemic, |b| &b.epistemic)))?,
-            gap: long.gain(short, |result| Some(result.paired(|m| m.gap, |b| &b.gap)))?,
+            gap: long.gain(short, |result| Some(result.paired_share(|m| m.gap, |b| &b.gap)))?,
         })
     }
 }

@@ -57,7 +57,7 @@ pub struct Recalibrated {
 impl Recalibrated {
     /// KL(p‖q) of the test images, and of their blocks.
     pub(super) fn kl(&self) -> PairedFigure<'_> {
-        PairedFigure { value: self.epistemic.value, blocks: self.blocks.as_ref() }
+        PairedFigure { value: self.epistemic.value, blocks: self.blocks.as_ref(), images: None }
     }
 }
 

@@ -2,13 +2,13 @@
 
 use super::features::Features;
 use super::grades::{Asked, Grades, Marked, Rated};
-use crate::bayes::Z95;
 use crate::experiment::feature_file::FeatureFile;
 use crate::experiment::repeats::{SeedGain, SeedMean, cell, distinct};
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Table, Value, Way};
 use crate::measure::Interval;
 use crate::measure::grade::Estimator;
 use crate::measure::uncertainty::{Score, TOP};
+use crate::stats::Z95;
 
 /// Its figures, of the largest N first.
 pub fn figures(grades: &Grades) -> Vec<Figure> {

@@ -250,7 +250,6 @@ pub(super) mod tests {
             nll_std_error: 10.0,
             bits_per_dim: 900.0 / (1024.0 * std::f64::consts::LN_2),
             accuracy: 0.9,
-            accuracy_std_error: 0.015,
             entropy_nats: None,
             entropy_std_error: None,
         };

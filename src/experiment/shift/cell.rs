@@ -14,7 +14,7 @@ use crate::experiment::pool::{MADE_AGAIN, Pool};
 use crate::experiment::progress::Measuring;
 use crate::experiment::train::{CellEvent, CellJob, train_cell};
 use crate::experiment::trained::Trained;
-use crate::measure::{Estimate, Interval, argmax, mean, wilson};
+use crate::measure::{Estimate, Interval, argmax, student_mean, wilson};
 use crate::oracle::numbering::of_sample;
 use crate::oracle::world::{SampleSpec, World};
 use crate::units::{ClassId, Seed, Tau};
@@ -124,8 +124,8 @@ impl Make<'_> {
         }
     }
 
-    /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired; 1.96 standard
-    /// errors. See [`Shifted`].
+    /// E[log p(x|y)] − E[log p(x′|y)] over the first `most` images, nats, paired, with Student's
+    /// 95 % interval. See [`Shifted`].
     fn log_likelihood_drop(
         &self,
         images: &ShiftedImages,
@@ -147,7 +147,7 @@ impl Make<'_> {
         let before = log_likelihoods(world, tau, &clean, labels, &mut pieces)?;
         let after = log_likelihoods(world, tau, images.values(0..n), labels, &mut pieces)?;
         let drops: Vec<f64> = before.iter().zip(&after).map(|(before, after)| before - after).collect();
-        let (value, half) = mean(&drops);
+        let (value, half) = student_mean(&drops);
         Ok(Some(Estimate { value, interval: Interval { low: value - half, high: value + half } }))
     }
 }

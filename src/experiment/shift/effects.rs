@@ -127,7 +127,7 @@ impl ShiftEffect {
         let measured = |figure: fn(&Measured) -> Estimate, range| {
             Spread::on_test_images(&mine.iter().map(|(result, _)| figure(&result.measured)).collect::<Vec<_>>(), range)
         };
-        let expected = |result: &'a CellResult| result.paired(|m| m.expected_accuracy, |b| &b.expected_accuracy);
+        let expected = |result: &'a CellResult| result.paired_share(|m| m.expected_accuracy, |b| &b.expected_accuracy);
         let pair = |(result, _): &(&'a CellResult, &Shifted)| {
             let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed)?;
             Some(expected(result).less(expected(unshifted)))

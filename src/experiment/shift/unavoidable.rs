@@ -145,6 +145,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_rare_losses_covers_their_mean() {
+        use crate::stats::{Z95, mean_and_error};
         use rand::RngExt;
 
         // 204 images, of which 1 % lose up to a half: mean 0.0025. 1.96 s/√n covers it in four cases of five.
@@ -155,8 +156,8 @@ mod tests {
             let mut one = || if rng.random::<f64>() < share { 0.5 * rng.random::<f64>() } else { 0.0 };
             let losses: Vec<f64> = (0..n).map(|_| one()).collect();
             covered += u64::from(measuring().mean_within(&losses, SHARE).interval.contains(share / 4.0));
-            let (mean, half) = crate::measure::mean(&losses);
-            normal += u64::from((mean - share / 4.0).abs() <= half);
+            let (mean, error) = mean_and_error(&losses);
+            normal += u64::from((mean - share / 4.0).abs() <= Z95 * error);
         }
         println!("covered {covered}, 1.96 s/√n {normal} of {trials}");
         assert!(covered * 100 >= 94 * trials && normal * 100 < 92 * trials, "{covered} {normal}");

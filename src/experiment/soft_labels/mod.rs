@@ -192,8 +192,8 @@ impl Gain {
             train_size: cell.train_size,
             over,
             expected_accuracy: soft
-                .gain(other, |result| Some(result.paired(|m| m.expected_accuracy, |b| &b.expected_accuracy)))?,
-            accuracy: soft.gain(other, |result| Some(result.paired(|m| m.accuracy, |b| &b.accuracy)))?,
+                .gain(other, |result| Some(result.paired_share(|m| m.expected_accuracy, |b| &b.expected_accuracy)))?,
+            accuracy: soft.gain(other, |result| Some(result.paired_share(|m| m.accuracy, |b| &b.accuracy)))?,
         })
     }
 }

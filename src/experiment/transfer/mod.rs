@@ -210,6 +210,14 @@ fn scores(result: &CellResult, tested: Origin) -> Option<[Estimate; 3]> {
     }
 }
 
+/// How many test images those are.
+fn images(result: &CellResult, tested: Origin) -> Option<usize> {
+    match tested {
+        Origin::World => Some(result.measured.n),
+        Origin::Real => result.output.as_ref()?.get::<OnReal>().map(|real| real.images),
+    }
+}
+
 /// The blocks of the same test images, where they are known.
 fn blocks(result: &CellResult, tested: Origin) -> Option<&TestBlocks> {
     match tested {
@@ -271,10 +279,10 @@ impl OriginGain {
     fn of(real: &Repeats<'_>, world: &Repeats<'_>, tested: Origin) -> Option<Self> {
         let of = |which: usize| {
             real.gain(world, |result| {
-                let blocks = blocks(result, tested);
+                let (blocks, images) = (blocks(result, tested), (which == 0).then(|| images(result, tested)).flatten());
                 // A calibration error is no mean over images.
                 let blocks = [blocks.map(|b| &b.accuracy), blocks.map(|b| &b.nll), None][which];
-                Some(PairedFigure { value: scores(result, tested)?[which].value, blocks })
+                Some(PairedFigure { value: scores(result, tested)?[which].value, blocks, images })
             })
         };
         Some(Self {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::assignment::assign;
-use crate::measure::log_sum_exp;
+use crate::stats::log_sum_exp;
 
 /// log q counts as at least this: single rows must not outweigh all others.
 const FLOOR: f64 = -20.0;

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Note;
 use crate::error::Error;
-use crate::measure::{log_softmax, log_sum_exp};
+use crate::measure::log_softmax;
+use crate::stats::log_sum_exp;
 
 /// How far a row of probabilities may be from adding up to 1, and its log-sum-exp from 0.
 const TOLERANCE: f64 = 1e-3;

@@ -114,6 +114,26 @@ fn doubt_that_is_hardly_ever_seen_is_within_the_intervals() {
     }
 }
 
+/// Labels of the first class have no noise, those of the second are wrong in three of ten: no image's class is in doubt.
+#[test]
+fn noise_of_labels_that_is_known_is_no_doubt_that_was_seen() {
+    let p: Vec<f64> = (0..100).flat_map(|i| if i % 2 == 0 { [1.0 - 1e-9, 1e-9] } else { [0.3, 0.7] }).collect();
+    let mut images = PerImage::new(2).unwrap();
+    images.extend(&p, &p.iter().map(|p| p.ln()).collect::<Vec<_>>(), &[0, 1].repeat(50)).unwrap();
+    let above = |images: &PerImage| {
+        let Estimate { value, interval } = images.measured(&bootstrap()).unwrap().bayes_accuracy.complement();
+        [value - interval.low, interval.high - value]
+    };
+    assert_eq!(images.in_doubt(), [50; 2]);
+    let of_noise = above(&images);
+    images.doubts = vec![[0.0; 2]; 100];
+    assert_eq!(images.in_doubt(), [0; 2]);
+    // 3 of 100 may be of another kind: 3 % of the way to either end.
+    let wider = above(&images);
+    assert!((wider[0] - of_noise[0] - 0.03 * 0.15).abs() < 1e-9, "{wider:?} {of_noise:?}");
+    assert!((wider[1] - of_noise[1] - 0.03 * 0.85).abs() < 1e-9, "{wider:?} {of_noise:?}");
+}
+
 #[test]
 fn a_uniform_classifier_loses_log_k() {
     let (p, _, labels) = random(50, 9, 1.0, 2);

@@ -14,8 +14,9 @@ use super::features::{Features, Real, by_class};
 use super::manifold::Compared;
 use super::neighbours::Neighbours;
 use crate::error::{Error, Result};
-use crate::measure::interval::{Z95, with_score};
+use crate::measure::interval::with_score;
 use crate::measure::{Estimate, Interval, bootstrap};
+use crate::stats::Z95;
 
 /// The share of held-out images that counts as copies where no threshold is given.
 const BY_CHANCE: f64 = 0.01;

@@ -1,7 +1,7 @@
 //! The ratio of two positive means of independent sets, with its interval.
 
-use crate::measure::interval::student_95;
 use crate::measure::{Estimate, Interval};
+use crate::stats::student_95;
 
 /// A positive mean, the variance of that mean (not of its terms), and how many terms it is of.
 #[derive(Debug, Clone, Copy, PartialEq)]

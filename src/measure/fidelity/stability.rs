@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::measure::images::named;
-use crate::measure::softmax::{argmax, log_sum_exp};
+use crate::measure::softmax::argmax;
 use crate::measure::{Bootstrap, Estimate, NATS};
 use crate::parallel;
+use crate::stats::log_sum_exp;
 
 /// How far a row may be from a distribution, in nats of its sum.
 const NORMALISATION: f64 = 1e-3;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::bootstrap::{in_doubt, with_unseen};
-use crate::measure::interval::{Estimate, Interval, SHARE, mean};
+use crate::measure::interval::{Estimate, Interval, SHARE, student_mean};
 
 /// Who made an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -228,13 +228,13 @@ impl Graded {
         Self { estimator, estimate, interval: None, lower: None, upper: None, n, chosen: None }
     }
 
-    /// The mean of `errors` in [0, 1] of two or more independent images, with the normal 95 % interval and, where hardly
+    /// The mean of `errors` in [0, 1] of two or more independent images, with Student's 95 % interval and, where hardly
     /// an image shows an error, what others may add (the rule of three).
     pub(super) fn of_errors(estimator: Estimator, errors: &[f64]) -> Self {
-        let (value, half) = mean(errors);
-        let normal = Interval { low: (value - half).max(0.0), high: (value + half).min(1.0) };
+        let (value, half) = student_mean(errors);
+        let around = Interval { low: (value - half).max(0.0), high: (value + half).min(1.0) };
         let seen = in_doubt(errors.iter().copied());
-        let Estimate { interval, .. } = with_unseen(Estimate::new(value, normal), errors.len(), seen, SHARE);
+        let Estimate { interval, .. } = with_unseen(Estimate::new(value, around), errors.len(), seen, SHARE);
         Self { interval: Some(interval), ..Self::new(estimator, value, errors.len()) }
     }
 }

@@ -4,6 +4,8 @@ use rand_distr::{Distribution, StandardNormal};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 use super::*;
+use crate::measure::student_mean;
+use crate::stats::mean_and_error;
 use crate::units::Seed;
 
 /// Standard normal numbers.
@@ -138,7 +140,7 @@ fn choosing_k_on_the_other_half_is_not_optimistic() {
         honest.push(knn(&geometry, &KS).unwrap().estimate);
         least.push(KS.iter().map(|&k| knn(&geometry, &[k]).unwrap().estimate).fold(1.0, f64::min));
     }
-    let ((honest, half), (least, half_least)) = (crate::measure::mean(&honest), crate::measure::mean(&least));
+    let ((honest, half), (least, half_least)) = (student_mean(&honest), student_mean(&least));
     println!("honest {honest:.4} ± {half:.4}, least {least:.4} ± {half_least:.4}");
     assert!(honest > 0.5 - 1.6 * half && least < 0.5 - 1.6 * half_least);
 }
@@ -154,7 +156,7 @@ fn lower_bounds_of_theory_fail_in_many_dimensions() {
     };
     let lowers: Vec<[f64; 2]> = (0..20).map(lower).collect();
     for (at, name) in ["1-NN", "GHP"].into_iter().enumerate() {
-        let (mean, half) = crate::measure::mean(&lowers.iter().map(|l| l[at]).collect::<Vec<_>>());
+        let (mean, half) = student_mean(&lowers.iter().map(|l| l[at]).collect::<Vec<_>>());
         println!("{name}: mean lower bound {mean:.4} ± {half:.4}, truth {truth:.4}");
         assert!(mean - 1.6 * half > truth);
     }
@@ -171,7 +173,7 @@ fn devijver_varies_less_than_one_nn() {
         five.push(devijver(&geometry, DEVIJVER_K).unwrap().estimate);
         tree.push(ghp(&geometry).estimate);
     }
-    let spread = |values: &[f64]| crate::measure::mean(values).1 * (values.len() as f64).sqrt() / 1.96;
+    let spread = |values: &[f64]| mean_and_error(values).1 * (values.len() as f64).sqrt();
     let (one, five, tree) = (spread(&one), spread(&five), spread(&tree));
     println!("standard deviations over draws: 1-NN {one:.4}, Devijver {five:.4}, GHP {tree:.4}");
     assert!(five < 0.9 * one);

@@ -13,7 +13,8 @@ use super::points::{LARGEST_LOG, plain};
 use super::{Comparison, Curve, Point, TestImages, compare};
 use crate::error::{Error, Result};
 use crate::measure::bootstrap::quantile;
-use crate::measure::interval::{Estimate, Interval, Z95, student_mean};
+use crate::measure::interval::{Estimate, Interval, student_mean};
+use crate::stats::Z95;
 use crate::units::Seed;
 
 /// A forecast whose ends are a factor of this apart, ten on each side, is met by any value that anyone

@@ -7,8 +7,9 @@
 use super::Score;
 use crate::error::{Error, Result};
 use crate::measure::images::{log_q_sum, named};
-use crate::measure::softmax::{argmax, log_sum_exp};
+use crate::measure::softmax::argmax;
 use crate::parallel;
+use crate::stats::log_sum_exp;
 
 /// Scores [n] of one classifier.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,8 +125,7 @@ fn row(members: &[Vec<f64>], classes: usize) -> Row {
     let count = members.len() as f64;
     let log_mean = |y: usize| {
         let terms = members.iter().map(|m| m[y]);
-        // A sum of nothing but zeros has no logarithm to sum.
-        if terms.clone().all(|l| l == f64::NEG_INFINITY) { f64::NEG_INFINITY } else { log_sum_exp(terms) - count.ln() }
+        log_sum_exp(terms) - count.ln()
     };
     let log_mean: Vec<f64> = (0..classes).map(log_mean).collect();
     let (mut entropy, mut information) = (0.0, 0.0);

@@ -5,8 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::measure::bootstrap::{Bootstrap, bca, doubtful, in_doubt, of_few, unseen, with_share};
+use crate::measure::bootstrap::{Bootstrap, bca, doubtful, in_doubt, of_few, with_share};
 use crate::measure::interval::{Estimate, SHARE};
+use crate::stats::unseen;
 
 /// Points of a curve.
 const POINTS: usize = 20;

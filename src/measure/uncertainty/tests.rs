@@ -3,7 +3,7 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
-use crate::measure::interval::mean;
+use crate::measure::student_mean;
 use crate::units::Seed;
 
 const ONCE: [u16; 10] = [1; 10];
@@ -199,7 +199,7 @@ fn a_score_that_knows_nothing_finds_nothing() {
     let half = (auroc.interval.high - auroc.interval.low) / 2.0;
     assert!((half / (1.96 * 0.0176) - 1.0).abs() < 0.15, "{auroc:?}");
     let errors: Vec<f64> = values.iter().zip(&kl).map(|(v, k)| v - k).collect();
-    let (error, width) = mean(&errors);
+    let (error, width) = student_mean(&errors);
     let signed = scored.signed_error.unwrap();
     assert!((signed.value - error).abs() < 1e-12 && (signed.interval.high - error - width).abs() < 0.1 * width);
 }

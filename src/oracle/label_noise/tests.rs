@@ -47,7 +47,7 @@ fn a_noisy_posterior_keeps_likelihoods_and_small_logarithms() {
             for j in 0..4 {
                 let terms: Vec<f64> =
                     (0..4).map(|y| of_class.log_probabilities[y] + noise.probability(y, j, 4).ln()).collect();
-                let (found, expected) = (noisy.log_probabilities[j], log_sum_exp(&terms));
+                let (found, expected) = (noisy.log_probabilities[j], log_sum_exp(terms.iter().copied()));
                 let same = found == expected || (found - expected).abs() < 1e-12 * expected.abs().max(1.0);
                 assert!(same, "{} of {logs:?}: {found} and {expected}", noise.describe());
             }
@@ -88,7 +88,7 @@ fn the_doubt_of_an_image_is_what_labels_tell_of_it() {
         };
         let widest = (0..4).map(column).fold(0.0, f64::max);
         assert!((noise.reach(4) - widest).abs() < 1e-15, "{}: {widest}", noise.describe());
-        let doubt = noise.doubt(&of_class, &noise.labels(&of_class.probabilities));
+        let doubt = noise.doubt(of_class.decision, &noise.labels(&of_class.probabilities));
         let own = of_class.doubt(of_class.decision);
         assert!(doubt > 0.0 && doubt <= own * (1.0 + 1e-12), "{}: {doubt}", noise.describe());
         assert!(noise.symmetric_rate(4).is_none() || (doubt / own - 1.0).abs() < 1e-12, "{doubt}, {own}");
@@ -96,7 +96,7 @@ fn the_doubt_of_an_image_is_what_labels_tell_of_it() {
     // Labels that say nothing of the two classes in doubt, or of any.
     let sure = |rows: [[f64; 4]; 4]| {
         let noise = LabelNoise::matrix(rows.map(|row| row.to_vec()).to_vec()).unwrap();
-        noise.doubt(&of_class, &noise.labels(&of_class.probabilities))
+        noise.doubt(of_class.decision, &noise.labels(&of_class.probabilities))
     };
     let alike = [1.0, 0.0, 0.0, 0.0];
     assert!(sure([alike, alike, [0.0, 0.0, 1.0, 0.0], alike]) < 1e-12);

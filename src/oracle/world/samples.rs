@@ -110,7 +110,9 @@ impl Settings {
     pub fn class_doubt(&self, posterior: &Posterior) -> f64 {
         match &self.label_noise {
             None => posterior.doubt(posterior.decision),
-            Some(noise) => noise.doubt(&self.of_class(posterior.log_likelihood.clone()), &posterior.probabilities),
+            Some(noise) => {
+                noise.doubt(self.of_class(posterior.log_likelihood.clone()).decision, &posterior.probabilities)
+            }
         }
     }
 

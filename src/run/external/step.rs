@@ -195,7 +195,7 @@ impl StepFigures {
             epistemic: nats(&kl),
             nll: nats(&images.nll),
             error: Estimate::proportion(hits, images.len()).complement(),
-            expected_error: Bootstrap::quick_mean(&errors, Some(&errors), SHARE),
+            expected_error: Bootstrap::quick_mean(&errors, Some(images.in_doubt()[1]), SHARE),
             bayes_error: floor.bayes_error,
             ece: reliability.ece(),
             exact_calibration_error: reliability.exact_calibration_error(),

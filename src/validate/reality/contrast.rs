@@ -171,14 +171,19 @@ fn beside(r: &Reality, Published { name, error }: &Published) -> Vec<Finding> {
         );
         found.push(finding(Kind::PublishedBelowWorld, less));
     }
-    let sharper = match () {
-        () if *error < errs.interval.low => {
+    // Of images that may be training images no bound stands above.
+    let sharper = match (*error < errs.interval.low, *error > errs.interval.high, r.held_out) {
+        (true, _, true) => {
             "errs less than the world's own decision: its error is the sharper bound, as far as its own test set goes"
         }
-        () if *error > errs.interval.high => {
-            "errs more than the world's own decision: the bound above is the sharper one"
+        (true, _, false) => {
+            "errs less than the world's own decision: its error is a bound, as far as its own test set goes"
         }
-        () => "errs about as often as the world's own decision",
+        (_, true, true) => "errs more than the world's own decision: the bound above is the sharper one",
+        (_, true, false) => {
+            "errs more than the world's own decision, which may know these labels: its error is a bound, as far as its own test set goes"
+        }
+        _ => "errs about as often as the world's own decision",
     };
     let beside = format!("{name} ({shown:.2} %, taken without an interval) {sharper}.");
     found.push(finding(Kind::PublishedBesideDecision, beside));

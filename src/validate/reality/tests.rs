@@ -240,6 +240,13 @@ fn no_bound_follows_from_training_images_and_nothing_from_images_without_labels(
     let one = found(nature(200, APART, 0.5, 4), false, &spec(4, None)).unwrap();
     assert!(one.findings[0].sentence.contains("no bound"), "{:?}", one.findings);
     assert!(found(nature(200, APART, 0.5, 4), true, &spec(4, None)).unwrap().findings[0].sentence.contains("at most"));
+    // A published classifier is worse, or better, than the decision: no sentence names a bound that was not given.
+    let beside = |held_out: bool, published: f64| {
+        let one = found(nature(200, APART, 0.5, 4), held_out, &spec(4, Some(published))).unwrap();
+        one.findings.into_iter().find(|one| one.kind == Kind::PublishedBesideDecision).unwrap().sentence
+    };
+    assert!(beside(true, 0.9).contains("the bound above") && !beside(false, 0.9).contains("above"));
+    assert!(beside(true, 1e-6).contains("sharper") && !beside(false, 1e-6).contains("sharper"));
     let bare = Dataset { labels: None, ..nature(10, APART, 0.5, 4) };
     assert!(found(bare, true, &spec(4, None)).unwrap_err().to_string().contains("no labels"));
     let three = RealitySpec { prior: Prior::uniform(3), ..spec(4, None) };

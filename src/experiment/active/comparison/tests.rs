@@ -96,14 +96,14 @@ fn gains_ratios_and_savings_by_hand() {
     assert!(near(best.stages[1].bought_epistemic.unwrap().value, 1.5) && best.stages[0].bought_epistemic.is_none());
 }
 
-/// The same with what four test images say, which make the larger a difference the more labels a strategy has.
+/// The same with what forty test images say, which make the larger a difference the more labels a strategy has.
 fn on_images() -> Vec<CellResult> {
     let with_images = |mut result: CellResult| {
         let mut bought = result.output.take().unwrap().get::<Bought>().unwrap().clone();
         for (i, round) in bought.rounds.iter_mut().enumerate() {
             let by = 0.01 * (i * (result.cell.condition + 1)) as f64;
             let measured = &mut round.measured;
-            let blocks = |at: f64| Blocks::of(&[-by, by, -by, by].map(|by| at + by));
+            let blocks = |at: f64| Blocks::of(&[at - by, at + by].repeat(20));
             let [accuracy, epistemic] = [measured.expected_accuracy.value, measured.epistemic.value].map(blocks);
             let interval = Interval {
                 low: measured.expected_accuracy.value - 0.02,
@@ -124,8 +124,8 @@ fn what_is_measured_on_the_test_images_has_their_error_in_its_interval() {
     let (spec, own) = spec();
     let found = StrategyComparison::of(&spec, &own, &on_images());
     let [random, _, best] = &found.groups[0].curves[..] else { panic!("three strategies") };
-    // t of 3 degrees of freedom times s/√n of ±1, ±1.
-    let half = 3.182_446_305 * (4.0f64 / 3.0).sqrt() / 2.0;
+    // t of 39 degrees of freedom times s/√n of ±1.
+    let half = 2.022_690_920 / 39f64.sqrt();
     let off = |found: Spread, value: f64, half: f64| {
         let interval = found.interval.unwrap();
         ((found.value - value).abs()).max((interval.low - value + half).abs()).max((interval.high - value - half).abs())
