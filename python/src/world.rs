@@ -61,10 +61,9 @@ impl Asked {
 
     /// The Gaussian classes of a world that is not to be sampled: by the rule of `bayescope bayes-error`.
     fn classes(&self, world: &OpenWorld, settings: &Settings) -> Result<Option<GaussianClasses>> {
-        let sampled = self.samples.is_some() || self.budget.is_some() || settings.smoothing != Smoothing::ONE;
-        let Some(base) = world.flow().shared_base().filter(|_| !sampled) else { return Ok(None) };
-        let uniform = Prior::uniform(world.class_names().len());
-        GaussianClasses::of_base(base, &uniform)?.with_law(&settings.label_law()).map(Some)
+        let sampled = self.samples.is_some() || self.budget.is_some();
+        let base = world.flow().shared_base().filter(|_| !sampled);
+        base.map(|base| GaussianClasses::of_world(base, settings)).transpose()
     }
 
     /// What `ask` finds in a pool of draws, remembered as the commands do.

@@ -155,10 +155,9 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
 fn only_sampled(args: &BayesErrorArgs) -> Result<()> {
     let Some(method) = args.method.method() else { return Ok(()) };
     let (world, name) = (&args.problem.problem, method.name());
-    let at_one = if args.sampling.is_asked_for() { ", or --smoothing if its classes share a map" } else { "" };
     Err(Error::input(format!(
-        "{world}: with --smoothing, or where the map depends on the class, the Bayes error comes from samples of the world, and no \
-         --method ({name}) of Gaussian classes applies: leave --method out{at_one}"
+        "{world}: its map depends on the class, so that its Bayes error comes from samples, and no --method ({name}) of Gaussian \
+         classes applies: leave --method out"
     )))
 }
 

@@ -14,7 +14,7 @@ use crate::experiment::WORLD_SEED;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
 use crate::oracle::world::Settings;
-use crate::units::{Seed, Smoothing, Tau};
+use crate::units::{Seed, Tau};
 
 /// Makes a dataset, or resumes one.
 pub fn run(args: &ExportArgs) -> Result<()> {
@@ -62,8 +62,7 @@ fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
             )),
         };
     };
-    let base = opened.world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
-    let found = match base {
+    let found = match opened.world.flow().shared_base() {
         Some(_) if args.tolerance.is_some() || args.limits.samples.is_some() || args.limits.budget.is_some() => {
             return Err(Error::input(
                 "--tolerance, --samples and --budget limit a search by samples; classes of this world share a map, and its τ is \

@@ -1,5 +1,5 @@
 //! `bayescope bayes-error|tau|hardness` of worlds that are sampled: their map depends on the class,
-//! T ≠ 1, or it was asked for.
+//! or it was asked for.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub fn is_needed(problem: &ProblemArgs, sampling: &SamplingArgs) -> Result<bool>
             false => Ok(false),
         };
     }
-    if sampling.draws_images() || sampling.smoothing != 1.0 {
+    if sampling.draws_images() {
         return Ok(true);
     }
     if let Some(info) = glance(name) {

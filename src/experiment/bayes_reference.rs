@@ -88,8 +88,7 @@ impl Truth {
 
 /// The Gaussian classes of a world whose Bayes error is an integral over them.
 fn gaussian(world: &World, settings: &Settings) -> Result<Option<GaussianClasses>> {
-    let base = world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
-    base.map(|base| GaussianClasses::of_world(base, settings)).transpose()
+    world.flow().shared_base().map(|base| GaussianClasses::of_world(base, settings)).transpose()
 }
 
 impl Facts {
@@ -110,14 +109,14 @@ impl Facts {
         if let Some(classes) = gaussian(world, settings)? {
             let truth = Truth::integral(&classes, settings.tau, seed, events)?;
             let spec = Spec { seed, ..Spec::default() };
-            let progress = Progress { done: 0, total: 1 };
+            let (progress, plain) = (Progress { done: 0, total: 1 }, settings.smoothing == Smoothing::ONE);
             let found = information(&classes, settings.tau, &spec, &mut |_| events.emit(progress))?;
             return Ok(Self {
                 truth,
                 aleatoric_nats: found.aleatoric_nats,
                 aleatoric_badge: found.badge,
-                label_entropy_nats: found.label_entropy_nats,
-                mutual_information_bits: Some(found.mutual_information_bits),
+                label_entropy_nats: if plain { found.label_entropy_nats } else { label },
+                mutual_information_bits: Some(found.mutual_information_bits).filter(|_| plain),
             });
         }
         Self::sampled(world, settings, label, drawing, events)

@@ -8,7 +8,7 @@ use crate::bayes::{GaussianClasses, Method, Spec, tau_of_error};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{Settings, World};
-use crate::units::{Seed, Smoothing, Tau};
+use crate::units::{Seed, Tau};
 
 /// Half width of the interval of τ over τ, where τ comes from draws.
 const TOLERANCE: f64 = 0.03;
@@ -48,7 +48,7 @@ pub fn check(target: Option<f64>, found: Option<&FoundTau>, tau: Tau, own_taus: 
 }
 
 /// The τ at which a world has a Bayes error, under the prior, smoothing and label noise of these knobs: by integrals
-/// where its classes share a map and T = 1, otherwise by draws. `kept` names weights and device, under which
+/// where its classes share a map, otherwise by draws. `kept` names weights and device, under which
 /// draws are remembered.
 ///
 /// # Errors
@@ -60,8 +60,7 @@ pub fn find(
     kept: (&str, &str),
     events: &mut dyn Events<Progress>,
 ) -> Result<(Tau, FoundTau)> {
-    let base = world.flow().shared_base().filter(|_| settings.smoothing == Smoothing::ONE);
-    let found = match base {
+    let found = match world.flow().shared_base() {
         Some(base) => {
             let classes = GaussianClasses::of_world(base, settings)?;
             let mut going = |_| events.emit(Progress { done: 0, total: 1 });

@@ -20,12 +20,12 @@ impl GaussianClasses {
         Self::new(whitened.collect(), prior.probabilities().to_vec())
     }
 
-    /// The same of a world's knobs: its prior and label noise. τ and T are not part of it.
+    /// The same of a world's knobs: its prior, T and label noise. τ is not part of it.
     ///
     /// # Errors
     /// As [`Self::of_base`]; when the label noise does not fit.
     pub fn of_world(base: &GaussianBase, settings: &Settings) -> Result<Self> {
-        Self::of_base(base, &settings.prior)?.with_label_noise(settings.label_noise.as_ref())
+        Self::of_base(base, &settings.prior)?.with_law(&settings.label_law())
     }
 
     /// The same classes, their labels drawn by a matrix.

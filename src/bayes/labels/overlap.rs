@@ -10,17 +10,18 @@ use super::{at_zero, limit_at_zero, reachable};
 use crate::bayes::classes::{GaussianClasses, Merge};
 use crate::bayes::compute::{Spec, hold, positive};
 use crate::bayes::doubt::Doubt;
-use crate::bayes::estimate::{Estimate, Figure, Method, Z95};
+use crate::bayes::estimate::{Estimate, Figure, Method};
 use crate::bayes::inverse::TauEstimate;
 use crate::bayes::middle::{Integrand, MiddleSum};
 use crate::bayes::quadrature::Scaled;
 use crate::bayes::refine::{MOST_WORK, PIECE_OF_WORK, Refined, Status, refine};
-use crate::bayes::rqmc::{REPLICATES, mean_and_error, student_95};
+use crate::bayes::rqmc::REPLICATES;
 use crate::bayes::sampling::{CLOSE, RANGE, bend, neighbourhood, refuse_unreachable, signed, step_for};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
+use crate::stats::{Z95, mean_and_error, student_95};
 use crate::units::{Seed, Smoothing, Tau};
 
 /// Part of the tolerance that every interval keeps. Replicates of smooth integrals may agree by chance in more digits than

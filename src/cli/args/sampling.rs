@@ -1,4 +1,4 @@
-//! How a world is sampled whose figures are no integrals: one whose map depends on the class, or T ≠ 1. T of a problem, too.
+//! How a world is sampled whose figures are no integrals: one whose map depends on the class. T of all worlds, too.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ pub struct LimitArgs {
 pub struct SamplingArgs {
     #[command(flatten)]
     pub limits: LimitArgs,
-    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T); where it is not 1 an oracle is sampled.
+    /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T), by which labels are drawn.
     #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true)]
     pub smoothing: f64,
     /// Folder that keeps the draws of a sampled world: a new one, or that of the same world, prior and seed, whose draws are then used.
