@@ -18,6 +18,7 @@ use super::middle::{Integrand, OWN_FROM};
 use super::normal::exp;
 use super::posteriors::take;
 use super::simd::{Arithmetic, BLOCK, Block};
+use crate::stats::log_sum_exp;
 use crate::units::Smoothing;
 
 /// Work that the exponentials of a group cost at one point, about, as products of means and points / 16.
