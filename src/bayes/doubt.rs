@@ -99,8 +99,7 @@ impl Doubt {
         let (inverse, laws) = (1.0 / classes.smoothing().get(), Laws::new(certain));
         let merged = classes.smoothing() != Smoothing::ONE && scene.members.iter().any(|group| group.len() > 1);
         let shift = |(group, log_weight): (&Vec<usize>, &f64)| {
-            let logs = group.iter().map(|&k| (classes.priors()[k].ln() - log_weight) * inverse);
-            log_sum_exp(&logs.collect::<Vec<f64>>())
+            log_sum_exp(group.iter().map(|&k| (classes.priors()[k].ln() - log_weight) * inverse))
         };
         let shifts = match merged {
             true => scene.members.iter().zip(&scene.log_weights).map(shift).collect(),
