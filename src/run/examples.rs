@@ -128,6 +128,9 @@ mod tests {
             let counted = (summary.planned, summary.finished);
             assert!(run.spec.name == example.name && counted == (run.plan.len(), run.plan.len()), "{counted:?}");
             assert!(run.look().unwrap().iter().all(|cell| cell.finished));
+            for fits in summary.laws.iter().filter_map(|law| law.fits.as_ref()) {
+                assert_eq!((fits.verdict, fits.sentence.clone()), fits.told_anew(), "{}: pack it anew", example.name);
+            }
             let why = run.worst_images(&run.plan[0].id).unwrap_err().to_string();
             assert!(why.contains(&format!("bayescope run docs/results/{}.toml", example.name)), "{why}");
             // The world of the plan is bundled, so its figures say of which weights they are.

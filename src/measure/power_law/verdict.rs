@@ -64,6 +64,12 @@ pub struct Comparison {
 }
 
 impl Comparison {
+    /// What this program concludes, which a file of an older one may say otherwise. Not of values that are all equal.
+    #[cfg(test)]
+    pub fn told_anew(&self) -> (Verdict, String) {
+        conclude(self, false)
+    }
+
     /// The law to use.
     pub fn law(&self) -> &PowerLaw {
         match (&self.floor, self.preferred) {
