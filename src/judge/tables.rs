@@ -3,6 +3,7 @@
 use super::alarms::copied::KNOWN;
 use super::{AlarmKind, ClassGap, Report, Verdict, WorstImage};
 use crate::figure::{Table, Value};
+use crate::measure::BIASED;
 
 /// Summary, pairs, classes, worst images and tests, as far as there is something in them.
 pub fn tables(report: &Report) -> Vec<Table> {
@@ -22,7 +23,7 @@ fn summary(report: &Report) -> Table {
          exact calibration error: have a confidence that is off by more than 0.1; for ECE: are wrong, or right), those of errors, gap, the \
          aleatoric part and the calibration errors hold what images that were not seen may add (rule of three); cross-entropy and KL have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: \
          error less that of the Bayes decision on the same drawn labels, paired; noisier than the gap, of which it is an estimate. \
-         Cross-entropy = aleatoric + epistemic."
+         Cross-entropy = aleatoric + epistemic. {BIASED}"
     );
     let alarms = |model: &Verdict| match model.alarms().len() {
         0 => "none".into(),

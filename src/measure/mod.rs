@@ -42,5 +42,5 @@ pub use power_law::{
     Comparison, Curve, FitRange, FitWay, Forecast, GradedForecast, HoldOut, ImageError, Point, PowerLaw, Resampling,
     TestImages, Variant, Verdict, Weighting, compare, fit, fit_on, graded_forecasts, hold_out, more_data, plain,
 };
-pub use reliability::{BINS, Bin, Reliability};
+pub use reliability::{BIASED, BINS, Bin, Reliability};
 pub use softmax::{argmax, log_softmax};
