@@ -137,6 +137,11 @@ fn leaked_labels_are_found() {
     let truth = toy(2000, 10, 1.5, Seed(61));
     let log_q = leaked(&truth, &learned(&truth, 1.2, 0.5, Seed(62)), 0.15, Seed(63));
     assert_eq!(kinds(&examined(&truth, &log_q)), [AlarmKind::TooManyHits, AlarmKind::LabelsTooLikely]);
+    // All of them: both p-values are 0 in 64 bits, and no p-value is.
+    let all = examined(&truth, &leaked(&truth, &log_q, 1.0, Seed(64)));
+    for alarm in &all.alarms[..2] {
+        assert!(alarm.message.contains("p < 1.0e-280"), "{}", alarm.message);
+    }
 }
 
 #[test]
