@@ -69,4 +69,5 @@ def evaluate(
     names: list[str | None],
     seed: int,
     report: str | None,
+    force: bool,
 ) -> str: ...

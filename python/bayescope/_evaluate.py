@@ -32,6 +32,7 @@ def evaluate(
     name: str = "predictions",
     seed: int = 0,
     report: str | os.PathLike[str] | None = None,
+    force: bool = False,
 ) -> Any:
     """What predictions are worth against the Bayes limit: the figures of `bayescope evaluate --json`.
 
@@ -52,6 +53,8 @@ def evaluate(
         Seed of the bootstrap intervals.
     report : path, optional
         Folder that gets figures and tables.
+    force : bool
+        Whether to write into that folder where it is not empty.
 
     Returns a dict of one model, a list of dicts of a mapping: losses in nats, shares between 0 and 1, intervals 95 %.
     """
@@ -70,7 +73,9 @@ def evaluate(
             names.append(None if is_path and not several else called)
         place = None if report is None else os.fspath(report)
         try:
-            found = _engine.evaluate(paths, os.fspath(dataset), split, kind, names, count("seed", seed), place)
+            found = _engine.evaluate(
+                paths, os.fspath(dataset), split, kind, names, count("seed", seed), place, bool(force)
+            )
         except Exception as error:
             told = str(error)
             # The file of an array is gone when this is read.

@@ -19,7 +19,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use bayescope::cli::Start;
-use bayescope::data::Split;
+use bayescope::data::{Split, check_free};
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::error::{Error, Result};
 use bayescope::judge::{Candidate, Evaluated, Kind, ReadOptions, assess, write_report};
@@ -44,7 +44,7 @@ fn main(py: Python<'_>, args: Vec<OsString>, start: Option<(PathBuf, Vec<String>
 
 /// What `bayescope evaluate --json` prints of one model, or a list of several.
 #[pyfunction]
-#[pyo3(signature = (predictions, dataset, split, kind, names, seed, report))]
+#[pyo3(signature = (predictions, dataset, split, kind, names, seed, report, force))]
 #[allow(clippy::too_many_arguments)]
 fn evaluate(
     py: Python<'_>,
@@ -55,6 +55,7 @@ fn evaluate(
     names: Vec<Option<String>>,
     seed: u64,
     report: Option<PathBuf>,
+    force: bool,
 ) -> PyResult<String> {
     let split = match split {
         "train" => Split::Train,
@@ -66,6 +67,7 @@ fn evaluate(
     let candidates: Vec<Candidate> =
         named.map(|(path, name)| Candidate::Predictions { path, options: ReadOptions { kind, name } }).collect();
     engine::aside(py, move |stop| {
+        report.as_deref().map_or(Ok(()), |folder| check_free(folder, force, "force=True"))?;
         let device = choose(DeviceChoice::Cpu)?.device;
         let found = assess(&dataset, split, &candidates, Seed(seed), &device, &mut stop.sink())?;
         if let Some(folder) = &report {

@@ -40,6 +40,24 @@ def test_what_cannot_be_judged_is_named_as_it_was_given(tmp_path):
         bayescope.evaluate(np.array([["a", "b"]]), dataset)
 
 
+def test_a_report_is_not_written_over_unasked(tmp_path):
+    dataset, report = tmp_path / "digits", tmp_path / "report"
+    command("export", "mnist", "--train", 0, "--test", 20, "--out", dataset, "--device", "cpu")
+    report.mkdir()
+
+    def evaluate(**more):
+        bayescope.evaluate(np.zeros((20, 10)), dataset, kind="logits", report=report, **more)
+
+    evaluate()
+    page = report / "report.md"
+    page.write_text("mine")
+    with pytest.raises(ValueError, match="not empty.*force=True"):
+        evaluate()
+    assert page.read_text() == "mine"
+    evaluate(force=True)
+    assert page.read_text() != "mine"
+
+
 def test_tensors_are_judged_as_arrays(tmp_path):
     torch = pytest.importorskip("torch")
     dataset = tmp_path / "digits"

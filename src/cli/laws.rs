@@ -2,7 +2,7 @@
 
 use crate::classifier::Labels;
 use crate::experiment::Law;
-use crate::measure::{Comparison, Forecast, PowerLaw};
+use crate::measure::{Comparison, Forecast, PowerLaw, plain};
 
 /// A law, its caveat, its forecast and how it did on held-out sizes, as lines.
 pub(super) fn law_text(law: &Law) -> String {
@@ -39,9 +39,9 @@ pub(super) fn fits_text(name: &str, fits: &Comparison) -> String {
 
 fn curve(law: &PowerLaw) -> String {
     let alpha = &law.alpha;
-    let floor = law
-        .floor
-        .map_or(String::new(), |c| format!(" + {:.2e} [{:.2e}, {:.2e}]", c.value, c.interval.low, c.interval.high));
+    let floor = law.floor.map_or(String::new(), |c| {
+        format!(" + {} [{}, {}]", plain(c.value), plain(c.interval.low), plain(c.interval.high))
+    });
     format!(
         "KL = {:.3}·N^−α{floor}, α = {:.3} [{:.3}, {:.3}], R² = {:.3}, {} runs of {} sizes and {} seeds",
         law.a.value,

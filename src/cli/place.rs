@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::data::{Taken, taken};
-use crate::error::{Error, Result};
+use crate::data::check_free;
+use crate::error::Result;
 
 /// Whether `--force` was given.
 pub static FORCE: AtomicBool = AtomicBool::new(false);
@@ -14,13 +14,7 @@ pub static FORCE: AtomicBool = AtomicBool::new(false);
 /// # Errors
 /// Names the file, or the folder that is not empty; with `--force`, too, what is no file but a device.
 pub fn is_free(path: &Path) -> Result<()> {
-    let why = match taken(path)? {
-        _ if FORCE.load(Ordering::Relaxed) => return Ok(()),
-        None => return Ok(()),
-        Some(Taken::File) => "is there already: choose another name, or write over it with --force",
-        Some(Taken::Folder) => "is a folder that is not empty: choose another, or write into it with --force",
-    };
-    Err(Error::file(path, why))
+    check_free(path, FORCE.load(Ordering::Relaxed), "--force")
 }
 
 #[cfg(all(test, unix))]

@@ -1,5 +1,8 @@
 //! `bayescope posterior`.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use serde::Serialize;
 
 use super::args::{Compute, DeviceArg, PosteriorArgs, PrecisionArg};
@@ -8,8 +11,8 @@ use super::pictures;
 use super::progress::Bar;
 use super::scale;
 use super::typicality::{Against, reference};
-use crate::data::Split;
-use crate::error::{Error, Result};
+use crate::data::{Home, Split};
+use crate::error::{Error, Result, in_line};
 use crate::events::silent;
 use crate::experiment::Manifest;
 use crate::flow::preprocess::Dequantisation;
@@ -177,13 +180,18 @@ fn score(args: &PosteriorArgs, opened: &Opened) -> Result<()> {
     };
     args.output.print(&report, print)?;
     pictures::tell(classified.note.as_ref());
-    // Of a folder the training images are read.
-    for manifest in args.input.iter().filter_map(|path| Manifest::beside(path, Split::Train)) {
-        if let Some(otherwise) = manifest.drawn_otherwise(&opened.world.home(), &settings) {
-            eprintln!("note: {otherwise}");
-        }
-    }
+    tell_of_others(&args.input, &opened.world.home(), &settings);
     Ok(())
+}
+
+/// Says on stderr which images are samples of this world at other knobs.
+fn tell_of_others(input: &[PathBuf], home: &Home<'_>, settings: &Settings) {
+    // Of a folder the training images are read.
+    let known = |path: &PathBuf| Manifest::of_samples(path, home).or_else(|| Manifest::beside(path, Split::Train));
+    let otherwise = |manifest: Manifest| manifest.drawn_otherwise(home, settings);
+    // Pictures of one folder have one record.
+    let notes: BTreeSet<String> = input.iter().filter_map(known).filter_map(otherwise).collect();
+    notes.iter().for_each(|note| eprintln!("note: {}", in_line(note)));
 }
 
 fn precision(opened: &Opened, images: &ExternalImages, settings: &Settings) -> Result<PrecisionReport> {

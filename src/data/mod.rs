@@ -91,7 +91,7 @@ pub use open::{
     dataset_formats, has_test, image_files, kind_of, left_unread, open, open_dataset, open_split, open_test,
 };
 pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture, read_picture};
-pub use place::{Taken, in_folder, taken};
+pub use place::{Taken, check_free, in_folder, taken};
 pub use reader::Input;
 pub use sheet::{contact_sheet, images_in, sheet_shape, split_sheet, write_sheet};
 pub(crate) use source::{

@@ -36,3 +36,18 @@ pub fn taken(path: &Path) -> Result<Option<Taken>> {
     let filled = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     Ok(filled.then_some(Taken::Folder))
 }
+
+/// Whether something may be written at a path: nothing is there, or it is `forced`, which the caller is told to do with the
+/// words of `force`.
+///
+/// # Errors
+/// Names the file, or the folder that is not empty; where it is forced, too, what is no file but a device.
+pub fn check_free(path: &Path, forced: bool, force: &str) -> Result<()> {
+    let why = match taken(path)? {
+        _ if forced => return Ok(()),
+        None => return Ok(()),
+        Some(Taken::File) => format!("is there already: choose another name, or write over it with {force}"),
+        Some(Taken::Folder) => format!("is a folder that is not empty: choose another, or write into it with {force}"),
+    };
+    Err(Error::file(path, why))
+}

@@ -71,15 +71,28 @@ impl DepthCost {
         added.unwrap_or(self.decision_error.interval.high).min(1.0).max(e)
     }
 
-    /// A sentence on the Bayes error of such pictures in a world whose own has this 95 % interval.
-    pub fn sentence(&self, (low, high): (f64, f64)) -> String {
-        let (bits, error, most) = (self.levels.bits, 100.0 * low, 100.0 * self.at_most(high));
+    /// A sentence on the Bayes error of such pictures, between those of the world and of [`Self::at_most`].
+    fn sentence_between(&self, low: f64, most: f64) -> String {
+        let (bits, error, most) = (self.levels.bits, 100.0 * low, 100.0 * most);
         match self.is_costly() {
             true => format!(
                 "Bayes error of these {bits}-bit pictures: unknown, larger than {error:.4} %, at most {most:.4} %"
             ),
             false => format!("{bits}-bit pictures keep the posteriors: Bayes error {error:.4} % to {most:.4} %"),
         }
+    }
+
+    /// A sentence on the Bayes error of such pictures in a world whose own has this 95 % interval.
+    pub fn sentence(&self, (low, high): (f64, f64)) -> String {
+        self.sentence_between(low, self.at_most(high))
+    }
+
+    /// [`Self::sentence`] of pictures of one depth in several splits: their largest bound, and the truth is lost where it is in
+    /// one. `None` of no split.
+    pub fn sentence_of_all(costs: &[&Self], (low, high): (f64, f64)) -> Option<String> {
+        let most = costs.iter().map(|cost| cost.at_most(high)).fold(high, f64::max);
+        let costliest = costs.iter().max_by(|a, b| a.kl_nats.value.total_cmp(&b.kl_nats.value))?;
+        Some(costliest.sentence_between(low, most))
     }
 }
 
@@ -295,90 +308,4 @@ impl DepthCurve {
 }
 
 #[cfg(test)]
-mod tests {
-    use rand::distr::{Distribution, StandardUniform};
-    use statrs::distribution::{ContinuousCDF, Normal};
-
-    use super::*;
-    use crate::oracle::label_noise::LabelNoise;
-
-    /// Share of labels that are the other class's.
-    const NOISE: f64 = 0.2;
-    /// Half the distance of the means.
-    const HALF: f64 = 3.0;
-
-    /// Two classes N(±[`HALF`], 1) with noisy labels, and the world's Bayes error of these, ε + (1 − 2ε)Φ(−half).
-    fn noisy() -> (Settings, f64) {
-        let noise = LabelNoise::symmetric(NOISE).unwrap();
-        let error = NOISE + (1.0 - 2.0 * NOISE) * Normal::standard().cdf(-HALF);
-        (Settings { label_noise: Some(noise), ..Settings::default_for(2) }, error)
-    }
-
-    /// Posteriors of `n` samples x of it, and of x rounded up to multiples of `step`.
-    fn posteriors(settings: &Settings, n: usize, seed: u64, step: f64) -> [Vec<Posterior>; 2] {
-        let mut rng = Seed(seed).rng(0);
-        let x: Vec<f64> = (0..n)
-            .map(|i| {
-                let uniform: f64 = StandardUniform.sample(&mut rng);
-                let mean = if i % 2 == 0 { HALF } else { -HALF };
-                mean + Normal::standard().inverse_cdf(uniform.clamp(1e-12, 1.0 - 1e-12))
-            })
-            .collect();
-        let of = |x: f64| settings.posterior([HALF, -HALF].map(|mean| -0.5 * (x - mean).powi(2)).to_vec());
-        [x.iter().map(|&x| of(x)).collect(), x.iter().map(|&x| of((x / step).ceil() * step)).collect()]
-    }
-
-    fn cost(n: usize, seed: u64, step: f64) -> DepthCost {
-        let (settings, _) = noisy();
-        let [exact, rounded] = posteriors(&settings, n, seed, step);
-        let mut costs = Costs::default();
-        costs.add(&settings, &exact, &rounded);
-        costs.finish(Levels::new(8, [-9.0, 9.0]).unwrap(), 2)
-    }
-
-    /// What few samples do not show is in the interval although every noisy label is in doubt: one of 740 images errs, and with 30 of
-    /// them hardly any interval held the truth.
-    #[test]
-    fn intervals_of_noisy_labels_hold_what_was_not_seen() {
-        let (settings, truth) = noisy();
-        let holds = |seed: u64| {
-            let [exact, _] = posteriors(&settings, 30, seed, 0.1);
-            let doubts: Vec<f64> = exact.iter().map(|p| p.doubt(p.decision)).collect();
-            let unsure: Vec<f64> = exact.iter().map(|p| settings.class_doubt(p)).collect();
-            let of_the_samples = sampled(&doubts, &unsure, 1.0);
-            // Levels that keep everything: the same claims and errors.
-            let DepthCost { bayes_error, decision_error, .. } = cost(30, seed, 1e-6);
-            assert!(doubts.iter().all(|doubt| *doubt > 0.19) && of_the_samples.interval.high < 0.4);
-            [of_the_samples, bayes_error, decision_error].iter().all(|figure| figure.interval.contains(truth))
-        };
-        let held = (0..200).filter(|seed| holds(*seed)).count();
-        assert!(held >= 190, "{held} of 200");
-    }
-
-    /// The samples' own Bayes error lies by chance below the world's, and so did the end of "X % to Y %".
-    #[test]
-    fn pictures_never_have_a_smaller_bayes_error_than_their_world() {
-        let (_, truth) = noisy();
-        let end = |text: &str| -> Vec<f64> {
-            text.split_whitespace().filter_map(|word| word.trim_end_matches(',').parse().ok()).collect()
-        };
-        for seed in 0..50 {
-            // Rounded up to 0, half of the images are decided by chance.
-            for (step, costly) in [(1e-6, false), (0.5, false), (6.0, true)] {
-                let found = cost(100, seed, step);
-                assert_eq!(found.is_costly(), costly, "{found:?}");
-                // Whatever the world's Bayes error is beside that of its samples.
-                for (e, half) in [(truth, 0.0), (truth, 0.01), (0.0, 0.0), (0.5, 0.1), (0.9999, 0.0)] {
-                    let numbers = end(&found.sentence((e - half, e + half)));
-                    let [low, high] = numbers[..] else { panic!("{numbers:?}") };
-                    let holds = low <= 100.0 * (e - half) + 1e-4 && 100.0 * (e + half) - 1e-4 <= high;
-                    assert!(holds && high <= 100.0, "{numbers:?}");
-                }
-                let [exact, _] = posteriors(&noisy().0, 100, seed, step);
-                let own = exact.iter().map(|p| p.doubt(p.decision)).sum::<f64>() / 100.0;
-                let added = found.added_error.unwrap();
-                assert!((own + added.value - found.decision_error.value).abs() < 1e-12 && added.interval.low >= 0.0);
-            }
-        }
-    }
-}
+mod tests;

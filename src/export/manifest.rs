@@ -238,17 +238,15 @@ impl Manifest {
     /// One sentence a depth on the Bayes error of its pictures; the most cautious of its splits.
     pub fn picture_sentences(&self) -> Vec<String> {
         let error = self.world.truth.bayes_error.interval;
-        let costs = || self.splits.values().flat_map(|split| split.pictures.values());
-        let depths: std::collections::BTreeSet<u32> = costs().map(|cost| cost.levels.bits).collect();
-        let largest = |bits: u32| {
-            let of = costs().filter(|cost| cost.levels.bits == bits);
-            of.max_by(|a, b| a.kl_nats.value.total_cmp(&b.kl_nats.value))
+        let mut depths: BTreeMap<u32, Vec<&DepthCost>> = BTreeMap::new();
+        for (bits, cost) in self.splits.values().flat_map(|split| &split.pictures) {
+            depths.entry(*bits).or_default().push(cost);
+        }
+        let sentence = |costs: &Vec<&DepthCost>| {
+            let formula = costs.first()?.levels.formula();
+            Some(format!("{}; {formula}", DepthCost::sentence_of_all(costs, error)?))
         };
-        depths
-            .into_iter()
-            .filter_map(largest)
-            .map(|cost| format!("{}; {}", cost.sentence(error), cost.levels.formula()))
-            .collect()
+        depths.values().filter_map(sentence).collect()
     }
 
     /// The text of `README.md`.

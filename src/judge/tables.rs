@@ -1,8 +1,10 @@
 //! Tables of a report.
 
+use super::alarms::LEAST;
 use super::alarms::copied::KNOWN;
 use super::{AlarmKind, ClassGap, Report, Verdict, WorstImage};
 use crate::figure::{Table, Value};
+use crate::measure::BIASED;
 
 /// Summary, pairs, classes, worst images and tests, as far as there is something in them.
 pub fn tables(report: &Report) -> Vec<Table> {
@@ -22,7 +24,7 @@ fn summary(report: &Report) -> Table {
          exact calibration error: have a confidence that is off by more than 0.1; for ECE: are wrong, or right), those of errors, gap, the \
          aleatoric part and the calibration errors hold what images that were not seen may add (rule of three); cross-entropy and KL have no bound to tell it by. Gap: mean max p − p(argmax q). Gap on labels: \
          error less that of the Bayes decision on the same drawn labels, paired; noisier than the gap, of which it is an estimate. \
-         Cross-entropy = aleatoric + epistemic."
+         Cross-entropy = aleatoric + epistemic. {BIASED}"
     );
     let alarms = |model: &Verdict| match model.alarms().len() {
         0 => "none".into(),
@@ -116,14 +118,18 @@ fn tested(model: &Verdict) -> [Tested<'_>; 5] {
 }
 
 fn tests(report: &Report) -> Table {
-    let small = |p: f64| if p < 1e-3 { format!("{p:.1e}") } else { format!("{p:.3}") };
+    let small = |p: f64| match p {
+        p if p < LEAST => format!("< {LEAST:.0e}"),
+        p if p < 1e-3 => format!("{p:.1e}"),
+        p => format!("{p:.3}"),
+    };
     let level = super::LEVEL;
     let caption = format!(
         "An alarm needs p < {level:.0e} or, for copied posteriors, a median error of log-odds of at most {KNOWN:.0e}, which has no p. Hits \
          and likelihood: a model that does not know the labels raises one in {:.0} times at most. \
          The others test what models are like: copied posteriors, whether errors of log-odds are spread smoothly about 0; the order of \
          rows, whether a fifth of what it claims to know is so, which a model that was fitted to noise may miss; the order of columns, \
-         whether a permutation beats other weights of the classes. The drawn labels fit the posteriors with p = {}.",
+         whether a permutation beats other weights of the classes. p of the drawn labels under the posteriors: {}.",
         1.0 / super::FALSE_ALARM,
         small(report.labels.p_value)
     );

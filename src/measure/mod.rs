@@ -40,7 +40,7 @@ pub use images::PerImage;
 pub use interval::{Estimate, Interval, NATS, SHARE, UNBOUNDED, clopper_pearson, student_half, student_mean, wilson};
 pub use power_law::{
     Comparison, Curve, FitRange, FitWay, Forecast, GradedForecast, HoldOut, ImageError, Point, PowerLaw, Resampling,
-    TestImages, Variant, Verdict, Weighting, compare, fit, fit_on, graded_forecasts, hold_out, more_data,
+    TestImages, Variant, Verdict, Weighting, compare, fit, fit_on, graded_forecasts, hold_out, more_data, plain,
 };
-pub use reliability::{BINS, Bin, Reliability};
+pub use reliability::{BIASED, BINS, Bin, Reliability};
 pub use softmax::{argmax, log_softmax};

@@ -52,7 +52,7 @@ pub use forecast::{Forecast, more_data};
 pub use forecasts::{FitRange, FitWay, GradedForecast, Weighting, graded_forecasts};
 pub use hold_out::{HoldOut, hold_out};
 pub use images::TestImages;
-pub use points::{ImageError, Point, Variant};
+pub use points::{ImageError, Point, Variant, plain};
 pub use scatter::Resampling;
 pub use verdict::{Comparison, Verdict, compare};
 

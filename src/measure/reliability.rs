@@ -4,7 +4,7 @@
 //! ECE = Σ_b (n_b/n)·|mean confidence − hit rate| = Σ_b |d_b|, d_b = (1/n) Σ_{i in bin b}
 //! (confidence_i − hit_i); the exact calibration error has p_i(argmax q_i) in place of the hit. A
 //! sum of absolute values is biased upwards: a perfectly calibrated classifier has ECE > 0 on every
-//! finite set, and a bootstrap of ECE itself doubles that bias, so that its percentile interval can
+//! finite set, as an exact error unless q = p, and a bootstrap of ECE itself doubles that bias, so that its percentile interval can
 //! miss the truth with certainty. The interval here is drawn around the d_b instead. Where hardly any
 //! image shows a miss (or a hit; or, of the exact error, a confidence that is off by more than 0.1), it holds what images that were not seen may add: a sure
 //! classifier that is right on every image of a small set would have no width.
@@ -15,6 +15,9 @@ use super::bootstrap::{of_few, quantile, with_unseen};
 use super::images::PerImage;
 use super::interval::{Estimate, Interval, SHARE};
 
+/// What captions say of ECE and the exact calibration error.
+pub const BIASED: &str = "Neither calibration error falls to 0 on a finite set, even for a calibrated classifier (the exact one for \
+                          q = p alone): with few images both are too large.";
 /// Equal-width bins of the confidence max_y q(y|x) over [0, 1].
 pub const BINS: usize = 15;
 

@@ -3,11 +3,9 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
-
-use crate::data::{HeldNoise, HeldNoises, read_json};
+use crate::data::{HeldNoise, HeldNoises};
 use crate::flow::preprocess::Dequantisation;
-use crate::oracle::provenance;
+use crate::oracle::provenance::Record;
 use crate::oracle::world::World;
 
 /// What is known of the noise that the levels of images hold.
@@ -62,38 +60,15 @@ impl World {
     /// Of pictures that a record beside them calls samples of this world, and that do not say so themselves: an older program
     /// wrote them, or another one has written them again.
     fn by_a_record(&self, paths: &[PathBuf]) -> NoiseHeld {
-        let record = self.held_noise().and_then(|_| {
-            paths.iter().find_map(|path| {
-                // A folder, a picture, or a picture or folder of a class.
-                let folders = path.ancestors().skip(1).take(2).map(|folder| folder.join(provenance::FOLDER));
-                let mut places = std::iter::once(provenance::place(path)).chain(folders);
-                places.find(|place| {
-                    read_json(place).is_ok_and(|found| found.is_some_and(|record: Record| record.is_of(self)))
-                })
-            })
-        });
+        let weights = self.home().weights_sha256;
+        let record = self.held_noise().and_then(|_| paths.iter().find_map(|path| Record::of_samples(path, weights)));
         record.map_or(NoiseHeld::None, |record| {
             NoiseHeld::Doubted(format!(
                 "{} calls these pictures samples of this world, which hold its noise; they do not say so themselves, and get noise a \
                  second time. The dequantisation levels adds none",
-                record.display()
+                record.place.display()
             ))
         })
-    }
-}
-
-/// What is read of a record beside pictures.
-#[derive(Debug, Deserialize)]
-struct Record {
-    what: String,
-    chain: Vec<(String, String)>,
-}
-
-impl Record {
-    /// Whether it is of samples of a world.
-    fn is_of(&self, world: &World) -> bool {
-        let weights = (provenance::WEIGHTS.to_owned(), world.home().weights_sha256.to_owned());
-        self.what == provenance::SAMPLES && self.chain.contains(&weights)
     }
 }
 

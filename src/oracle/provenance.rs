@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::data::{sha256_of_file, write_json};
+use crate::data::{read_json, sha256_of_file, write_json};
 use crate::device::{Candidate, DeviceChoice, MatmulPrecision};
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -24,6 +24,14 @@ pub const FOLDER: &str = "provenance.json";
 pub const SAMPLES: &str = "samples";
 /// The link of a chain that names a world.
 pub const WEIGHTS: &str = "weights SHA-256";
+/// That names its τ.
+pub const TAU: &str = "τ";
+/// That names its T.
+pub const SMOOTHING: &str = "T";
+/// That names its class prior.
+pub const PRIOR: &str = "class prior π";
+/// That names its label noise, where there is any.
+pub const LABEL_NOISE: &str = "label noise";
 
 /// What computed a file: the same command gives the same bytes for the same of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -61,17 +69,53 @@ struct Beside<'a> {
     sha256: Option<String>,
 }
 
+/// What is read of a record beside samples.
+#[derive(Debug, Deserialize)]
+pub struct Record {
+    what: String,
+    chain: Vec<(String, String)>,
+    /// SHA-256 of the file that it is beside; none of a folder.
+    pub sha256: Option<String>,
+    /// Where it is.
+    #[serde(skip)]
+    pub place: PathBuf,
+    /// The file or folder that it is of.
+    #[serde(skip)]
+    pub of: PathBuf,
+}
+
+impl Record {
+    /// The record that calls a file or folder samples of the world of these weights: its own or, of pictures, that of a
+    /// folder which they are in. One that cannot be read is none.
+    pub fn of_samples(path: &Path, weights_sha256: &str) -> Option<Self> {
+        // A folder, a picture, or a picture or folder of a class.
+        let folders = path.ancestors().skip(1).take(2).filter(|_| !is_npz(path));
+        let own = std::iter::once((path, place(path)));
+        let mut places = own.chain(folders.map(|folder| (folder, folder.join(FOLDER))));
+        places.find_map(|(of, place)| {
+            let record: Self = read_json(&place).ok()??;
+            let is_of_it = record.what == SAMPLES && record.said(WEIGHTS) == Some(weights_sha256);
+            is_of_it.then(|| Self { place, of: of.to_owned(), ..record })
+        })
+    }
+
+    /// What the link of this name in its chain says.
+    pub fn said(&self, name: &str) -> Option<&str> {
+        self.chain.iter().find(|(link, _)| link == name).map(|(_, value)| value.as_str())
+    }
+}
+
 impl OracleInfo {
     /// The chain of anything computed in this world at these knobs.
     pub fn provenance(&self, badge: Badge, settings: &Settings) -> Provenance {
         let provenance = Provenance::new(badge)
             .with("oracle", &self.name)
             .with(WEIGHTS, &self.weights_sha256)
-            .with("τ", settings.tau.get().to_string())
-            .with("T", settings.smoothing.get().to_string())
-            .with("class prior π", settings.prior.describe());
+            .with(TAU, settings.tau.get().to_string())
+            .with(SMOOTHING, settings.smoothing.get().to_string())
+            .with(PRIOR, settings.prior.describe());
         match &settings.label_noise {
-            Some(noise) => provenance.with("label noise", noise.describe()),
+            Some(noise) => provenance.with(LABEL_NOISE, noise.describe()),
             None => provenance,
         }
     }

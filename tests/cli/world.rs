@@ -22,6 +22,14 @@ fn posterior(path: &str, extra: &[&str]) -> Value {
     json(&[&["posterior", "mnist", path, "--json"][..], &CPU, extra].concat())
 }
 
+/// What `posterior` says of images beside the figures.
+fn told(images: &Path, extra: &[&str]) -> String {
+    let args = [&["posterior", "mnist", text(images), "--typicality", "0"], &CPU[..], extra].concat();
+    let output = bayescope(&args).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stderr).unwrap()
+}
+
 fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
 }
@@ -108,17 +116,37 @@ fn posteriors_of_another_world_than_the_images_were_drawn_in_say_so() {
     let export = ["export", "mnist", "--train", "4", "--test", "4", "--tau", "0.8", "--out", text(&data)];
     succeed(&[&export[..], &CPU].concat());
     let images = data.join("test.npz");
-    let told = |images: &Path, extra: &[&str]| {
-        let output = bayescope(&[&["posterior", "mnist", text(images)], &CPU[..], extra].concat()).output().unwrap();
-        assert!(output.status.success());
-        String::from_utf8(output.stderr).unwrap()
-    };
     let note = told(&images, &[]);
     assert!(note.contains("test.npz are samples of this world at τ = 0.8") && note.contains("τ = 1"), "{note}");
     assert!(!told(&images, &["--tau", "0.8"]).contains("note"));
     // Of a folder the training images are read.
     let note = told(&data, &[]);
     assert!(note.contains("train.npz are samples of this world at τ = 0.8"), "{note}");
+}
+
+#[test]
+fn posteriors_of_samples_at_other_knobs_than_their_record_says_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, pictures, other] = ["x.npz", "pictures/", "y.npz"].map(|name| folder.path().join(name));
+    for path in [&file, &pictures] {
+        sample(text(path), &["--n", "2", "--tau", "1.6"]);
+    }
+    sample(text(&other), &["--n", "2", "--label-noise", "symmetric:0.2"]);
+    for (images, name) in [(&file, "x.npz"), (&pictures, "pictures/")] {
+        let note = told(images, &[]);
+        assert!(note.contains(&format!("{name} are samples of this world at τ = 1.6, T = 1; ")), "{note}");
+        assert!(!told(images, &["--tau", "1.6"]).contains("note"));
+    }
+    for knob in [["--smoothing", "2"], ["--prior", "1,1,1,1,1,1,1,1,1,2"]] {
+        assert!(
+            told(&file, &[&["--tau", "1.6"], &knob[..]].concat()).contains("T = 1; these posteriors are of τ = 1.6")
+        );
+    }
+    assert!(told(&other, &[]).contains("T = 1, label noise symmetric:0.2; "));
+    assert!(!told(&other, &["--label-noise", "symmetric:0.2"]).contains("note"));
+    // A record of a file that another program has written again says nothing of it.
+    std::fs::copy(&other, &file).unwrap();
+    assert!(!told(&file, &[]).contains("note"));
 }
 
 #[test]

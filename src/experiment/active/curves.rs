@@ -40,7 +40,7 @@ pub struct Saving {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reached: Option<f64>,
     /// 1 − (reached − start)/(middle − start): below 0 where A needs more. The interval is the
-    /// jackknife's over seeds; the error of the test images is not in it.
+    /// jackknife's over seeds, cut at 1; the error of the test images is not in it.
     pub saved: Stated,
 }
 
@@ -214,7 +214,8 @@ impl Saving {
                 };
                 let values: Option<Vec<f64>> = (all.len() > 1).then(|| all.iter().map(pseudo).collect()).flatten();
                 let half = values.map_or(f64::INFINITY, |values| student_mean(&values).1);
-                Stated::number(Spread::around(value, half))
+                // A cannot have the target before the start, where it has bought nothing.
+                Stated::number(Spread::around(value, half).within([f64::NEG_INFINITY, 1.0]))
             }
         };
         Some(Self { middle, target, reached, saved })
@@ -327,5 +328,14 @@ mod tests {
         let found = saved.interval.unwrap();
         assert!((saved.value - mean).abs() < 1e-6, "{} {mean}", saved.value);
         assert!(((found.high - found.low) / 2.0 / half - 1.0).abs() < 1e-3, "{found:?} {half}");
+    }
+
+    #[test]
+    fn no_more_than_all_queries_are_saved() {
+        let b = vec![0.5, 0.6, 0.7, 0.8, 0.9];
+        let a = [0.9, 0.6].map(|height| vec![0.5, height, 0.9, 0.9, 0.9]).to_vec();
+        let saved = Saving::of(&LABELS, &a, &[b.clone(), b]).unwrap().saved.number.unwrap();
+        let Interval { low, high } = saved.interval.unwrap();
+        assert!(low < 0.0 && saved.value < 1.0 && high == 1.0, "{saved:?}");
     }
 }

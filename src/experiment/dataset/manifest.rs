@@ -1,4 +1,4 @@
-//! `dataset.json` beside exported samples: which world they are of.
+//! `dataset.json` beside exported samples, or the record beside others: which world they are of.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::events::silent;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
+use crate::oracle::provenance::{LABEL_NOISE, PRIOR, Record, SMOOTHING, TAU};
 use crate::oracle::world::Settings;
 
 /// Probabilities of a class prior that differ by no more are the same, written down in another way.
@@ -56,6 +57,26 @@ impl Manifest {
                 None
             }
         }
+    }
+
+    /// What the record beside samples of the world `home`, or of the folder of pictures, says of them. `None` without one, or
+    /// where their file is not the one that it was written for.
+    pub fn of_samples(path: &Path, home: &Home<'_>) -> Option<Self> {
+        let record = Record::of_samples(path, home.weights_sha256)?;
+        let is_its_file = |listed: &String| sha256_of_file(&record.of, &mut silent()).is_ok_and(|sum| sum == *listed);
+        if !record.sha256.as_ref().is_none_or(is_its_file) {
+            return None;
+        }
+        Some(Self {
+            of: OfWorld { weights_sha256: home.weights_sha256.to_owned(), ..OfWorld::default() },
+            tau: record.said(TAU)?.parse().ok()?,
+            smoothing: record.said(SMOOTHING).and_then(|value| value.parse().ok()),
+            // A list, unless it is the word for a uniform one.
+            prior: record.said(PRIOR).map(|list| serde_json::from_slice(list.as_bytes()).unwrap_or_default()),
+            label_noise: record.said(LABEL_NOISE).map(LabelNoise::unread).transpose().ok()?,
+            archive: if record.of.as_os_str().is_empty() { PathBuf::from(".") } else { record.of },
+            ..Self::default()
+        })
     }
 
     /// Checks that the archive is the file it was written for, where it has a hash of it.

@@ -48,6 +48,8 @@ const TESTS: f64 = 5.0;
 pub const LEVEL: f64 = FALSE_ALARM / TESTS;
 /// log p of a label whose probability is 0 in f64.
 const LOG_ZERO: f64 = -745.0;
+/// Smaller p-values and bounds are not told apart: tails of hits are right down to here.
+pub(super) const LEAST: f64 = 1e-280;
 
 /// What an alarm is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -190,6 +192,16 @@ pub(super) fn examine(
     Ok(examined)
 }
 
+/// A bound of a p-value in words, at least [`LEAST`]: no p-value lies below 0.
+fn below(bound: f64) -> String {
+    format!("p < {:.1e}", bound.max(LEAST))
+}
+
+/// A p-value in words.
+fn equal(p: f64) -> String {
+    if p < LEAST { below(p) } else { format!("p = {p:.1e}") }
+}
+
 impl LabelCheck {
     fn alarm(&self) -> Alarm {
         Alarm {
@@ -197,9 +209,11 @@ impl LabelCheck {
             p_value: Some(self.p_value),
             message: format!(
                 "The labels of this dataset are not drawn from its posteriors: their mean log p is {:.4} nats where {:.4} is expected \
-                 (p < {:.1e}). Errors and calibration against labels are not those of the world, and leaks of labels cannot be looked \
+                 ({}). Errors and calibration against labels are not those of the world, and leaks of labels cannot be looked \
                  for; figures from the posteriors stand. Export the dataset again, or use the labels that came with it.",
-                self.drawn, self.expected, self.p_value
+                self.drawn,
+                self.expected,
+                below(self.p_value)
             ),
         }
     }
@@ -214,10 +228,13 @@ impl Examined {
                 kind: AlarmKind::TooManyHits,
                 p_value: Some(hits.p_value),
                 message: format!(
-                    "{} drawn labels are hit. Decisions like these hit {:.1} unless they know the labels (p = {:.1e}); the Bayes decision, \
+                    "{} drawn labels are hit. Decisions like these hit {:.1} unless they know the labels ({}); the Bayes decision, \
                      which no classifier beats, hits {:.1}. Test labels were seen: look for test images among the training images, or for \
                      training on the test file.",
-                    hits.hits, hits.expected, hits.p_value, hits.bayes
+                    hits.hits,
+                    hits.expected,
+                    equal(hits.p_value),
+                    hits.bayes
                 ),
             });
         }
@@ -227,8 +244,11 @@ impl Examined {
                 p_value: Some(likelihood.p_value),
                 message: format!(
                     "The cross-entropy on drawn labels is {:.4} nats; these predictions have {:.4} unless they know the labels (z = {:.1}, \
-                     p < {:.1e}). Test labels were seen.",
-                    -likelihood.drawn, -likelihood.expected, likelihood.z, likelihood.p_value
+                     {}). Test labels were seen.",
+                    -likelihood.drawn,
+                    -likelihood.expected,
+                    likelihood.z,
+                    below(likelihood.p_value)
                 ),
             });
         }
@@ -242,7 +262,8 @@ impl Examined {
             (None, format!("the median error of its log-odds is {median:.1e} over {telling} uncertain images"))
         } else if p_value < self.level {
             let found = format!(
-                "{copied} of {telling} uncertain images have the exact log-odds to 1e-5, of {near} within 1e-3 (p = {p_value:.1e})"
+                "{copied} of {telling} uncertain images have the exact log-odds to 1e-5, of {near} within 1e-3 ({})",
+                equal(p_value)
             );
             (Some(p_value), found)
         } else {

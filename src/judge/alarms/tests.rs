@@ -137,6 +137,11 @@ fn leaked_labels_are_found() {
     let truth = toy(2000, 10, 1.5, Seed(61));
     let log_q = leaked(&truth, &learned(&truth, 1.2, 0.5, Seed(62)), 0.15, Seed(63));
     assert_eq!(kinds(&examined(&truth, &log_q)), [AlarmKind::TooManyHits, AlarmKind::LabelsTooLikely]);
+    // All of them: both p-values are 0 in 64 bits, and no p-value is.
+    let all = examined(&truth, &leaked(&truth, &log_q, 1.0, Seed(64)));
+    for alarm in &all.alarms[..2] {
+        assert!(alarm.message.contains("p < 1.0e-280"), "{}", alarm.message);
+    }
 }
 
 #[test]
@@ -240,4 +245,11 @@ fn labels_that_are_not_of_the_world_are_said_instead_of_leaks() {
     assert_eq!(kinds(&examined(&truth, &honest)), [AlarmKind::LabelsDoNotFit]);
     truth.labels.fill(0);
     assert_eq!(kinds(&examined(&truth, &honest)), [AlarmKind::LabelsDoNotFit]);
+    // So far from the posteriors that the bound underflows to 0, below which no p-value lies.
+    truth.labels = (0..truth.len())
+        .map(|i| truth.row(i).iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1)).unwrap().0)
+        .collect();
+    let found = examined(&truth, &honest);
+    assert_eq!(found.alarms[0].p_value, Some(0.0));
+    assert!(found.alarms[0].message.contains("(p < 1.0e-280)"), "{}", found.alarms[0].message);
 }

@@ -4,7 +4,7 @@ use super::course::Course;
 use super::spec::ExternalSpec;
 use super::step::StepFigures;
 use crate::figure::{Axis, Figure, Point, Rule, Series, Style, Way};
-use crate::measure::Estimate;
+use crate::measure::{BIASED, Estimate};
 
 /// Most points of a curve in a figure.
 const POINTS: usize = 2000;
@@ -93,9 +93,10 @@ fn calibration(steps: &[StepFigures]) -> Figure {
     Figure {
         id: "external-calibration".into(),
         title: "Calibration error".into(),
-        caption: "Mean distance of the confidence max q from the share of hits of drawn labels (ECE) and from the exact probability \
-                  p(argmax q), in 15 bins. ECE does not fall to 0 on a finite set, even for a calibrated classifier."
-            .into(),
+        caption: format!(
+            "Mean distance of the confidence max q from the share of hits of drawn labels (ECE) and from the exact probability \
+             p(argmax q), in 15 bins. {BIASED}"
+        ),
         x: Axis::linear("optimisation step"),
         y: Axis::linear("calibration error"),
         series: vec![
