@@ -1,5 +1,6 @@
 //! Records of an external run: a file a step, which appears whole by being renamed.
 
+use std::cmp::Reverse;
 use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -81,7 +82,8 @@ fn number(_: &Metadata) -> u64 {
     0
 }
 
-/// Steps with their files, by rising step. Other files (those that are being written) are left out.
+/// Steps with their files, by rising step; of several files of one step the newest. Other files (those that are being
+/// written) are left out.
 ///
 /// # Errors
 /// Names the folder that cannot be listed, or holds more than a million files.
@@ -99,9 +101,20 @@ pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
         found.extend(step_of(&path).map(|step| (step, path)));
     }
     found.sort();
-    // 7.pred and 007.pred: the first stays.
-    found.dedup_by_key(|(step, _)| *step);
+    // 7.pred and 007.pred: a step that is logged again replaces itself.
+    found.dedup_by(|other, kept| {
+        let is_same = other.0 == kept.0;
+        if is_same && rank(&other.1) > rank(&kept.1) {
+            std::mem::swap(other, kept);
+        }
+        is_same
+    });
     Ok(found)
+}
+
+/// Of records of one step the one with the highest rank counts: the newest, of those as new the shortest name.
+fn rank(path: &Path) -> (Option<SystemTime>, Reverse<usize>) {
+    (Stamp::of(path).and_then(|stamp| stamp.changed), Reverse(path.as_os_str().len()))
 }
 
 /// The step that a file is the record of.
@@ -152,5 +165,28 @@ pub fn read(path: &Path, spec: &ExternalSpec) -> Result<(Header, Vec<f64>), Stri
         None => Err(format!(
             "its array is of type {descr} and shape {shape:?}; floating-point numbers of shape [{n}, {classes}] are needed"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_in_another_spelling_is_replaced_by_the_newest_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, seconds: u64| {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        put("0029.pred", 1_000);
+        put("29.pred", 2_000);
+        put("007.pred", 2_000);
+        put("7.pred", 1_000);
+        put("0003.pred", 1_000);
+        put("3.pred", 1_000);
+        let named = |name: &str| folder.path().join(name);
+        let expected = [(3_u64, named("3.pred")), (7, named("007.pred")), (29, named("29.pred"))];
+        assert_eq!(list(folder.path()).unwrap(), expected);
     }
 }
