@@ -181,7 +181,7 @@ impl Verdict {
         steps.step()?;
         let per_class = per_class(truth, &measured, &lost, bootstrap);
         steps.step()?;
-        let examined = examine(truth, labels, &model.log_q, &images, seed, steps)?;
+        let examined = examine(truth, labels, &model.log_q, &images, seed, &mut || steps.step())?;
         let mut notes = model.notes.clone();
         notes.extend(Note::infinite(truth, &model.log_q, &model.clamped));
         Ok(Self {
