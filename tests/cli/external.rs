@@ -54,6 +54,17 @@ fn another_program_takes_part_from_the_command_line() {
     let empty = succeed(&["summary", text(&run)]);
     assert!(empty.contains("no record of predictions yet"), "{empty}");
 
+    std::fs::write(run.join("predictions/best.pred"), "").unwrap();
+    for command in [&["summary", text(&run)][..], &["watch", text(&run), "--once"]] {
+        let told = succeed(command);
+        assert!(
+            told.contains("0 records") && told.contains("Not read: 1 file") && told.contains("best.pred"),
+            "{told}"
+        );
+    }
+    assert_eq!(json(&["summary", text(&run), "--json"])["misnamed"]["count"], 1);
+    std::fs::remove_file(run.join("predictions/best.pred")).unwrap();
+
     // The world's own posteriors, as logits: nothing is left to learn.
     let logits = |file: &std::path::Path| -> Vec<f64> {
         let p: Vec<f64> = npyz::NpyFile::new(std::fs::File::open(file).unwrap()).unwrap().into_vec().unwrap();
