@@ -199,7 +199,14 @@ fn numbers_that_are_no_predictions_are_refused() {
     refuse("0.1,0.2,0.7\n0.2,0.3,0.5\n0.3,0.3,0.3\n", "row 2: adds up to 0.9");
     refuse("0.9,0.2,0.7\n0.2,0.9,0.5\n0.3,0.3,0.3\n", "neither probabilities nor, it seems, logits");
     refuse("90,2,8\n20,30,50\n10,0,90\n", "per cent");
-    refuse("0.1,0.2,0.7\n0.2,,0.5\n0.3,0.3,0.4\n", "row 1: column 0.2: \"\" is no number");
+    refuse("0.1,0.2,0.7\n0.2,,0.5\n0.3,0.3,0.4\n", "row 1: column 1 of 0 to 2: \"\" is no number");
+    refuse("cat,dog,horse\n0.2,,0.5\n", "row 0: column dog: \"\" is no number");
+    for head in ["", "cat,dog,horse,\n"] {
+        refuse(&format!("{head}0.1,0.2,0.7,\n0.2,0.3,0.5,\n0,0,1,\n"), "each line ends with an empty column");
+    }
+    for head in ["", "cat;dog;horse\n"] {
+        refuse(&format!("{head}0,1;0,2;0,7\n0;0,5;0,5\n0;0;1\n"), "numbers must have a decimal point");
+    }
     refuse("0.1,0.2,0.7\n0.2,0.5\n0.3,0.3,0.4\n", "row 1: 2 fields, the first line has 3");
     refuse("", "is empty");
     refuse("-inf,-inf,-inf\n1,2,3\n1,2,3\n", "row 0: every class is −∞");
@@ -251,8 +258,11 @@ fn numbers_name_columns_too() {
     );
     // A class for each image is no name of a column.
     assert_eq!(files.npz(&[logits(), ("classes", ints(&[2, 0, 1, 1]))]).unwrap().log_q, plain.log_q);
-    // As np.savetxt writes a header.
     let table = "1,2,0\n-1,0.5,3\n4,0,0\n";
+    // One line more than images: it names the columns. Else it is an image.
+    assert_eq!(files.csv(&format!("2,0,1\n{table}")).unwrap().log_q, turned.log_q);
+    assert_eq!(files.csv(table).unwrap().log_q, plain.log_q);
+    // As np.savetxt writes a header.
     for head in ["# 2,0,1\n", "# made by a script\n\n# horse,cat,dog\n", "#horse, cat, dog\n", "# p2,p0,p1\n"] {
         let read = files.csv(&format!("{head}{table}")).unwrap();
         assert_eq!((&read.log_q, &read.notes[0]), (&turned.log_q, &turned.notes[0]), "{head}");
