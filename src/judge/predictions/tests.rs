@@ -244,6 +244,19 @@ fn columns_that_are_not_the_classes_are_refused() {
 }
 
 #[test]
+fn a_classifier_of_the_classes_that_occur_is_told_to_give_the_others_nothing() {
+    let (files, mut truth) = (Files::new(), world());
+    truth.posterior = [0.4, 0.6, 0.0].repeat(3);
+    let advice = "give those that never occur probability 0, or minus infinity as logits";
+    for table in ["0.5,0.5\n", "p0,p1\n0.5,0.5\n", "cat,dog\n0.5,0.5\n"] {
+        let path = files.file("m.csv", table.as_bytes());
+        refused(Predictions::read(&path, &truth, &ReadOptions::default()), "m.csv", advice);
+        let said = files.csv(table).unwrap_err().to_string();
+        assert!(!said.contains(advice), "{said}");
+    }
+}
+
+#[test]
 fn numbers_name_columns_too() {
     let files = Files::new();
     let logits = || ("logits", floats("(3, 3)", &LOGITS));
