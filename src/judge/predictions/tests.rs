@@ -333,6 +333,8 @@ fn arrays_name_their_columns_and_their_world() {
     refused(files.npz(&[logits(), ("dataset_sha256", text("cc"))]), "m.npz", "another dataset");
     let two = files.npz(&[logits(), ("probs", floats("(3, 3)", &[1.0 / 3.0; 9]))]).unwrap();
     assert_eq!(two.notes[0], Note::ColumnsIgnored { names: vec!["probs".into()] });
+    let more = [logits(), ("y", ints(&[0, 1, 2])), ("id", ints(&[0, 1, 2])), ("labels", ints(&[0, 1, 2]))];
+    assert_eq!(files.npz(&more).unwrap().notes[0], Note::ColumnsIgnored { names: vec!["labels".into(), "y".into()] });
     assert_eq!(files.npz(&[("arr_0", floats("(3, 3)", &LOGITS))]).unwrap().log_q, plain.log_q);
     let computed = Predictions::of_logits("net", &LOGITS, &world()).unwrap();
     assert_eq!(computed.log_q, plain.log_q);
