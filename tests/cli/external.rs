@@ -102,6 +102,10 @@ fn another_program_takes_part_from_the_command_line() {
     }
     assert!(fail(1, &["resume", text(&run)]).contains("is an external run"));
     assert!(fail(1, &["plan", text(&run)]).contains("is an external run"));
+    for way in ["--predictions", "--uncertainty"] {
+        let said = fail(1, &["evaluate", text(&run), way, "mine.npz"]);
+        assert!(said.contains("is an external run") && said.contains("bayescope summary"), "{said}");
+    }
     let other = start(&["--seed", "1"]);
     let said = fail(1, &other.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(said.contains("another test images"), "{said}");
