@@ -11,7 +11,7 @@ use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::device::{DeviceChoice, choose, on_device};
 use crate::error::{Error, Result};
-use crate::judge::{Candidate, Evaluated, Note, ReadOptions, Report, write_report};
+use crate::judge::{Candidate, Note, ReadOptions, Report, write_report};
 use crate::run::external::ExternalFolder;
 use crate::run::{AnyRun, JudgeModels};
 use crate::units::Seed;
@@ -36,8 +36,7 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
         write_report(folder, &report)?;
     }
     let output = Output { json: args.json };
-    let evaluated: Vec<Evaluated> = report.models.iter().map(|model| model.evaluated()).collect();
-    match evaluated.as_slice() {
+    match report.evaluated().as_slice() {
         [only] => output.print(only, |_| print_text(&text(&report, args))),
         all => output.print(&all, |_| print_text(&text(&report, args))),
     }
