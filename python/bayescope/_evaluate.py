@@ -56,7 +56,8 @@ def evaluate(
     force : bool
         Whether to write into that folder where it is not empty.
 
-    Returns a dict of one model, a list of dicts of a mapping: losses in nats, shares between 0 and 1, intervals 95 %.
+    Returns a dict of one model, a list of dicts of a mapping: losses in nats, shares between 0 and 1, intervals 95 %. Those of several
+    models have `compared_with`: the differences to each other model, paired by image.
     """
     several = isinstance(predictions, Mapping)
     models = dict(predictions) if several else {name: predictions}

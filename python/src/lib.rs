@@ -22,7 +22,7 @@ use bayescope::cli::Start;
 use bayescope::data::{Split, check_free};
 use bayescope::device::{DeviceChoice, choose};
 use bayescope::error::{Error, Result};
-use bayescope::judge::{Candidate, Evaluated, Kind, ReadOptions, assess, write_report};
+use bayescope::judge::{Candidate, Kind, ReadOptions, assess, write_report};
 use bayescope::units::Seed;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -73,8 +73,7 @@ fn evaluate(
         if let Some(folder) = &report {
             write_report(folder, &found)?;
         }
-        let models: Vec<Evaluated> = found.models.iter().map(|model| model.evaluated()).collect();
-        json(&models)
+        json(&found.evaluated())
     })
 }
 

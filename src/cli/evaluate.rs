@@ -1,5 +1,7 @@
 //! `bayescope evaluate`.
 
+use std::path::Path;
+
 use super::args::EvaluateArgs;
 use super::output::{Output, print_text};
 use super::place::is_free;
@@ -8,14 +10,16 @@ use super::uncertainty;
 use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::device::{DeviceChoice, choose, on_device};
-use crate::error::Result;
-use crate::judge::{Candidate, Evaluated, Note, ReadOptions, Report, write_report};
-use crate::run::JudgeModels;
+use crate::error::{Error, Result};
+use crate::judge::{Candidate, Note, ReadOptions, Report, write_report};
+use crate::run::external::ExternalFolder;
+use crate::run::{AnyRun, JudgeModels};
 use crate::units::Seed;
 
 /// Judges models.
 pub fn run(args: &EvaluateArgs) -> Result<()> {
     args.report.as_deref().map_or(Ok(()), is_free)?;
+    is_no_run(&args.dataset)?;
     if let Some(path) = &args.uncertainty {
         return uncertainty::run(path, args);
     }
@@ -32,11 +36,23 @@ pub fn run(args: &EvaluateArgs) -> Result<()> {
         write_report(folder, &report)?;
     }
     let output = Output { json: args.json };
-    let evaluated: Vec<Evaluated> = report.models.iter().map(|model| model.evaluated()).collect();
-    match evaluated.as_slice() {
+    match report.evaluated().as_slice() {
         [only] => output.print(only, |_| print_text(&text(&report, args))),
         all => output.print(&all, |_| print_text(&text(&report, args))),
     }
+}
+
+/// Refuses the folder of a run: its test images are no exported dataset.
+fn is_no_run(path: &Path) -> Result<()> {
+    let what = match AnyRun::is(path) {
+        false => return Ok(()),
+        true if ExternalFolder::is(path) => "an external run",
+        true => "a run",
+    };
+    Err(Error::file(
+        path,
+        format!("is {what} and no exported dataset: `bayescope summary {}` reads it", path.display()),
+    ))
 }
 
 /// The models that are named.

@@ -79,7 +79,7 @@ pub fn summary(folder: &ExternalFolder, args: &SummaryArgs) -> Result<()> {
     match (args.csv, args.json) {
         (true, _) => print_text(&csv(&course)),
         (_, true) => print_json(&summary),
-        _ => print_text(&text(&summary, &odd(folder, &Arc::new(course)))),
+        _ => print_text(&text(&summary, &course.unread(), &odd(folder, &Arc::new(course)))),
     }
 }
 
@@ -176,16 +176,14 @@ fn tell_worst(worst: &StepWorst) -> Result<()> {
     print_text(&text)
 }
 
-fn text(summary: &ExternalSummary, odd: &[String]) -> String {
-    let ExternalSummary { spec, records, every, refused, steps, last, finished, .. } = summary;
+fn text(summary: &ExternalSummary, unread: &[String], odd: &[String]) -> String {
+    let ExternalSummary { spec, records, every, steps, last, finished, .. } = summary;
     let state = if *finished { "finished" } else { "not said to be finished" };
     let mut text = format!("{}: {records} records, {state}\n", spec.name);
     if *every > 1 {
         text += &format!("one of {every} records is read, and the last\n");
     }
-    if let Some(refused) = refusals(refused.len(), refused.last().map(|r| (r.step, r.why.as_str()))) {
-        text += &format!("{refused}\n");
-    }
+    unread.iter().for_each(|sentence| text += &format!("{sentence}\n"));
     let (Some(last), Some(newest)) = (last, steps.last()) else { return text + "no record of predictions yet\n" };
     text += &format!(
         "floor of every classifier: {} nats, {:.2} % wrong at least\n\n{:>10} {:>8} {:>9}  {:>8} {:>9} [{:>7}, {:>7}]  {:>7} {:>6} {:>9}\n",
@@ -257,18 +255,13 @@ fn of_last(step: u64, m: &Measured) -> String {
     )
 }
 
-/// A sentence about records that were refused.
-fn refusals(count: usize, last: Option<(u64, &str)>) -> Option<String> {
-    let (step, why) = last?;
-    Some(format!("{count} records are not read; that of step {step}: {why}"))
-}
-
 /// What a watcher sees. Records that were seen `before` are not read again.
 pub fn look(folder: &ExternalFolder, before: &mut Option<Arc<Course>>) -> Result<Seen> {
     let course = Arc::new(folder.look(before.as_deref(), usize::MAX)?);
-    let (last, refused) = (course.steps().next_back(), course.refused());
+    let last = course.steps().next_back();
     let json = serde_json::json!({
-        "finished": course.finished, "records": course.records, "refused": refused, "heard": course.heard, "last": last,
+        "finished": course.finished, "records": course.records, "refused": course.refused(), "misnamed": course.misnamed,
+        "heard": course.heard, "last": last,
     });
     let mut text = format!("{}: {} records\n", folder.spec.name, course.records);
     if let Some(step) = last {
@@ -285,9 +278,8 @@ pub fn look(folder: &ExternalFolder, before: &mut Option<Arc<Course>>) -> Result
             step.exact_calibration_error
         );
     }
-    let refused = refusals(refused.len(), refused.last().map(|r| (r.step, r.why.as_str())));
     let told = last.and_then(|step| step.zeros_told());
-    for sentence in told.into_iter().chain(odd(folder, &course)).chain(refused) {
+    for sentence in told.into_iter().chain(odd(folder, &course)).chain(course.unread()) {
         text += &format!("  {sentence}\n");
     }
     let over = course.finished;

@@ -60,6 +60,7 @@ fn text(report: &UncertaintyReport) -> String {
     report.scores.iter().for_each(|score| text += &line(score, width));
     report.sets.iter().for_each(|sets| text += &of_sets(sets));
     report.notes.iter().for_each(|note| text += &format!("{note}\n"));
+    report.alarms.iter().for_each(|alarm| text += &format!("ALARM: {}\n", alarm.message));
     if !report.ignored.is_empty() {
         text += &format!("arrays that are not read: {}\n", report.ignored.join(", "));
     }

@@ -65,10 +65,16 @@ impl Store {
     /// Takes a new folder, or one in which this work was begun.
     ///
     /// # Errors
-    /// When the folder holds something else or another work, or cannot be written.
+    /// When the folder is a file, holds something else or another work, or cannot be written.
     pub fn begin<S: Serialize + DeserializeOwned>(folder: &Path, kind: &StoreKind, ticket: &Ticket<S>) -> Result<Self> {
         if !kind.is_begun(folder) {
             check_folder_kind(folder, kind.folder)?;
+            if folder.is_file() {
+                return Err(Error::file(
+                    folder,
+                    format!("is a file; a {} is a folder: choose another name", kind.result),
+                ));
+            }
             std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
             // Another process may have come in.
             if !is_vacant(folder, PARTS)? && !kind.is_begun(folder) {

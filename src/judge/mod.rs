@@ -78,6 +78,15 @@ impl Report {
     pub fn typicality(&self) -> Option<Census> {
         self.models.first()?.typicality
     }
+
+    /// What `evaluate --json` prints of each model.
+    pub fn evaluated(&self) -> Vec<Evaluated> {
+        let of = |model: &Verdict| {
+            let compared_with = self.pairs.iter().filter_map(|pair| pair.seen_from(&model.name)).collect();
+            Evaluated { compared_with, ..model.evaluated() }
+        };
+        self.models.iter().map(of).collect()
+    }
 }
 
 /// Two models on the same images: first less second, paired by image.
@@ -92,6 +101,19 @@ pub struct Pair {
     /// Difference of the expected errors 1 − p(argmax q): the same mean with less variance.
     pub expected_error: Estimate,
     /// Difference of the cross-entropies, which is that of the epistemic parts, nats.
+    pub cross_entropy: Estimate,
+}
+
+/// A model beside another one: this one less the other, paired by image.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    /// Name of the other.
+    pub name: String,
+    /// Difference of the errors against drawn labels.
+    pub error: Estimate,
+    /// Difference of the expected errors.
+    pub expected_error: Estimate,
+    /// Difference of the cross-entropies, nats.
     pub cross_entropy: Estimate,
 }
 
@@ -161,5 +183,17 @@ impl Pair {
             expected_error: share(&|v, i| -v.images.expected[i]),
             cross_entropy: bootstrap.mean(&differences(&|v, i| v.images.cross_entropy[i]), UNBOUNDED),
         }
+    }
+
+    /// The pair as one of its models sees it; nothing for another model.
+    fn seen_from(&self, name: &str) -> Option<Compared> {
+        let Self { first, second, error, expected_error, cross_entropy } = self;
+        let all = [*error, *expected_error, *cross_entropy];
+        let (other, [error, expected_error, cross_entropy]) = match name {
+            _ if name == first => (second, all),
+            _ if name == second => (first, all.map(Estimate::negated)),
+            _ => return None,
+        };
+        Some(Compared { name: other.clone(), error, expected_error, cross_entropy })
     }
 }

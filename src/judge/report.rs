@@ -21,7 +21,7 @@ struct Document<'a> {
     pairs: &'a [Pair],
 }
 
-/// One model of it: the output of `evaluate --json`, and the tests behind the alarms.
+/// One model of it: the output of `evaluate --json` without comparisons (those are `pairs`), and the tests behind the alarms.
 #[derive(Serialize)]
 struct Model<'a> {
     #[serde(flatten)]

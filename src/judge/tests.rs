@@ -237,6 +237,9 @@ fn a_report_is_a_complete_folder() {
     other.log_q = crate::measure::log_softmax(&tempered, 4);
     let report = judge(&truth, &[read("logits.npz", &truth), other], Seed(1), &mut silent()).unwrap();
     let pair = &report.pairs[0];
+    let [first, second] = [0, 1].map(|model| report.evaluated()[model].compared_with[0].clone());
+    assert_eq!([&first.name, &second.name], [&pair.second, &pair.first]);
+    assert_eq!((first.error, second.cross_entropy.negated()), (pair.error, pair.cross_entropy));
     let difference = report.models[0].measured.cross_entropy.value - report.models[1].measured.cross_entropy.value;
     assert!((pair.cross_entropy.value - difference).abs() < 1e-12 && pair.error.value == 0.0);
     let folder = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::alarms::{self, Alarm, LabelCheck, examine};
 use super::predictions::{Pairing, understood};
 use super::{Kind, Note, Origin, PosteriorSource, Truth};
 use crate::data::{Archive, Array, Types, Values};
@@ -42,6 +43,9 @@ pub struct UncertaintyReport {
     /// What the predictions were taken for, and what was done to them.
     #[serde(default)]
     pub notes: Vec<Note>,
+    /// What no honest classifier does, of the one that is scored.
+    #[serde(default)]
+    pub alarms: Vec<Alarm>,
     /// Arrays that were not understood.
     pub ignored: Vec<String>,
 }
@@ -125,6 +129,7 @@ pub fn judge_uncertainty(
         scores: Vec::new(),
         sets: Vec::new(),
         notes: given.notes.clone(),
+        alarms: Vec::new(),
         ignored: given.ignored.clone(),
     };
     let mut progress = Progress { done: 0, total: given.sets.len() };
@@ -132,13 +137,13 @@ pub fn judge_uncertainty(
         report.notes.extend(Note::infinite(truth, &q, &given.zeros(truth)));
         let theirs = given.scores.into_iter().map(|(name, values)| (Score::Given, name, values));
         let scores: Vec<NamedScore> = computed.into_iter().chain(theirs).collect();
-        progress.total += scores.len();
+        progress.total += alarms::STEPS + scores.len();
         events.report(progress)?;
         let mut step = || {
             progress.done += 1;
             events.report(progress)
         };
-        report.grade(truth, &q, scores, &bootstrap, &mut step)?;
+        report.grade(truth, &q, scores, (&bootstrap, seed), &mut step)?;
     } else if let Some((name, _)) = given.scores.first() {
         return Err(bad(format!(
             "array {name}: a score is held against KL(p‖q) of a classifier; add its predictions [{}, {}] or those of members",
@@ -162,13 +167,14 @@ pub fn judge_uncertainty(
 }
 
 impl UncertaintyReport {
-    /// Grades scores of the classifier `q` [n, K], log-probabilities; `step` is called after each.
+    /// Grades scores of the classifier `q` [n, K], log-probabilities; examines it as [`judge`](super::judge) does. `step`
+    /// is called [`alarms::STEPS`] times, and after each score.
     fn grade(
         &mut self,
         truth: &Truth,
         q: &[f64],
         scores: Vec<NamedScore>,
-        bootstrap: &Bootstrap,
+        (bootstrap, seed): (&Bootstrap, Seed),
         step: &mut dyn FnMut() -> Result<()>,
     ) -> Result<()> {
         let mut images = PerImage::new(truth.classes)?;
@@ -183,6 +189,7 @@ impl UncertaintyReport {
             epistemic: bootstrap.mean(&kl, NATS),
             expected_error: bootstrap.mean_of_seen(&risk, of_decision, SHARE),
         });
+        self.alarms = examine(truth, &LabelCheck::of(truth), q, &images, seed, step)?.alarms;
         for (score, name, values) in scores {
             let scored = grade_score(score, &values, parts, bootstrap)?;
             self.scores.push(GradedScore { name, scored, risk: RiskCoverage::of(&values, &risk, bootstrap)? });

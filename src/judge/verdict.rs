@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::alarms::{self, Alarm, Examined, LabelCheck, examine};
 use super::progress::Steps;
-use super::{Kind, Note, Predictions, Truth};
+use super::{Compared, Kind, Note, Predictions, Truth};
 use crate::error::Result;
 use crate::measure::typicality::Census;
 use crate::measure::{Bootstrap, Estimate, Measured, PerImage, SHARE, argmax};
@@ -135,6 +135,9 @@ pub struct Evaluated {
     pub alarms: Vec<Alarm>,
     /// What was repaired or decided while reading, in sentences.
     pub notes: Vec<String>,
+    /// Beside each other model of the report.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compared_with: Vec<Compared>,
 }
 
 impl Verdict {
@@ -181,7 +184,7 @@ impl Verdict {
         steps.step()?;
         let per_class = per_class(truth, &measured, &lost, bootstrap);
         steps.step()?;
-        let examined = examine(truth, labels, &model.log_q, &images, seed, steps)?;
+        let examined = examine(truth, labels, &model.log_q, &images, seed, &mut || steps.step())?;
         let mut notes = model.notes.clone();
         notes.extend(Note::infinite(truth, &model.log_q, &model.clamped));
         Ok(Self {
@@ -208,7 +211,7 @@ impl Verdict {
         &self.examined.alarms
     }
 
-    /// What `evaluate --json` prints.
+    /// What `evaluate --json` prints of this model alone.
     pub fn evaluated(&self) -> Evaluated {
         let m = &self.measured;
         let mut intervals = BTreeMap::new();
@@ -235,6 +238,7 @@ impl Verdict {
             typicality: self.typicality,
             alarms: self.examined.alarms.clone(),
             notes: self.notes.iter().map(ToString::to_string).collect(),
+            compared_with: Vec::new(),
         }
     }
 }

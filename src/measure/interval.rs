@@ -75,6 +75,15 @@ impl Estimate {
         Self::new(hits as f64 / n.max(1) as f64, clopper_pearson(hits, n))
     }
 
+    /// This number with the other sign: a difference the other way round.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        // Not −0.0 of 0.
+        let negated = |number: f64| 0.0 - number;
+        let Interval { low, high } = self.interval;
+        Self { value: negated(self.value), interval: Interval { low: negated(high), high: negated(low) } }
+    }
+
     /// One minus this number, e.g. the error of an accuracy.
     #[must_use]
     pub fn complement(self) -> Self {

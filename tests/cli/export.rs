@@ -311,6 +311,10 @@ fn a_target_sets_the_temperature() {
     std::fs::write(taken.join("mine.txt"), "mine").unwrap();
     let refused = fail(1, &["export", "mnist", "--out", text(&taken), "--device", "cpu"]);
     assert!(refused.contains("is not empty"), "{refused}");
+    let file = place.path().join("mine.npz");
+    std::fs::write(&file, "mine").unwrap();
+    let refused = fail(1, &["export", "mnist", "--train", "1", "--test", "1", "--out", text(&file), "--device", "cpu"]);
+    assert!(refused.contains("mine.npz") && refused.contains("is a file; a dataset is a folder"), "{refused}");
     let nothing = fail(1, &["export", "mnist", "--train", "0", "--test", "0", "--out", text(&place.path().join("c"))]);
     assert!(nothing.contains("nothing to export"), "{nothing}");
     let points = place.path().join("points");

@@ -54,6 +54,17 @@ fn another_program_takes_part_from_the_command_line() {
     let empty = succeed(&["summary", text(&run)]);
     assert!(empty.contains("no record of predictions yet"), "{empty}");
 
+    std::fs::write(run.join("predictions/best.pred"), "").unwrap();
+    for command in [&["summary", text(&run)][..], &["watch", text(&run), "--once"]] {
+        let told = succeed(command);
+        assert!(
+            told.contains("0 records") && told.contains("Not read: 1 file") && told.contains("best.pred"),
+            "{told}"
+        );
+    }
+    assert_eq!(json(&["summary", text(&run), "--json"])["misnamed"]["count"], 1);
+    std::fs::remove_file(run.join("predictions/best.pred")).unwrap();
+
     // The world's own posteriors, as logits: nothing is left to learn.
     let logits = |file: &std::path::Path| -> Vec<f64> {
         let p: Vec<f64> = npyz::NpyFile::new(std::fs::File::open(file).unwrap()).unwrap().into_vec().unwrap();
@@ -91,6 +102,10 @@ fn another_program_takes_part_from_the_command_line() {
     }
     assert!(fail(1, &["resume", text(&run)]).contains("is an external run"));
     assert!(fail(1, &["plan", text(&run)]).contains("is an external run"));
+    for way in ["--predictions", "--uncertainty"] {
+        let said = fail(1, &["evaluate", text(&run), way, "mine.npz"]);
+        assert!(said.contains("is an external run") && said.contains("bayescope summary"), "{said}");
+    }
     let other = start(&["--seed", "1"]);
     let said = fail(1, &other.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(said.contains("another test images"), "{said}");

@@ -257,6 +257,38 @@ fn probabilities_are_seen_for_what_they_are() {
     assert!(said.contains("array members: member 1, image 3: adds up to 1.25") && said.contains("--kind"), "{said}");
 }
 
+/// The same alarms as those of predictions, of the mean of members and of predictions beside a score.
+#[test]
+fn rows_in_another_order_raise_an_alarm() {
+    const IMAGES: usize = 400;
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let (data, file) = (at("data"), at("mine.npz"));
+    export(text(&tiny::gaussian_file(place.path())), &data, &["--train", "10", "--test", &IMAGES.to_string()]);
+    let logp: Vec<f64> = npz_array(&data.join("test.npz"), "logp");
+    let right: Vec<f64> = logp.iter().enumerate().map(|(at, logp)| logp + number(at)).collect();
+    let reversed: Vec<f64> = right.chunks(K).rev().flatten().copied().collect();
+    let doubt: Vec<f64> = (0..IMAGES).map(number).collect();
+    let doubt = array(at("doubt.npy"), &[IMAGES], &doubt);
+    let judged = |q: &[f64]| {
+        let two = [q, q].concat();
+        let members = ("members", array(at("members.npy"), &[2, IMAGES, K], &two));
+        let one = ("logits", array(at("logits.npy"), &[IMAGES, K], q));
+        [vec![members], vec![one, ("doubt", doubt.clone())]].map(|arrays| {
+            archive(&file, &arrays);
+            let command = ["evaluate", text(&data), "--uncertainty", text(&file)];
+            (json(&[&command[..], &["--json"]].concat())["alarms"].clone(), succeed(&command))
+        })
+    };
+    for (alarms, told) in judged(&right) {
+        assert!(alarms == serde_json::json!([]) && !told.contains("ALARM"), "{told}");
+    }
+    for (alarms, told) in judged(&reversed) {
+        assert_eq!(alarms[0]["kind"], "wrong-order", "{alarms}");
+        assert!(told.contains("ALARM: The rows seem") && told.contains("They look in reversed order"), "{told}");
+    }
+}
+
 /// What the notes of a report are about.
 fn notes(found: &Value) -> Vec<String> {
     found["notes"].as_array().unwrap().iter().map(|note| note["note"].as_str().unwrap().to_owned()).collect()

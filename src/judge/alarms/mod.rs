@@ -26,7 +26,6 @@ use self::copied::Copied;
 use self::likelihood::Likelihood;
 use self::order::Order;
 use super::Truth;
-use super::progress::Steps;
 use crate::error::Result;
 use crate::measure::{PerImage, argmax};
 use crate::units::Seed;
@@ -166,25 +165,25 @@ pub fn label_chance(p: &[f64], log_q: &[f64], images: &PerImage) -> f64 {
 /// Steps of [`examine`].
 pub(super) const STEPS: usize = 3 + order::STEPS;
 
-/// Runs all tests of a model with finite, normalised `log_q` [n, K], each one of the `steps`.
+/// Runs all tests of a model with finite, normalised `log_q` [n, K]; calls `step` [`STEPS`] times.
 pub(super) fn examine(
     truth: &Truth,
     labels: &LabelCheck,
     log_q: &[f64],
     images: &PerImage,
     seed: Seed,
-    steps: &mut Steps<'_>,
+    step: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Examined> {
     let (p, k) = (&truth.posterior, truth.classes);
     let q: Vec<f64> = log_q.iter().map(|log_q| log_q.exp()).collect();
     let hits = Hits::of(images);
     let likelihood = likelihood::test(p, log_q, &truth.labels, k);
-    steps.step()?;
+    step()?;
     let copied = copied::test(p, log_q, k, truth.origin.label_noise.as_ref());
-    steps.step()?;
-    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, &mut || steps.step())?;
+    step()?;
+    let order = order::test(p, &q, &truth.labels, &truth.class_names, seed, step)?;
     let classes = classes::test(p, log_q, k);
-    steps.step()?;
+    step()?;
     let mut examined = Examined { level: LEVEL, hits, likelihood, copied, order, classes, alarms: Vec::new() };
     examined.alarms = if labels.fits() { examined.of_labels() } else { vec![labels.alarm()] };
     let others = [examined.of_posteriors(), examined.of_pairing(truth)];

@@ -24,6 +24,9 @@ const PREFIXES: [&str; 17] = [
     "q",
 ];
 
+/// Said of a classifier of the classes that occur alone.
+const NEVER: &str = "give those that never occur probability 0, or minus infinity as logits";
+
 /// Where ids and classes stand in a table.
 #[derive(Debug, PartialEq)]
 pub(super) struct Layout {
@@ -118,7 +121,9 @@ fn by_numbers(header: &[String], others: &[usize], truth: &Truth) -> Result<Opti
 
 /// The number of classes does not fit.
 pub(super) fn wrong_number(found: usize, truth: &Truth) -> String {
-    format!("{found} classes; this world has {} ({})", truth.classes, listed(&truth.class_names))
+    let occurs = |class: &usize| truth.posterior.chunks_exact(truth.classes).any(|p| p[*class] > 0.0);
+    let told = format!("{found} classes; this world has {} ({})", truth.classes, listed(&truth.class_names));
+    if (0..truth.classes).filter(occurs).count() == found { format!("{told}; {NEVER}") } else { told }
 }
 
 /// Why no column is a class.
@@ -150,6 +155,13 @@ fn none(header: &[String], others: &[usize], truth: &Truth) -> String {
             truth.classes - 1,
             truth.classes - 1
         );
+    }
+    let never = |name: &str| {
+        let class = truth.class_names.iter().position(|class| class == name);
+        class.is_some_and(|class| truth.posterior.chunks_exact(truth.classes).all(|p| p[class] <= 0.0))
+    };
+    if strangers.is_empty() && !missing.is_empty() && missing.iter().all(|name| never(name)) {
+        return format!("no column for {}; {NEVER}", listed(&missing));
     }
     format!(
         "columns do not name the classes of this world: no column for {}; not known: {}. Is this of another world?",

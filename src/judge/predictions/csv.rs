@@ -12,6 +12,9 @@ use crate::judge::Truth;
 /// Said of a table that seems to have a single column.
 const SEPARATORS: &str = "columns are separated by commas, semicolons or tabs, or by spaces where every line has as many fields that are numbers";
 
+/// Said of numbers such as 0,5.
+const DECIMALS: &str = "numbers must have a decimal point, not a comma";
+
 /// Reads a table that is no larger than its images need ([`most_bytes`]). Lines that begin with # are comments; the last
 /// of those above the numbers may name the columns.
 pub(super) fn read(path: &Path, truth: &Truth) -> Result<Raw> {
@@ -33,15 +36,31 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     let Some(Ok(head)) = records.peek() else { return Err("is no table of text".into()) };
     let head: Vec<String> = head.iter().map(str::to_owned).collect();
     let commented = commented_header(text, delimiter, head.len(), truth);
-    let alone = |cause: String| if head.len() == 1 { format!("{cause}; {SEPARATORS}") } else { cause };
-    let layout = match (is_header(&head, lines, truth), commented) {
+    let hollow = is_hollow(text, delimiter)
+        .then(|| format!("each line ends with an empty column: leave out the {delimiter:?} at its end"));
+    let explained = |cause: String| match &hollow {
+        Some(hollow) => hollow.clone(),
+        None if has_decimal_commas(first) => DECIMALS.into(),
+        None if head.len() == 1 => format!("{cause}; {SEPARATORS}"),
+        None => cause,
+    };
+    let header = is_header(&head, lines, truth);
+    let layout = match (header, commented) {
         (Some(true), _) => {
             records.next();
-            Layout::of(&head, truth).map_err(alone)?
+            Layout::of(&head, truth).map_err(explained)?
         }
         (_, Some(layout)) => layout,
-        (Some(false), None) => without_header(&head, truth).map_err(alone)?,
+        (Some(false), None) => without_header(&head, truth).map_err(explained)?,
         (None, None) => return Err(unclear(&head, truth)),
+    };
+    // The name of a column of ids may be empty, but not the ids.
+    if let Some(hollow) = hollow.filter(|_| layout.id == Some(head.len() - 1)) {
+        return Err(hollow);
+    }
+    let called = |column: usize| match header {
+        Some(true) => head[column].clone(),
+        _ => format!("{column} of 0 to {}", head.len() - 1),
     };
     let mut rows = Rows::new(layout);
     for (row, record) in records.enumerate() {
@@ -51,11 +70,36 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
         }
         let number = |column: usize| {
             let field = &record[column];
-            field.parse::<f64>().map_err(|_| format!("row {row}: column {}: {field:?} is no number", head[column]))
+            let why = if is_decimal_comma(field) { format!("; {DECIMALS}") } else { String::new() };
+            field
+                .parse::<f64>()
+                .map_err(|_| format!("row {row}: column {}: {field:?} is no number{why}", called(column)))
         };
         rows.push(&number, &|column| Ok(record[column].to_owned()))?;
     }
     Ok(rows.finish())
+}
+
+/// Whether every line ends with a separator, and so with an empty column.
+fn is_hollow(text: &str, delimiter: char) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    lines.all(|line| line.trim_end_matches([' ', '\r']).ends_with(delimiter))
+}
+
+/// Whether a field is a number but for a comma in the place of the decimal point.
+fn is_decimal_comma(field: &str) -> bool {
+    field.contains(',') && field.replacen(',', ".", 1).parse::<f64>().is_ok()
+}
+
+/// Whether a line of numbers has such ones, between semicolons or tabs.
+fn has_decimal_commas(line: &str) -> bool {
+    let is_number = |field: &str| field.parse::<f64>().is_ok() || is_decimal_comma(field);
+    [';', '\t'].into_iter().any(|separator| {
+        let fields: Vec<&str> = line.split(separator).map(str::trim).collect();
+        fields.len() > 1
+            && fields.iter().all(|field| is_number(field))
+            && fields.iter().any(|field| is_decimal_comma(field))
+    })
 }
 
 /// The table with commas in the place of spaces, where these separate its columns, as `np.savetxt` writes it: no line has
@@ -99,18 +143,27 @@ fn commented_header(text: &str, delimiter: char, columns: usize, truth: &Truth) 
     layout.filter(|layout| layout.ignored.is_empty())
 }
 
-/// Returns whether the first line is a header: not all numbers, or 0, 1, … to K − 1. Written as fractions (0.0, 1.0, …)
-/// these are a header above n lines only, for they may be the numbers of the first image. Nobody knows where whole numbers
+/// Returns whether the first line is a header: not all numbers, or 0, 1, … to K − 1, in another order above n lines
+/// only. Written as fractions (0.0, 1.0, …) these are a header above n lines only, for they may be the numbers of the first image. Nobody knows where whole numbers
 /// are one of n lines: an image has no line, or the first one has such numbers.
 fn is_header(fields: &[String], lines: usize, truth: &Truth) -> Option<bool> {
     let numbers: Option<Vec<f64>> = fields.iter().map(|field| field.parse().ok()).collect();
     let Some(numbers) = numbers else { return Some(true) };
     let counts = numbers.iter().enumerate().all(|(class, number)| class as f64 == *number);
     if numbers.len() != truth.classes || !counts {
-        return Some(false);
+        return Some(lines == truth.len() + 1 && is_permutation(fields, truth.classes));
     }
     let whole = fields.iter().enumerate().all(|(class, field)| *field == class.to_string());
     (!whole || lines != truth.len()).then_some(lines != truth.len())
+}
+
+/// Whether these are all whole numbers from 0 to K − 1, each once.
+fn is_permutation(fields: &[String], classes: usize) -> bool {
+    let numbers: Option<Vec<usize>> = fields.iter().map(|field| field.parse().ok()).collect();
+    numbers.is_some_and(|mut numbers| {
+        numbers.sort_unstable();
+        numbers.into_iter().eq(0..classes)
+    })
 }
 
 /// What is said of whole numbers 0, 1, … in one of n lines.

@@ -23,8 +23,7 @@ pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
     let mut archive = Archive::open(path, Types::All)?;
     let names = archive.names();
     let holds = |name: &&&str| names.iter().any(|there| there == *name);
-    let found: Vec<&str> = NAMES.iter().filter(|name| holds(name)).copied().collect();
-    let Some(&name) = found.first().or(Some(&UNNAMED).filter(|name| holds(name))) else {
+    let Some(&name) = NAMES.iter().chain([&UNNAMED]).find(holds) else {
         return Err(bad(format!(
             "no predictions among the arrays {}; call the array [images, classes] logits, probs or log_probs",
             listed(&names)
@@ -34,8 +33,12 @@ pub(super) fn read_npz(path: &Path, truth: &Truth) -> Result<Raw> {
     let values = matrix(array, truth).map_err(|cause| bad(format!("array {name}: {cause}")))?;
     let said = Said::read(&mut archive, truth)?;
     let mut raw = Raw { values, called: (name != UNNAMED).then(|| name.to_owned()), ..said.raw };
-    if found.len() > 1 {
-        raw.notes.push(Note::ColumnsIgnored { names: found[1..].iter().map(|&name| name.to_owned()).collect() });
+    let columns = said.columns.as_ref().map(|(columns, _)| *columns);
+    let is_read =
+        |array: &str| [Some(name), said.id, columns].contains(&Some(array)) || [WEIGHTS, IMAGES].contains(&array);
+    let unread: Vec<String> = names.iter().filter(|array| !is_read(array)).cloned().collect();
+    if !unread.is_empty() {
+        raw.notes.push(Note::ColumnsIgnored { names: unread });
     }
     let rows = raw.values.len() / truth.classes;
     if let Some((id, ids)) = said.id.zip(raw.ids.as_ref()).filter(|(_, ids)| ids.len() != rows) {

@@ -199,7 +199,14 @@ fn numbers_that_are_no_predictions_are_refused() {
     refuse("0.1,0.2,0.7\n0.2,0.3,0.5\n0.3,0.3,0.3\n", "row 2: adds up to 0.9");
     refuse("0.9,0.2,0.7\n0.2,0.9,0.5\n0.3,0.3,0.3\n", "neither probabilities nor, it seems, logits");
     refuse("90,2,8\n20,30,50\n10,0,90\n", "per cent");
-    refuse("0.1,0.2,0.7\n0.2,,0.5\n0.3,0.3,0.4\n", "row 1: column 0.2: \"\" is no number");
+    refuse("0.1,0.2,0.7\n0.2,,0.5\n0.3,0.3,0.4\n", "row 1: column 1 of 0 to 2: \"\" is no number");
+    refuse("cat,dog,horse\n0.2,,0.5\n", "row 0: column dog: \"\" is no number");
+    for head in ["", "cat,dog,horse,\n"] {
+        refuse(&format!("{head}0.1,0.2,0.7,\n0.2,0.3,0.5,\n0,0,1,\n"), "each line ends with an empty column");
+    }
+    for head in ["", "cat;dog;horse\n"] {
+        refuse(&format!("{head}0,1;0,2;0,7\n0;0,5;0,5\n0;0;1\n"), "numbers must have a decimal point");
+    }
     refuse("0.1,0.2,0.7\n0.2,0.5\n0.3,0.3,0.4\n", "row 1: 2 fields, the first line has 3");
     refuse("", "is empty");
     refuse("-inf,-inf,-inf\n1,2,3\n1,2,3\n", "row 0: every class is −∞");
@@ -237,6 +244,19 @@ fn columns_that_are_not_the_classes_are_refused() {
 }
 
 #[test]
+fn a_classifier_of_the_classes_that_occur_is_told_to_give_the_others_nothing() {
+    let (files, mut truth) = (Files::new(), world());
+    truth.posterior = [0.4, 0.6, 0.0].repeat(3);
+    let advice = "give those that never occur probability 0, or minus infinity as logits";
+    for table in ["0.5,0.5\n", "p0,p1\n0.5,0.5\n", "cat,dog\n0.5,0.5\n"] {
+        let path = files.file("m.csv", table.as_bytes());
+        refused(Predictions::read(&path, &truth, &ReadOptions::default()), "m.csv", advice);
+        let said = files.csv(table).unwrap_err().to_string();
+        assert!(!said.contains(advice), "{said}");
+    }
+}
+
+#[test]
 fn numbers_name_columns_too() {
     let files = Files::new();
     let logits = || ("logits", floats("(3, 3)", &LOGITS));
@@ -251,8 +271,11 @@ fn numbers_name_columns_too() {
     );
     // A class for each image is no name of a column.
     assert_eq!(files.npz(&[logits(), ("classes", ints(&[2, 0, 1, 1]))]).unwrap().log_q, plain.log_q);
-    // As np.savetxt writes a header.
     let table = "1,2,0\n-1,0.5,3\n4,0,0\n";
+    // One line more than images: it names the columns. Else it is an image.
+    assert_eq!(files.csv(&format!("2,0,1\n{table}")).unwrap().log_q, turned.log_q);
+    assert_eq!(files.csv(table).unwrap().log_q, plain.log_q);
+    // As np.savetxt writes a header.
     for head in ["# 2,0,1\n", "# made by a script\n\n# horse,cat,dog\n", "#horse, cat, dog\n", "# p2,p0,p1\n"] {
         let read = files.csv(&format!("{head}{table}")).unwrap();
         assert_eq!((&read.log_q, &read.notes[0]), (&turned.log_q, &turned.notes[0]), "{head}");
@@ -310,6 +333,8 @@ fn arrays_name_their_columns_and_their_world() {
     refused(files.npz(&[logits(), ("dataset_sha256", text("cc"))]), "m.npz", "another dataset");
     let two = files.npz(&[logits(), ("probs", floats("(3, 3)", &[1.0 / 3.0; 9]))]).unwrap();
     assert_eq!(two.notes[0], Note::ColumnsIgnored { names: vec!["probs".into()] });
+    let more = [logits(), ("y", ints(&[0, 1, 2])), ("id", ints(&[0, 1, 2])), ("labels", ints(&[0, 1, 2]))];
+    assert_eq!(files.npz(&more).unwrap().notes[0], Note::ColumnsIgnored { names: vec!["labels".into(), "y".into()] });
     assert_eq!(files.npz(&[("arr_0", floats("(3, 3)", &LOGITS))]).unwrap().log_q, plain.log_q);
     let computed = Predictions::of_logits("net", &LOGITS, &world()).unwrap();
     assert_eq!(computed.log_q, plain.log_q);

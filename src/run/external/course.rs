@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::record::{self, Header, Stamp};
+use super::record::{self, Header, Listing, Misnamed, Stamp};
 use super::spec::{ExternalFolder, PREDICTIONS, TestTruth};
 use super::step::{Floor, Row, StepFigures};
 use crate::error::{Error, Result};
@@ -43,6 +43,8 @@ pub struct Course {
     refused: BTreeMap<u64, (Record, String)>,
     /// The last record, which may change where it lies, as those that are refused.
     last: Option<Record>,
+    /// Files that are no records by their names.
+    pub misnamed: Option<Misnamed>,
     /// Records in the folder.
     pub records: usize,
     /// Of how many records one is read, but for the last.
@@ -104,10 +106,14 @@ impl Course {
         self.refused.iter().map(|(&step, (_, why))| Refused { step, why: why.clone() }).collect()
     }
 
-    /// How many there are of those, and step and reason of the last.
-    pub fn refusals(&self) -> (usize, Option<(u64, &str)>) {
-        let last = self.refused.last_key_value().map(|(step, (_, why))| (*step, why.as_str()));
-        (self.refused.len(), last)
+    /// What is not read, a sentence each: records that are no predictions, and files that are not called by a step.
+    pub fn unread(&self) -> Vec<String> {
+        let count = self.refused.len();
+        let told = |(step, (_, why)): (&u64, &(Record, String))| {
+            format!("{count} records are not read; that of step {step}: {why}")
+        };
+        let refused = self.refused.last_key_value().map(told);
+        refused.into_iter().chain(self.misnamed.as_ref().map(Misnamed::sentence)).collect()
     }
 
     /// What was read at a step.
@@ -152,7 +158,7 @@ impl ExternalFolder {
     /// # Errors
     /// Names the folder that cannot be listed.
     pub fn last_step(&self) -> Result<Option<u64>> {
-        Ok(record::list(&self.path.join(PREDICTIONS))?.last().map(|(step, _)| *step))
+        Ok(record::list(&self.path.join(PREDICTIONS))?.steps.last().map(|(step, _)| *step))
     }
 
     /// The seconds in the last record before a step that can be read, if it says them: the time of a training that goes
@@ -161,7 +167,7 @@ impl ExternalFolder {
     /// # Errors
     /// Names the folder that cannot be listed.
     pub fn seconds_before(&self, step: u64) -> Result<Option<f64>> {
-        let files = record::list(&self.path.join(PREDICTIONS))?;
+        let files = record::list(&self.path.join(PREDICTIONS))?.steps;
         let before = files.iter().rev().skip_while(|(known, _)| *known >= step);
         let last = before.map(|(_, path)| record::read(path, &self.spec)).find_map(Result::ok);
         Ok(last.and_then(|(header, _)| header.seconds))
@@ -176,9 +182,9 @@ impl ExternalFolder {
         let finished = self.finished();
         let folder = self.path.join(PREDICTIONS);
         let still = Stamp::of(&folder).filter(Stamp::is_settled);
-        let files = record::list(&folder)?;
+        let Listing { steps: files, misnamed } = record::list(&folder)?;
         let (records, every) = (files.len(), stride(files.len()));
-        let mut course = Course { records, every, finished, still, ..Course::default() };
+        let mut course = Course { records, misnamed, every, finished, still, ..Course::default() };
         course.floor = before.and_then(|before| before.floor);
         // Nothing was renamed into the folder since: what was read of it need not be asked for one by one.
         let unchanged = before.filter(|before| still.is_some() && before.still == still);
@@ -283,7 +289,7 @@ impl ExternalFolder {
     /// When there is none, or the folder cannot be listed.
     pub(super) fn record_of(&self, step: u64) -> Result<PathBuf> {
         let folder = self.path.join(PREDICTIONS);
-        let found = record::list(&folder)?.into_iter().find(|(known, _)| *known == step);
+        let found = record::list(&folder)?.steps.into_iter().find(|(known, _)| *known == step);
         found.map(|(_, path)| path).ok_or_else(|| Error::file(&folder, format!("has no record of step {step}")))
     }
 

@@ -39,7 +39,7 @@ mod worst;
 pub use course::{Course, Refused, STEPS};
 pub use figures::{csv, figures};
 pub use law::{LawPoint, LawRun, RunLaw, law_at, law_of};
-pub use record::{EXTENSION, Header};
+pub use record::{EXTENSION, Header, Misnamed};
 pub use spec::{Contract, ExternalFolder, ExternalSpec, FORMAT, PREDICTIONS, TestRecord, TestTruth, WorldRecord};
 pub use start::StartExternal;
 pub use step::StepFigures;

@@ -1,5 +1,6 @@
 //! Records of an external run: a file a step, which appears whole by being renamed.
 
+use std::cmp::Reverse;
 use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -81,33 +82,78 @@ fn number(_: &Metadata) -> u64 {
     0
 }
 
-/// Steps with their files, by rising step. Other files (those that are being written) are left out.
+/// Files that end in `.pred` and are not called by a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misnamed {
+    /// How many.
+    pub count: usize,
+    /// The first of their names in the order of the alphabet.
+    pub first: String,
+}
+
+impl Misnamed {
+    /// That they are not read.
+    pub fn sentence(&self) -> String {
+        let Self { count, first } = self;
+        let (end, are) = if *count == 1 { ("file that ends", "is") } else { ("files that end", "are") };
+        format!("Not read: {count} {end} in .{EXTENSION} but {are} not called by a step in digits, such as {first}.")
+    }
+}
+
+/// The files of the folder of records. Those without `.pred` (they are being written) are left out.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Steps with their files, by rising step; of several files of one step the newest.
+    pub steps: Vec<(u64, PathBuf)>,
+    /// Files whose step nobody knows.
+    pub misnamed: Option<Misnamed>,
+}
+
+/// Lists the folder of records; nothing where there is none.
 ///
 /// # Errors
 /// Names the folder that cannot be listed, or holds more than a million files.
-pub fn list(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
+pub fn list(folder: &Path) -> Result<Listing> {
     let entries = match std::fs::read_dir(folder) {
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Listing::default()),
         entries => entries.map_err(|e| Error::io(folder, e))?,
     };
-    let mut found = Vec::new();
+    let (mut found, mut strangers) = (Vec::new(), Vec::new());
     for (i, entry) in entries.enumerate() {
         if i == FILES {
             return Err(Error::file(folder, format!("holds more than {FILES} files: log fewer steps")));
         }
         let path = entry.map_err(|e| Error::io(folder, e))?.path();
-        found.extend(step_of(&path).map(|step| (step, path)));
+        if path.extension().is_none_or(|extension| extension != EXTENSION) {
+            continue;
+        }
+        match step_of(&path) {
+            Some(step) => found.push((step, path)),
+            None => strangers.extend(path.file_name().map(|name| name.to_string_lossy().into_owned())),
+        }
     }
     found.sort();
-    // 7.pred and 007.pred: the first stays.
-    found.dedup_by_key(|(step, _)| *step);
-    Ok(found)
+    // 7.pred and 007.pred: a step that is logged again replaces itself.
+    found.dedup_by(|other, kept| {
+        let is_same = other.0 == kept.0;
+        if is_same && rank(&other.1) > rank(&kept.1) {
+            std::mem::swap(other, kept);
+        }
+        is_same
+    });
+    let count = strangers.len();
+    let misnamed = strangers.into_iter().min().map(|first| Misnamed { count, first });
+    Ok(Listing { steps: found, misnamed })
 }
 
-/// The step that a file is the record of.
+/// Of records of one step the one with the highest rank counts: the newest, of those as new the shortest name.
+fn rank(path: &Path) -> (Option<SystemTime>, Reverse<usize>) {
+    (Stamp::of(path).and_then(|stamp| stamp.changed), Reverse(path.as_os_str().len()))
+}
+
+/// The step that a file is called by.
 fn step_of(path: &Path) -> Option<u64> {
     let digits = path.file_stem()?.to_str().filter(|stem| stem.bytes().all(|c| c.is_ascii_digit()))?;
-    path.extension().filter(|extension| *extension == EXTENSION)?;
     digits.parse().ok()
 }
 
@@ -152,5 +198,40 @@ pub fn read(path: &Path, spec: &ExternalSpec) -> Result<(Header, Vec<f64>), Stri
         None => Err(format!(
             "its array is of type {descr} and shape {shape:?}; floating-point numbers of shape [{n}, {classes}] are needed"
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_in_another_spelling_is_replaced_by_the_newest_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, seconds: u64| {
+            let file = std::fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).unwrap();
+        };
+        put("0029.pred", 1_000);
+        put("29.pred", 2_000);
+        put("007.pred", 2_000);
+        put("7.pred", 1_000);
+        put("0003.pred", 1_000);
+        put("3.pred", 1_000);
+        let named = |name: &str| folder.path().join(name);
+        let expected = [(3_u64, named("3.pred")), (7, named("007.pred")), (29, named("29.pred"))];
+        assert_eq!(list(folder.path()).unwrap().steps, expected);
+    }
+
+    #[test]
+    fn files_that_are_not_called_by_a_step_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str| drop(std::fs::File::create(folder.path().join(name)).unwrap());
+        ["16.pred", ".16.pred.tmp", "notes.txt"].into_iter().for_each(put);
+        assert_eq!(list(folder.path()).unwrap().misnamed, None);
+        ["step16.pred", "epoch_3.pred", "-1.pred"].into_iter().for_each(put);
+        let found = list(folder.path()).unwrap();
+        assert_eq!(found.misnamed, Some(Misnamed { count: 3, first: "-1.pred".into() }));
+        assert_eq!(found.steps.len(), 1);
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::course::{Course, Refused};
+use super::record::Misnamed;
 use super::spec::{ExternalFolder, ExternalSpec};
 use super::step::StepFigures;
 use crate::error::Result;
@@ -21,6 +22,9 @@ pub struct ExternalSummary {
     pub every: usize,
     /// Records that are no predictions on the test images.
     pub refused: Vec<Refused>,
+    /// Files that are no records by their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misnamed: Option<Misnamed>,
     /// Every step that was read.
     pub steps: Vec<StepFigures>,
     /// The last of them, with bootstrap intervals, as the figures of a trained cell.
@@ -45,6 +49,7 @@ impl ExternalFolder {
             records: course.records,
             every: course.every,
             refused: course.refused(),
+            misnamed: course.misnamed.clone(),
             steps: course.steps().collect(),
             last,
         };

@@ -48,8 +48,7 @@ pub fn show(
     if course.waiting > 0 {
         hint(ui, format!("{} records are still to be read.", format::count(course.waiting)));
     }
-    if let (refused, Some((last, why))) = course.refusals() {
-        let text = format!("{refused} records are not read; that of step {last}: {why}");
+    for text in course.unread() {
         ui.add(egui::Label::new(RichText::new(text).color(Theme::of(ui).warning())).wrap());
     }
     worst(ui, cx, (run, found), step);
