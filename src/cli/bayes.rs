@@ -138,7 +138,7 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let information = args.information.then(inform).transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
     args.problem.output.print(&report, |_| {
-        tell_estimate(&report.estimate);
+        tell_estimate(&report.estimate, &given.classes);
         if let Some(slope) = report.slope {
             println!("dE/dlog τ:    {}", interval(&slope));
         }
@@ -161,11 +161,12 @@ fn only_sampled(args: &BayesErrorArgs) -> Result<()> {
     )))
 }
 
-fn tell_estimate(estimate: &Estimate) {
+fn tell_estimate(estimate: &Estimate, classes: &GaussianClasses) {
     let (figure, (low, high)) = (&estimate.figure, estimate.bounds);
     println!("Bayes error:  {:.9e} ({:.6} %)", figure.value, 100.0 * figure.value);
     println!("95 %:         {:.9e} to {:.9e}", figure.interval.0, figure.interval.1);
-    println!("certain:      {low:.4e} to {high:.4e} (union bound)");
+    let by = if classes.labels_are_classes() { "union bound" } else { "of such labels at any τ" };
+    println!("certain:      {low:.4e} to {high:.4e} ({by})");
     println!("method:       {}: {}", estimate.method.name(), estimate.why);
     println!("cost:         {} points, {:.4} s", estimate.samples, estimate.seconds);
 }
@@ -210,7 +211,7 @@ pub fn tau(args: &TauArgs) -> Result<()> {
         },
         |_| {
             println!("τ:            {}", interval(&found.tau));
-            tell_estimate(&found.achieved);
+            tell_estimate(&found.achieved, &given.classes);
             println!("dE/dlog τ:    {}", interval(&found.slope));
             println!("search:       {} Bayes errors, {:.3} s", found.evaluations, found.seconds);
             Ok(())
