@@ -21,7 +21,7 @@ fn brought(fake: &Fake, by: JobId) {
 #[test]
 fn a_job_says_of_which_world_it_is_where_that_matters() {
     let (mut harness, fake) = full();
-    let here = harness.state().session().oracle.as_ref().map(|oracle| oracle.weights_sha256.clone());
+    let here = harness.state().session().oracle.as_ref().map(|oracle| oracle.world_id());
     assert!(here.is_some());
     harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     harness.run_steps(3);
