@@ -39,6 +39,20 @@ fn a_run_begins_in_a_folder_of_its_own() {
     succeed(&again);
 }
 
+/// A file that is not called by a step is counted by every command that reads the run.
+fn misnamed_files_are_told(run: &std::path::Path) {
+    std::fs::write(run.join("predictions/best.pred"), "").unwrap();
+    for command in [&["summary", text(run)][..], &["watch", text(run), "--once"]] {
+        let told = succeed(command);
+        assert!(
+            told.contains("0 records") && told.contains("Not read: 1 file") && told.contains("best.pred"),
+            "{told}"
+        );
+    }
+    assert_eq!(json(&["summary", text(run), "--json"])["misnamed"]["count"], 1);
+    std::fs::remove_file(run.join("predictions/best.pred")).unwrap();
+}
+
 #[test]
 fn another_program_takes_part_from_the_command_line() {
     let place = tempfile::tempdir().unwrap();
@@ -54,16 +68,7 @@ fn another_program_takes_part_from_the_command_line() {
     let empty = succeed(&["summary", text(&run)]);
     assert!(empty.contains("no record of predictions yet"), "{empty}");
 
-    std::fs::write(run.join("predictions/best.pred"), "").unwrap();
-    for command in [&["summary", text(&run)][..], &["watch", text(&run), "--once"]] {
-        let told = succeed(command);
-        assert!(
-            told.contains("0 records") && told.contains("Not read: 1 file") && told.contains("best.pred"),
-            "{told}"
-        );
-    }
-    assert_eq!(json(&["summary", text(&run), "--json"])["misnamed"]["count"], 1);
-    std::fs::remove_file(run.join("predictions/best.pred")).unwrap();
+    misnamed_files_are_told(&run);
 
     // The world's own posteriors, as logits: nothing is left to learn.
     let logits = |file: &std::path::Path| -> Vec<f64> {
