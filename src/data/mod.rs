@@ -94,9 +94,11 @@ pub use picture::{Fit, Fitted, Frame, Ground, Preview, Way, border, fit_picture,
 pub use place::{Taken, check_free, in_folder, taken};
 pub use reader::Input;
 pub use sheet::{contact_sheet, images_in, sheet_shape, split_sheet, write_sheet};
+#[cfg(feature = "onnx")]
+pub(crate) use source::open_bounded;
 pub(crate) use source::{
-    CUT_SHORT, TEXT, WHOLE, open_bounded, open_file, open_regular, read_bounded, read_bytes, read_text,
-    read_text_bounded, said, with_way_out,
+    CUT_SHORT, TEXT, WHOLE, open_file, open_regular, read_bounded, read_bytes, read_text, read_text_bounded, said,
+    with_way_out,
 };
 pub use space::{check_disk_space, check_memory, folder_size, least_png_size, size_notice};
 pub use store::{PARTS, Pieces, Store, StoreKind};
