@@ -21,7 +21,7 @@ pub enum Method {
     Hdr,
     /// Rao-Blackwellised Monte Carlo: E[1 − max p] over samples of every class.
     Mc,
-    /// Draws of the world itself, stratified by class, with posteriors as control variates.
+    /// Draws of the world itself, stratified by class, with posteriors as control variates where enough draws are in doubt.
     Sampling,
 }
 

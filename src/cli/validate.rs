@@ -62,7 +62,7 @@ fn text(validation: &Validation, args: &ValidateArgs) -> String {
         text += &format!(
             "{generated} generated and {held_out} held-out images against {train} training images; FID against {}\nfeatures: {}\n\
              copies: training images are compared {}\n",
-            found.fid_against, found.features.name, found.forms_from
+            found.fid_against, found.features.name, found.near.forms_from
         );
     }
     for table in tables(validation) {

@@ -42,8 +42,9 @@ const CELL: f64 = 20.0;
 const BLOCK: usize = 2048;
 
 /// How near the nearest training images are.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Near {
-    /// Forms in which every training image was compared.
+    /// Forms in which every training image was compared, where copies are looked for.
     pub forms: usize,
     /// What they are, and from where that is known: "Training images are compared …".
     pub forms_from: String,

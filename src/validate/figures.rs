@@ -34,7 +34,7 @@ pub(super) fn provenance(v: &Validation) -> Vec<(String, String)> {
     ];
     if let Some(f) = &v.fidelity {
         said.push(("generated images", format!("{}, rounded to 8 bits as the real ones are", f.n[2])));
-        said.push(("forms of every training image", f.forms.to_string()));
+        said.push(("forms of every training image", f.near.forms.to_string()));
         said.push(("features", f.features.name.clone()));
         said.extend(f.features.sha256.clone().map(|hash| ("features SHA-256", hash)));
     }
@@ -43,7 +43,7 @@ pub(super) fn provenance(v: &Validation) -> Vec<(String, String)> {
 }
 
 fn distances(f: &Fidelity) -> Figure {
-    let histogram = &f.histogram;
+    let histogram = &f.near.histogram;
     let steps = |name: &str, colour: usize, counts: &[usize]| {
         let total = counts.iter().sum::<usize>().max(1) as f64;
         let bin = |(i, &count): (usize, &usize)| Point::new(histogram.edges[i], 100.0 * count as f64 / total);
@@ -58,11 +58,11 @@ fn distances(f: &Fidelity) -> Figure {
             "A generator that copies is nearer to its training images than held-out real images are: its staircase stands further left. \
              A probability of {:.3} [{:.3}, {:.3}] says that a generated image is farther than a held-out one; ½ is best. Line: what counts \
              as a copy ({}). Training images are compared {}.",
-            f.memory.ranks.farther.value,
-            f.memory.ranks.farther.interval.low,
-            f.memory.ranks.farther.interval.high,
-            f.threshold_from,
-            f.forms_from
+            f.near.memory.ranks.farther.value,
+            f.near.memory.ranks.farther.interval.low,
+            f.near.memory.ranks.farther.interval.high,
+            f.near.threshold_from,
+            f.near.forms_from
         ),
         x: Axis::linear("Euclidean distance of features"),
         y: Axis::linear("share of images").in_unit("%"),
@@ -72,7 +72,7 @@ fn distances(f: &Fidelity) -> Figure {
         ],
         rules: vec![Rule {
             way: Way::Vertical,
-            at: f.memory.threshold,
+            at: f.near.memory.threshold,
             low: None,
             high: None,
             label: "threshold of a copy".into(),

@@ -25,7 +25,7 @@ pub fn write_report(folder: &Path, validation: &Validation, pairs: Option<&Pairs
     let mut files = Vec::new();
     let mut head = head(validation);
     if let Some(fidelity) = &validation.fidelity {
-        head += &format!("\nCopies: training images are compared {}.\n", fidelity.forms_from);
+        head += &format!("\nCopies: training images are compared {}.\n", fidelity.near.forms_from);
     }
     if let Some(Pairs { shape, pairs }) = pairs {
         for (name, set) in [("pairs-generated", &pairs.generated), ("pairs-held-out", &pairs.held_out)] {

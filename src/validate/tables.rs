@@ -50,8 +50,8 @@ fn similarity(f: &Fidelity, test: Option<&TwoSample>) -> Table {
         generated.min(held_out),
         f.features.name,
         f.features.dims,
-        f.forms_from,
-        f.threshold_from
+        f.near.forms_from,
+        f.near.threshold_from
     );
     let told_apart = test.map(|test| {
         let reading = "50 is best: a network cannot tell them from real images";
@@ -111,7 +111,7 @@ fn manifolds(f: &Fidelity) -> Vec<Line> {
 
 /// Nearness to training images.
 fn memory(f: &Fidelity) -> Vec<Line> {
-    let memory = &f.memory;
+    let memory = &f.near.memory;
     let within = format!("within {:.3} of a training image (%)", memory.threshold);
     let mut rows = vec![
         match memory.quantile {
@@ -130,7 +130,7 @@ fn memory(f: &Fidelity) -> Vec<Line> {
         ),
         line("Z_U of that rank test", [memory.ranks.z.into(), 0.0.into()], "below −3: copies"),
     ];
-    if let Some(copying) = &f.copying {
+    if let Some(copying) = &f.near.copying {
         let value = match (copying.c_t, copying.interval) {
             (Some(value), Some(Interval { low, high })) => Value::within(value, low, high),
             _ => Value::Nothing,
@@ -230,9 +230,9 @@ fn closest(f: &Fidelity) -> Table {
     let caption = format!(
         "The generated images nearest to a training image, and how near the nearest held-out images come. The nearest of more \
          images is nearer: these are of {generated} generated and {held_out} held-out ones. Training images are compared {}.",
-        f.forms_from
+        f.near.forms_from
     );
-    let pairs = &f.closest;
+    let pairs = &f.near.closest;
     let ranked = pairs.generated.iter().enumerate().map(|(i, pair)| (i + 1, pair, pairs.held_out.get(i)));
     Table::of(ranked.take(12))
         .words("rank", |(rank, ..)| rank.to_string())

@@ -82,7 +82,7 @@ fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
     assert!((made - 0.5).abs() < 0.2 && (real - 0.5).abs() < 0.2, "{told:?}");
     let like = found.fidelity.as_ref().unwrap();
     assert_eq!((like.n, found.corpus.of_the_oracle), ([300, 200, 200], Some(false)));
-    let farther = like.memory.ranks.farther;
+    let farther = like.near.memory.ranks.farther;
     assert!((0.35..0.65).contains(&farther.value), "{farther:?}");
     assert!((like.coverage.share.value - 0.9).abs() < 0.12, "{:?}", like.coverage);
     let (made, real) = (&like.fid.generated.plain, &like.fid.held_out.plain);
@@ -106,7 +106,7 @@ fn a_world_is_like_its_own_samples_and_unlike_their_negatives() {
     assert!(told.generated.interval.low > 0.8 && told.held_out.value < 0.7, "{told:?}");
     let unlike = found.fidelity.unwrap();
     assert!(unlike.fid.generated.plain.value > 5.0 * unlike.fid.held_out.plain.value);
-    assert!(unlike.coverage.share.value < 0.2 && unlike.memory.ranks.farther.value > 0.95);
+    assert!(unlike.coverage.share.value < 0.2 && unlike.near.memory.ranks.farther.value > 0.95);
     assert!(unlike.precision.generated.precision.value < unlike.precision.held_out.precision.value);
 }
 
@@ -299,19 +299,21 @@ fn copies_are_caught_in_every_form_that_training_showed_and_real_images_are_none
         let work = with(&info);
         let real = Real::open(&work).unwrap();
         let alike = real.noisy(&work).unwrap();
-        // Every training image in one of its forms, under noise of its own.
+        // Every training image in one of its forms, twice, under noise of its own: C_T counts classes of 20 images and more.
         let form = |i: usize| shown[i % shown.len()];
         let copied: Vec<u8> = (0..real.train.len())
             .flat_map(|i| form(i).of(real.train.image(i), real.train.shape).into_owned())
             .collect();
-        let pixels = real::noised(&oracle.world, &copied, 0, Dequantisation::Seeded(Seed(77))).unwrap();
-        let copier = Generated { pixels, labels: real.train.labels.clone().unwrap() };
+        let pixels = real::noised(&oracle.world, &copied.repeat(2), 0, Dequantisation::Seeded(Seed(77))).unwrap();
+        let copier = Generated { pixels, labels: real.train.labels.as_ref().unwrap().repeat(2) };
         let found = near(&work, (&real, &alike), &copier);
         assert_eq!(found.forms, forms);
         assert!(found.memory.rate.generated.value > 0.9, "{:?}", found.memory);
         assert!(found.memory.ranks.farther.interval.high < 0.1, "{:?}", found.memory);
-        assert!(found.copying.unwrap().c_t.is_none_or(|c_t| c_t < -3.0));
-        let own = |close: &&Close| (close.neighbour, close.form) == (close.image, form(close.image));
+        let copying = found.copying.unwrap();
+        assert!(copying.c_t.is_some_and(|c_t| c_t < -3.0), "{copying:?}");
+        let source = |close: &Close| close.image % real.train.len();
+        let own = |close: &&Close| (close.neighbour, close.form) == (source(close), form(source(close)));
         assert!(found.closest.generated.iter().filter(own).count() > 45, "{:?}", found.closest.generated);
 
         // Compared as they are, hardly one of them is found.

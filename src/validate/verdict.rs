@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::copies::{Close, Near};
+use super::copies::Near;
 use super::embedded::AllEmbedded;
 use super::generated::Generated;
 use super::real::Real;
@@ -14,10 +14,9 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::measure::Estimate;
 use crate::measure::fidelity::{
-    BLOCK, ClassDiversity, Compared, Coverage, DataCopying, Features, GROUPS, Gaussian, Histogram, InCells,
-    InceptionScore, K_COVERAGE, K_PRECISION, Kid, LEVEL, Manifold, Memorisation, SPLITS, Unbiased, WINDOW,
-    compare_manifolds, coverage, diversity, expected_coverage, frechet, frechet_unbiased, inception_score, kid,
-    texture, texture_ratios, thinned,
+    BLOCK, ClassDiversity, Compared, Coverage, Features, GROUPS, Gaussian, InCells, InceptionScore, K_COVERAGE,
+    K_PRECISION, Kid, LEVEL, Manifold, SPLITS, Unbiased, WINDOW, compare_manifolds, coverage, diversity,
+    expected_coverage, frechet, frechet_unbiased, inception_score, kid, texture, texture_ratios, thinned,
 };
 use crate::units::{ClassId, Seed};
 
@@ -51,24 +50,13 @@ pub struct Fidelity {
     pub density: Compared<Manifold>,
     /// Coverage of equal distributions in these numbers (Naeem et al. 2020, lemma 2).
     pub expected_coverage: f64,
-    /// Forms in which every training image was compared, where copies are looked for.
-    pub forms: usize,
-    /// What they are, and from where that is known: "Training images are compared …".
-    pub forms_from: String,
-    /// Nearest training images.
-    pub memory: Memorisation,
-    /// Where its threshold comes from.
-    pub threshold_from: String,
-    /// Distances to the nearest training image.
-    pub histogram: Histogram,
-    /// C_T over the classes; none without labels.
-    pub copying: Option<DataCopying>,
+    /// How near the nearest training images are, where copies are looked for.
+    #[serde(flatten)]
+    pub near: Near,
     /// Diversity of each class over that of the training images; none without labels.
     pub diversity: Option<Compared<Vec<ClassDiversity>>>,
     /// Texture of each class over that of the training images; none without labels.
     pub texture: Option<Vec<ClassTexture>>,
-    /// The images nearest to a training image.
-    pub closest: Compared<Vec<Close>>,
 }
 
 /// Texture of a class over that of its training images (BLC App. A.6).
@@ -151,15 +139,9 @@ pub fn measure(
         precision,
         density,
         expected_coverage: expected_coverage(n, m, K_COVERAGE),
-        forms: near.forms,
-        forms_from: near.forms_from,
-        memory: near.memory,
-        threshold_from: near.threshold_from,
-        histogram: near.histogram,
-        copying: near.copying,
+        near,
         diversity,
         texture,
-        closest: near.closest,
     })
 }
 

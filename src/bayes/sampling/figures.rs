@@ -57,10 +57,13 @@ impl CurvePoint {
     }
 }
 
+/// How means over draws are taken.
+pub(super) const MEANS: &str = "stratified by class, posteriors as control variates where enough draws are in doubt";
+
 /// A Bayes error that draws have given.
 pub(super) fn estimate(figure: Figure, pool: &Pool<'_>, samples: usize, ended: Ended) -> Estimate {
     let most = pool.largest_error();
-    let why = format!("draws stratified by class, posteriors as control variates; {}", ended.words());
+    let why = format!("draws {MEANS}; {}", ended.words());
     Estimate {
         figure,
         log_value: figure.value.ln(),

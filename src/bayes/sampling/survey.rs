@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::band::Band;
-use super::figures::{CurvePoint, relative};
+use super::figures::{CurvePoint, MEANS, relative};
 use super::hardness::SampledHardness;
 use super::limits::{Ended, Limits, Step};
 use super::pool::{Pool, ROUND};
@@ -81,7 +81,7 @@ fn of_point(point: &CurvePoint, most: f64) -> Estimate {
         bounds: (0.0, most),
         badge: Badge::Estimated,
         method: Method::Sampling,
-        why: "draws common to all τ, stratified by class, posteriors as control variates".into(),
+        why: format!("draws common to all τ, {MEANS}"),
         samples: point.samples as u64,
         draws: 0,
         seconds: 0.0,

@@ -73,7 +73,7 @@ impl TaskPanel for ValidatePanel {
             hint(ui, note.clone());
         }
         if let (Some(table), Some(fidelity)) = (tables.first(), &found.fidelity) {
-            hint(ui, format!("Copies: training images are compared {}.", fidelity.forms_from));
+            hint(ui, format!("Copies: training images are compared {}.", fidelity.near.forms_from));
             beside(ui, table);
         }
         all(ui, cx, figures, &mut self.boards);
