@@ -142,9 +142,19 @@ impl Contents {
 }
 
 impl Found {
-    /// Cells whose result is there.
+    /// Cells whose result is there and can be read.
     pub fn finished(&self) -> usize {
-        self.cells.iter().filter(|cell| cell.finished).count()
+        self.cells.iter().filter(|cell| cell.finished).count().saturating_sub(self.damaged())
+    }
+
+    /// Cells whose result is there and cannot be read.
+    pub fn damaged(&self) -> usize {
+        self.results.summary.damaged.len()
+    }
+
+    /// Whether every cell has a result, whole or damaged: no cell is left to train.
+    pub fn is_over(&self) -> bool {
+        self.cells.iter().all(|cell| cell.finished)
     }
 
     /// Cells that somebody has begun.

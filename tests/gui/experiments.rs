@@ -308,7 +308,13 @@ fn a_damaged_result_is_named_beside_what_the_other_cells_say() {
     let whole = std::fs::read(&damaged).unwrap();
     std::fs::write(&damaged, "{").unwrap();
     open(&mut harness, &fake, place.path());
-    for text in ["damaged", "ConvNet on 800 images, seed 1 is left out: ", "computes the cell again", "α = 0."] {
+    for text in [
+        "15 of 16",
+        "1 cell damaged",
+        "ConvNet on 800 images, seed 1 is left out: ",
+        "computes the cell again",
+        "α = 0.",
+    ] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
     // Put back, it is read, though no file has come or gone.

@@ -172,7 +172,7 @@ fn told(run: &RunView, courses: usize) -> Option<String> {
     let all = found.cells.len();
     Some(match (courses, found.cells_begun()) {
         (0, 0) => "no cell has begun".into(),
-        (0, _) if found.finished() == all => {
+        (0, _) if found.is_over() => {
             "no courses: its cells are finished, and how they went is not in the folder".into()
         }
         (0, _) => "no cell has said how its test images go".into(),

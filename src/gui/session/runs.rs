@@ -90,6 +90,8 @@ pub enum Standing {
     Silent,
     /// So many cells could not be finished.
     Failed(usize),
+    /// No cell is left to train, and the results of so many cannot be read.
+    Damaged(usize),
     /// Another program trains and logs what it predicts.
     Logged,
     /// To be resumed.
@@ -290,7 +292,8 @@ impl RunView {
         }
         let failed = open().filter(|cell| state(cell) == Some(State::Failed)).count();
         match (found.finished(), failed) {
-            (finished, _) if finished == found.cells.len() => Standing::Done,
+            _ if found.is_over() && found.damaged() > 0 => Standing::Damaged(found.damaged()),
+            _ if found.is_over() => Standing::Done,
             _ if open().any(|cell| cell.stale) => Standing::Silent,
             (_, 1..) => Standing::Failed(failed),
             (0, 0) if open().all(|cell| cell.status.is_none()) => Standing::Planned,

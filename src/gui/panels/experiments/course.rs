@@ -70,7 +70,7 @@ impl Course {
         self.refresh(run, cx.view.cells.cursor());
         let Self { choice, kept, board, .. } = self;
         let Some(Kept { course, figure, .. }) = kept else {
-            let over = run.found().is_some_and(|found| found.finished() == found.cells.len());
+            let over = run.found().is_some_and(|found| found.is_over());
             return hint(ui, if over { OVER } else { "No cell has begun: its loss appears here step by step." });
         };
         if !course.is_known() {

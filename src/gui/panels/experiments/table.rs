@@ -193,6 +193,8 @@ fn words(ui: &Ui, standing: &Standing) -> (String, Color32, String) {
         Standing::Silent => ("silent".into(), theme.warning(), "A cell has not been heard of for a minute: killed?"),
         Standing::Failed(1) => ("1 cell failed".into(), theme.error(), "The list of cells says why."),
         Standing::Failed(n) => (format!("{n} cells failed"), theme.error(), "The list of cells says why."),
+        Standing::Damaged(1) => ("1 cell damaged".into(), theme.error(), "The list of cells says which file."),
+        Standing::Damaged(n) => (format!("{n} cells damaged"), theme.error(), "The list of cells says which files."),
         Standing::Logged => {
             ("logged elsewhere".into(), theme.accent(), "Another program trains and logs what it predicts.")
         }
@@ -225,8 +227,11 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
             }
             _ => {
                 let external = run.external().is_some();
-                let over = matches!(standing, Standing::Done | Standing::Unknown | Standing::Unreadable(_));
-                let open = !over && !external;
+                let nothing_to_train = matches!(
+                    standing,
+                    Standing::Done | Standing::Damaged(_) | Standing::Unknown | Standing::Unreadable(_)
+                );
+                let open = !nothing_to_train && !external;
                 let resume = ui.add_enabled(open, Button::new("Resume run"));
                 let about = match &standing {
                     Standing::Elsewhere(_) => {
@@ -237,6 +242,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
                 let why = match &standing {
                     Standing::Unknown => "Its folder is being looked at.",
                     Standing::Unreadable(_) => "Its folder cannot be read.",
+                    Standing::Damaged(_) => "Delete the file that is named below: its cell is trained again then.",
                     _ if external => "The program that logs its predictions goes on with it.",
                     _ => "There is nothing left to train.",
                 };
