@@ -12,7 +12,7 @@ use super::quadrature::Scaled;
 use super::refine::refine;
 use super::work;
 use crate::error::{Error, Result};
-use crate::events::Events;
+use crate::events::{Events, Progress};
 use crate::units::{ClassId, Tau};
 
 /// How hard one class is to tell from all others.
@@ -22,6 +22,15 @@ pub struct ClassHardness {
     pub class: ClassId,
     /// Bayes error of "this class or not", x being from it with probability ½.
     pub one_vs_rest: Figure,
+}
+
+/// What a computation of class hardness tells.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum HardnessNews {
+    /// How far the draws have come that all classes are known from: with T ≠ 1 and of noisy labels.
+    Drawing(Progress),
+    /// A class.
+    Known(ClassHardness),
 }
 
 /// The one-vs-rest Bayes error of every class of positive prior, in the order of classes: x is
@@ -34,7 +43,7 @@ pub fn one_vs_rest(
     classes: &GaussianClasses,
     tau: Tau,
     spec: &Spec,
-    events: &mut dyn Events<ClassHardness>,
+    events: &mut dyn Events<HardnessNews>,
 ) -> Result<Vec<ClassHardness>> {
     spec.check()?;
     positive(tau)?;
@@ -46,7 +55,7 @@ pub fn one_vs_rest(
     let mut all = Vec::with_capacity(wanted.len());
     for class in wanted {
         let hardness = ClassHardness { class, one_vs_rest: against_rest(classes, class, tau, spec)? };
-        events.report(hardness)?;
+        events.report(HardnessNews::Known(hardness))?;
         all.push(hardness);
     }
     Ok(all)
@@ -103,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    fn ignore(_: ClassHardness) -> ControlFlow<()> {
+    fn ignore(_: HardnessNews) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 

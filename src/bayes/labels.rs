@@ -15,7 +15,7 @@ use std::f64::consts::LN_2;
 use super::classes::{GaussianClasses, Merge};
 use super::compute::{self, Spec};
 use super::estimate::{Estimate, Figure, Method};
-use super::hardness::{self, ClassHardness};
+use super::hardness::{self, ClassHardness, HardnessNews};
 use super::information::{self as entropies, Information};
 use super::inverse::{self, TauEstimate};
 use super::ranking::{self, ClassRanking};
@@ -24,7 +24,7 @@ use super::sampling::{
 };
 use super::slope;
 use crate::error::{Error, Result};
-use crate::events::{Events, silent};
+use crate::events::{Events, Progress};
 use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
 use crate::units::{Smoothing, Tau};
@@ -317,13 +317,14 @@ pub fn one_vs_rest(
     classes: &GaussianClasses,
     tau: Tau,
     spec: &Spec,
-    events: &mut dyn Events<ClassHardness>,
+    events: &mut dyn Events<HardnessNews>,
 ) -> Result<Vec<ClassHardness>> {
     if classes.labels_are_classes() {
         return hardness::one_vs_rest(classes, tau, spec, events);
     }
-    let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
-    found.one_vs_rest.iter().try_for_each(|one| events.report(*one))?;
+    let mut drawing = |standing: Standing| events.emit(HardnessNews::Drawing(standing.progress));
+    let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
+    found.one_vs_rest.iter().try_for_each(|one| events.report(HardnessNews::Known(*one)))?;
     Ok(found.one_vs_rest)
 }
 
@@ -338,18 +339,19 @@ pub struct PairErrors {
 }
 
 /// The Bayes error of telling label i from label j alone, their law in proportion. Exact of classes; with T ≠ 1 and of
-/// noisy labels from draws.
+/// noisy labels from draws, which are reported.
 ///
 /// # Errors
-/// When τ is 0.
-pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<PairErrors> {
+/// When τ is 0, or the caller stops.
+pub fn pairwise(classes: &GaussianClasses, tau: Tau, events: &mut dyn Events<Progress>) -> Result<PairErrors> {
     if classes.labels_are_classes() {
         return Ok(PairErrors { errors: hardness::pairwise(classes, tau)?, intervals: Vec::new() });
     }
     // Whatever T is, the same labels occur.
     let labels = label_of(classes, classes.priors());
     let spec = Spec { tolerance: 1e-3, ..Spec::default() };
-    let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut silent()))?;
+    let mut drawing = |standing: Standing| events.emit(standing.progress);
+    let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
     let value = |i: usize, j: usize| match found.pairs[i][j] {
         Some(figure) => figure.value,
         None if i == j || labels[i] + labels[j] > 0.0 => 0.0,
@@ -368,7 +370,7 @@ pub fn rank_classes(
     classes: &GaussianClasses,
     tau: Tau,
     spec: &Spec,
-    events: &mut dyn Events<ClassHardness>,
+    events: &mut dyn Events<HardnessNews>,
 ) -> Result<ClassRanking> {
     if classes.labels_are_classes() {
         return ranking::rank_classes(classes, tau, spec, events);
@@ -378,5 +380,7 @@ pub fn rank_classes(
     Ok(ClassRanking { tau: tau.get(), classes: all })
 }
 
+#[cfg(test)]
+mod stops;
 #[cfg(test)]
 mod tests;

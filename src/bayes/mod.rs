@@ -65,7 +65,7 @@ pub use crate::provenance::Badge;
 pub use classes::GaussianClasses;
 pub use compute::Spec;
 pub use estimate::{Estimate, Figure, Method};
-pub use hardness::ClassHardness;
+pub use hardness::{ClassHardness, HardnessNews};
 pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano};
 pub use inverse::TauEstimate;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::classes::GaussianClasses;
 use super::compute::Spec;
-use super::hardness::{ClassHardness, one_vs_rest};
+use super::hardness::{ClassHardness, HardnessNews, one_vs_rest};
 use crate::error::Result;
 use crate::events::Events;
 use crate::units::{ClassId, Tau};
@@ -31,7 +31,7 @@ pub fn rank_classes(
     classes: &GaussianClasses,
     tau: Tau,
     spec: &Spec,
-    events: &mut dyn Events<ClassHardness>,
+    events: &mut dyn Events<HardnessNews>,
 ) -> Result<ClassRanking> {
     let spec = Spec { tolerance: spec.tolerance.max(ENOUGH), ..*spec };
     let mut all = one_vs_rest(classes, tau, &spec, events)?;

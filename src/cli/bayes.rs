@@ -11,11 +11,12 @@ use super::progress::{Bar, Refining};
 use super::sampling;
 use super::told::{RankingAt, WEIGHTS, Weights, interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
 use crate::bayes::{
-    Agreement, Claims, ClassHardness, Estimate, Figure, GaussianClasses, Information, Method, PairErrors, Problem,
-    RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise, rank_classes,
-    tau_of_error,
+    Agreement, Claims, ClassHardness, Estimate, Figure, GaussianClasses, HardnessNews, Information, Method, PairErrors,
+    Problem, RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise,
+    rank_classes, tau_of_error,
 };
 use crate::error::{Error, Result};
+use crate::events::Events;
 use crate::experiment::papers;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -257,7 +258,8 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let mut one_vs_rest = one_vs_rest(&given.classes, tau, &spec, &mut bar)?;
     one_vs_rest.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
     let (count, about) = (given.names.len(), About::new(&given, &spec));
-    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau)?;
+    let mut drawing = |progress| bar.emit(HardnessNews::Drawing(progress));
+    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau, &mut drawing)?;
     let (pairwise, pairwise_intervals) = (pairs.chunks(count).collect(), intervals.chunks(count).collect());
     let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
     drop(bar);

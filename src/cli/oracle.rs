@@ -203,6 +203,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             if *steps_done > 0 { format!(", {steps_done} steps of which are done") } else { String::new() },
         )),
         TrainEvent::LongWarmUp(long) => bar.line(&long.to_string()),
+        TrainEvent::SecondNoise(noise) => bar.line(&noise.to_string()),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(
             "epoch {epoch} diverged: back to the last epoch on disk, or the beginning, with {rate_scale} of the learning rate"

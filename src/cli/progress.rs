@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::bayes::sampling::Standing;
-use crate::bayes::{ClassHardness, Estimate, Information};
+use crate::bayes::{Estimate, HardnessNews, Information};
 use crate::events::{Events, Progress};
 
 /// How many of how many, and how long the rest takes, each as soon as it is known.
@@ -80,10 +80,13 @@ impl Events<Standing> for Bar {
     }
 }
 
-/// Classes come one by one.
-impl Events<ClassHardness> for Bar {
-    fn emit(&mut self, _: ClassHardness) -> ControlFlow<()> {
-        self.0.inc(1);
+/// Classes come one by one, or all together from draws.
+impl Events<HardnessNews> for Bar {
+    fn emit(&mut self, news: HardnessNews) -> ControlFlow<()> {
+        match news {
+            HardnessNews::Drawing(Progress { done, total }) => self.0.set_message(format!("draw {done} of {total}")),
+            HardnessNews::Known(_) => self.0.inc(1),
+        }
         ControlFlow::Continue(())
     }
 }

@@ -4,21 +4,20 @@
 
 mod classes;
 mod manifest;
+mod record;
 mod scored;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 pub use self::classes::Mapped;
 use self::classes::numbers_of;
 pub use self::manifest::Manifest;
-use super::cell::Cell;
+pub use self::record::{DataRecord, PartRecord};
 use super::images::{Batch, Source};
 use super::spec::ExperimentSpec;
 use crate::data::{Dataset, ImageShape, InWorld, Input, Split, WorldBatch, has_test, in_world, open_split};
@@ -29,8 +28,9 @@ use crate::units::{ClassId, Seed};
 
 /// Values hashed at a time.
 const HASHED: usize = 1 << 14;
-/// Share of a dataset up to which what two seeds have in common is not worth a word.
-const SHARED: f64 = 0.1;
+/// Number of the first test image in the noise. Training images count from 0, and no dataset has so many: no image to learn
+/// and none to test on has the same noise.
+const TEST_NOISE: usize = 1 << 31;
 
 /// The images of an experiment that come from a dataset.
 #[derive(Debug, Clone)]
@@ -61,116 +61,6 @@ enum Values {
     World(Vec<f32>),
     /// As padded, a byte a value.
     Pixels(Vec<u8>, Preprocessing, Dequantisation),
-}
-
-/// What is written down about the images of a dataset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DataRecord {
-    /// Those to train on.
-    pub train: PartRecord,
-    /// Those to measure on; absent where they are samples of the world.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub test: Option<PartRecord>,
-    /// Whether cells are measured on samples of the world, and on `test` beside them.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub both: bool,
-}
-
-/// What is written down about one part.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PartRecord {
-    /// File or folder.
-    pub path: String,
-    /// Images there are.
-    pub images: usize,
-    /// SHA-256 of all that is taken from it: kind, shape and stored values of the images (padded,
-    /// if pixels), labels, and log-likelihoods where they are used.
-    pub sha256: String,
-    /// How 8-bit pixels become world-space x; absent where x is stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dequantisation: Option<Dequantisation>,
-    /// What is to be said of that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// How its classes became those of the world.
-    pub classes: Mapped,
-    /// Whether `dataset.json` proves that these are samples of this world at this τ, π and T.
-    pub of_this_world: bool,
-}
-
-impl PartRecord {
-    fn describe(&self) -> String {
-        let Self { path, images, dequantisation, of_this_world, .. } = self;
-        let kind = match (dequantisation, of_this_world) {
-            (Some(how), _) => format!("8-bit images {}", how.describe()),
-            (None, true) => "images of this world at this τ, class prior and T, by their dataset.json".into(),
-            (None, false) => "world-space images".into(),
-        };
-        format!("{path} ({images} {kind})")
-    }
-}
-
-impl DataRecord {
-    /// What has to be said beside figures of cells on these images.
-    pub fn sentences<'a>(&self, cells: impl IntoIterator<Item = &'a Cell>) -> Vec<String> {
-        let from = format!("training images: a random part of {}", self.train.describe());
-        let from = if self.both { format!("real {from}") } else { from };
-        let of = |what: &str, part: &PartRecord| part.note.as_ref().map(|note| format!("{what} images: {note}"));
-        let of_train = of("training", &self.train);
-        let of_test = self.test.as_ref().and_then(|test| of("test", test));
-        [Some(from), of_train, self.shared(cells), Some(self.tested()), of_test].into_iter().flatten().collect()
-    }
-
-    /// The same without what is to be said: no number depends on it, and a record beside the images may have gone since.
-    #[must_use]
-    pub fn without_notes(&self) -> Self {
-        let bare = |part: &PartRecord| PartRecord { note: None, ..part.clone() };
-        Self { train: bare(&self.train), test: self.test.as_ref().map(bare), both: self.both }
-    }
-
-    /// What seeds have in common, each of which takes its images from one finite dataset.
-    fn shared<'a>(&self, cells: impl IntoIterator<Item = &'a Cell>) -> Option<String> {
-        let (mut seeds, mut n) = (BTreeSet::new(), 0);
-        for cell in cells {
-            seeds.insert(cell.seed);
-            n = n.max(cell.train_size);
-        }
-        let share = n as f64 / self.train.images as f64;
-        if seeds.len() < 2 || share <= SHARED {
-            return None;
-        }
-        Some(if n >= self.train.images {
-            format!(
-                "at N = {n} all seeds have the same training images, so that intervals over seeds are of start and order alone \
-                 there"
-            )
-        } else {
-            format!(
-                "seeds share training images, at N = {n} about {:.0} % of them, so that intervals over seeds are too narrow for \
-                 other images",
-                100.0 * share
-            )
-        })
-    }
-
-    fn tested(&self) -> String {
-        match &self.test {
-            Some(test) if self.both => format!(
-                "real test images: {}. They have labels and no exact posterior: accuracy, NLL and expected calibration error alone. \
-                 All other figures are of samples of the world",
-                test.describe()
-            ),
-            None => "test images: samples of the world, so that the figures are exact for it; a classifier that is trained on \
-                     other images need not come near its posterior"
-                .into(),
-            Some(test) if test.of_this_world => format!("test images: {}", test.describe()),
-            Some(test) => format!(
-                "test images: {}. Their posteriors are this world's opinion of them: aleatoric part, floor and gap are those \
-                 of the world at these images, not of nature",
-                test.describe()
-            ),
-        }
-    }
 }
 
 /// Where images are to go.
@@ -219,6 +109,12 @@ impl Data {
         let (train, test) = (self.train.record.clone(), self.test.as_ref().map(|test| test.record.clone()));
         DataRecord { train, test, both: self.both }
     }
+}
+
+/// Number of the first image of a split in the noise, where there is any.
+fn noise_from(split: Split, how: Option<Dequantisation>) -> usize {
+    let noisy = how.is_some_and(|how| how.seed().is_some());
+    if noisy && split == Split::Test { TEST_NOISE } else { 0 }
 }
 
 fn enough(part: &Part, asked: usize, who: &str, what: &str) -> Result<()> {
@@ -281,9 +177,10 @@ impl Part {
             Values::World(_) => None,
             Values::Pixels(_, _, how) => Some(*how),
         };
+        let noise_from = noise_from(split, dequantisation);
         let (path, images) = (path.display().to_string(), labels.len());
-        let sha256 = String::new();
-        let record = PartRecord { path, images, sha256, dequantisation, note: of_noise, classes, of_this_world };
+        let (sha256, note) = (String::new(), of_noise);
+        let record = PartRecord { path, images, sha256, dequantisation, noise_from, note, classes, of_this_world };
         let mut part = Self { shape, values, labels, classes: world.class_names().len(), logp, record };
         part.record.sha256 = part.hash();
         Ok(part)
@@ -360,7 +257,7 @@ impl Part {
         hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// World-space x of an image: the same in whatever batch it comes.
+    /// World-space x of an image: the same in whatever batch it comes, with other noise than any image of the other split.
     fn x(&self, i: usize) -> Vec<f32> {
         self.drawn(i, None)
     }
@@ -372,7 +269,7 @@ impl Part {
         match &self.values {
             Values::World(x) => x[part].to_vec(),
             Values::Pixels(pixels, how_they_lie, how) => {
-                how_they_lie.map_in(&pixels[part], dims, i, other.unwrap_or(*how))
+                how_they_lie.map_in(&pixels[part], dims, self.record.noise_from + i, other.unwrap_or(*how))
             }
         }
     }

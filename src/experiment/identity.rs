@@ -90,6 +90,10 @@ impl Cell {
             if noise != [None; 2] {
                 content["dequantisation"] = serde_json::json!(noise);
             }
+            // Absent as from older versions, which gave a test image the noise of the training image of its number.
+            if let Some(test) = test.as_ref().filter(|test| test.noise_from > 0) {
+                content["test_noise_from"] = serde_json::json!(test.noise_from);
+            }
         }
         // Likewise: cells that see no file keep their names.
         if !files.features.is_empty() {
@@ -117,7 +121,8 @@ mod tests {
     fn part(sha256: &str) -> PartRecord {
         let classes = Mapped::ByNumber;
         let (path, sha256, note) = ("digits".into(), sha256.into(), None);
-        PartRecord { path, images: 9, sha256, dequantisation: None, note, classes, of_this_world: false }
+        let (dequantisation, of_this_world) = (None, false);
+        PartRecord { path, images: 9, sha256, dequantisation, noise_from: 0, note, classes, of_this_world }
     }
 
     #[test]
@@ -163,6 +168,10 @@ mod tests {
         assert_eq!(noisy(Some(Dequantisation::default())), ids[1]);
         let [middle, seeded] = [Dequantisation::MidPoint, Dequantisation::Seeded(Seed(1))].map(|how| noisy(Some(how)));
         assert!(middle != seeded && ![&middle, &seeded].contains(&&ids[1]), "{middle} {seeded}");
+        // Which noise test images have does, too.
+        let mut apart = data("a", Some("b"));
+        apart.test.iter_mut().for_each(|test| test.noise_from = 1 << 31);
+        assert_ne!(id(Some(apart)), ids[3]);
     }
 
     #[test]

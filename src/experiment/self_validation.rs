@@ -291,7 +291,8 @@ mod tests {
         let spec = spec(SPEC);
         let part = |of_this_world| {
             let (path, sha256, note, classes) = ("photographs".into(), String::new(), None, Mapped::ByName);
-            PartRecord { path, images: 20, sha256, dequantisation: None, note, classes, of_this_world }
+            let (dequantisation, noise_from) = (None, 0);
+            PartRecord { path, images: 20, sha256, dequantisation, noise_from, note, classes, of_this_world }
         };
         for of_this_world in [true, false] {
             let data = DataRecord { train: part(true), test: Some(part(of_this_world)), both: false };

@@ -10,6 +10,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
+use crate::oracle::provenance::picture_stem;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World, to_world_batch};
 use crate::units::ClassId;
@@ -182,7 +183,7 @@ impl<'a> Pictures<'a> {
         }
         let folder = self.path.join(&self.folders[class]);
         std::fs::create_dir_all(&folder).map_err(|e| Error::io(&folder, e))?;
-        self.write(&folder.join(format!("{index:06}.png")), &picture)
+        self.write(&folder.join(picture_stem(index) + ".png"), &picture)
     }
 
     /// Writes one picture as it is.

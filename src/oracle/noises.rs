@@ -61,12 +61,22 @@ impl World {
     /// wrote them, or another one has written them again.
     fn by_a_record(&self, paths: &[PathBuf]) -> NoiseHeld {
         let weights = self.home().weights_sha256;
-        let record = self.held_noise().and_then(|_| paths.iter().find_map(|path| Record::of_samples(path, weights)));
-        record.map_or(NoiseHeld::None, |record| {
+        let (mut found, mut strangers) = (None, 0);
+        for path in paths.iter().filter(|_| self.held_noise().is_some()) {
+            match Record::of_samples(path, weights) {
+                Some(record) => {
+                    strangers += record.strangers;
+                    found.get_or_insert(record.place);
+                }
+                None => strangers += usize::from(path.is_file()),
+            }
+        }
+        found.map_or(NoiseHeld::None, |place| {
+            let but = if strangers > 0 { format!(", all but {strangers} of them,") } else { String::new() };
             NoiseHeld::Doubted(format!(
-                "{} calls these pictures samples of this world, which hold its noise; they do not say so themselves, and get noise a \
-                 second time. The dequantisation levels adds none",
-                record.place.display()
+                "{} calls these pictures{but} samples of this world, which hold its noise; they do not say so themselves, and get \
+                 noise a second time. The dequantisation levels adds none",
+                place.display()
             ))
         })
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{read_json, sha256_of_file, write_json};
+use crate::data::{image_files, read_json, sha256_of_file, write_json};
 use crate::device::{Candidate, DeviceChoice, MatmulPrecision};
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -32,6 +32,10 @@ pub const SMOOTHING: &str = "T";
 pub const PRIOR: &str = "class prior π";
 /// That names its label noise, where there is any.
 pub const LABEL_NOISE: &str = "label noise";
+/// That numbers samples.
+const NUMBERS: &str = "running numbers";
+/// That counts those of given latents.
+const IMAGES: &str = "images";
 
 /// What computed a file: the same command gives the same bytes for the same of these.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -82,11 +86,14 @@ pub struct Record {
     /// The file or folder that it is of.
     #[serde(skip)]
     pub of: PathBuf,
+    /// Pictures among those asked about that it does not name: put into its folder by others.
+    #[serde(skip)]
+    pub strangers: usize,
 }
 
 impl Record {
     /// The record that calls a file or folder samples of the world of these weights: its own or, of pictures, that of a
-    /// folder which they are in. One that cannot be read is none.
+    /// folder which they are in, if it names any of them. One that cannot be read is none.
     pub fn of_samples(path: &Path, weights_sha256: &str) -> Option<Self> {
         // A folder, a picture, or a picture or folder of a class.
         let folders = path.ancestors().skip(1).take(2).filter(|_| !is_npz(path));
@@ -95,8 +102,39 @@ impl Record {
         places.find_map(|(of, place)| {
             let record: Self = read_json(&place).ok()??;
             let is_of_it = record.what == SAMPLES && record.said(WEIGHTS) == Some(weights_sha256);
-            is_of_it.then(|| Self { place, of: of.to_owned(), ..record })
+            let record = Self { place, of: of.to_owned(), ..record };
+            if is_of_it { record.about(path) } else { None }
         })
+    }
+
+    /// With the pictures at `path` that it does not name counted. `None` where it is of their folder and names none of them.
+    fn about(self, path: &Path) -> Option<Self> {
+        let listed = |folder: &Path| image_files(&[folder.to_owned()]).ok()?.map(|found| found.files);
+        let pictures = if path.is_dir() { listed(path) } else { Some(vec![path.to_owned()]) };
+        // What is read of a folder in another way is not told apart.
+        let Some(pictures) = pictures.filter(|_| !self.of.is_file()) else { return Some(self) };
+        let strangers = pictures.iter().filter(|picture| !self.names(picture)).count();
+        (strangers < pictures.len()).then_some(Self { strangers, ..self })
+    }
+
+    /// Whether it names a picture of its folder: one in the folder of a class that is called by a running number of its list.
+    /// A record has no hash of pictures, so that another picture of such a name is taken for a sample.
+    fn names(&self, picture: &Path) -> bool {
+        let in_a_class = picture.strip_prefix(&self.of).is_ok_and(|within| within.components().count() == 2);
+        let stem = picture.file_stem().and_then(|stem| stem.to_str()).filter(|_| in_a_class).unwrap_or_default();
+        stem.parse::<usize>().is_ok_and(|number| stem == picture_stem(number) && self.lists(number))
+    }
+
+    /// Whether samples of this running number are among those it is of; where it does not say which, all are.
+    fn lists(&self, number: usize) -> bool {
+        let Some(numbers) = self.said(NUMBERS) else {
+            let count = self.said(IMAGES).and_then(|count| count.parse::<usize>().ok());
+            return count.is_none_or(|count| number < count);
+        };
+        match numbers.strip_prefix("0 to ") {
+            Some(last) => last.parse::<usize>().is_ok_and(|last| number <= last),
+            None => serde_json::from_slice::<Vec<usize>>(numbers.as_bytes()).is_ok_and(|all| all.contains(&number)),
+        }
     }
 
     /// What the link of this name in its chain says.
@@ -129,7 +167,7 @@ impl OracleInfo {
         self.provenance(Badge::Exact, settings)
             .with("seed", spec.seed.0.to_string())
             .with("classes", class)
-            .with("running numbers", which)
+            .with(NUMBERS, which)
     }
 
     /// What is behind samples in a file: exact in an `.npz`, pictures for the eye otherwise.
@@ -165,7 +203,7 @@ impl OracleInfo {
     ) -> Result<Provenance> {
         let provenance = self
             .provenance(Badge::Exact, settings)
-            .with("images", saved.images.to_string())
+            .with(IMAGES, saved.images.to_string())
             .with("latents", latents.display().to_string())
             .with("latents SHA-256", sha256_of_file(latents, events)?)
             .with("classes", "as given");
@@ -211,6 +249,11 @@ fn of_rounded(provenance: Provenance, saved: &Rounding) -> Provenance {
     }
 }
 
+/// Name of the picture of a sample in the folder of its class, without the ending.
+pub(super) fn picture_stem(number: usize) -> String {
+    format!("{number:06}")
+}
+
 fn is_npz(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"))
 }
@@ -243,4 +286,64 @@ pub fn write_provenance(
     let place = place(path);
     write_json(&place, &Beside { made: &made, machine, sha256: hash })?;
     Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{ImageShape, write_png};
+
+    /// A folder of pictures with a record that has these links beside that of the weights.
+    fn folder(links: &[(&str, &str)], pictures: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let chain: Vec<_> = [(WEIGHTS, "w")].iter().chain(links).copied().collect();
+        write_json(&folder.path().join(FOLDER), &serde_json::json!({ "what": SAMPLES, "chain": chain })).unwrap();
+        let shape = ImageShape { channels: 1, height: 2, width: 2 };
+        for picture in pictures.iter().map(|name| folder.path().join(name)) {
+            std::fs::create_dir_all(picture.parent().unwrap()).unwrap();
+            write_png(&picture, shape, &[0, 9, 9, 0]).unwrap();
+        }
+        folder
+    }
+
+    fn strangers(path: &Path) -> Option<usize> {
+        Record::of_samples(path, "w").map(|record| record.strangers)
+    }
+
+    #[test]
+    fn a_picture_that_was_put_into_a_folder_of_samples_is_none_of_them() {
+        let samples = ["a/000000.png", "a/000002.png", "b/000001.png"];
+        let folder = folder(&[(NUMBERS, "0 to 2")], &samples);
+        let at = |name: &str| folder.path().join(name);
+        assert_eq!(
+            (strangers(folder.path()), strangers(&at("a")), strangers(&at(samples[1]))),
+            (Some(0), Some(0), Some(0))
+        );
+        let others = ["a/cat.png", "a/000003.png", "b/1.png"];
+        for other in others {
+            std::fs::copy(at(samples[0]), at(other)).unwrap();
+            assert_eq!(strangers(&at(other)), None, "{other}");
+        }
+        assert_eq!((strangers(folder.path()), strangers(&at("a")), strangers(&at("b"))), (Some(3), Some(2), Some(1)));
+        // Beside the folders of classes there is no sample.
+        std::fs::copy(at(samples[0]), at("000000.png")).unwrap();
+        assert_eq!(strangers(&at("000000.png")), None);
+        for sample in samples {
+            std::fs::remove_file(at(sample)).unwrap();
+        }
+        assert_eq!((strangers(&at("a")), strangers(&at("b"))), (None, None));
+        assert!(Record::of_samples(&at(others[0]), "w").is_none());
+    }
+
+    #[test]
+    fn which_samples_a_record_names_is_as_it_says() {
+        let pictures = ["a/000004.png", "a/000007.png"];
+        let one = |links: &[(&str, &str)]| {
+            let folder = folder(links, &pictures);
+            pictures.map(|picture| strangers(&folder.path().join(picture)).is_some())
+        };
+        assert_eq!(one(&[(NUMBERS, "[7, 12]")]), [false, true]);
+        assert_eq!(one(&[(IMAGES, "7")]), [true, false]);
+        assert_eq!(one(&[]), [true, true], "it does not say which");
+    }
 }

@@ -355,7 +355,13 @@ fn keep_data(path: &Path, data: &DataRecord) -> Result<()> {
         let otherwise =
             |(was, is): &(&PartRecord, &PartRecord)| was.sha256 == is.sha256 && was.dequantisation != is.dequantisation;
         let taken = was.zip(is).filter(otherwise).and_then(|(was, _)| was.dequantisation);
+        let noise_alone =
+            |(was, is): (&PartRecord, &PartRecord)| *was == PartRecord { noise_from: was.noise_from, ..is.clone() };
         let why = match taken {
+            _ if was.zip(is).is_some_and(noise_alone) => format!(
+                "{what}: this run was planned by an older version, which gave each of them the noise of the training image of its \
+                 number; choose another folder"
+            ),
             Some(how) => format!(
                 "{what}: this run was planned with 8-bit images {}; with data.dequantise = \"{how}\" at the end of [data] in {SPEC} \
                  it goes on with them, else choose another folder",

@@ -165,6 +165,7 @@ impl TrainHistory {
                 }
             }
             TrainEvent::LongWarmUp(long) => self.headline += &format!(". {long}"),
+            TrainEvent::SecondNoise(noise) => self.headline += &format!(". {noise}"),
             TrainEvent::Measuring(_) => {}
             TrainEvent::Skipped { .. } => self.skipped += 1,
             TrainEvent::RolledBack { rate_scale, .. } => self.rate_scale = Some(*rate_scale),

@@ -236,6 +236,13 @@ fn pictures_enter_as_posterior_maps_them_in() {
         }
     }
     assert_eq!(found["data"]["test"]["images"], 40);
+    // A run of an older version does not go on with other noise of its test images.
+    let record = run.join("data.json");
+    let mut old: Value = serde_json::from_slice(&std::fs::read(&record).unwrap()).unwrap();
+    old["test"].as_object_mut().unwrap().remove("noise_from").unwrap();
+    std::fs::write(&record, old.to_string()).unwrap();
+    let why = fail(1, &["resume", text(&run), "--device", "cpu"]);
+    assert!(why.contains("set/test") && why.contains("older version"), "{why}");
 }
 
 #[test]

@@ -186,6 +186,7 @@ fn an_experiment_is_started_on_a_dataset_and_its_run_says_so() {
         images: 9000,
         sha256: "0123".into(),
         dequantisation,
+        noise_from: 0,
         note: None,
         classes: Mapped::ByName,
         of_this_world: false,

@@ -1,8 +1,7 @@
 //! Figures of noisy labels against integrals over a line, and against those of the classes.
 
-use std::ops::ControlFlow;
-
 use super::*;
+use crate::events::silent;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::world::LabelLaw;
 use crate::units::Seed;
@@ -13,20 +12,20 @@ fn two(priors: [f64; 2]) -> GaussianClasses {
     GaussianClasses::new(vec![vec![0.0], vec![DISTANCE]], priors.to_vec()).unwrap()
 }
 
-fn four() -> GaussianClasses {
+pub(super) fn four() -> GaussianClasses {
     let means = [[0.0, 0.0, 0.0], [1.5, 0.0, 0.0], [0.0, 1.8, 0.0], [0.0, 1.0, 2.4]];
     GaussianClasses::new(means.iter().map(|mean| mean.to_vec()).collect(), vec![0.4, 0.3, 0.2, 0.1]).unwrap()
 }
 
-fn noisy(classes: &GaussianClasses, text: &str) -> GaussianClasses {
+pub(super) fn noisy(classes: &GaussianClasses, text: &str) -> GaussianClasses {
     classes.with_label_noise(Some(&LabelNoise::parse(text).unwrap())).unwrap()
 }
 
-fn at(smoothing: f64) -> Smoothing {
+pub(super) fn at(smoothing: f64) -> Smoothing {
     Smoothing::new(smoothing).unwrap()
 }
 
-fn spec() -> Spec {
+pub(super) fn spec() -> Spec {
     Spec { seed: Seed(3), tolerance: 3e-3, ..Spec::default() }
 }
 
@@ -245,7 +244,7 @@ fn a_class_against_the_rest_and_pairs_are_those_of_smoothed_labels() {
     }
     let ranking = rank_classes(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     assert!(ranking.classes.iter().all(|one| near(&one.one_vs_rest, error)), "{ranking:?}, not {error}");
-    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE).unwrap();
+    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE, &mut silent()).unwrap();
     let (low, high) = intervals[1].unwrap();
     assert!(errors[0] == 0.0 && high - low < 0.02, "{errors:?}, {intervals:?}");
     assert!((errors[1] - error).abs() < high - low, "{errors:?}, {intervals:?}, not {error}");
@@ -349,46 +348,11 @@ fn a_class_against_the_rest_and_pairs_are_those_of_labels() {
     for one in one_vs_rest(&classes, Tau::ONE, &spec(), &mut silent()).unwrap() {
         assert!(near(&one.one_vs_rest, error), "{one:?}, not {error}");
     }
-    let pairs = pairwise(&classes, Tau::ONE).unwrap();
+    let pairs = pairwise(&classes, Tau::ONE, &mut silent()).unwrap();
     let PairErrors { errors, intervals } = pairs;
     assert!(errors[0] == 0.0 && errors[1] == errors[2], "{errors:?}");
     let (low, high) = intervals[1].unwrap();
     assert!(intervals[0].is_none() && low < errors[1] && errors[1] < high && high - low < 0.02, "{intervals:?}");
     assert!(low < error && error < high, "{errors:?}, {intervals:?}, not {error}");
-    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE).unwrap().intervals.is_empty());
-}
-
-#[test]
-fn a_caller_stops_an_error_by_points_or_draws() {
-    for method in [None, Some(Method::Mc)] {
-        let mut told = 0;
-        let mut stop = |_: Estimate| {
-            told += 1;
-            ControlFlow::Break(())
-        };
-        let spec = Spec { method, ..spec() };
-        let stopped = bayes_error(&noisy(&four(), "pair:0.2"), Tau::ONE, &spec, &mut stop);
-        assert!(matches!(stopped, Err(Error::Cancelled)) && told == 1, "{method:?}");
-    }
-}
-
-#[test]
-fn a_caller_stops_the_search_for_tau_wherever_it_is_told() {
-    for classes in [four().with_smoothing(at(2.0)), noisy(&four(), "pair:0.2")] {
-        let ask = |stop: usize| {
-            let mut told = 0;
-            let mut until = |_: Estimate| {
-                told += 1;
-                if told == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            let found = tau_of_error(&classes, 0.35, &spec(), &mut until);
-            (found, told)
-        };
-        let (found, all) = ask(usize::MAX);
-        assert!(found.is_ok() && all > 4, "told {all} times");
-        for stop in [1, 2, all / 2, all] {
-            let (stopped, told) = ask(stop);
-            assert!(matches!(stopped, Err(Error::Cancelled)) && told == stop, "{stopped:?}, told {told} times");
-        }
-    }
+    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE, &mut silent()).unwrap().intervals.is_empty());
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use ureq::http::Response;
 use ureq::http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Proxy, ProxyProtocol};
+use ureq::{Agent, Proxy};
 
 use crate::data::source::read_bytes;
 use crate::error::{Error, Result};
@@ -23,6 +23,8 @@ const WAITING: usize = 8;
 const CERTIFICATES: &str = "SSL_CERT_FILE";
 /// The variables that name a proxy: ureq takes the first that holds an address of one.
 const PROXIES: [&str; 6] = ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+/// The kinds of proxies that ureq knows.
+const KINDS: [&str; 7] = ["http", "https", "socks4", "socks4a", "socks", "socks5", "socks5h"];
 
 /// How long a server may keep us waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,15 +75,21 @@ impl Network {
     ///
     /// # Errors
     /// When `SSL_CERT_FILE` names a file that cannot be read or holds no certificate; when the proxy is
-    /// a SOCKS one.
+    /// of a kind that ureq does not know.
     pub fn new(patience: Patience) -> Result<Self> {
-        refuse_socks(|variable| std::env::var(variable).ok())?;
+        refuse_unknown(|variable| std::env::var(variable).ok())?;
+        Self::by(Proxy::try_from_env(), patience)
+    }
+
+    /// By a proxy, where there is one.
+    fn by(proxy: Option<Proxy>, patience: Patience) -> Result<Self> {
         let mut tls = TlsConfig::builder();
         if let Some(path) = std::env::var_os(CERTIFICATES).filter(|path| !path.is_empty()) {
             tls = tls.root_certs(certificates(std::path::Path::new(&path))?);
         }
         let agent = Agent::config_builder()
             .tls_config(tls.build())
+            .proxy(proxy)
             .user_agent(concat!("bayescope/", env!("CARGO_PKG_VERSION")))
             // A status is an answer too; it decides what is tried next.
             .http_status_as_error(false)
@@ -111,17 +119,30 @@ impl Network {
     }
 }
 
-/// Refuses a SOCKS proxy, as `value` of the variables gives it: ureq, built without those, would go past
-/// it without a word.
-fn refuse_socks(value: impl Fn(&str) -> Option<String>) -> Result<()> {
-    let proxy = |variable: &&'static str| Some((*variable, Proxy::new(&value(variable)?).ok()?.protocol()));
-    match PROXIES.iter().find_map(proxy) {
-        None | Some((_, ProxyProtocol::Http | ProxyProtocol::Https)) => Ok(()),
-        Some((variable, _)) => Err(Error::input(format!(
-            "{variable} names a SOCKS proxy, and downloads go through HTTP proxies only: unset {variable}, and name an HTTP proxy in \
-             HTTPS_PROXY where one is needed"
-        ))),
+/// Refuses a proxy of a kind that ureq does not know, as `value` of the variables gives it: ureq would go past it without
+/// a word.
+fn refuse_unknown(value: impl Fn(&str) -> Option<String>) -> Result<()> {
+    for variable in PROXIES {
+        let Some(proxy) = value(variable) else { continue };
+        if Proxy::new(&proxy).is_ok() {
+            return Ok(());
+        }
+        // A name and a password may follow the kind: they are not told.
+        let kind = proxy.split_once("://").map(|(kind, _)| kind.to_ascii_lowercase());
+        if let Some(kind) = kind.filter(|kind| is_kind(kind) && !KINDS.contains(&kind.as_str())) {
+            return Err(Error::input(format!(
+                "{variable} names a proxy of the kind {kind}, and downloads go through those of the kinds {}: unset {variable}, \
+                 and name one of these where it is needed",
+                KINDS.join(", ")
+            )));
+        }
     }
+    Ok(())
+}
+
+/// Whether a word can be the scheme of an address.
+fn is_kind(word: &str) -> bool {
+    !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
 fn certificates(path: &std::path::Path) -> Result<RootCerts> {
@@ -190,30 +211,98 @@ fn head<T>(response: &Response<T>) -> Head {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
-    fn a_socks_proxy_is_refused_by_the_variable_that_counts() {
+    fn a_proxy_of_another_kind_is_refused_by_the_variable_that_counts() {
         let refused = |set: &[(&str, &str)]| {
             let value =
                 |variable: &str| set.iter().find(|(name, _)| *name == variable).map(|(_, value)| (*value).to_owned());
-            refuse_socks(value).map_err(|error| error.to_string())
+            refuse_unknown(value).map_err(|error| error.to_string())
         };
-        for fine in [&[][..], &[("HTTPS_PROXY", "http://proxy:3128")], &[("ALL_PROXY", "proxy:3128")]] {
+        let kinds = KINDS.map(|kind| format!("{kind}://user:hunter2@proxy:1080"));
+        let known = kinds.each_ref().map(|proxy| [("ALL_PROXY", proxy.as_str())]);
+        let fine = [&[][..], &[("HTTPS_PROXY", "proxy:3128")], &[("ALL_PROXY", ""), ("http_proxy", "no address")]];
+        for fine in fine.into_iter().chain(known.iter().map(|set| &set[..])) {
             assert_eq!(refused(fine), Ok(()), "{fine:?}");
         }
-        // What is no address is passed over, and what comes later does not count.
-        assert_eq!(refused(&[("ALL_PROXY", "http://proxy:3128"), ("http_proxy", "socks5://proxy:1080")]), Ok(()));
-        for (variable, socks) in [
-            ("ALL_PROXY", &[("ALL_PROXY", "socks5://user:hunter2@proxy:1080")][..]),
+        // What comes later does not count.
+        assert_eq!(refused(&[("ALL_PROXY", "http://proxy:3128"), ("http_proxy", "quic://proxy:1080")]), Ok(()));
+        for (variable, kind, set) in [
+            ("ALL_PROXY", "socks6", &[("ALL_PROXY", "socks6://user:hunter2@proxy:1080")][..]),
             (
                 "https_proxy",
-                &[("ALL_PROXY", ""), ("https_proxy", "socks5h://proxy"), ("HTTP_PROXY", "http://proxy:3128")],
+                "quic",
+                &[("ALL_PROXY", ""), ("https_proxy", "QUIC://proxy"), ("HTTP_PROXY", "http://proxy:3128")],
             ),
-            ("all_proxy", &[("all_proxy", "socks4a://proxy")]),
         ] {
-            let told = refused(socks).unwrap_err();
-            assert!(told.contains(&format!("unset {variable}")) && !told.contains("hunter2"), "{told}");
+            let told = refused(set).unwrap_err();
+            assert!(told.contains(&format!("unset {variable}")) && told.contains(&format!("kind {kind},")), "{told}");
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+    }
+
+    fn take(from: &mut impl Read, n: usize) -> Vec<u8> {
+        let mut bytes = vec![0; n];
+        from.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// A SOCKS5 proxy (RFC 1928, 1929) for one connection, which answers in the place of the server. Gives name and password,
+    /// the kind of the address that it was asked for (1 and 4 are numbers, 3 a name), and the address.
+    fn answer_as_socks(listener: &TcpListener) -> ([Vec<u8>; 2], u8, Vec<u8>) {
+        let (mut stream, _) = listener.accept().unwrap();
+        let greeting = take(&mut stream, 2);
+        let with_password = take(&mut stream, greeting[1].into()).contains(&2);
+        stream.write_all(&[5, if with_password { 2 } else { 0 }]).unwrap();
+        let mut who = <[Vec<u8>; 2]>::default();
+        if with_password {
+            assert_eq!(take(&mut stream, 1), [1]);
+            for word in &mut who {
+                let length = take(&mut stream, 1)[0];
+                *word = take(&mut stream, length.into());
+            }
+            stream.write_all(&[1, 0]).unwrap();
+        }
+        let kind = take(&mut stream, 4)[3];
+        let length = match kind {
+            1 => 4,
+            4 => 16,
+            _ => take(&mut stream, 1)[0],
+        };
+        let address = take(&mut stream, length.into());
+        take(&mut stream, 2);
+        stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0]).unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.extend(take(&mut stream, 1));
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfile").unwrap();
+        (who, kind, address)
+    }
+
+    #[test]
+    fn a_download_goes_through_a_socks_proxy_which_finds_names_where_its_address_says_so() {
+        let patience = Patience { connect: Duration::from_secs(5), idle: Duration::from_secs(5) };
+        let name = b"nowhere.invalid".as_slice();
+        for (proxy, host, kinds, address, who) in [
+            ("socks5h://", "nowhere.invalid", &[3][..], Some(name), [""; 2]),
+            ("socks5h://me:hunter2@", "nowhere.invalid", &[3], Some(name), ["me", "hunter2"]),
+            ("socks5://", "localhost", &[1, 4], None, [""; 2]),
+        ] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let proxy = Proxy::new(&format!("{proxy}{}", listener.local_addr().unwrap())).unwrap();
+            let server = std::thread::spawn(move || answer_as_socks(&listener));
+            let network = Network::by(Some(proxy), patience).unwrap();
+            let pieces: Vec<Piece> = network.request(&format!("http://{host}/data"), 0).unwrap().iter().collect();
+            let bytes = |piece: &Piece| if let Piece::Bytes(bytes) = piece { bytes.clone() } else { Vec::new() };
+            assert_eq!(pieces.iter().flat_map(bytes).collect::<Vec<u8>>(), b"file", "{pieces:?}");
+            let (told, kind, asked) = server.join().unwrap();
+            assert_eq!(told, who.map(|word| word.as_bytes().to_vec()));
+            assert!(kinds.contains(&kind) && address.is_none_or(|address| asked == address), "{kind} {asked:?}");
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
 use crate::oracle::provenance::{LABEL_NOISE, PRIOR, Record, SMOOTHING, TAU};
 use crate::oracle::world::Settings;
+use crate::units::images;
 
 /// Probabilities of a class prior that differ by no more are the same, written down in another way.
 const SAME: f64 = 1e-12;
@@ -37,6 +38,9 @@ pub struct Manifest {
     files: BTreeMap<String, String>,
     #[serde(skip)]
     archive: PathBuf,
+    /// Pictures in its folder that it does not name.
+    #[serde(skip)]
+    strangers: usize,
 }
 
 impl Manifest {
@@ -74,6 +78,7 @@ impl Manifest {
             // A list, unless it is the word for a uniform one.
             prior: record.said(PRIOR).map(|list| serde_json::from_slice(list.as_bytes()).unwrap_or_default()),
             label_noise: record.said(LABEL_NOISE).map(LabelNoise::unread).transpose().ok()?,
+            strangers: record.strangers,
             archive: if record.of.as_os_str().is_empty() { PathBuf::from(".") } else { record.of },
             ..Self::default()
         })
@@ -127,8 +132,12 @@ impl Manifest {
                 self.prior.as_ref().filter(|prior| !prior.is_empty()).map(|prior| format!("class prior {prior:?}")),
             );
             knobs.extend(self.label_noise.as_ref().map(|noise| format!("label noise {}", noise.describe())));
+            let but = match self.strangers {
+                0 => String::new(),
+                strangers => format!(", all but {} that its record does not name,", images(strangers)),
+            };
             format!(
-                "{} are samples of this world at {}; these posteriors are of {}",
+                "{}{but} are samples of this world at {}; these posteriors are of {}",
                 self.archive.display(),
                 knobs.join(", "),
                 settings.describe()

@@ -13,6 +13,7 @@ fn part() -> Part {
         images: 100,
         sha256: String::new(),
         dequantisation: Some(how),
+        noise_from: 0,
         note: None,
         classes: Mapped::ByNumber,
         of_this_world: false,
@@ -45,6 +46,27 @@ fn an_image_has_the_same_noise_in_whatever_batch_it_comes() {
     let whole = preprocessing.map_in(pixels, 2, 0, *how);
     assert_eq!(part.take(&[40, 7]).unwrap().x, [&whole[80..82], &whole[14..16]].concat());
     assert_ne!(whole[80], whole[81]);
+}
+
+#[test]
+fn the_same_image_has_other_noise_to_be_tested_on_than_to_be_learned() {
+    use Dequantisation::{Levels, Mean, MidPoint, Seeded};
+    for how in [Seeded(Seed(0)), Seeded(Seed(5)), Mean(3), Levels] {
+        let of = |split| {
+            let record = PartRecord { noise_from: noise_from(split, Some(how)), ..part().record };
+            let Values::Pixels(pixels, lie, _) = part().values else { panic!("pixels") };
+            Part { values: Values::Pixels(pixels, lie, how), record, ..part() }
+        };
+        let (train, test) = (of(Split::Train), of(Split::Test));
+        let Values::Pixels(pixels, ..) = &train.values else { panic!("pixels") };
+        // Training images have the noise that `posterior` gives them.
+        assert_eq!(train.x(9), NOISY.map_in(pixels, 2, 0, how)[18..20]);
+        assert_ne!(test.x(9), train.x(9), "{how}");
+        for further in how.further() {
+            assert_ne!(test.drawn(9, Some(further)), train.drawn(9, Some(further)), "{how}");
+        }
+    }
+    assert_eq!([None, Some(MidPoint)].map(|how| noise_from(Split::Test, how)), [0, 0], "no noise, no other cells");
 }
 
 #[test]

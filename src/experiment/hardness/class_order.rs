@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ranking::CorpusResult;
-use crate::bayes::{Agreement, ClassHardness, GaussianClasses, RANKED_AT, RankingsOverTau, Spec, rank_classes};
+use crate::bayes::{Agreement, GaussianClasses, HardnessNews, RANKED_AT, RankingsOverTau, Spec, rank_classes};
 use crate::error::Result;
 use crate::events::Events;
 use crate::figure::Table;
@@ -43,7 +43,7 @@ impl ClassOrder {
         world: &World,
         settings: &Settings,
         seed: Seed,
-        events: &mut dyn Events<ClassHardness>,
+        events: &mut dyn Events<HardnessNews>,
     ) -> Result<Option<Self>> {
         let names = world.class_names();
         let Some(base) = world.flow().shared_base().filter(|_| (3..=MOST).contains(&names.len())) else {
@@ -96,7 +96,7 @@ pub(super) fn table(corpora: &[CorpusResult]) -> Option<Table> {
 mod tests {
     use super::super::ranking::tests::result;
     use super::*;
-    use crate::bayes::{ClassRanking, Figure};
+    use crate::bayes::{ClassHardness, ClassRanking, Figure};
     use crate::data::Split;
 
     #[test]

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use super::schedule::LongWarmUp;
+use super::second_noise::SecondNoise;
 use super::step::StepLoss;
 use crate::data::ImageShape;
 use crate::events::{Events, Progress};
@@ -77,6 +78,8 @@ pub enum TrainEvent {
     },
     /// Said at the start of a sitting: the training is too short for its warm-up.
     LongWarmUp(LongWarmUp),
+    /// Said there, too: noise is added to pictures that hold some already.
+    SecondNoise(SecondNoise),
     /// One optimisation step.
     Step {
         /// Epoch, from 1.

@@ -14,6 +14,7 @@ mod learner;
 mod presets;
 mod publish;
 mod schedule;
+mod second_noise;
 mod so_far;
 mod spec;
 mod step;
@@ -52,6 +53,7 @@ use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::{ORACLE, train_oracle};
 pub use schedule::LongWarmUp;
+pub use second_noise::SecondNoise;
 pub use so_far::{SO_FAR, oracle_so_far};
 pub use spec::{Classification, DataSpec, ModelSpec, OptimSpec, TarFlowSpec, TrainSpec};
 pub use step::StepLoss;
@@ -179,10 +181,12 @@ impl<'a> Run<'a> {
             epochs,
         };
         self.tell(started, events)?;
-        match self.spec.long_warm_up(images).filter(|_| self.state.epoch < epochs) {
-            Some(long) => self.tell(TrainEvent::LongWarmUp(long), events),
-            None => Ok(()),
+        if self.state.epoch >= epochs {
+            return Ok(());
         }
+        let second_noise = self.spec.second_noise(&self.train.noises).map(TrainEvent::SecondNoise);
+        let long_warm_up = self.spec.long_warm_up(images).map(TrainEvent::LongWarmUp);
+        second_noise.into_iter().chain(long_warm_up).try_for_each(|said| self.tell(said, events))
     }
 
     /// Reports an event. A pause, or what is done above this job meanwhile, is no time of training.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::*;
-use crate::data::{ImageShape, write_png};
+use crate::data::{HeldNoise, ImageShape, write_png, write_png_of_world};
 use crate::events::Progress;
 
 /// A learner of whose steps those move nothing that this says, the last one first.
@@ -299,4 +299,35 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
     assert!(said(&spec, "long").is_empty(), "all is done");
     spec.training.warm_up_images = 8;
     assert!(said(&spec, "short").is_empty());
+}
+
+#[test]
+fn a_training_says_that_it_adds_noise_to_pictures_that_hold_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = spec(folder.path(), 1);
+    let said = |spec: &TrainSpec, run: &str| {
+        let mut said = Vec::new();
+        let mut events = |event: TrainEvent| {
+            if let TrainEvent::SecondNoise(noise) = event {
+                said.push(noise.to_string());
+            }
+            ControlFlow::Continue(())
+        };
+        train(spec, &folder.path().join(run), &Device::flex(), &mut events).unwrap();
+        said
+    };
+    spec.model.pixels = Preprocessing::Gaussian { std: 0.05 };
+    assert!(said(&spec, "photographs").is_empty());
+    let shape = ImageShape { channels: 1, height: 8, width: 8 };
+    let held = HeldNoise { std: 0.1, weights_sha256: "0a".repeat(32) };
+    for i in 0..3 {
+        let picture = folder.path().join(format!("data/dark/{i}.png"));
+        write_png_of_world(&picture, shape, &[40 + i; 64], &held).unwrap();
+    }
+    let told = said(&spec, "some");
+    assert!(told.len() == 1 && told[0].starts_with("3 of 24 pictures") && told[0].contains("(σ = 0.1)"), "{told:?}");
+    assert!(told[0].contains("adds noise of σ = 0.05") && told[0].contains("model.pixels"), "{told:?}");
+    assert!(said(&spec, "some").is_empty(), "all is done");
+    spec.model.pixels = Preprocessing::Uniform;
+    assert!(said(&spec, "within").is_empty());
 }

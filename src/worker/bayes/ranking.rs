@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::channel::{Channel, REST};
 use super::protocol::{Answer, RankingQuestion, Study};
-use crate::bayes::{ClassHardness, GaussianClasses, RANKED_AT, RankingsOverTau, Spec, rank_classes};
+use crate::bayes::{GaussianClasses, HardnessNews, RANKED_AT, RankingsOverTau, Spec, rank_classes};
 use crate::error::{Error, Result};
 use crate::units::Tau;
 
@@ -39,7 +39,7 @@ impl Rankings {
             return false;
         };
         let (slots, epoch) = (channel.slots(), channel.epoch());
-        let mut told = |_: ClassHardness| {
+        let mut told = |_: HardnessNews| {
             let rested = resting.is_some_and(|since| since.elapsed() >= REST);
             let urgent = rested || slots.asked() || channel.stopping() || channel.epoch() != epoch;
             if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -12,7 +12,7 @@ use super::figure1::Figure1;
 use super::protocol::{Answer, At, CurveQuestion, RankingQuestion, Study};
 use super::ranking::Rankings;
 use super::request_slots::RequestSlots;
-use crate::bayes::{ClassHardness, GaussianClasses, Spec, information, one_vs_rest, pairwise};
+use crate::bayes::{GaussianClasses, HardnessNews, Spec, information, one_vs_rest, pairwise};
 use crate::error::{Error, Result};
 
 /// Relative tolerance of curves, class hardness, A and I.
@@ -211,15 +211,20 @@ fn coarse_to_fine(n: usize) -> VecDeque<usize> {
 fn hardness(channel: &Channel, at: At) -> Option<At> {
     let (generation, slots, epoch) = (at.generation, channel.slots(), channel.epoch());
     let spec = Spec { tolerance: TOLERANCE, ..Spec::default() };
-    let tell = |hardness: ClassHardness| {
-        channel.send(Answer::Hardness { generation, hardness });
+    let go_on = || {
         let urgent =
             slots.hardness.is_full() || slots.curve.is_full() || channel.stopping() || channel.epoch() != epoch;
         if urgent { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let mut tell = tell;
+    let mut tell = |news: HardnessNews| {
+        if let HardnessNews::Known(hardness) = news {
+            channel.send(Answer::Hardness { generation, hardness });
+        }
+        go_on()
+    };
     let found = channel.classes(&at.law).and_then(|classes| {
-        channel.send(Answer::Pairs { generation, pairs: pairwise(&classes, at.tau)? });
+        let pairs = channel.pool.install(|| pairwise(&classes, at.tau, &mut |_| go_on()))?;
+        channel.send(Answer::Pairs { generation, pairs });
         channel.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
     });
     match found {
@@ -247,24 +252,41 @@ fn inform(channel: &Channel, at: &At) {
 mod tests {
     use std::sync::Arc;
 
-    use crossbeam_channel::bounded;
+    use crossbeam_channel::{Receiver, bounded};
 
     use super::*;
+    use crate::flow::base::GaussianBase;
     use crate::oracle::posterior::Prior;
     use crate::oracle::world::LabelLaw;
-    use crate::units::Tau;
+    use crate::units::{Smoothing, Tau};
     use crate::worker::bayes::protocol::Question;
+    use crate::worker::protocol::Event;
     use crate::worker::shared::Shared;
 
-    fn channel() -> Channel {
-        let ((notifier, notified), (events, _)) = (bounded(1), bounded(8));
+    fn channel() -> (Channel, Receiver<Event>) {
+        let ((notifier, notified), (events, answers)) = (bounded(1), bounded(8));
         let shared = Arc::new(Shared::new([notifier.clone(), notifier], RequestSlots::new().0, Arc::new(|| {})));
-        Channel { shared, notified, events, pool: rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap() }
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        (Channel { shared, notified, events, pool }, answers)
+    }
+
+    #[test]
+    fn class_hardness_of_smoothed_labels_gives_way_to_the_next_question_while_it_draws() {
+        let (channel, answers) = channel();
+        channel.slots().open(Some(&GaussianBase::new(vec![0.0, 1.0], &[1.0])));
+        let law = LabelLaw { smoothing: Smoothing::new(2.0).unwrap(), ..LabelLaw::from(Prior::uniform(2)) };
+        let of = |generation| At { generation, tau: Tau::ONE, law: law.clone() };
+        channel.slots().ask(Question::Hardness(of(2)));
+        assert_eq!(hardness(&channel, of(1)).map(|at| at.generation), Some(1));
+        assert!(answers.is_empty(), "neither pairs nor classes are known so soon");
+        // Without a newer question it is answered: pairs, two classes, the end.
+        let newest = channel.slots().hardness.take().unwrap();
+        assert_eq!((hardness(&channel, newest).is_none(), answers.len()), (true, 4));
     }
 
     #[test]
     fn what_is_asked_of_an_oracle_that_has_just_opened_is_begun_and_what_the_last_was_asked_is_dropped() {
-        let channel = channel();
+        let (channel, _answers) = channel();
         let slots = channel.slots();
         let ask = |generation| {
             let law = LabelLaw::from(Prior::uniform(2));
