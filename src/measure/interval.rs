@@ -25,7 +25,7 @@ pub struct Interval {
 
 /// How files have an interval.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "an interval is [low, high]")]
 enum Stored {
     Pair(f64, f64),
     /// In files of older versions: cells, exports, oracles and the examples that come with the program.
