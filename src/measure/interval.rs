@@ -13,13 +13,40 @@ pub const NATS: [f64; 2] = [0.0, f64::INFINITY];
 /// Range of differences of what has no bound.
 pub const UNBOUNDED: [f64; 2] = [f64::NEG_INFINITY, f64::INFINITY];
 
-/// A 95 % interval, in the unit of the number it belongs to.
+/// A 95 % interval, in the unit of the number it belongs to. In files it is `[low, high]`, as every interval there.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "(f64, f64)", from = "Stored")]
 pub struct Interval {
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+/// How files have an interval.
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "an interval is [low, high]")]
+enum Stored {
+    Pair(f64, f64),
+    /// In files of older versions: cells, exports, oracles and the examples that come with the program.
+    Former {
+        low: f64,
+        high: f64,
+    },
+}
+
+impl From<Stored> for Interval {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Pair(low, high) | Stored::Former { low, high } => Self { low, high },
+        }
+    }
+}
+
+impl From<Interval> for (f64, f64) {
+    fn from(Interval { low, high }: Interval) -> Self {
+        (low, high)
+    }
 }
 
 impl Interval {
@@ -257,6 +284,22 @@ mod tests {
         let error = ((1.0 + 3999.0 * 2.0 / 3.0) / (4.0 * 1.5e7f64)).sqrt();
         assert!(((half.high - half.low) / (2.0 * Z95 * error) - 1.0).abs() < 1e-3, "{half:?}");
         assert_eq!(newcombe(1.0, 0, 5), Interval { low: 0.0, high: 1.0 });
+    }
+
+    #[test]
+    fn a_file_has_the_ends_as_a_pair_and_those_of_earlier_versions_are_read() {
+        let estimate = Estimate { value: 1.0, interval: Interval { low: -0.5, high: 2.0 } };
+        let written = serde_json::to_string(&estimate).unwrap();
+        assert_eq!(written, r#"{"value":1.0,"interval":[-0.5,2.0]}"#);
+        // Whole numbers are numbers as well.
+        for stored in
+            [&written, r#"{"value":1,"interval":[-0.5,2]}"#, r#"{"value":1.0,"interval":{"low":-0.5,"high":2}}"#]
+        {
+            assert_eq!(serde_json::from_str::<Estimate>(stored).unwrap(), estimate, "{stored}");
+        }
+        for damaged in ["[1.0]", "[1.0,2.0,3.0]", r#"{"low":1.0}"#, "[null,1.0]", "1.0"] {
+            assert!(serde_json::from_str::<Interval>(damaged).is_err(), "{damaged}");
+        }
     }
 
     #[test]

@@ -70,8 +70,8 @@ fn mean_entropy(distance: f64) -> f64 {
 }
 
 fn covers(estimate: &Value, truth: f64) -> bool {
-    let end = |end: &str| estimate["interval"][end].as_f64().unwrap();
-    end("low") <= truth && truth <= end("high")
+    let end = |end: usize| estimate["interval"][end].as_f64().unwrap();
+    end(0) <= truth && truth <= end(1)
 }
 
 #[test]

@@ -136,10 +136,10 @@ fn an_export_and_its_judge_count_the_same_images_in_doubt() {
     let words = ["evaluate", text(&folder), "--predictions", text(&predictions), "--kind", "probabilities", "--json"];
     let judged = json(&words);
     let (of_export, value) = (&exported["splits"]["test"]["bayes_error"], number(&judged, "bayes_error"));
-    let ends = |of: &Value, keys: [&str; 2]| keys.map(|key| number(of, key));
-    let export = ends(&of_export["interval"], ["low", "high"]);
+    let ends = |interval: &Value| [0, 1].map(|end| interval[end].as_f64().unwrap());
+    let export = ends(&of_export["interval"]);
     for (name, expected) in [("bayes_error", export), ("expected_error", export)] {
-        let judge = [0, 1].map(|end| judged["intervals"][name][end].as_f64().unwrap());
+        let judge = ends(&judged["intervals"][name]);
         // One is BCa's, the other normal: 0.15 · 1.96/√100 = 0.029. The rule of three adds 0.03 · 0.85 above.
         assert!(judge.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.008), "{name} {judge:?} {expected:?}");
         assert!(judge[1] - value > 0.045, "{judge:?}");

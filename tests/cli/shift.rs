@@ -82,7 +82,7 @@ fn shifts_of_two_gaussians_cost_what_the_formulas_say() {
     let unavoidable = |name: &str, off: f64| {
         let (loss, truth) = (lost(name), 100.0 * (accuracy_off_by(0.0) - accuracy_off_by(off)));
         let [value, low, high] =
-            [&loss["value"], &loss["interval"]["low"], &loss["interval"]["high"]].map(|v| v.as_f64().unwrap());
+            [&loss["value"], &loss["interval"][0], &loss["interval"][1]].map(|v| v.as_f64().unwrap());
         assert!((value - truth).abs() < 1.5 * (high - low) / 2.0 + 1e-9, "{name}: {loss} for {truth}");
     };
     unavoidable("none", 0.0);
@@ -105,8 +105,8 @@ fn shifts_of_two_gaussians_cost_what_the_formulas_say() {
     let w = tiny::GAUSSIAN_DISTANCE / 2.0 / 12f64.sqrt();
     let truth = 0.5 * (4.0 * clipped_square(0.0) + 12.0 * clipped_square(w) - 16.0);
     let lost = &shifted(2)["log_likelihood_drop"];
-    let end = |end: &str| lost["interval"][end].as_f64().unwrap();
-    let (value, half) = (lost["value"].as_f64().unwrap(), 0.5 * (end("high") - end("low")));
+    let end = |end: usize| lost["interval"][end].as_f64().unwrap();
+    let (value, half) = (lost["value"].as_f64().unwrap(), 0.5 * (end(1) - end(0)));
     assert!((value - truth).abs() < 2.0 * half && half < 0.6, "{lost}: {truth}");
     assert_eq!(shifted(0)["log_likelihood_drop"]["value"], 0.0);
     assert!(shifted(3)["log_likelihood_drop"].is_null());

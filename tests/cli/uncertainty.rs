@@ -39,9 +39,9 @@ fn array<T: NpyElement>(path: PathBuf, shape: &[usize], values: &[T]) -> PathBuf
 }
 
 fn value(estimate: &Value) -> f64 {
-    let of = |key: &str| estimate["interval"][key].as_f64().unwrap();
+    let end = |end: usize| estimate["interval"][end].as_f64().unwrap();
     let value = estimate["value"].as_f64().unwrap();
-    assert!(of("low") <= value && value <= of("high"), "{estimate}");
+    assert!(end(0) <= value && value <= end(1), "{estimate}");
     value
 }
 

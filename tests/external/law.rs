@@ -43,11 +43,10 @@ fn several_runs_give_a_law_over_their_training_images() {
         assert_near("KL", point["epistemic"]["value"].as_f64().unwrap(), best);
     }
     let pure = &law["fits"]["pure"];
-    let alpha =
-        |of: &str| pure["alpha"].get(of).or_else(|| pure["alpha"]["interval"].get(of)).unwrap().as_f64().unwrap();
+    let [alpha, low, high] = [&pure["alpha"]["value"], &pure["alpha"]["interval"][0], &pure["alpha"]["interval"][1]]
+        .map(|number| number.as_f64().unwrap());
     // KL falls as the square of the share, at most: N^-1, and slower where the share is not small.
-    assert!(alpha("value") > 0.4 && alpha("value") < 1.1, "{pure}");
-    assert!(alpha("low") < alpha("value") && alpha("value") < alpha("high"));
+    assert!(alpha > 0.4 && alpha < 1.1 && low < alpha && alpha < high, "{pure}");
     assert_eq!(pure["image_error"], "resampled");
     let (fine, text) = command(&["summary"], &all);
     let words = ["4 external runs", "smallest KL", "α = ", "R²", "4 runs of 4 sizes and 1 seeds"];

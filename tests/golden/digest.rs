@@ -25,6 +25,8 @@ const PASSING: [&str; 12] = [
 ];
 /// Keys of what a rounding can flip: which bin an image falls into, which image is bought, which of two equal classes is decided for.
 const FLIPPING: [&str; 7] = ["bins", "bought", "basket", "halves", "bounded", "enclosed", "decision"];
+/// Keys of 95 % intervals, `[low, high]`.
+const INTERVALS: [&str; 3] = ["interval", "over_images", "over_seeds"];
 /// Units of what differs from run to run or from machine to machine.
 const UNITS: [&str; 8] = ["s", "ms", "µs", "min", "h", "days", "core", "cores"];
 /// Instruction sets.
@@ -117,6 +119,7 @@ impl Digest {
                         passing if PASSING.contains(&passing) && !value.is_null() => json!("…"),
                         flipping if FLIPPING.contains(&flipping) => names_only(self.masked(value)),
                         "corpora" => self.masked(without_ids(value)),
+                        interval if INTERVALS.contains(&interval) => self.masked(ends_apart(value)),
                         _ => self.masked(value),
                     };
                     (name, value)
@@ -168,6 +171,19 @@ fn without_ids(mut corpora: Value) -> Value {
         *id = json!("…");
     }
     corpora
+}
+
+/// Of a list of intervals the lower ends and the upper ends, so that figures of neither hide the other.
+fn ends_apart(value: Value) -> Value {
+    let is_end = |end: &Value| end.is_number() || end.is_null();
+    let is_pair = |of: &Value| of.as_array().is_some_and(|ends| ends.len() == 2 && ends.iter().all(is_end));
+    match value.as_array() {
+        Some(all) if all.len() > 1 && all.iter().all(is_pair) => {
+            let [low, high] = [0, 1].map(|end| all.iter().map(|of| of[end].clone()).collect::<Vec<_>>());
+            json!({ "low": low, "high": high })
+        }
+        _ => value,
+    }
 }
 
 fn word(value: &Value) -> String {

@@ -7,6 +7,7 @@
 mod cases;
 mod compare;
 mod digest;
+mod documented;
 mod prepare;
 
 use std::path::{Path, PathBuf};

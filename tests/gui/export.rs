@@ -67,14 +67,13 @@ fn a_tilde_is_the_home_folder() {
 /// As `dataset.json` has it.
 fn manifest() -> bayescope::export::Manifest {
     let figure = |value: f64| serde_json::json!({ "value": value, "std_error": 0.001, "interval": [value - 0.002, value + 0.002] });
-    let estimate =
-        |value: f64| serde_json::json!({ "value": value, "interval": { "low": value - 0.01, "high": value + 0.01 } });
+    let estimate = |value: f64| serde_json::json!({ "value": value, "interval": [value - 0.01, value + 0.01] });
     let split = |images: usize| {
         serde_json::json!({
             "images": images, "seed": 1, "counts": vec![images / 10; 10], "bayes_error": estimate(0.1),
             "aleatoric_nats": estimate(0.3), "rounding": { "images": images, "rounded": 0, "max_drift": 0.0 },
             "pictures": { "8": { "levels": { "bits": 8, "low": -0.05, "high": 1.05 }, "images": images, "kl_nats": estimate(0.02),
-                "largest_kl_nats": 0.4, "decisions_changed": { "value": 0.0, "interval": { "low": 0.0, "high": 0.00192 } }, "bayes_error": estimate(0.1),
+                "largest_kl_nats": 0.4, "decisions_changed": { "value": 0.0, "interval": [0.0, 0.00192] }, "bayes_error": estimate(0.1),
                 "decision_error": estimate(0.2), "added_error": estimate(0.1), "aleatoric_nats": estimate(0.3) } },
         })
     };

@@ -21,10 +21,9 @@ pub enum Forecast {
     Reachable {
         /// Training images at which the curve is at the distance; at least 1.
         n: f64,
-        /// Lower end of the 95 % prediction interval for a new run: curve and scatter of runs.
-        low: f64,
-        /// Upper end; `None` where more than 2.5 % of the curves that fit never come down to it.
-        high: Option<f64>,
+        /// The 95 % prediction interval for a new run: curve and scatter of runs.
+        #[serde(flatten)]
+        ends: Ends,
         /// `n` over the largest N that was run: beyond 10 the law itself is the main doubt.
         extrapolation: f64,
         /// The same in words.
@@ -42,6 +41,37 @@ pub enum Forecast {
         /// Why.
         sentence: String,
     },
+}
+
+/// The interval of a number of images.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "StoredEnds")]
+pub struct Ends {
+    /// Lower and upper end; the upper is `None` where more than 2.5 % of the curves that fit never come down to the distance.
+    pub interval: (f64, Option<f64>),
+}
+
+/// How files have these ends.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredEnds {
+    Pair {
+        interval: (f64, Option<f64>),
+    },
+    /// In files of older versions.
+    Former {
+        low: f64,
+        high: Option<f64>,
+    },
+}
+
+impl From<StoredEnds> for Ends {
+    fn from(stored: StoredEnds) -> Self {
+        match stored {
+            StoredEnds::Pair { interval } => Self { interval },
+            StoredEnds::Former { low, high } => Self { interval: (low, high) },
+        }
+    }
 }
 
 /// Predicts the number of training images at which a run has a value (KL to the exact posterior,
@@ -98,7 +128,7 @@ pub(super) fn answer(fit: &PowerLaw, replicates: &[Replicate], distance: f64) ->
         plain(low),
         plain(extrapolation)
     );
-    Forecast::Reachable { n, low, high, extrapolation, sentence }
+    Forecast::Reachable { n, ends: Ends { interval: (low, high) }, extrapolation, sentence }
 }
 
 fn unreachable(fit: &PowerLaw, floor: Estimate, distance: f64) -> String {
@@ -140,13 +170,25 @@ mod tests {
         for (law, variant, distance) in
             [((1.0, 0.5, 0.0), Variant::Pure, 0.001), ((1.0, 0.5, 0.02), Variant::Floor, 0.021)]
         {
-            let Forecast::Reachable { n, low, high, extrapolation, .. } = forecast(law, variant, 0.0, distance) else {
-                panic!("reachable")
-            };
+            let found = forecast(law, variant, 0.0, distance);
+            let Forecast::Reachable { n, ends, extrapolation, .. } = found else { panic!("reachable") };
+            let (low, high) = ends.interval;
             assert!((n / 1e6 - 1.0).abs() < 1e-4 && (low / n - 1.0).abs() < 1e-3, "{n} {low}");
             assert!((high.unwrap() / n - 1.0).abs() < 1e-3);
             assert!((extrapolation - 1e6 / 45_000.0).abs() < 0.01);
         }
+    }
+
+    #[test]
+    fn files_of_older_versions_are_read() {
+        let written = forecast((1.0, 0.5, 0.0), Variant::Pure, 0.1, 0.001);
+        let mut json = serde_json::to_value(&written).unwrap();
+        assert_eq!(serde_json::from_value::<Forecast>(json.clone()).unwrap(), written, "{json}");
+        let fields = json.as_object_mut().unwrap();
+        let interval = fields.remove("interval").unwrap();
+        fields.insert("low".into(), interval[0].clone());
+        fields.insert("high".into(), interval[1].clone());
+        assert_eq!(serde_json::from_value::<Forecast>(json).unwrap(), written);
     }
 
     #[test]
@@ -162,7 +204,8 @@ mod tests {
         for law in [(0.1, 0.0, 0.0), (0.1, -0.2, 0.0)] {
             for variant in [Variant::Pure, Variant::Floor] {
                 let answer = forecast(law, variant, 0.05, 0.01);
-                assert!(!matches!(answer, Forecast::Reachable { high: Some(_), .. }), "{answer:?}");
+                let ended = matches!(&answer, Forecast::Reachable { ends, .. } if ends.interval.1.is_some());
+                assert!(!ended, "{answer:?}");
             }
         }
         let flat = [100.0, 1e3, 1e4].map(|n| Point { n, seed: 0, value: 0.117, error: 0.0 });
@@ -187,7 +230,7 @@ mod tests {
     fn a_closer_distance_takes_more_images() {
         let points = synthetic((1.0, 0.4, 0.0), &SIZES, 3, Noise { run: 0.1, ..SILENT }, 8);
         let images = |distance| match of_form(&points, Variant::Pure, 1, distance) {
-            Forecast::Reachable { n, low, high, .. } => (n, low, high.unwrap()),
+            Forecast::Reachable { n, ends, .. } => (n, ends.interval.0, ends.interval.1.unwrap()),
             other => panic!("{other:?}"),
         };
         let (far, near) = (images(0.05), images(0.005));
@@ -204,7 +247,8 @@ mod tests {
             let points = synthetic((1.0, alpha, 0.0), &SIZES, 3, Noise { run, ..SILENT }, trial);
             let own = run * Distribution::<f64>::sample(&StandardNormal, &mut Seed(99).rng(trial));
             let needed = ((own - f64::ln(distance)) / alpha).exp();
-            if let Forecast::Reachable { low, high, .. } = of_form(&points, Variant::Pure, trial, distance) {
+            if let Forecast::Reachable { ends, .. } = of_form(&points, Variant::Pure, trial, distance) {
+                let (low, high) = ends.interval;
                 inside += u32::from(low <= needed && high.is_none_or(|high| needed <= high));
             }
         }

@@ -50,7 +50,10 @@ fn covered_by(law: (f64, f64, f64), run: f64, trials: u64, fitted: impl Fn(u64) 
         let fitted = fitted(trial);
         let needed = (a / (distance * (-run * normal("new run", trial)).exp() - floor)).ln() / alpha;
         let forecast = match forecast::answer(&fitted, &fitted.drawn(), distance) {
-            Forecast::Reachable { low, high, .. } => low.ln() <= needed && high.is_none_or(|high| needed <= high.ln()),
+            Forecast::Reachable { ends, .. } => {
+                let (low, high) = ends.interval;
+                low.ln() <= needed && high.is_none_or(|high| needed <= high.ln())
+            }
             Forecast::Unreachable { floor, .. } => floor.interval.low < distance,
             Forecast::NotIdentifiable { .. } => false,
         };
