@@ -42,7 +42,12 @@ fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Resu
         folder: args.out.clone(),
         name: args.name.clone().unwrap_or_else(of_folder),
         oracle: args.oracle.clone(),
-        settings: settings((&args.world, &args.target), args.compute.precision, opened, "--test is the images")?,
+        settings: settings(
+            (&args.world, &args.target),
+            args.compute.precision,
+            opened,
+            "--test is the number of images",
+        )?,
         precision: args.compute.precision.into(),
         images: args.test,
         seed: Seed(args.seed),

@@ -124,7 +124,7 @@ fn a_target_sets_the_temperature_of_a_run() {
     let start = ["external", "start", "mnist", "--test", "8", "--device", "cpu", "--out", text(&run)];
     let with = |more: &[&'static str]| [&start[..], more].concat();
     assert!(fail(2, &with(&["--target", "5%", "--tau", "1.1"])).contains("cannot be used with"));
-    assert!(fail(1, &with(&["--samples", "9"])).contains("search for --target; --test is the images"));
+    assert!(fail(1, &with(&["--samples", "9"])).contains("search for --target; --test is the number of images"));
     assert!(fail(1, &with(&["--target", "5%", "--samples", "9"])).contains("leave them out"));
     assert!(!run.exists());
     let (spec, found) =
