@@ -283,7 +283,8 @@ class World:
     ) -> dict[str, Any]:
         """The τ of a Bayes error (`"5%"` or `0.05`), as `bayescope tau --json`: `value`, `interval` (95 %), `achieved`, ….
 
-        Prior and smoothing are those of this world; its own τ does not count.
+        Prior, smoothing and label noise are those of this world; its own τ does not count. A world that is sampled is sampled for
+        56 s at most where no limit is given: the τ of `World(…, target=…)` has no limit of time, and may differ within the interval.
         """
         samples = count_or_none("samples", samples)
         return json.loads(self._engine().tau_of(_target(target), tolerance, count("seed", seed), samples, budget, False))
