@@ -15,6 +15,6 @@ Entropies and log-densities are in nats, everywhere. Errors of the engine are ex
 from ._engine import __version__
 from ._evaluate import evaluate
 from ._run import Run
-from ._world import Batch, Scores, Stream, World
+from ._world import Batch, Scores, Stream, Typicality, World
 
-__all__ = ["Batch", "Run", "Scores", "Stream", "World", "__version__", "evaluate"]
+__all__ = ["Batch", "Run", "Scores", "Stream", "Typicality", "World", "__version__", "evaluate"]

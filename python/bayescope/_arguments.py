@@ -12,7 +12,10 @@ _MOST = 2**64 - 1
 
 def count(name: str, value: Any) -> int:
     """A whole number from 0 that 64 bits hold; `name` is the argument that gives it."""
-    number = operator.index(value)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}={value!r}: a whole number is needed, not {type(value).__name__}") from None
     if not 0 <= number <= _MOST:
         raise ValueError(f"{name}={number}: a whole number from 0 to 2^64 − 1 is needed")
     return number
@@ -23,6 +26,18 @@ def count_or_none(name: str, value: Any) -> int | None:
     return None if value is None else count(name, value)
 
 
+def number_or_none(name: str, value: Any) -> float | None:
+    """A number, also an array or a tensor of one, or what may be left out. Text is none."""
+    if value is None:
+        return None
+    try:
+        if isinstance(value, (str, bytes)):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name}={value!r}: one number is needed, not {type(value).__name__}") from None
+
+
 def array(values: Any) -> np.ndarray:
     """Numbers of any framework as an array; tensors of torch that need gradients or lie on a card are none yet."""
     for move in ("detach", "cpu"):
@@ -30,3 +45,11 @@ def array(values: Any) -> np.ndarray:
     if str(getattr(values, "dtype", "")) == "torch.bfloat16":
         values = values.float()
     return np.asarray(values)
+
+
+def numbers(called: str, values: Any) -> np.ndarray:
+    """Predictions of any framework as an array; `called` says whose they are. What is no real number is refused."""
+    values = array(values)
+    if values.dtype.kind not in "biuf":
+        raise ValueError(f"{called}: predictions are numbers [N, K], not {values.dtype} {list(values.shape)}")
+    return values

@@ -11,16 +11,13 @@ from typing import Any
 import numpy as np
 
 from . import _engine
-from ._arguments import array, count
+from ._arguments import count, numbers
 
 
-def _numbers(called: str, model: Any) -> np.ndarray:
+def _model(called: str, model: Any) -> np.ndarray:
     if isinstance(model, (list, tuple)) and any(isinstance(part, (str, os.PathLike)) for part in model):
         raise ValueError(f"{called}: this is a list of paths; several models are a mapping of names to paths or arrays")
-    model = array(model)
-    if model.dtype.kind not in "biuf":
-        raise ValueError(f"{called}: predictions are numbers [N, K], not {model.dtype} {list(model.shape)}")
-    return model
+    return numbers(called, model)
 
 
 def evaluate(
@@ -67,7 +64,7 @@ def evaluate(
             is_path = isinstance(model, (str, os.PathLike))
             path = os.fspath(model) if is_path else os.path.join(folder, f"{i}.npy")
             if not is_path:
-                np.save(path, _numbers(called, model))
+                np.save(path, _model(called, model))
                 saved[path] = called
             paths.append(path)
             # A file has a name of its own, unless it is given one.

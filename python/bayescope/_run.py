@@ -11,18 +11,27 @@ from typing import Any
 import numpy as np
 
 from . import _engine
-from ._arguments import array, count, count_or_none
+from ._arguments import count, count_or_none, number_or_none, numbers
 from ._world import World
 
 _KINDS = {"logits": "logits", "log_probs": "log-probabilities", "probs": "probabilities"}
 
 
-def _finite(value: Any) -> float | None:
+def _finite(name: str, value: Any) -> float | None:
     """A number for a record; none where it is not finite: JSON has no NaN."""
-    if value is None:
-        return None
-    value = float(value)
-    return value if math.isfinite(value) else None
+    value = number_or_none(name, value)
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _single(called: str, values: Any) -> np.ndarray:
+    """Predictions as float32, in which a record keeps them. What float32 cannot say is refused: −∞ would count as q = 0."""
+    values = numbers(called, values)
+    with np.errstate(over="ignore"):
+        single = np.ascontiguousarray(values, dtype=np.float32)
+    lost = np.isinf(single) & np.isfinite(values)
+    if lost.any():
+        raise ValueError(f"{called}: {values[lost][0]:.3g} is no float32, in which a record keeps its numbers")
+    return single
 
 
 class Run:
@@ -100,6 +109,10 @@ class Run:
         seen, `seconds` those since the training began, `train_loss` is in nats. By default the seconds since this run was opened
         are logged, added to those of the last record before the step with which it goes on. A step that is logged again replaces
         itself, and a run that was finished is no longer.
+
+        What `bayescope summary` would refuse is a `ValueError` in its words, and nothing is written: NaN or +∞, a row of −∞
+        alone, another shape, rows of probabilities that do not add up to 1, probabilities where the run holds logits. An `epoch`,
+        `seconds` or `train_loss` that is NaN or infinite is left out of the record.
         """
         given = {"logits": logits, "log_probs": log_probs, "probs": probs}
         given = {kind: values for kind, values in given.items() if values is not None}
@@ -115,8 +128,13 @@ class Run:
                 # What earlier processes trained, up to the step at which this one goes on; nothing where it begins anew.
                 self._before = self._core.seconds_before(step) or 0.0
             seconds = self._before + time.monotonic() - self._opened
-        facts = (_finite(epoch), count_or_none("images", images), _finite(seconds), _finite(train_loss))
-        self._core.log(step, np.ascontiguousarray(array(values), dtype=np.float32), *facts)
+        facts = (
+            _finite("epoch", epoch),
+            count_or_none("images", images),
+            _finite("seconds", seconds),
+            _finite("train_loss", train_loss),
+        )
+        self._core.log(step, _single(kind, values), *facts)
 
     def finish(self) -> None:
         """Says that nothing more comes: `bayescope watch` ends. Logging takes it back."""
@@ -125,3 +143,9 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The figures of every step, as `bayescope summary --json`: each computed from the logged predictions."""
         return json.loads(self._core.summary())
+
+    def worst(self, step: int | None = None, n: int = 20) -> dict[str, Any]:
+        """The `n` test images with the largest KL(p‖q) after `step` (the last that was logged if not given), largest first, as
+        `bayescope external worst --json`: KL and entropy in nats, p and q of every class.
+        """
+        return json.loads(self._core.worst(count_or_none("step", step), count("n", n)))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _engine
-from ._arguments import count, count_or_none
+from ._arguments import array, count, count_or_none
 
 
 class Batch(NamedTuple):
@@ -45,8 +45,24 @@ class Scores(NamedTuple):
     """log p(x), float64 [n], nats."""
 
 
+class Typicality(NamedTuple):
+    """How given images stand to samples of a world: `docs/theory.md`, section 2."""
+
+    p_value: np.ndarray
+    """Two-sided p-value of log p(x) among those of the samples, float64 [n], in steps of 2 / (samples + 1)."""
+    band: np.ndarray
+    """In a word, text [n]: "typical" (p > 0.05), "unusual", "outside" (beyond every sample), or "far-outside" (by more than they
+    range)."""
+    less_likely: np.ndarray
+    """Whether the image is on the less likely side of the samples, bool [n]."""
+    log_px: np.ndarray
+    """log p(x) of the images, float64 [n], nats: density of x in world space."""
+    log_px_of_samples: tuple[float, float, float]
+    """Least, middle and largest log p(x) of the samples, nats."""
+
+
 def _images(x: Any) -> np.ndarray:
-    x = np.asarray(x)
+    x = array(x)
     if x.dtype.kind != "f":
         raise ValueError(f"images in world space are floats, not {x.dtype}")
     if x.ndim != 4:
@@ -76,7 +92,8 @@ class World:
     tau : float, optional
         Base temperature τ: 1 by default. Larger is harder.
     target : str or float, optional
-        In place of `tau`: the Bayes error that the world is to have, `"5%"` or `0.05`. τ is what `bayescope tau` finds.
+        In place of `tau`: the Bayes error that the world is to have, `"5%"` or `0.05`. τ is that of
+        `bayescope export --target`: no limit of time ends its search, so that it is found again.
     prior : sequence of K floats, optional
         Class prior π: weights ≥ 0, normalised. Uniform by default.
     smoothing : float
@@ -116,7 +133,9 @@ class World:
         self._core = core.at(1.0 if tau is None else float(tau), float(smoothing), weights, noise)
         self._process = os.getpid()
         if target is not None:
-            self._core = core.at(self.tau_of(target)["value"], float(smoothing), weights, noise)
+            # Without a limit of time: a run or a stream goes on in a later process only at the same τ.
+            found = json.loads(self._core.tau_of(_target(target), None, 0, None, None, True))
+            self._core = core.at(found["value"], float(smoothing), weights, noise)
 
     def __repr__(self) -> str:
         c, h, w = self.shape
@@ -207,23 +226,51 @@ class World:
         scores = self.scores(x)
         if y is None:
             return scores.log_px
-        y = np.asarray(y)
+        y = array(y)
         if y.shape != scores.log_px.shape or y.dtype.kind not in "iu":
             raise ValueError(f"y holds {len(scores.log_px)} integers, not {y.dtype} {list(y.shape)}")
         if y.size and (y.min() < 0 or y.max() >= len(self.classes)):
             raise ValueError(f"y holds classes 0 to {len(self.classes) - 1}, not {y.min()} to {y.max()}")
         return np.take_along_axis(scores.logp, y[:, None].astype(np.int64), axis=1)[:, 0]
 
+    def typicality(self, x: Any, *, samples: int = 399) -> Typicality:
+        """Whether images `x`, floats [n, C, H, W] in world space, are such as the world makes: their log p(x) among those of
+        `samples` of its own (39 at least), as `bayescope posterior --typicality` computes it.
+
+        The samples are the same at every call, and none that `sample` draws by default. A world of 32 bits keeps them in the
+        program's cache; one of 64 bits draws them anew at every call.
+        """
+        samples, log_px = count("samples", samples), self.scores(x).log_px
+        found = json.loads(self._engine().typicality(log_px, samples))
+        images = found["images"]
+        return Typicality(
+            np.array([image["p_value"] for image in images], dtype=np.float64),
+            np.array([image["band"] for image in images], dtype=str),
+            np.array([image["less_likely"] for image in images], dtype=bool),
+            log_px,
+            tuple(found["log_px_of_samples"]),
+        )
+
     def bayes_error(
-        self, *, tolerance: float | None = None, seed: int = 0, samples: int | None = None, budget: float | None = None
+        self,
+        *,
+        tolerance: float | None = None,
+        seed: int = 0,
+        samples: int | None = None,
+        budget: float | None = None,
+        information: bool = False,
     ) -> dict[str, Any]:
         """The Bayes error at these knobs, as `bayescope bayes-error --json`: `value`, `interval` (95 %), `method`, `why`, ….
 
-        `tolerance` is the half width of the interval over the value. A world that is sampled (its map depends on the class, or
-        T ≠ 1) is sampled for 56 s at most where neither `tolerance` nor `samples` (images) nor `budget` (seconds) is given. What is
-        given ends the sampling, and no other time: with `tolerance` alone it may take long.
+        `tolerance` is the half width of the interval over the value. A world whose map depends on the class is sampled: for 56 s
+        at most where neither `tolerance` nor `samples` (images) nor `budget` (seconds) is given. What is given ends the sampling,
+        and no other time: with `tolerance` alone it may take long.
+
+        With `information` also `slope` (dE/dlog τ) and `information`: `aleatoric_nats` (A = H(Y|X)), `mutual_information_bits`
+        (I(X;Y)) and `normalised` (I(X;Y)/H(Y)), each with `value` and `interval`.
         """
-        return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), count_or_none("samples", samples), budget))
+        samples = count_or_none("samples", samples)
+        return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), samples, budget, bool(information)))
 
     def tau_of(
         self,
@@ -236,10 +283,11 @@ class World:
     ) -> dict[str, Any]:
         """The τ of a Bayes error (`"5%"` or `0.05`), as `bayescope tau --json`: `value`, `interval` (95 %), `achieved`, ….
 
-        Prior and smoothing are those of this world; its own τ does not count.
+        Prior, smoothing and label noise are those of this world; its own τ does not count. A world that is sampled is sampled for
+        56 s at most where no limit is given: the τ of `World(…, target=…)` has no limit of time, and may differ within the interval.
         """
         samples = count_or_none("samples", samples)
-        return json.loads(self._engine().tau_of(_target(target), tolerance, count("seed", seed), samples, budget))
+        return json.loads(self._engine().tau_of(_target(target), tolerance, count("seed", seed), samples, budget, False))
 
     @property
     def tau(self) -> Tau:

@@ -61,7 +61,8 @@ def log(
 ) -> None:
     """Logs the logits of a network on the run's test images, in evaluation mode and without gradients.
 
-    `device` is where the images go: that of the network's first parameter by default. `facts` are those of `Run.log`.
+    `device` is where the images go: that of the network's first parameter by default. `facts` are those of `Run.log`, which
+    refuses NaN: a network that diverged raises a `ValueError`.
     """
     is_module = isinstance(network, torch.nn.Module)
     if device is None and is_module:
@@ -100,10 +101,10 @@ if _Callback is not None:
             self.run, self.every = run, every
             self._logged = -1
 
-        def _log(self, trainer: Any, module: Any, **facts: Any) -> None:
+        def _log(self, trainer: Any, module: Any, part: float, **facts: Any) -> None:
             if trainer.is_global_zero and trainer.global_step != self._logged:
                 self._logged = trainer.global_step
-                log(self.run, trainer.global_step, module, epoch=float(trainer.current_epoch), **facts)
+                log(self.run, trainer.global_step, module, epoch=trainer.current_epoch + part, **facts)
 
         def on_train_batch_end(self, trainer: Any, module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
             """Logs, every so many steps."""
@@ -111,10 +112,12 @@ if _Callback is not None:
                 loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
                 # Lightning has divided it where it adds up the gradients of several batches.
                 share = trainer.accumulate_grad_batches if module.automatic_optimization else 1
-                self._log(trainer, module, train_loss=None if loss is None else share * float(loss))
+                # Of an endless stream no part of an epoch is ever done.
+                part = (batch_idx + 1) / trainer.num_training_batches
+                self._log(trainer, module, part, train_loss=None if loss is None else share * float(loss))
 
         def on_train_end(self, trainer: Any, module: Any) -> None:
             """Logs the last step."""
-            self._log(trainer, module)
+            self._log(trainer, module, 0.0)
             if trainer.is_global_zero:
                 self.run.finish()

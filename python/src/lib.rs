@@ -5,13 +5,16 @@
 //! | `engine` | the thread that owns an open world; waiting without the GIL, with signals |
 //! | `errors` | errors as exceptions |
 //! | `world`, `draw`, `stream` | a world at its knobs; samples as arrays; batches drawn ahead |
+//! | `estimates`, `scores` | Bayes errors and τ; what a world says of given images |
 //! | `run` | records of an external run |
 //! | `lib` | the module; judging predictions, and the program's own main |
 
 mod draw;
 mod engine;
 mod errors;
+mod estimates;
 mod run;
+mod scores;
 mod stream;
 mod world;
 

@@ -71,6 +71,11 @@ impl Run {
         py.detach(|| self.folder.summary().and_then(|(summary, _)| json(&summary))).map_err(raised)
     }
 
+    /// What `bayescope external worst --json` prints.
+    fn worst(&self, py: Python<'_>, step: Option<u64>, count: usize) -> PyResult<String> {
+        py.detach(|| self.folder.worst(step, count).and_then(|worst| json(&worst))).map_err(raised)
+    }
+
     /// What the records hold: logits, probabilities or log-probabilities.
     #[getter]
     fn predictions(&self) -> &'static str {

@@ -1,26 +1,24 @@
 //! A world at its knobs, and what it is asked.
 
-use bayescope::bayes::sampling::{Cache, Limits, Pool, WorldDraws, figures_at, tau_by_sampling};
-use bayescope::bayes::{GaussianClasses, Spec, TauEstimate, bayes_error, tau_of_error};
-use bayescope::data::{Input, WorldBatch};
 use bayescope::device::DeviceChoice;
 use bayescope::error::{Error, Result};
 use bayescope::flow::Precision;
-use bayescope::flow::preprocess::Dequantisation;
 use bayescope::judge::Kind;
 use bayescope::oracle::label_noise::LabelNoise;
 use bayescope::oracle::posterior::Prior;
-use bayescope::oracle::world::{Settings, World as OpenWorld};
+use bayescope::oracle::world::Settings;
 use bayescope::run::external::StartExternal;
 use bayescope::units::{Seed, Smoothing, Tau, parse_fraction};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray4};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray4};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::draw::{Arrays, Classes, sample};
 use crate::engine::{Engine, Open, Stop};
 use crate::errors::raised;
+use crate::estimates::Asked;
 use crate::json;
+use crate::scores::{score, typicality};
 use crate::stream::Stream;
 
 /// Posterior [n, K], log p(x|y) [n, K], H(p) [n], log p(x) [n].
@@ -37,79 +35,6 @@ pub struct World {
     shape: [usize; 3],
     device: String,
     batch: usize,
-}
-
-/// How far an estimate goes, as the options of the commands.
-#[derive(Clone, Copy)]
-struct Asked {
-    tolerance: Option<f64>,
-    seed: Seed,
-    samples: Option<usize>,
-    budget: Option<f64>,
-}
-
-impl Asked {
-    fn spec(&self) -> Result<Spec> {
-        let tolerance = self.tolerance.unwrap_or(Spec::default().tolerance);
-        let spec = Spec { tolerance, seed: self.seed, ..Spec::default() };
-        spec.check().map(|()| spec)
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::asked(self.tolerance, self.samples, self.budget, false)
-    }
-
-    /// The Gaussian classes of a world that is not to be sampled: by the rule of `bayescope bayes-error`.
-    fn classes(&self, world: &OpenWorld, settings: &Settings) -> Result<Option<GaussianClasses>> {
-        let sampled = self.samples.is_some() || self.budget.is_some();
-        let base = world.flow().shared_base().filter(|_| !sampled);
-        base.map(|base| GaussianClasses::of_world(base, settings)).transpose()
-    }
-
-    /// What `ask` finds in a pool of draws, remembered as the commands do.
-    fn sampled<T>(
-        &self,
-        open: &Open,
-        settings: &Settings,
-        ask: impl FnOnce(&mut Pool<'_>, &Limits) -> Result<T>,
-    ) -> Result<T> {
-        let (prior, world_id) = (&settings.prior, open.info.world_id());
-        let draws = WorldDraws::new(&open.world, self.seed);
-        // Draws in 64 bits are no draws of those in 32.
-        let cache = if open.precision == Precision::F32 { Cache::of_user() } else { Cache::none() };
-        let mut source = draws.remembered(&cache, &world_id, prior, &open.device);
-        let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
-        let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
-        ask(&mut pool, &self.limits())
-    }
-
-    fn error(&self, open: &Open, stop: &Stop, settings: &Settings) -> Result<String> {
-        let tau = settings.tau;
-        match self.classes(&open.world, settings)? {
-            Some(classes) => json(&bayes_error(&classes, tau, &self.spec()?, &mut stop.sink())?),
-            None => self.sampled(open, settings, |pool, limits| {
-                json(&figures_at(pool, tau, false, limits, &mut stop.sink())?.estimate)
-            }),
-        }
-    }
-
-    fn tau(&self, open: &Open, stop: &Stop, settings: &Settings, target: f64) -> Result<String> {
-        let found: TauEstimate = match self.classes(&open.world, settings)? {
-            Some(classes) => tau_of_error(&classes, target, &self.spec()?, &mut stop.sink())?,
-            None => self.sampled(open, settings, |pool, limits| {
-                Ok(tau_by_sampling(pool, target, None, limits, &mut stop.sink())?.found)
-            })?,
-        };
-        json(&serde_json::json!({
-            "value": found.tau.value,
-            "interval": found.tau.interval,
-            "target": found.target,
-            "achieved": found.achieved,
-            "slope": found.slope,
-            "evaluations": found.evaluations,
-            "seconds": found.seconds,
-        }))
-    }
 }
 
 #[pymethods]
@@ -209,8 +134,14 @@ impl World {
         ))
     }
 
+    /// How images of these log p(x), nats, [n], stand to so many samples, as JSON.
+    fn typicality(&self, py: Python<'_>, log_px: PyReadonlyArray1<'_, f64>, samples: usize) -> PyResult<String> {
+        let (settings, log_px) = (self.settings.clone(), log_px.as_array().to_vec());
+        self.engine.ask(move |open, stop| typicality(open, stop, &settings, &log_px, samples)).wait(py)
+    }
+
     /// The Bayes error as JSON.
-    #[pyo3(signature = (tolerance, seed, samples, budget))]
+    #[pyo3(signature = (tolerance, seed, samples, budget, information))]
     fn bayes_error(
         &self,
         py: Python<'_>,
@@ -218,14 +149,16 @@ impl World {
         seed: u64,
         samples: Option<usize>,
         budget: Option<f64>,
+        information: bool,
     ) -> PyResult<String> {
-        let asked = Asked { tolerance, seed: Seed(seed), samples, budget };
+        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
         let settings = self.settings.clone();
-        self.engine.ask(move |open, stop| asked.error(open, stop, &settings)).wait(py)
+        self.engine.ask(move |open, stop| asked.error(open, stop, &settings, information)).wait(py)
     }
 
     /// The τ of a Bayes error as JSON.
-    #[pyo3(signature = (target, tolerance, seed, samples, budget))]
+    #[pyo3(signature = (target, tolerance, seed, samples, budget, repeatable))]
+    #[allow(clippy::too_many_arguments)]
     fn tau_of(
         &self,
         py: Python<'_>,
@@ -234,9 +167,10 @@ impl World {
         seed: u64,
         samples: Option<usize>,
         budget: Option<f64>,
+        repeatable: bool,
     ) -> PyResult<String> {
         let target = parse_fraction(target).map_err(raised)?;
-        let asked = Asked { tolerance, seed: Seed(seed), samples, budget };
+        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable };
         let settings = self.settings.clone();
         self.engine.ask(move |open, stop| asked.tau(open, stop, &settings, target)).wait(py)
     }
@@ -324,28 +258,4 @@ impl World {
     fn label_noise(&self) -> Option<String> {
         self.settings.label_noise.as_ref().map(LabelNoise::describe)
     }
-}
-
-/// Posteriors, log-likelihoods, entropies and log p(x), as `bayescope posterior` computes them.
-fn score(open: &Open, stop: &Stop, settings: &Settings, x: Vec<f32>) -> Result<[Vec<f64>; 4]> {
-    let world = &open.world;
-    let batch = WorldBatch {
-        shape: world.shape(),
-        x,
-        classes: world.class_names().len(),
-        y: None,
-        posterior: None,
-        logp: None,
-        aleatoric: None,
-    };
-    let images = world.classify(Input::World(batch), Dequantisation::default(), &mut stop.sink())?;
-    let mut found: [Vec<f64>; 4] = Default::default();
-    for (i, id) in images.ids.iter().enumerate() {
-        let posterior = images.posterior(world, i, settings)?.0.defined(id)?;
-        found[0].extend(&posterior.probabilities);
-        found[1].extend(&posterior.log_likelihood);
-        found[2].push(posterior.entropy_nats);
-        found[3].push(posterior.log_px);
-    }
-    Ok(found)
 }

@@ -1,5 +1,6 @@
 """External runs from Python: NumPy recomputes their figures from what was logged."""
 
+import json
 import subprocess
 import sys
 import time
@@ -45,6 +46,48 @@ def test_a_run_goes_on_and_another_is_refused(world, tmp_path):
         first.log(4, np.zeros(10))
     with pytest.raises(ValueError, match="^step=-1:"):
         first.log(-1, np.zeros((10, len(world.classes))))
+
+
+def test_what_a_summary_would_refuse_is_not_written(world, tmp_path):
+    run, k = bayescope.Run(tmp_path / "run", world, test=10), len(world.classes)
+    shares = bayescope.Run(tmp_path / "shares", world, test=10, predictions="probs")
+
+    def logits(value, place=(2, 3), dtype=np.float64):
+        values = np.random.default_rng(0).normal(size=(10, k)).astype(dtype)
+        values[place] = value
+        return values
+
+    fine = logits(0.0)
+    refused = [
+        (ValueError, "^image 2: class 3 is NaN", lambda: run.log(1, logits(np.nan))),
+        (ValueError, "^image 2: class 3 is inf", lambda: run.log(1, logits(np.inf))),
+        (ValueError, "^image 2: every class is −∞", lambda: run.log(1, logits(-np.inf, place=2))),
+        (ValueError, "^these look like probabilities", lambda: run.log(1, np.full((10, k), 1 / k))),
+        (ValueError, "add up to 2.0+, not to 1", lambda: shares.log(1, probs=np.full((10, k), 2 / k))),
+        (ValueError, "^logits: -1e\\+39 is no float32", lambda: run.log(1, logits(-1e39))),
+        (ValueError, "^logits: .*not complex128", lambda: run.log(1, logits(1j, dtype=np.complex128))),
+        (TypeError, "^step=1.5: ", lambda: run.log(1.5, fine)),
+        (TypeError, "^images=2.5: ", lambda: run.log(1, fine, images=2.5)),
+        (TypeError, "^seconds='soon': ", lambda: run.log(1, fine, seconds="soon")),
+        (TypeError, "^train_loss=array", lambda: run.log(1, fine, train_loss=np.zeros(2))),
+    ]
+    for error, words, log in refused:
+        with pytest.raises(error, match=words):
+            log()
+    assert not [*(tmp_path / "run/predictions").iterdir(), *(tmp_path / "shares/predictions").iterdir()]
+    run.log(1, logits(-np.inf), train_loss=np.float32(0.5))
+    [step] = run.summary()["steps"]
+    assert step["zeros"] == 1 and step["train_loss"] == 0.5
+
+
+def test_the_worst_images_are_those_of_the_command(world, tmp_path):
+    run = bayescope.Run(tmp_path / "run", world, test=20)
+    for step in (1, 2):
+        run.log(step, np.random.default_rng(step).normal(size=(20, len(world.classes))))
+    asked = [sys.executable, "-m", "bayescope", "external", "worst", str(tmp_path / "run"), "--json", "--count", "3"]
+    for step, more in [(1, ["--step", "1"]), (None, [])]:
+        done = subprocess.run(asked + more, capture_output=True, text=True, check=True)
+        assert run.worst(step, 3) == json.loads(done.stdout)
 
 
 def test_a_run_that_goes_on_keeps_its_time_and_is_not_finished(world, tmp_path):

@@ -43,11 +43,16 @@ def test_a_mode_is_kept_when_the_network_fails():
 
 
 @pytest.mark.skipif(not hasattr(logging, "LightningCallback"), reason="no Lightning")
-def test_a_loss_of_accumulated_gradients_is_that_of_a_batch():
+def test_a_loss_of_accumulated_gradients_is_that_of_a_batch_and_parts_of_an_epoch_count():
     run, kept = recorded()
     model = network()
     model.automatic_optimization = True
-    trainer = SimpleNamespace(is_global_zero=True, global_step=4, current_epoch=0, accumulate_grad_batches=4)
+    trainer = SimpleNamespace(is_global_zero=True, global_step=4, current_epoch=2, accumulate_grad_batches=4)
+    trainer.num_training_batches = 8
     callback = logging.LightningCallback(run, every=4)
-    callback.on_train_batch_end(trainer, model, {"loss": torch.tensor(0.2)}, None, 0)
-    assert kept[0][2]["train_loss"] == pytest.approx(0.8)
+    callback.on_train_batch_end(trainer, model, {"loss": torch.tensor(0.2)}, None, 3)
+    assert kept[0][2]["train_loss"] == pytest.approx(0.8) and kept[0][2]["epoch"] == 2.5
+    # An endless stream.
+    trainer.global_step, trainer.num_training_batches = 8, float("inf")
+    callback.on_train_batch_end(trainer, model, None, None, 7)
+    assert kept[1][2]["epoch"] == 2

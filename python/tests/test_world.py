@@ -52,6 +52,55 @@ def test_the_bayes_error_and_its_tau_are_those_of_the_command(world):
     assert bayescope.World("mnist", target="5%", device="cpu").tau == told["tau"]
 
 
+def test_slope_and_information_are_those_of_the_command(world):
+    told = json.loads(command("bayes-error", "mnist", "--tau", 1.15, "--information", "--json").stdout)
+    found = world.bayes_error(information=True)
+    assert [found[key] for key in ("value", "slope", "information")] == [told[key] for key in ("value", "slope", "information")]
+    assert "information" not in world.bayes_error()
+
+
+def test_a_target_is_met_as_external_start_meets_it(tmp_path):
+    asked = ["external", "start", "mnist", "--target", "5%", "--test", 2, "--out", tmp_path / "run", "--json", *ARGUMENTS]
+    done = command(*asked)
+    assert done.returncode == 0, done.stderr
+    world = bayescope.World("mnist", target="5%", device="cpu")
+    assert world.tau == json.loads(done.stdout)["world"]["tau"]
+    # The same run.
+    assert bayescope.Run(tmp_path / "run", world, test=2).last_step is None
+
+
+def test_typicality_is_that_of_the_command(world, tmp_path):
+    file, noise = tmp_path / "images.npz", np.random.default_rng(0).normal(size=(2, *world.shape))
+    x = np.concatenate([world.sample(20, seed=7).x, 3 * noise.astype(np.float32)])
+    np.savez(file, x=x)
+    done = command("posterior", "mnist", file, "--tau", 1.15, "--typicality", 99, "--json", *ARGUMENTS)
+    assert done.returncode == 0, done.stderr
+    told, found = json.loads(done.stdout), world.typicality(x, samples=99)
+    for name in ["p_value", "band", "less_likely"]:
+        assert getattr(found, name).tolist() == [image["typicality"][name] for image in told["images"]], name
+    assert found.log_px.tolist() == [image["log_px"] for image in told["images"]]
+    assert list(found.log_px_of_samples) == told["typicality"]["log_px_of_samples"]
+    assert {"typical", "far-outside"} <= set(found.band.tolist())
+    with pytest.raises(ValueError, match="^samples=38: .*at least 39"):
+        world.typicality(x, samples=38)
+
+
+def test_at_tau_0_images_have_no_posterior(world):
+    x = world.sample(2, seed=7).x
+    points = bayescope.World("mnist", tau=0.0, device="cpu")
+    for ask in (points.posterior, points.log_prob, points.typicality):
+        with pytest.raises(ValueError, match="at τ = 0"):
+            ask(x)
+
+
+def test_tensors_are_asked_as_arrays(world):
+    torch = pytest.importorskip("torch")
+    drawn = world.sample(3, seed=7)
+    x, y = torch.from_numpy(drawn.x).requires_grad_(), torch.from_numpy(drawn.y)
+    assert np.array_equal(world.posterior(x), world.posterior(drawn.x))
+    assert np.array_equal(world.log_prob(x, y), world.log_prob(drawn.x, drawn.y))
+
+
 def test_label_noise_mixes_posteriors_and_leaves_images(world):
     flips = np.full((10, 10), 0.02) + 0.8 * np.eye(10)
     noisy = bayescope.World("mnist", tau=1.15, label_noise=flips, device="cpu")

@@ -14,6 +14,7 @@ mod run;
 mod sampling;
 mod scale;
 mod serve;
+mod target;
 mod validate;
 mod verify;
 
@@ -41,6 +42,7 @@ pub use run::{CopiesArgs, NotesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, S
 pub use sampling::{LimitArgs, SamplingArgs};
 pub use scale::{ScaleArgs, WalkArgs};
 pub use serve::ServeArgs;
+pub use target::TargetArgs;
 pub use validate::{RealityArgs, ValidateArgs};
 pub use verify::VerifyArgs;
 

@@ -1,20 +1,19 @@
 //! `bayescope export`.
 
-use super::args::{ExportArgs, PrecisionArg};
-use super::open::{Opened, reproducible, with_oracle};
+use super::args::ExportArgs;
+use super::open::{Opened, with_oracle};
 use super::output::Output;
-use super::progress::{Bar, Refining};
+use super::target::{remembers, settings};
 use super::task::run_task;
-use crate::bayes::sampling::{Cache, Pool, WorldDraws, tau_by_sampling};
-use crate::bayes::{GaussianClasses, Spec, tau_of_error};
 use crate::data::size_notice;
 use crate::device::OpenDevice;
-use crate::error::{Error, Result};
-use crate::experiment::WORLD_SEED;
+use crate::error::Result;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
-use crate::oracle::world::Settings;
-use crate::units::{Seed, Tau};
+use crate::units::Seed;
+
+/// What counts the images.
+const IMAGES: &str = "--train and --test are the images";
 
 /// Makes a dataset, or resumes one.
 pub fn run(args: &ExportArgs) -> Result<()> {
@@ -33,7 +32,7 @@ fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manif
         oracle: args.oracle.clone(),
         train: args.train,
         test: args.test,
-        settings: settings(args, opened)?,
+        settings: settings((&args.world, &args.target), args.compute.precision, opened, IMAGES)?,
         precision: args.compute.precision.into(),
         seed: Seed(args.seed),
         formats,
@@ -42,52 +41,8 @@ fn make(args: &ExportArgs, opened: &Opened, chosen: &OpenDevice) -> Result<Manif
     if let Some(size) = size_notice(&args.out, bytes) {
         eprintln!("{size} while it is made");
     }
-    let remembers = remembers(args);
+    let remembers = remembers(args.compute.precision);
     run_task(&ExportDataset { spec, folder: args.out.clone(), remembers }, Some(opened), chosen, "exporting")
-}
-
-/// Whether the user's cache serves: its draws are of 32 bits, those of 64 round otherwise.
-fn remembers(args: &ExportArgs) -> bool {
-    args.compute.precision == PrecisionArg::F32 && !reproducible()
-}
-
-/// The world's knobs; τ by the Bayes error where that is asked for.
-fn settings(args: &ExportArgs, opened: &Opened) -> Result<Settings> {
-    let settings = args.world.settings(opened.world.class_names().len())?;
-    let Some(target) = args.target else {
-        return match args.limits.samples.is_none() && args.limits.budget.is_none() {
-            true => Ok(settings),
-            false => Err(Error::input(
-                "--samples and --budget limit the search for --target; --train and --test are the images",
-            )),
-        };
-    };
-    let found = match opened.world.flow().shared_base() {
-        Some(_) if args.tolerance.is_some() || args.limits.samples.is_some() || args.limits.budget.is_some() => {
-            return Err(Error::input(
-                "--tolerance, --samples and --budget limit a search by samples; classes of this world share a map, and its τ is \
-                 computed: leave them out",
-            ));
-        }
-        Some(base) => {
-            let classes = GaussianClasses::of_world(base, &settings)?;
-            tau_of_error(&classes, target, &Spec::default(), &mut Refining::new("tau"))?
-        }
-        None => {
-            // Without a limit of time, so that the same export finds the same τ again and goes on.
-            let limits = args.limits.limits(args.tolerance, true);
-            // τ is the world's, whatever the seed of the images: the next export has the draws of this one.
-            let (seed, mut bar) = (WORLD_SEED, Bar::new("tau"));
-            let (world_id, device) = (opened.info.world_id(), &opened.device);
-            let cache = if remembers(args) { Cache::of_user() } else { Cache::none() };
-            let mut source =
-                WorldDraws::new(&opened.world, seed).remembered(&cache, &world_id, &settings.prior, device);
-            let pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
-            let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
-            tau_by_sampling(&mut pool, target, None, &limits, &mut bar)?.found
-        }
-    };
-    Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })
 }
 
 fn tell(args: &ExportArgs, manifest: &Manifest) -> Result<()> {

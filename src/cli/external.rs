@@ -1,12 +1,13 @@
 //! `bayescope external`, and external runs in `summary` and `watch`.
 
-use std::path::{Path, PathBuf, absolute};
+use std::path::{PathBuf, absolute};
 use std::sync::Arc;
 
 use super::args::{ExternalCommand, ExternalStartArgs, ExternalWorstArgs, SummaryArgs};
 use super::laws::fits_text;
 use super::open::{Opened, with_oracle};
 use super::output::{print_json, print_text, tell_written};
+use super::target::settings;
 use super::task::run_task;
 use super::watch::Seen;
 use super::worst::beliefs;
@@ -31,7 +32,7 @@ pub fn run(command: &ExternalCommand) -> Result<()> {
         ExternalCommand::Worst(args) => return worst(args),
     };
     let spec = with_oracle(&args.oracle, &args.compute, |opened, chosen| start(args, opened, chosen))?;
-    args.output.print(&spec, |spec| tell(&args.out, spec))
+    args.output.print(&spec, |spec| tell(args, spec))
 }
 
 fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Result<ExternalSpec> {
@@ -41,7 +42,12 @@ fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Resu
         folder: args.out.clone(),
         name: args.name.clone().unwrap_or_else(of_folder),
         oracle: args.oracle.clone(),
-        settings: args.world.settings(opened.world.class_names().len())?,
+        settings: settings(
+            (&args.world, &args.target),
+            args.compute.precision,
+            opened,
+            "--test is the number of images",
+        )?,
         precision: args.compute.precision.into(),
         images: args.test,
         seed: Seed(args.seed),
@@ -51,9 +57,12 @@ fn start(args: &ExternalStartArgs, opened: &Opened, chosen: &OpenDevice) -> Resu
     run_task(&task, Some(opened), chosen, "drawing test images")
 }
 
-fn tell(folder: &Path, spec: &ExternalSpec) -> Result<()> {
-    let (test, place) = (&spec.test, folder.display());
+fn tell(args: &ExternalStartArgs, spec: &ExternalSpec) -> Result<()> {
+    let (test, place) = (&spec.test, args.out.display());
     let mut text = format!("{place}: {} test images of {} classes in {place}/test\n", test.images, test.classes.len());
+    if let Some(target) = args.target.target {
+        text += &format!("τ = {}, for a Bayes error of {:.4} %\n", spec.world.tau.get(), 100.0 * target);
+    }
     if let Some(rounding) = test.rounding.describe() {
         text += &format!("{rounding}\n");
     }

@@ -37,6 +37,7 @@ mod scale;
 mod serve;
 mod slurm;
 mod spec;
+mod target;
 mod task;
 mod told;
 mod typicality;

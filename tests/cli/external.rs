@@ -116,6 +116,24 @@ fn another_program_takes_part_from_the_command_line() {
     assert!(said.contains("another test images"), "{said}");
 }
 
+/// That of `tau` and `export`, found again where the run goes on.
+#[test]
+fn a_target_sets_the_temperature_of_a_run() {
+    let place = tempfile::tempdir().unwrap();
+    let run = place.path().join("theirs");
+    let start = ["external", "start", "mnist", "--test", "8", "--device", "cpu", "--out", text(&run)];
+    let with = |more: &[&'static str]| [&start[..], more].concat();
+    assert!(fail(2, &with(&["--target", "5%", "--tau", "1.1"])).contains("cannot be used with"));
+    assert!(fail(1, &with(&["--samples", "9"])).contains("search for --target; --test is the number of images"));
+    assert!(fail(1, &with(&["--target", "5%", "--samples", "9"])).contains("leave them out"));
+    assert!(!run.exists());
+    let (spec, found) =
+        (json(&with(&["--target", "5%", "--json"])), json(&["tau", "mnist", "--target", "5%", "--json"]));
+    assert!(found["tau"].is_f64() && spec["world"]["tau"] == found["tau"], "{spec}");
+    let again = succeed(&with(&["--target", "0.05"]));
+    assert!(again.contains(&format!("τ = {}, for a Bayes error of 5.0000 %", found["tau"])), "{again}");
+}
+
 /// As the panel *Monitor* warns of them.
 #[test]
 fn labels_that_leaked_and_probabilities_of_0_are_told_in_words() {

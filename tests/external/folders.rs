@@ -159,6 +159,40 @@ fn a_run_that_goes_on_is_not_finished_and_its_time_goes_on() {
     assert!(read(&run).finished);
 }
 
+/// In the words that a reader would say of it.
+#[test]
+fn what_a_reader_would_refuse_is_not_written() {
+    let place = tempfile::tempdir().unwrap();
+    let changed = |at: usize, value: f32| {
+        let mut values = logits(1);
+        values[at] = value;
+        values
+    };
+    let empty = [&[f32::NEG_INFINITY; CLASSES][..], &logits(1)[CLASSES..]].concat();
+    let rows = |row: [f32; CLASSES]| row.repeat(IMAGES);
+    let cases = [
+        (Kind::Logits, changed(7, f32::NAN), "image 1: class 3 is NaN"),
+        (Kind::Logits, changed(7, f32::INFINITY), "image 1: class 3 is inf"),
+        (Kind::Logits, empty, "image 0: every class is −∞"),
+        (Kind::Logits, rows([0.25; CLASSES]), "these look like probabilities"),
+        (Kind::Probabilities, rows([0.5, 0.25, 0.25, 0.25]), "add up to 1.25"),
+        (Kind::Probabilities, rows([0.75, -0.25, 0.25, 0.25]), "negative probability"),
+        (Kind::LogProbabilities, rows([0.0; CLASSES]), "add up to 4.0"),
+    ];
+    for (i, (kind, values, words)) in cases.into_iter().enumerate() {
+        let run = made(&place.path().join(i.to_string()), kind);
+        let said = run.log(1, &Header::default(), &values).unwrap_err().to_string();
+        assert!(said.contains(words) && run.last_step().unwrap().is_none(), "{said}");
+        // By another program.
+        log(&run, 1, "{}", &values);
+        assert_eq!(read(&run).refused()[0].why, said);
+    }
+    // A class that cannot be is one of the answers.
+    made(&place.path().join("certain"), Kind::Logits)
+        .log(1, &Header::default(), &changed(7, f32::NEG_INFINITY))
+        .unwrap();
+}
+
 /// A record that was read is not read again.
 #[cfg(unix)]
 #[test]

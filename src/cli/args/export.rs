@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Compute, LimitArgs, WorldArgs, count, number};
+use super::{Compute, TargetArgs, WorldArgs, count};
 use crate::export::Format;
 
 /// Arguments of `export`.
@@ -18,16 +18,8 @@ pub struct ExportArgs {
     /// Test images.
     #[arg(long, default_value_t = 10_000, value_parser = count, allow_negative_numbers = true)]
     pub test: usize,
-    /// The Bayes error the world is to have, such as 0.05 or 5%, in place of --tau. Where the map depends on the class it is met to
-    /// the error of samples.
-    #[arg(long, value_name = "ERROR", value_parser = super::bayes::fraction, allow_hyphen_values = true, conflicts_with = "tau")]
-    pub target: Option<f64>,
-    /// Half width of the 95 % interval of the τ that --target finds by samples, relative; 0.03 if no limit is given.
-    // --tau rules --target out, which is then not required.
-    #[arg(long, requires = "target", conflicts_with = "tau", value_parser = number, allow_negative_numbers = true)]
-    pub tolerance: Option<f64>,
     #[command(flatten)]
-    pub limits: LimitArgs,
+    pub target: TargetArgs,
     #[command(flatten)]
     pub world: WorldArgs,
     /// In which forms: npz (float32 arrays with exact posteriors), png16 (ImageFolder, 16 bits a value), parquet (Hugging Face `datasets`,

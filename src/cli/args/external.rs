@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{Compute, Output, WorldArgs, count};
+use super::{Compute, Output, TargetArgs, WorldArgs, count};
 use crate::judge::Kind;
 
 /// What can be done with external runs.
@@ -51,6 +51,8 @@ pub struct ExternalStartArgs {
     /// Different images that the program trains on, for laws over N; none where its stream has no end.
     #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
     pub train_images: Option<usize>,
+    #[command(flatten)]
+    pub target: TargetArgs,
     #[command(flatten)]
     pub world: WorldArgs,
     /// Seed of the test images: they are those of `export` with this seed.

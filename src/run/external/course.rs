@@ -10,7 +10,6 @@ use super::record::{self, Header, Listing, Misnamed, Stamp};
 use super::spec::{ExternalFolder, PREDICTIONS, TestTruth};
 use super::step::{Floor, Row, StepFigures};
 use crate::error::{Error, Result};
-use crate::judge::{Kind, are_probabilities, log_q};
 use crate::measure::{Bootstrap, Measured, PerImage};
 
 /// Most steps whose figures are kept; of more, every second, fourth … and the last.
@@ -18,10 +17,6 @@ pub const STEPS: usize = 20_000;
 
 /// For so many records more at a time memory is asked.
 const ROOM: usize = 1024;
-
-/// Said of a record whose softmax would be that of a softmax.
-const NO_LOGITS: &str = "these look like probabilities; run.toml says logits: log the numbers before the softmax, or write \
-                         predictions = \"probabilities\" into run.toml";
 
 /// A record that says nothing of a classifier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -147,7 +142,8 @@ impl ExternalFolder {
     /// logged before is replaced. A run that was finished goes on.
     ///
     /// # Errors
-    /// When there are not n·K numbers; names the file that cannot be written or removed.
+    /// When there are not n·K numbers, or a reader would refuse them, in its words: nothing is written then. Names the file that
+    /// cannot be written or removed.
     pub fn log(&self, step: u64, header: &Header, values: &[f32]) -> Result<()> {
         record::write(&self.path.join(PREDICTIONS), step, header, &self.spec, values)?;
         self.go_on()
@@ -247,12 +243,7 @@ impl ExternalFolder {
     /// What a record says: log q, nats, [N, K], and how many probabilities were 0.
     pub(super) fn answers(&self, path: &Path) -> Result<(Header, Vec<f64>, usize), String> {
         let (header, values) = record::read(path, &self.spec)?;
-        let (classes, kind) = (self.spec.test.classes.len(), self.spec.external.predictions);
-        if kind == Kind::Logits && are_probabilities(&values, classes) {
-            return Err(NO_LOGITS.into());
-        }
-        let (log_q, zeros) = log_q(values, classes, kind)
-            .map_err(|cause| format!("{cause}; run.toml says that predictions are {}", kind.describe()))?;
+        let (log_q, zeros) = record::answers(values, &self.spec)?;
         Ok((header, log_q, zeros))
     }
 

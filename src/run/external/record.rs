@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{ExternalSpec, HEAD};
 use crate::data::{Types, put_npy, read_bounded, read_npy, said, write_whole};
 use crate::error::{Error, Result};
+use crate::judge::{Kind, are_probabilities, log_q};
 
 /// Extension of a record; its stem is the step in decimal digits.
 pub const EXTENSION: &str = "pred";
@@ -20,6 +21,10 @@ const LINE: usize = 1 << 12;
 const FILES: usize = 1 << 20;
 /// Coarser than the clock of any file system: FAT counts by two seconds.
 const COARSE: Duration = Duration::from_secs(5);
+
+/// Said of a record whose softmax would be that of a softmax.
+const NO_LOGITS: &str = "these look like probabilities; run.toml says logits: log the numbers before the softmax, or write \
+                         predictions = \"probabilities\" into run.toml";
 
 /// What the first line of a record says; all of it may be absent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -160,7 +165,8 @@ fn step_of(path: &Path) -> Option<u64> {
 /// Writes the record of a step, whole or not at all; one that is there is replaced.
 ///
 /// # Errors
-/// When there are not n·K numbers; names the file that cannot be written.
+/// When there are not n·K numbers, or they are none that [`answers`] takes: nothing is written then. Names the file that cannot
+/// be written.
 pub fn write(folder: &Path, step: u64, header: &Header, spec: &ExternalSpec, values: &[f32]) -> Result<()> {
     let path = folder.join(format!("{step:09}.{EXTENSION}"));
     let (n, classes) = (spec.test.images, spec.test.classes.len());
@@ -168,6 +174,7 @@ pub fn write(folder: &Path, step: u64, header: &Header, spec: &ExternalSpec, val
         let given = values.len();
         return Err(Error::input(format!("{given} predictions are not those of {n} images and {classes} classes")));
     }
+    answers(values.iter().map(|&value| f64::from(value)).collect(), spec).map_err(Error::input)?;
     let line = serde_json::to_string(header).map_err(|e| Error::file(&path, e.to_string()))?;
     write_whole(&path, |file| {
         writeln!(file, "{line}").map_err(|e| Error::io(&path, e))?;
@@ -199,6 +206,19 @@ pub fn read(path: &Path, spec: &ExternalSpec) -> Result<(Header, Vec<f64>), Stri
             "its array is of type {descr} and shape {shape:?}; floating-point numbers of shape [{n}, {classes}] are needed"
         )),
     }
+}
+
+/// What the numbers [n, K] of a record say: log q, nats, and how many probabilities were 0.
+///
+/// # Errors
+/// Says why they are none of the kind that the run holds, with the image.
+pub fn answers(values: Vec<f64>, spec: &ExternalSpec) -> Result<(Vec<f64>, usize), String> {
+    let (classes, kind) = (spec.test.classes.len(), spec.external.predictions);
+    if kind == Kind::Logits && are_probabilities(&values, classes) {
+        return Err(NO_LOGITS.into());
+    }
+    log_q(values, classes, kind)
+        .map_err(|cause| format!("{cause}; run.toml says that predictions are {}", kind.describe()))
 }
 
 #[cfg(test)]

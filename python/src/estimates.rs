@@ -1,0 +1,121 @@
+//! Bayes errors and the τ of one, as the commands find them.
+
+use bayescope::bayes::sampling::{Cache, Limits, Pool, WorldDraws, WorldFigures, figures_at, tau_by_sampling};
+use bayescope::bayes::{
+    Estimate, Figure, GaussianClasses, Information, Spec, TauEstimate, bayes_error, derivative, information,
+    tau_of_error,
+};
+use bayescope::error::Result;
+use bayescope::flow::Precision;
+use bayescope::oracle::world::{Settings, World};
+use bayescope::units::Seed;
+use serde::Serialize;
+
+use crate::engine::{Open, Stop};
+use crate::json;
+
+/// How far an estimate goes, as the options of the commands.
+#[derive(Clone, Copy)]
+pub struct Asked {
+    /// Half width of the 95 % interval over the value.
+    pub tolerance: Option<f64>,
+    /// Of the draws.
+    pub seed: Seed,
+    /// Images.
+    pub samples: Option<usize>,
+    /// Seconds.
+    pub budget: Option<f64>,
+    /// Whether a limit of time is left out where nothing else ends the draws, so that the same is found again.
+    pub repeatable: bool,
+}
+
+/// As `bayescope bayes-error --information --json`.
+#[derive(Serialize)]
+struct Informed {
+    #[serde(flatten)]
+    estimate: Estimate,
+    /// dE/dlog τ.
+    slope: Option<Figure>,
+    information: Information,
+}
+
+impl Asked {
+    fn spec(&self) -> Result<Spec> {
+        let tolerance = self.tolerance.unwrap_or(Spec::default().tolerance);
+        let spec = Spec { tolerance, seed: self.seed, ..Spec::default() };
+        spec.check().map(|()| spec)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits::asked(self.tolerance, self.samples, self.budget, self.repeatable)
+    }
+
+    /// The Gaussian classes of a world that is not to be sampled: by the rule of `bayescope bayes-error`.
+    fn classes(&self, world: &World, settings: &Settings) -> Result<Option<GaussianClasses>> {
+        let sampled = self.samples.is_some() || self.budget.is_some();
+        let base = world.flow().shared_base().filter(|_| !sampled);
+        base.map(|base| GaussianClasses::of_world(base, settings)).transpose()
+    }
+
+    /// What `ask` finds in a pool of draws, remembered as the commands do.
+    fn sampled<T>(
+        &self,
+        open: &Open,
+        settings: &Settings,
+        ask: impl FnOnce(&mut Pool<'_>, &Limits) -> Result<T>,
+    ) -> Result<T> {
+        let (prior, world_id) = (&settings.prior, open.info.world_id());
+        let draws = WorldDraws::new(&open.world, self.seed);
+        // Draws in 64 bits are no draws of those in 32.
+        let cache = if open.precision == Precision::F32 { Cache::of_user() } else { Cache::none() };
+        let mut source = draws.remembered(&cache, &world_id, prior, &open.device);
+        let pool = Pool::new(&mut source, prior.clone(), settings.smoothing, self.seed)?;
+        let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
+        ask(&mut pool, &self.limits())
+    }
+
+    /// The Bayes error at these knobs; with `informed` also its slope, A and I(X;Y). As JSON.
+    ///
+    /// # Errors
+    /// When a number cannot be used, the device fails, or nobody waits any more.
+    pub fn error(&self, open: &Open, stop: &Stop, settings: &Settings, informed: bool) -> Result<String> {
+        let tau = settings.tau;
+        let Some(classes) = self.classes(&open.world, settings)? else {
+            return self.sampled(open, settings, |pool, limits| {
+                let found = figures_at(pool, tau, informed, limits, &mut stop.sink())?;
+                let WorldFigures { estimate, slope, information, .. } = found;
+                if informed { json(&Informed { estimate, slope, information }) } else { json(&estimate) }
+            });
+        };
+        let spec = self.spec()?;
+        let estimate = bayes_error(&classes, tau, &spec, &mut stop.sink())?;
+        if !informed {
+            return json(&estimate);
+        }
+        let slope = Some(derivative(&classes, tau, &spec)?);
+        let information = information(&classes, tau, &spec, &mut stop.sink())?;
+        json(&Informed { estimate, slope, information })
+    }
+
+    /// The τ of a Bayes error under prior, T and label noise of these knobs, as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::error`]; when no τ has this error.
+    pub fn tau(&self, open: &Open, stop: &Stop, settings: &Settings, target: f64) -> Result<String> {
+        let found: TauEstimate = match self.classes(&open.world, settings)? {
+            Some(classes) => tau_of_error(&classes, target, &self.spec()?, &mut stop.sink())?,
+            None => self.sampled(open, settings, |pool, limits| {
+                Ok(tau_by_sampling(pool, target, None, limits, &mut stop.sink())?.found)
+            })?,
+        };
+        json(&serde_json::json!({
+            "value": found.tau.value,
+            "interval": found.tau.interval,
+            "target": found.target,
+            "achieved": found.achieved,
+            "slope": found.slope,
+            "evaluations": found.evaluations,
+            "seconds": found.seconds,
+        }))
+    }
+}
