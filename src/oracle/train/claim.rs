@@ -1,18 +1,32 @@
-//! Whose a training folder is: the spec of the run in it.
+//! Whose a training folder is: the spec of the run in it, and the oracles in it, which that run would replace.
 
 use std::path::Path;
 
 use super::checkpoint;
 use super::presets::SPEC;
 use super::spec::TrainSpec;
-use crate::data::{in_folder, ticket_conflict, write_atomically};
+use crate::data::{in_folder, read_json, ticket_conflict, with_way_out, write_atomically};
 use crate::error::{Error, Result};
+use crate::oracle::info::{BEST_INFO, DESCRIPTION, FLOWS, OracleInfo, WEIGHTS};
 
-/// Whether a training of this spec may begin or go on in a folder. Without a checkpoint nothing in it is of another spec.
+/// Name of the finished oracle inside a training folder.
+pub const ORACLE: &str = "oracle";
+/// Averaged weights of the best epoch.
+pub const BEST: &str = "best.safetensors";
+
+/// Whether a training of this spec may begin or go on in a folder, as far as that shows before its
+/// images are read.
 ///
 /// # Errors
-/// Names what the spec in the folder says otherwise; of a new training, what it sets and nothing reads.
+/// Names what the spec in the folder says otherwise; of a new training, what it sets and nothing
+/// reads; as [`check_oracles`].
 pub fn check_folder(spec: &TrainSpec, folder: &Path) -> Result<()> {
+    check_training(spec, folder)?;
+    check_oracles(spec, None, folder)
+}
+
+/// Whether the checkpoint in a folder, if there is one, is of this spec.
+fn check_training(spec: &TrainSpec, folder: &Path) -> Result<()> {
     if !checkpoint::is_in(folder)? {
         return spec.check_read();
     }
@@ -21,6 +35,46 @@ pub fn check_folder(spec: &TrainSpec, folder: &Path) -> Result<()> {
         return Ok(());
     }
     conflict(&path, &TrainSpec::of_run(folder)?, spec).map_or(Ok(()), Err)
+}
+
+/// Whether a training of this spec may replace the oracles in a folder: its best epoch and the
+/// finished one. Where its images are read, `pixels_sha256` is theirs. Without a checkpoint the spec
+/// in the folder says nothing of these oracles.
+///
+/// # Errors
+/// Names an oracle of another training, or of none, and the ways out.
+pub fn check_oracles(spec: &TrainSpec, pixels_sha256: Option<&str>, folder: &Path) -> Result<()> {
+    let finished = folder.join(ORACLE);
+    for (description, goes) in [
+        (folder.join(BEST_INFO), format!("{BEST_INFO} and {BEST}")),
+        (finished.join(DESCRIPTION), finished.display().to_string()),
+    ] {
+        let refused = match read_json(&description) {
+            Ok(found) => found.and_then(|info| other_oracle(&description, &info, (spec, pixels_sha256))),
+            Err(error) => Some(error),
+        };
+        if let Some(error) = refused {
+            return Err(with_way_out(error, &format!("or remove {goes}, which this training would replace")));
+        }
+    }
+    let described = finished.join(DESCRIPTION).exists();
+    // A training that was killed before it wrote the description has a checkpoint.
+    let bare = finished.join(FLOWS).exists() || (finished.join(WEIGHTS).exists() && !checkpoint::is_in(folder)?);
+    if bare && !described {
+        return Err(Error::file(
+            &finished,
+            "holds weights of an unknown training: choose another folder; or remove this one, which this training would replace",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses an oracle that another training than this one has left, or none.
+fn other_oracle(path: &Path, found: &OracleInfo, (spec, pixels): (&TrainSpec, Option<&str>)) -> Option<Error> {
+    let refusal = |what: &str| Error::file(path, format!("is of {what}: choose another folder"));
+    let Some(record) = &found.training else { return Some(refusal("an oracle without a record of its training")) };
+    let others = pixels.is_some_and(|pixels| pixels != record.pixels_sha256);
+    conflict(path, &record.spec, spec).or_else(|| others.then(|| refusal("a training on other images")))
 }
 
 /// Refuses another training than the one that `path` records, naming the differences. The images may lie elsewhere now:

@@ -45,13 +45,15 @@ pub use crate::device::MatmulPrecision;
 use batch::Draw;
 pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State, Within};
+use claim::BEST;
+pub use claim::ORACLE;
 pub use data::{corpus, test_corpus, test_like, training_images};
 use events::measuring;
 pub use events::{Measured, Measurement, TrainEvent, TrainProgress};
 pub use form::Form;
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
-pub use publish::{ORACLE, train_oracle};
+pub use publish::train_oracle;
 pub use schedule::LongWarmUp;
 pub use second_noise::SecondNoise;
 pub use so_far::{SO_FAR, oracle_so_far};
@@ -100,7 +102,8 @@ struct Run<'a> {
 /// folder, which nobody else writes into as long as that lives.
 ///
 /// # Errors
-/// Bad data or spec, a folder of another spec, a full disk, a failing device, or [`Error::Cancelled`]; checkpoints stay.
+/// Bad data or spec, a folder of another spec or with another oracle, a full disk, a failing device, or
+/// [`Error::Cancelled`]; checkpoints stay.
 fn all_epochs<'a>(
     spec: &'a TrainSpec,
     folder: &'a Path,
@@ -112,6 +115,7 @@ fn all_epochs<'a>(
     let lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
     claim::check_folder(spec, folder)?;
     let mut run = Run::open(spec, folder, device)?;
+    claim::check_oracles(spec, Some(&run.pixels_sha256), folder)?;
     // Not before: a spec that cannot start has no folder.
     claim::keep_spec(spec, folder)?;
     run.tell_start(events)?;
@@ -352,7 +356,7 @@ impl<'a> Run<'a> {
     /// The best epoch, on the test images. A stop ends it: all epochs are on disk.
     fn finish(self, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
         let best = self.state.best.as_ref().ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
-        let weights = Weights::read(&self.folder.join(so_far::BEST))?;
+        let weights = Weights::read(&self.folder.join(BEST))?;
         let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let at = [best.epoch, self.state.epoch, self.spec.training.epochs];

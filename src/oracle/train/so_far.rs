@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::claim::BEST;
 use super::describe::describe;
 use super::publish::today;
 use super::{TrainSpec, Trained};
@@ -13,8 +14,6 @@ use crate::oracle::folder::{BEST_INFO, DESCRIPTION, OracleInfo, WEIGHTS};
 
 /// Name of that oracle's folder inside a run folder.
 pub const SO_FAR: &str = "best-so-far";
-/// Averaged weights of the best epoch.
-pub(super) const BEST: &str = "best.safetensors";
 
 /// Keeps the best epoch of the run in `run`: weights and description.
 ///

@@ -1,5 +1,7 @@
 //! The loop beside a flow in training whose steps fail on demand.
 
+mod folders;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -240,44 +242,6 @@ fn pauses_are_no_time_of_training() {
     let trained = train(&spec, &folder.path().join("run"), &Device::flex(), &mut events).unwrap();
     let worked = (begun.elapsed() - paused).as_secs_f64();
     assert!(trained.seconds > 0.0 && trained.seconds <= worked, "{} s of {worked}", trained.seconds);
-}
-
-#[test]
-fn a_folder_belongs_to_the_spec_of_its_first_checkpoint() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("run");
-    let good = spec(folder.path(), 2);
-    let run = |spec: &TrainSpec, stop: bool| {
-        let mut events = |event: TrainEvent| match event {
-            TrainEvent::Step { .. } if stop => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        };
-        train(spec, &out, &Device::flex(), &mut events).map_err(|error| error.to_string())
-    };
-    // What cannot start claims nothing, nor does the spec that a version before left of such a start.
-    let mut bad = good.clone();
-    bad.data.path = folder.path().join("dta");
-    assert!(run(&bad, false).unwrap_err().contains("dta") && !out.join(SPEC).exists());
-    bad = good.clone();
-    bad.data.held_out = 500;
-    assert!(run(&bad, false).unwrap_err().contains("500") && !out.join(SPEC).exists());
-    std::fs::write(out.join(SPEC), toml::to_string_pretty(&bad).unwrap()).unwrap();
-    bad = good.clone();
-    bad.training.batch = 5;
-    bad.tarflow = Some(TarFlowSpec { channels: 64, blocks: 1, layers: 1, ..TarFlowSpec::default() });
-    assert!(run(&bad, false).unwrap_err().starts_with("model.hidden, model.levels, model.steps: "));
-    assert!(run(&good, true).is_err());
-    assert_eq!(TrainSpec::of_run(&out).unwrap(), good);
-    // Its images may lie elsewhere. What differs is named.
-    bad = good.clone();
-    bad.training.batch = 5;
-    assert!(run(&bad, false).unwrap_err().contains("training.batch is 4 there, 5 here"));
-    let moved = folder.path().join("moved");
-    std::fs::rename(folder.path().join("data"), &moved).unwrap();
-    let mut moved_spec = good.clone();
-    moved_spec.data.path = moved;
-    run(&moved_spec, false).unwrap();
-    assert_eq!(TrainSpec::of_run(&out).unwrap(), moved_spec);
 }
 
 #[test]
