@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::checkpoint;
+use super::checkpoint::{self, State};
 use super::presets::SPEC;
 use super::spec::TrainSpec;
 use crate::data::{in_folder, read_json, ticket_conflict, with_way_out, write_atomically};
@@ -27,14 +27,15 @@ pub fn check_folder(spec: &TrainSpec, folder: &Path) -> Result<()> {
 
 /// Whether the checkpoint in a folder, if there is one, is of this spec.
 fn check_training(spec: &TrainSpec, folder: &Path) -> Result<()> {
-    if !checkpoint::is_in(folder)? {
-        return spec.check_read();
-    }
-    let path = folder.join(SPEC);
-    if !path.exists() {
-        return Ok(());
-    }
-    conflict(&path, &TrainSpec::of_run(folder)?, spec).map_or(Ok(()), Err)
+    let (place, begun) = match checkpoint::newest(folder)? {
+        None => return spec.check_read(),
+        // Not the spec beside it, which may have been edited or be gone.
+        Some((place, State { spec: Some(begun), .. })) => (place, begun),
+        // A checkpoint of an older version knows no other.
+        Some(_) if folder.join(SPEC).exists() => (folder.join(SPEC), TrainSpec::of_run(folder)?),
+        Some(_) => return Ok(()),
+    };
+    conflict(&place, &begun, spec).map_or(Ok(()), Err)
 }
 
 /// Whether a training of this spec may replace the oracles in a folder: its best epoch and the

@@ -148,8 +148,8 @@ impl<'a> Run<'a> {
         let pixels_sha256 = data::pixels_sha256(&train, &held_out);
         let images_sha256 = data::images_sha256(&pixels_sha256, &train, &held_out);
         let (saved, state) = match checkpoint::load(folder, &spec.training)? {
-            Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(images_sha256, &spec.data.path)?),
-            None => (None, State::new(images_sha256)),
+            Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(spec, images_sha256)?),
+            None => (None, State::new(spec, images_sha256)),
         };
         let learner = learner(spec, &train, saved, device)?;
         let device = device.clone();

@@ -46,6 +46,52 @@ fn a_folder_belongs_to_the_spec_of_its_first_checkpoint() {
     assert_eq!(TrainSpec::of_run(&out).unwrap(), moved_spec);
 }
 
+/// The checkpoint knows them: the spec beside it may be edited or removed.
+#[test]
+fn a_training_goes_on_with_no_other_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let (good, out) = (spec(folder.path(), 2), folder.path().join("run"));
+    let sitting = |spec: &TrainSpec| {
+        let mut stop = |event: TrainEvent| match event {
+            TrainEvent::Step { .. } => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        train(spec, &out, &Device::flex(), &mut stop).unwrap_err().to_string()
+    };
+    let begun = sitting(&good);
+    assert_eq!(begun, Error::Cancelled.to_string());
+    let place = out.join(SPEC);
+    let refused = |training: &str, why: &str| {
+        let text = toml::to_string_pretty(&good).unwrap();
+        let (name, _) = training.split_once(' ').unwrap();
+        let line = text.lines().find(|line| line.split(' ').next() == Some(name)).unwrap();
+        std::fs::write(&place, text.replace(line, training)).unwrap();
+        let edited = TrainSpec::read(&place).unwrap();
+        let told = sitting(&edited);
+        assert!(told.contains("checkpoint-00000-000001: ") && told.contains(why), "{told}");
+        std::fs::remove_file(&place).unwrap();
+        assert_eq!(sitting(&edited), told);
+        edited
+    };
+    refused("lambda = 1.0", "(training.lambda is 10.0 there, 1.0 here)");
+    refused("epochs = 3", "(training.epochs is 2 there, 3 here)");
+    let faster = refused("learning_rate = 0.05", "(training.learning_rate is 0.001 there, 0.05 here)");
+    // What the checkpoint says holds, and is written down again.
+    std::fs::write(&place, toml::to_string_pretty(&faster).unwrap()).unwrap();
+    assert_eq!(sitting(&good), begun);
+    assert_eq!(TrainSpec::of_run(&out).unwrap(), good);
+    // That of an older version says nothing: then the spec beside it counts, and is in the next checkpoint.
+    let state = out.join("checkpoint-00000-000002/state.json");
+    let mut older: serde_json::Value = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
+    assert!(older.as_object_mut().unwrap().remove("spec").unwrap().is_object());
+    std::fs::write(&state, older.to_string()).unwrap();
+    assert!(sitting(&faster).contains("train.toml: "));
+    assert_eq!(sitting(&good), begun);
+    std::fs::remove_file(&place).unwrap();
+    let told = sitting(&faster);
+    assert!(told.contains("checkpoint-00000-000003: "), "{told}");
+}
+
 /// Removes the checkpoints of a run.
 fn without_checkpoints(run: &Path) {
     let entries = std::fs::read_dir(run).unwrap().map(|entry| entry.unwrap().path());
