@@ -25,6 +25,9 @@ pub struct Best {
     /// All figures on the held-out images; absent in what older versions wrote.
     #[serde(default)]
     pub held_out: Option<Evaluation>,
+    /// SHA-256 of its averaged weights as a file; absent in what older versions wrote.
+    #[serde(default)]
+    pub weights_sha256: Option<String>,
 }
 
 /// How far the epoch is that is not finished.
@@ -100,6 +103,7 @@ pub struct Checkpoint {
 
 const PREFIX: &str = "checkpoint-";
 const STATE: &str = "state.json";
+const AVERAGE: &str = "average.safetensors";
 
 /// Finished epochs, and steps of the one after them: checkpoints of one run in their order.
 type At = (usize, usize);
@@ -162,10 +166,19 @@ pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
         state,
         saved: Saved {
             weights: Weights::read(&folder.join("weights.safetensors"))?,
-            average: Weights::read(&folder.join("average.safetensors"))?,
+            average: Weights::read(&folder.join(AVERAGE))?,
             optimizer: moments.map_err(|e| Error::file(folder.join("optimizer.bpk"), e))?,
         },
     }))
+}
+
+/// The averaged weights after an epoch, where its checkpoint is still there.
+///
+/// # Errors
+/// Names the file that cannot be read.
+pub fn average_after(run: &Path, epoch: usize) -> Result<Option<Weights>> {
+    let path = run.join(name((epoch, 0))).join(AVERAGE);
+    path.is_file().then(|| Weights::read(&path)).transpose()
 }
 
 /// Removes the checkpoints within epochs: a run that diverged goes back to one whose weights were measured.
@@ -212,7 +225,7 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
     let partial = unfinished(run)?;
     std::fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
     checkpoint.saved.weights.write(&partial.join("weights.safetensors"), Storage::F32)?;
-    checkpoint.saved.average.write(&partial.join("average.safetensors"), Storage::F32)?;
+    checkpoint.saved.average.write(&partial.join(AVERAGE), Storage::F32)?;
     let moments = checkpoint.saved.optimizer.into_bytes().map_err(|e| Error::file(&partial, e.to_string()))?;
     write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
     write_json(&partial.join(STATE), &checkpoint.state)?;

@@ -36,8 +36,7 @@ use crate::data::{Dataset, Split, lock_file};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
-use crate::flow::weights::Weights;
-use crate::flow::{Architecture, Flow, Precision};
+use crate::flow::{Architecture, Flow};
 use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::units::Tau;
 
@@ -45,7 +44,6 @@ pub use crate::device::MatmulPrecision;
 use batch::Draw;
 pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State, Within};
-use claim::BEST;
 pub use claim::ORACLE;
 pub use data::{corpus, test_corpus, test_like, training_images};
 use events::measuring;
@@ -118,6 +116,7 @@ fn all_epochs<'a>(
     claim::check_oracles(spec, Some(&run.pixels_sha256), folder)?;
     // Not before: a spec that cannot start has no folder.
     claim::keep_spec(spec, folder)?;
+    run.restore_best()?;
     run.tell_start(events)?;
     while run.state.epoch < spec.training.epochs {
         let epoch = run.state.epoch + 1;
@@ -300,20 +299,23 @@ impl<'a> Run<'a> {
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint. Weights of an
-    /// epoch that ended in skipped steps are not kept, as [`Self::keep`] says.
+    /// Evaluates the averaged weights, writes the checkpoint, and after that the weights if they are the best: a training
+    /// that is killed in between has them in its checkpoint. Weights of an epoch that ended in skipped steps are not kept, as
+    /// [`Self::keep`] says.
     fn finish_epoch(&mut self, epoch: usize, train_nll: f64, events: &mut dyn Events<TrainEvent>) -> Result<()> {
         let flow = self.learner.frozen()?;
         let held_out = self.held_out_figures(flow.as_ref(), epoch, events)?;
         let best = self.skipped == 0 && self.state.best.as_ref().is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            self.count_time();
-            let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), self.state.seconds);
-            so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
-            self.state.best = Some(Best { epoch, nll: held_out.nll_nats, held_out: Some(held_out.clone()) });
+            let weights_sha256 = Some(so_far::hash(&self.learner.average()?)?);
+            let (nll, held_out) = (held_out.nll_nats, Some(held_out.clone()));
+            self.state.best = Some(Best { epoch, nll, held_out, weights_sha256 });
         }
         self.state.epoch = epoch;
         self.keep()?;
+        if best {
+            self.keep_best(self.learner.average()?)?;
+        }
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         self.tell(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds }, events)?;
         match self.samples(flow.as_ref()) {
@@ -351,46 +353,5 @@ impl<'a> Run<'a> {
         let seed = self.spec.training.seed.split("samples");
         let noise = crate::flow::base::latents(seed, 0, classes.len(), self.train.shape.dims());
         Ok(self.pixels.picture(&flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x))
-    }
-
-    /// The best epoch, on the test images. A stop ends it: all epochs are on disk.
-    fn finish(self, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
-        let best = self.state.best.as_ref().ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
-        let weights = Weights::read(&self.folder.join(BEST))?;
-        let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
-        let seed = self.spec.training.seed;
-        let at = [best.epoch, self.state.epoch, self.spec.training.epochs];
-        let mut figures = |images: &Dataset, seed, what| {
-            evaluate(flow.as_ref(), images, Dequantisation::Seeded(seed), &mut measuring(at, what, events))
-        };
-        let held_out = match &best.held_out {
-            Some(held_out) => held_out.clone(),
-            None => figures(&self.held_out, seed.split("held-out"), Measured::HeldOut)?,
-        };
-        let tested = |test| figures(test, seed.split("test"), Measured::Test);
-        let test = self.test.as_ref().map(tested).transpose()?;
-        Ok(self.trained(weights, best.epoch, (held_out, test), self.state.seconds))
-    }
-
-    /// The run with the weights of one epoch and their figures on held-out and test images.
-    fn trained(
-        &self,
-        weights: Weights,
-        epoch: usize,
-        (held_out, test): (Evaluation, Option<Evaluation>),
-        seconds: f64,
-    ) -> Trained {
-        Trained {
-            architecture: self.architecture,
-            pixels: self.pixels,
-            weights,
-            epoch,
-            held_out,
-            test,
-            images: self.train.len(),
-            pixels_sha256: self.pixels_sha256.clone(),
-            class_names: self.train.class_names.clone(),
-            seconds,
-        }
     }
 }

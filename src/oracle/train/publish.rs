@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::claim::{BEST, ORACLE};
+use super::claim::ORACLE;
 use super::describe::write;
 use super::events::{Measured, measuring};
 use super::{Run, TrainEvent, TrainSpec, Trained, all_epochs, claim, corpus};
@@ -11,7 +11,7 @@ use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Dequantisation;
-use crate::flow::weights::{Storage, Weights};
+use crate::flow::weights::Storage;
 use crate::flow::{Precision, Scores};
 use crate::oracle::folder::{self, OracleInfo, StorageDrift};
 use crate::oracle::posterior::{Posterior, Prior};
@@ -52,7 +52,7 @@ fn published(run: &Run<'_>) -> Result<Option<OracleInfo>> {
     claim::check_oracles(run.spec, Some(&run.pixels_sha256), run.folder)?;
     // Weights that cannot be read are written anew.
     let Ok((info, _)) = folder::read(&run.folder.join(ORACLE).display().to_string()) else { return Ok(None) };
-    let weights = Weights::read(&run.folder.join(BEST))?.to_safetensors(run.spec.storage)?;
+    let weights = run.best_weights()?.to_safetensors(run.spec.storage)?;
     Ok((info.weights_sha256 == sha256(&weights)).then_some(info))
 }
 

@@ -1,5 +1,6 @@
 //! The loop beside a flow in training whose steps fail on demand.
 
+mod best;
 mod folders;
 
 use std::cell::RefCell;
@@ -8,6 +9,7 @@ use std::rc::Rc;
 use super::*;
 use crate::data::{HeldNoise, ImageShape, write_png, write_png_of_world};
 use crate::events::Progress;
+use crate::flow::weights::Weights;
 
 /// A learner of whose steps those move nothing that this says, the last one first.
 struct Stumbling {

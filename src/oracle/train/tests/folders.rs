@@ -3,6 +3,7 @@
 use super::*;
 use crate::device::{DeviceChoice, OpenDevice, choose};
 use crate::oracle::info::{BEST_INFO, DESCRIPTION, WEIGHTS};
+use crate::oracle::train::claim::BEST;
 
 fn cpu() -> OpenDevice {
     choose(DeviceChoice::Cpu).unwrap()
