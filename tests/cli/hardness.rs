@@ -161,6 +161,18 @@ fn a_corpus_that_changed_holds_up_no_other() {
     assert!(why.contains("1 of 2 corpora failed") && why.contains("what this training was begun with"), "{why}");
     let found = json(&["summary", text(&out), "--json"]);
     assert_eq!((names(&found), &found["troubles"][0]["corpus"]), (vec!["apart"], &"overlapping".into()));
+    // A damaged result is no failure that is tried again: it stays until it is deleted.
+    for cell in cells.iter().filter(|cell| cell.join("result.json").is_file()) {
+        std::fs::write(cell.join("result.json"), "{").unwrap();
+    }
+    let why = fail(1, &["resume", text(&out), "--device", "cpu"]);
+    assert!(why.contains("1 of 2 corpora failed (") && why.contains("tries them again): overlapping: "), "{why}");
+    assert!(
+        why.contains("; 1 of 2 corpora left out, with a damaged result: apart: ") && why.contains("delete it"),
+        "{why}"
+    );
+    let told = succeed(&["summary", text(&out)]);
+    assert!(told.contains("overlapping failed: ") && told.contains("apart is left out: "), "{told}");
 }
 
 #[test]

@@ -217,6 +217,7 @@ mod tests {
         assert_eq!(names, [&folder.plan[0].name, &folder.plan[1].name]);
         let (why, way_out) = (&troubles[0].why, format!("delete it: `bayescope resume {}`", folder.path.display()));
         assert!(why.contains("result.json") && why.contains(&way_out) && troubles[1].why == "no labels", "{why}");
+        assert_eq!(folder.failed_and_damaged(&troubles), (vec![&troubles[1]], vec![&troubles[0]]));
     }
 
     #[test]
