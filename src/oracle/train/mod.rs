@@ -29,10 +29,10 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
 use rand::seq::SliceRandom;
 
 use crate::data::{Dataset, Split, lock_file};
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
@@ -75,7 +75,7 @@ const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 struct Run<'a> {
     spec: &'a TrainSpec,
     folder: &'a Path,
-    device: Device,
+    chosen: OpenDevice,
     architecture: Architecture,
     pixels: Preprocessing,
     train: Dataset,
@@ -105,14 +105,14 @@ struct Run<'a> {
 fn all_epochs<'a>(
     spec: &'a TrainSpec,
     folder: &'a Path,
-    device: &Device,
+    chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<(Run<'a>, File)> {
     spec.validate()?;
     std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
     let lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
     claim::check_folder(spec, folder)?;
-    let mut run = Run::open(spec, folder, device)?;
+    let mut run = Run::open(spec, folder, chosen)?;
     claim::check_oracles(spec, Some(&run.pixels_sha256), folder)?;
     // Not before: a spec that cannot start has no folder.
     claim::keep_spec(spec, folder)?;
@@ -128,7 +128,7 @@ fn all_epochs<'a>(
         match passed {
             Ok(()) => {}
             // The parameters are unusable: a loss that is not finite, a singular 1×1 convolution.
-            Err(why) if why.is_numeric() => run = run.roll_back(epoch, device, events)?,
+            Err(why) if why.is_numeric() => run = run.roll_back(epoch, events)?,
             Err(error) => return Err(error),
         }
     }
@@ -136,7 +136,7 @@ fn all_epochs<'a>(
 }
 
 impl<'a> Run<'a> {
-    fn open(spec: &'a TrainSpec, folder: &'a Path, device: &Device) -> Result<Self> {
+    fn open(spec: &'a TrainSpec, folder: &'a Path, chosen: &OpenDevice) -> Result<Self> {
         let all = corpus(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
         drop(all);
@@ -150,12 +150,12 @@ impl<'a> Run<'a> {
             Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(spec, images_sha256)?),
             None => (None, State::new(spec, images_sha256)),
         };
-        let learner = learner(spec, &train, saved, device)?;
-        let device = device.clone();
+        let learner = learner(spec, &train, saved, &chosen.device)?;
+        let chosen = chosen.clone();
         Ok(Self {
             spec,
             folder,
-            device,
+            chosen,
             architecture,
             pixels,
             train,
@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
 
     /// The checkpoint of the last epoch again, with half the learning rate: the data come in the same order, so
     /// that the same rate would fail in the same way.
-    fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
+    fn roll_back(self, epoch: usize, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
         let rate_scale = self.state.rate_scale / 2.0;
         let rate = self.spec.training.learning_rate;
         if rate_scale < SMALLEST_SCALE {
@@ -211,11 +211,11 @@ impl<'a> Run<'a> {
                 self.state.rate_scale
             )));
         }
-        let (spec, folder) = (self.spec, self.folder);
+        let (spec, folder, chosen) = (self.spec, self.folder, self.chosen.clone());
         // Its images and its flow make room for the same once more.
         drop(self);
         checkpoint::forget_within(folder)?;
-        let mut run = Self::open(spec, folder, device)?;
+        let mut run = Self::open(spec, folder, &chosen)?;
         run.state.rate_scale = rate_scale;
         // Whoever goes on after a stop at this place does not diverge at the old rate again.
         checkpoint::rewrite(run.folder, &run.state)?;

@@ -34,7 +34,7 @@ pub fn train_oracle(
     chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<OracleInfo> {
-    let (run, _lock) = all_epochs(spec, folder, &chosen.device, events)?;
+    let (run, _lock) = all_epochs(spec, folder, chosen, events)?;
     if let Some(info) = published(&run)? {
         return Ok(info);
     }

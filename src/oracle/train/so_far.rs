@@ -46,7 +46,7 @@ impl Run<'_> {
     pub(super) fn keep_best(&self, weights: Weights) -> Result<()> {
         let Some(Best { epoch, held_out: Some(held_out), .. }) = &self.state.best else { return Ok(()) };
         let trained = self.trained(weights, *epoch, (held_out.clone(), None), self.state.seconds);
-        keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))
+        keep(self.folder, self.spec, &trained, &self.chosen.report.used.label())
     }
 
     /// Writes the files of the best epoch from its checkpoint where they are not there or of another epoch: the training was
@@ -90,7 +90,7 @@ impl Run<'_> {
     pub(super) fn finish(self, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
         let best = self.best()?;
         let weights = self.best_weights()?;
-        let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
+        let flow = self.architecture.build(weights.clone(), self.pixels, &self.chosen.device, Precision::F32)?;
         let seed = self.spec.training.seed;
         let at = [best.epoch, self.state.epoch, self.spec.training.epochs];
         let mut figures = |images: &Dataset, seed, what| {

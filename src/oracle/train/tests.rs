@@ -6,8 +6,11 @@ mod folders;
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use burn::tensor::Device;
+
 use super::*;
 use crate::data::{HeldNoise, ImageShape, write_png, write_png_of_world};
+use crate::device::{DeviceChoice, choose};
 use crate::events::Progress;
 use crate::flow::weights::Weights;
 
@@ -40,9 +43,13 @@ impl Learner for Stumbling {
     }
 }
 
+fn cpu() -> OpenDevice {
+    choose(DeviceChoice::Cpu).unwrap()
+}
+
 /// All epochs, and the best one on the test images.
-fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
-    let (run, _lock) = all_epochs(spec, folder, device, events)?;
+fn train(spec: &TrainSpec, folder: &Path, chosen: &OpenDevice, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
+    let (run, _lock) = all_epochs(spec, folder, chosen, events)?;
     run.finish(events)
 }
 
@@ -76,7 +83,7 @@ fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
     let spec = spec(folder.path(), 9);
     let out = folder.path().join("run");
     std::fs::create_dir_all(&out).unwrap();
-    let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let mut run = Run::open(&spec, &out, &cpu()).unwrap();
     let learner = learner(&spec, &run.train, None, &Device::flex()).unwrap();
     let plan = Rc::new(RefCell::new(Vec::new()));
     run.learner = Box::new(Stumbling { learner, fails: plan.clone() });
@@ -120,7 +127,7 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
             }
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let ended = train(&spec, &out, &Device::flex(), &mut events);
+        let ended = train(&spec, &out, &cpu(), &mut events);
         assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
         let epoch = checkpoint::load(&out, &spec.training).unwrap().map(|checkpoint| checkpoint.state.epoch);
         (told, epoch)
@@ -137,7 +144,7 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
         told.push(matches!(event, TrainEvent::Measuring(_)));
         ControlFlow::Continue(())
     };
-    let trained = train(&spec, &out, &Device::flex(), &mut events).unwrap();
+    let trained = train(&spec, &out, &cpu(), &mut events).unwrap();
     assert_eq!(told, [false]);
     // A checkpoint of an older version has no figures: they are measured anew, and are the same.
     let state = out.join("checkpoint-00002/state.json");
@@ -147,7 +154,7 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
     // What is left of that is stopped at once.
     let (told, _) = sitting(2);
     assert_eq!(told.len(), 1);
-    let anew = train(&spec, &out, &Device::flex(), &mut silent()).unwrap();
+    let anew = train(&spec, &out, &cpu(), &mut silent()).unwrap();
     assert_eq!(anew.held_out, trained.held_out);
 }
 
@@ -156,7 +163,7 @@ fn a_stop_within_an_epoch_keeps_its_steps_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(folder.path(), 3);
     let out = folder.path().join("run");
-    let whole = train(&spec, &folder.path().join("whole"), &Device::flex(), &mut silent()).unwrap();
+    let whole = train(&spec, &folder.path().join("whole"), &cpu(), &mut silent()).unwrap();
     // Stopped at a step of the second epoch, then at the last one of the third, then not at all.
     let mut begun = vec![];
     let mut sitting = |stop: (usize, usize)| {
@@ -169,7 +176,7 @@ fn a_stop_within_an_epoch_keeps_its_steps_and_changes_nothing() {
                 _ => ControlFlow::Continue(()),
             }
         };
-        train(&spec, &out, &Device::flex(), &mut events)
+        train(&spec, &out, &cpu(), &mut events)
     };
     let on_disk = || {
         let entries = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -203,16 +210,16 @@ fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
         TrainEvent::Step { epoch: 2, step: 3, .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    assert!(train(&spec, &out, &Device::flex(), &mut events).is_err());
-    let run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    assert!(train(&spec, &out, &cpu(), &mut events).is_err());
+    let run = Run::open(&spec, &out, &cpu()).unwrap();
     assert_eq!((run.state.epoch, run.state.within.steps, run.state.within.images), (1, 3, 12));
-    let run = run.roll_back(2, &Device::flex(), &mut silent()).unwrap();
+    let run = run.roll_back(2, &mut silent()).unwrap();
     let place = |run: &Run<'_>| (run.state.epoch, run.state.within.steps, run.state.rate_scale);
     assert_eq!(place(&run), (1, 0, 0.5));
     // Who goes on after a stop there goes on at that rate. The second epoch then ends in a step that moves nothing, so that
     // no checkpoint follows it, and in the third a stop waits for the next step that moves something.
     drop(run);
-    let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let mut run = Run::open(&spec, &out, &cpu()).unwrap();
     assert_eq!(place(&run), (1, 0, 0.5));
     let learner = learner(&spec, &run.train, None, &Device::flex()).unwrap();
     let fails = vec![false, true, true, true, false, false, false, false];
@@ -222,9 +229,9 @@ fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
     let mut stop = |_: TrainEvent| ControlFlow::Break(());
     assert!(matches!(run.epoch(3, &mut stop), Err(Error::Cancelled)));
     drop(run);
-    let run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let run = Run::open(&spec, &out, &cpu()).unwrap();
     assert_eq!(place(&run), (2, 3, 0.5));
-    let run = run.roll_back(3, &Device::flex(), &mut silent()).unwrap();
+    let run = run.roll_back(3, &mut silent()).unwrap();
     assert_eq!(place(&run), (1, 0, 0.25));
 }
 
@@ -241,7 +248,7 @@ fn pauses_are_no_time_of_training() {
         ControlFlow::Continue(())
     };
     let begun = Instant::now();
-    let trained = train(&spec, &folder.path().join("run"), &Device::flex(), &mut events).unwrap();
+    let trained = train(&spec, &folder.path().join("run"), &cpu(), &mut events).unwrap();
     let worked = (begun.elapsed() - paused).as_secs_f64();
     assert!(trained.seconds > 0.0 && trained.seconds <= worked, "{} s of {worked}", trained.seconds);
 }
@@ -258,7 +265,7 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
             }
             ControlFlow::Continue(())
         };
-        train(spec, &folder.path().join(run), &Device::flex(), &mut events).unwrap();
+        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
         said
     };
     assert_eq!(said(&spec, "long"), [(10_000, 20)]);
@@ -279,7 +286,7 @@ fn a_training_says_that_it_adds_noise_to_pictures_that_hold_some() {
             }
             ControlFlow::Continue(())
         };
-        train(spec, &folder.path().join(run), &Device::flex(), &mut events).unwrap();
+        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
         said
     };
     spec.model.pixels = Preprocessing::Gaussian { std: 0.05 };

@@ -9,7 +9,7 @@ use crate::oracle::train::claim::BEST;
 fn weights_of_another_epoch_are_brought_back_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (spec, out) = (spec(folder.path(), 1), folder.path().join("run"));
-    let sitting = || train(&spec, &out, &Device::flex(), &mut silent()).map(|trained| trained.weights);
+    let sitting = || train(&spec, &out, &cpu(), &mut silent()).map(|trained| trained.weights);
     let (best, checkpoint) = (out.join(BEST), out.join("checkpoint-00001"));
     // The disk takes no weights after the first epoch: its checkpoint is written all the same.
     std::fs::create_dir_all(best.join("in the way")).unwrap();
@@ -40,4 +40,14 @@ fn weights_of_another_epoch_are_brought_back_or_refused() {
     assert!(older["best"].as_object_mut().unwrap().remove("weights_sha256").unwrap().is_string());
     std::fs::write(&state, older.to_string()).unwrap();
     assert!(sitting().unwrap() != weights);
+}
+
+#[test]
+fn the_best_epoch_names_its_device_as_the_finished_oracle_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, out) = (spec(folder.path(), 1), folder.path().join("run"));
+    let finished = train_oracle(&spec, &out, &cpu(), &mut silent()).unwrap();
+    let (best, _) = crate::oracle::folder::read(out.join(BEST).to_str().unwrap()).unwrap();
+    let devices = [best, finished].map(|info| info.training.unwrap().device);
+    assert_eq!(devices, [cpu().report.used.label(), cpu().report.used.label()]);
 }

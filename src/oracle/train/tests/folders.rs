@@ -1,13 +1,8 @@
 //! Whose a training folder is.
 
 use super::*;
-use crate::device::{DeviceChoice, OpenDevice, choose};
 use crate::oracle::info::{BEST_INFO, DESCRIPTION, WEIGHTS};
 use crate::oracle::train::claim::BEST;
-
-fn cpu() -> OpenDevice {
-    choose(DeviceChoice::Cpu).unwrap()
-}
 
 #[test]
 fn a_folder_belongs_to_the_spec_of_its_first_checkpoint() {
@@ -19,7 +14,7 @@ fn a_folder_belongs_to_the_spec_of_its_first_checkpoint() {
             TrainEvent::Step { .. } if stop => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        train(spec, &out, &Device::flex(), &mut events).map_err(|error| error.to_string())
+        train(spec, &out, &cpu(), &mut events).map_err(|error| error.to_string())
     };
     // What cannot start claims nothing, nor does the spec that a version before left of such a start.
     let mut bad = good.clone();
@@ -57,7 +52,7 @@ fn a_training_goes_on_with_no_other_settings() {
             TrainEvent::Step { .. } => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         };
-        train(spec, &out, &Device::flex(), &mut stop).unwrap_err().to_string()
+        train(spec, &out, &cpu(), &mut stop).unwrap_err().to_string()
     };
     let begun = sitting(&good);
     assert_eq!(begun, Error::Cancelled.to_string());
