@@ -1,11 +1,12 @@
 //! Whose a training folder is: the spec of the run in it, and the oracles in it, which that run would replace.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::checkpoint::{self, State};
 use super::presets::SPEC;
 use super::spec::TrainSpec;
-use crate::data::{in_folder, read_json, ticket_conflict, with_way_out, write_atomically};
+use crate::data::{in_folder, lock_file, read_json, ticket_conflict, with_way_out, write_atomically};
 use crate::error::{Error, Result};
 use crate::oracle::info::{BEST_INFO, DESCRIPTION, FLOWS, OracleInfo, WEIGHTS};
 
@@ -13,6 +14,47 @@ use crate::oracle::info::{BEST_INFO, DESCRIPTION, FLOWS, OracleInfo, WEIGHTS};
 pub const ORACLE: &str = "oracle";
 /// Averaged weights of the best epoch.
 pub const BEST: &str = "best.safetensors";
+
+/// Held by who trains in a folder: two would write into one checkpoint.
+const LOCK: &str = ".lock";
+
+/// A folder in which no other process trains as long as the lock lives.
+pub struct Entered<'a> {
+    folder: &'a Path,
+    /// Of this process.
+    pub lock: File,
+    /// Folders that were made for it, the innermost first.
+    made: Vec<&'a Path>,
+}
+
+/// Makes a folder where it is not there, and takes its lock.
+///
+/// # Errors
+/// Names what cannot be made; where another process trains there.
+pub fn enter(folder: &Path) -> Result<Entered<'_>> {
+    let missing = folder.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+    let made = missing.collect();
+    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
+    let busy = "another process is training in this folder: wait for it, or stop it";
+    Ok(Entered { folder, lock: lock_file(&folder.join(LOCK), busy)?, made })
+}
+
+impl Entered<'_> {
+    /// Gives the lock up where a training cannot start. What was made for it goes, unless it holds
+    /// something else by now.
+    pub fn leave(self) {
+        let Self { folder, lock, made } = self;
+        // Closed first: not every system removes an open file.
+        drop(lock);
+        let only_lock = |mut entries: std::fs::ReadDir| entries.all(|e| e.is_ok_and(|e| e.file_name() == LOCK));
+        if !made.is_empty() && std::fs::read_dir(folder).is_ok_and(only_lock) {
+            let _ = std::fs::remove_file(folder.join(LOCK));
+            for folder in made {
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
+    }
+}
 
 /// Whether a training of this spec may begin or go on in a folder, as far as that shows before its
 /// images are read.

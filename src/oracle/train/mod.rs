@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 
-use crate::data::{Dataset, Split, lock_file};
+use crate::data::{Dataset, Split};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
@@ -66,8 +66,6 @@ const MAX_SKIPPED: usize = 5;
 /// After so long a training, measuring not counted, the next step that moves something is followed by a checkpoint:
 /// epochs of a large world take hours.
 const EVERY: Duration = Duration::from_secs(300);
-/// Held by who trains in a folder: two would write into one checkpoint.
-const LOCK: &str = ".lock";
 /// Below this share of its learning rate a run gives up.
 const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 
@@ -109,13 +107,14 @@ fn all_epochs<'a>(
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<(Run<'a>, File)> {
     spec.validate()?;
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
-    claim::check_folder(spec, folder)?;
-    let mut run = Run::open(spec, folder, chosen)?;
-    claim::check_oracles(spec, Some(&run.pixels_sha256), folder)?;
-    // Not before: a spec that cannot start has no folder.
-    claim::keep_spec(spec, folder)?;
+    let entered = claim::enter(folder)?;
+    let mut run = match Run::begin(spec, folder, chosen) {
+        Ok(run) => run,
+        Err(error) => {
+            entered.leave();
+            return Err(error);
+        }
+    };
     run.restore_best()?;
     run.tell_start(events)?;
     while run.state.epoch < spec.training.epochs {
@@ -132,10 +131,20 @@ fn all_epochs<'a>(
             Err(error) => return Err(error),
         }
     }
-    Ok((run, lock))
+    Ok((run, entered.lock))
 }
 
 impl<'a> Run<'a> {
+    /// [`Self::open`] in a folder that may be of another training; it is this one's from then on.
+    fn begin(spec: &'a TrainSpec, folder: &'a Path, chosen: &OpenDevice) -> Result<Self> {
+        claim::check_folder(spec, folder)?;
+        let run = Self::open(spec, folder, chosen)?;
+        claim::check_oracles(spec, Some(&run.pixels_sha256), folder)?;
+        // Not before: a spec that cannot start claims no folder.
+        claim::keep_spec(spec, folder)?;
+        Ok(run)
+    }
+
     fn open(spec: &'a TrainSpec, folder: &'a Path, chosen: &OpenDevice) -> Result<Self> {
         let all = corpus(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
