@@ -1,4 +1,5 @@
-//! Whose a training folder is: the spec of the run in it, and the oracles in it, which that run would replace.
+//! Whose a training folder is: the spec of the run in it, and the oracles in it, which that run
+//! would replace.
 
 use std::fs::File;
 use std::path::Path;

@@ -308,9 +308,9 @@ impl<'a> Run<'a> {
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, writes the checkpoint, and after that the weights if they are the best: a training
-    /// that is killed in between has them in its checkpoint. Weights of an epoch that ended in skipped steps are not kept, as
-    /// [`Self::keep`] says.
+    /// Evaluates the averaged weights, writes the checkpoint, and after that the weights if they are
+    /// the best: a training that is killed in between has them in its checkpoint. Weights of an epoch
+    /// that ended in skipped steps are not kept, as [`Self::keep`] says.
     fn finish_epoch(&mut self, epoch: usize, train_nll: f64, events: &mut dyn Events<TrainEvent>) -> Result<()> {
         let flow = self.learner.frozen()?;
         let held_out = self.held_out_figures(flow.as_ref(), epoch, events)?;

@@ -46,8 +46,8 @@ pub fn train_oracle(
     write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
-/// The oracle that an earlier sitting wrote of the best epoch of a run. One of another training, which may have come while
-/// this one ran, is an error: it is not replaced.
+/// The oracle that an earlier sitting wrote of the best epoch of a run. One of another training,
+/// which may have come while this one ran, is an error: it is not replaced.
 fn published(run: &Run<'_>) -> Result<Option<OracleInfo>> {
     claim::check_oracles(run.spec, Some(&run.pixels_sha256), run.folder)?;
     // Weights that cannot be read are written anew.

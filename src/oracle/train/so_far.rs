@@ -49,8 +49,8 @@ impl Run<'_> {
         keep(self.folder, self.spec, &trained, &self.chosen.report.used.label())
     }
 
-    /// Writes the files of the best epoch from its checkpoint where they are not there or of another epoch: the training was
-    /// killed, or the disk was full, after the checkpoint.
+    /// Writes the files of the best epoch from its checkpoint where they are missing or of another
+    /// epoch: the training was killed, or the disk was full, after the checkpoint.
     ///
     /// # Errors
     /// Names the file that cannot be read or written.

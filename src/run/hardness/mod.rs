@@ -87,8 +87,8 @@ fn one(
     Ok(result)
 }
 
-/// Whose fault an error of one corpus is. A file that can be read and is not what it should be is its own: images
-/// that changed since its training began, another training in its folder, a damaged oracle.
+/// Whose fault an error of one corpus is. A file that can be read and is not what it should be is its
+/// own: images that changed since its training began, another training in its folder, a damaged oracle.
 fn of_corpus(error: Error) -> Failure {
     match error {
         Error::File { .. } => Failure::Own(error),
