@@ -93,7 +93,7 @@ pub fn check_oracles(spec: &TrainSpec, pixels_sha256: Option<&str>, folder: &Pat
         (folder.join(BEST_INFO), format!("{BEST_INFO} and {BEST}")),
         (finished.join(DESCRIPTION), finished.display().to_string()),
     ] {
-        let refused = match read_json(&description) {
+        let refused = match read_json::<OracleInfo>(&description) {
             Ok(found) => found.and_then(|info| other_oracle(&description, &info, (spec, pixels_sha256))),
             Err(error) => Some(error),
         };
