@@ -95,7 +95,7 @@ pub fn check_oracles(spec: &TrainSpec, pixels_sha256: Option<&str>, folder: &Pat
     ] {
         let refused = match read_json::<OracleInfo>(&description) {
             Ok(found) => found.and_then(|info| other_oracle(&description, &info, (spec, pixels_sha256))),
-            Err(error) => Some(error),
+            Err(error) => Some(with_way_out(error, "choose another folder")),
         };
         if let Some(error) = refused {
             return Err(with_way_out(error, &format!("or remove {goes}, which this training would replace")));
