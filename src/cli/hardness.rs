@@ -12,7 +12,7 @@ use super::watch::{Seen, left, over, state};
 use crate::device::{choose, on_device};
 use crate::error::{Error, Result};
 use crate::experiment::HardnessSpec;
-use crate::experiment::hardness::Ranking;
+use crate::experiment::hardness::{Ranking, Trouble};
 use crate::run::hardness::{HardnessFolder, PlannedCorpus, RankCorpora};
 use crate::run::{Run, write_figures};
 
@@ -37,26 +37,32 @@ pub fn resume(folder: &HardnessFolder, options: &RunOptions<'_>) -> Result<()> {
         run_task_for(&task, None, chosen, &mut Follower::new(&folder.spec.name, &options.stop))
     });
     let found = options.ended(&folder.path, done)?;
-    report(&found, options.json)?;
-    match found.troubles.as_slice() {
-        [] => Ok(()),
-        troubles => {
-            let each: Vec<String> = troubles.iter().map(|t| format!("{}: {}", t.corpus, t.why)).collect();
-            let again = format!("`bayescope resume {}` tries them again", folder.path.display());
-            let of = found.flows.map_or_else(|| format!("{} corpora", found.planned), |flows| format!("{flows} flows"));
-            Err(Error::Input(format!("{} of {of} failed ({again}): {}", each.len(), each.join("; "))))
-        }
-    }
+    report(folder, &found, options.json)?;
+    unfinished(folder, &found).map_or(Ok(()), |why| Err(Error::Input(why)))
 }
 
-fn report(found: &Ranking, json: bool) -> Result<()> {
-    if json { print_json(found) } else { print_text(&text(found)) }
+/// Which corpora are not ranked, why, and what to do about it; `None` where all are.
+fn unfinished(folder: &HardnessFolder, found: &Ranking) -> Option<String> {
+    let of = found.flows.map_or_else(|| format!("{} corpora", found.planned), |flows| format!("{flows} flows"));
+    let again = format!("failed (`bayescope resume {}` tries them again)", folder.path.display());
+    let (failed, damaged) = folder.failed_and_damaged(&found.troubles);
+    let tell = |troubles: &[&Trouble], what: &str| {
+        let each: Vec<String> = troubles.iter().map(|t| format!("{}: {}", t.corpus, t.why)).collect();
+        (!each.is_empty()).then(|| format!("{} of {of} {what}: {}", each.len(), each.join("; ")))
+    };
+    let told = [tell(&failed, &again), tell(&damaged, "left out, with a damaged result")];
+    told.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"))
 }
 
-fn text(found: &Ranking) -> String {
+fn report(folder: &HardnessFolder, found: &Ranking, json: bool) -> Result<()> {
+    if json { print_json(found) } else { print_text(&text(folder, found)) }
+}
+
+fn text(folder: &HardnessFolder, found: &Ranking) -> String {
     let mut text = format!("{}: {} of {} corpora finished\n", found.name, found.corpora.len(), found.planned);
-    for trouble in &found.troubles {
-        text += &format!("{} failed: {}\n", trouble.corpus, trouble.why);
+    let (failed, damaged) = folder.failed_and_damaged(&found.troubles);
+    for (troubles, what) in [(failed, "failed"), (damaged, "is left out")] {
+        troubles.iter().for_each(|trouble| text += &format!("{} {what}: {}\n", trouble.corpus, trouble.why));
     }
     for table in found.tables() {
         text += &format!("\n{}\n{}\n", table.text(), table.caption);
@@ -75,7 +81,7 @@ pub fn summary(folder: &HardnessFolder, args: &SummaryArgs) -> Result<()> {
     if let Some(place) = &args.figures {
         return tell_written(&write_figures(&found.figures(), &found.tables(), place, &found.name)?, args.json);
     }
-    if args.csv { print_text(&found.csv()) } else { report(&found, args.json) }
+    if args.csv { print_text(&found.csv()) } else { report(folder, &found, args.json) }
 }
 
 /// `bayescope plan` of a spec.

@@ -195,12 +195,22 @@ fn stopped(folder: &Path) -> Error {
     Error::Stopped(format!("stopped; the same command goes on from here: what was trained is in {}", folder.display()))
 }
 
+/// Where a training of so many epochs goes on.
+fn next(resumed_at: usize, steps_done: usize, epochs: usize) -> String {
+    let next = format!("epoch {} of {epochs} is next", resumed_at + 1);
+    match (resumed_at >= epochs, steps_done) {
+        (true, _) if epochs == 1 => "its one epoch is trained".into(),
+        (true, _) => format!("all {epochs} epochs are trained"),
+        (false, 0) => next,
+        (false, steps) => format!("{next}, {steps} steps of which are done"),
+    }
+}
+
 fn tell(bar: &Bar, event: &TrainEvent) {
     match event {
         TrainEvent::Started { images, held_out, parameters, resumed_at, steps_done, epochs, .. } => bar.line(&format!(
-            "{images} images, {held_out} held out, {parameters} parameters; epoch {} of {epochs} is next{}",
-            (resumed_at + 1).min(*epochs),
-            if *steps_done > 0 { format!(", {steps_done} steps of which are done") } else { String::new() },
+            "{images} images, {held_out} held out, {parameters} parameters; {}",
+            next(*resumed_at, *steps_done, *epochs)
         )),
         TrainEvent::LongWarmUp(long) => bar.line(&long.to_string()),
         TrainEvent::SecondNoise(noise) => bar.line(&noise.to_string()),

@@ -146,6 +146,36 @@ fn corpora_that_cannot_be_ranked_are_told_with_their_cause() {
 }
 
 #[test]
+fn a_corpus_that_changed_holds_up_no_other() {
+    let (folder, spec) = given();
+    let two = SPEC.replace("[[corpora]]\nname = 'gone'\ndata = 'nowhere'\n", "").replace("epochs = 40", "epochs = 3");
+    std::fs::write(&spec, two).unwrap();
+    let out = folder.path().join("run");
+    ranked(&spec, &out);
+    // Both are trained and not measured, and the images of the first are no longer those of its training.
+    let cells: Vec<PathBuf> = out.join("corpora").read_dir().unwrap().map(|cell| cell.unwrap().path()).collect();
+    cells.iter().for_each(|cell| std::fs::remove_file(cell.join("result.json")).unwrap());
+    let [lit, dark] = ["lit", "dark"].map(|class| folder.path().join("hard/train").join(class).join("00.png"));
+    std::fs::copy(lit, dark).unwrap();
+    let why = fail(1, &["resume", text(&out), "--device", "cpu"]);
+    assert!(why.contains("1 of 2 corpora failed") && why.contains("what this training was begun with"), "{why}");
+    let found = json(&["summary", text(&out), "--json"]);
+    assert_eq!((names(&found), &found["troubles"][0]["corpus"]), (vec!["apart"], &"overlapping".into()));
+    // A damaged result is no failure that is tried again: it stays until it is deleted.
+    for cell in cells.iter().filter(|cell| cell.join("result.json").is_file()) {
+        std::fs::write(cell.join("result.json"), "{").unwrap();
+    }
+    let why = fail(1, &["resume", text(&out), "--device", "cpu"]);
+    assert!(why.contains("1 of 2 corpora failed (") && why.contains("tries them again): overlapping: "), "{why}");
+    assert!(
+        why.contains("; 1 of 2 corpora left out, with a damaged result: apart: ") && why.contains("delete it"),
+        "{why}"
+    );
+    let told = succeed(&["summary", text(&out)]);
+    assert!(told.contains("overlapping failed: ") && told.contains("apart is left out: "), "{told}");
+}
+
+#[test]
 fn other_commands_know_a_ranking_when_they_see_one() {
     let (folder, spec) = given();
     let out = folder.path().join("run");

@@ -103,7 +103,8 @@ fn asked_again_from_elsewhere(folder: &Path, spec: &str, run: &str) {
             .current_dir(folder)
             .output()
             .unwrap();
-        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+        let told = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success() && told.contains("; all 6 epochs are trained"), "{told}");
         assert_eq!(std::fs::read_to_string(&place).unwrap(), info.to_string());
     }
 }
@@ -204,7 +205,7 @@ fn a_diverging_run_halves_its_rate_and_in_the_end_says_what_to_do() {
 #[test]
 fn bad_specs_and_data_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("run");
+    let out = folder.path().join("runs/run");
     let run = |name: &str, spec: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, spec).unwrap();
@@ -224,4 +225,6 @@ fn bad_specs_and_data_are_named() {
     let fresh = folder.path().join("fresh");
     let message = fail(1, &["oracle", "train", text(&other), "--out", text(&fresh), "--device", "cpu"]);
     assert!(message.contains("multiples of 32"), "{message}");
+    // What cannot start leaves no folder.
+    assert!(!folder.path().join("runs").exists() && !fresh.exists());
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::OptimSpec;
+use super::spec::{OptimSpec, TrainSpec};
 use super::step::{Saved, adam};
 use crate::data::{WHOLE, read_bounded, read_json, write_atomically, write_json};
 use crate::error::{Error, Result};
@@ -25,6 +25,9 @@ pub struct Best {
     /// All figures on the held-out images; absent in what older versions wrote.
     #[serde(default)]
     pub held_out: Option<Evaluation>,
+    /// SHA-256 of its averaged weights as a file; absent in what older versions wrote.
+    #[serde(default)]
+    pub weights_sha256: Option<String>,
 }
 
 /// How far the epoch is that is not finished.
@@ -57,27 +60,32 @@ pub struct State {
     /// not write it down.
     #[serde(default)]
     pub images_sha256: String,
+    /// What is trained, and how; absent in checkpoints of versions that did not write it down.
+    #[serde(default)]
+    pub spec: Option<TrainSpec>,
 }
 
 impl State {
-    /// Before the first epoch on these images.
-    pub fn new(images_sha256: String) -> Self {
-        Self { epoch: 0, within: Within::default(), best: None, seconds: 0.0, rate_scale: 1.0, images_sha256 }
+    /// Before the first epoch of a spec on these images.
+    pub fn new(spec: &TrainSpec, images_sha256: String) -> Self {
+        let (within, spec) = (Within::default(), Some(spec.clone()));
+        Self { epoch: 0, within, best: None, seconds: 0.0, rate_scale: 1.0, images_sha256, spec }
     }
 
-    /// After the steps so far, before more of them on the images that lie in `data` now.
+    /// After the steps so far, before more of them by a spec that was compared with the one there,
+    /// on the images that its folder of data holds now.
     ///
     /// # Errors
     /// When these are others than before: some held-out ones would be images already trained on.
-    pub fn going_on(self, images_sha256: String, data: &Path) -> Result<Self> {
+    pub fn going_on(self, spec: &TrainSpec, images_sha256: String) -> Result<Self> {
         if !self.images_sha256.is_empty() && self.images_sha256 != images_sha256 {
             return Err(Error::file(
-                data,
+                &spec.data.path,
                 "is not what this training was begun with: its training images or their labels have changed. Bring them back as they \
                  were, or begin anew in another folder",
             ));
         }
-        Ok(Self { images_sha256, ..self })
+        Ok(Self { images_sha256, spec: Some(spec.clone()), ..self })
     }
 }
 
@@ -95,6 +103,7 @@ pub struct Checkpoint {
 
 const PREFIX: &str = "checkpoint-";
 const STATE: &str = "state.json";
+const AVERAGE: &str = "average.safetensors";
 
 /// Finished epochs, and steps of the one after them: checkpoints of one run in their order.
 type At = (usize, usize);
@@ -131,27 +140,45 @@ pub fn is_in(run: &Path) -> Result<bool> {
     Ok(!folders(run)?.is_empty())
 }
 
+/// The folder of the newest checkpoint of a run folder, if there is one, and its scalars.
+///
+/// # Errors
+/// Names the file that cannot be read.
+pub fn newest(run: &Path) -> Result<Option<(PathBuf, State)>> {
+    let Some((_, folder)) = folders(run)?.pop() else { return Ok(None) };
+    let path = folder.join(STATE);
+    let state = read_json(&path)?.ok_or_else(|| Error::file(&path, "is not there"))?;
+    Ok(Some((folder, state)))
+}
+
 /// The newest checkpoint of a run folder, if there is one.
 ///
 /// # Errors
 /// Names the file that cannot be read.
 pub fn load(run: &Path, optim: &OptimSpec) -> Result<Option<Checkpoint>> {
-    let Some((_, folder)) = folders(run)?.pop() else { return Ok(None) };
+    let Some((folder, state)) = newest(run)? else { return Ok(None) };
     let read = |name: &str| {
         let path = folder.join(name);
         read_bounded(&path, WHOLE).map_err(|e| Error::io(&path, e))
     };
-    let path = folder.join(STATE);
-    let state = read_json(&path)?.ok_or_else(|| Error::file(&path, "is not there"))?;
     let moments = with_moments(adam(optim), read("optimizer.bpk")?);
     Ok(Some(Checkpoint {
         state,
         saved: Saved {
             weights: Weights::read(&folder.join("weights.safetensors"))?,
-            average: Weights::read(&folder.join("average.safetensors"))?,
+            average: Weights::read(&folder.join(AVERAGE))?,
             optimizer: moments.map_err(|e| Error::file(folder.join("optimizer.bpk"), e))?,
         },
     }))
+}
+
+/// The averaged weights after an epoch, where its checkpoint is still there.
+///
+/// # Errors
+/// Names the file that cannot be read.
+pub fn average_after(run: &Path, epoch: usize) -> Result<Option<Weights>> {
+    let path = run.join(name((epoch, 0))).join(AVERAGE);
+    path.is_file().then(|| Weights::read(&path)).transpose()
 }
 
 /// Removes the checkpoints within epochs: a run that diverged goes back to one whose weights were measured.
@@ -198,7 +225,7 @@ pub fn save(run: &Path, checkpoint: &Checkpoint) -> Result<()> {
     let partial = unfinished(run)?;
     std::fs::create_dir_all(&partial).map_err(|e| Error::io(&partial, e))?;
     checkpoint.saved.weights.write(&partial.join("weights.safetensors"), Storage::F32)?;
-    checkpoint.saved.average.write(&partial.join("average.safetensors"), Storage::F32)?;
+    checkpoint.saved.average.write(&partial.join(AVERAGE), Storage::F32)?;
     let moments = checkpoint.saved.optimizer.into_bytes().map_err(|e| Error::file(&partial, e.to_string()))?;
     write_atomically(&partial.join("optimizer.bpk"), |file| file.write_all(&moments))?;
     write_json(&partial.join(STATE), &checkpoint.state)?;
@@ -213,15 +240,16 @@ mod tests {
 
     #[test]
     fn a_checkpoint_goes_on_with_its_own_images_alone() {
-        let begun = State::new("a".into());
-        assert_eq!(begun.clone().going_on("a".into(), Path::new("data")).unwrap(), begun);
-        let refused = begun.going_on("b".into(), Path::new("data")).unwrap_err().to_string();
+        let spec: TrainSpec = toml::from_str("name = 'x'\ndata.path = 'data'").unwrap();
+        let begun = State::new(&spec, "a".into());
+        assert_eq!(begun.clone().going_on(&spec, "a".into()).unwrap(), begun);
+        let refused = begun.going_on(&spec, "b".into()).unwrap_err().to_string();
         assert!(refused.starts_with("data: ") && refused.contains("another folder"), "{refused}");
-        // Written by a version that kept no hash.
+        // Written by a version that kept neither hash nor spec.
         let old: State = serde_json::from_str(r#"{ "epoch": 3, "best": null, "seconds": 1.0 }"#).unwrap();
-        let going_on = old.going_on("b".into(), Path::new("data")).unwrap();
+        let going_on = old.going_on(&spec, "b".into()).unwrap();
         assert_eq!((going_on.epoch, going_on.images_sha256.as_str()), (3, "b"));
-        assert_eq!(going_on.within, Within::default());
+        assert_eq!((going_on.within, going_on.spec), (Within::default(), Some(spec)));
     }
 
     #[test]

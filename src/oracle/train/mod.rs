@@ -29,15 +29,14 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use burn::tensor::Device;
 use rand::seq::SliceRandom;
 
-use crate::data::{Dataset, Split, lock_file};
+use crate::data::{Dataset, Split};
+use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
 use crate::flow::preprocess::{Dequantisation, Preprocessing};
-use crate::flow::weights::Weights;
-use crate::flow::{Architecture, Flow, Precision};
+use crate::flow::{Architecture, Flow};
 use crate::oracle::evaluate::{Evaluation, evaluate};
 use crate::units::Tau;
 
@@ -45,13 +44,14 @@ pub use crate::device::MatmulPrecision;
 use batch::Draw;
 pub use bench::bench_steps;
 use checkpoint::{Best, Checkpoint, State, Within};
+pub use claim::ORACLE;
 pub use data::{corpus, test_corpus, test_like, training_images};
 use events::measuring;
 pub use events::{Measured, Measurement, TrainEvent, TrainProgress};
 pub use form::Form;
 use learner::{Learner, architecture, learner};
 pub use presets::{PRESETS, Preset, SPEC};
-pub use publish::{ORACLE, train_oracle};
+pub use publish::train_oracle;
 pub use schedule::LongWarmUp;
 pub use second_noise::SecondNoise;
 pub use so_far::{SO_FAR, oracle_so_far};
@@ -66,8 +66,6 @@ const MAX_SKIPPED: usize = 5;
 /// After so long a training, measuring not counted, the next step that moves something is followed by a checkpoint:
 /// epochs of a large world take hours.
 const EVERY: Duration = Duration::from_secs(300);
-/// Held by who trains in a folder: two would write into one checkpoint.
-const LOCK: &str = ".lock";
 /// Below this share of its learning rate a run gives up.
 const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 
@@ -75,7 +73,7 @@ const SMALLEST_SCALE: f64 = 1.0 / 64.0;
 struct Run<'a> {
     spec: &'a TrainSpec,
     folder: &'a Path,
-    device: Device,
+    chosen: OpenDevice,
     architecture: Architecture,
     pixels: Preprocessing,
     train: Dataset,
@@ -100,20 +98,24 @@ struct Run<'a> {
 /// folder, which nobody else writes into as long as that lives.
 ///
 /// # Errors
-/// Bad data or spec, a folder of another spec, a full disk, a failing device, or [`Error::Cancelled`]; checkpoints stay.
+/// Bad data or spec, a folder of another spec or with another oracle, a full disk, a failing device, or
+/// [`Error::Cancelled`]; checkpoints stay.
 fn all_epochs<'a>(
     spec: &'a TrainSpec,
     folder: &'a Path,
-    device: &Device,
+    chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<(Run<'a>, File)> {
     spec.validate()?;
-    std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, e))?;
-    let lock = lock_file(&folder.join(LOCK), "another process is training in this folder: wait for it, or stop it")?;
-    claim::check_folder(spec, folder)?;
-    let mut run = Run::open(spec, folder, device)?;
-    // Not before: a spec that cannot start has no folder.
-    claim::keep_spec(spec, folder)?;
+    let entered = claim::enter(folder)?;
+    let mut run = match Run::begin(spec, folder, chosen) {
+        Ok(run) => run,
+        Err(error) => {
+            entered.leave();
+            return Err(error);
+        }
+    };
+    run.restore_best()?;
     run.tell_start(events)?;
     while run.state.epoch < spec.training.epochs {
         let epoch = run.state.epoch + 1;
@@ -125,15 +127,25 @@ fn all_epochs<'a>(
         match passed {
             Ok(()) => {}
             // The parameters are unusable: a loss that is not finite, a singular 1×1 convolution.
-            Err(why) if why.is_numeric() => run = run.roll_back(epoch, device, events)?,
+            Err(why) if why.is_numeric() => run = run.roll_back(epoch, events)?,
             Err(error) => return Err(error),
         }
     }
-    Ok((run, lock))
+    Ok((run, entered.lock))
 }
 
 impl<'a> Run<'a> {
-    fn open(spec: &'a TrainSpec, folder: &'a Path, device: &Device) -> Result<Self> {
+    /// [`Self::open`] in a folder that may be of another training; it is this one's from then on.
+    fn begin(spec: &'a TrainSpec, folder: &'a Path, chosen: &OpenDevice) -> Result<Self> {
+        claim::check_folder(spec, folder)?;
+        let run = Self::open(spec, folder, chosen)?;
+        claim::check_oracles(spec, Some(&run.pixels_sha256), folder)?;
+        // Not before: a spec that cannot start claims no folder.
+        claim::keep_spec(spec, folder)?;
+        Ok(run)
+    }
+
+    fn open(spec: &'a TrainSpec, folder: &'a Path, chosen: &OpenDevice) -> Result<Self> {
         let all = corpus(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
         drop(all);
@@ -144,15 +156,15 @@ impl<'a> Run<'a> {
         let pixels_sha256 = data::pixels_sha256(&train, &held_out);
         let images_sha256 = data::images_sha256(&pixels_sha256, &train, &held_out);
         let (saved, state) = match checkpoint::load(folder, &spec.training)? {
-            Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(images_sha256, &spec.data.path)?),
-            None => (None, State::new(images_sha256)),
+            Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(spec, images_sha256)?),
+            None => (None, State::new(spec, images_sha256)),
         };
-        let learner = learner(spec, &train, saved, device)?;
-        let device = device.clone();
+        let learner = learner(spec, &train, saved, &chosen.device)?;
+        let chosen = chosen.clone();
         Ok(Self {
             spec,
             folder,
-            device,
+            chosen,
             architecture,
             pixels,
             train,
@@ -199,7 +211,7 @@ impl<'a> Run<'a> {
 
     /// The checkpoint of the last epoch again, with half the learning rate: the data come in the same order, so
     /// that the same rate would fail in the same way.
-    fn roll_back(self, epoch: usize, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
+    fn roll_back(self, epoch: usize, events: &mut dyn Events<TrainEvent>) -> Result<Self> {
         let rate_scale = self.state.rate_scale / 2.0;
         let rate = self.spec.training.learning_rate;
         if rate_scale < SMALLEST_SCALE {
@@ -208,11 +220,11 @@ impl<'a> Run<'a> {
                 self.state.rate_scale
             )));
         }
-        let (spec, folder) = (self.spec, self.folder);
+        let (spec, folder, chosen) = (self.spec, self.folder, self.chosen.clone());
         // Its images and its flow make room for the same once more.
         drop(self);
         checkpoint::forget_within(folder)?;
-        let mut run = Self::open(spec, folder, device)?;
+        let mut run = Self::open(spec, folder, &chosen)?;
         run.state.rate_scale = rate_scale;
         // Whoever goes on after a stop at this place does not diverge at the old rate again.
         checkpoint::rewrite(run.folder, &run.state)?;
@@ -296,20 +308,23 @@ impl<'a> Run<'a> {
         self.spec.training.ema_decay.min((1.0 + step) / (10.0 + step))
     }
 
-    /// Evaluates the averaged weights, keeps them if they are the best, writes the checkpoint. Weights of an
-    /// epoch that ended in skipped steps are not kept, as [`Self::keep`] says.
+    /// Evaluates the averaged weights, writes the checkpoint, and after that the weights if they are
+    /// the best: a training that is killed in between has them in its checkpoint. Weights of an epoch
+    /// that ended in skipped steps are not kept, as [`Self::keep`] says.
     fn finish_epoch(&mut self, epoch: usize, train_nll: f64, events: &mut dyn Events<TrainEvent>) -> Result<()> {
         let flow = self.learner.frozen()?;
         let held_out = self.held_out_figures(flow.as_ref(), epoch, events)?;
         let best = self.skipped == 0 && self.state.best.as_ref().is_none_or(|best| held_out.nll_nats < best.nll);
         if best {
-            self.count_time();
-            let trained = self.trained(self.learner.average()?, epoch, (held_out.clone(), None), self.state.seconds);
-            so_far::keep(self.folder, self.spec, &trained, &format!("{:?}", self.device))?;
-            self.state.best = Some(Best { epoch, nll: held_out.nll_nats, held_out: Some(held_out.clone()) });
+            let weights_sha256 = Some(so_far::hash(&self.learner.average()?)?);
+            let (nll, held_out) = (held_out.nll_nats, Some(held_out.clone()));
+            self.state.best = Some(Best { epoch, nll, held_out, weights_sha256 });
         }
         self.state.epoch = epoch;
         self.keep()?;
+        if best {
+            self.keep_best(self.learner.average()?)?;
+        }
         let (epochs, seconds) = (self.spec.training.epochs, self.state.seconds);
         self.tell(TrainEvent::Epoch { epoch, epochs, train_nll, held_out, best, seconds }, events)?;
         match self.samples(flow.as_ref()) {
@@ -347,46 +362,5 @@ impl<'a> Run<'a> {
         let seed = self.spec.training.seed.split("samples");
         let noise = crate::flow::base::latents(seed, 0, classes.len(), self.train.shape.dims());
         Ok(self.pixels.picture(&flow.decode(&noise, &classes, Tau::ONE, &mut silent())?.x))
-    }
-
-    /// The best epoch, on the test images. A stop ends it: all epochs are on disk.
-    fn finish(self, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
-        let best = self.state.best.as_ref().ok_or_else(|| Error::Numeric("no epoch ended in a finite step".into()))?;
-        let weights = Weights::read(&self.folder.join(so_far::BEST))?;
-        let flow = self.architecture.build(weights.clone(), self.pixels, &self.device, Precision::F32)?;
-        let seed = self.spec.training.seed;
-        let at = [best.epoch, self.state.epoch, self.spec.training.epochs];
-        let mut figures = |images: &Dataset, seed, what| {
-            evaluate(flow.as_ref(), images, Dequantisation::Seeded(seed), &mut measuring(at, what, events))
-        };
-        let held_out = match &best.held_out {
-            Some(held_out) => held_out.clone(),
-            None => figures(&self.held_out, seed.split("held-out"), Measured::HeldOut)?,
-        };
-        let tested = |test| figures(test, seed.split("test"), Measured::Test);
-        let test = self.test.as_ref().map(tested).transpose()?;
-        Ok(self.trained(weights, best.epoch, (held_out, test), self.state.seconds))
-    }
-
-    /// The run with the weights of one epoch and their figures on held-out and test images.
-    fn trained(
-        &self,
-        weights: Weights,
-        epoch: usize,
-        (held_out, test): (Evaluation, Option<Evaluation>),
-        seconds: f64,
-    ) -> Trained {
-        Trained {
-            architecture: self.architecture,
-            pixels: self.pixels,
-            weights,
-            epoch,
-            held_out,
-            test,
-            images: self.train.len(),
-            pixels_sha256: self.pixels_sha256.clone(),
-            class_names: self.train.class_names.clone(),
-            seconds,
-        }
     }
 }

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
+use super::claim::ORACLE;
 use super::describe::write;
 use super::events::{Measured, measuring};
-use super::{Run, TrainEvent, TrainSpec, Trained, all_epochs, claim, corpus, so_far};
+use super::{Run, TrainEvent, TrainSpec, Trained, all_epochs, claim, corpus};
 use crate::data::{Dataset, Split, sha256};
 use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::events::{Events, Progress};
 use crate::flow::preprocess::Dequantisation;
-use crate::flow::weights::{Storage, Weights};
+use crate::flow::weights::Storage;
 use crate::flow::{Precision, Scores};
 use crate::oracle::folder::{self, OracleInfo, StorageDrift};
 use crate::oracle::posterior::{Posterior, Prior};
@@ -21,22 +22,19 @@ const DRIFT_IMAGES: usize = 1000;
 /// Images in one pass while comparing.
 const BATCH: usize = 50;
 
-/// Name of the finished oracle inside a training folder.
-pub const ORACLE: &str = "oracle";
-
 /// Trains in `folder` (resuming where a killed run stopped; every epoch ends in a checkpoint) and writes the oracle folder
 /// `folder/oracle`, or leaves the one that an earlier sitting wrote of the same weights, with its day and device.
 ///
 /// # Errors
-/// Bad data or spec, a folder of another spec, a full disk, a failing device, or [`Error::Cancelled`](crate::error::Error::Cancelled);
-/// names the file that cannot be written.
+/// Bad data or spec, a folder of another spec or with another oracle, a full disk, a failing device, or
+/// [`Error::Cancelled`](crate::error::Error::Cancelled); names the file that cannot be written.
 pub fn train_oracle(
     spec: &TrainSpec,
     folder: &Path,
     chosen: &OpenDevice,
     events: &mut dyn Events<TrainEvent>,
 ) -> Result<OracleInfo> {
-    let (run, _lock) = all_epochs(spec, folder, &chosen.device, events)?;
+    let (run, _lock) = all_epochs(spec, folder, chosen, events)?;
     if let Some(info) = published(&run)? {
         return Ok(info);
     }
@@ -48,17 +46,14 @@ pub fn train_oracle(
     write(&folder.join(ORACLE), spec, &trained, &chosen.report.used.label(), &today(), drift)
 }
 
-/// The oracle that an earlier sitting wrote of the best epoch of a run.
+/// The oracle that an earlier sitting wrote of the best epoch of a run. One of another training,
+/// which may have come while this one ran, is an error: it is not replaced.
 fn published(run: &Run<'_>) -> Result<Option<OracleInfo>> {
-    let place = run.folder.join(ORACLE);
-    // What cannot be read is written anew.
-    let Ok((info, _)) = folder::read(&place.display().to_string()) else { return Ok(None) };
-    let weights = Weights::read(&run.folder.join(so_far::BEST))?.to_safetensors(run.spec.storage)?;
-    let same = info.training.as_ref().is_some_and(|record| {
-        let same_images = record.pixels_sha256 == run.pixels_sha256;
-        same_images && claim::conflict(&place, &record.spec, run.spec).is_none()
-    });
-    Ok((same && info.weights_sha256 == sha256(&weights)).then_some(info))
+    claim::check_oracles(run.spec, Some(&run.pixels_sha256), run.folder)?;
+    // Weights that cannot be read are written anew.
+    let Ok((info, _)) = folder::read(&run.folder.join(ORACLE).display().to_string()) else { return Ok(None) };
+    let weights = run.best_weights()?.to_safetensors(run.spec.storage)?;
+    Ok((info.weights_sha256 == sha256(&weights)).then_some(info))
 }
 
 /// Images on which stored and trained weights are compared, evenly spread: test images, otherwise training images.

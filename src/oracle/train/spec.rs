@@ -298,7 +298,7 @@ impl TrainSpec {
             ((0.0..=1.0).contains(&t.final_rate), "training.final_rate must lie between 0 and 1"),
             ((0.0..1.0).contains(&t.ema_decay), "training.ema_decay must lie in [0, 1)"),
             (t.lambda >= 0.0 && t.lambda.is_finite(), "training.lambda must be a number ≥ 0"),
-            (t.max_grad_norm >= 0.0, "training.max_grad_norm must be ≥ 0"),
+            (t.max_grad_norm >= 0.0 && t.max_grad_norm.is_finite(), "training.max_grad_norm must be a number ≥ 0"),
             (self.data.held_out > 0, "data.held_out must be at least 1: the best epoch is chosen on it"),
             (
                 self.data.shift == 0 || self.data.shift < self.data.pad_to,
@@ -356,7 +356,7 @@ mod tests {
             }
             spec(&noise("0.05")).validate().unwrap();
         }
-        for field in ["weight_decay", "mean_std"] {
+        for field in ["weight_decay", "mean_std", "max_grad_norm"] {
             for value in ["nan", "inf", "-1.0"] {
                 let why = refusal(&format!("training.{field} = {value}"));
                 assert!(why.contains(&format!("training.{field}")), "{why}");

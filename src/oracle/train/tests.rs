@@ -1,11 +1,18 @@
 //! The loop beside a flow in training whose steps fail on demand.
 
+mod best;
+mod folders;
+
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use burn::tensor::Device;
+
 use super::*;
 use crate::data::{HeldNoise, ImageShape, write_png, write_png_of_world};
+use crate::device::{DeviceChoice, choose};
 use crate::events::Progress;
+use crate::flow::weights::Weights;
 
 /// A learner of whose steps those move nothing that this says, the last one first.
 struct Stumbling {
@@ -36,9 +43,13 @@ impl Learner for Stumbling {
     }
 }
 
+fn cpu() -> OpenDevice {
+    choose(DeviceChoice::Cpu).unwrap()
+}
+
 /// All epochs, and the best one on the test images.
-fn train(spec: &TrainSpec, folder: &Path, device: &Device, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
-    let (run, _lock) = all_epochs(spec, folder, device, events)?;
+fn train(spec: &TrainSpec, folder: &Path, chosen: &OpenDevice, events: &mut dyn Events<TrainEvent>) -> Result<Trained> {
+    let (run, _lock) = all_epochs(spec, folder, chosen, events)?;
     run.finish(events)
 }
 
@@ -72,7 +83,7 @@ fn what_ends_in_skipped_steps_takes_no_checkpoint_away() {
     let spec = spec(folder.path(), 9);
     let out = folder.path().join("run");
     std::fs::create_dir_all(&out).unwrap();
-    let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let mut run = Run::open(&spec, &out, &cpu()).unwrap();
     let learner = learner(&spec, &run.train, None, &Device::flex()).unwrap();
     let plan = Rc::new(RefCell::new(Vec::new()));
     run.learner = Box::new(Stumbling { learner, fails: plan.clone() });
@@ -116,7 +127,7 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
             }
             if stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let ended = train(&spec, &out, &Device::flex(), &mut events);
+        let ended = train(&spec, &out, &cpu(), &mut events);
         assert!(matches!(ended, Err(Error::Cancelled)), "{ended:?}");
         let epoch = checkpoint::load(&out, &spec.training).unwrap().map(|checkpoint| checkpoint.state.epoch);
         (told, epoch)
@@ -133,7 +144,7 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
         told.push(matches!(event, TrainEvent::Measuring(_)));
         ControlFlow::Continue(())
     };
-    let trained = train(&spec, &out, &Device::flex(), &mut events).unwrap();
+    let trained = train(&spec, &out, &cpu(), &mut events).unwrap();
     assert_eq!(told, [false]);
     // A checkpoint of an older version has no figures: they are measured anew, and are the same.
     let state = out.join("checkpoint-00002/state.json");
@@ -143,7 +154,7 @@ fn a_stop_while_images_are_measured_keeps_the_epoch() {
     // What is left of that is stopped at once.
     let (told, _) = sitting(2);
     assert_eq!(told.len(), 1);
-    let anew = train(&spec, &out, &Device::flex(), &mut silent()).unwrap();
+    let anew = train(&spec, &out, &cpu(), &mut silent()).unwrap();
     assert_eq!(anew.held_out, trained.held_out);
 }
 
@@ -152,7 +163,7 @@ fn a_stop_within_an_epoch_keeps_its_steps_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(folder.path(), 3);
     let out = folder.path().join("run");
-    let whole = train(&spec, &folder.path().join("whole"), &Device::flex(), &mut silent()).unwrap();
+    let whole = train(&spec, &folder.path().join("whole"), &cpu(), &mut silent()).unwrap();
     // Stopped at a step of the second epoch, then at the last one of the third, then not at all.
     let mut begun = vec![];
     let mut sitting = |stop: (usize, usize)| {
@@ -165,7 +176,7 @@ fn a_stop_within_an_epoch_keeps_its_steps_and_changes_nothing() {
                 _ => ControlFlow::Continue(()),
             }
         };
-        train(&spec, &out, &Device::flex(), &mut events)
+        train(&spec, &out, &cpu(), &mut events)
     };
     let on_disk = || {
         let entries = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -199,16 +210,16 @@ fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
         TrainEvent::Step { epoch: 2, step: 3, .. } => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    assert!(train(&spec, &out, &Device::flex(), &mut events).is_err());
-    let run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    assert!(train(&spec, &out, &cpu(), &mut events).is_err());
+    let run = Run::open(&spec, &out, &cpu()).unwrap();
     assert_eq!((run.state.epoch, run.state.within.steps, run.state.within.images), (1, 3, 12));
-    let run = run.roll_back(2, &Device::flex(), &mut silent()).unwrap();
+    let run = run.roll_back(2, &mut silent()).unwrap();
     let place = |run: &Run<'_>| (run.state.epoch, run.state.within.steps, run.state.rate_scale);
     assert_eq!(place(&run), (1, 0, 0.5));
     // Who goes on after a stop there goes on at that rate. The second epoch then ends in a step that moves nothing, so that
     // no checkpoint follows it, and in the third a stop waits for the next step that moves something.
     drop(run);
-    let mut run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let mut run = Run::open(&spec, &out, &cpu()).unwrap();
     assert_eq!(place(&run), (1, 0, 0.5));
     let learner = learner(&spec, &run.train, None, &Device::flex()).unwrap();
     let fails = vec![false, true, true, true, false, false, false, false];
@@ -218,9 +229,9 @@ fn a_run_that_diverges_goes_back_to_a_finished_epoch() {
     let mut stop = |_: TrainEvent| ControlFlow::Break(());
     assert!(matches!(run.epoch(3, &mut stop), Err(Error::Cancelled)));
     drop(run);
-    let run = Run::open(&spec, &out, &Device::flex()).unwrap();
+    let run = Run::open(&spec, &out, &cpu()).unwrap();
     assert_eq!(place(&run), (2, 3, 0.5));
-    let run = run.roll_back(3, &Device::flex(), &mut silent()).unwrap();
+    let run = run.roll_back(3, &mut silent()).unwrap();
     assert_eq!(place(&run), (1, 0, 0.25));
 }
 
@@ -237,47 +248,9 @@ fn pauses_are_no_time_of_training() {
         ControlFlow::Continue(())
     };
     let begun = Instant::now();
-    let trained = train(&spec, &folder.path().join("run"), &Device::flex(), &mut events).unwrap();
+    let trained = train(&spec, &folder.path().join("run"), &cpu(), &mut events).unwrap();
     let worked = (begun.elapsed() - paused).as_secs_f64();
     assert!(trained.seconds > 0.0 && trained.seconds <= worked, "{} s of {worked}", trained.seconds);
-}
-
-#[test]
-fn a_folder_belongs_to_the_spec_of_its_first_checkpoint() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("run");
-    let good = spec(folder.path(), 2);
-    let run = |spec: &TrainSpec, stop: bool| {
-        let mut events = |event: TrainEvent| match event {
-            TrainEvent::Step { .. } if stop => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        };
-        train(spec, &out, &Device::flex(), &mut events).map_err(|error| error.to_string())
-    };
-    // What cannot start claims nothing, nor does the spec that a version before left of such a start.
-    let mut bad = good.clone();
-    bad.data.path = folder.path().join("dta");
-    assert!(run(&bad, false).unwrap_err().contains("dta") && !out.join(SPEC).exists());
-    bad = good.clone();
-    bad.data.held_out = 500;
-    assert!(run(&bad, false).unwrap_err().contains("500") && !out.join(SPEC).exists());
-    std::fs::write(out.join(SPEC), toml::to_string_pretty(&bad).unwrap()).unwrap();
-    bad = good.clone();
-    bad.training.batch = 5;
-    bad.tarflow = Some(TarFlowSpec { channels: 64, blocks: 1, layers: 1, ..TarFlowSpec::default() });
-    assert!(run(&bad, false).unwrap_err().starts_with("model.hidden, model.levels, model.steps: "));
-    assert!(run(&good, true).is_err());
-    assert_eq!(TrainSpec::of_run(&out).unwrap(), good);
-    // Its images may lie elsewhere. What differs is named.
-    bad = good.clone();
-    bad.training.batch = 5;
-    assert!(run(&bad, false).unwrap_err().contains("training.batch is 4 there, 5 here"));
-    let moved = folder.path().join("moved");
-    std::fs::rename(folder.path().join("data"), &moved).unwrap();
-    let mut moved_spec = good.clone();
-    moved_spec.data.path = moved;
-    run(&moved_spec, false).unwrap();
-    assert_eq!(TrainSpec::of_run(&out).unwrap(), moved_spec);
 }
 
 #[test]
@@ -292,7 +265,7 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
             }
             ControlFlow::Continue(())
         };
-        train(spec, &folder.path().join(run), &Device::flex(), &mut events).unwrap();
+        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
         said
     };
     assert_eq!(said(&spec, "long"), [(10_000, 20)]);
@@ -313,7 +286,7 @@ fn a_training_says_that_it_adds_noise_to_pictures_that_hold_some() {
             }
             ControlFlow::Continue(())
         };
-        train(spec, &folder.path().join(run), &Device::flex(), &mut events).unwrap();
+        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
         said
     };
     spec.model.pixels = Preprocessing::Gaussian { std: 0.05 };

@@ -113,6 +113,13 @@ impl HardnessFolder {
         }
         Ok(Ranking::of(&self.spec, results, troubles))
     }
+
+    /// The troubles of a ranking of this folder: those of corpora that failed, which the next sitting
+    /// tries again, and those of results that cannot be read, which it leaves as they are.
+    pub fn failed_and_damaged<'a>(&self, troubles: &'a [Trouble]) -> (Vec<&'a Trouble>, Vec<&'a Trouble>) {
+        let finished = |name: &str| self.plan.iter().any(|planned| planned.name == name && self.finished(&planned.id));
+        troubles.iter().partition(|trouble| !finished(&trouble.corpus))
+    }
 }
 
 impl Run for HardnessFolder {

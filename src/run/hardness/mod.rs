@@ -65,7 +65,8 @@ fn one(
     let mut log = CorpusLog { name, heartbeat: Heartbeat::new(&path), error: None };
     let trained = train_oracle(train, &path, chosen, &mut |said: TrainEvent| log.note(said, events));
     log.unless_refused(trained)?;
-    let oracle = open(&path.join(ORACLE).display().to_string(), &chosen.device, Precision::F32, chosen.batch)?;
+    let oracle = open(&path.join(ORACLE).display().to_string(), &chosen.device, Precision::F32, chosen.batch);
+    let oracle = oracle.map_err(of_corpus)?;
     let settings = Settings::default_for(oracle.world.class_names().len());
     let seed = Seed(folder.spec.seed).split("bayes error");
     let truth = Truth::of(&oracle.world, &settings, seed, &mut |_| log.integrating(events));
@@ -84,6 +85,15 @@ fn one(
     let result = CorpusResult { class_order, ..result };
     log.heartbeat.done()?;
     Ok(result)
+}
+
+/// Whose fault an error of one corpus is. A file that can be read and is not what it should be is its
+/// own: images that changed since its training began, another training in its folder, a damaged oracle.
+fn of_corpus(error: Error) -> Failure {
+    match error {
+        Error::File { .. } => Failure::Own(error),
+        error => error.into(),
+    }
 }
 
 /// The frequencies of classes of so many images; none where they are even.
@@ -144,7 +154,7 @@ impl CorpusLog<'_> {
     fn unless_refused<T>(&mut self, done: Result<T>) -> Result<T, Failure> {
         match self.error.take() {
             Some(error) => Err(Failure::Run(error)),
-            None => Ok(done?),
+            None => done.map_err(of_corpus),
         }
     }
 }
@@ -207,6 +217,7 @@ mod tests {
         assert_eq!(names, [&folder.plan[0].name, &folder.plan[1].name]);
         let (why, way_out) = (&troubles[0].why, format!("delete it: `bayescope resume {}`", folder.path.display()));
         assert!(why.contains("result.json") && why.contains(&way_out) && troubles[1].why == "no labels", "{why}");
+        assert_eq!(folder.failed_and_damaged(&troubles), (vec![&troubles[1]], vec![&troubles[0]]));
     }
 
     #[test]

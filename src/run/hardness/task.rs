@@ -78,12 +78,17 @@ impl Task for RankCorpora {
         let chosen = cx.chosen;
         let mut told = Reporter { cx, corpora: Progress { done: 0, total: 0 } };
         let found = rank(&folder, self.share, chosen, &mut told)?;
-        let failed = match found.troubles.len() {
+        let (failed, damaged) = folder.failed_and_damaged(&found.troubles);
+        let failed = match failed.len() {
             0 => String::new(),
             n => format!(", {n} failed (resuming tries them again)"),
         };
+        let damaged = match damaged.len() {
+            0 => String::new(),
+            n => format!(", {n} left out with a damaged result (delete it, and resuming computes it again)"),
+        };
         let (finished, place) = (found.corpora.len(), folder.path.display());
-        let sentence = format!("{finished} of {} corpora are ranked{failed} in {place}", found.planned);
+        let sentence = format!("{finished} of {} corpora are ranked{failed}{damaged} in {place}", found.planned);
         Ok(Done::new(found, sentence))
     }
 }
