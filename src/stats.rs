@@ -45,6 +45,12 @@ pub fn count_in_doubt(doubts: impl Iterator<Item = f64>) -> usize {
     doubts.filter(|doubt| *doubt > DOUBT).count()
 }
 
+/// How many of `n` images are of the rarer of two kinds where `count` are of one of them: nearly all of one kind hardly show the
+/// other.
+pub fn of_rarer_kind(count: usize, n: usize) -> usize {
+    count.min(n.saturating_sub(count))
+}
+
 /// The share of images that may be of a kind that hardly any of `n` was `seen` to be of, by the rule of three: 3 of n images
 /// can be of it and none of it be seen. 0 where enough were.
 pub fn unseen(n: usize, seen: usize) -> f64 {
@@ -85,6 +91,7 @@ mod tests {
     fn three_of_n_images_may_be_unseen_until_thirty_were_seen() {
         assert_eq!([unseen(100, 0), unseen(100, 29), unseen(100, 30), unseen(2, 0)], [0.03, 0.03, 0.0, 1.0]);
         assert_eq!(count_in_doubt([0.0, 0.1, 0.2, 0.9].into_iter()), 2);
+        assert_eq!([of_rarer_kind(3, 10), of_rarer_kind(9, 10), of_rarer_kind(0, 0)], [3, 1, 0]);
         assert_eq!(ends_of_share(0.25, 0.5, [0.0, 1.0]), [0.125, 0.375]);
     }
 }
