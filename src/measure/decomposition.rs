@@ -12,7 +12,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, in_doubt, of_mean, with_unseen};
+use super::bootstrap::{Bootstrap, in_doubt, of_mean, seen_of, with_unseen};
 use super::images::PerImage;
 use super::interval::{Estimate, NATS, SHARE};
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
@@ -166,8 +166,7 @@ impl PerImage {
             l1_interval(&of(&whole), &draws, self.len(), seen)
         };
         let hits = table.lines.iter().filter(|line| line.hit).count();
-        let off = count_in_doubt(table.lines.iter().map(|line| line.exact_excess.abs()));
-        let of_fewer = |count: usize| of_rarer_kind(count, self.len());
+        let off = seen_of(table.lines.iter().map(|line| line.exact_excess));
         let accuracy = Estimate::proportion(hits, self.len());
         Ok(Measured {
             n: self.len(),
@@ -182,8 +181,8 @@ impl PerImage {
             expected_accuracy: mean(EXPECTED),
             bayes_accuracy: mean(BEST),
             gap: mean(GAP),
-            ece: calibration(|sums| sums.excess, of_fewer(hits)),
-            exact_calibration_error: calibration(|sums| sums.exact_excess, of_fewer(off)),
+            ece: calibration(|sums| sums.excess, of_rarer_kind(hits, self.len())),
+            exact_calibration_error: calibration(|sums| sums.exact_excess, off),
             reliability: Reliability::of(self),
             per_class: (0..self.classes).map(|class| table.class(class, &whole, &replicates)).collect(),
         })
@@ -214,12 +213,11 @@ fn figure(column: usize, value: f64, draws: &mut [f64], lines: &[Line], classes:
     };
     // The range, and how many images show what the mean is made of; none can tell of a mean without a bound. What a decision
     // costs is made of right and wrong ones alike: a classifier that is nearly always wrong hardly shows where it is right.
-    let of_fewer = |count: usize| Some(of_rarer_kind(count, lines.len()));
     let (range, seen) = match column {
         ENTROPY => ([0.0, (classes as f64).ln()], Some(doubts(0, BEST))),
         BEST => (SHARE, Some(doubts(0, BEST))),
-        EXPECTED => (SHARE, of_fewer(doubts(1, EXPECTED))),
-        GAP => (SHARE, of_fewer(values(GAP).filter(|gap| *gap != 0.0).count())),
+        EXPECTED => (SHARE, Some(of_rarer_kind(doubts(1, EXPECTED), lines.len()))),
+        GAP => (SHARE, Some(seen_of(values(GAP)))),
         _ => (NATS, None),
     };
     let mean = of_mean(value, draws, values(column), range);
