@@ -15,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::interval::{Estimate, Interval, student_mean};
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::stats::{DOUBT, Z95, count_in_doubt, ends_of_share, of_rarer_kind, student_95, unseen};
+use crate::stats::{DOUBT, Z95, count_in_doubt, ends_of_share, student_95, unseen};
 use crate::units::Seed;
 
 /// Replicates of a bootstrap unless a caller wants another number.
@@ -58,8 +58,8 @@ impl Bootstrap {
     }
 
     /// The same in a finite range, of values of which most may be 0 or small, as differences of two decisions are: what
-    /// images that were not seen may add is in the interval, too ([`with_unseen`]). Values beyond 0.1 or −0.1 show it, or
-    /// the others where those are fewer.
+    /// images that were not seen may add is in the interval, too ([`with_unseen`]). Values beyond 0.1 or −0.1 show it
+    /// ([`seen_of`]).
     pub fn mean_within(&self, values: &[f64], range: [f64; 2]) -> Estimate {
         self.mean_of_seen(values, seen_of(values.iter().copied()), range)
     }
@@ -110,10 +110,12 @@ pub(super) fn with_share(mean: Estimate, unseen: f64, [least, most]: [f64; 2]) -
     Estimate::new(value, Interval { low: (low - down).max(least), high: (high + up).min(most) })
 }
 
-/// How many of these differences show what their mean is made of: the fewer of those whose size counts ([`DOUBT`]), however
-/// many small ones there are, and of the others.
+/// How many of these differences show what their mean is made of. Up, down, or of no size that counts ([`DOUBT`]), however many
+/// of those there are: all but the most frequent of the three.
 pub(super) fn seen_of(differences: impl Iterator<Item = f64> + Clone) -> usize {
-    of_rarer_kind(count_in_doubt(differences.clone().map(f64::abs)), differences.count())
+    let all = differences.clone().count();
+    let [up, down] = [1.0, -1.0].map(|sign| count_in_doubt(differences.clone().map(|difference| sign * difference)));
+    all - up.max(down).max(all - up - down)
 }
 
 /// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: where no
@@ -322,7 +324,10 @@ mod tests {
         // Where small ones count: 60 %.
         assert!(covered * 100 >= 92 * RUNS as usize, "{covered} of {RUNS}");
         let of = |values: &[f64]| seen_of(values.iter().copied());
-        assert_eq!([of(&[0.0, 0.01, 0.2, -0.2, 0.0]), of(&[1.0, 1.0, -1.0, 0.05]), of(&[])], [2, 1, 0]);
+        assert_eq!(
+            [of(&[0.0, 0.01, 0.2, -0.2, 0.0]), of(&[1.0, 1.0, 1.0, 0.05]), of(&[-1.0, -1.0, 1.0]), of(&[])],
+            [2, 1, 1, 0]
+        );
     }
 
     #[test]

@@ -6,9 +6,9 @@
 //! means over images BCa intervals that allow for few images (`bootstrap`). Where fewer than 30
 //! images are in doubt, those of means with a bound (accuracies, gap, A) and of calibration errors hold
 //! what images that were not seen may add, by the rule of three (that of ECE: where fewer than 30 are
-//! missed, or hit; those of expected accuracy and gap where fewer than 30 are right, too); cross-entropy, KL and NLL have no bound, so theirs tell of images like the seen
-//! ones alone. Intervals are over test images: another training run of the same classifier differs by
-//! more.
+//! missed, or hit; those of expected accuracy and gap: where fewer than 30 lose much by the decision, or
+//! little); cross-entropy, KL and NLL have no bound, so theirs tell of images like the seen ones alone.
+//! Intervals are over test images: another training run of the same classifier differs by more.
 
 use serde::{Deserialize, Serialize};
 
@@ -159,8 +159,8 @@ impl PerImage {
             let mut draws: Vec<f64> = replicates.iter().map(|r| r.totals[column]).collect();
             figure(column, whole.totals[column], &mut draws, &table.lines, self.classes)
         };
-        // How many images show what the error is made of: the fewer of misses and hits, or of images whose confidence is off
-        // and others.
+        // How many images show what the error is made of: the fewer of misses and hits, or those whose confidence is off in
+        // another way than that of most.
         let calibration = |of: fn(&Sums) -> [f64; BINS], seen: usize| {
             let draws: Vec<[f64; BINS]> = replicates.iter().map(of).collect();
             l1_interval(&of(&whole), &draws, self.len(), seen)

@@ -249,7 +249,8 @@ mod tests {
         put("99999999999999999999999.pred");
         std::fs::remove_file(folder.path().join("-1.pred")).unwrap();
         let Misnamed { count, first } = list(folder.path()).unwrap().misnamed.unwrap();
-        let why = "not called by a step: the number of 99999999999999999999999.pred is too large, 18446744073709551615 is the most";
-        assert_eq!(told(count, &first), format!("Not read: 3 files that end in .pred but are {why}."));
+        let why = format!("the number of 99999999999999999999999.pred is too large, {} is the most", u64::MAX);
+        let ends = "Not read: 3 files that end in .pred but are not called by a step";
+        assert_eq!(told(count, &first), format!("{ends}: {why}."));
     }
 }
