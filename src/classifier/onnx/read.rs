@@ -333,7 +333,7 @@ mod tests {
             name: "w".into(),
             data_type: kind as i32,
             dims: dims.to_vec(),
-            ..outside(&[&[("location", "w.data")], entries].concat())
+            ..outside(&[[("location", "w.data")].as_slice(), entries].concat())
         };
         let check = |arrays: &[&TensorProto]| check_data_files(arrays, &path);
         long(12 << 30);
