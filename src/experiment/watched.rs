@@ -27,7 +27,7 @@ pub struct Watched {
 }
 
 /// Half the widths of Student's 95 % intervals of what is watched; those of the aleatoric part and of the expected accuracy
-/// hold what images in doubt that were not seen may add, at the end where that is more.
+/// hold what images in doubt, or decided rightly, that were not seen may add, at the end where that is more.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct HalfWidths {
     /// Of the cross-entropy, nats.

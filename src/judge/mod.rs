@@ -126,9 +126,7 @@ pub fn judge(truth: &Truth, models: &[Predictions], seed: Seed, events: &mut dyn
     if models.is_empty() {
         return Err(Error::input("there are no predictions to judge"));
     }
-    if truth.len() < 2 {
-        return Err(Error::input("one image says nothing about the error of a mean: judge two or more"));
-    }
+    truth.check_enough()?;
     for (i, model) in models.iter().enumerate() {
         if models[..i].iter().any(|other| other.name == model.name) {
             return Err(Error::input(format!("two models are called {}; give each a name of its own", model.name)));

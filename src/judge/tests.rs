@@ -261,7 +261,11 @@ fn a_report_is_a_complete_folder() {
     }
     assert!(judge(&truth, &[], Seed(1), &mut silent()).is_err());
     let alone = judge(&toy(1, 3, 1.0, Seed(1)), &[read("logits.npz", &truth)], Seed(1), &mut silent());
-    assert!(alone.unwrap_err().to_string().contains("two or more"));
+    assert!(alone.unwrap_err().to_string().contains("one image says nothing"));
+    // Before its file is read.
+    let alone =
+        judge_uncertainty(&reference().join("none.npz"), &toy(1, 3, 1.0, Seed(1)), None, Seed(1), &mut silent());
+    assert!(alone.unwrap_err().to_string().contains("one image says nothing"));
     let twice = judge(&truth, &[read("plain.csv", &truth), read("plain.csv", &truth)], Seed(1), &mut silent());
     assert!(twice.unwrap_err().to_string().contains("plain"));
 }

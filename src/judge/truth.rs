@@ -166,6 +166,17 @@ impl Truth {
         &self.posterior[i * self.classes..(i + 1) * self.classes]
     }
 
+    /// Whether there are enough images to judge by.
+    ///
+    /// # Errors
+    /// When there are fewer than two.
+    pub(super) fn check_enough(&self) -> Result<()> {
+        if self.len() < 2 {
+            return Err(Error::input("one image says nothing about the error of a mean: judge two or more"));
+        }
+        Ok(())
+    }
+
     /// [`crate::measure::PerImage::doubts`] of a classifier with these decisions.
     pub fn doubts(&self, decisions: &[ClassId]) -> Vec<[f64; 2]> {
         let doubt = |i: usize, decision: ClassId| match &self.origin.label_noise {

@@ -107,8 +107,8 @@ struct Given {
 /// one of the names of the classes, else by their order. Every score and array of sets is reported.
 ///
 /// # Errors
-/// Names the file and the array: damage, ids or columns that do not fit, numbers that are no predictions, scores without a
-/// classifier, nothing to judge; or the caller stops.
+/// When there is a single image. Names the file and the array: damage, ids or columns that do not fit, numbers that are no
+/// predictions, scores without a classifier, nothing to judge; or the caller stops.
 pub fn judge_uncertainty(
     path: &Path,
     truth: &Truth,
@@ -116,6 +116,7 @@ pub fn judge_uncertainty(
     seed: Seed,
     events: &mut dyn Events<Progress>,
 ) -> Result<UncertaintyReport> {
+    truth.check_enough()?;
     let bad = |cause: String| Error::file(path, cause);
     let given = Given::read(path, truth, kind)?;
     let bootstrap = Bootstrap::new(seed);

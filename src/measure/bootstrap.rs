@@ -15,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::interval::{Estimate, Interval, student_mean};
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::stats::{DOUBT, Z95, ends_of_share, student_95, unseen};
+use crate::stats::{DOUBT, Z95, count_in_doubt, ends_of_share, student_95, unseen};
 use crate::units::Seed;
 
 /// Replicates of a bootstrap unless a caller wants another number.
@@ -57,10 +57,11 @@ impl Bootstrap {
         of_mean(of(&vec![1; values.len()]), &mut replicates, values.iter().copied(), range)
     }
 
-    /// The same in a finite range, of values of which most may be 0, as differences of two decisions are: what images
-    /// that were not seen may add is in the interval, too ([`with_unseen`]).
+    /// The same in a finite range, of values of which most may be 0 or small, as differences of two decisions are: what
+    /// images that were not seen may add is in the interval, too ([`with_unseen`]). Values beyond 0.1 or −0.1 show it
+    /// ([`seen_of`]).
     pub fn mean_within(&self, values: &[f64], range: [f64; 2]) -> Estimate {
-        self.mean_of_seen(values, values.iter().filter(|value| **value != 0.0).count(), range)
+        self.mean_of_seen(values, seen_of(values.iter().copied()), range)
     }
 
     /// The same of values that come from images in doubt, as errors and entropies do. `doubts` tell which of the same
@@ -107,6 +108,14 @@ pub(super) fn with_share(mean: Estimate, unseen: f64, [least, most]: [f64; 2]) -
     let Estimate { value, interval: Interval { low, high } } = mean;
     let [down, up] = ends_of_share(value, unseen, [least, most]);
     Estimate::new(value, Interval { low: (low - down).max(least), high: (high + up).min(most) })
+}
+
+/// How many of these differences show what their mean is made of. Up, down, or of no size that counts ([`DOUBT`]), however many
+/// of those there are: all but the most frequent of the three.
+pub(super) fn seen_of(differences: impl Iterator<Item = f64> + Clone) -> usize {
+    let all = differences.clone().count();
+    let [up, down] = [1.0, -1.0].map(|sign| count_in_doubt(differences.clone().map(|difference| sign * difference)));
+    all - up.max(down).max(all - up - down)
 }
 
 /// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: where no
@@ -294,6 +303,31 @@ mod tests {
         }
         let signed = Bootstrap::new(Seed(1)).mean_within(&[0.0; 10], [-1.0, 1.0]).interval;
         assert!((signed.low + 0.3).abs() < 1e-12 && (signed.high - 0.3).abs() < 1e-12, "{signed:?}");
+    }
+
+    #[test]
+    fn small_differences_do_not_show_large_ones() {
+        const RUNS: u64 = 300;
+        // 40 % differ by up to 0.004, and 1 % by 0.9.
+        let covers = |run: &u64| {
+            let mut rng = Seed(*run).rng(0);
+            let mut one = || match rng.random::<f64>() {
+                at if at < 0.01 => 0.9,
+                at if at < 0.41 => 0.004 * rng.random::<f64>(),
+                _ => 0.0,
+            };
+            let values: Vec<f64> = (0..100).map(|_| one()).collect();
+            let found = Bootstrap { seed: Seed(*run), replicates: 200 }.mean_within(&values, [0.0, 1.0]);
+            found.interval.contains(0.01 * 0.9 + 0.4 * 0.002)
+        };
+        let covered = (0..RUNS).filter(covers).count();
+        // Where small ones count: 60 %.
+        assert!(covered * 100 >= 92 * RUNS as usize, "{covered} of {RUNS}");
+        let of = |values: &[f64]| seen_of(values.iter().copied());
+        assert_eq!(
+            [of(&[0.0, 0.01, 0.2, -0.2, 0.0]), of(&[1.0, 1.0, 1.0, 0.05]), of(&[-1.0, -1.0, 1.0]), of(&[])],
+            [2, 1, 1, 0]
+        );
     }
 
     #[test]

@@ -6,18 +6,18 @@
 //! means over images BCa intervals that allow for few images (`bootstrap`). Where fewer than 30
 //! images are in doubt, those of means with a bound (accuracies, gap, A) and of calibration errors hold
 //! what images that were not seen may add, by the rule of three (that of ECE: where fewer than 30 are
-//! missed, or hit); cross-entropy, KL and NLL have no bound, so theirs tell of images like the seen
-//! ones alone. Intervals are over test images: another training run of the same classifier differs by
-//! more.
+//! missed, or hit; those of expected accuracy and gap: where fewer than 30 lose much by the decision, or
+//! little); cross-entropy, KL and NLL have no bound, so theirs tell of images like the seen ones alone.
+//! Intervals are over test images: another training run of the same classifier differs by more.
 
 use serde::{Deserialize, Serialize};
 
-use super::bootstrap::{Bootstrap, in_doubt, of_mean, with_unseen};
+use super::bootstrap::{Bootstrap, in_doubt, of_mean, seen_of, with_unseen};
 use super::images::PerImage;
 use super::interval::{Estimate, NATS, SHARE};
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
 use crate::error::{Error, Result};
-use crate::stats::count_in_doubt;
+use crate::stats::{count_in_doubt, of_rarer_kind};
 use crate::units::ClassId;
 
 /// Largest relative difference between the two sides of L = A + KL. Rounding leaves 1e-14.
@@ -159,13 +159,14 @@ impl PerImage {
             let mut draws: Vec<f64> = replicates.iter().map(|r| r.totals[column]).collect();
             figure(column, whole.totals[column], &mut draws, &table.lines, self.classes)
         };
-        // How many images show what the error is made of: the fewer of misses and hits, or those whose confidence is off.
+        // How many images show what the error is made of: the fewer of misses and hits, or those whose confidence is off in
+        // another way than that of most.
         let calibration = |of: fn(&Sums) -> [f64; BINS], seen: usize| {
             let draws: Vec<[f64; BINS]> = replicates.iter().map(of).collect();
             l1_interval(&of(&whole), &draws, self.len(), seen)
         };
         let hits = table.lines.iter().filter(|line| line.hit).count();
-        let off = count_in_doubt(table.lines.iter().map(|line| line.exact_excess.abs()));
+        let off = seen_of(table.lines.iter().map(|line| line.exact_excess));
         let accuracy = Estimate::proportion(hits, self.len());
         Ok(Measured {
             n: self.len(),
@@ -180,7 +181,7 @@ impl PerImage {
             expected_accuracy: mean(EXPECTED),
             bayes_accuracy: mean(BEST),
             gap: mean(GAP),
-            ece: calibration(|sums| sums.excess, hits.min(self.len() - hits)),
+            ece: calibration(|sums| sums.excess, of_rarer_kind(hits, self.len())),
             exact_calibration_error: calibration(|sums| sums.exact_excess, off),
             reliability: Reliability::of(self),
             per_class: (0..self.classes).map(|class| table.class(class, &whole, &replicates)).collect(),
@@ -210,12 +211,13 @@ fn figure(column: usize, value: f64, draws: &mut [f64], lines: &[Line], classes:
         true => count_in_doubt(lines.iter().filter_map(|line| Some(line.doubts?[at]))),
         false => in_doubt(values(column).map(|p| 1.0 - p)),
     };
-    // The range, and how many images show what the mean is made of; none can tell of a mean without a bound.
+    // The range, and how many images show what the mean is made of; none can tell of a mean without a bound. What a decision
+    // costs is made of right and wrong ones alike: a classifier that is nearly always wrong hardly shows where it is right.
     let (range, seen) = match column {
         ENTROPY => ([0.0, (classes as f64).ln()], Some(doubts(0, BEST))),
         BEST => (SHARE, Some(doubts(0, BEST))),
-        EXPECTED => (SHARE, Some(doubts(1, EXPECTED))),
-        GAP => (SHARE, Some(values(GAP).filter(|gap| *gap != 0.0).count())),
+        EXPECTED => (SHARE, Some(of_rarer_kind(doubts(1, EXPECTED), lines.len()))),
+        GAP => (SHARE, Some(seen_of(values(GAP)))),
         _ => (NATS, None),
     };
     let mean = of_mean(value, draws, values(column), range);

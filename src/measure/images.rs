@@ -4,7 +4,7 @@
 use super::bootstrap::in_doubt;
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::stats::{count_in_doubt, log_sum_exp};
+use crate::stats::{count_in_doubt, log_sum_exp, of_rarer_kind};
 use crate::units::ClassId;
 
 /// Largest deviation of a row's sum from 1. Rows stored as f32 or f16 are off by rounding and are
@@ -119,12 +119,16 @@ impl PerImage {
         self.decision[i] == self.label[i]
     }
 
-    /// How many images show what the Bayes error and A are made of, and what the error of the classifier is made of: those in
-    /// doubt. Where that is not known without the noise of labels, those in clearly more doubt than the surest image.
+    /// How many images show what the Bayes error and A are made of: those in doubt. And how many show what the error of the
+    /// classifier is made of: the fewer of those whose decision is in doubt and of the others, for one that is nearly always
+    /// wrong hardly shows where it is right. Where doubt is not known without the noise of labels, those in clearly more doubt
+    /// than the surest image count.
     pub fn in_doubt(&self) -> [usize; 2] {
         let known = |at: usize| count_in_doubt(self.doubts.iter().map(|doubts| doubts[at]));
         let above = |right: &[f64]| in_doubt(right.iter().map(|p| 1.0 - p));
-        if self.doubts.is_empty() { [above(&self.best), above(&self.expected)] } else { [known(0), known(1)] }
+        let [of_class, of_decision] =
+            if self.doubts.is_empty() { [above(&self.best), above(&self.expected)] } else { [known(0), known(1)] };
+        [of_class, of_rarer_kind(of_decision, self.len())]
     }
 
     /// The `count` images with the largest KL(p‖q), largest first; of equals the earlier one.

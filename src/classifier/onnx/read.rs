@@ -2,6 +2,7 @@
 //! time or memory than any network of images does.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::Metadata;
 use std::path::Path;
 
 use tract_onnx::pb::tensor_proto::DataType;
@@ -17,6 +18,9 @@ use crate::error::{Error, Result, in_line};
 const LONGEST: u64 = 2 << 30;
 /// Most numbers of one value inside a network: 1 GiB of float32.
 pub(super) const LARGEST: usize = 1 << 28;
+/// Most bytes of all arrays in files beside it: a billion float32. The runtime makes room for all of them at once, and a file
+/// may be longer than what it takes on the disk.
+const BESIDE: u64 = 4 << 30;
 /// Most by which an array may grow in one node.
 const GROWTH: f64 = 65_536.0;
 /// Most numbers of an array that holds sizes.
@@ -184,13 +188,58 @@ fn constant(node: &NodeProto) -> Option<Vec<f64>> {
     })
 }
 
-/// Whether the files beside it are there, long enough for its arrays, and not read over and over.
+/// The bytes of a file beside it that an array names.
+struct Part<'a> {
+    array: &'a TensorProto,
+    offset: u64,
+    length: Option<u64>,
+}
+
+impl Part<'_> {
+    /// Bytes in a file of so many: one of no length has the rest of it.
+    fn bytes(&self, file: u64) -> u64 {
+        self.length.unwrap_or(file.saturating_sub(self.offset))
+    }
+
+    /// Whether these are the bytes of as many numbers as its shape has, before anybody makes room for them.
+    fn check(&self, file: u64) -> Result<(), String> {
+        // The runtime reads no array of another type.
+        let Some(item) = item_bytes(self.array.data_type) else { return Ok(()) };
+        let (shape, bytes) = (&self.array.dims, self.bytes(file));
+        let numbers = shape.iter().try_fold(1u64, |all, &n| all.checked_mul(u64::try_from(n).ok()?));
+        let (name, shape) = (in_line(&self.array.name), operators::shortened(&format!("{shape:?}")));
+        match numbers {
+            Some(numbers) if numbers <= LARGEST as u64 && numbers * item == bytes => Ok(()),
+            Some(numbers) if numbers <= LARGEST as u64 => Err(format!(
+                "damaged: array '{name}' of shape {shape} takes {} bytes, and says that it has {bytes} beside it",
+                numbers * item
+            )),
+            _ => Err(format!("array '{name}' has the shape {shape}, and {LARGEST} numbers are the most")),
+        }
+    }
+}
+
+/// Bytes of a number of a type; `None` of types that the runtime does not have.
+fn item_bytes(data_type: i32) -> Option<u64> {
+    use DataType::{Bool, Double, Float, Float16, Int8, Int16, Int32, Int64, Uint8, Uint16, Uint32, Uint64};
+    match DataType::try_from(data_type).ok()? {
+        Bool | Int8 | Uint8 => Some(1),
+        Float16 | Int16 | Uint16 => Some(2),
+        Float | Int32 | Uint32 => Some(4),
+        Double | Int64 | Uint64 => Some(8),
+        _ => None,
+    }
+}
+
+/// Whether the files beside it are there, hold its arrays and no more of each than its shape says, and are not read over and
+/// over.
 fn check_data_files(arrays: &[&TensorProto], path: &Path) -> Result<(), String> {
-    let mut parts: BTreeMap<&str, Vec<(u64, Option<u64>)>> = BTreeMap::new();
-    for array in arrays {
+    let mut parts: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
+    for &array in arrays {
         let Some(location) = external(array, "location") else { continue };
         let number = |key| external(array, key).and_then(|text| text.parse::<u64>().ok());
-        parts.entry(location).or_default().push((number("offset").unwrap_or(0), number("length")));
+        let part = Part { array, offset: number("offset").unwrap_or(0), length: number("length") };
+        parts.entry(location).or_default().push(part);
     }
     let folder = folder(path);
     if folder.to_str().is_none() && !parts.is_empty() {
@@ -198,31 +247,38 @@ fn check_data_files(arrays: &[&TensorProto], path: &Path) -> Result<(), String> 
             "its weights lie in a file beside it, in a folder whose name is no Unicode: rename the folder".into()
         );
     }
+    let mut beside = 0u64;
     for (location, parts) in parts {
-        let plain = in_line(location);
         let found = std::fs::metadata(folder.join(location)).map_err(|e| {
-            let count = parts.len();
+            let (count, plain) = (parts.len(), in_line(location));
             format!(
                 "{count} of its arrays lie in '{plain}' beside it, which cannot be read ({e}): put both into one folder"
             )
         })?;
-        // A pipe would be waited for.
-        if !found.is_file() {
-            return Err(format!("its arrays in '{plain}' lie in no regular file"));
-        }
-        let has = found.len();
-        let end = parts.iter().map(|(offset, length)| offset.saturating_add(length.unwrap_or(0))).max().unwrap_or(0);
-        if has < end {
-            return Err(format!("its arrays in '{plain}' end at byte {end}, and that file has {has}: it is cut off"));
-        }
-        // One of no length has the rest of the file.
-        let bytes = |(offset, length): &(u64, Option<u64>)| length.unwrap_or(has.saturating_sub(*offset));
-        let all = parts.iter().map(bytes).fold(0, u64::saturating_add);
-        if all > has.saturating_mul(TIED) {
-            return Err(format!("damaged: its arrays in '{plain}' have {all} bytes, and that file has {has}"));
-        }
+        beside = beside.saturating_add(check_parts(&parts, location, &found)?);
+    }
+    if beside > BESIDE {
+        return Err(format!("its arrays in files beside it have {beside} bytes in all, and {BESIDE} are the most"));
     }
     Ok(())
+}
+
+/// Whether the file `found` holds these arrays; how many bytes they have in all.
+fn check_parts(parts: &[Part<'_>], location: &str, found: &Metadata) -> Result<u64, String> {
+    let (plain, has) = (in_line(location), found.len());
+    // A pipe would be waited for.
+    if !found.is_file() {
+        return Err(format!("its arrays in '{plain}' lie in no regular file"));
+    }
+    let end = parts.iter().map(|part| part.offset.saturating_add(part.length.unwrap_or(0))).max().unwrap_or(0);
+    if has < end {
+        return Err(format!("its arrays in '{plain}' end at byte {end}, and that file has {has}: it is cut off"));
+    }
+    let all = parts.iter().map(|part| part.bytes(has)).fold(0, u64::saturating_add);
+    if all > has.saturating_mul(TIED) {
+        return Err(format!("damaged: its arrays in '{plain}' have {all} bytes, and that file has {has}"));
+    }
+    parts.iter().try_for_each(|part| part.check(has)).map(|()| all)
 }
 
 #[cfg(test)]
@@ -255,7 +311,8 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let (path, data) = (place.path().join("w.onnx"), place.path().join("w.data"));
         std::fs::create_dir(&data).unwrap();
-        let array = outside(&[("location", "w.data"), ("offset", "4"), ("length", "8")]);
+        let two = outside(&[("location", "w.data"), ("offset", "4"), ("length", "8")]);
+        let array = TensorProto { data_type: DataType::Float as i32, dims: vec![2], ..two };
         assert!(check_data_files(&[&array], &path).unwrap_err().contains("no regular file"));
         std::fs::remove_dir(&data).unwrap();
         std::fs::write(&data, [0; 12]).unwrap();
@@ -264,6 +321,38 @@ mod tests {
         let rest = outside(&[("location", "w.data")]);
         check_data_files(&[&rest; 4], &path).unwrap();
         assert!(check_data_files(&[&rest; 5], &path).unwrap_err().contains("60 bytes"));
+    }
+
+    /// The files have no blocks on the disk, and nobody reads them.
+    #[test]
+    fn arrays_beside_a_file_have_as_many_bytes_as_their_shapes_and_no_more_than_a_network() {
+        let place = tempfile::tempdir().unwrap();
+        let (path, data) = (place.path().join("w.onnx"), place.path().join("w.data"));
+        let long = |bytes: u64| std::fs::File::create(&data).unwrap().set_len(bytes).unwrap();
+        let array = |kind: DataType, dims: &[i64], entries: &[(&str, &str)]| TensorProto {
+            name: "w".into(),
+            data_type: kind as i32,
+            dims: dims.to_vec(),
+            ..outside(&[[("location", "w.data")].as_slice(), entries].concat())
+        };
+        let check = |arrays: &[&TensorProto]| check_data_files(arrays, &path);
+        long(12 << 30);
+        let claims = array(DataType::Float, &[1024, 10], &[("length", "12884901888")]);
+        let said = check(&[&claims]).unwrap_err();
+        assert!(
+            said.contains("array 'w' of shape [1024, 10] takes 40960 bytes") && said.contains("12884901888"),
+            "{said}"
+        );
+        assert!(check(&[&array(DataType::Float, &[1024, 10], &[])]).unwrap_err().contains("12884901888"));
+        let sound = array(DataType::Double, &[1024, 10], &[("length", "81920"), ("offset", "12884819968")]);
+        assert!(check(&[&sound, &sound]).is_ok());
+        // 2³² numbers of one byte, and five arrays of the most numbers.
+        let huge = array(DataType::Uint8, &[1 << 16, 1 << 16], &[("length", "4294967296")]);
+        assert!(check(&[&huge]).unwrap_err().contains("268435456 numbers are the most"));
+        assert!(check(&[&array(DataType::Float, &[-1, -1], &[])]).unwrap_err().contains("shape [-1, -1]"));
+        let each = array(DataType::Float, &[1 << 28], &[("length", "1073741824")]);
+        assert!(check(&[&each; 4]).is_ok());
+        assert!(check(&[&each; 5]).unwrap_err().contains("5368709120 bytes in all"));
     }
 
     #[test]

@@ -41,6 +41,7 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     let explained = |cause: String| match &hollow {
         Some(hollow) => hollow.clone(),
         None if has_decimal_commas(first) => DECIMALS.into(),
+        None if are_split_decimals(head.iter().map(String::as_str), truth) => format!("{cause}; {DECIMALS}"),
         None if head.len() == 1 => format!("{cause}; {SEPARATORS}"),
         None => cause,
     };
@@ -66,7 +67,8 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
     for (row, record) in records.enumerate() {
         let record = record.map_err(|e| format!("row {row}: {e}"))?;
         if record.len() != head.len() {
-            return Err(format!("row {row}: {} fields, the first line has {}", record.len(), head.len()));
+            let why = if are_split_decimals(record.iter(), truth) { format!("; {DECIMALS}") } else { String::new() };
+            return Err(format!("row {row}: {} fields, the first line has {}{why}", record.len(), head.len()));
         }
         let number = |column: usize| {
             let field = &record[column];
@@ -99,6 +101,17 @@ fn has_decimal_commas(line: &str) -> bool {
         fields.len() > 1
             && fields.iter().all(|field| is_number(field))
             && fields.iter().any(|field| is_decimal_comma(field))
+    })
+}
+
+/// Whether a line, of ids or without, has two fields for each class, which are a number each with a comma between them: such
+/// numbers are cut in two where commas separate the columns.
+fn are_split_decimals<'a>(fields: impl Iterator<Item = &'a str>, truth: &Truth) -> bool {
+    let fields: Vec<&str> = fields.collect();
+    let Some(ids) = fields.len().checked_sub(2 * truth.classes).filter(|ids| *ids <= 1) else { return false };
+    fields[ids..].chunks(2).all(|pair| {
+        let begins = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
+        pair[0].parse::<i64>().is_ok() && begins(pair[1]) && is_decimal_comma(&pair.join(","))
     })
 }
 

@@ -189,8 +189,13 @@ fn columns(array: Array, classes: usize) -> Option<Vec<String>> {
     }
 }
 
-/// Reads a single array.
+/// Reads a single array from a file that is no larger than its images need ([`most_bytes`]): its shape must account for
+/// every byte of it.
 pub(super) fn read_npy(path: &Path, truth: &Truth) -> Result<Raw> {
+    if std::fs::metadata(path).map_err(|e| Error::io(path, e))?.len() > most_bytes(truth) {
+        let (n, k) = (truth.len(), truth.classes);
+        return Err(Error::file(path, format!("is larger than {n} images of {k} classes need")));
+    }
     let values = matrix(read_npy_file(path, Types::All)?, truth).map_err(|cause| Error::file(path, cause))?;
     Ok(Raw { values, ..Raw::default() })
 }

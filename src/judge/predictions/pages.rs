@@ -1,9 +1,14 @@
-//! Checks the claims of a parquet file's footer and pages before they cost time or memory.
+//! Checks the claims of a parquet file's footer and pages before they cost time or memory. Of pages only the headers are read.
 //!
 //! Both are structures in Thrift's compact protocol. A page begins with a `PageHeader`
 //! (parquet-format 2.10): field 2 is its unpacked length, field 3 its length in the file; field 7
 //! describes a dictionary, fields 5 and 8 data, and field 1 of each counts its values.
 
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+/// Longest header of a page; what is long in it are the least and the largest value, which programs that write them cut.
+const HEADER: u64 = 1 << 16;
 /// Most bytes that one byte unpacks to (snappy: 64 of 3), and bytes that any page may claim.
 const UNPACKED: i64 = 64;
 const FREE: i64 = 1 << 16;
@@ -20,19 +25,51 @@ pub(super) fn is_bounded(footer: &[u8]) -> bool {
     Thrift(footer).skip(STRUCT, DEPTH).is_some()
 }
 
-/// Returns how many values the pages of a column, which fill `chunk`, hold in all; `None` where they cannot be as large as
-/// they say. Any number of values takes a few bytes where all are alike.
-pub(super) fn values(chunk: &[u8]) -> Option<u64> {
-    let (mut rest, mut all) = (Thrift(chunk), 0u64);
-    while !rest.0.is_empty() {
-        let page = rest.page().filter(Page::is_possible)?;
-        all = all.saturating_add(u64::try_from(page.data).ok()?);
-        rest = Thrift(rest.0.get(usize::try_from(page.packed).ok()?..)?);
+/// Returns how many values the pages of a column, which fill a `range` of `file`, hold in all; `None` where they cannot be as
+/// large as they say, or one is larger than so many bytes and 64 KiB. Any number of values takes a few bytes where all are
+/// alike.
+pub(super) fn values(file: &mut (impl Read + Seek), range: Range<u64>, largest: i64) -> io::Result<Option<u64>> {
+    let (mut at, mut all, mut window) = (range.start, 0u64, Window { begin: range.start, bytes: Vec::new() });
+    while at < range.end {
+        let Some((page, begin)) = window.page(file, at..range.end)? else { return Ok(None) };
+        let next = u64::try_from(page.packed).ok().and_then(|packed| begin.checked_add(packed));
+        match next.filter(|next| *next <= range.end && page.is_possible(largest)) {
+            Some(next) => at = next,
+            None => return Ok(None),
+        }
+        all = all.saturating_add(page.data.unsigned_abs());
     }
-    Some(all)
+    Ok(Some(all))
 }
 
-#[derive(Default)]
+/// What is held of a file.
+struct Window {
+    begin: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window {
+    /// The page whose header begins a `range` of `file`, and where that header ends.
+    fn page(&mut self, file: &mut (impl Read + Seek), range: Range<u64>) -> io::Result<Option<(Page, u64)>> {
+        let at = range.start;
+        if let Some(found) = self.held(at) {
+            return Ok(Some(found));
+        }
+        // It is not held, or not to its end.
+        self.bytes.clear();
+        self.begin = at;
+        file.seek(SeekFrom::Start(at))?;
+        file.take(HEADER.min(range.end - at)).read_to_end(&mut self.bytes)?;
+        Ok(self.held(at))
+    }
+
+    fn held(&self, at: u64) -> Option<(Page, u64)> {
+        let mut rest = Thrift(self.bytes.get(usize::try_from(at - self.begin).ok()?..)?);
+        let page = rest.page()?;
+        Some((page, self.begin + (self.bytes.len() - rest.0.len()) as u64))
+    }
+}
+
 struct Page {
     unpacked: i64,
     packed: i64,
@@ -43,9 +80,12 @@ struct Page {
 }
 
 impl Page {
-    fn is_possible(&self) -> bool {
-        let most = self.packed.saturating_mul(UNPACKED).saturating_add(FREE);
-        self.packed >= 0 && (0..=most).contains(&self.unpacked) && (0..=self.unpacked).contains(&self.values)
+    fn is_possible(&self, largest: i64) -> bool {
+        let most = self.packed.saturating_mul(UNPACKED).saturating_add(FREE).min(largest.saturating_add(FREE));
+        (0..=largest.saturating_add(FREE)).contains(&self.packed)
+            && (0..=most).contains(&self.unpacked)
+            && (0..=self.unpacked).contains(&self.values)
+            && self.data >= 0
     }
 }
 
@@ -131,7 +171,8 @@ impl Thrift<'_> {
     }
 
     fn page(&mut self) -> Option<Page> {
-        let (mut page, mut last) = (Page::default(), 0);
+        // A header says both lengths; zeros, of which holes in a file consist, say nothing.
+        let (mut page, mut last) = (Page { unpacked: -1, packed: -1, values: 0, data: 0 }, 0);
         while let Some((number, kind)) = self.field(last)? {
             match (number, kind) {
                 (2, I32) => page.unpacked = self.int()?,
@@ -164,6 +205,11 @@ impl Thrift<'_> {
 mod tests {
     use super::*;
 
+    /// The pages that fill these bytes, of at most 1,000 bytes and 64 KiB each.
+    fn values(chunk: &[u8]) -> Option<u64> {
+        super::values(&mut io::Cursor::new(chunk), 0..chunk.len() as u64, 1000).unwrap()
+    }
+
     /// A page of 3 bytes that says it unpacks to so many, and a dictionary of so many values in it.
     fn page(unpacked: u8, values: u8) -> Vec<u8> {
         vec![0x15, 4, 0x15, 2 * unpacked, 0x15, 6, 0x4c, 0x15, 2 * values, 0x15, 0, 0x11, 0, 0, 1, 2, 3]
@@ -188,6 +234,39 @@ mod tests {
         assert!(values(&[0x15, 4, 0x15, 1, 0x15, 1, 0]).is_none());
         let whole = page(60, 15);
         assert!((1..whole.len()).all(|cut| values(&whole[..cut]).is_none()));
+    }
+
+    /// A long file that has a page wherever it is looked at; how many bytes of it were read.
+    struct Counted(u64);
+
+    impl Read for Counted {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            self.0 += into.len() as u64;
+            // A page of 2³⁰ bytes that hold 20 values, and zeros behind its header.
+            let header =
+                [0x15, 0, 0x15, 0x80, 0x80, 0x80, 0x80, 8, 0x15, 0x80, 0x80, 0x80, 0x80, 8, 0x2c, 0x15, 40, 0, 0];
+            let beginning = header.iter().copied().chain(std::iter::repeat(0));
+            into.iter_mut().zip(beginning).for_each(|(byte, of)| *byte = of);
+            Ok(into.len())
+        }
+    }
+
+    impl Seek for Counted {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            let SeekFrom::Start(at) = to else { return Err(io::ErrorKind::Unsupported.into()) };
+            Ok(at)
+        }
+    }
+
+    #[test]
+    fn long_pages_are_passed_over_and_no_page_is_longer_than_what_is_needed() {
+        let page = (1 << 30) + 19;
+        let mut file = Counted(0);
+        assert_eq!(super::values(&mut file, 0..3 * page, 1 << 30).unwrap(), Some(60));
+        assert!(file.0 <= 3 * HEADER, "{} bytes were read", file.0);
+        assert_eq!(super::values(&mut file, 0..3 * page, 1 << 29).unwrap(), None);
+        // Holes are no pages.
+        assert_eq!(values(&[0; 100]), None);
     }
 
     /// Pages of 3 bytes that unpack to 8, and say that they hold so many values.

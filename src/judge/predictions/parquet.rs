@@ -44,7 +44,7 @@ fn footer(file: &mut File) -> std::io::Result<Option<Vec<u8>>> {
 #[derive(Debug, PartialEq, Eq)]
 enum Columns {
     Sound,
-    /// They do not lie within the file, or their pages cannot be as large as they say.
+    /// They do not lie within the file, or their pages cannot be as large as they say or are larger than all that is read.
     Damaged,
     /// There are more values than are read.
     TooMany,
@@ -60,19 +60,15 @@ fn columns(file: &mut File, meta: &ParquetMetaData, most: u64) -> std::io::Resul
     if rows > most {
         return Ok(Columns::TooMany);
     }
+    // Bytes of a page, were it of all that is read.
+    let largest = i64::try_from(most.saturating_mul(8)).unwrap_or(i64::MAX);
     let mut all = 0u64;
     for column in meta.row_groups().iter().flat_map(|group| group.columns()) {
         let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-        let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
-        let Some((start, bytes)) =
-            range.filter(|(start, bytes)| start.checked_add(*bytes).is_some_and(|end| end <= length))
-        else {
-            return Ok(Columns::Damaged);
-        };
-        let mut chunk = Vec::new();
-        file.seek(SeekFrom::Start(start))?;
-        file.take(bytes).read_to_end(&mut chunk)?;
-        let Some(values) = pages::values(&chunk) else { return Ok(Columns::Damaged) };
+        let end = start.checked_add(column.compressed_size()).filter(|end| *end >= start);
+        let range = u64::try_from(start).ok().zip(end.and_then(|end| u64::try_from(end).ok()));
+        let Some((start, end)) = range.filter(|(_, end)| *end <= length) else { return Ok(Columns::Damaged) };
+        let Some(values) = pages::values(file, start..end, largest)? else { return Ok(Columns::Damaged) };
         all = all.saturating_add(values);
         if all > most {
             return Ok(Columns::TooMany);
@@ -87,7 +83,8 @@ fn check(path: &Path, file: &mut File, meta: &ParquetMetaData, truth: &Truth) ->
     let why = match columns(file, meta, most).map_err(|e| Error::io(path, e))? {
         Columns::Sound => return Ok(()),
         Columns::Damaged => {
-            "its columns do not lie where they should, or their pages do not: it is damaged or was cut short".into()
+            "its columns do not lie where they should, or their pages are too large: it is damaged or was cut short"
+                .into()
         }
         Columns::TooMany => {
             let (n, k) = (truth.len(), truth.classes);

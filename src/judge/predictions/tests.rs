@@ -78,10 +78,15 @@ fn refused<T: std::fmt::Debug>(found: Result<T>, file: &str, cause: &str) {
 #[test]
 fn a_table_that_is_larger_than_its_images_need_is_not_read() {
     let files = Files::new();
-    let path = files.0.path().join("m.csv");
-    // A file of holes.
-    std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
-    refused(Predictions::read(&path, &world(), &ReadOptions::default()), "m.csv", "is larger than");
+    let larger = |name: &str, head: &[u8], bytes: u64| {
+        let path = files.file(name, head);
+        // Of holes.
+        std::fs::OpenOptions::new().append(true).open(&path).unwrap().set_len(bytes).unwrap();
+        refused(Predictions::read(&path, &world(), &ReadOptions::default()), name, "is larger than");
+    };
+    larger("m.csv", b"", 1 << 40);
+    let head = npy("<f8", "(150000000, 3)", b"");
+    larger("m.npy", &head, head.len() as u64 + 8 * 3 * 150_000_000);
 }
 
 #[test]
@@ -207,6 +212,14 @@ fn numbers_that_are_no_predictions_are_refused() {
     for head in ["", "cat;dog;horse\n"] {
         refuse(&format!("{head}0,1;0,2;0,7\n0;0,5;0,5\n0;0;1\n"), "numbers must have a decimal point");
     }
+    for (head, cause) in [("", "6 classes; this world has 3"), ("cat,dog,horse\n", "row 0: 6 fields")] {
+        let told = files.csv(&format!("{head}0,1,0,2,0,7\n0,0,-1,5e-1,0,5\n0,0,0,0,1,0\n")).unwrap_err().to_string();
+        assert!(told.contains(cause) && told.contains("numbers must have a decimal point"), "{told}");
+    }
+    refuse("0,0,1,0,2,0,7\n1,0,0,0,5,0,5\n", "numbers must have a decimal point");
+    // Numbers for each of six classes.
+    let six = files.csv("0.5,1,0,2,0,7\n").unwrap_err().to_string();
+    assert!(six.contains("6 classes") && !six.contains("decimal"), "{six}");
     refuse("0.1,0.2,0.7\n0.2,0.5\n0.3,0.3,0.4\n", "row 1: 2 fields, the first line has 3");
     refuse("", "is empty");
     refuse("-inf,-inf,-inf\n1,2,3\n1,2,3\n", "row 0: every class is −∞");

@@ -114,6 +114,36 @@ fn doubt_that_is_hardly_ever_seen_is_within_the_intervals() {
     }
 }
 
+/// Two classes without doubt, of which the second is one image in a hundred, and a classifier that always decides for it.
+#[test]
+fn a_classifier_that_is_hardly_ever_right_has_intervals_that_hold_the_truth() {
+    const RUNS: u64 = 200;
+    let of = |classes: &[usize]| {
+        let p: Vec<f64> = classes.iter().flat_map(|class| if *class == 0 { [1.0, 0.0] } else { [0.0, 1.0] }).collect();
+        let mut images = PerImage::new(2).unwrap();
+        images.extend(&p, &[0.1f64.ln(), 0.9f64.ln()].repeat(classes.len()), classes).unwrap();
+        images.doubts = classes.iter().map(|class| [0.0, 1.0 - *class as f64]).collect();
+        images
+    };
+    let covers = |run: &u64| {
+        let mut rng = Seed(*run).rng(0);
+        let images = of(&(0..100).map(|_| usize::from(rng.random::<f64>() < 0.01)).collect::<Vec<_>>());
+        let m = images.measured(&Bootstrap::with_replicates(Seed(*run), 200).unwrap()).unwrap();
+        let truths = [(m.expected_accuracy, 0.01), (m.gap, 0.99), (m.exact_calibration_error, 0.89)];
+        truths.map(|(found, truth)| found.interval.contains(truth))
+    };
+    let covered: Vec<[bool; 3]> = (0..RUNS).map(|run| covers(&run)).collect();
+    // Without images that are right and were not seen: 64 %.
+    for at in 0..3 {
+        let count = covered.iter().filter(|one| one[at]).count();
+        assert!(count * 100 >= 92 * RUNS as usize, "{at}: {count} of {RUNS}");
+    }
+    let none = of(&[0; 100]);
+    assert_eq!((none.in_doubt(), of(&[[0; 99].as_slice(), &[1]].concat()).in_doubt()), ([0, 0], [0, 1]));
+    let accuracy = none.measured(&bootstrap()).unwrap().expected_accuracy;
+    assert!(accuracy.value == 0.0 && (accuracy.interval.high - 0.03).abs() < 1e-12, "{accuracy:?}");
+}
+
 /// Labels of the first class have no noise, those of the second are wrong in three of ten: no image's class is in doubt.
 #[test]
 fn noise_of_labels_that_is_known_is_no_doubt_that_was_seen() {

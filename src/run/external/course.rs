@@ -104,9 +104,9 @@ impl Course {
     /// What is not read, a sentence each: records that are no predictions, and files that are not called by a step.
     pub fn unread(&self) -> Vec<String> {
         let count = self.refused.len();
-        let told = |(step, (_, why)): (&u64, &(Record, String))| {
-            format!("{count} records are not read; that of step {step}: {why}")
-        };
+        let are = if count == 1 { "record is" } else { "records are" };
+        let told =
+            |(step, (_, why)): (&u64, &(Record, String))| format!("{count} {are} not read; that of step {step}: {why}");
         let refused = self.refused.last_key_value().map(told);
         refused.into_iter().chain(self.misnamed.as_ref().map(Misnamed::sentence)).collect()
     }
@@ -340,6 +340,14 @@ mod tests {
             assert!(kept(records).filter(|i| *i < records.div_ceil(2)).all(|i| shorter.contains(&i)));
         }
         assert_eq!((stride(0), stride(STEPS), stride(STEPS + 1)), (1, 1, 2));
+    }
+
+    #[test]
+    fn a_single_record_that_is_not_read_is_one() {
+        let one = |step| (step, ((PathBuf::new(), Stamp::of(Path::new(".")).unwrap()), "torn".into()));
+        let of = |steps| Course { refused: (0..steps).map(one).collect(), ..Course::default() }.unread();
+        assert_eq!(of(1), ["1 record is not read; that of step 0: torn"]);
+        assert_eq!(of(2), ["2 records are not read; that of step 1: torn"]);
     }
 
     #[test]

@@ -101,7 +101,11 @@ impl Misnamed {
     pub fn sentence(&self) -> String {
         let Self { count, first } = self;
         let (end, are) = if *count == 1 { ("file that ends", "is") } else { ("files that end", "are") };
-        format!("Not read: {count} {end} in .{EXTENSION} but {are} not called by a step in digits, such as {first}.")
+        let why = match digits(Path::new(first)) {
+            Some(_) => format!("not called by a step: the number of {first} is too large, {} is the most", u64::MAX),
+            None => format!("not called by a step in digits, such as {first}"),
+        };
+        format!("Not read: {count} {end} in .{EXTENSION} but {are} {why}.")
     }
 }
 
@@ -158,8 +162,12 @@ fn rank(path: &Path) -> (Option<SystemTime>, Reverse<usize>) {
 
 /// The step that a file is called by.
 fn step_of(path: &Path) -> Option<u64> {
-    let digits = path.file_stem()?.to_str().filter(|stem| stem.bytes().all(|c| c.is_ascii_digit()))?;
-    digits.parse().ok()
+    digits(path)?.parse().ok()
+}
+
+/// The name of a file without its extension, where it is digits and nothing else.
+fn digits(path: &Path) -> Option<&str> {
+    path.file_stem()?.to_str().filter(|stem| stem.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// Writes the record of a step, whole or not at all; one that is there is replaced.
@@ -253,5 +261,16 @@ mod tests {
         let found = list(folder.path()).unwrap();
         assert_eq!(found.misnamed, Some(Misnamed { count: 3, first: "-1.pred".into() }));
         assert_eq!(found.steps.len(), 1);
+        let told = |count: usize, first: &str| Misnamed { count, first: first.into() }.sentence();
+        assert_eq!(
+            told(3, "-1.pred"),
+            "Not read: 3 files that end in .pred but are not called by a step in digits, such as -1.pred."
+        );
+        put("99999999999999999999999.pred");
+        std::fs::remove_file(folder.path().join("-1.pred")).unwrap();
+        let Misnamed { count, first } = list(folder.path()).unwrap().misnamed.unwrap();
+        let why = format!("the number of 99999999999999999999999.pred is too large, {} is the most", u64::MAX);
+        let ends = "Not read: 3 files that end in .pred but are not called by a step";
+        assert_eq!(told(count, &first), format!("{ends}: {why}."));
     }
 }

@@ -11,7 +11,7 @@ use crate::measure::{Bootstrap, Estimate, Interval, Measured, NATS, PerImage, Re
 /// A classifier after a step, on the test images of its run. Intervals are 95 % over those images:
 /// that of a share of hits is Wilson's, those of A and the Bayes error, which all steps have in common, are those of
 /// [`Measured`], those of other means Student's, which do not fall below 0; that of the expected error
-/// holds what images in doubt that were not seen may add.
+/// holds what images of a kind that was hardly seen, wrong or right, may add.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StepFigures {
     /// Steps done.
