@@ -383,4 +383,4 @@ pub fn rank_classes(
 #[cfg(test)]
 mod stops;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

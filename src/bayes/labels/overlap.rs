@@ -1,8 +1,9 @@
 //! Bayes errors of labels that are not the classes, their slope, and the τ of one: E~(0) and what overlap adds to it, by
 //! points between pairs of classes ([`Doubt`]).
 //!
-//! Slopes are differences of the same points at τ e^(±h), replicate by replicate. τ(ε) is where the line of a replicate
-//! through its errors around τ has ε, in the mean of the replicates: Student's t over these roots is its interval.
+//! Slopes are differences of the same points at five τ, h apart in log τ, replicate by replicate. τ(ε) is where the line of
+//! a replicate through its errors around τ has ε, in the mean of the replicates: Student's t over these roots is its
+//! interval.
 
 use std::time::Instant;
 
@@ -16,10 +17,9 @@ use crate::bayes::middle::{Integrand, MiddleSum};
 use crate::bayes::quadrature::Scaled;
 use crate::bayes::refine::{MOST_WORK, PIECE_OF_WORK, Refined, Status, refine};
 use crate::bayes::rqmc::REPLICATES;
-use crate::bayes::sampling::{CLOSE, RANGE, bend, neighbourhood, refuse_unreachable, signed, step_for};
+use crate::bayes::sampling::{CLOSE, RANGE, neighbourhood, refuse_unreachable, signed, step_for};
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
-use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
 use crate::stats::{Z95, mean_and_error, student_95};
 use crate::units::{Seed, Smoothing, Tau};
@@ -185,10 +185,9 @@ impl Level {
 
 /// E~ around one τ, by the same points.
 struct Around {
-    /// At τ e^(−h), τ and τ e^h.
-    levels: [Level; 3],
+    /// At τ e^(−2h), τ e^(−h), τ, τ e^h and τ e^(2h).
+    levels: [Level; 5],
     step: f64,
-    prior: Prior,
 }
 
 impl Around {
@@ -199,27 +198,46 @@ impl Around {
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Self> {
         // One at a time: each has all pairs in memory.
-        let mut at = |delta: f64| Level::measure(classes, Tau::new(tau.get() * delta.exp())?, points, check);
-        Ok(Self { levels: [at(-step)?, at(0.0)?, at(step)?], step, prior: Prior::new(classes.priors())? })
+        let mut at = |steps: f64| Level::measure(classes, Tau::new(tau.get() * (steps * step).exp())?, points, check);
+        Ok(Self { levels: [at(-2.0)?, at(-1.0)?, at(0.0)?, at(1.0)?, at(2.0)?], step })
     }
 
+    fn centre(&self) -> &Level {
+        &self.levels[2]
+    }
+
+    /// Richardson's: of the central differences D(h) and D(2h), 4/3 of the first less 1/3 of the second.
     fn slopes(&self) -> [f64; REPLICATES] {
-        let [below, _, above] = &self.levels;
-        std::array::from_fn(|r| (above.errors[r] - below.errors[r]) / (2.0 * self.step))
+        let [far_below, below, _, above, far_above] = &self.levels;
+        std::array::from_fn(|r| {
+            let (near, far) = (above.errors[r] - below.errors[r], far_above.errors[r] - far_below.errors[r]);
+            (8.0 * near - far) / (12.0 * self.step)
+        })
     }
 
-    /// With what a difference misses of it.
+    /// h³E⁽³⁾ and h⁴E⁽⁴⁾, derivatives by log τ.
+    fn turns(&self) -> [f64; 2] {
+        let [far_below, below, centre, above, far_above] =
+            self.levels.each_ref().map(|level| mean_and_error(&level.errors).0 - self.centre().errors[0]);
+        let third = 0.5 * (far_above - far_below) - (above - below);
+        let fourth = (far_above + far_below) - 4.0 * (above + below) + 6.0 * centre;
+        [third, fourth]
+    }
+
+    /// With what Richardson's slope misses, h⁴E⁽⁵⁾/30. That is taken to be at most a tenth of the step from D(h) to this
+    /// slope, h²|E⁽³⁾|/6, and the term h³|E⁽⁴⁾|/24 of Taylor's series together: these vanish at different τ. Of two classes
+    /// (T from 0.2 to 500, four kinds of label noise, priors of ½ to 0.99, slopes above 3e-6) it was 0.2 of them or less.
     fn slope(&self) -> Figure {
         let (slope, error) = mean_and_error(&self.slopes());
-        let [below, centre, above] = self.levels.each_ref().map(|level| mean_and_error(&level.errors).0);
-        let missed = self.step * self.step / 6.0 * bend([above - centre, below - centre], self.step, &self.prior);
-        signed(slope, student_95(REPLICATES - 1) * error + missed * slope.abs())
+        let [third, fourth] = self.turns();
+        let missed = (third.abs() / 60.0 + fourth.abs() / 24.0) / self.step;
+        signed(slope, student_95(REPLICATES - 1) * error + missed)
     }
 
     /// The way to the root in log τ, and half the width of its 95 % interval: infinite where the replicates do not agree
     /// whether E~ grows.
     fn root(&self, target: f64) -> (f64, f64) {
-        let (slopes, [_, centre, _]) = (self.slopes(), &self.levels);
+        let (slopes, centre) = (self.slopes(), self.centre());
         if !(slopes.iter().all(|slope| *slope > 0.0) || slopes.iter().all(|slope| *slope < 0.0)) {
             return (0.0, f64::INFINITY);
         }
@@ -270,7 +288,7 @@ pub(super) fn tau_of_error(
         let mut check = || events.report(achieved.clone());
         let around = Around::measure(classes, (tau, step), (points, spec.seed), &mut check)?;
         evaluations += around.levels.len();
-        let centre = &around.levels[1];
+        let centre = around.centre();
         achieved = teller.estimate(centre.sum, centre.samples, "");
         let (delta, half_width) = around.root(target);
         if delta * delta > 0.01 * half_width && moves < MOST_MOVES {
@@ -299,3 +317,6 @@ fn figure_of(tau: f64, half_width: f64) -> Figure {
     let (low, high) = (low.min(tau), high.max(tau));
     Figure { value: tau, std_error: 0.5 * (high - low) / Z95, interval: (low, high) }
 }
+
+#[cfg(test)]
+mod tests;

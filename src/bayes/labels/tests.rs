@@ -39,7 +39,13 @@ fn integral(priors: [f64; 2], smoothing: f64, noise: Option<&LabelNoise>) -> (f6
 }
 
 /// The same at any τ by the trapezoidal rule.
-fn integral_at(tau: f64, step: f64, priors: [f64; 2], smoothing: f64, noise: Option<&LabelNoise>) -> (f64, f64) {
+pub(in crate::bayes) fn integral_at(
+    tau: f64,
+    step: f64,
+    priors: [f64; 2],
+    smoothing: f64,
+    noise: Option<&LabelNoise>,
+) -> (f64, f64) {
     let distance = DISTANCE / tau;
     let normal = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let (mut error, mut entropy) = (0.0, 0.0);
