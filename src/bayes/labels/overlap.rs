@@ -145,7 +145,7 @@ pub(super) fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Re
         return Ok(signed(0.0, 0.0));
     }
     let step = step_of(classes, found.figure.value);
-    Ok(Around::measure(classes, (tau, step), (points, spec.seed), &mut || Ok(()))?.slope())
+    Ok(Around::measure(classes, (tau, step), (points, spec.seed), &mut || Ok(()))?.slope(0.0))
 }
 
 /// Distance of the temperatures of a slope, in log τ, where the error is about `error`.
@@ -215,43 +215,71 @@ impl Around {
         })
     }
 
-    /// h³E⁽³⁾ and h⁴E⁽⁴⁾, derivatives by log τ.
-    fn turns(&self) -> [f64; 2] {
+    /// h²E'' of every replicate, derivatives by log τ.
+    fn curves(&self) -> [f64; REPLICATES] {
+        let [far_below, below, centre, above, far_above] = &self.levels;
+        std::array::from_fn(|r| {
+            let since = |level: &Level| level.errors[r] - centre.errors[r];
+            (16.0 * (since(above) + since(below)) - (since(far_above) + since(far_below))) / 12.0
+        })
+    }
+
+    /// h²E'', h³E⁽³⁾ and h⁴E⁽⁴⁾.
+    fn turns(&self) -> [f64; 3] {
         let [far_below, below, centre, above, far_above] =
             self.levels.each_ref().map(|level| mean_and_error(&level.errors).0 - self.centre().errors[0]);
         let third = 0.5 * (far_above - far_below) - (above - below);
         let fourth = (far_above + far_below) - 4.0 * (above + below) + 6.0 * centre;
-        [third, fourth]
+        [mean_and_error(&self.curves()).0, third, fourth]
     }
 
-    /// With what Richardson's slope misses, h⁴E⁽⁵⁾/30. That is taken to be at most a tenth of the step from D(h) to this
-    /// slope, h²|E⁽³⁾|/6, and the term h³|E⁽⁴⁾|/24 of Taylor's series together: these vanish at different τ. Of two classes
-    /// (T from 0.2 to 500, four kinds of label noise, priors of ½ to 0.99, slopes above 3e-6) it was 0.2 of them or less.
-    fn slope(&self) -> Figure {
-        let (slope, error) = mean_and_error(&self.slopes());
-        let [third, fourth] = self.turns();
-        let missed = (third.abs() / 60.0 + fourth.abs() / 24.0) / self.step;
+    /// The slope so far on, in log τ, with what Richardson's misses of it, h⁴E⁽⁵⁾/30. That is taken to be at most a tenth
+    /// of the step from D(h) to this slope, h²|E⁽³⁾|/6, and the term h³|E⁽⁴⁾|/24 of Taylor's series together: these vanish
+    /// at different τ. Of two classes (T from 0.2 to 500, four kinds of label noise, priors of ½ to 0.99, slopes above
+    /// 3e-6) it was 0.2 of them or less.
+    fn slope(&self, delta: f64) -> Figure {
+        let (slopes, curves, steps) = (self.slopes(), self.curves(), delta / self.step);
+        let moved: [f64; REPLICATES] = std::array::from_fn(|r| slopes[r] + steps * curves[r] / self.step);
+        let (slope, error) = mean_and_error(&moved);
+        let [_, third, fourth] = self.turns();
+        let missed = (third.abs() / 60.0 + fourth.abs() / 24.0 + 0.5 * steps * steps * third.abs()) / self.step;
         signed(slope, student_95(REPLICATES - 1) * error + missed)
     }
 
-    /// The way to the root in log τ, and half the width of its 95 % interval: infinite where the replicates do not agree
-    /// whether E~ grows.
-    fn root(&self, target: f64) -> (f64, f64) {
+    /// What a line leaves of E~ so far on, in log τ.
+    fn left(&self, delta: f64) -> f64 {
+        let ([second, third, _], steps) = (self.turns(), (delta / self.step).abs());
+        steps * steps * (0.5 * second.abs() + steps * third.abs() / 6.0)
+    }
+
+    fn root(&self, target: f64) -> Root {
         let (slopes, centre) = (self.slopes(), self.centre());
         if !(slopes.iter().all(|slope| *slope > 0.0) || slopes.iter().all(|slope| *slope < 0.0)) {
-            return (0.0, f64::INFINITY);
+            return Root { delta: 0.0, scatter: f64::INFINITY, unseen: 0.0, bent: 0.0 };
         }
         let roots: [f64; REPLICATES] = std::array::from_fn(|r| (target - centre.errors[r]) / slopes[r]);
-        let (root, error) = mean_and_error(&roots);
-        // What the scatter of the replicates does not say.
+        let ((delta, error), slope) = (mean_and_error(&roots), mean_and_error(&slopes).0.abs());
         let scatter = student_95(REPLICATES - 1) * mean_and_error(&centre.errors).1;
-        let left = (centre.sum.log_scale.exp() * centre.sum.half_width - scatter).max(0.0);
-        (root, student_95(REPLICATES - 1) * error + left / mean_and_error(&slopes).0.abs())
+        let unseen = (centre.sum.log_scale.exp() * centre.sum.half_width - scatter).max(0.0) / slope;
+        Root { delta, scatter: student_95(REPLICATES - 1) * error, unseen, bent: self.left(delta) / slope }
     }
 
     fn work(&self) -> f64 {
         self.levels.iter().map(|level| level.work).sum()
     }
+}
+
+/// Where E~ is the target by the lines of the replicates, all in log τ.
+#[derive(Debug, Clone, Copy)]
+struct Root {
+    /// The way to it.
+    delta: f64,
+    /// Half the width of its 95 % interval: infinite where the replicates do not agree whether E~ grows.
+    scatter: f64,
+    /// What the scatter of the replicates does not say.
+    unseen: f64,
+    /// What a line leaves, |E''/(2E')| δ² and the next term.
+    bent: f64,
 }
 
 /// The τ at which the Bayes error of the label is `target`; the tolerance of `spec` is meant for τ. Where several have it,
@@ -290,20 +318,19 @@ pub(super) fn tau_of_error(
         evaluations += around.levels.len();
         let centre = around.centre();
         achieved = teller.estimate(centre.sum, centre.samples, "");
-        let (delta, half_width) = around.root(target);
-        if delta * delta > 0.01 * half_width && moves < MOST_MOVES {
+        let Root { delta, scatter, unseen, bent } = around.root(target);
+        if (bent > 0.01 * (scatter + unseen) || delta.abs() > step) && moves < MOST_MOVES {
             (tau, moves) = (Tau::new(tau.get() * delta.clamp(-FARTHEST, FARTHEST).exp())?, moves + 1);
             continue;
         }
-        // A line leaves about the square of its step.
-        let half_width = half_width + delta * delta;
+        let half_width = scatter + unseen + bent;
         let affordable = MOST_WORK / around.work().max(1.0);
         let all = affordable < GROWTH.0 || points >= MiddleSum::<Doubt>::MOST_POINTS;
         if half_width <= aim(spec) || all {
-            let slope = around.slope();
+            let (at_centre, slope) = (around.slope(0.0), around.slope(delta));
             let found = figure_of(tau.get() * delta.exp(), half_width.max(FLOOR * aim(spec)));
-            let left = delta.abs() * Z95 * slope.std_error + slope.value.abs() * delta * delta;
-            achieved = achieved.moved(slope.value * delta, left);
+            let left = delta.abs() * Z95 * at_centre.std_error + around.left(delta);
+            achieved = achieved.moved(at_centre.value * delta, left);
             let seconds = teller.begun.elapsed().as_secs_f64();
             return Ok(TauEstimate { target, tau: found, achieved, slope, evaluations, seconds });
         }

@@ -29,3 +29,28 @@ fn slopes_of_smoothed_labels_hold_the_truth_where_they_turn_fast() {
         assert!(held >= SEEDS * 90 / 100, "T = {smoothing}, τ = {tau}: {held} of {SEEDS} hold {truth}");
     }
 }
+
+/// Levels of E~ as it is by `error` of the way in log τ, all replicates alike.
+fn around(step: f64, error: impl Fn(f64) -> f64) -> Around {
+    let sum = Scaled { log_scale: 0.0, value: error(0.0), half_width: 0.0 };
+    let level = |steps: f64| Level { sum, errors: [error(steps * step); REPLICATES], samples: 0, work: 0.0 };
+    Around { levels: [-2.0, -1.0, 0.0, 1.0, 2.0].map(level), step }
+}
+
+#[test]
+fn what_a_line_leaves_grows_with_the_curvature() {
+    // E''/E' = 60, as at errors of 1e-13 or so, and E'' = 0.
+    for (second, third) in [(60.0, 0.0), (-60.0, 900.0), (0.0, 2000.0)] {
+        for root in [3e-3, -3e-3] {
+            let error = |x: f64| 0.2 + 0.3 * (x + second * x * x / 2.0 + third * x * x * x / 6.0);
+            let around = around(0.004, error);
+            let Root { delta, scatter, unseen, bent } = around.root(error(root));
+            let (off, told) = ((delta - root).abs(), format!("{second}, {third}: {delta} ± {bent} for {root}"));
+            assert!(scatter < 1e-12 && unseen == 0.0 && off <= 1.3 * bent && bent <= 3.0 * off, "{told}");
+            let slope = around.slope(root);
+            let truth = 0.3 * (1.0 + second * root + third * root * root / 2.0);
+            assert!((slope.value - truth).abs() <= slope.std_error * Z95 + 1e-9, "{told}: {slope:?}, not {truth}");
+            assert!(slope.std_error < 0.01, "{told}: {slope:?}");
+        }
+    }
+}
