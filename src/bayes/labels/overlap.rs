@@ -15,7 +15,7 @@ use crate::bayes::estimate::{Estimate, Figure, Method};
 use crate::bayes::inverse::TauEstimate;
 use crate::bayes::middle::{Integrand, MiddleSum};
 use crate::bayes::quadrature::Scaled;
-use crate::bayes::refine::{MOST_WORK, PIECE_OF_WORK, Refined, Status, refine};
+use crate::bayes::refine::{Look, MOST_WORK, PIECE_OF_WORK, Refined, Status, refine};
 use crate::bayes::rqmc::REPLICATES;
 use crate::bayes::sampling::{CLOSE, RANGE, neighbourhood, refuse_unreachable, signed, step_for};
 use crate::error::{Error, Result};
@@ -282,6 +282,29 @@ struct Root {
     bent: f64,
 }
 
+/// Stages of the search for τ: what ends it must not be a scatter that is small by chance (the module `refine` says more).
+struct Stages {
+    /// Of a replicate.
+    points: f64,
+    look: Look,
+}
+
+impl Stages {
+    /// The scatter of this stage, at least what the earlier ones leave of theirs. Of an infinite one nothing is left.
+    fn widen(&mut self, scatter: f64) -> f64 {
+        if scatter.is_infinite() {
+            return scatter;
+        }
+        self.look = self.look.after(scatter, self.points, MiddleSum::<Doubt>::LEAST_RATE);
+        self.look.scatter
+    }
+
+    /// More points, as a half width of so many times what is aimed at needs them.
+    fn grow(&mut self, excess: f64, affordable: f64) {
+        self.points *= excess.clamp(GROWTH.0, GROWTH.1).min(affordable);
+    }
+}
+
 /// The τ at which the Bayes error of the label is `target`; the tolerance of `spec` is meant for τ. Where several have it,
 /// as may be with T < 1, one of them.
 ///
@@ -307,14 +330,14 @@ pub(super) fn tau_of_error(
         last = measure(classes, tau, &rough, events)?;
         Ok((last.0.figure.value, last.0.figure.std_error))
     })?;
-    let ((mut achieved, mut points), step) = (last, step_of(classes, target));
+    let ((mut achieved, points), step) = (last, step_of(classes, target));
     if points == 0.0 {
         return Err(Error::input("the classes cannot be told apart: their labels have one Bayes error at every τ"));
     }
-    let mut moves = 0;
+    let (mut moves, mut stages) = (0, Stages { points, look: Look::default() });
     loop {
         let mut check = || events.report(achieved.clone());
-        let around = Around::measure(classes, (tau, step), (points, spec.seed), &mut check)?;
+        let around = Around::measure(classes, (tau, step), (stages.points, spec.seed), &mut check)?;
         evaluations += around.levels.len();
         let centre = around.centre();
         achieved = teller.estimate(centre.sum, centre.samples, "");
@@ -323,9 +346,9 @@ pub(super) fn tau_of_error(
             (tau, moves) = (Tau::new(tau.get() * delta.clamp(-FARTHEST, FARTHEST).exp())?, moves + 1);
             continue;
         }
-        let half_width = scatter + unseen + bent;
+        let half_width = stages.widen(scatter) + unseen + bent;
         let affordable = MOST_WORK / around.work().max(1.0);
-        let all = affordable < GROWTH.0 || points >= MiddleSum::<Doubt>::MOST_POINTS;
+        let all = affordable < GROWTH.0 || stages.points >= MiddleSum::<Doubt>::MOST_POINTS;
         if half_width <= aim(spec) || all {
             let (at_centre, slope) = (around.slope(0.0), around.slope(delta));
             let found = figure_of(tau.get() * delta.exp(), half_width.max(FLOOR * aim(spec)));
@@ -334,7 +357,7 @@ pub(super) fn tau_of_error(
             let seconds = teller.begun.elapsed().as_secs_f64();
             return Ok(TauEstimate { target, tau: found, achieved, slope, evaluations, seconds });
         }
-        points *= (half_width / aim(spec)).clamp(GROWTH.0, GROWTH.1).min(affordable);
+        stages.grow(half_width / aim(spec), affordable);
     }
 }
 
