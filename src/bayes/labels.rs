@@ -339,19 +339,23 @@ pub struct PairErrors {
 }
 
 /// The Bayes error of telling label i from label j alone, their law in proportion. Exact of classes; with T ≠ 1 and of
-/// noisy labels from draws, which are reported.
+/// noisy labels from as many draws as [`one_vs_rest`] takes, of the seed of `spec`; the draws are reported.
 ///
 /// # Errors
-/// When τ is 0, or the caller stops.
-pub fn pairwise(classes: &GaussianClasses, tau: Tau, events: &mut dyn Events<Progress>) -> Result<PairErrors> {
+/// When τ is 0, the tolerance of draws cannot be used, or the caller stops.
+pub fn pairwise(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Progress>,
+) -> Result<PairErrors> {
     if classes.labels_are_classes() {
         return Ok(PairErrors { errors: hardness::pairwise(classes, tau)?, intervals: Vec::new() });
     }
     // Whatever T is, the same labels occur.
     let labels = label_of(classes, classes.priors());
-    let spec = Spec { tolerance: 1e-3, ..Spec::default() };
     let mut drawing = |standing: Standing| events.emit(standing.progress);
-    let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
+    let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
     let value = |i: usize, j: usize| match found.pairs[i][j] {
         Some(figure) => figure.value,
         None if i == j || labels[i] + labels[j] > 0.0 => 0.0,

@@ -259,7 +259,7 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     one_vs_rest.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
     let (count, about) = (given.names.len(), About::new(&given, &spec));
     let mut drawing = |progress| bar.emit(HardnessNews::Drawing(progress));
-    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau, &mut drawing)?;
+    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau, &spec, &mut drawing)?;
     let (pairwise, pairwise_intervals) = (pairs.chunks(count).collect(), intervals.chunks(count).collect());
     let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
     drop(bar);

@@ -244,7 +244,7 @@ fn what_a_world_says_of_itself_is_possible() {
         // A class is at least half as hard to tell from all others as from the hardest single one.
         let ranked = one_vs_rest(&classes, Tau::ONE, &spec, &mut |_| ControlFlow::Continue(())).unwrap();
         assert!(ranked.iter().all(|class| class.one_vs_rest.value > 0.0 && class.one_vs_rest.value < 0.5));
-        let pairs = pairwise(&classes, Tau::ONE, &mut |_| ControlFlow::Continue(())).unwrap().errors;
+        let pairs = pairwise(&classes, Tau::ONE, &spec, &mut |_| ControlFlow::Continue(())).unwrap().errors;
         assert!((0..7).all(|i| (0..7).all(|j| pairs[i * 7 + j] == pairs[j * 7 + i])));
     }
 }

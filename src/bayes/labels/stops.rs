@@ -53,7 +53,7 @@ fn a_caller_stops_class_hardness_by_draws_long_before_a_class_is_known() {
         assert!(matches!(told[..], [HardnessNews::Drawing(_), HardnessNews::Drawing(_)]), "{told:?}");
         let ranked = rank_classes(&classes, Tau::ONE, &spec(), &mut |_| ControlFlow::Break(()));
         assert!(matches!(ranked, Err(Error::Cancelled)), "{ranked:?}");
-        let pairs = pairwise(&classes, Tau::ONE, &mut |_| ControlFlow::Break(()));
+        let pairs = pairwise(&classes, Tau::ONE, &spec(), &mut |_| ControlFlow::Break(()));
         assert!(matches!(pairs, Err(Error::Cancelled)), "{pairs:?}");
     }
 }

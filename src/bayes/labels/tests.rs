@@ -250,7 +250,7 @@ fn a_class_against_the_rest_and_pairs_are_those_of_smoothed_labels() {
     }
     let ranking = rank_classes(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     assert!(ranking.classes.iter().all(|one| near(&one.one_vs_rest, error)), "{ranking:?}, not {error}");
-    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE, &mut silent()).unwrap();
+    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     let (low, high) = intervals[1].unwrap();
     assert!(errors[0] == 0.0 && high - low < 0.02, "{errors:?}, {intervals:?}");
     assert!((errors[1] - error).abs() < high - low, "{errors:?}, {intervals:?}, not {error}");
@@ -354,11 +354,24 @@ fn a_class_against_the_rest_and_pairs_are_those_of_labels() {
     for one in one_vs_rest(&classes, Tau::ONE, &spec(), &mut silent()).unwrap() {
         assert!(near(&one.one_vs_rest, error), "{one:?}, not {error}");
     }
-    let pairs = pairwise(&classes, Tau::ONE, &mut silent()).unwrap();
+    let pairs = pairwise(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     let PairErrors { errors, intervals } = pairs;
     assert!(errors[0] == 0.0 && errors[1] == errors[2], "{errors:?}");
     let (low, high) = intervals[1].unwrap();
     assert!(intervals[0].is_none() && low < errors[1] && errors[1] < high && high - low < 0.02, "{intervals:?}");
     assert!(low < error && error < high, "{errors:?}, {intervals:?}, not {error}");
-    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE, &mut silent()).unwrap().intervals.is_empty());
+    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE, &spec(), &mut silent()).unwrap().intervals.is_empty());
+}
+
+#[test]
+fn pairs_of_labels_are_drawn_by_the_seed_and_to_the_tolerance_of_the_caller() {
+    let classes = two([0.5, 0.5]).with_smoothing(at(2.0));
+    let ask = |seed: u64, tolerance: f64| {
+        let spec = Spec { seed: Seed(seed), tolerance, ..Spec::default() };
+        pairwise(&classes, Tau::ONE, &spec, &mut silent()).unwrap()
+    };
+    let (rough, other, fine) = (ask(1, 0.05), ask(2, 0.05), ask(1, 2e-3));
+    let width = |pairs: &PairErrors| pairs.intervals[1].map(|(low, high)| high - low).unwrap();
+    assert!(rough.errors[1] != other.errors[1] && rough == ask(1, 0.05), "{rough:?}, {other:?}");
+    assert!(width(&fine) < 0.3 * width(&rough), "{rough:?}, {fine:?}");
 }
