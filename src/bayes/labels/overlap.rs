@@ -30,10 +30,11 @@ const FLOOR: f64 = 0.1;
 /// Smallest tolerance that is aimed at: narrower intervals were the ones that held the truth in 80 % there. At this one they do in
 /// 95 of 100 (a test).
 const TIGHTEST: f64 = 1e-4;
-/// Half width of the errors by which τ is looked for, as a part of what overlap adds to them.
+/// What an explanation says where a smaller one was asked for.
+const NO_CLOSER: &str = "; no closer than 1e-4 of the value";
+/// Half width of the errors by which τ is looked for, as a part of what overlap adds to them; [`TIGHTEST`] of the whole at
+/// least.
 const ROUGH: f64 = 2e-3;
-/// The same as a part of the whole error, at least.
-const FINEST: f64 = 1e-6;
 /// Smallest error that the search for τ tells from 0.
 const LEAST: f64 = 1e-290;
 /// Part of the step of a parabola through draws at which slopes are taken: these points are far more certain.
@@ -64,7 +65,8 @@ impl<'a> Teller<'a> {
         let smoothing = Some(classes.smoothing()).filter(|smoothing| *smoothing != Smoothing::ONE);
         let smoothed = smoothing.map_or(String::new(), |smoothing| format!(", labels at T = {}", smoothing.get()));
         let noisy = if classes.label_noise().is_some() { ", label noise" } else { "" };
-        let why = format!("{count} classes in {rank} dimensions: points between pairs of them{smoothed}{noisy}");
+        let near = if spec.tolerance < TIGHTEST { NO_CLOSER } else { "" };
+        let why = format!("{count} classes in {rank} dimensions: points between pairs of them{smoothed}{noisy}{near}");
         Self { spec, bounds: reachable(classes), why, begun: Instant::now() }
     }
 
@@ -324,7 +326,7 @@ pub(super) fn tau_of_error(
     refuse_unreachable(target, bounds, classes.label_noise(), classes.classes())?;
     // What is near to the error of τ → 0 may be far from the target.
     let added = (target - limit_at_zero(classes).figure.value).abs();
-    let rough = Spec { tolerance: (ROUGH * added / target).max(FINEST), ..*spec };
+    let rough = Spec { tolerance: (ROUGH * added / target).max(TIGHTEST), ..*spec };
     let mut last = (teller.unknown(), 0.0);
     let (mut tau, mut evaluations) = neighbourhood(target, (LEAST, CLOSE * added), &mut |tau| {
         last = measure(classes, tau, &rough, events)?;

@@ -90,3 +90,16 @@ fn the_stage_that_ends_a_search_is_not_one_of_little_scatter_by_chance() {
         }
     }
 }
+
+#[test]
+fn an_answer_says_that_it_is_no_closer_than_it_was_asked_for() {
+    let classes = two([0.5, 0.5]).with_smoothing(at(2.0));
+    for (tolerance, says) in [(1e-4, false), (9e-5, true), (1e-7, true)] {
+        let spec = Spec { tolerance, ..Spec::default() };
+        let error = bayes_error(&classes, Tau::ONE, &spec, &mut silent()).unwrap();
+        let found = tau_of_error(&classes, 0.2, &spec, &mut silent()).unwrap();
+        for told in [&error.why, &found.achieved.why] {
+            assert_eq!(told.contains("; no closer than 1e-4 of the value"), says, "{tolerance:e}: {told}");
+        }
+    }
+}
