@@ -92,7 +92,7 @@ fn the_stage_that_ends_a_search_is_not_one_of_little_scatter_by_chance() {
 }
 
 #[test]
-fn an_answer_says_that_it_is_no_closer_than_it_was_asked_for() {
+fn an_answer_says_where_it_is_less_close_than_was_asked_for() {
     let classes = two([0.5, 0.5]).with_smoothing(at(2.0));
     for (tolerance, says) in [(1e-4, false), (9e-5, true), (1e-7, true)] {
         let spec = Spec { tolerance, ..Spec::default() };
