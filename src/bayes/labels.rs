@@ -173,11 +173,17 @@ fn figures(
 }
 
 /// dE/dlog τ of the label with its 95 % interval. Where E~ has the form of the classes' E, theirs to a factor; else by the
-/// points that E~ needs to meet the tolerance of `spec`: the interval says how open the slope is.
+/// points that E~ needs to meet the tolerance of `spec`: the interval says how open the slope is. Only these points are
+/// reported, with the E~ that is known.
 ///
 /// # Errors
-/// When τ or the tolerance cannot be used.
-pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
+/// When τ or the tolerance cannot be used, or the caller stops.
+pub fn derivative(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<Figure> {
     if classes.labels_are_classes() {
         return slope::derivative(classes, tau, spec);
     }
@@ -185,7 +191,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
         let scaled = Affine { offset: 0.0, ..affine };
         return Ok(scaled.figure(slope::derivative(classes, tau, spec)?));
     }
-    overlap::derivative(classes, tau, spec)
+    overlap::derivative(classes, tau, spec, events)
 }
 
 /// Aleatoric uncertainty and mutual information of the label at τ; with T ≠ 1 or under label noise by as many draws as E~

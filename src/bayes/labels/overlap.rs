@@ -19,7 +19,7 @@ use crate::bayes::refine::{Look, MOST_WORK, PIECE_OF_WORK, Refined, Status, refi
 use crate::bayes::rqmc::REPLICATES;
 use crate::bayes::sampling::{CLOSE, RANGE, neighbourhood, refuse_unreachable, signed, step_for};
 use crate::error::{Error, Result};
-use crate::events::{Events, silent};
+use crate::events::Events;
 use crate::provenance::Badge;
 use crate::stats::{Z95, mean_and_error, student_95};
 use crate::units::{Seed, Smoothing, Tau};
@@ -27,8 +27,8 @@ use crate::units::{Seed, Smoothing, Tau};
 /// Part of the tolerance that every interval keeps. Replicates of smooth integrals may agree by chance in more digits than
 /// they have: of 16 classes on a ring in five, where 80 % of the intervals held the truth.
 const FLOOR: f64 = 0.1;
-/// Smallest tolerance that is aimed at: narrower intervals were the ones that held the truth in 80 % there. At this one they do in
-/// 95 of 100 (a test).
+/// Smallest tolerance that is aimed at: narrower intervals were the ones that held the truth in 80 % there. At this one
+/// they do in 95 of 100 (a test).
 const TIGHTEST: f64 = 1e-4;
 /// What an explanation says where a smaller one was asked for.
 const NO_CLOSER: &str = "; no closer than 1e-4 of the value";
@@ -137,17 +137,24 @@ fn measure(
     Ok((last, sum.points_per_replicate()))
 }
 
-/// dE/dlog τ of the label with its 95 % interval, from the points that E~ needs to meet the tolerance of `spec`.
+/// dE/dlog τ of the label with its 95 % interval, from the points that E~ needs to meet the tolerance of `spec`. Reports
+/// every refinement of E~, and E~ while the levels beside are measured.
 ///
 /// # Errors
 /// As [`bayes_error`].
-pub(super) fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
-    let (found, points) = measure(classes, tau, spec, &mut silent())?;
+pub(super) fn derivative(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<Figure> {
+    let (found, points) = measure(classes, tau, spec, events)?;
     if points == 0.0 {
         return Ok(signed(0.0, 0.0));
     }
     let step = step_of(classes, found.figure.value);
-    Ok(Around::measure(classes, (tau, step), (points, spec.seed), &mut || Ok(()))?.slope(0.0))
+    let mut check = || events.report(found.clone());
+    Ok(Around::measure(classes, (tau, step), (points, spec.seed), &mut check)?.slope(0.0))
 }
 
 /// Distance of the temperatures of a slope, in log τ, where the error is about `error`.

@@ -145,7 +145,7 @@ fn intervals_of_errors_and_slopes_of_labels_hold_the_truth() {
             let spec = Spec { seed: Seed(seed), tolerance: 2e-4, ..Spec::default() };
             let found = bayes_error(&classes, Tau::ONE, &spec, &mut silent()).unwrap();
             errors += u64::from(held(&found.figure, error));
-            let found = derivative(&classes, Tau::ONE, &spec).unwrap();
+            let found = derivative(&classes, Tau::ONE, &spec, &mut silent()).unwrap();
             slopes += u64::from(held(&found, slope));
             assert!(found.std_error < 0.01 * slope.abs(), "T = {smoothing}, {text:?}: {found:?} for {slope}");
         }
@@ -236,7 +236,7 @@ fn the_tau_of_an_error_is_that_of_smoothed_labels() {
     // Smoothed labels are in more doubt: a smaller τ does.
     let without = tau_of_error(&plain, 0.35, &spec(), &mut silent()).unwrap().tau.value;
     assert!(found.tau.interval.1 < without, "{found:?}, {without} at T = 1");
-    let slope = derivative(&classes, Tau::ONE, &spec()).unwrap();
+    let slope = derivative(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     assert!(slope.interval.0 > 0.0 && slope.std_error > 0.0, "{slope:?}");
 }
 
@@ -269,7 +269,9 @@ fn symmetric_noise_has_the_closed_form_of_the_classes_error() {
         assert!((error_at(&written, tau).figure.value - expected).abs() < 1e-15);
         let nearly = error_at(&noisy(&clean, &format!("by-class:{rate},{rate},{rate},{}", rate - 1e-9)), tau);
         assert!(nearly.method == Method::Pair && near(&nearly.figure, expected), "{nearly:?}, not {expected}");
-        let slope = |classes: &GaussianClasses| derivative(classes, Tau::new(tau).unwrap(), &spec()).unwrap().value;
+        let slope = |classes: &GaussianClasses| {
+            derivative(classes, Tau::new(tau).unwrap(), &spec(), &mut silent()).unwrap().value
+        };
         let scaled = (1.0 - 4.0 * rate / 3.0) * slope(&clean);
         assert!((slope(&noisy(&clean, &format!("symmetric:{rate}"))) - scaled).abs() < 1e-12);
     }

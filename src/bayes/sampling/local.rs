@@ -265,7 +265,7 @@ mod tests {
                 let tau = beside(Tau::ONE, delta).unwrap();
                 bayes_error(&classes, tau, &Spec::default(), &mut silent()).unwrap().figure.value
             };
-            let truth = derivative(&classes, Tau::ONE, &Spec::default()).unwrap().value;
+            let truth = derivative(&classes, Tau::ONE, &Spec::default(), &mut silent()).unwrap().value;
             let step = step_for(error(0.0));
             let sides = [error(step) - error(0.0), error(-step) - error(0.0)];
             let slope = (sides[0] - sides[1]) / (2.0 * step);

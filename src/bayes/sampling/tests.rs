@@ -110,7 +110,7 @@ fn intervals_at_one_temperature_hold_the_truth() {
     let tau = Tau::new(1.1).unwrap();
     let classes = classes();
     let known = information(&classes, tau, &spec(1e-5), &mut silent()).unwrap();
-    let slope = derivative(&classes, tau, &spec(1e-5)).unwrap();
+    let slope = derivative(&classes, tau, &spec(1e-5), &mut silent()).unwrap();
     let mut coverage = Coverage::of([
         ("E".to_owned(), bayes_error(tau).figure.value),
         ("slope".to_owned(), slope.value),

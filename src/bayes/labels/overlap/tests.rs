@@ -4,6 +4,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::super::tests::{at, integral_at};
 use super::*;
+use crate::events::silent;
 use crate::parallel;
 
 fn two(priors: [f64; 2]) -> GaussianClasses {
@@ -22,7 +23,7 @@ fn slopes_of_smoothed_labels_hold_the_truth_where_they_turn_fast() {
         let mut held = 0;
         for seed in 0..SEEDS {
             let spec = Spec { seed: Seed(seed), ..Spec::default() };
-            let found = derivative(&classes, Tau::new(tau).unwrap(), &spec).unwrap();
+            let found = derivative(&classes, Tau::new(tau).unwrap(), &spec, &mut silent()).unwrap();
             held += u64::from((found.interval.0..=found.interval.1).contains(&truth));
             // Narrower than what a central difference misses, so that it is not width that holds the truth.
             let open = Z95 * found.std_error / truth;
