@@ -39,6 +39,8 @@ pub(in crate::bayes) fn step_for(error: f64) -> f64 {
 /// Labels of p_T (T ≠ 1) or by other noise turn faster, up to seven times that where they were tried: of them it is
 /// |γ| + 3(0.16/h)² more. Of two classes 2 apart, T from 0.2 to 500 and priors of ½ to 0.99, that is enough, but where
 /// E' and E'' nearly vanish together (T < 1): there 1.3 times as much of a small slope was missed.
+/// Of three and four unequal classes on a line up to 2.4 times as much was (T > 1), and up to twelve times near a τ where a
+/// class stops being the likeliest anywhere (T ≤ 1).
 fn bend([above, below]: [f64; 2], step: f64, law: &LabelLaw) -> f64 {
     let rise = above - below;
     let turn = if rise == 0.0 { 0.0 } else { 2.0 / step * ((above + below) / rise).clamp(-1.0, 1.0) };

@@ -38,7 +38,7 @@ fn slopes_of_smoothed_labels_hold_the_truth_where_they_turn_fast() {
 fn around(step: f64, error: impl Fn(f64) -> f64) -> Around {
     let sum = Scaled { log_scale: 0.0, value: error(0.0), half_width: 0.0 };
     let level = |steps: f64| Level { sum, errors: [error(steps * step); REPLICATES], samples: 0, work: 0.0 };
-    Around { levels: [-2.0, -1.0, 0.0, 1.0, 2.0].map(level), step }
+    Around { levels: [-2.0, -1.0, 0.0, 1.0, 2.0].map(level), step, jumps: false }
 }
 
 #[test]
@@ -102,5 +102,17 @@ fn an_answer_says_where_it_is_less_close_than_was_asked_for() {
         for told in [&error.why, &found.achieved.why] {
             assert_eq!(told.contains("; no closer than 1e-4 of the value"), says, "{tolerance:e}: {told}");
         }
+    }
+}
+
+#[test]
+fn a_slope_where_a_class_stops_winning_is_in_the_interval() {
+    // E'' jumps by 2 at a way of `jump`.
+    for jump in [0.003, -0.02, 0.05] {
+        let error = |x: f64| 0.2 + 0.1 * x + (x - jump).max(0.0).powi(2);
+        let slope = Around { jumps: true, ..around(0.04, error) }.slope(0.0);
+        let (low, high) = slope.interval;
+        let truth = 0.1 + 2.0 * (-jump).max(0.0);
+        assert!((low..=high).contains(&truth), "{jump}: {slope:?}, not {truth}");
     }
 }
