@@ -8,7 +8,7 @@ use crate::units::Seed;
 
 const DISTANCE: f64 = 2.0;
 
-fn two(priors: [f64; 2]) -> GaussianClasses {
+pub(super) fn two(priors: [f64; 2]) -> GaussianClasses {
     GaussianClasses::new(vec![vec![0.0], vec![DISTANCE]], priors.to_vec()).unwrap()
 }
 

@@ -2,14 +2,10 @@
 
 use rand_distr::{Distribution, StandardNormal};
 
-use super::super::tests::{at, integral_at};
+use super::super::tests::{at, integral_at, two};
 use super::*;
 use crate::events::silent;
 use crate::parallel;
-
-fn two(priors: [f64; 2]) -> GaussianClasses {
-    GaussianClasses::new(vec![vec![0.0], vec![2.0]], priors.to_vec()).unwrap()
-}
 
 #[test]
 fn slopes_of_smoothed_labels_hold_the_truth_where_they_turn_fast() {
@@ -108,7 +104,7 @@ fn an_answer_says_where_it_is_less_close_than_was_asked_for() {
 #[test]
 fn a_slope_where_a_class_stops_winning_is_in_the_interval() {
     // E'' jumps by 2 at a way of `jump`.
-    for jump in [0.003, -0.02, 0.05] {
+    for jump in [0.003_f64, -0.02, 0.05] {
         let error = |x: f64| 0.2 + 0.1 * x + (x - jump).max(0.0).powi(2);
         let slope = Around { jumps: true, ..around(0.04, error) }.slope(0.0);
         let (low, high) = slope.interval;
