@@ -173,11 +173,17 @@ fn figures(
 }
 
 /// dE/dlog τ of the label with its 95 % interval. Where E~ has the form of the classes' E, theirs to a factor; else by the
-/// points that E~ needs to meet the tolerance of `spec`: the interval says how open the slope is.
+/// points that E~ needs to meet the tolerance of `spec`: the interval says how open the slope is. Only these points are
+/// reported, with the E~ that is known.
 ///
 /// # Errors
-/// When τ or the tolerance cannot be used.
-pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
+/// When τ or the tolerance cannot be used, or the caller stops.
+pub fn derivative(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Estimate>,
+) -> Result<Figure> {
     if classes.labels_are_classes() {
         return slope::derivative(classes, tau, spec);
     }
@@ -185,7 +191,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
         let scaled = Affine { offset: 0.0, ..affine };
         return Ok(scaled.figure(slope::derivative(classes, tau, spec)?));
     }
-    overlap::derivative(classes, tau, spec)
+    overlap::derivative(classes, tau, spec, events)
 }
 
 /// Aleatoric uncertainty and mutual information of the label at τ; with T ≠ 1 or under label noise by as many draws as E~
@@ -339,19 +345,23 @@ pub struct PairErrors {
 }
 
 /// The Bayes error of telling label i from label j alone, their law in proportion. Exact of classes; with T ≠ 1 and of
-/// noisy labels from draws, which are reported.
+/// noisy labels from as many draws as [`one_vs_rest`] takes, of the seed of `spec`; the draws are reported.
 ///
 /// # Errors
-/// When τ is 0, or the caller stops.
-pub fn pairwise(classes: &GaussianClasses, tau: Tau, events: &mut dyn Events<Progress>) -> Result<PairErrors> {
+/// When τ is 0, the tolerance of draws cannot be used, or the caller stops.
+pub fn pairwise(
+    classes: &GaussianClasses,
+    tau: Tau,
+    spec: &Spec,
+    events: &mut dyn Events<Progress>,
+) -> Result<PairErrors> {
     if classes.labels_are_classes() {
         return Ok(PairErrors { errors: hardness::pairwise(classes, tau)?, intervals: Vec::new() });
     }
     // Whatever T is, the same labels occur.
     let labels = label_of(classes, classes.priors());
-    let spec = Spec { tolerance: 1e-3, ..Spec::default() };
     let mut drawing = |standing: Standing| events.emit(standing.progress);
-    let found = by_draws(classes, &spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
+    let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
     let value = |i: usize, j: usize| match found.pairs[i][j] {
         Some(figure) => figure.value,
         None if i == j || labels[i] + labels[j] > 0.0 => 0.0,
@@ -383,4 +393,4 @@ pub fn rank_classes(
 #[cfg(test)]
 mod stops;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -82,17 +82,22 @@ pub(super) trait Refined {
 
 /// The scatter at the last stage that was looked at, at least what the earlier ones leave of theirs.
 #[derive(Debug, Clone, Copy, Default)]
-struct Look {
-    scatter: f64,
+pub(super) struct Look {
+    /// Half a width.
+    pub scatter: f64,
     samples: f64,
 }
 
 impl Look {
+    /// That of so many samples, widened to what this look leaves where it falls as samples^−rate.
+    pub fn after(self, scatter: f64, samples: f64, rate: f64) -> Self {
+        let left = if self.samples > 0.0 { self.scatter * (samples / self.samples).powf(-rate) } else { 0.0 };
+        Self { scatter: scatter.max(left), samples }
+    }
+
     /// The scatter now, widened to what this look leaves.
     fn next<S: Refined>(self, sum: &S) -> Self {
-        let samples = sum.samples() as f64;
-        let left = if self.samples > 0.0 { self.scatter * (samples / self.samples).powf(-S::LEAST_RATE) } else { 0.0 };
-        Self { scatter: sum.scatter().max(left), samples }
+        self.after(sum.scatter(), sum.samples() as f64, S::LEAST_RATE)
     }
 
     /// The sum with its interval widened.

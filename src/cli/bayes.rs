@@ -134,7 +134,8 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     }
     let tau = Tau::new(args.tau)?;
     let estimate = bayes_error(&given.classes, tau, &spec, &mut Refining::new("bayes-error"))?;
-    let slope = args.information.then(|| derivative(&given.classes, tau, &spec)).transpose()?;
+    let slope = || derivative(&given.classes, tau, &spec, &mut Refining::new("slope"));
+    let slope = args.information.then(slope).transpose()?;
     let inform = || information(&given.classes, tau, &spec, &mut Refining::new("information"));
     let information = args.information.then(inform).transpose()?;
     let report = ErrorReport { estimate, tau: tau.get(), about: About::new(&given, &spec), slope, information };
@@ -259,7 +260,7 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     one_vs_rest.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
     let (count, about) = (given.names.len(), About::new(&given, &spec));
     let mut drawing = |progress| bar.emit(HardnessNews::Drawing(progress));
-    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau, &mut drawing)?;
+    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau, &spec, &mut drawing)?;
     let (pairwise, pairwise_intervals) = (pairs.chunks(count).collect(), intervals.chunks(count).collect());
     let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
     drop(bar);
@@ -315,8 +316,7 @@ fn curve(given: &Given, taus: &[Tau], spec: &Spec, output: Output) -> Result<()>
         let of = |what| Refining::new(format!("τ = {} ({} of {}), {what}", tau.get(), at + 1, taus.len()));
         let found = bayes_error(&given.classes, tau, spec, &mut of("Bayes error"))?;
         let aleatoric_nats = information(&given.classes, tau, spec, &mut of("entropy"))?.aleatoric_nats;
-        let _shown = of("slope");
-        let slope = derivative(&given.classes, tau, spec)?;
+        let slope = derivative(&given.classes, tau, spec, &mut of("slope"))?;
         rows.push(CurveRow { tau: tau.get(), bayes_error: found.figure, aleatoric_nats, slope, method: found.method });
     }
     output.print(&CurveReport { curve: rows, about: About::new(given, spec) }, |report| {

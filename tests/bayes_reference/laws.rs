@@ -72,7 +72,7 @@ fn the_derivative_is_the_difference() {
         let spec = Spec { tolerance: 1e-6, ..Spec::default() };
         let at = |step: f64| solve(&classes, Tau::new(step.exp()).unwrap(), &spec).figure.value;
         let difference = (at(0.01) - at(-0.01)) / 0.02;
-        let slope = derivative(&classes, Tau::ONE, &spec).unwrap().value;
+        let slope = derivative(&classes, Tau::ONE, &spec, &mut bayescope::events::silent()).unwrap().value;
         assert!((slope / difference - 1.0).abs() < 2e-3, "problem {seed}: {slope} against {difference}");
     }
 }
@@ -91,7 +91,13 @@ fn the_derivative_of_very_many_classes_is_that_of_the_closed_form() {
     };
     for tau in [0.6, 1.0] {
         let at = |moved, tolerance| {
-            derivative(&classes(moved), Tau::new(tau).unwrap(), &Spec { tolerance, ..Spec::default() }).unwrap()
+            derivative(
+                &classes(moved),
+                Tau::new(tau).unwrap(),
+                &Spec { tolerance, ..Spec::default() },
+                &mut bayescope::events::silent(),
+            )
+            .unwrap()
         };
         let (closed, found) = (at(0.0, 1e-3), at(1e-6, 1e-3));
         assert!(found.std_error < 0.01 * found.value, "{found:?}");
@@ -244,7 +250,7 @@ fn what_a_world_says_of_itself_is_possible() {
         // A class is at least half as hard to tell from all others as from the hardest single one.
         let ranked = one_vs_rest(&classes, Tau::ONE, &spec, &mut |_| ControlFlow::Continue(())).unwrap();
         assert!(ranked.iter().all(|class| class.one_vs_rest.value > 0.0 && class.one_vs_rest.value < 0.5));
-        let pairs = pairwise(&classes, Tau::ONE, &mut |_| ControlFlow::Continue(())).unwrap().errors;
+        let pairs = pairwise(&classes, Tau::ONE, &spec, &mut |_| ControlFlow::Continue(())).unwrap().errors;
         assert!((0..7).all(|i| (0..7).all(|j| pairs[i * 7 + j] == pairs[j * 7 + i])));
     }
 }

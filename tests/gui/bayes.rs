@@ -2,7 +2,7 @@
 
 use bayescope::bayes::{
     Badge, ClassHardness, ClassRanking, Estimate, Figure, GaussianClasses, Information, Method, PairErrors, RANKED_AT,
-    RankingsOverTau, TauEstimate, pairwise,
+    RankingsOverTau, Spec, TauEstimate, pairwise,
 };
 use bayescope::units::Tau;
 use bayescope::worker::bayes::protocol::{
@@ -50,7 +50,7 @@ fn pairs(count: usize, tau: f64) -> PairErrors {
     let angle = |k: usize| k as f64 * std::f64::consts::TAU / count as f64;
     let means = (0..count).map(|k| vec![4.0 * angle(k).cos(), 4.0 * angle(k).sin()]).collect();
     let classes = GaussianClasses::new(means, vec![1.0 / count as f64; count]).unwrap();
-    pairwise(&classes, Tau::new(tau).unwrap(), &mut bayescope::events::silent()).unwrap()
+    pairwise(&classes, Tau::new(tau).unwrap(), &Spec::default(), &mut bayescope::events::silent()).unwrap()
 }
 
 /// What the real lanes would answer.

@@ -53,7 +53,27 @@ fn a_caller_stops_class_hardness_by_draws_long_before_a_class_is_known() {
         assert!(matches!(told[..], [HardnessNews::Drawing(_), HardnessNews::Drawing(_)]), "{told:?}");
         let ranked = rank_classes(&classes, Tau::ONE, &spec(), &mut |_| ControlFlow::Break(()));
         assert!(matches!(ranked, Err(Error::Cancelled)), "{ranked:?}");
-        let pairs = pairwise(&classes, Tau::ONE, &mut |_| ControlFlow::Break(()));
+        let pairs = pairwise(&classes, Tau::ONE, &spec(), &mut |_| ControlFlow::Break(()));
         assert!(matches!(pairs, Err(Error::Cancelled)), "{pairs:?}");
+    }
+}
+
+#[test]
+fn a_caller_stops_a_slope_in_its_error_and_in_the_levels_beside() {
+    for classes in [four().with_smoothing(at(2.0)), noisy(&four(), "pair:0.2")] {
+        let errors = |stop: usize| {
+            let mut told = 0;
+            let mut until = |_: Estimate| {
+                told += 1;
+                if told == stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            let stopped = derivative(&classes, Tau::ONE, &spec(), &mut until).is_err();
+            (stopped, told)
+        };
+        let (stopped, all) = errors(usize::MAX);
+        assert!(!stopped && all > 5, "told {all} times");
+        for stop in [1, all - 4, all] {
+            assert_eq!(errors(stop), (true, stop), "of {all}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::units::Seed;
 
 const DISTANCE: f64 = 2.0;
 
-fn two(priors: [f64; 2]) -> GaussianClasses {
+pub(super) fn two(priors: [f64; 2]) -> GaussianClasses {
     GaussianClasses::new(vec![vec![0.0], vec![DISTANCE]], priors.to_vec()).unwrap()
 }
 
@@ -39,7 +39,13 @@ fn integral(priors: [f64; 2], smoothing: f64, noise: Option<&LabelNoise>) -> (f6
 }
 
 /// The same at any τ by the trapezoidal rule.
-fn integral_at(tau: f64, step: f64, priors: [f64; 2], smoothing: f64, noise: Option<&LabelNoise>) -> (f64, f64) {
+pub(in crate::bayes) fn integral_at(
+    tau: f64,
+    step: f64,
+    priors: [f64; 2],
+    smoothing: f64,
+    noise: Option<&LabelNoise>,
+) -> (f64, f64) {
     let distance = DISTANCE / tau;
     let normal = |x: f64| (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let (mut error, mut entropy) = (0.0, 0.0);
@@ -139,7 +145,7 @@ fn intervals_of_errors_and_slopes_of_labels_hold_the_truth() {
             let spec = Spec { seed: Seed(seed), tolerance: 2e-4, ..Spec::default() };
             let found = bayes_error(&classes, Tau::ONE, &spec, &mut silent()).unwrap();
             errors += u64::from(held(&found.figure, error));
-            let found = derivative(&classes, Tau::ONE, &spec).unwrap();
+            let found = derivative(&classes, Tau::ONE, &spec, &mut silent()).unwrap();
             slopes += u64::from(held(&found, slope));
             assert!(found.std_error < 0.01 * slope.abs(), "T = {smoothing}, {text:?}: {found:?} for {slope}");
         }
@@ -230,7 +236,7 @@ fn the_tau_of_an_error_is_that_of_smoothed_labels() {
     // Smoothed labels are in more doubt: a smaller τ does.
     let without = tau_of_error(&plain, 0.35, &spec(), &mut silent()).unwrap().tau.value;
     assert!(found.tau.interval.1 < without, "{found:?}, {without} at T = 1");
-    let slope = derivative(&classes, Tau::ONE, &spec()).unwrap();
+    let slope = derivative(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     assert!(slope.interval.0 > 0.0 && slope.std_error > 0.0, "{slope:?}");
 }
 
@@ -244,7 +250,7 @@ fn a_class_against_the_rest_and_pairs_are_those_of_smoothed_labels() {
     }
     let ranking = rank_classes(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     assert!(ranking.classes.iter().all(|one| near(&one.one_vs_rest, error)), "{ranking:?}, not {error}");
-    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE, &mut silent()).unwrap();
+    let PairErrors { errors, intervals } = pairwise(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     let (low, high) = intervals[1].unwrap();
     assert!(errors[0] == 0.0 && high - low < 0.02, "{errors:?}, {intervals:?}");
     assert!((errors[1] - error).abs() < high - low, "{errors:?}, {intervals:?}, not {error}");
@@ -263,7 +269,9 @@ fn symmetric_noise_has_the_closed_form_of_the_classes_error() {
         assert!((error_at(&written, tau).figure.value - expected).abs() < 1e-15);
         let nearly = error_at(&noisy(&clean, &format!("by-class:{rate},{rate},{rate},{}", rate - 1e-9)), tau);
         assert!(nearly.method == Method::Pair && near(&nearly.figure, expected), "{nearly:?}, not {expected}");
-        let slope = |classes: &GaussianClasses| derivative(classes, Tau::new(tau).unwrap(), &spec()).unwrap().value;
+        let slope = |classes: &GaussianClasses| {
+            derivative(classes, Tau::new(tau).unwrap(), &spec(), &mut silent()).unwrap().value
+        };
         let scaled = (1.0 - 4.0 * rate / 3.0) * slope(&clean);
         assert!((slope(&noisy(&clean, &format!("symmetric:{rate}"))) - scaled).abs() < 1e-12);
     }
@@ -348,11 +356,24 @@ fn a_class_against_the_rest_and_pairs_are_those_of_labels() {
     for one in one_vs_rest(&classes, Tau::ONE, &spec(), &mut silent()).unwrap() {
         assert!(near(&one.one_vs_rest, error), "{one:?}, not {error}");
     }
-    let pairs = pairwise(&classes, Tau::ONE, &mut silent()).unwrap();
+    let pairs = pairwise(&classes, Tau::ONE, &spec(), &mut silent()).unwrap();
     let PairErrors { errors, intervals } = pairs;
     assert!(errors[0] == 0.0 && errors[1] == errors[2], "{errors:?}");
     let (low, high) = intervals[1].unwrap();
     assert!(intervals[0].is_none() && low < errors[1] && errors[1] < high && high - low < 0.02, "{intervals:?}");
     assert!(low < error && error < high, "{errors:?}, {intervals:?}, not {error}");
-    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE, &mut silent()).unwrap().intervals.is_empty());
+    assert!(pairwise(&two([0.5, 0.5]), Tau::ONE, &spec(), &mut silent()).unwrap().intervals.is_empty());
+}
+
+#[test]
+fn pairs_of_labels_are_drawn_by_the_seed_and_to_the_tolerance_of_the_caller() {
+    let classes = two([0.5, 0.5]).with_smoothing(at(2.0));
+    let ask = |seed: u64, tolerance: f64| {
+        let spec = Spec { seed: Seed(seed), tolerance, ..Spec::default() };
+        pairwise(&classes, Tau::ONE, &spec, &mut silent()).unwrap()
+    };
+    let (rough, other, fine) = (ask(1, 0.05), ask(2, 0.05), ask(1, 2e-3));
+    let width = |pairs: &PairErrors| pairs.intervals[1].map(|(low, high)| high - low).unwrap();
+    assert!(rough.errors[1] != other.errors[1] && rough == ask(1, 0.05), "{rough:?}, {other:?}");
+    assert!(width(&fine) < 0.3 * width(&rough), "{rough:?}, {fine:?}");
 }

@@ -47,7 +47,7 @@ pub use figures::{CurvePoint, WorldFigures, curve, figures_at};
 pub(super) use gaussian::GaussianDraws;
 pub use hardness::{SampledHardness, hardness_at};
 pub use limits::{Ended, Limits};
-pub(super) use local::{bend, signed, step_for};
+pub(super) use local::{signed, step_for};
 pub use pool::Pool;
 pub use reference::{REFERENCE_PIECE, ReferenceDraws};
 pub use source::{Draw, Source, Standing};

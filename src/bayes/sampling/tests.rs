@@ -110,7 +110,7 @@ fn intervals_at_one_temperature_hold_the_truth() {
     let tau = Tau::new(1.1).unwrap();
     let classes = classes();
     let known = information(&classes, tau, &spec(1e-5), &mut silent()).unwrap();
-    let slope = derivative(&classes, tau, &spec(1e-5)).unwrap();
+    let slope = derivative(&classes, tau, &spec(1e-5), &mut silent()).unwrap();
     let mut coverage = Coverage::of([
         ("E".to_owned(), bayes_error(tau).figure.value),
         ("slope".to_owned(), slope.value),
@@ -136,7 +136,7 @@ fn intervals_at_one_temperature_hold_the_truth() {
 #[test]
 fn intervals_of_hardness_hold_the_truth() {
     let tau = Tau::new(1.3).unwrap();
-    let pairs = pairwise(&classes(), tau, &mut silent()).unwrap().errors;
+    let pairs = pairwise(&classes(), tau, &spec(1e-4), &mut silent()).unwrap().errors;
     let rest = one_vs_rest(&classes(), tau, &spec(3e-4), &mut silent()).unwrap();
     let pair_names = [(0, 1), (0, 2), (1, 2), (2, 3)];
     let truths = rest.iter().map(|one| (format!("class {}", one.class), one.one_vs_rest.value));

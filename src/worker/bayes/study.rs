@@ -223,7 +223,7 @@ fn hardness(channel: &Channel, at: At) -> Option<At> {
         go_on()
     };
     let found = channel.classes(&at.law).and_then(|classes| {
-        let pairs = channel.pool.install(|| pairwise(&classes, at.tau, &mut |_| go_on()))?;
+        let pairs = channel.pool.install(|| pairwise(&classes, at.tau, &spec, &mut |_| go_on()))?;
         channel.send(Answer::Pairs { generation, pairs });
         channel.pool.install(|| one_vs_rest(&classes, at.tau, &spec, &mut tell))
     });

@@ -12,7 +12,7 @@ fn intervals_of_noisy_labels_hold_the_truth() {
     let error = bayes::bayes_error(&noisy, tau, &spec(1e-6), &mut silent()).unwrap().figure.value;
     assert!((error - 0.3 - 0.6 * bayes_error(tau).figure.value).abs() < 1e-12);
     let fine = information(&noisy, tau, &spec(1e-4), &mut silent()).unwrap();
-    let slope = derivative(&noisy, tau, &spec(1e-5)).unwrap().value;
+    let slope = derivative(&noisy, tau, &spec(1e-5), &mut silent()).unwrap().value;
     let truths = [("E", error), ("slope", slope), ("A", fine.aleatoric_nats.value)];
     let mut coverage = Coverage::of(truths.map(|(name, truth)| (name.to_owned(), truth)));
     for seed in 0..SEEDS {
@@ -110,7 +110,7 @@ fn slopes_of_rare_errors_under_much_noise_hold_the_truth() {
     let means = means.map(|mean: [f64; 3]| mean.map(|x| side * x));
     let noise = LabelNoise::symmetric(0.5).unwrap();
     let classes = GaussianClasses::new(means.iter().map(|mean| mean.to_vec()).collect(), PRIORS.to_vec()).unwrap();
-    let truth = derivative(&classes, Tau::ONE, &spec(1e-5)).unwrap().value / 3.0;
+    let truth = derivative(&classes, Tau::ONE, &spec(1e-5), &mut silent()).unwrap().value / 3.0;
     let mut held = 0;
     for seed in 0..FEW_SEEDS {
         let mut source = Gaussians { means, ..source(9000 + seed) };

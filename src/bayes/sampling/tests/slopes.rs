@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn slopes_of_hardly_any_doubt_hold_the_truth() {
     let tau = Tau::new(0.35).unwrap();
-    let truth = derivative(&classes(), tau, &spec(1e-5)).unwrap().value;
+    let truth = derivative(&classes(), tau, &spec(1e-5), &mut silent()).unwrap().value;
     let chord = bayes_error(Tau::new(0.37).unwrap()).figure.value - bayes_error(tau).figure.value;
     let chord = chord / (0.37f64 / 0.35).ln();
     let (mut held, mut chords) = (0, 0);
