@@ -223,7 +223,9 @@ impl Snapshot {
         let value = |d: usize| (smaller[d] - share * (p[d] + q[d] - both)) / both;
         let values: Vec<f64> = (0..smaller.len()).map(value).collect();
         let of_row = |d: usize| self.in_doubt((smaller[d], d), |label| label(i).min(label(j)));
-        self.read(&values, of_row, (0.5 / both, self.labels[i].min(self.labels[j]) / both))
+        // A law of labels that was estimated is no bound.
+        let most = if self.smoothed { 0.5 } else { self.labels[i].min(self.labels[j]) / both };
+        self.read(&values, of_row, (0.5 / both, most))
     }
 
     /// How far draw i was in doubt, by the value of a figure that is 0 of an image whose class is certain. Label noise keeps it from

@@ -37,7 +37,7 @@ fn control_variates_do_not_bias_what_few_draws_say() {
 }
 
 /// E and A under p_T of two classes 2 apart on a line, by the rectangle rule.
-fn on_a_line(prior: &Prior, smoothing: Smoothing) -> [f64; 2] {
+pub(super) fn on_a_line(prior: &Prior, smoothing: Smoothing) -> [f64; 2] {
     const STEP: f64 = 1e-2;
     let of = |x: f64| {
         let row: Vec<f64> = [0.0, 2.0].map(|mean| -0.5 * (x - mean) * (x - mean)).to_vec();

@@ -47,3 +47,23 @@ fn mutual_information_of_sharp_labels_is_not_cut_at_an_estimate() {
     // At 95 % each, fewer hold it once in 300 times; cut at the estimate two in three would.
     assert!(held >= 52, "{held} of {FEW_SEEDS}");
 }
+
+/// The rarer class is decided for at one image in 700, so that its share of labels, an estimate, is nearly the pair's error.
+#[test]
+fn a_pair_is_not_cut_at_an_estimated_law_of_labels() {
+    let priors = [0.99, 0.01];
+    let (prior, smoothing) = (Prior::new(&priors).unwrap(), Smoothing::new(2.0).unwrap());
+    let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0]], priors.to_vec()).unwrap();
+    // Two classes alone are the pair.
+    let [truth, _] = rare::on_a_line(&prior, smoothing);
+    let mut coverage = Coverage::of([("pair".to_owned(), truth)]);
+    for seed in (0..SEEDS).map(|seed| Seed(23_000 + seed)) {
+        let mut source = GaussianDraws::new(&classes, seed);
+        let mut pool = Pool::new(&mut source, prior.clone(), smoothing, seed).unwrap();
+        let found = hardness_at(&mut pool, Tau::ONE, &exactly(256), &mut silent()).unwrap();
+        coverage.add("pair", &found.pairs[0][1].unwrap());
+    }
+    println!("{:?}", coverage.0);
+    // Cut at the estimate about half would.
+    assert!(coverage.0[0].2 >= SEEDS * 91 / 100, "{:?}", coverage.0);
+}
