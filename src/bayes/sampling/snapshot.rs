@@ -2,7 +2,7 @@
 //!
 //! Every figure is a mean over x ~ p(x) of a function of the posterior, so that each draw serves
 //! all of them. With T ≠ 1 the labels of the world follow p_T(y|x), and their law π_T = E[p_T] is
-//! itself a mean: functions of it are linearised. Under label noise all figures are those of p~ = Cᵀ p_T, and π_T is
+//! itself a mean: functions of it are linearised, and its entropy has what the next term takes from it. Under label noise all figures are those of p~ = Cᵀ p_T, and π_T is
 //! its mean, known where T = 1; control variates stay the classes' own posteriors.
 
 use std::f64::consts::LN_2;
@@ -155,7 +155,17 @@ impl Snapshot {
         self.labels.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
     }
 
-    /// −Σ_j p_T(j|x) log π_T(j) of each draw, whose mean is H(Y).
+    /// By how much the entropy of an estimated law of labels is too small in the mean, nats: ½ Σ Var(π̂_j)/π_j, the second
+    /// term of its series. 0 of a known law.
+    fn entropy_lost(&self) -> f64 {
+        if !self.smoothed {
+            return 0.0;
+        }
+        let lost = |(p, &law): (&Vec<f64>, &f64)| if law > 0.0 { 0.5 * self.strata.variance(p) / law } else { 0.0 };
+        self.probabilities.iter().zip(&self.labels).map(lost).sum()
+    }
+
+    /// −Σ_j p_T(j|x) log π_T(j) of each draw, whose mean is H of the law of labels.
     fn cross_entropies(&self) -> Vec<f64> {
         let log = |p: &f64| if *p > 0.0 { -p.ln() } else { 0.0 };
         let logs: Vec<f64> = self.labels.iter().map(log).collect();
@@ -165,30 +175,33 @@ impl Snapshot {
 
     /// A, I(X;Y) and I/H(Y).
     pub fn information(&self) -> (Information, Option<f64>) {
-        let label = self.label_entropy();
+        let of_law = self.label_entropy();
+        // A correction that is itself an estimate: intervals are wider by as much.
+        let lost = self.entropy_lost();
+        let label = of_law + lost;
         let doubtful = |i: usize| self.unsure[i];
         let most = (self.probabilities.len() as f64).ln();
         let aleatoric = self.read(&self.entropies, doubtful, (most, most));
         let cross = self.cross_entropies();
         // KL(p_T(·|x) ‖ π_T); the known H(Y) of T = 1 needs no estimate.
-        let against = |i: usize| if self.smoothed { cross[i] } else { label };
-        let gains: Vec<f64> = (0..cross.len()).map(|i| against(i) - self.entropies[i]).collect();
+        let against = |i: usize| if self.smoothed { cross[i] } else { of_law };
+        let gains: Vec<f64> = (0..cross.len()).map(|i| against(i) - self.entropies[i] + lost).collect();
         let fit = self.fit(&gains);
-        let unseen = self.unseen(doubtful, most);
+        let open = self.unseen(doubtful, most) + lost;
         // H(Y) that was estimated is no bound.
         let bound = if self.smoothed { most } else { label };
-        let bits = Figure::new(fit.value.max(0.0) / LN_2, (fit.half_width() + unseen) / LN_2, bound / LN_2);
+        let bits = Figure::new(fit.value.clamp(0.0, bound) / LN_2, (fit.half_width() + open) / LN_2, bound / LN_2);
         let normalised = if label > 0.0 {
             let share = self.strata.mean(&gains) / label;
-            let of = |i: usize| (gains[i] - share * (against(i) - label)) / label;
+            let of = |i: usize| (gains[i] - share * (against(i) - of_law)) / label;
             let fit = self.fit(&(0..gains.len()).map(of).collect::<Vec<f64>>());
-            Figure::new(fit.value.clamp(0.0, 1.0), fit.half_width() + unseen / label, 1.0)
+            Figure::new(fit.value.clamp(0.0, 1.0), fit.half_width() + open / label, 1.0)
         } else {
             Figure::new(0.0, 0.0, 1.0)
         };
         let information = Information {
             aleatoric_nats: aleatoric.figure,
-            label_entropy_nats: label,
+            label_entropy_nats: label.min(most),
             mutual_information_bits: bits,
             normalised,
             badge: Badge::Estimated,

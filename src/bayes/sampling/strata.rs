@@ -80,6 +80,12 @@ impl Strata {
         values.iter().zip(&self.of).map(|(value, &h)| value - means[h]).collect()
     }
 
+    /// The variance of the stratified mean.
+    pub fn variance(&self, values: &[f64]) -> f64 {
+        let centred = self.centred(values);
+        self.covariance(&centred, &centred)
+    }
+
     /// What a product of two centred values counts in the covariance of their stratified means.
     fn factors(&self) -> Vec<f64> {
         let factor =
