@@ -95,3 +95,33 @@ fn mutual_information_of_many_smoothed_classes_is_not_that_of_the_estimated_law(
         assert!((found.label_entropy_nats - most).abs() < 0.12, "{found:?}");
     }
 }
+
+/// Of 64 draws no label, or next to none, is of many of 100 classes. What is said of them is no NaN, and not certain.
+#[test]
+fn classes_that_hardly_any_label_is_of_are_told_with_all_that_they_may_be() {
+    const COUNT: usize = 100;
+    // So far apart that draws are in no doubt.
+    let mean = |k: usize| latents(Seed(27_000), k, 1, 20).into_iter().map(|z| 2.5 * f64::from(z)).collect();
+    let classes = GaussianClasses::new((0..COUNT).map(mean).collect(), vec![0.01; COUNT]).unwrap();
+    for smoothing in [0.5, 0.05, 0.03, 1e-3] {
+        let mut source = GaussianDraws::new(&classes, Seed(27_001));
+        let smoothing = Smoothing::new(smoothing).unwrap();
+        let mut pool = Pool::new(&mut source, Prior::uniform(COUNT), smoothing, Seed(27_001)).unwrap();
+        let found = hardness_at(&mut pool, Tau::ONE, &exactly(64), &mut silent()).unwrap();
+        assert_eq!(found.one_vs_rest.len(), COUNT);
+        let mut drawn = [0; COUNT];
+        pool.draws(64).iter().for_each(|draw| drawn[draw.class] += 1);
+        let whole = |figure: Figure| {
+            assert!((0.0..=0.5).contains(&figure.value) && figure.std_error.is_finite(), "{smoothing:?}: {figure:?}");
+            figure.interval == (0.0, 0.5)
+        };
+        assert!(
+            (0..COUNT).all(|k| whole(found.one_vs_rest[k].one_vs_rest) == (drawn[k] < 2)),
+            "{:?}",
+            found.one_vs_rest
+        );
+        for (i, j) in (0..COUNT).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            assert!(whole(found.pairs[i][j].unwrap()) || drawn[i] + drawn[j] > 1, "{smoothing:?}: {i} and {j}");
+        }
+    }
+}
