@@ -37,8 +37,6 @@ pub(super) struct Snapshot {
     fitted: Option<Controls>,
     /// p_T(j|x), [K][N].
     probabilities: Vec<Vec<f64>>,
-    /// 1 − p_T(j|x) without the rounding of that difference, [K][N].
-    others: Vec<Vec<f64>>,
     entropies: Vec<f64>,
     /// Law of the labels, [K].
     labels: Vec<f64>,
@@ -109,7 +107,6 @@ impl Snapshot {
             known,
             fitted,
             probabilities,
-            others: (0..classes).map(|j| all.iter().map(|p| p.doubt(j)).collect()).collect(),
             doubts: all.iter().map(|p| p.doubt(p.decision)).collect(),
             entropies: all.iter().map(|p| p.entropy_nats).collect(),
             labels,
@@ -225,7 +222,7 @@ impl Snapshot {
         let p = &self.probabilities[j];
         // In parts of their means: π_j² may be too small for 64 bits.
         let parts: Vec<(f64, f64)> =
-            p.iter().enumerate().map(|(i, &p)| (part(p, own), part(self.others[j][i], rest))).collect();
+            p.iter().enumerate().map(|(i, &p)| (part(p, own), part(self.other(p, i), rest))).collect();
         let seen: Vec<f64> = parts.iter().map(|(own, rest)| 0.5 * own.min(*rest)).collect();
         if self.is_hardly_labelled(own.min(rest)) {
             return self.unknown(&seen);
@@ -258,6 +255,11 @@ impl Snapshot {
         // A law of labels that was estimated is no bound.
         let most = if self.smoothed { 0.5 } else { self.labels[i].min(self.labels[j]) / both };
         self.read(&values, of_row, (0.5 / both, most))
+    }
+
+    /// 1 − p of a label of draw i, without the rounding of that difference where it matters: more than ½ is of the decision.
+    fn other(&self, p: f64, i: usize) -> f64 {
+        if p > 0.5 { self.doubts[i] } else { 1.0 - p }
     }
 
     /// Whether an estimated `share` of labels is that of hardly more than one draw: figures of it are those of next to nothing,

@@ -75,3 +75,14 @@ fn control_variates_that_a_rare_class_carries_do_not_narrow_intervals() {
     // With controls from 8 effective draws of the values on, about 85 % would.
     assert!(coverage.0.iter().all(|(.., held)| *held >= MANY_SEEDS * 91 / 100), "{:?}", coverage.0);
 }
+
+/// Of two classes each is the rest of the other, to the last digits of what no draw doubts.
+#[test]
+fn hardness_of_certain_draws_keeps_its_digits() {
+    let classes = GaussianClasses::new(vec![vec![0.0], vec![14.0]], vec![0.5; 2]).unwrap();
+    let mut source = GaussianDraws::new(&classes, Seed(31));
+    let mut pool = Pool::new(&mut source, Prior::uniform(2), Smoothing::ONE, Seed(31)).unwrap();
+    let found = hardness_at(&mut pool, Tau::ONE, &exactly(128), &mut silent()).unwrap();
+    let [zero, one] = [0, 1].map(|class: usize| found.one_vs_rest[class].one_vs_rest.value);
+    assert!(zero > 0.0 && zero < 1e-16 && (zero / one - 1.0).abs() < 1e-9, "{zero:e}, {one:e}");
+}
