@@ -112,7 +112,8 @@ pub fn figures_at(
         let error = snapshot.error();
         let images = |n: usize| if with_slope { Share::Quarter.images(n) } else { n };
         let per_draw = pool.per_image() * images(n) as f64 / n as f64;
-        let step = Step { draws: n, relative: relative(&error.figure), spent: pool.seconds(), per_draw };
+        let bytes = pool.bytes_per_draw();
+        let step = Step { draws: n, relative: relative(&error.figure), spent: pool.seconds(), per_draw, bytes };
         match limits.next(step) {
             Ok(next) => {
                 pool.plan(images(next) - images(n), Some(error.figure));
@@ -178,7 +179,8 @@ pub fn curve(
         }
         let worst = points.iter().map(|point| relative(&point.bayes_error)).fold(0.0, f64::max);
         let per_draw = pool.per_image() * taus.len() as f64;
-        match limits.next(Step { draws: n, relative: worst, spent: pool.seconds(), per_draw }) {
+        let bytes = pool.bytes_per_draw();
+        match limits.next(Step { draws: n, relative: worst, spent: pool.seconds(), per_draw, bytes }) {
             Ok(next) => {
                 pool.plan((next - n) * taus.len(), points.last().map(|point| point.bayes_error));
                 n = next;

@@ -93,6 +93,7 @@ pub fn hardness_at(
             relative: hardest.as_ref().map_or(0.0, relative),
             spent: pool.seconds(),
             per_draw: pool.per_image(),
+            bytes: pool.bytes_per_draw(),
         };
         match limits.next(step) {
             Ok(next) => {

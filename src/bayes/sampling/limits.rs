@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::pool::ROUND;
+use crate::data::check_memory;
 use crate::error::{Error, Result};
 
 /// Draws before anything is told.
@@ -15,6 +16,10 @@ const LEAST_GROWTH: f64 = 1.1;
 const MARGIN: f64 = 1.04;
 /// Part by which the draws must grow for a further step to be worth its time.
 const WORTH: f64 = 0.1;
+
+/// Draws at which a tolerance alone is given up where the interval is still wider than the value: a tolerance of 3 % would take
+/// about a thousand times as many, and where no doubt is seen no number of them is foreseen.
+const HOPELESS: usize = 1 << 18;
 
 /// Relative half width of intervals where none is given.
 const TOLERANCE: f64 = 0.03;
@@ -45,6 +50,10 @@ pub enum Ended {
     Samples,
     /// A further step would take longer than there is time for.
     Budget,
+    /// So many draws leave the interval wider than the value, and nothing but a tolerance was asked for.
+    Rare,
+    /// A further step would need more memory than is free.
+    Memory,
 }
 
 impl Ended {
@@ -54,6 +63,10 @@ impl Ended {
             Self::Tolerance => "the tolerance is met",
             Self::Samples => "all samples asked for were drawn",
             Self::Budget => "the time is up",
+            Self::Rare => {
+                "so many samples leave the interval wider than the value: too little doubt was seen for the tolerance"
+            }
+            Self::Memory => "more samples would need more memory than is free",
         }
     }
 }
@@ -69,6 +82,8 @@ pub(super) struct Step {
     pub spent: f64,
     /// Seconds by which a further draw lengthens the work.
     pub per_draw: f64,
+    /// Bytes of memory that a draw takes.
+    pub bytes: u64,
 }
 
 impl Limits {
@@ -117,6 +132,9 @@ impl Limits {
         if step.draws >= most {
             return Err(Ended::Samples);
         }
+        if self.samples.is_none() && self.seconds.is_none() && step.draws >= HOPELESS && step.relative > 1.0 {
+            return Err(Ended::Rare);
+        }
         let need = match self.tolerance {
             Some(tolerance) => MARGIN * draws * (step.relative / tolerance).powi(2),
             None => f64::INFINITY,
@@ -133,7 +151,12 @@ impl Limits {
         let next = affordable.min(limited);
         let rounds = if affordable < limited { (next / ROUND as f64).floor() } else { (next / ROUND as f64).ceil() };
         let next = (rounds as usize * ROUND).min(most);
-        if next > step.draws { Ok(next) } else { Err(Ended::Budget) }
+        if next <= step.draws {
+            return Err(Ended::Budget);
+        }
+        // It is no failure: what the draws so far say is told.
+        let room = check_memory("more draws", step.bytes.saturating_mul(next as u64), "");
+        room.map(|()| next).map_err(|_| Ended::Memory)
     }
 }
 
@@ -143,7 +166,7 @@ mod tests {
 
     #[test]
     fn draws_grow_to_what_the_tolerance_needs_and_the_time_allows() {
-        let step = |draws, relative, spent| Step { draws, relative, spent, per_draw: 0.01 };
+        let step = |draws, relative, spent| Step { draws, relative, spent, per_draw: 0.01, bytes: 0 };
         let tolerance = Limits { tolerance: Some(0.01), ..Limits::default() };
         assert_eq!(tolerance.next(step(256, 0.01, 0.0)), Err(Ended::Tolerance));
         // Twice as wide as wanted: four times the draws, but thrice at once.
@@ -159,5 +182,25 @@ mod tests {
         assert_eq!(timed.next(step(640, 0.0101, 11.0)), Err(Ended::Budget));
         // No doubt was seen: no tolerance can be met yet.
         assert_eq!(tolerance.next(step(256, f64::INFINITY, 0.0)), Ok(768));
+    }
+
+    #[test]
+    fn a_tolerance_that_cannot_be_met_and_memory_end_it() {
+        let step = |draws, relative| Step { draws, relative, spent: 1.0, per_draw: 1e-9, bytes: 0 };
+        let tolerance = Limits { tolerance: Some(0.01), ..Limits::default() };
+        for relative in [1.01, f64::INFINITY] {
+            assert!(tolerance.next(step(HOPELESS - 1, relative)).is_ok());
+            assert_eq!(tolerance.next(step(HOPELESS, relative)), Err(Ended::Rare));
+            // As many as were asked for, and as the time allows.
+            let samples = Limits { samples: Some(2 * HOPELESS), ..tolerance };
+            let seconds = Limits { seconds: Some(1e9), ..tolerance };
+            assert!(samples.next(step(HOPELESS, relative)).is_ok() && seconds.next(step(HOPELESS, relative)).is_ok());
+        }
+        assert!(tolerance.next(step(HOPELESS, 1.0)).is_ok());
+        let much = |draws| Step { bytes: 1 << 50, ..step(draws, 0.5) };
+        for limits in [tolerance, Limits { samples: Some(10_000), ..Limits::default() }] {
+            assert_eq!(limits.next(much(256)), Err(Ended::Memory));
+        }
+        assert_eq!(tolerance.next(Step { relative: 0.01, ..much(256) }), Err(Ended::Tolerance));
     }
 }

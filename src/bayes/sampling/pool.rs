@@ -16,6 +16,14 @@ pub(super) const ROUND: usize = 64;
 /// 1/golden ratio: the classes of any run of draws come nearly in proportion to their priors.
 const TURN: f64 = 0.618_033_988_749_894_8;
 
+/// Bytes of memory that a class of a draw takes while figures are made of it: rows, posteriors with their logarithms (again at
+/// T = 1, and those of labels), columns, controls, and what is held of a temperature beside.
+const PER_CLASS: u64 = 160;
+/// The same at each temperature, as long as the pool is there.
+const PER_LEVEL: u64 = 8;
+/// What a draw takes besides.
+const PER_DRAW: u64 = 512;
+
 /// Rows of one temperature.
 struct Level {
     tau: Tau,
@@ -161,6 +169,11 @@ impl<'a> Pool<'a> {
     /// Wall time per image, seconds.
     pub(super) fn per_image(&self) -> f64 {
         self.seconds() / self.made.max(1) as f64
+    }
+
+    /// Bytes of memory that a draw takes, about, at the temperatures that were asked for.
+    pub(super) fn bytes_per_draw(&self) -> u64 {
+        PER_DRAW + self.prior.classes() as u64 * (PER_CLASS + PER_LEVEL * self.levels.len() as u64)
     }
 
     /// Images classified.

@@ -2,8 +2,9 @@
 //!
 //! Every figure is a mean over x ~ p(x) of a function of the posterior, so that each draw serves
 //! all of them. With T ≠ 1 the labels of the world follow p_T(y|x), and their law π_T = E[p_T] is
-//! itself a mean: functions of it are linearised. Under label noise all figures are those of p~ = Cᵀ p_T, and π_T is
-//! its mean, known where T = 1; control variates stay the classes' own posteriors.
+//! itself a mean: functions of it are linearised, and its entropy has what the next term takes from
+//! it. Under label noise all figures are those of p~ = Cᵀ p_T, and π_T is its mean, known where
+//! T = 1; control variates stay the classes' own posteriors.
 
 use std::f64::consts::LN_2;
 
@@ -20,6 +21,9 @@ use crate::provenance::Badge;
 use crate::stats::{count_in_doubt, unseen};
 use crate::units::{ClassId, Smoothing, Tau};
 
+/// Draws whose labels are of a class, by the estimated law, from which figures of that law are told with intervals of their own.
+const FEW_LABELS: f64 = 1.5;
+
 /// The posteriors of draws at one τ.
 pub(super) struct Snapshot {
     pub strata: Strata,
@@ -33,12 +37,12 @@ pub(super) struct Snapshot {
     fitted: Option<Controls>,
     /// p_T(j|x), [K][N].
     probabilities: Vec<Vec<f64>>,
-    /// 1 − p_T(j|x) without the rounding of that difference, [K][N].
-    others: Vec<Vec<f64>>,
     entropies: Vec<f64>,
     /// Law of the labels, [K].
     labels: Vec<f64>,
-    /// Whether it was estimated.
+    /// Those that occur.
+    present: Vec<ClassId>,
+    /// Whether their law was estimated.
     smoothed: bool,
     /// The label noise, its reach, and the decision about the class of each draw.
     noise: Option<(LabelNoise, f64, Vec<ClassId>)>,
@@ -94,19 +98,19 @@ impl Snapshot {
         let known: Vec<f64> = controlled.iter().map(|&j| prior.probabilities()[j]).collect();
         let strata = Strata::new(draws, prior);
         let fitted = Controls::new(&strata, &controls, &known);
-        let labels = match smoothed {
-            true => probabilities.iter().map(|p| strata.mean(p)).collect(),
-            false => noise.map_or_else(|| prior.probabilities().to_vec(), |noise| noise.prior(prior)),
-        };
+        // At T = 1. Whatever T is, the same labels occur.
+        let known_law = noise.map_or_else(|| prior.probabilities().to_vec(), |noise| noise.prior(prior));
+        let present = (0..classes).filter(|&j| known_law[j] > 0.0).collect();
+        let labels = if smoothed { probabilities.iter().map(|p| strata.mean(p)).collect() } else { known_law };
         Self {
             controls,
             known,
             fitted,
             probabilities,
-            others: (0..classes).map(|j| all.iter().map(|p| p.doubt(j)).collect()).collect(),
             doubts: all.iter().map(|p| p.doubt(p.decision)).collect(),
             entropies: all.iter().map(|p| p.entropy_nats).collect(),
             labels,
+            present,
             smoothed,
             noise: noisy,
             unsure,
@@ -155,7 +159,17 @@ impl Snapshot {
         self.labels.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
     }
 
-    /// −Σ_j p_T(j|x) log π_T(j) of each draw, whose mean is H(Y).
+    /// By how much the entropy of an estimated law of labels is too small in the mean, nats: ½ Σ Var(π̂_j)/π_j, the second
+    /// term of its series. 0 of a known law.
+    fn entropy_lost(&self) -> f64 {
+        if !self.smoothed {
+            return 0.0;
+        }
+        let lost = |(p, &law): (&Vec<f64>, &f64)| if law > 0.0 { 0.5 * self.strata.variance(p) / law } else { 0.0 };
+        self.probabilities.iter().zip(&self.labels).map(lost).sum()
+    }
+
+    /// −Σ_j p_T(j|x) log π_T(j) of each draw, whose mean is H of the law of labels.
     fn cross_entropies(&self) -> Vec<f64> {
         let log = |p: &f64| if *p > 0.0 { -p.ln() } else { 0.0 };
         let logs: Vec<f64> = self.labels.iter().map(log).collect();
@@ -165,30 +179,33 @@ impl Snapshot {
 
     /// A, I(X;Y) and I/H(Y).
     pub fn information(&self) -> (Information, Option<f64>) {
-        let label = self.label_entropy();
+        let of_law = self.label_entropy();
+        // A correction that is itself an estimate: intervals are wider by as much.
+        let lost = self.entropy_lost();
+        let label = of_law + lost;
         let doubtful = |i: usize| self.unsure[i];
         let most = (self.probabilities.len() as f64).ln();
         let aleatoric = self.read(&self.entropies, doubtful, (most, most));
         let cross = self.cross_entropies();
         // KL(p_T(·|x) ‖ π_T); the known H(Y) of T = 1 needs no estimate.
-        let against = |i: usize| if self.smoothed { cross[i] } else { label };
-        let gains: Vec<f64> = (0..cross.len()).map(|i| against(i) - self.entropies[i]).collect();
+        let against = |i: usize| if self.smoothed { cross[i] } else { of_law };
+        let gains: Vec<f64> = (0..cross.len()).map(|i| against(i) - self.entropies[i] + lost).collect();
         let fit = self.fit(&gains);
-        let unseen = self.unseen(doubtful, most);
+        let open = self.unseen(doubtful, most) + lost;
         // H(Y) that was estimated is no bound.
         let bound = if self.smoothed { most } else { label };
-        let bits = Figure::new(fit.value.max(0.0) / LN_2, (fit.half_width() + unseen) / LN_2, bound / LN_2);
+        let bits = Figure::new(fit.value.clamp(0.0, bound) / LN_2, (fit.half_width() + open) / LN_2, bound / LN_2);
         let normalised = if label > 0.0 {
             let share = self.strata.mean(&gains) / label;
-            let of = |i: usize| (gains[i] - share * (against(i) - label)) / label;
+            let of = |i: usize| (gains[i] - share * (against(i) - of_law)) / label;
             let fit = self.fit(&(0..gains.len()).map(of).collect::<Vec<f64>>());
-            Figure::new(fit.value.clamp(0.0, 1.0), fit.half_width() + unseen / label, 1.0)
+            Figure::new(fit.value.clamp(0.0, 1.0), fit.half_width() + open / label, 1.0)
         } else {
             Figure::new(0.0, 0.0, 1.0)
         };
         let information = Information {
             aleatoric_nats: aleatoric.figure,
-            label_entropy_nats: label,
+            label_entropy_nats: label.min(most),
             mutual_information_bits: bits,
             normalised,
             badge: Badge::Estimated,
@@ -202,13 +219,22 @@ impl Snapshot {
         // 1 − π would lose the digits of small ones.
         let rest: f64 = self.labels.iter().enumerate().filter(|(k, _)| *k != j).map(|(_, p)| p).sum();
         let own = self.labels[j];
-        let (p, q) = (&self.probabilities[j], &self.others[j]);
-        let mut values: Vec<f64> = p.iter().zip(q).map(|(p, q)| 0.5 * (p / own).min(q / rest)).collect();
-        let seen = values.clone();
+        let p = &self.probabilities[j];
+        // In parts of their means: π_j² may be too small for 64 bits.
+        let parts: Vec<(f64, f64)> =
+            p.iter().enumerate().map(|(i, &p)| (part(p, own), part(self.other(p, i), rest))).collect();
+        let seen: Vec<f64> = parts.iter().map(|(own, rest)| 0.5 * own.min(*rest)).collect();
+        if self.is_hardly_labelled(own.min(rest)) {
+            return self.unknown(&seen);
+        }
+        let mut values = seen.clone();
         if self.smoothed {
-            let slope = |i: usize| if p[i] / own < q[i] / rest { -p[i] / (own * own) } else { q[i] / (rest * rest) };
-            let slope = 0.5 * self.strata.mean(&(0..p.len()).map(slope).collect::<Vec<f64>>());
-            values.iter_mut().zip(p).for_each(|(value, p)| *value += slope * (p - own));
+            let mean =
+                |of: &dyn Fn(&(f64, f64)) -> f64| 0.5 * self.strata.mean(&parts.iter().map(of).collect::<Vec<f64>>());
+            let by_own = mean(&|(own, rest)| if own < rest { *own } else { 0.0 });
+            let by_rest = mean(&|(own, rest)| if own < rest { 0.0 } else { *rest });
+            let moved = |p: f64| by_rest * (p - own) / rest - by_own * (p - own) / own;
+            values.iter_mut().zip(p).for_each(|(value, p)| *value += moved(*p));
         }
         let of_row = |own_label: f64| 0.5 * (own_label / own).min((1.0 - own_label) / rest);
         self.read(&values, |i| self.in_doubt((seen[i], i), |label| of_row(label(j))), (0.5, 0.5))
@@ -219,11 +245,34 @@ impl Snapshot {
         let both = self.labels[i] + self.labels[j];
         let (p, q) = (&self.probabilities[i], &self.probabilities[j]);
         let smaller: Vec<f64> = p.iter().zip(q).map(|(p, q)| p.min(*q)).collect();
+        if self.is_hardly_labelled(both) {
+            return self.unknown(&smaller.iter().map(|&smaller| part(smaller, both)).collect::<Vec<f64>>());
+        }
         let share = if self.smoothed { self.strata.mean(&smaller) / both } else { 0.0 };
         let value = |d: usize| (smaller[d] - share * (p[d] + q[d] - both)) / both;
         let values: Vec<f64> = (0..smaller.len()).map(value).collect();
         let of_row = |d: usize| self.in_doubt((smaller[d], d), |label| label(i).min(label(j)));
-        self.read(&values, of_row, (0.5 / both, self.labels[i].min(self.labels[j]) / both))
+        // A law of labels that was estimated is no bound.
+        let most = if self.smoothed { 0.5 } else { self.labels[i].min(self.labels[j]) / both };
+        self.read(&values, of_row, (0.5 / both, most))
+    }
+
+    /// 1 − p of a label of draw i, without the rounding of that difference where it matters: more than ½ is of the decision.
+    fn other(&self, p: f64, i: usize) -> f64 {
+        if p > 0.5 { self.doubts[i] } else { 1.0 - p }
+    }
+
+    /// Whether an estimated `share` of labels is that of hardly more than one draw: figures of it are those of next to nothing,
+    /// and no scatter shows how wrong. (One class against 99, T of 1.3 to 3, 64 to 1,024 draws: intervals of shares below one
+    /// draw held as few as none of the truths, from two draws on 88 % and more.)
+    fn is_hardly_labelled(&self, share: f64) -> bool {
+        self.smoothed && share * (self.strata.len() as f64) < FEW_LABELS
+    }
+
+    /// A figure between 0 and ½ of which the mean of these values is known, but not how far it is off.
+    fn unknown(&self, values: &[f64]) -> Reading {
+        let value = self.strata.mean(values).clamp(0.0, 0.5);
+        Reading { figure: Figure::between(value, [value, 0.5 - value], 0.5), gain: None }
     }
 
     /// How far draw i was in doubt, by the value of a figure that is 0 of an image whose class is certain. Label noise keeps it from
@@ -235,8 +284,13 @@ impl Snapshot {
         share_of(*reach, (value - of_certain).abs())
     }
 
-    /// Classes that labels are of.
+    /// Classes that labels are of, those among them that no draw shows.
     pub fn present(&self) -> Vec<ClassId> {
-        (0..self.labels.len()).filter(|&j| self.labels[j] > 0.0).collect()
+        self.present.clone()
     }
+}
+
+/// x/law; 0 of a law of 0.
+fn part(x: f64, law: f64) -> f64 {
+    if law > 0.0 { x / law } else { 0.0 }
 }

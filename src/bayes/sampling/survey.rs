@@ -131,7 +131,8 @@ pub fn survey(
         let error = found.error_at(wanted.get());
         let per_draw = pool.per_image() * taus.len() as f64;
         let relative = error.as_ref().map_or(f64::INFINITY, relative);
-        match limits.next(Step { draws: n, relative, spent: pool.seconds(), per_draw }) {
+        let bytes = pool.bytes_per_draw();
+        match limits.next(Step { draws: n, relative, spent: pool.seconds(), per_draw, bytes }) {
             Ok(next) => {
                 // Doubled, not more: what is looked at narrows step by step.
                 let next = next.min(2 * n);

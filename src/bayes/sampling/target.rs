@@ -102,7 +102,8 @@ pub fn tau_by_sampling(
             continue;
         }
         let per_draw = pool.per_image() * images(n) as f64 / n as f64;
-        match limits.next(Step { draws: n, relative: relative(&figure), spent: pool.seconds(), per_draw }) {
+        let bytes = pool.bytes_per_draw();
+        match limits.next(Step { draws: n, relative: relative(&figure), spent: pool.seconds(), per_draw, bytes }) {
             Ok(next) => {
                 // Doubled, not more: what is looked at narrows step by step.
                 let next = next.min(2 * n);
