@@ -43,7 +43,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-fn spec(data: &Path, images: usize) -> ValidateSpec {
+pub(super) fn spec(data: &Path, images: usize) -> ValidateSpec {
     ValidateSpec {
         oracle: "mnist".into(),
         data: data.to_owned(),
