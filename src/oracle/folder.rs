@@ -100,6 +100,24 @@ pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(
     })
 }
 
+/// The weights of the oracle that is open as `info`, read again from where it was opened: by now another one may lie there, since
+/// a training replaces its best epoch in place.
+///
+/// # Errors
+/// As [`open`]; says so where another world lies there.
+pub fn read_again(oracle: &str, info: &OracleInfo) -> Result<Weights> {
+    let (now, weights) = read(oracle)?;
+    if (&now.weights_sha256, now.pixels) == (&info.weights_sha256, info.pixels) {
+        return Ok(weights);
+    }
+    let told = |info: &OracleInfo| format!("weights {:.12}, pixels {}", info.weights_sha256, info.pixels.word());
+    Err(Error::input(format!(
+        "{oracle} is another world than the one that was opened there ({} then, {} now): open it again",
+        told(info),
+        told(&now)
+    )))
+}
+
 /// The description of a bundled oracle or of an oracle folder, without its weights; `None` where
 /// there is none to be had so cheaply.
 pub fn glance(oracle: &str) -> Option<OracleInfo> {
@@ -223,6 +241,32 @@ mod tests {
         for (folder, name) in [("mnist", "mnist"), ("mnist-9b44f254", "mnist@9b44f254")] {
             std::fs::copy(Path::new("assets/oracles").join(folder).join(WEIGHTS), &file).unwrap();
             assert_eq!(read(file.to_str().unwrap()).unwrap(), read(name).unwrap());
+        }
+    }
+
+    #[test]
+    fn weights_are_not_read_again_where_another_world_lies_by_now() {
+        let (info, bytes) = changed();
+        let place = tempfile::tempdir().unwrap();
+        let lay = |info: &OracleInfo, bytes: &[u8]| {
+            std::fs::write(place.path().join(DESCRIPTION), serde_json::to_vec(info).unwrap()).unwrap();
+            std::fs::write(place.path().join(WEIGHTS), bytes).unwrap();
+        };
+        let again = |info: &OracleInfo| read_again(place.path().to_str().unwrap(), info);
+        lay(&info, &bytes);
+        assert_eq!(again(&info).unwrap().0, read(place.path().to_str().unwrap()).unwrap().1.0);
+        // Other weights, and the same ones in which pixels enter otherwise.
+        let (digits, weights) = read("mnist").unwrap();
+        let theirs = weights.to_safetensors(Storage::F32).unwrap();
+        let other = OracleInfo { weights_sha256: sha256(&theirs), ..digits };
+        let uniform = OracleInfo { pixels: Preprocessing::Uniform, ..info.clone() };
+        for (now, bytes, said) in
+            [(&other, &theirs, &other.weights_sha256[..12]), (&uniform, &bytes, "pixels uniform now")]
+        {
+            lay(now, bytes);
+            let why = again(&info).unwrap_err().to_string();
+            assert!(why.contains(said) && why.contains(&info.weights_sha256[..12]), "{why}");
+            assert!(again(now).is_ok());
         }
     }
 
