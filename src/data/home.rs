@@ -2,8 +2,8 @@
 //!
 //! A world is its weights and how 8-bit pixels enter it: the same weights are another world where pixels enter otherwise. Files
 //! tell worlds apart in two ways. A record that says both is compared by [`OfWorld::is`]. What has room for one word holds
-//! [`world_id`]: the SHA-256 of the weights alone where a description of these weights says how pixels enter, as in all older
-//! files, and both where that was assumed.
+//! [`world_id`]: the SHA-256 of the weights alone where the record of their training says how pixels enter, as in all older
+//! files, and both otherwise.
 
 use serde::Deserialize;
 
@@ -43,8 +43,8 @@ impl OfWorld {
     }
 }
 
-/// What tells a world from others in one word. `assumed_pixels`: how pixels enter it, in a word, where no description of its
-/// weights says so.
+/// What tells a world from others in one word. `assumed_pixels`: how pixels enter it, in a word, where no record of a
+/// training says so of its weights.
 pub fn world_id(weights_sha256: &str, assumed_pixels: Option<&str>) -> String {
     match assumed_pixels {
         None => weights_sha256.to_owned(),

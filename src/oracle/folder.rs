@@ -232,6 +232,11 @@ mod tests {
         // A description that says another treatment than that of the training it records.
         let edited = OracleInfo { pixels: Preprocessing::Uniform, ..info.clone() };
         assert_eq!(edited.world_id(), format!("uniform:{}", info.weights_sha256));
+        // Descriptions without a record, of one file of weights: two treatments are two worlds.
+        for (pixels, word) in [(info.pixels, "gaussian-0.05"), (Preprocessing::Uniform, "uniform")] {
+            let unrecorded = OracleInfo { pixels, training: None, ..info.clone() };
+            assert_eq!(unrecorded.world_id(), format!("{word}:{}", info.weights_sha256));
+        }
     }
 
     #[test]

@@ -4,7 +4,8 @@ use super::World;
 use crate::data::{HeldNoise, Home, world_id};
 
 impl World {
-    /// The same, known by the SHA-256 of its weights, and by how pixels enter where no description of them says so.
+    /// The same, known by the SHA-256 of its weights, and by how pixels enter where no record of their training
+    /// says so.
     #[must_use]
     pub fn of_weights(self, sha256: &str, assumed_pixels: Option<String>) -> Self {
         Self { weights_sha256: sha256.to_owned(), assumed_pixels, ..self }
@@ -16,7 +17,7 @@ impl World {
         Home { weights_sha256, pixels: pixels.word(), pixel_range: pixels.range(), class_names }
     }
 
-    /// How pixels enter, in a word, where no description of the weights says so.
+    /// How pixels enter, in a word, where no record of a training says so of the weights.
     pub fn assumed_pixels(&self) -> Option<&str> {
         self.assumed_pixels.as_deref()
     }
