@@ -3,6 +3,7 @@
 mod per_class;
 mod refusal;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
@@ -141,15 +142,25 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
 }
 
 /// The files beside a file of weights that may describe them: of an oracle, of a training's best epoch. Without them a copy of
-/// the weights may open as another world.
+/// the weights may open as another world. Of two of one name, beside a link and beside the file it leads to, the first.
 pub fn descriptions_beside(path: &Path) -> Vec<PathBuf> {
-    let beside = [DESCRIPTION, BEST_INFO].map(|name| path.with_file_name(name));
-    beside.into_iter().filter(|description| path.is_file() && description.is_file()).collect()
+    let mut found = neighbours(path);
+    let mut names = HashSet::new();
+    found.retain(|description| names.insert(description.file_name().map(ToOwned::to_owned)));
+    found
+}
+
+/// What may describe a file of weights, beside the path and then beside the file that it leads to as a link.
+fn neighbours(path: &Path) -> Vec<PathBuf> {
+    let resolved = path.canonicalize().ok().filter(|_| path.is_file());
+    let Some(resolved) = resolved else { return Vec::new() };
+    let beside = [path, &resolved].map(|path| [DESCRIPTION, BEST_INFO].map(|name| path.with_file_name(name)));
+    beside.into_iter().flatten().filter(|description| description.is_file()).collect()
 }
 
 /// The description beside a file of weights that is of these very weights.
 fn description_beside(path: &Path, sha256: &str) -> Option<(PathBuf, OracleInfo)> {
-    descriptions_beside(path).into_iter().find_map(|description| {
+    neighbours(path).into_iter().find_map(|description| {
         let info: OracleInfo = serde_json::from_slice(&read_bytes(&description).ok()?).ok()?;
         (info.weights_sha256 == sha256 && check_names(&info).is_ok()).then_some((description, info))
     })
@@ -247,6 +258,28 @@ mod tests {
             std::fs::copy(Path::new("assets/oracles").join(folder).join(WEIGHTS), &file).unwrap();
             assert_eq!(read(file.to_str().unwrap()).unwrap(), read(name).unwrap());
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_weights_is_the_world_that_lies_described_beside_them() {
+        let (info, bytes) = changed();
+        let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let real = place.path().canonicalize().unwrap();
+        let file = |name: &str| real.join(name);
+        std::fs::write(file(WEIGHTS), &bytes).unwrap();
+        std::fs::write(file(DESCRIPTION), serde_json::to_vec(&info).unwrap()).unwrap();
+        let link = elsewhere.path().join("link.safetensors");
+        std::os::unix::fs::symlink(file(WEIGHTS), &link).unwrap();
+        let open = || read(link.to_str().unwrap()).unwrap().0;
+        assert_eq!((open(), descriptions_beside(&link)), (info.clone(), vec![file(DESCRIPTION)]));
+        // What lies beside the link comes first, where it is of these weights.
+        let own = elsewhere.path().join(DESCRIPTION);
+        std::fs::copy("assets/oracles/fashion/oracle.json", &own).unwrap();
+        assert_eq!(open(), info);
+        let mine = OracleInfo { name: "mine".into(), ..info };
+        std::fs::write(&own, serde_json::to_vec(&mine).unwrap()).unwrap();
+        assert_eq!((open(), descriptions_beside(&link)), (mine, vec![own]));
     }
 
     #[test]
