@@ -78,8 +78,8 @@ impl OracleInfo {
 
     /// Its world as one that images are opened in.
     pub fn home(&self) -> Home<'_> {
-        let Self { weights_sha256, pixels, class_names, .. } = self;
-        Home { weights_sha256, pixels: pixels.word(), pixel_range: pixels.range(), class_names }
+        let (Self { weights_sha256, pixels, class_names, .. }, assumed) = (self, self.assumed_pixels().is_some());
+        Home { weights_sha256, pixels: pixels.word(), assumed, pixel_range: pixels.range(), class_names }
     }
 }
 

@@ -13,8 +13,9 @@ impl World {
 
     /// What tells it from other worlds where images are opened.
     pub fn home(&self) -> Home<'_> {
-        let (Self { weights_sha256, class_names, .. }, pixels) = (self, self.flow.pixels());
-        Home { weights_sha256, pixels: pixels.word(), pixel_range: pixels.range(), class_names }
+        let Self { weights_sha256, class_names, .. } = self;
+        let (pixels, assumed) = (self.flow.pixels(), self.assumed_pixels.is_some());
+        Home { weights_sha256, pixels: pixels.word(), assumed, pixel_range: pixels.range(), class_names }
     }
 
     /// How pixels enter, in a word, where no record of a training says so of the weights.
