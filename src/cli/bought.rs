@@ -72,8 +72,8 @@ fn draw(folder: &RunFolder, images: &BoughtImages, path: &Path) -> Result<()> {
         return Err(Error::input(format!("{} bought nothing after its start", images.planned.label())));
     }
     let scale = (SIDE / images.shape.width.max(1)).max(1);
-    // Where the oracle has other weights by now, nobody knows whose images these are.
-    let weights = if folder.is_on(&info.weights_sha256).unwrap_or(false) { &info.weights_sha256[..] } else { "" };
+    // Where the oracle is another world by now, nobody knows whose images these are.
+    let weights = if folder.is_on(&info.world_id()).unwrap_or(false) { &info.weights_sha256[..] } else { "" };
     let held = info.pixels.held_noise(weights);
     write_sheet(path, images.shape, &info.pixels.picture(&images.x), COLUMNS, scale, held.as_ref())
 }

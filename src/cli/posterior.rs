@@ -196,7 +196,7 @@ fn tell_of_others(input: &[PathBuf], home: &Home<'_>, settings: &Settings) {
 
 fn precision(opened: &Opened, images: &ExternalImages, settings: &Settings) -> Result<PrecisionReport> {
     let scores = images.scores(&opened.world, &mut silent())?;
-    let weights = folder::read(&opened.name)?.1;
+    let weights = folder::read_again(&opened.name, &opened.info)?;
     compare(&opened.info, weights, &images.x, scores, settings, &mut Bar::new("comparing with 64-bit arithmetic"))
 }
 

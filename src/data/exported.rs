@@ -200,7 +200,7 @@ mod tests {
     }
 
     fn home<'a>(weights_sha256: &'a str, class_names: &'a [String]) -> Home<'a> {
-        Home { weights_sha256, pixels: "uniform".into(), pixel_range: [0.0, 1.0], class_names }
+        Home { weights_sha256, pixels: "uniform".into(), assumed: false, pixel_range: [0.0, 1.0], class_names }
     }
 
     /// The test pictures of an export of the classes dog, Cat, ape: image 0 is a Cat, 1 a dog, 2 a Cat, with the levels 0, 51 and 255

@@ -3,6 +3,7 @@
 mod per_class;
 mod refusal;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use burn::tensor::Device;
@@ -100,6 +101,24 @@ pub fn read_watched(oracle: &str, events: &mut dyn Events<Progress>) -> Result<(
     })
 }
 
+/// The weights of the oracle that is open as `info`, read again from where it was opened: by now another one may lie there, since
+/// a training replaces its best epoch in place.
+///
+/// # Errors
+/// As [`open`]; says so where another world lies there.
+pub fn read_again(oracle: &str, info: &OracleInfo) -> Result<Weights> {
+    let (now, weights) = read(oracle)?;
+    if (&now.weights_sha256, now.pixels) == (&info.weights_sha256, info.pixels) {
+        return Ok(weights);
+    }
+    let told = |info: &OracleInfo| format!("weights {:.12}, pixels {}", info.weights_sha256, info.pixels.word());
+    Err(Error::input(format!(
+        "{oracle} is another world than the one that was opened there ({} then, {} now): open it again",
+        told(info),
+        told(&now)
+    )))
+}
+
 /// The description of a bundled oracle or of an oracle folder, without its weights; `None` where
 /// there is none to be had so cheaply.
 pub fn glance(oracle: &str) -> Option<OracleInfo> {
@@ -123,15 +142,25 @@ fn read_folder(folder: &Path, events: &mut dyn Events<Progress>) -> Result<(Orac
 }
 
 /// The files beside a file of weights that may describe them: of an oracle, of a training's best epoch. Without them a copy of
-/// the weights may open as another world.
+/// the weights may open as another world. Of two of one name, beside a link and beside the file it leads to, the first.
 pub fn descriptions_beside(path: &Path) -> Vec<PathBuf> {
-    let beside = [DESCRIPTION, BEST_INFO].map(|name| path.with_file_name(name));
-    beside.into_iter().filter(|description| path.is_file() && description.is_file()).collect()
+    let mut found = neighbours(path);
+    let mut names = HashSet::new();
+    found.retain(|description| names.insert(description.file_name().map(ToOwned::to_owned)));
+    found
+}
+
+/// What may describe a file of weights, beside the path and then beside the file that it leads to as a link.
+fn neighbours(path: &Path) -> Vec<PathBuf> {
+    let resolved = path.canonicalize().ok().filter(|_| path.is_file());
+    let Some(resolved) = resolved else { return Vec::new() };
+    let beside = [path, &resolved].map(|path| [DESCRIPTION, BEST_INFO].map(|name| path.with_file_name(name)));
+    beside.into_iter().flatten().filter(|description| description.is_file()).collect()
 }
 
 /// The description beside a file of weights that is of these very weights.
 fn description_beside(path: &Path, sha256: &str) -> Option<(PathBuf, OracleInfo)> {
-    descriptions_beside(path).into_iter().find_map(|description| {
+    neighbours(path).into_iter().find_map(|description| {
         let info: OracleInfo = serde_json::from_slice(&read_bytes(&description).ok()?).ok()?;
         (info.weights_sha256 == sha256 && check_names(&info).is_ok()).then_some((description, info))
     })
@@ -214,6 +243,11 @@ mod tests {
         // A description that says another treatment than that of the training it records.
         let edited = OracleInfo { pixels: Preprocessing::Uniform, ..info.clone() };
         assert_eq!(edited.world_id(), format!("uniform:{}", info.weights_sha256));
+        // Descriptions without a record, of one file of weights: two treatments are two worlds.
+        for (pixels, word) in [(info.pixels, "gaussian-0.05"), (Preprocessing::Uniform, "uniform")] {
+            let unrecorded = OracleInfo { pixels, training: None, ..info.clone() };
+            assert_eq!(unrecorded.world_id(), format!("{word}:{}", info.weights_sha256));
+        }
     }
 
     #[test]
@@ -223,6 +257,54 @@ mod tests {
         for (folder, name) in [("mnist", "mnist"), ("mnist-9b44f254", "mnist@9b44f254")] {
             std::fs::copy(Path::new("assets/oracles").join(folder).join(WEIGHTS), &file).unwrap();
             assert_eq!(read(file.to_str().unwrap()).unwrap(), read(name).unwrap());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_weights_is_the_world_that_lies_described_beside_them() {
+        let (info, bytes) = changed();
+        let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let real = place.path().canonicalize().unwrap();
+        let file = |name: &str| real.join(name);
+        std::fs::write(file(WEIGHTS), &bytes).unwrap();
+        std::fs::write(file(DESCRIPTION), serde_json::to_vec(&info).unwrap()).unwrap();
+        let link = elsewhere.path().join("link.safetensors");
+        std::os::unix::fs::symlink(file(WEIGHTS), &link).unwrap();
+        let open = || read(link.to_str().unwrap()).unwrap().0;
+        assert_eq!((open(), descriptions_beside(&link)), (info.clone(), vec![file(DESCRIPTION)]));
+        // What lies beside the link comes first, where it is of these weights.
+        let own = elsewhere.path().join(DESCRIPTION);
+        std::fs::copy("assets/oracles/fashion/oracle.json", &own).unwrap();
+        assert_eq!(open(), info);
+        let mine = OracleInfo { name: "mine".into(), ..info };
+        std::fs::write(&own, serde_json::to_vec(&mine).unwrap()).unwrap();
+        assert_eq!((open(), descriptions_beside(&link)), (mine, vec![own]));
+    }
+
+    #[test]
+    fn weights_are_not_read_again_where_another_world_lies_by_now() {
+        let (info, bytes) = changed();
+        let place = tempfile::tempdir().unwrap();
+        let lay = |info: &OracleInfo, bytes: &[u8]| {
+            std::fs::write(place.path().join(DESCRIPTION), serde_json::to_vec(info).unwrap()).unwrap();
+            std::fs::write(place.path().join(WEIGHTS), bytes).unwrap();
+        };
+        let again = |info: &OracleInfo| read_again(place.path().to_str().unwrap(), info);
+        lay(&info, &bytes);
+        assert_eq!(again(&info).unwrap().0, read(place.path().to_str().unwrap()).unwrap().1.0);
+        // Other weights, and the same ones in which pixels enter otherwise.
+        let (digits, weights) = read("mnist").unwrap();
+        let theirs = weights.to_safetensors(Storage::F32).unwrap();
+        let other = OracleInfo { weights_sha256: sha256(&theirs), ..digits };
+        let uniform = OracleInfo { pixels: Preprocessing::Uniform, ..info.clone() };
+        for (now, bytes, said) in
+            [(&other, &theirs, &other.weights_sha256[..12]), (&uniform, &bytes, "pixels uniform now")]
+        {
+            lay(now, bytes);
+            let why = again(&info).unwrap_err().to_string();
+            assert!(why.contains(said) && why.contains(&info.weights_sha256[..12]), "{why}");
+            assert!(again(now).is_ok());
         }
     }
 

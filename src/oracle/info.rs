@@ -62,23 +62,24 @@ impl OracleInfo {
         self.training.as_ref()?.spec.data.notice.as_deref()
     }
 
-    /// How 8-bit pixels enter its world, in a word, where no description of these weights says so: they were opened without one, or
-    /// with one whose own record says that they were trained on others.
+    /// How 8-bit pixels enter its world, in a word, unless a record of the training says the same of these weights. They were opened
+    /// without one, or their description says of the pixels what anyone may write there: another one of the same weights may
+    /// say otherwise.
     pub fn assumed_pixels(&self) -> Option<String> {
         let trained = self.training.as_ref().map(|training| training.spec.pixels());
-        let told = self.inferred.is_none() && trained.is_none_or(|trained| trained == self.pixels);
-        (!told).then(|| self.pixels.word())
+        let recorded = self.inferred.is_none() && trained == Some(self.pixels);
+        (!recorded).then(|| self.pixels.word())
     }
 
-    /// What tells its world from others: the SHA-256 of the weights alone where they were opened with their description.
+    /// What tells its world from others: the SHA-256 of the weights alone where the record of their training says how pixels enter.
     pub fn world_id(&self) -> String {
         world_id(&self.weights_sha256, self.assumed_pixels().as_deref())
     }
 
     /// Its world as one that images are opened in.
     pub fn home(&self) -> Home<'_> {
-        let Self { weights_sha256, pixels, class_names, .. } = self;
-        Home { weights_sha256, pixels: pixels.word(), pixel_range: pixels.range(), class_names }
+        let (Self { weights_sha256, pixels, class_names, .. }, assumed) = (self, self.assumed_pixels().is_some());
+        Home { weights_sha256, pixels: pixels.word(), assumed, pixel_range: pixels.range(), class_names }
     }
 }
 

@@ -151,6 +151,14 @@ mod tests {
     use crate::oracle::train::PRESETS;
 
     #[test]
+    fn a_bundled_world_is_told_from_others_by_its_weights_alone() {
+        for bundled in LIBRARY.iter().chain(EARLIER) {
+            let info = bundled.info().unwrap();
+            assert_eq!(info.world_id(), info.weights_sha256, "{}", info.name);
+        }
+    }
+
+    #[test]
     fn a_bundled_world_is_what_its_spec_makes() {
         for name in names() {
             let (info, _) = find(name).unwrap().read().unwrap();

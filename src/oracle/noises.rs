@@ -60,10 +60,10 @@ impl World {
     /// Of pictures that a record beside them calls samples of this world, and that do not say so themselves: an older program
     /// wrote them, or another one has written them again.
     fn by_a_record(&self, paths: &[PathBuf]) -> NoiseHeld {
-        let weights = self.home().weights_sha256;
+        let home = self.home();
         let (mut found, mut strangers) = (None, 0);
         for path in paths.iter().filter(|_| self.held_noise().is_some()) {
-            match Record::of_samples(path, weights) {
+            match Record::of_samples(path, &home) {
                 Some(record) => {
                     strangers += record.strangers;
                     found.get_or_insert(record.place);

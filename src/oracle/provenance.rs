@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{image_files, read_json, sha256_of_file, write_json};
+use crate::data::{Home, image_files, read_json, sha256_of_file, world_id, write_json};
 use crate::device::{Candidate, DeviceChoice, MatmulPrecision};
 use crate::error::Result;
 use crate::events::{Events, Progress};
@@ -24,6 +24,8 @@ pub const FOLDER: &str = "provenance.json";
 pub const SAMPLES: &str = "samples";
 /// The link of a chain that names a world.
 pub const WEIGHTS: &str = "weights SHA-256";
+/// That says how 8-bit pixels enter it, in a word, where no record of a training does ([`OracleInfo::assumed_pixels`]).
+pub const PIXELS: &str = "pixels";
 /// That names its τ.
 pub const TAU: &str = "τ";
 /// That names its T.
@@ -92,16 +94,16 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record that calls a file or folder samples of the world of these weights: its own or, of pictures, that of a
+    /// The record that calls a file or folder samples of the world `home`: its own or, of pictures, that of a
     /// folder which they are in, if it names any of them. One that cannot be read is none.
-    pub fn of_samples(path: &Path, weights_sha256: &str) -> Option<Self> {
+    pub fn of_samples(path: &Path, home: &Home<'_>) -> Option<Self> {
         // A folder, a picture, or a picture or folder of a class.
         let folders = path.ancestors().skip(1).take(2).filter(|_| !is_npz(path));
         let own = std::iter::once((path, place(path)));
         let mut places = own.chain(folders.map(|folder| (folder, folder.join(FOLDER))));
         places.find_map(|(of, place)| {
             let record: Self = read_json(&place).ok()??;
-            let is_of_it = record.what == SAMPLES && record.said(WEIGHTS) == Some(weights_sha256);
+            let is_of_it = record.what == SAMPLES && record.world().is_some_and(|world| world == home.id());
             let record = Self { place, of: of.to_owned(), ..record };
             if is_of_it { record.about(path) } else { None }
         })
@@ -137,6 +139,11 @@ impl Record {
         }
     }
 
+    /// What tells the world that it names from others (`OracleInfo::world_id`).
+    fn world(&self) -> Option<String> {
+        Some(world_id(self.said(WEIGHTS)?, self.said(PIXELS)))
+    }
+
     /// What the link of this name in its chain says.
     pub fn said(&self, name: &str) -> Option<&str> {
         self.chain.iter().find(|(link, _)| link == name).map(|(_, value)| value.as_str())
@@ -146,12 +153,14 @@ impl Record {
 impl OracleInfo {
     /// The chain of anything computed in this world at these knobs.
     pub fn provenance(&self, badge: Badge, settings: &Settings) -> Provenance {
-        let provenance = Provenance::new(badge)
-            .with("oracle", &self.name)
-            .with(WEIGHTS, &self.weights_sha256)
-            .with(TAU, settings.tau.get().to_string())
-            .with(SMOOTHING, settings.smoothing.get().to_string())
-            .with(PRIOR, settings.prior.describe());
+        let provenance = Provenance::new(badge).with("oracle", &self.name).with(WEIGHTS, &self.weights_sha256);
+        let provenance = match self.assumed_pixels() {
+            Some(pixels) => provenance.with(PIXELS, pixels),
+            None => provenance,
+        }
+        .with(TAU, settings.tau.get().to_string())
+        .with(SMOOTHING, settings.smoothing.get().to_string())
+        .with(PRIOR, settings.prior.describe());
         match &settings.label_noise {
             Some(noise) => provenance.with(LABEL_NOISE, noise.describe()),
             None => provenance,
@@ -292,6 +301,7 @@ pub fn write_provenance(
 mod tests {
     use super::*;
     use crate::data::{ImageShape, write_png};
+    use crate::oracle::library;
 
     /// A folder of pictures with a record that has these links beside that of the weights.
     fn folder(links: &[(&str, &str)], pictures: &[&str]) -> tempfile::TempDir {
@@ -306,8 +316,33 @@ mod tests {
         folder
     }
 
+    fn home(pixels: &str, assumed: bool) -> Home<'static> {
+        Home { weights_sha256: "w", pixels: pixels.into(), assumed, pixel_range: [0.0, 1.0], class_names: &[] }
+    }
+
     fn strangers(path: &Path) -> Option<usize> {
-        Record::of_samples(path, "w").map(|record| record.strangers)
+        Record::of_samples(path, &home("uniform", false)).map(|record| record.strangers)
+    }
+
+    #[test]
+    fn samples_of_the_same_weights_under_other_pixels_are_of_another_world() {
+        let homes = [home("gaussian-0.05", false), home("gaussian-0.05", true), home("uniform", true)];
+        let known = |links: &[(&str, &str)]| {
+            let folder = folder(links, &["a/000000.png"]);
+            homes.each_ref().map(|home| Record::of_samples(folder.path(), home).is_some())
+        };
+        assert_eq!(known(&[]), [true, false, false]);
+        assert_eq!(known(&[(PIXELS, "gaussian-0.05")]), [false, true, false]);
+        assert_eq!(known(&[(PIXELS, "uniform")]), [false, false, true]);
+        // What is written of a world is what is read of it.
+        let recorded = library::find("mnist").unwrap().info().unwrap();
+        let unrecorded = OracleInfo { training: None, ..recorded.clone() };
+        for info in [recorded, unrecorded] {
+            let provenance = info.provenance(Badge::Exact, &Settings::default_for(10));
+            let made = Made { what: SAMPLES.into(), place: None, provenance };
+            let record: Record = serde_json::from_value(serde_json::to_value(&made).unwrap()).unwrap();
+            assert_eq!((record.world(), info.home().id()), (Some(info.world_id()), info.world_id()));
+        }
     }
 
     #[test]
@@ -332,7 +367,7 @@ mod tests {
             std::fs::remove_file(at(sample)).unwrap();
         }
         assert_eq!((strangers(&at("a")), strangers(&at("b"))), (None, None));
-        assert!(Record::of_samples(&at(others[0]), "w").is_none());
+        assert!(strangers(&at(others[0])).is_none());
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub struct World {
     class_names: Vec<String>,
     /// SHA-256 of the weights; empty where unknown.
     weights_sha256: String,
-    /// How pixels enter, in a word, where no description of the weights says so.
+    /// How pixels enter, in a word, where no record of a training says so of the weights.
     assumed_pixels: Option<String>,
     batch: usize,
     /// What draws images with narrow products, once it was asked for.

@@ -148,8 +148,8 @@ fn round_trip(work: &Work<'_>, x: &[f32], classes: &[ClassId], events: &mut dyn 
 
 fn perturbed(work: &Work<'_>, x: &[f32], events: &mut dyn Events<Progress>) -> Result<Perturbed> {
     let spec = work.spec;
-    let (info, weights) = folder::read(&spec.oracle)?;
-    let exact = info.build(weights, &Device::flex(), Precision::F64, work.world.batch())?.world;
+    let weights = folder::read_again(&spec.oracle, work.info)?;
+    let exact = work.info.clone().build(weights, &Device::flex(), Precision::F64, work.world.batch())?.world;
     let dims = exact.shape().dims();
     let std = DELTA_LEVELS / exact.flow().pixels().levels_per_unit();
     let [low, high] = exact.flow().pixels().range();

@@ -68,7 +68,7 @@ pub fn compare_precision(
     if images < 2 || settings.tau.get() == 0.0 {
         return Err(Error::input("precision is compared on 2 images at least, at a τ above 0"));
     }
-    let (_, weights) = folder::read(oracle)?;
+    let weights = folder::read_again(oracle, info)?;
     let exact = info.clone().build(weights, &Device::flex(), Precision::F64, world.batch())?.world;
     let spec = SampleSpec::new(images, seed.split("precision"));
     let mut each = Vec::with_capacity(images);
@@ -199,5 +199,14 @@ mod tests {
             assert_eq!(found.log_likelihood.largest > 0.0, precision == Precision::F32);
             assert_eq!(found.figure().series[0].points.len(), 12);
         }
+    }
+
+    #[test]
+    fn a_world_is_not_compared_with_another_that_took_its_place() {
+        let oracle = folder::open("mnist", &Device::flex(), Precision::F32, 16).unwrap();
+        let about = ("mnist@9b44f254", &oracle.info, "this CPU");
+        let settings = Settings::default_for(10);
+        let found = compare_precision(&oracle.world, about, (2, &settings, Seed(3)), &mut silent());
+        assert!(found.unwrap_err().to_string().contains("is another world than the one that was opened"));
     }
 }

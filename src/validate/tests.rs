@@ -43,7 +43,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-fn spec(data: &Path, images: usize) -> ValidateSpec {
+pub(super) fn spec(data: &Path, images: usize) -> ValidateSpec {
     ValidateSpec {
         oracle: "mnist".into(),
         data: data.to_owned(),
@@ -341,6 +341,9 @@ fn what_cannot_be_compared_is_refused() {
     let complaint = |spec: &ValidateSpec| run(&oracle, spec, None).unwrap_err().to_string();
     assert!(complaint(&spec(&own, 10)).contains("too few"));
     assert!(complaint(&spec(&own, 60)).contains("20 held-out images"));
+    // It is read again for the pass in 64 bits.
+    let replaced = ValidateSpec { oracle: "mnist@9b44f254".into(), ..spec(&own, 0) };
+    assert!(complaint(&replaced).contains("is another world than the one that was opened"));
     std::fs::rename(own.join("test"), place.path().join("elsewhere")).unwrap();
     let statistics = place.path().join("mu.npz");
     let no_file = ValidateSpec { real_statistics: Some(statistics.clone()), ..spec(&own, 60) };

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use crate::classifier::{Architecture, Labels};
 use crate::error::Result;
-use crate::experiment::{CURVE, ExperimentSpec, Summary, law_course};
+use crate::experiment::{CURVE, DamagedCell, ExperimentSpec, Summary, law_course};
 use crate::figure::{Figure, Table};
 pub use crate::run::CellLook;
 use crate::run::external::{Course as ExternalCourse, ExternalFolder, ExternalSpec};
-use crate::run::{Line, RunFolder, RunNotes, State};
+use crate::run::{Line, Run, RunFolder, RunNotes, State};
 
 /// Which folders are watched.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -239,9 +239,8 @@ fn find_grid(path: &Path, (wanted, all): (&[String], bool), before: Option<&Foun
         let finished = |cells: &[CellLook]| -> Vec<(String, bool)> {
             cells.iter().map(|cell| (cell.planned.id.clone(), cell.finished)).collect()
         };
-        // A damaged result may be whole by now.
-        let whole = before.results.summary.damaged.is_empty();
-        whole && *before.spec == folder.spec && finished(&before.cells) == finished(&cells)
+        let damaged = &before.results.summary.damaged;
+        *before.spec == folder.spec && finished(&before.cells) == finished(&cells) && are_still(damaged, &folder)
     };
     let results = match before.filter(same) {
         Some(before) => before.results.clone(),
@@ -256,6 +255,12 @@ fn find_grid(path: &Path, (wanted, all): (&[String], bool), before: Option<&Foun
     let others = if all { begun(&cells) } else { Vec::new() };
     let begun = others.into_iter().filter_map(|cell| course(&folder, cell, before).ok()).collect();
     Ok(Found { spec: Arc::new(folder.spec), cells, results, courses, begun })
+}
+
+/// Whether results that could not be read still cannot, for the same reasons: one of them may be whole by now. Only their files are
+/// read, so that one damaged cell does not make every look read and fit those of all cells.
+fn are_still(damaged: &[DamagedCell], folder: &RunFolder) -> bool {
+    damaged.iter().all(|cell| folder.result(&cell.id).is_err_and(|error| error.to_string() == cell.why))
 }
 
 /// The course of a cell. One that had finished before it was read does not change.

@@ -68,17 +68,33 @@ fn bought_images_of_a_noisy_world_say_that_they_hold_its_noise() {
     let rest = rest
         .replace("seeds = [0, 1]", "seeds = [0]")
         .replace("images = 200\nwatched = 50", "images = 20\nwatched = 20");
-    let grid = Grid::of(tempfile::tempdir().unwrap(), "mnist", &rest);
+    // The digits without the record of their training: how pixels enter is what the description says.
+    let place = tempfile::tempdir().unwrap();
+    let world = place.path().join("world");
+    let description = world.join("oracle.json");
+    std::fs::create_dir(&world).unwrap();
+    std::fs::copy("assets/oracles/mnist/weights.safetensors", world.join("weights.safetensors")).unwrap();
+    let mut info: Value = serde_json::from_slice(&std::fs::read("assets/oracles/mnist/oracle.json").unwrap()).unwrap();
+    info.as_object_mut().unwrap().remove("training");
+    let describe = |info: &Value| std::fs::write(&description, serde_json::to_vec(info).unwrap()).unwrap();
+    describe(&info);
+    let grid = Grid::of(place, "world", &rest);
     let (run, sheet) = (grid.path("run"), grid.path("bought.png"));
     let found = grid.run(&run);
     let id = found["cells"][0]["id"].as_str().unwrap();
-    succeed(&["summary", text(&run), "--bought", id, "--png", text(&sheet)]);
-    let info = json(&["oracle", "info", "mnist", "--json"]);
-    let held = HeldNoise { std: 0.05, weights_sha256: info["weights_sha256"].as_str().unwrap().to_owned() };
-    assert_eq!(HeldNoise::of_png(&std::fs::read(&sheet).unwrap()), Some(held));
-    let read = json(&["posterior", "mnist", text(&sheet), "--device", "cpu", "--json"]);
+    let drawn = || {
+        succeed(&["summary", text(&run), "--bought", id, "--png", text(&sheet)]);
+        HeldNoise::of_png(&std::fs::read(&sheet).unwrap()).unwrap()
+    };
+    let weights_sha256 = info["weights_sha256"].as_str().unwrap().to_owned();
+    assert_eq!(drawn(), HeldNoise { std: 0.05, weights_sha256 });
+    let read = json(&["posterior", text(&world), text(&sheet), "--device", "cpu", "--json"]);
     assert_eq!((&read["dequantisation"], &read["note"]), (&"levels".into(), &Value::Null));
     assert_eq!(read["images"].as_array().unwrap().len(), 8);
+    // The same weights with other noise are another world, and nobody knows whose images these are.
+    info["pixels"]["std"] = 0.07.into();
+    describe(&info);
+    assert_eq!(drawn().weights_sha256, "");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The panel *Experiments*: asking, watching, reading, deleting.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bayescope::events::Progress;
@@ -318,8 +319,10 @@ fn a_damaged_result_is_named_beside_what_the_other_cells_say() {
     ] {
         assert!(shows(&harness, text), "'{text}' is not shown: {:?}", super::labels(&harness));
     }
-    // Put back, it is read, though no file has come or gone.
+    // As long as it is damaged nothing is read and fitted anew. Put back, it is read, though no file has come or gone.
     let before = look(place.path(), &[], false, None).found.unwrap();
+    let again = look(place.path(), &[], false, Some(&before)).found.unwrap();
+    assert!(Arc::ptr_eq(&again.grid().unwrap().results, &before.grid().unwrap().results));
     std::fs::write(&damaged, whole).unwrap();
     let after = look(place.path(), &[], false, Some(&before)).found.unwrap();
     let summary = |found: &Contents| found.grid().unwrap().results.summary.clone();

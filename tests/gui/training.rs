@@ -1,6 +1,7 @@
 //! The panel Oracle training.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use bayescope::gui::App;
 use bayescope::oracle::evaluate::Evaluation;
@@ -13,7 +14,7 @@ use eframe::egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
-use super::experiments::click;
+use super::experiments::{click, rewrite};
 use super::fake::{Fake, SHAPE, tile};
 use super::images::bytes;
 use super::{full, shows, tasks};
@@ -49,6 +50,40 @@ fn a_run_is_started_from_a_preset_with_edited_numbers() {
     assert_eq!((spec.data.limit, spec.training.seed.0), (Some(700), 5));
     assert!(harness.query_by_label("waiting").is_some(), "{:?}", super::labels(&harness));
     assert_eq!((spec.data.path.as_path(), folder.as_path()), (Path::new("/data/mine"), Path::new("/runs/mine")));
+}
+
+#[test]
+fn specs_are_read_beside_the_window() {
+    let (mut harness, fake) = full();
+    harness.state_mut().show_panel("training");
+    harness.run_steps(3);
+    // A thread reads.
+    let until = |harness: &mut Harness<'_, App>, what: &str, seen: &dyn Fn(&Harness<'_, App>) -> bool| {
+        let patience = Instant::now() + Duration::from_secs(30);
+        while !seen(harness) {
+            assert!(Instant::now() < patience, "{what}: {:?}", super::labels(harness));
+            harness.step();
+        }
+    };
+    let place = tempfile::tempdir().unwrap();
+    let spec = place.path().join("train.toml");
+    rewrite(&mut harness, "Spec file (.toml)", &spec.display().to_string());
+    click(&mut harness, "Load spec");
+    let missing = format!("{}: ", spec.display());
+    until(&mut harness, "not said", &|harness| shows(harness, &missing));
+    std::fs::write(&spec, "name = 'mine'\n[data]\npath = '/data/of mine'\n").unwrap();
+    click(&mut harness, "Load spec");
+    until(&mut harness, "not read", &|harness| !shows(harness, &missing));
+    let images = harness.get_by_role_and_label(Role::TextInput, "Folder of images").value();
+    assert_eq!(images.as_deref(), Some("/data/of mine"));
+    // A run goes on with its own spec.
+    rewrite(&mut harness, "Folder of a stopped run", &place.path().display().to_string());
+    click(&mut harness, "Continue this run");
+    until(&mut harness, "not begun", &|_| {
+        fake.jobs().iter().any(|(_, job)| tasks::task_of::<TrainOracle>(job).is_some())
+    });
+    let (_, TrainOracle { spec, folder }) = tasks::asked(&fake);
+    assert_eq!((&*spec.name, folder.as_path()), ("mine", place.path()));
 }
 
 #[test]

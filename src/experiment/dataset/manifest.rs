@@ -66,7 +66,7 @@ impl Manifest {
     /// What the record beside samples of the world `home`, or of the folder of pictures, says of them. `None` without one, or
     /// where their file is not the one that it was written for.
     pub fn of_samples(path: &Path, home: &Home<'_>) -> Option<Self> {
-        let record = Record::of_samples(path, home.weights_sha256)?;
+        let record = Record::of_samples(path, home)?;
         let is_its_file = |listed: &String| sha256_of_file(&record.of, &mut silent()).is_ok_and(|sum| sum == *listed);
         if !record.sha256.as_ref().is_none_or(is_its_file) {
             return None;

@@ -10,6 +10,7 @@ pub mod hardness;
 pub mod judge;
 mod log;
 pub mod monitor;
+mod spec_file;
 mod tabs;
 mod task_panel;
 pub mod training;

@@ -214,5 +214,6 @@ fn measure(computer: &Computer<'_>, images: &Images, job: &Job, logs: &[Log]) ->
     let first = 0..IMAGES.min(images.len());
     let scores = sheet(computer.world, job, logs, &first)?;
     let x = images.x(first, computer.world)?;
-    compare(computer.info, folder::read(computer.oracle)?.1, &x, &scores, &job.settings, &mut silent())
+    let weights = folder::read_again(computer.oracle, computer.info)?;
+    compare(computer.info, weights, &x, &scores, &job.settings, &mut silent())
 }

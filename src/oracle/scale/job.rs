@@ -26,7 +26,7 @@ pub struct Job {
     pub oracle: String,
     /// SHA-256 of its weights.
     pub weights_sha256: String,
-    /// How pixels enter its world, in a word, where no description of the weights says so.
+    /// How pixels enter its world, in a word, where no record of a training says so of the weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assumed_pixels: Option<String>,
     /// Names of its K classes.

@@ -4,7 +4,8 @@ use super::World;
 use crate::data::{HeldNoise, Home, world_id};
 
 impl World {
-    /// The same, known by the SHA-256 of its weights, and by how pixels enter where no description of them says so.
+    /// The same, known by the SHA-256 of its weights, and by how pixels enter where no record of their training
+    /// says so.
     #[must_use]
     pub fn of_weights(self, sha256: &str, assumed_pixels: Option<String>) -> Self {
         Self { weights_sha256: sha256.to_owned(), assumed_pixels, ..self }
@@ -12,11 +13,12 @@ impl World {
 
     /// What tells it from other worlds where images are opened.
     pub fn home(&self) -> Home<'_> {
-        let (Self { weights_sha256, class_names, .. }, pixels) = (self, self.flow.pixels());
-        Home { weights_sha256, pixels: pixels.word(), pixel_range: pixels.range(), class_names }
+        let Self { weights_sha256, class_names, .. } = self;
+        let (pixels, assumed) = (self.flow.pixels(), self.assumed_pixels.is_some());
+        Home { weights_sha256, pixels: pixels.word(), assumed, pixel_range: pixels.range(), class_names }
     }
 
-    /// How pixels enter, in a word, where no description of the weights says so.
+    /// How pixels enter, in a word, where no record of a training says so of the weights.
     pub fn assumed_pixels(&self) -> Option<&str> {
         self.assumed_pixels.as_deref()
     }

@@ -36,10 +36,11 @@ impl DeviceThread {
             }
             let settings = Settings::default_for(opened.info.class_names.len());
             let scores = opened.world.flow().score(&x);
-            let read = folder::read(&opened.name);
-            scores.and_then(|s| precision::compare(&opened.info, read?.1, &x, &s, &settings, &mut silent()))
+            let read = folder::read_again(&opened.name, &opened.info);
+            scores.and_then(|s| precision::compare(&opened.info, read?, &x, &s, &settings, &mut silent()))
         } else {
-            folder::read(&opened.name).and_then(|(info, weights)| precision::measure(&info, weights, &opened.world))
+            folder::read_again(&opened.name, &opened.info)
+                .and_then(|weights| precision::measure(&opened.info, weights, &opened.world))
         };
         match measured {
             Ok(report) => channels.send(Event::Precision(report)),

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use eframe::egui::{self, RichText, TextEdit, Ui};
 
 use super::super::fields::{called, path, preset, spec_file};
+use super::super::spec_file::SpecReader;
 use crate::error::Result;
 use crate::experiment::form::{list, typed_path};
 use crate::experiment::{ExperimentSpec, PRESETS};
@@ -17,7 +18,6 @@ use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
 use crate::gui::format;
-use crate::gui::kept_path;
 use crate::gui::prefs::Prefs;
 use crate::gui::primary_action::primary_button;
 use crate::gui::runs::default_folder;
@@ -43,6 +43,7 @@ pub struct Form {
     spec: Option<ExperimentSpec>,
     start: String,
     file: String,
+    reading: SpecReader<ExperimentSpec>,
     sizes: String,
     seeds: String,
     world: WorldFields,
@@ -59,12 +60,12 @@ type Ready = std::result::Result<(ExperimentSpec, PathBuf), String>;
 
 impl Form {
     /// Takes a path that came from the desktop's dialog.
-    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) {
+    pub fn picked(&mut self, ctx: &egui::Context, picked: &mut Option<(Field, PathBuf)>) {
         let Some((field, path)) = picked.take() else { return };
         match field {
             SPEC => {
                 self.file = path.display().to_string();
-                self.load_file();
+                self.load_file(ctx);
             }
             FOLDER => self.folder = path.display().to_string(),
             other if self.data.picked(other, &path) => {}
@@ -74,7 +75,7 @@ impl Form {
 
     /// Fills the fields with those of a run.
     pub fn duplicate(&mut self, spec: &ExperimentSpec, prefs: &Prefs) {
-        self.load(&format!("a copy of {}", spec.name), Ok(spec.clone()));
+        self.replace(&format!("a copy of {}", spec.name), Ok(spec.clone()));
         self.folder.clear();
         self.usual = default_folder(&spec.name, &prefs.runs);
     }
@@ -82,8 +83,14 @@ impl Form {
     /// Fills the fields with those of a preset.
     pub fn take_preset(&mut self, name: &str) {
         if let Some(preset) = PRESETS.iter().find(|preset| preset.name == name) {
-            self.load(preset.name, preset.spec());
+            self.replace(preset.name, preset.spec());
         }
+    }
+
+    /// Fills the fields, in place of a spec that is being read.
+    fn replace(&mut self, start: &str, spec: Result<ExperimentSpec>) {
+        self.reading = SpecReader::default();
+        self.load(start, spec);
     }
 
     fn load(&mut self, start: &str, spec: Result<ExperimentSpec>) {
@@ -102,9 +109,8 @@ impl Form {
         }
     }
 
-    fn load_file(&mut self) {
-        let path = self.file.trim().to_owned();
-        self.load(&path, ExperimentSpec::read(&kept_path::typed(&path)));
+    fn load_file(&mut self, ctx: &egui::Context) {
+        self.reading.start(ctx, &self.file, ExperimentSpec::read);
     }
 
     /// Shows the fields and the buttons; whether an experiment was started.
@@ -115,7 +121,7 @@ impl Form {
             self.load(preset.name, preset.spec());
         }
         if let Some(preset) = self.spec.as_ref().and_then(|spec| kinds(ui, &spec.experiment)) {
-            self.load(preset.name, preset.spec());
+            self.replace(preset.name, preset.spec());
         }
         self.source(ui, cx);
         if let Some(spec) = &mut self.spec {
@@ -140,7 +146,7 @@ impl Form {
             let of_kind = self.spec.as_ref().map_or(&[][..], |spec| spec.experiment.about().presets);
             let chosen = preset(ui, "Preset", &self.start, of_kind.iter(), |preset| preset.name);
             if let Some(preset) = chosen {
-                self.load(preset.name, preset.spec());
+                self.replace(preset.name, preset.spec());
             }
             if let Some(spec) = &mut self.spec {
                 called(ui, "Name of the run", &mut spec.name);
@@ -150,7 +156,10 @@ impl Form {
             hint(ui, description);
         }
         if spec_file(ui, cx, "Experiment file (.toml)", &mut self.file, SPEC, "Load experiment") {
-            self.load_file();
+            self.load_file(ui.ctx());
+        }
+        if let Some((file, spec)) = self.reading.show(ui) {
+            self.load(&file, spec);
         }
     }
 
@@ -303,9 +312,10 @@ mod tests {
         assert_eq!(form.ready().unwrap().0.grid.train_sizes, [100, 50]);
         form.seeds = String::new();
         assert!(form.ready().unwrap_err().contains("seeds"));
-        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
-        assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
-        form.picked(&mut Some((FOLDER, "/runs/mine".into())));
+        let ctx = egui::Context::default();
+        form.picked(&ctx, &mut Some((SPEC, "/nowhere/spec.toml".into())));
+        assert!(form.file == "/nowhere/spec.toml" && form.reading.waiting());
+        form.picked(&ctx, &mut Some((FOLDER, "/runs/mine".into())));
         form.seeds = "0".into();
         assert_eq!(form.ready().unwrap().1, Path::new("/runs/mine"));
     }
@@ -313,7 +323,7 @@ mod tests {
     #[test]
     fn a_dataset_is_part_of_the_form() {
         let mut form = form();
-        form.picked(&mut Some((data::DATA, "/data/digits".into())));
+        form.picked(&egui::Context::default(), &mut Some((data::DATA, "/data/digits".into())));
         assert_eq!(form.ready().unwrap().0.data, None, "the world's own images until somebody chooses");
         form.spec.as_mut().unwrap().data = Some(DataSpec::default());
         let spec = form.ready().unwrap().0;

@@ -54,7 +54,7 @@ pub struct ExperimentsPanel {
 
 impl Panel for ExperimentsPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
-        self.form.picked(&mut cx.view.picked);
+        self.form.picked(ui.ctx(), &mut cx.view.picked);
         if let Some(preset) = cx.view.preset.take() {
             self.form.take_preset(preset);
             self.unfold = Some(true);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
 use super::super::fields::{self, called, number, path, preset, spec_file};
+use super::super::spec_file::SpecReader;
 use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::experiment::hardness::{Corpus, LAMBDAS};
@@ -37,6 +38,7 @@ pub struct Form {
     paths: Vec<String>,
     start: String,
     file: String,
+    reading: SpecReader<HardnessSpec>,
     /// The folder somebody typed; empty for the usual one.
     folder: String,
     complaint: Option<String>,
@@ -44,13 +46,13 @@ pub struct Form {
 
 impl Form {
     /// Takes a path that came from the desktop's dialog, or was dropped. Returns whether there was one of its own.
-    pub fn picked(&mut self, picked: &mut Option<(Field, PathBuf)>) -> bool {
+    pub fn picked(&mut self, ctx: &egui::Context, picked: &mut Option<(Field, PathBuf)>) -> bool {
         let Some((field, path)) = picked.take() else { return false };
         let text = path.display().to_string();
         match field {
             SPEC => {
                 self.file = text;
-                self.load_file();
+                self.load_file(ctx);
             }
             FOLDER => self.folder = text,
             Field { name, place, .. } if name == CORPUS.name && place < self.paths.len() => self.paths[place] = text,
@@ -74,9 +76,8 @@ impl Form {
         }
     }
 
-    fn load_file(&mut self) {
-        let path = self.file.trim().to_owned();
-        self.load(&path, HardnessSpec::read(&kept_path::typed(&path)));
+    fn load_file(&mut self, ctx: &egui::Context) {
+        self.reading.start(ctx, &self.file, HardnessSpec::read);
     }
 
     /// Shows the fields and the buttons.
@@ -110,6 +111,8 @@ impl Form {
         ui.horizontal_wrapped(|ui| {
             let chosen = preset(ui, "Preset of rankings", &self.start, HARDNESS_PRESETS.iter(), |preset| preset.name);
             if let Some(preset) = chosen {
+                // In place of a spec that is being read.
+                self.reading = SpecReader::default();
                 self.load(preset.name, preset.hardness());
             }
             if let Some(spec) = &mut self.spec {
@@ -117,7 +120,10 @@ impl Form {
             }
         });
         if spec_file(ui, cx, "Ranking spec (.toml)", &mut self.file, SPEC, "Load ranking spec") {
-            self.load_file();
+            self.load_file(ui.ctx());
+        }
+        if let Some((file, spec)) = self.reading.show(ui) {
+            self.load(&file, spec);
         }
     }
 
@@ -250,19 +256,19 @@ mod tests {
 
     #[test]
     fn a_form_holds_a_list_and_says_what_is_missing() {
-        let mut form = Form::default();
+        let (ctx, mut form) = (egui::Context::default(), Form::default());
         assert!(form.ready().unwrap_err().contains("preset"));
         form.load("quick", HARDNESS_PRESETS[0].hardness());
         let spec = form.ready().unwrap();
         assert!(spec.corpora.len() == 3 && spec.corpora.iter().all(|corpus| corpus.data.is_absolute()));
-        form.picked(&mut Some((CORPUS.at(1), "/data/mine".into())));
+        form.picked(&ctx, &mut Some((CORPUS.at(1), "/data/mine".into())));
         assert_eq!(form.ready().unwrap().corpora[1].data, Path::new("/data/mine"));
         form.paths[0].clear();
         assert!(form.ready().unwrap_err().contains("has no data"));
-        form.picked(&mut Some((SPEC, "/nowhere/spec.toml".into())));
-        assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
+        form.picked(&ctx, &mut Some((SPEC, "/nowhere/spec.toml".into())));
+        assert!(form.file == "/nowhere/spec.toml" && form.reading.waiting());
         let mut others = Some((CORPUS.at(9), PathBuf::from("/x")));
-        let mine = form.picked(&mut others);
+        let mine = form.picked(&ctx, &mut others);
         assert!(others.is_some() && !mine, "what is not its own is left to others");
     }
 }

@@ -33,7 +33,7 @@ pub struct HardnessPanel {
 impl Panel for HardnessPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         // A folder that was dropped, or chosen elsewhere, is seen: the form may be closed above another ranking.
-        let unfold = self.form.picked(&mut cx.view.picked).then_some(true);
+        let unfold = self.form.picked(ui.ctx(), &mut cx.view.picked).then_some(true);
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
             let view = cx.session.tasks.get::<RankCorpora>();
             let header = egui::CollapsingHeader::new("New ranking").id_salt("ranking form").default_open(view.is_none());

@@ -3,6 +3,7 @@
 use eframe::egui::{self, DragValue, TextEdit, Ui};
 
 use super::super::fields::{StartWords, number, path, path_row, preset, spec_file, start_row, take_picked};
+use super::super::spec_file::SpecReader;
 use crate::data::dataset_formats;
 use crate::error::Result;
 use crate::flow::preprocess::Preprocessing;
@@ -44,7 +45,10 @@ pub struct Form {
     classes: String,
     folder: String,
     file: String,
+    reading: SpecReader<TrainSpec>,
     again: String,
+    /// The spec of the run to go on with.
+    going_on: SpecReader<TrainSpec>,
     complaint: Option<String>,
 }
 
@@ -75,9 +79,10 @@ impl Form {
         }
     }
 
-    fn load_file(&mut self) {
-        let path = self.file.trim().to_owned();
-        self.load(&path, TrainSpec::read(&kept_path::typed(&path)));
+    /// Fills the fields with those of a preset, in place of a spec that is being read.
+    fn take_preset(&mut self, name: &str, spec: Result<TrainSpec>) {
+        self.reading = SpecReader::default();
+        self.load(name, spec);
     }
 
     pub fn show(&mut self, ui: &mut Ui, cx: &mut Cx) {
@@ -106,11 +111,14 @@ impl Form {
         ui.horizontal_wrapped(|ui| {
             let chosen = preset(ui, "Start from", &self.start, PRESETS.iter(), |preset| preset.name);
             if let Some(preset) = chosen {
-                self.load(preset.name, preset.spec());
+                self.take_preset(preset.name, preset.spec());
             }
         });
         if spec_file(ui, cx, "Spec file (.toml)", &mut self.file, SPEC, "Load spec") {
-            self.load_file();
+            self.reading.start(ui.ctx(), &self.file, TrainSpec::read);
+        }
+        if let Some((file, spec)) = self.reading.show(ui) {
+            self.load(&file, spec);
         }
     }
 
@@ -150,20 +158,23 @@ impl Form {
         heading(ui, "Continue a run", None);
         ui.horizontal_wrapped(|ui| {
             path(ui, cx, "Folder of a stopped run", &mut self.again, AGAIN);
-            let given = !self.again.trim().is_empty() && !running;
+            let given = !self.again.trim().is_empty() && !running && !self.going_on.waiting();
             let button = ui.add_enabled(given, egui::Button::new("Continue this run"));
             let about = "Goes on where it stopped, with the spec in its train.toml";
             if button.on_hover_text(about).on_disabled_hover_text("Give the folder; one run at a time.").clicked() {
-                let folder = kept_path::typed(&self.again);
-                match TrainSpec::of_run(&folder) {
-                    Ok(spec) => {
-                        self.complaint = None;
-                        cx.commands.push(Command::task(TrainOracle { spec, folder }));
-                    }
-                    Err(error) => self.complaint = Some(error.to_string()),
-                }
+                self.going_on.start(ui.ctx(), &self.again, TrainSpec::of_run);
             }
         });
+        match self.going_on.show(ui) {
+            None => {}
+            // Another one was started meanwhile.
+            Some(_) if running => self.complaint = Some(WORDS.busy.into()),
+            Some((folder, Ok(spec))) => {
+                self.complaint = None;
+                cx.commands.push(Command::task(TrainOracle { spec, folder: kept_path::typed(&folder) }));
+            }
+            Some((_, Err(error))) => self.complaint = Some(error.to_string()),
+        }
         if let (Some(spec), false) = (&self.spec, self.classes.is_empty()) {
             hint(ui, format!("{} trains on the classes {} only.", spec.name, self.classes));
         }
@@ -314,8 +325,5 @@ mod tests {
             spec.tarflow = Some(TarFlowSpec::default());
         }
         form.ready().unwrap().check_read().unwrap();
-        form.file = "/nowhere/spec.toml".into();
-        form.load_file();
-        assert!(form.complaint.as_ref().is_some_and(|text| text.contains("/nowhere/spec.toml")));
     }
 }
