@@ -197,7 +197,7 @@ impl Controls {
         }
         let mut residuals = centred.to_vec();
         let moved: f64 = self.kept.iter().map(|control| control.explain(strata, &mut residuals)).sum();
-        (strata.effective(&residuals) >= self.needed).then(|| (mean + moved, residuals, self.kept.len()))
+        (strata.effective(&residuals) >= self.needed).then_some((mean + moved, residuals, self.kept.len()))
     }
 }
 

@@ -205,6 +205,28 @@ fn words(ui: &Ui, standing: &Standing) -> (String, Color32, String) {
     (word, colour, about.to_owned())
 }
 
+/// The button that goes on with a run, and why it cannot be pressed.
+fn resume(ui: &mut Ui, cx: &mut Cx, run: &RunView, standing: &Standing) {
+    let external = run.external().is_some();
+    let nothing_to_train =
+        matches!(standing, Standing::Done | Standing::Damaged(_) | Standing::Unknown | Standing::Unreadable(_));
+    let resume = ui.add_enabled(!nothing_to_train && !external, Button::new("Resume run"));
+    let about = match standing {
+        Standing::Elsewhere(_) => "Another process works on it: its cell is left to it, the others are trained",
+        _ => "Trains what is not finished, from the last checkpoint",
+    };
+    let why = match standing {
+        Standing::Unknown => "Its folder is being looked at.",
+        Standing::Unreadable(_) => "Its folder cannot be read.",
+        Standing::Damaged(_) => "Delete the file that is named below: its cell is trained again then.",
+        _ if external => "The program that logs its predictions goes on with it.",
+        _ => "There is nothing left to train.",
+    };
+    if resume.on_hover_text(about).on_disabled_hover_text(why).clicked() {
+        cx.commands.push(Command::Run(RunCommand::Resume(run.folder.clone())));
+    }
+}
+
 /// What can be done with the run that is shown.
 fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
     let standing = run.standing(&cx.session.jobs);
@@ -225,31 +247,7 @@ fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
                     cx.commands.push(Command::Cancel(job));
                 }
             }
-            _ => {
-                let external = run.external().is_some();
-                let nothing_to_train = matches!(
-                    standing,
-                    Standing::Done | Standing::Damaged(_) | Standing::Unknown | Standing::Unreadable(_)
-                );
-                let open = !nothing_to_train && !external;
-                let resume = ui.add_enabled(open, Button::new("Resume run"));
-                let about = match &standing {
-                    Standing::Elsewhere(_) => {
-                        "Another process works on it: its cell is left to it, the others are trained"
-                    }
-                    _ => "Trains what is not finished, from the last checkpoint",
-                };
-                let why = match &standing {
-                    Standing::Unknown => "Its folder is being looked at.",
-                    Standing::Unreadable(_) => "Its folder cannot be read.",
-                    Standing::Damaged(_) => "Delete the file that is named below: its cell is trained again then.",
-                    _ if external => "The program that logs its predictions goes on with it.",
-                    _ => "There is nothing left to train.",
-                };
-                if resume.on_hover_text(about).on_disabled_hover_text(why).clicked() {
-                    cx.commands.push(Command::Run(RunCommand::Resume(run.folder.clone())));
-                }
-            }
+            _ => resume(ui, cx, run, &standing),
         }
         let spec = run.found().map(|found| &*found.spec);
         let duplicate = ui.add_enabled(spec.is_some(), Button::new("Duplicate"));
