@@ -69,7 +69,7 @@ pub struct WorldRecord {
     pub oracle: String,
     /// SHA-256 of its weights.
     pub weights_sha256: String,
-    /// How pixels enter the world, in a word, where no description of the weights says so.
+    /// How pixels enter the world, in a word, where no record of their training says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assumed_pixels: Option<String>,
     /// Base temperature τ.
