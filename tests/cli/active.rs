@@ -83,7 +83,7 @@ fn bought_images_of_a_noisy_world_say_that_they_hold_its_noise() {
     let found = grid.run(&run);
     let id = found["cells"][0]["id"].as_str().unwrap();
     let drawn = || {
-        succeed(&["summary", text(&run), "--bought", id, "--png", text(&sheet)]);
+        succeed(&["summary", text(&run), "--bought", id, "--png", text(&sheet), "--force"]);
         HeldNoise::of_png(&std::fs::read(&sheet).unwrap()).unwrap()
     };
     let weights_sha256 = info["weights_sha256"].as_str().unwrap().to_owned();

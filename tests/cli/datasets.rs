@@ -241,6 +241,8 @@ fn pictures_enter_as_posterior_maps_them_in() {
     let mut old: Value = serde_json::from_slice(&std::fs::read(&record).unwrap()).unwrap();
     old["test"].as_object_mut().unwrap().remove("noise_from").unwrap();
     std::fs::write(&record, old.to_string()).unwrap();
+    let finished = found["cells"][0]["id"].as_str().unwrap();
+    std::fs::remove_file(run.join("cells").join(finished).join("result.json")).unwrap();
     let why = fail(1, &["resume", text(&run), "--device", "cpu"]);
     assert!(why.contains("set/test") && why.contains("older version"), "{why}");
 }
