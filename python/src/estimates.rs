@@ -92,7 +92,7 @@ impl Asked {
         if !informed {
             return json(&estimate);
         }
-        let slope = Some(derivative(&classes, tau, &spec)?);
+        let slope = Some(derivative(&classes, tau, &spec, &mut stop.sink())?);
         let information = information(&classes, tau, &spec, &mut stop.sink())?;
         json(&Informed { estimate, slope, information })
     }
