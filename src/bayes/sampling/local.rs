@@ -282,6 +282,7 @@ mod tests {
         let nothing = bend([0.0, 0.0], 0.1, &law(&[0.5, 0.5, 0.0], 1.0));
         assert!(nothing.is_finite());
     }
+
     #[test]
     fn a_parabola_leaves_no_more_of_smoothed_labels_than_is_claimed() {
         let even = [(5.0, 0.5), (5.0, 0.8), (3.0, 0.6), (2.0, 0.7), (20.0, 0.3), (0.5, 0.4), (0.5, 1.0)];

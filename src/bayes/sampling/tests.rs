@@ -96,11 +96,16 @@ impl Coverage {
         *held += u64::from((figure.interval.0..=figure.interval.1).contains(truth));
     }
 
-    /// 90 % of the seeds or more, and not all: a curve leaves room for what lies between its draws (199 of 200).
     fn check(&self) {
+        self.check_of(SEEDS);
+    }
+
+    /// 90 to 99 % of so many seeds.
+    fn check_of(&self, seeds: u64) {
         let held: Vec<String> = self.0.iter().map(|(name, _, held)| format!("{name}: {held}")).collect();
-        println!("of {SEEDS} intervals hold the truth: {}", held.join(", "));
-        assert!(self.0.iter().all(|(_, _, held)| (SEEDS * 90 / 100..SEEDS).contains(held)), "{held:?}");
+        println!("of {seeds} intervals hold the truth: {}", held.join(", "));
+        let (least, most) = (seeds * 90 / 100, seeds * 99 / 100);
+        assert!(self.0.iter().all(|(_, _, held)| (least..=most).contains(held)), "{held:?}");
     }
 }
 
@@ -225,17 +230,20 @@ fn draws_go_where_the_answer_comes_from() {
 
 #[test]
 fn intervals_of_a_temperature_from_a_curve_hold_it() {
+    // A band also holds what its line may miss, and so the truth more often than 95 %: of 200 in 199, which is too few to
+    // tell how often.
+    const MANY_SEEDS: u64 = 600;
     let target = 0.2;
     let truth = tau_of_error(&classes(), target, &spec(1e-5), &mut silent()).unwrap().tau.value;
     let mut coverage = Coverage::of([("τ of the curve".to_owned(), truth)]);
-    for seed in 0..SEEDS {
+    for seed in 0..MANY_SEEDS {
         let mut source = source(8000 + seed);
         let found = survey(&mut pool(&mut source, 1.0), Tau::ONE, &exactly(256), &mut |_, _| Ok(()), &mut silent());
         let figure = found.unwrap().tau_of(target).unwrap();
         assert!(figure.relative_half_width() < 0.3, "{figure:?}");
         coverage.add("τ of the curve", &figure);
     }
-    coverage.check();
+    coverage.check_of(MANY_SEEDS);
 }
 
 /// Posteriors of n draws whose classes follow the prior by another sequence than the pool's.
