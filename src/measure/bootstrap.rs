@@ -64,10 +64,10 @@ impl Bootstrap {
         self.mean_of_seen(values, seen_of(values.iter().copied()), range)
     }
 
-    /// The same of values that come from images in doubt, as errors and entropies do. `doubts` tell which of the same
-    /// images those are: more than 0.1 above the least.
-    pub fn mean_in_doubt(&self, values: &[f64], doubts: &[f64], range: [f64; 2]) -> Estimate {
-        self.mean_of_seen(values, in_doubt(doubts.iter().copied()), range)
+    /// The same of values of which most may be alike, whatever their value is: those that are more than
+    /// 0.1 off the median show what the mean is made of ([`seen_off_median`]).
+    pub fn mean_of_alike(&self, values: &[f64], range: [f64; 2]) -> Estimate {
+        self.mean_of_seen(values, seen_off_median(values), range)
     }
 
     /// The same where so many images were `seen` to be of the kind that makes the mean.
@@ -116,6 +116,15 @@ pub(super) fn seen_of(differences: impl Iterator<Item = f64> + Clone) -> usize {
     let all = differences.clone().count();
     let [up, down] = [1.0, -1.0].map(|sign| count_in_doubt(differences.clone().map(|difference| sign * difference)));
     all - up.max(down).max(all - up - down)
+}
+
+/// The same of values of which most may be alike: [`seen_of`] their distances from the median. A count
+/// of those above the least would take nearly all for seen where a few are below the others.
+pub(super) fn seen_off_median(values: &[f64]) -> usize {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let median = quantile(&sorted, 0.5);
+    seen_of(values.iter().map(|value| value - median))
 }
 
 /// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: where no

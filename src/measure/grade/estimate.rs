@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::bootstrap::{in_doubt, with_unseen};
+use crate::measure::bootstrap::{seen_off_median, with_unseen};
 use crate::measure::interval::{Estimate, Interval, SHARE, student_mean};
 
 /// Who made an estimate.
@@ -228,13 +228,34 @@ impl Graded {
         Self { estimator, estimate, interval: None, lower: None, upper: None, n, chosen: None }
     }
 
-    /// The mean of `errors` in [0, 1] of two or more independent images, with Student's 95 % interval and, where hardly
-    /// an image shows an error, what others may add (the rule of three).
+    /// The mean of `errors` in [0, 1] of two or more independent images, with Student's 95 % interval
+    /// and, where nearly all have the same error, what others may add (the rule of three).
     pub(super) fn of_errors(estimator: Estimator, errors: &[f64]) -> Self {
         let (value, half) = student_mean(errors);
         let around = Interval { low: (value - half).max(0.0), high: (value + half).min(1.0) };
-        let seen = in_doubt(errors.iter().copied());
+        let seen = seen_off_median(errors);
         let Estimate { interval, .. } = with_unseen(Estimate::new(value, around), errors.len(), seen, SHARE);
         Self { interval: Some(interval), ..Self::new(estimator, value, errors.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::units::Seed;
+
+    #[test]
+    fn nearly_all_images_in_error_hardly_show_those_without() {
+        const RUNS: u64 = 400;
+        let covers = |run: &u64| {
+            let mut rng = Seed(*run).rng(0);
+            let errors: Vec<f64> = (0..100).map(|_| if rng.random::<f64>() < 0.03 { 0.0 } else { 1.0 }).collect();
+            Graded::of_errors(Estimator::KnownDecision, &errors).interval.unwrap().contains(0.97)
+        };
+        let covered = (0..RUNS).filter(covers).count();
+        // Where all above the least counted as seen: 84 % in a simulation.
+        assert!(covered * 100 >= 92 * RUNS as usize, "{covered} of {RUNS}");
     }
 }

@@ -262,8 +262,6 @@ impl Figures {
         let measured = images.measured(&bootstrap)?;
         let missed = |i: usize| images.decision[i] != images.label[i];
         let surplus: Vec<f64> = (0..n).map(|i| 1.0 - images.confidence[i] - f64::from(u8::from(missed(i)))).collect();
-        // Doubt or a miss: where hardly an image shows one, others may.
-        let either: Vec<f64> = surplus.iter().map(|surplus| surplus.abs()).collect();
         let bins = measured.reliability.bins.iter().map(|bin| RealBin {
             low: bin.low,
             high: bin.high,
@@ -274,7 +272,8 @@ impl Figures {
         Ok(Self {
             decision_error: Estimate::exact_proportion((0..n).filter(|&i| missed(i)).count(), n),
             doubt: measured.bayes_accuracy.complement(),
-            surplus: bootstrap.mean_in_doubt(&surplus, &either, [-1.0, 1.0]),
+            // Doubt or a miss: where hardly an image shows one, others may.
+            surplus: bootstrap.mean_of_alike(&surplus, [-1.0, 1.0]),
             ece: measured.ece,
             reliability: bins.collect(),
         })
