@@ -96,13 +96,15 @@ fn gains_ratios_and_savings_by_hand() {
     assert!(near(best.stages[1].bought_epistemic.unwrap().value, 1.5) && best.stages[0].bought_epistemic.is_none());
 }
 
-/// The same with what forty test images say, which make the larger a difference the more labels a strategy has.
+/// The same with what 4,000 test images say in forty blocks, which make the larger a difference the
+/// more labels a strategy has.
 fn on_images() -> Vec<CellResult> {
     let with_images = |mut result: CellResult| {
         let mut bought = result.output.take().unwrap().get::<Bought>().unwrap().clone();
         for (i, round) in bought.rounds.iter_mut().enumerate() {
             let by = 0.01 * (i * (result.cell.condition + 1)) as f64;
             let measured = &mut round.measured;
+            measured.n = 4000;
             let blocks = |at: f64| Blocks::of(&[at - by, at + by].repeat(20));
             let [accuracy, epistemic] = [measured.expected_accuracy.value, measured.epistemic.value].map(blocks);
             let interval = Interval {
