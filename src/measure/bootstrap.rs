@@ -64,10 +64,9 @@ impl Bootstrap {
         self.mean_of_seen(values, seen_of(values.iter().copied()), range)
     }
 
-    /// The same of values of which most may be alike, whatever their value is: those that are more than
-    /// 0.1 off the median show what the mean is made of ([`seen_off_median`]).
+    /// The same of values of which most may be alike, whatever their value is ([`seen_apart`]).
     pub fn mean_of_alike(&self, values: &[f64], range: [f64; 2]) -> Estimate {
-        self.mean_of_seen(values, seen_off_median(values), range)
+        self.mean_of_seen(values, seen_apart(values), range)
     }
 
     /// The same where so many images were `seen` to be of the kind that makes the mean.
@@ -118,13 +117,15 @@ pub(super) fn seen_of(differences: impl Iterator<Item = f64> + Clone) -> usize {
     all - up.max(down).max(all - up - down)
 }
 
-/// The same of values of which most may be alike: [`seen_of`] their distances from the median. A count
-/// of those above the least would take nearly all for seen where a few are below the others.
-pub(super) fn seen_off_median(values: &[f64]) -> usize {
+/// How many of these values are of the rarer of two kinds that lie more than 0.1 apart, where they are
+/// split so that it has most. A count of all above the least would take nearly all for seen where a few
+/// are below the others.
+pub(super) fn seen_apart(values: &[f64]) -> usize {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let median = quantile(&sorted, 0.5);
-    seen_of(values.iter().map(|value| value - median))
+    let above = |value: &f64| sorted.len() - sorted.partition_point(|other| other - value <= DOUBT);
+    let rarer = |(i, value): (usize, &f64)| above(value).min(i + 1);
+    sorted.iter().enumerate().map(rarer).max().unwrap_or(0)
 }
 
 /// How many of these doubts, 1 − max p each, lie clearly above the least. With noisy labels every image is in doubt: where no
@@ -372,6 +373,14 @@ mod tests {
     fn doubt_is_counted_above_what_all_images_have() {
         let of = |doubts: &[f64]| in_doubt(doubts.iter().copied());
         assert_eq!((of(&[]), of(&[0.0, 0.05, 0.2, 0.5]), of(&[0.2, 0.25, 0.2, 0.5])), (0, 2, 1));
+    }
+
+    #[test]
+    fn the_rarer_of_two_kinds_is_counted_where_it_has_most() {
+        assert_eq!(
+            [[1.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.5, 0.55, 0.6, 1.0], [0.3; 5]].map(|v| seen_apart(&v)),
+            [2, 1, 0]
+        );
     }
 
     #[test]

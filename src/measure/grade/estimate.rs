@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::bootstrap::{seen_off_median, with_unseen};
+use crate::measure::bootstrap::{seen_apart, with_unseen};
 use crate::measure::interval::{Estimate, Interval, SHARE, student_mean};
 
 /// Who made an estimate.
@@ -233,7 +233,7 @@ impl Graded {
     pub(super) fn of_errors(estimator: Estimator, errors: &[f64]) -> Self {
         let (value, half) = student_mean(errors);
         let around = Interval { low: (value - half).max(0.0), high: (value + half).min(1.0) };
-        let seen = seen_off_median(errors);
+        let seen = seen_apart(errors);
         let Estimate { interval, .. } = with_unseen(Estimate::new(value, around), errors.len(), seen, SHARE);
         Self { interval: Some(interval), ..Self::new(estimator, value, errors.len()) }
     }

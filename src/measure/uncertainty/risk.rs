@@ -5,9 +5,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::measure::bootstrap::{Bootstrap, bca, doubtful, in_doubt, of_few, with_share};
+use crate::measure::bootstrap::{Bootstrap, bca, doubtful, of_few, seen_apart, with_share};
 use crate::measure::interval::{Estimate, Interval, SHARE};
-use crate::stats::{of_rarer_kind, unseen};
+use crate::stats::unseen;
 
 /// Points of a curve.
 const POINTS: usize = 20;
@@ -61,9 +61,9 @@ impl RiskCoverage {
         };
         let (values, replicates) = (areas(&whole), bootstrap.resample(n, areas));
         // Images that were not seen come last in the best order where they are wrong, and first where
-        // they are right. Those in doubt and the others show them, whichever are fewer. A score may be
-        // surest of wrong ones as well: only images that it misplaces show those.
-        let last = unseen(n, of_rarer_kind(in_doubt(risk.iter().copied()), n));
+        // they are right: the rarer kind shows both. A score may be surest of wrong ones as well: only
+        // images that it misplaces show those.
+        let last = unseen(n, seen_apart(risk));
         let (first, of_score) = (weight_of_first(last), weight_of_first(unseen(n, misplaced(&orders[0], risk))));
         let estimate = |at: usize, [down, up]: [f64; 2]| {
             let mut areas: Vec<f64> = replicates.iter().map(|r| r[at]).collect();
