@@ -117,9 +117,8 @@ pub(super) fn seen_of(differences: impl Iterator<Item = f64> + Clone) -> usize {
     all - up.max(down).max(all - up - down)
 }
 
-/// How many of these values are of the rarer of two kinds that lie more than 0.1 apart, where they are
-/// split so that it has most. A count of all above the least would take nearly all for seen where a few
-/// are below the others.
+/// How many of these values are of the rarer of two kinds more than 0.1 apart, where it has most. A
+/// count of all above the least would take nearly all for seen where a few are below the others.
 pub(super) fn seen_apart(values: &[f64]) -> usize {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
