@@ -228,7 +228,7 @@ fn a_run_of_this_window_is_resumed_watched_held_and_stopped() {
         aleatoric: 0.25,
         epistemic: 0.35,
         expected_accuracy: 0.8,
-        half_widths: None,
+        intervals: None,
     };
     step(&fake, id, &folder, CellEvent::Watched(watched));
     let progress = Progress { done: 3000, total: 5000 };
