@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use eframe::egui::ColorImage;
 
 use super::background::BackgroundTask;
-use super::command::quote;
+use super::command::{Opened, quote};
 use super::prefs::Prefs;
 use super::session::runs::RunView;
 use crate::device::DeviceChoice;
@@ -18,6 +18,10 @@ use crate::worker::cell_images::{CellImages, CellImagesRequest};
 pub(super) enum Done {
     Written(String),
     Unpacked(PathBuf),
+    /// What paths stand for that are to be opened.
+    Found(Vec<Opened>),
+    /// The oracle of the last time, which is not there any more.
+    Gone(String),
     Deleted(PathBuf),
     Noted(PathBuf, RunNotes),
     Picture(ColorImage),
@@ -42,6 +46,11 @@ impl RunDialog {
     /// Returns whether a question is open.
     pub fn asks(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Returns whether an answer of a thread is still to come.
+    pub fn waits(&self) -> bool {
+        !self.background.is_empty()
     }
 }
 

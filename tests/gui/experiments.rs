@@ -70,7 +70,7 @@ pub fn run_of(path: &Path, spec: &ExperimentSpec, finished: usize) -> RunFolder 
 
 /// Opens a run folder as if dropped, and looks at it as the watcher would.
 pub fn open(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
-    harness.state_mut().open(vec![path.to_owned()]);
+    super::disk::drop_in(harness, [path]);
     harness.run_steps(4);
     assert!(fake.watched().folders.iter().any(|folder| folder == path), "{:?}", fake.watched());
     glance(harness, fake, path);

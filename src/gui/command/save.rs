@@ -63,7 +63,7 @@ impl App {
             }
         }
         match purpose {
-            Purpose::Open | Purpose::OpenFolder => self.open_paths(paths),
+            Purpose::Open | Purpose::OpenFolder => self.open_paths(ctx, paths),
             Purpose::Save { .. } => self.save_to(first),
             Purpose::SaveCurve => self.save_curve(ctx, first),
             Purpose::SaveSketch => self.save_sketch(ctx, first),
