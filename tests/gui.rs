@@ -305,7 +305,7 @@ fn samples_are_saved_where_the_path_field_says() {
     harness.run_steps(3);
     assert!(shows(&harness, "Save 60 samples"));
     harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    looked(&mut harness);
     let (_, SaveSamples { path, indices, look, .. }) = tasks::asked(&fake);
     let here = std::path::absolute("samples.npz").unwrap();
     assert!(path == here && indices.is_empty() && look.is_none(), "{}", path.display());

@@ -209,6 +209,7 @@ impl App {
 
     fn background(&mut self, ctx: &egui::Context) {
         self.poll_run_tasks(ctx);
+        self.poll_place(ctx);
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
         }

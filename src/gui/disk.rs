@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use eframe::egui;
 
 use super::app::App;
-use super::background::BackgroundTask;
+use super::background::{self, BackgroundTask};
 use super::command::{Opened, run_at, sort_paths};
 use super::panels;
-use super::runs::Done;
+use super::runs::{Done, Place};
 use super::session::log::Level;
+use crate::data::taken;
 use crate::oracle::library;
 
 impl App {
@@ -67,6 +68,25 @@ impl App {
                 }
                 Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
                 Opened::Images(paths) => self.classify(paths),
+            }
+        }
+    }
+
+    /// Saves at a place, when it is known what lies there. What was to be saved elsewhere and still waits for this is forgotten.
+    pub(super) fn look_where(&mut self, ctx: &egui::Context, place: Place) {
+        let work = move || match taken(&place.path) {
+            Ok(there) => Ok((place, there)),
+            Err(why) => Err(why.to_string()),
+        };
+        self.runs.place = vec![BackgroundTask::start(ctx, "look at a place", work)];
+    }
+
+    /// Goes on with what is to be saved.
+    pub(super) fn poll_place(&mut self, ctx: &egui::Context) {
+        for looked in background::poll_all(&mut self.runs.place) {
+            match looked {
+                Ok((place, there)) => self.save_at(ctx, place, there),
+                Err(why) => self.session.notify(Level::Error, why),
             }
         }
     }

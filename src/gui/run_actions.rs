@@ -72,6 +72,7 @@ impl App {
                 self.runs.cell_images_next = Some((oracle, which, folder, cell));
             }
             RunCommand::SavePoints(text, name) => {
+                self.runs.place.clear();
                 self.runs.points = Some(text);
                 self.prompt = Some(Prompt::new(Purpose::SavePoints(name)));
             }
@@ -79,6 +80,7 @@ impl App {
             RunCommand::CopyPicture(figure) => self.copy_picture(ctx, figure),
             RunCommand::SaveFigures(folder) => {
                 self.prompt = Some(Prompt::named(Purpose::SaveFigures, folder.join("figures").display().to_string()));
+                self.runs.place.clear();
                 self.runs.figures_of = Some(folder);
             }
         }

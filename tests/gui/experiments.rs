@@ -88,6 +88,9 @@ pub fn click(harness: &mut Harness<'_, App>, label: &str) {
     harness.run_steps(6);
     harness.get_by_label(label).click();
     harness.run_steps(4);
+    if harness.state().waits_for_disk() {
+        super::disk::looked(harness);
+    }
 }
 
 pub fn rewrite(harness: &mut Harness<'_, App>, label: &str, text: &str) {

@@ -26,7 +26,7 @@ fn a_job_says_of_which_world_it_is_where_that_matters() {
     harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     harness.run_steps(3);
     harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    super::disk::looked(&mut harness);
     super::disk::drop_in(&mut harness, ["/data/other.safetensors"]);
     harness.run_steps(2);
     assert_eq!(fake.meant(), [here, None], "samples are of the world shown, an oracle is opened in any");
