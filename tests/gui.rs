@@ -9,6 +9,8 @@ mod bayes;
 mod cells;
 #[path = "gui/device.rs"]
 mod device;
+#[path = "gui/disk.rs"]
+mod disk;
 #[path = "gui/draw.rs"]
 mod draw;
 #[path = "gui/experiments.rs"]
@@ -93,6 +95,7 @@ use eframe::egui::{self, Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 
+use disk::{drop_in, looked};
 use fake::Fake;
 
 const SIZE: [f32; 2] = [1280.0, 800.0];
@@ -191,7 +194,7 @@ fn sliding_the_base_temperature_asks_once_and_keeps_the_pictures() {
 fn a_dropped_file_that_is_no_image_is_named_and_the_window_stays() {
     let (mut harness, fake) = full();
     harness.input_mut().dropped_files.push(Arc::new(Dropped("/data/bad.png".as_ref())));
-    harness.run_steps(2);
+    looked(&mut harness);
     let jobs = fake.jobs();
     let [(id, Job::Classify { paths, .. })] = jobs.as_slice() else { panic!("{jobs:?}") };
     assert_eq!(paths, &[Path::new("/data/bad.png")]);
@@ -205,7 +208,7 @@ fn a_dropped_file_that_is_no_image_is_named_and_the_window_stays() {
 #[test]
 fn jobs_can_be_paused_and_cancelled() {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     fake.send(Event::JobStarted { id: 1 });
     let progress = bayescope::events::Progress { done: 3, total: 12 };
@@ -223,8 +226,8 @@ fn jobs_can_be_paused_and_cancelled() {
     fake.send(Event::JobEnded { id: 1, outcome: Outcome::Cancelled });
     harness.run_steps(2);
     assert!(shows(&harness, "cancelled"));
-    harness.state_mut().open(vec!["/data/second".into()]);
-    harness.state_mut().open(vec!["/data/third".into()]);
+    drop_in(&mut harness, ["/data/second"]);
+    drop_in(&mut harness, ["/data/third"]);
     harness.run_steps(2);
     by_palette(&mut harness, "cancel all");
     assert_eq!(fake.cancelled(), [1, 2, 3], "what has ended is not cancelled again");
@@ -302,7 +305,7 @@ fn samples_are_saved_where_the_path_field_says() {
     harness.run_steps(3);
     assert!(shows(&harness, "Save 60 samples"));
     harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    looked(&mut harness);
     let (_, SaveSamples { path, indices, look, .. }) = tasks::asked(&fake);
     let here = std::path::absolute("samples.npz").unwrap();
     assert!(path == here && indices.is_empty() && look.is_none(), "{}", path.display());
@@ -311,7 +314,7 @@ fn samples_are_saved_where_the_path_field_says() {
 #[test]
 fn an_oracle_that_cannot_be_opened_leaves_the_old_one() {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/other.safetensors".into()]);
+    drop_in(&mut harness, ["/data/other.safetensors"]);
     harness.run_steps(2);
     let jobs = fake.jobs();
     let [(id, Job::OpenOracle(name))] = jobs.as_slice() else { panic!("{jobs:?}") };
@@ -339,7 +342,7 @@ fn images_from_outside_come_to_the_front() {
 #[test]
 fn images_from_outside_follow_the_knobs() {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     fake.send(fake::external(3));
     fake.send(Event::JobEnded { id: 1, outcome: Outcome::Done("3 images".into()) });

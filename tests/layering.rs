@@ -3,6 +3,8 @@
 
 #[path = "layering/circles.rs"]
 mod circles;
+#[path = "layering/disk.rs"]
+mod disk;
 #[path = "layering/imports.rs"]
 mod imports;
 #[path = "layering/plots.rs"]

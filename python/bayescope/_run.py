@@ -6,6 +6,7 @@ import json
 import math
 import os
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from ._arguments import count, count_or_none, number_or_none, numbers
 from ._world import World
 
 _KINDS = {"logits": "logits", "log_probs": "log-probabilities", "probs": "probabilities"}
+
+# Records that are read one by one (STEPS of src/run/external/course.rs), and files of which none is read any more (FILES of record.rs).
+_STEPS, _FILES = 20_000, 1_048_576
 
 
 def _finite(name: str, value: Any) -> float | None:
@@ -77,6 +81,8 @@ class Run:
         self._opened = time.monotonic()
         self._before: float | None = None
         self._test: np.ndarray | None = None
+        self._records: int | None = None
+        self._warned = False
 
     @property
     def test_images(self) -> np.ndarray:
@@ -112,7 +118,8 @@ class Run:
 
         What `bayescope summary` would refuse is a `ValueError` in its words, and nothing is written: NaN or +∞, a row of −∞
         alone, another shape, rows of probabilities that do not add up to 1, probabilities where the run holds logits. An `epoch`,
-        `seconds` or `train_loss` that is NaN or infinite is left out of the record.
+        `seconds` or `train_loss` that is NaN or infinite is left out of the record. A run with more records than are all read
+        (20,000) says so once, as a warning.
         """
         given = {"logits": logits, "log_probs": log_probs, "probs": probs}
         given = {kind: values for kind, values in given.items() if values is not None}
@@ -135,6 +142,23 @@ class Run:
             _finite("train_loss", train_loss),
         )
         self._core.log(step, _single(kind, values), *facts)
+        self._warn_of_many()
+
+    def _warn_of_many(self) -> None:
+        """Warns once where not all records are read. Called after each record is written."""
+        if self._warned:
+            return
+        # At most so many: a step that is logged again replaces itself. They are counted at the first one and before a warning.
+        self._records = None if self._records is None else self._records + 1
+        if self._records is None or self._records > _STEPS:
+            self._records = sum(name.endswith(".pred") for name in os.listdir(os.path.join(self.folder, "predictions")))
+        if self._records > _STEPS:
+            self._warned = True
+            warnings.warn(
+                f"{self.folder} has {self._records:,} records: the window, `bayescope watch` and `bayescope summary` read every "
+                f"second of them and the last, of more every fourth, and so on, and none where there are more than {_FILES:,} files",
+                stacklevel=3,
+            )
 
     def finish(self) -> None:
         """Says that nothing more comes: `bayescope watch` ends. Logging takes it back."""

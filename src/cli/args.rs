@@ -39,7 +39,7 @@ pub use look::LookArgs;
 pub use numbers::{count, number};
 pub use pictures::FitArgs;
 pub use run::{CopiesArgs, NotesArgs, PlanArgs, ResumeArgs, RunArgs, SlurmArgs, SummaryArgs, WatchArgs};
-pub use sampling::{LimitArgs, SamplingArgs};
+pub use sampling::SamplingArgs;
 pub use scale::{ScaleArgs, WalkArgs};
 pub use serve::ServeArgs;
 pub use target::TargetArgs;

@@ -76,7 +76,7 @@ fn sample<T>(
     title: &str,
     mut ask: impl FnMut(&mut Pool<'_>, &Limits, &mut Bar) -> Result<T>,
 ) -> Result<(T, About)> {
-    let limits = sampling.limits.limits(problem.tolerance, reproducible());
+    let limits = sampling.limits(problem.tolerance, reproducible());
     let smoothing = Smoothing::new(sampling.smoothing)?;
     let compute = Compute { device: sampling.device.clone(), precision: PrecisionArg::F32 };
     with_oracle(&problem.problem, &compute, |opened, _| {

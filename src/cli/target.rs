@@ -27,16 +27,14 @@ pub fn settings(
     images: &str,
 ) -> Result<Settings> {
     let settings = world.settings(opened.world.class_names().len())?;
-    let TargetArgs { target, tolerance, limits } = *asked;
-    let is_limited = limits.samples.is_some() || limits.budget.is_some();
-    let Some(target) = target else {
-        return match is_limited {
+    let Some(target) = asked.target else {
+        return match asked.is_limited() {
             false => Ok(settings),
             true => Err(Error::input(format!("--samples and --budget limit the search for --target; {images}"))),
         };
     };
     let found = match opened.world.flow().shared_base() {
-        Some(_) if is_limited || tolerance.is_some() => {
+        Some(_) if asked.is_limited() || asked.tolerance.is_some() => {
             return Err(Error::input(
                 "--tolerance, --samples and --budget limit a search by samples; classes of this world share a map, and its τ is \
                  computed: leave them out",
@@ -47,8 +45,6 @@ pub fn settings(
             tau_of_error(&classes, target, &Spec::default(), &mut Refining::new("tau"))?
         }
         None => {
-            // Without a limit of time, so that the same command finds the same τ again and goes on.
-            let limits = limits.limits(tolerance, true);
             // τ is the world's, whatever the seed of the images: the next export has the draws of this one.
             let (seed, mut bar) = (WORLD_SEED, Bar::new("tau"));
             let (world_id, device) = (opened.info.world_id(), &opened.device);
@@ -57,7 +53,7 @@ pub fn settings(
                 WorldDraws::new(&opened.world, seed).remembered(&cache, &world_id, &settings.prior, device);
             let pool = Pool::new(&mut source, settings.prior.clone(), settings.smoothing, seed)?;
             let mut pool = pool.with_label_noise(settings.label_noise.as_ref())?;
-            tau_by_sampling(&mut pool, target, None, &limits, &mut bar)?.found
+            tau_by_sampling(&mut pool, target, None, &asked.limits(), &mut bar)?.found
         }
     };
     Ok(Settings { tau: Tau::new(found.tau.value)?, ..settings })

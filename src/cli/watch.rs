@@ -118,8 +118,9 @@ fn text(look: &Look) -> String {
         let loss = match last {
             Some(Line::Train { loss, .. }) => format!(", training loss {loss:.4} nats"),
             Some(Line::Watched(w)) => {
-                let half = w.half_widths.map_or(String::new(), |half| format!(" ± {:.4}", half.epistemic));
-                format!(", KL {:.4}{half} nats on the watched images", w.epistemic)
+                let (kl, interval) = w.epistemic();
+                let ends = interval.map_or(String::new(), |[low, high]| format!(" [{low:.4}, {high:.4}]"));
+                format!(", KL {kl:.4}{ends} nats on the watched images")
             }
             None => String::new(),
         };

@@ -22,13 +22,46 @@ pub fn patience() -> [Duration; 2] {
 }
 
 /// Whether anything comes back from the lender's port within `limit`: an answer, or the end of the
-/// connection.
-pub fn is_there(address: Address, limit: Duration) -> bool {
-    let end = Instant::now() + limit;
-    let mut places = address.socket().to_socket_addrs().into_iter().flatten();
-    places.any(|place| answers(&place, end).unwrap_or(false))
+/// connection. The addresses are remembered in `known`.
+pub fn is_there(address: Address, known: &mut Vec<SocketAddr>, limit: Duration) -> bool {
+    asked(known, limit, || address.socket().to_socket_addrs().into_iter().flatten().collect())
 }
 
+/// The same with what resolves the name. That is done where no address of before takes a connection:
+/// a resolver that fails may take as long as a lender may be silent.
+fn asked(known: &mut Vec<SocketAddr>, limit: Duration, resolve: impl FnOnce() -> Vec<SocketAddr>) -> bool {
+    let end = Instant::now() + limit;
+    if let Some(answered) = one_answers(known, end) {
+        return answered;
+    }
+    if Instant::now() >= end {
+        return false;
+    }
+    let found = resolve();
+    if found.is_empty() {
+        return false;
+    }
+    *known = found;
+    one_answers(known, end).unwrap_or(false)
+}
+
+/// Whether one of these places answers; `None` where none takes a connection.
+fn one_answers(places: &[SocketAddr], end: Instant) -> Option<bool> {
+    let mut taken = None;
+    for place in places {
+        match answers(place, end) {
+            Ok(true) => return Some(true),
+            Ok(false) => taken = Some(false),
+            Err(_) => {}
+        }
+    }
+    taken
+}
+
+/// Whether a place answers on a connection of its own.
+///
+/// # Errors
+/// When it takes no connection.
 fn answers(place: &SocketAddr, end: Instant) -> std::io::Result<bool> {
     // None at all is no time that the system takes.
     let left = || end.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
@@ -53,12 +86,14 @@ mod tests {
 
     use super::*;
 
+    const LIMIT: Duration = Duration::from_secs(30);
+
     #[test]
     fn an_answer_and_a_closed_connection_are_signs_of_life_and_silence_is_none() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address: Address = format!("ws://{}", listener.local_addr().unwrap()).parse().unwrap();
         // The system takes the connection, as a tunnel does, and nobody answers.
-        assert!(!is_there(address, Duration::from_millis(100)));
+        assert!(!is_there(address, &mut Vec::new(), Duration::from_millis(100)));
         drop(listener.accept().unwrap());
         let other_side = std::thread::spawn(move || {
             let (closed, _) = listener.accept().unwrap();
@@ -68,9 +103,42 @@ mod tests {
             // Until the one that asks has closed it.
             while answered.read(&mut [0; 64]).is_ok_and(|read| read > 0) {}
         });
-        const LIMIT: Duration = Duration::from_secs(30);
-        assert!(is_there(address, LIMIT) && is_there(address, LIMIT));
+        let mut known = Vec::new();
+        assert!(is_there(address, &mut known, LIMIT) && is_there(address, &mut known, LIMIT));
         other_side.join().unwrap();
-        assert!(!is_there(address, LIMIT), "nobody listens");
+        assert!(!is_there(address, &mut known, LIMIT), "nobody listens");
+    }
+
+    #[test]
+    fn a_name_is_resolved_again_only_where_nobody_takes_the_connection() {
+        let listen = || {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            (listener.local_addr().unwrap(), listener)
+        };
+        // Closes so many connections, and is gone then.
+        let closing = |listener: TcpListener, count: usize| {
+            std::thread::spawn(move || (0..count).for_each(|_| drop(listener.accept().unwrap())))
+        };
+        let (mut known, mut resolved) = (Vec::new(), 0);
+        let mut ask = |known: &mut Vec<SocketAddr>, limit: Duration, found: &[SocketAddr]| {
+            let answered = asked(known, limit, || {
+                resolved += 1;
+                found.to_vec()
+            });
+            (answered, resolved)
+        };
+        let ((first, listener), (second, later)) = (listen(), listen());
+        let lender = closing(listener, 2);
+        assert_eq!(ask(&mut known, LIMIT, &[first]), (true, 1));
+        assert_eq!(ask(&mut known, LIMIT, &[]), (true, 1), "it is remembered");
+        lender.join().unwrap();
+        let lender = closing(later, 1);
+        assert_eq!(ask(&mut known, LIMIT, &[second]), (true, 2), "it has another address");
+        lender.join().unwrap();
+        assert_eq!((ask(&mut known, LIMIT, &[]), &known[..]), ((false, 3), &[second][..]), "the resolver fails");
+        // Its tunnel takes the connection, and nothing comes back: another look at the name would not change that.
+        let (silent, _listener) = listen();
+        known = vec![silent];
+        assert_eq!(ask(&mut known, Duration::from_millis(100), &[second]), (false, 3));
     }
 }

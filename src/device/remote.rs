@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -38,6 +38,8 @@ struct Session {
     token: String,
     /// The devices of the sessions before it.
     before: Vec<Device>,
+    /// Where its lender was found.
+    places: Vec<SocketAddr>,
     /// Why it has ended, if it has.
     ended: Option<String>,
 }
@@ -84,7 +86,7 @@ pub fn connect(address: Address) -> Result<Device> {
     {
         return Ok(device);
     }
-    knock(address)?;
+    let places = vec![knock(address)?];
     let host = address.host();
     let earlier = |session: &Session| [&session.before[..], std::slice::from_ref(&session.device)].concat();
     let before = known().sessions.get(&address).map(earlier).unwrap_or_default();
@@ -108,7 +110,7 @@ pub fn connect(address: Address) -> Result<Device> {
             ));
         }
     };
-    known().sessions.insert(address, Session { device: device.clone(), token, before, ended: None });
+    known().sessions.insert(address, Session { device: device.clone(), token, before, places, ended: None });
     match round_trip(address, ANSWER) {
         Answer::Came(_) => Ok(device),
         Answer::Gone(why) => Err(failed(address, why)),
@@ -120,15 +122,15 @@ fn failed(address: Address, why: impl std::fmt::Display) -> Error {
     Error::Device(format!("{address}: {why}"))
 }
 
-/// Checks that something listens: burn would try for 16 seconds otherwise.
-fn knock(address: Address) -> Result<()> {
+/// Checks that something listens, and returns where: burn would try for 16 seconds otherwise.
+fn knock(address: Address) -> Result<SocketAddr> {
     let (host, port) = address.socket();
     let found = (host, port).to_socket_addrs();
     let found = found.map_err(|e| failed(address, format!("the name {host} is not known here ({e})")))?;
     let mut why = "the name has no address".to_owned();
     for place in found {
         match TcpStream::connect_timeout(&place, KNOCK) {
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(place),
             Err(e) if e.kind() == ErrorKind::ConnectionRefused => why = "nobody listens there".into(),
             Err(e) if e.kind() == ErrorKind::TimedOut => why = format!("nobody answers within {} s", KNOCK.as_secs()),
             Err(e) => why = e.to_string(),
@@ -206,7 +208,7 @@ impl Ping {
 /// Says what is known of a connection that has just turned out to be gone, and remembers it.
 fn ended(address: Address) -> String {
     let why = match knock(address) {
-        Ok(()) => {
+        Ok(_) => {
             "the connection is gone, though somebody listens there still or again: the log of `bayescope serve` may tell why"
         }
         Err(_) => "the connection is gone, and nobody listens there now",
@@ -290,6 +292,17 @@ impl LentDevice {
         }
     }
 
+    /// Whether its lender answers within `limit`, where it was found before.
+    fn lender_is_there(&self, limit: Duration) -> bool {
+        let mut places = known().sessions.get(&self.address).map(|session| session.places.clone()).unwrap_or_default();
+        // The lock is free meanwhile: others ask what is known.
+        let there = presence::is_there(self.address, &mut places, limit);
+        if let Some(session) = known().sessions.get_mut(&self.address) {
+            session.places = places;
+        }
+        there
+    }
+
     /// Waits for what the device is to send, as long as its lender is there ([`presence`]).
     ///
     /// # Errors
@@ -302,7 +315,7 @@ impl LentDevice {
         let mut heard = Instant::now();
         let there = || {
             let left = silence.saturating_sub(heard.elapsed());
-            if self.ended().is_none() && presence::is_there(self.address, left) {
+            if self.ended().is_none() && self.lender_is_there(left) {
                 heard = Instant::now();
             }
             self.ended().is_none() && heard.elapsed() < silence

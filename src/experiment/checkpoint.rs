@@ -117,7 +117,7 @@ mod tests {
             aleatoric: 0.1,
             epistemic: 0.6,
             expected_accuracy: 0.3,
-            half_widths: None,
+            intervals: None,
         };
         let (loss, last_loss) = (0.1 + 0.2, f64::MIN_POSITIVE);
         let seen = vec![Seen { n: 5, loss: 0.1, accuracy: 0.6, ece: 1.0 / 7.0 }];

@@ -109,5 +109,5 @@ pub use train::{CellEvent, CellJob, LAST, run_cell, train_cell};
 pub use trained::Trained;
 pub use transfer::{FourCell, FourCells, OnReal, Origin, OriginGain, TransferSpec};
 pub use validated::{Seen, Validated};
-pub use watched::{HalfWidths, Watched};
+pub use watched::{Watched, WatchedIntervals};
 pub use worst::{WORST, WORST_FILE, Worst, WorstImage};

@@ -135,11 +135,7 @@ impl ExportSpec {
         if self.formats.is_empty() {
             return Err(Error::input("choose a format at least: npz, png16, parquet or png"));
         }
-        if self.settings.tau.get() == 0.0 {
-            let cause = "at τ = 0 every image of a class is the same and has no density: choose a τ above 0";
-            return Err(Error::input(cause));
-        }
-        Ok(())
+        self.settings.check_density()
     }
 }
 

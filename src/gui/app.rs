@@ -168,7 +168,7 @@ impl App {
             self.session.oracle.as_ref().is_some_and(|info| matches!(info.architecture, Architecture::TarFlow(_)));
         let full = gallery.complete() || slow || gallery.iter().count() > 1000;
         let of_now = self.view.source == Source::Outside || gallery.asks_for(self.prefs.tau);
-        full && of_now && gallery.answers(&self.view.in_view) && inspected
+        !self.waits_for_disk() && full && of_now && gallery.answers(&self.view.in_view) && inspected
     }
 
     /// Brings a panel to the front.
@@ -209,6 +209,7 @@ impl App {
 
     fn background(&mut self, ctx: &egui::Context) {
         self.poll_run_tasks(ctx);
+        self.poll_place(ctx);
         if let Some(devices) = self.listing.poll() {
             self.devices = devices;
         }

@@ -42,13 +42,6 @@ pub enum Purpose {
     Field(Field),
 }
 
-impl Purpose {
-    /// Whether nothing is written there.
-    pub fn reads(self) -> bool {
-        matches!(self, Self::Open | Self::OpenFolder | Self::Field(_))
-    }
-}
-
 /// Who asked whether what lies at a path may be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use crate::data::{Fit, is_image_name};
 use crate::device::DeviceChoice;
 use crate::oracle::folder::{DESCRIPTION, FLOWS};
+use crate::run::hardness::HardnessFolder;
 use crate::run::{AnyRun, SPEC};
 use crate::task::Task;
 use crate::worker::fetch::FetchRequest;
@@ -176,24 +177,32 @@ impl Command {
 /// What dropped, typed or chosen paths stand for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Opened {
+    /// The folder of a run for the panel Experiments.
     Run(PathBuf),
+    /// The folder of a ranking.
+    Ranking(PathBuf),
     /// A folder or checkpoint to open as an oracle.
     Oracle(PathBuf),
     Images(Vec<PathBuf>),
 }
 
-/// Runs and an oracle among the paths go first; the rest are images.
+/// Runs and an oracle among the paths go first; the rest are images. Asks the disk.
 pub fn sort_paths(paths: Vec<PathBuf>) -> Vec<Opened> {
-    // Thousands of pictures may be dropped at once, and a look at each of them on a slow disk would stop the window.
+    // Thousands of pictures may be dropped at once, and a look at each of them on a slow disk takes long.
     let of = |is: fn(&Path) -> bool| move |path: &PathBuf| !is_image_name(path) && is(path);
     let (runs, paths): (Vec<_>, Vec<_>) = paths.into_iter().map(described).partition(of(AnyRun::is));
     let (oracles, images): (Vec<_>, Vec<_>) = paths.into_iter().partition(of(is_oracle));
-    let mut opened: Vec<Opened> = runs.into_iter().map(Opened::Run).collect();
+    let mut opened: Vec<Opened> = runs.into_iter().map(run_at).collect();
     opened.extend(oracles.into_iter().take(1).map(Opened::Oracle));
     if !images.is_empty() {
         opened.push(Opened::Images(images));
     }
     opened
+}
+
+/// Which run lies in a folder; one that cannot be read is for the panel Experiments, which says why. Asks the disk.
+pub fn run_at(folder: PathBuf) -> Opened {
+    if HardnessFolder::is(&folder) { Opened::Ranking(folder) } else { Opened::Run(folder) }
 }
 
 /// The folder in place of the file that describes it: desktops open files.

@@ -100,8 +100,10 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> (Prefs, V
     let saved = &prefs.oracle;
     if !options.oracle.is_empty() {
         prefs.oracle = kept_path::oracle(&options.oracle);
-    } else if library::find(saved).is_none() && !Path::new(saved).exists() {
-        notices.extend(gone(saved));
+    } else if let Some(where_now) = library::former(saved) {
+        notices.push(format!("The world '{saved}' of the last time: {where_now}."));
+        prefs.oracle = library::DEFAULT.into();
+    } else if saved.is_empty() {
         prefs.oracle = library::DEFAULT.into();
     }
     if options.device != DeviceChoice::Auto {
@@ -111,20 +113,6 @@ fn wanted(storage: Option<&dyn eframe::Storage>, options: &Options) -> (Prefs, V
         prefs.theme = look;
     }
     (prefs, notices)
-}
-
-/// What is said of an oracle of the last time that is not there any more.
-fn gone(saved: &str) -> Option<String> {
-    let text = match library::former(saved) {
-        _ if saved.is_empty() => return None,
-        Some(where_now) => format!("The world '{saved}' of the last time: {where_now}."),
-        None => format!(
-            "The oracle of the last time is not there any more: {saved}. '{}' is opened in its place; open the oracle from where it is \
-             now.",
-            library::DEFAULT
-        ),
-    };
-    Some(text)
 }
 
 /// Where the screenshot is.
@@ -177,6 +165,9 @@ impl Running {
             drill(&cc.egui_ctx, Duration::try_from_secs_f64(secs).unwrap_or_default());
         }
         let mut app = App::new(&cc.egui_ctx, prefs, engine);
+        if left.is_none() && options.oracle.is_empty() {
+            app.look_for_oracle(&cc.egui_ctx);
+        }
         app.began(started);
         app.restore(&cc.egui_ctx, cc.storage);
         match lost {
@@ -354,16 +345,5 @@ impl eframe::App for Running {
     fn on_exit(&mut self) {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         outcome.frames = Some(self.app.frame_report());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_gone_since_the_last_time_is_told() {
-        assert!(gone("/worlds/mine").is_some_and(|text| text.contains("/worlds/mine")));
-        assert_eq!(gone(""), None);
     }
 }

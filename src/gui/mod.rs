@@ -9,7 +9,7 @@
 //! | `launch`, `in_window`, `window_restart`, `engine` | opening the window; the app in it; the next window after a lost device; what the window asks of the worker |
 //! | `app`, `drain`, `run_actions`, `guide`, `request_tracker`, `gliding` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker, the gallery while τ moves |
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
-//! | `command`, `palette`, `primary_action`, `background` | every user action and its execution; the list of them; a panel's main button; work on threads of its own |
+//! | `command`, `palette`, `primary_action`, `background`, `disk` | every user action and its execution; the list of them; a panel's main button; work on threads of its own; what lies at paths |
 //! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
 //! | `evidence`, `picture`, `posterior`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `inspected`, `exactness`, `moved` | the inspected image and the knobs it is of; what "exact" means of a posterior; which knobs have moved since |
@@ -29,6 +29,7 @@ mod connect;
 mod context;
 mod course_controls;
 mod data_table;
+mod disk;
 mod drain;
 mod engine;
 mod evidence;

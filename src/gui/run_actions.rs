@@ -45,14 +45,7 @@ impl App {
                     Ok(run_command(&file.display().to_string(), &folder, device))
                 });
             }
-            RunCommand::Open(folder) if HardnessFolder::is(&folder) => {
-                self.view.picked = Some((panels::hardness::FOLDER, folder));
-                self.bring(panels::hardness::ID);
-            }
-            RunCommand::Open(folder) => {
-                self.show_run(&folder);
-                self.bring(panels::experiments::ID);
-            }
+            RunCommand::Open(folder) => self.open_run(ctx, folder),
             RunCommand::OpenExample(name) => self.open_example(ctx, name),
             RunCommand::Forget(folder) => self.forget_run(&folder),
             RunCommand::AskToDelete(folder) => self.runs.asked = Some(folder),
@@ -79,6 +72,7 @@ impl App {
                 self.runs.cell_images_next = Some((oracle, which, folder, cell));
             }
             RunCommand::SavePoints(text, name) => {
+                self.runs.place.clear();
                 self.runs.points = Some(text);
                 self.prompt = Some(Prompt::new(Purpose::SavePoints(name)));
             }
@@ -86,6 +80,7 @@ impl App {
             RunCommand::CopyPicture(figure) => self.copy_picture(ctx, figure),
             RunCommand::SaveFigures(folder) => {
                 self.prompt = Some(Prompt::named(Purpose::SaveFigures, folder.join("figures").display().to_string()));
+                self.runs.place.clear();
                 self.runs.figures_of = Some(folder);
             }
         }
@@ -152,7 +147,7 @@ impl App {
     }
 
     /// Shows a run from now on. Returns its folder as it is kept.
-    fn show_run(&mut self, folder: &Path) -> PathBuf {
+    pub(super) fn show_run(&mut self, folder: &Path) -> PathBuf {
         let folder = kept_path::folder(folder);
         if !self.prefs.runs.contains(&folder) {
             self.prefs.runs.push(folder.clone());
@@ -220,7 +215,9 @@ impl App {
                 Ok(Done::Written(text)) => {
                     self.copy_line(ctx, text);
                 }
-                Ok(Done::Unpacked(folder)) => self.commands.push(Command::Run(RunCommand::Open(folder))),
+                Ok(Done::Unpacked(folder)) => self.open_run(ctx, folder),
+                Ok(Done::Found(found)) => self.open_found(found),
+                Ok(Done::Gone(saved)) => self.replace_gone(&saved),
                 Ok(Done::Picture(image)) => {
                     let [width, height] = image.size;
                     ctx.copy_image(image);

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui::ColorImage;
 
-use super::background::BackgroundTask;
-use super::command::quote;
+use super::background::{Asked, BackgroundTask, Purpose};
+use super::command::{Opened, quote};
 use super::prefs::Prefs;
 use super::session::runs::RunView;
+use crate::data::Taken;
 use crate::device::DeviceChoice;
 use crate::experiment::WORST;
 use crate::figure::Figure;
@@ -18,15 +19,35 @@ use crate::worker::cell_images::{CellImages, CellImagesRequest};
 pub(super) enum Done {
     Written(String),
     Unpacked(PathBuf),
+    /// What paths stand for that are to be opened.
+    Found(Vec<Opened>),
+    /// The oracle of the last time, which is not there any more.
+    Gone(String),
     Deleted(PathBuf),
     Noted(PathBuf, RunNotes),
     Picture(ColorImage),
 }
 
+/// Where something is to be saved.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// What is saved there.
+    pub purpose: Purpose,
+    /// Where.
+    pub path: PathBuf,
+    /// Who asked whether what lies there may be replaced.
+    pub asked: Asked,
+}
+
+/// A place and what lies there, or why nothing can be saved there.
+pub type LookedAt = std::result::Result<(Place, Option<Taken>), String>;
+
 /// Errands under way and the question that is open.
 #[derive(Default)]
 pub struct RunDialog {
     pub(super) background: Vec<BackgroundTask<std::result::Result<Done, String>>>,
+    /// Where something is to be saved, while a thread looks what lies there: one place at most, the last.
+    pub(super) place: Vec<BackgroundTask<LookedAt>>,
     pub(super) asked: Option<PathBuf>,
     /// Points of a plot, while it is asked where they go.
     pub(super) points: Option<String>,
@@ -42,6 +63,11 @@ impl RunDialog {
     /// Returns whether a question is open.
     pub fn asks(&self) -> bool {
         self.asked.is_some()
+    }
+
+    /// Returns whether an answer of a thread is still to come.
+    pub fn waits(&self) -> bool {
+        !(self.background.is_empty() && self.place.is_empty())
     }
 }
 

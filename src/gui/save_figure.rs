@@ -69,6 +69,7 @@ impl App {
     /// Asks where a figure goes.
     pub(super) fn ask_for_figure(&mut self, figure: Box<Figure>) {
         self.prompt = Some(Prompt::named(Purpose::SaveFigure, format!("{}.svg", stem(&figure))));
+        self.runs.place.clear();
         self.runs.figure = Some(figure);
     }
 

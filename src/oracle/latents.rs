@@ -61,10 +61,7 @@ pub fn save_latents(
     if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
         return Err(Error::input(format!("{}: images of given latents are written as .npz", path.display())));
     }
-    if settings.tau.get() == 0.0 {
-        let why = "at τ = 0 every image of a class is the same and has no density: choose a τ above 0";
-        return Err(Error::input(format!("{}: {why}", path.display())));
-    }
+    settings.check_density().map_err(|why| Error::input(format!("{}: {why}", path.display())))?;
     let Latents { noise, classes } = Latents::read(latents, world)?;
     let (shape, total) = (world.shape(), classes.len());
     let of_file = |error: Error, first: usize| match renumber(error, first) {

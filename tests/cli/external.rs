@@ -39,6 +39,21 @@ fn a_run_begins_in_a_folder_of_its_own() {
     succeed(&again);
 }
 
+#[test]
+fn a_world_without_density_is_refused_in_the_words_of_an_export() {
+    let place = tempfile::tempdir().unwrap();
+    let (oracle, out) = (tiny::gaussian_file(place.path()), place.path().join("out"));
+    let of = |command: &[&str]| {
+        let more = [text(&oracle), "--tau", "0", "--test", "4", "--device", "cpu", "--out", text(&out)];
+        let said = fail(1, &[command, &more].concat());
+        assert!(!out.exists(), "{said}");
+        said.lines().find(|line| line.contains("τ = 0")).map(str::to_owned)
+    };
+    let started = of(&["external", "start"]);
+    assert!(started.as_ref().is_some_and(|why| why.contains("choose a τ above 0")), "{started:?}");
+    assert_eq!(started, of(&["export"]));
+}
+
 /// A file that is not called by a step is counted by every command that reads the run.
 fn misnamed_files_are_told(run: &std::path::Path) {
     std::fs::write(run.join("predictions/best.pred"), "").unwrap();

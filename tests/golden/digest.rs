@@ -120,6 +120,7 @@ impl Digest {
                         flipping if FLIPPING.contains(&flipping) => names_only(self.masked(value)),
                         "corpora" => self.masked(without_ids(value)),
                         interval if INTERVALS.contains(&interval) => self.masked(ends_apart(value)),
+                        "intervals" => self.masked(columns_apart(value)),
                         _ => self.masked(value),
                     };
                     (name, value)
@@ -183,6 +184,16 @@ fn ends_apart(value: Value) -> Value {
             json!({ "low": low, "high": high })
         }
         _ => value,
+    }
+}
+
+/// The same of every column of a table of intervals.
+fn columns_apart(value: Value) -> Value {
+    match value {
+        Value::Array(rows) if rows.len() > 1 && rows.iter().all(Value::is_object) => {
+            Value::Object(columns_of(rows).into_iter().map(|(name, all)| (name, ends_apart(all))).collect())
+        }
+        other => other,
     }
 }
 

@@ -70,7 +70,7 @@ pub fn run_of(path: &Path, spec: &ExperimentSpec, finished: usize) -> RunFolder 
 
 /// Opens a run folder as if dropped, and looks at it as the watcher would.
 pub fn open(harness: &mut Harness<'_, App>, fake: &Fake, path: &Path) {
-    harness.state_mut().open(vec![path.to_owned()]);
+    super::disk::drop_in(harness, [path]);
     harness.run_steps(4);
     assert!(fake.watched().folders.iter().any(|folder| folder == path), "{:?}", fake.watched());
     glance(harness, fake, path);
@@ -88,6 +88,9 @@ pub fn click(harness: &mut Harness<'_, App>, label: &str) {
     harness.run_steps(6);
     harness.get_by_label(label).click();
     harness.run_steps(4);
+    if harness.state().waits_for_disk() {
+        super::disk::looked(harness);
+    }
 }
 
 pub fn rewrite(harness: &mut Harness<'_, App>, label: &str, text: &str) {
@@ -228,7 +231,7 @@ fn a_run_of_this_window_is_resumed_watched_held_and_stopped() {
         aleatoric: 0.25,
         epistemic: 0.35,
         expected_accuracy: 0.8,
-        half_widths: None,
+        intervals: None,
     };
     step(&fake, id, &folder, CellEvent::Watched(watched));
     let progress = Progress { done: 3000, total: 5000 };

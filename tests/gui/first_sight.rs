@@ -193,6 +193,7 @@ fn recent_oracles_and_runs_are_offered() {
     assert_eq!(harness.state().prefs().oracles, ["/worlds/mine", "/worlds/other"], "the last one comes first");
     by_palette(&mut harness, "Start page");
     press(&mut harness, "Open run /runs/old/scaling");
+    super::disk::looked(&mut harness);
     assert!(!open(&harness));
     assert_eq!(harness.state().view().run.as_deref(), Some("/runs/old/scaling".as_ref()));
 }

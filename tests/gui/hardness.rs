@@ -128,7 +128,7 @@ fn a_ranking_that_is_opened_while_another_one_shows_is_seen_in_the_form() {
     assert_eq!(field(&harness), None, "the form is folded");
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("run.toml"), "[experiment]\nkind = \"hardness\"\n").unwrap();
-    harness.state_mut().open(vec![place.path().to_owned()]);
+    super::disk::drop_in(&mut harness, [place.path()]);
     harness.run_steps(30);
     assert_eq!(field(&harness), Some(place.path().display().to_string()));
 }

@@ -156,7 +156,7 @@ fn a_look_is_asked_for_marked_and_never_saved_as_numbers() {
     harness.run_steps(3);
     assert!(shows(&harness, "Save 30 pictures"));
     harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    super::disk::looked(&mut harness);
     assert_eq!(tasks::asked::<SaveSamples>(&fake).1.look, Some(look));
 }
 

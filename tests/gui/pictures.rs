@@ -57,7 +57,7 @@ fn send(harness: &mut Harness<'_, App>, fake: &Fake, picture: Picture) {
 /// A window that shows a dropped photograph.
 fn opened(border: u8) -> (Harness<'static, App>, Fake) {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/photograph.jpg".into()]);
+    super::disk::drop_in(&mut harness, ["/data/photograph.jpg"]);
     harness.run_steps(2);
     send(&mut harness, &fake, photograph(border, Fit::default()));
     (harness, fake)
@@ -87,7 +87,7 @@ fn what_was_done_is_shown_and_another_way_is_asked_for_once() {
     harness.run_steps(4);
     assert_eq!((fake.jobs().len(), asked(&fake).way), (before + 2, Way::Pad));
     // Another picture begins anew.
-    harness.state_mut().open(vec!["/data/other.jpg".into()]);
+    super::disk::drop_in(&mut harness, ["/data/other.jpg"]);
     harness.run_steps(2);
     assert_eq!(asked(&fake), Fit::default());
 }
@@ -195,7 +195,7 @@ fn a_picture_that_is_looked_at_is_shown_to_the_next_world_too() {
 #[test]
 fn pictures_that_are_named_at_the_start_wait_for_the_classes_of_a_world() {
     let (mut harness, fake) = window(Prefs::default());
-    harness.state_mut().open(vec!["/data/photograph.jpg".into()]);
+    super::disk::drop_in(&mut harness, ["/data/photograph.jpg"]);
     harness.run_steps(3);
     let classify = || fake.jobs().into_iter().filter(|(_, job)| matches!(job, Job::Classify { .. })).count();
     assert_eq!(classify(), 0, "{:?}", fake.jobs());

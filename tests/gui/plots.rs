@@ -190,7 +190,7 @@ fn thousands_of_cells_and_long_courses_leave_time_for_frames() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("large");
     let found = large(&path);
-    harness.state_mut().open(vec![path.clone()]);
+    super::disk::drop_in(&mut harness, [&path]);
     harness.run_steps(4);
     let look = RunLook { folder: path.clone(), found: Ok(Contents::Grid(found)), notes: Ok(RunNotes::default()) };
     fake.send(Event::Looked(Box::new(look.clone())));

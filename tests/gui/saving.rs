@@ -51,12 +51,12 @@ fn an_enter_key_that_is_held_down_replaces_nothing() {
     };
     for _ in 0..5 {
         harness.input_mut().events.push(enter(true));
-        harness.run_steps(2);
+        super::disk::looked(&mut harness);
     }
     assert!(fake.jobs().is_empty() && shows(&harness, "A file of this name is there already"));
     harness.input_mut().events.push(enter(false));
     harness.run_steps(2);
     harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    super::disk::looked(&mut harness);
     assert_eq!(tasks::asked::<SaveSamples>(&fake).1.path, file);
 }

@@ -90,7 +90,7 @@ fn specs_are_read_beside_the_window() {
 fn a_run_can_be_held_looked_back_at_and_used() {
     let (mut harness, fake) = full();
     harness.state_mut().show_panel("training");
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    super::disk::drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     fake.train(&mut harness);
     assert!(shows(&harness, "Samples after epoch 3"));

@@ -205,7 +205,7 @@ fn a_walk_keeps_the_name_of_its_start_and_other_images_are_no_start_that_was_kep
 #[test]
 fn a_walk_and_a_map_begin_while_the_same_images_are_read_again_at_other_knobs() {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    super::disk::drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     fake.send(fake::external(3));
     fake.send(Event::JobEnded { id: 1, outcome: Outcome::Done("3 images".into()) });

@@ -26,8 +26,8 @@ fn a_job_says_of_which_world_it_is_where_that_matters() {
     harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     harness.run_steps(3);
     harness.key_press(Key::Enter);
-    harness.run_steps(3);
-    harness.state_mut().open(vec!["/data/other.safetensors".into()]);
+    super::disk::looked(&mut harness);
+    super::disk::drop_in(&mut harness, ["/data/other.safetensors"]);
     harness.run_steps(2);
     assert_eq!(fake.meant(), [here, None], "samples are of the world shown, an oracle is opened in any");
 }
@@ -51,7 +51,7 @@ fn what_the_world_before_still_answers_is_not_shown() {
 #[test]
 fn posteriors_that_follow_a_knob_do_not_take_the_view_and_images_that_are_opened_do() {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    super::disk::drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     brought(&fake, 1);
     harness.run_steps(4);
@@ -66,7 +66,7 @@ fn posteriors_that_follow_a_knob_do_not_take_the_view_and_images_that_are_opened
     brought(&fake, *refresh);
     harness.run_steps(4);
     assert_eq!(harness.state().view().cursor, Some(7), "the view was taken");
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    super::disk::drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     let (opened, _) = fake.jobs().pop().unwrap();
     brought(&fake, opened);
@@ -78,11 +78,11 @@ fn posteriors_that_follow_a_knob_do_not_take_the_view_and_images_that_are_opened
 #[test]
 fn images_that_are_read_again_name_their_opening_and_those_opened_last_stay() {
     let (mut harness, fake) = full();
-    harness.state_mut().open(vec!["/data/folder".into()]);
+    super::disk::drop_in(&mut harness, ["/data/folder"]);
     harness.run_steps(2);
     brought(&fake, 1);
     harness.run_steps(4);
-    harness.state_mut().open(vec!["/data/b.png".into()]);
+    super::disk::drop_in(&mut harness, ["/data/b.png"]);
     harness.run_steps(2);
     harness.get_by_role_and_label(Role::Slider, "Base temperature τ").set_value_accesskit(2.0);
     harness.run_steps(3);

@@ -22,7 +22,8 @@ pub struct ProblemArgs {
     /// (that of the next class), by-class:0.1,0.2,…, or a file of K rows of K numbers, .csv or .json.
     #[arg(long, value_name = "NOISE", value_parser = label_noise)]
     pub label_noise: Option<LabelNoise>,
-    /// Half width of the 95 % interval, relative, at which to stop; if not given 1e-4, and 0.03 where the world is sampled.
+    /// Half width of the 95 % interval, relative, at which to stop; if not given 1e-4, and 0.03 where the world is sampled without
+    /// --samples.
     #[arg(long, value_parser = number, allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
     /// Seed of the random points.

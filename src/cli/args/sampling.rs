@@ -7,22 +7,16 @@ use clap::Args;
 use super::{DeviceArg, count, number};
 use crate::bayes::sampling::Limits;
 
-/// When sampling stops.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct LimitArgs {
-    /// Draw so many images of the world at each τ (at most so many with --tolerance), also of a world that has integrals.
-    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
-    pub samples: Option<usize>,
-    /// Seconds of sampling; 56 if no other limit is given. How far they reach depends on the machine.
-    #[arg(long, value_name = "SECONDS", value_parser = number, allow_negative_numbers = true)]
-    pub budget: Option<f64>,
-}
-
 /// How a world is sampled.
 #[derive(Debug, Clone, Args)]
 pub struct SamplingArgs {
-    #[command(flatten)]
-    pub limits: LimitArgs,
+    /// Draw so many images of the world at each τ (at most so many with --tolerance), also of a world that has integrals.
+    #[arg(long, value_name = "N", value_parser = count, allow_negative_numbers = true)]
+    pub samples: Option<usize>,
+    /// Seconds of sampling; 56 if no limit is given, or in their place 20000 images with --reproducible. How far seconds reach
+    /// depends on the machine.
+    #[arg(long, value_name = "SECONDS", value_parser = number, allow_negative_numbers = true)]
+    pub budget: Option<f64>,
     /// Posterior smoothing T: p_T(y|x) ∝ (π_y p(x|y))^(1/T), by which labels are drawn.
     #[arg(long, default_value_t = 1.0, value_parser = number, allow_negative_numbers = true)]
     pub smoothing: f64,
@@ -36,13 +30,11 @@ pub struct SamplingArgs {
 impl SamplingArgs {
     /// Whether images were asked to be drawn.
     pub fn draws_images(&self) -> bool {
-        self.limits.samples.is_some() || self.limits.budget.is_some() || self.keep.is_some()
+        self.samples.is_some() || self.budget.is_some() || self.keep.is_some()
     }
-}
 
-impl LimitArgs {
     /// What was asked for; by default a tolerance, and a time unless `repeatable`.
-    pub fn limits(self, tolerance: Option<f64>, repeatable: bool) -> Limits {
+    pub fn limits(&self, tolerance: Option<f64>, repeatable: bool) -> Limits {
         Limits::asked(tolerance, self.samples, self.budget, repeatable)
     }
 }

@@ -218,9 +218,9 @@ impl Curve {
     }
 }
 
-/// With its interval over the watched images; [0, 1] around it where a single one is watched.
+/// With its interval over the watched images; [0, 1] where a single one is watched.
 fn expected_accuracy(watched: &Watched) -> Estimate {
-    let half = watched.half_widths.map_or(1.0, |half| half.expected_accuracy);
-    let value = watched.expected_accuracy;
-    Estimate { value, interval: Interval { low: value - half, high: value + half } }
+    let [low, high] = SHARE;
+    let interval = watched.intervals.map_or(Interval { low, high }, |of| of.expected_accuracy);
+    Estimate { value: watched.expected_accuracy, interval }
 }

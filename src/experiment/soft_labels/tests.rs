@@ -1,17 +1,22 @@
 use super::*;
 use crate::experiment::hand_made::{around, measured, near, result, spec, whole};
 use crate::experiment::output::Findings;
-use crate::experiment::{Cell, HalfWidths};
+use crate::experiment::{Cell, WatchedIntervals};
 use crate::measure::Measured;
 
 const SPEC: &str = "[world]\noracle = 'mnist'\n[grid]\narchitectures = ['convnet']\ntrain_sizes = [100, 200, 400, 800]\nseeds = [0, 1]\n\
                     labels = ['posterior', 'argmax', 'drawn', 'smoothed']\n[experiment]\nkind = 'soft-labels'\n";
 
 fn watched(epoch: usize, expected_accuracy: f64) -> Watched {
-    let half = HalfWidths { cross_entropy: 0.1, aleatoric: 0.1, epistemic: 0.1, expected_accuracy: 0.02 };
-    let (step, train_loss, aleatoric) = (4 * epoch, 1.0, 0.2);
-    let half_widths = Some(half);
-    Watched { step, epoch, train_loss, cross_entropy: 0.5, aleatoric, epistemic: 0.3, expected_accuracy, half_widths }
+    let interval = |value: f64, half: f64| around(value, half).interval;
+    let (step, train_loss, [cross_entropy, aleatoric, epistemic]) = (4 * epoch, 1.0, [0.5, 0.2, 0.3]);
+    let intervals = Some(WatchedIntervals {
+        cross_entropy: interval(cross_entropy, 0.1),
+        aleatoric: interval(aleatoric, 0.1),
+        epistemic: interval(epistemic, 0.1),
+        expected_accuracy: interval(expected_accuracy, 0.02),
+    });
+    Watched { step, epoch, train_loss, cross_entropy, aleatoric, epistemic, expected_accuracy, intervals }
 }
 
 /// Soft leads hard by 0.01 and 0.03 under the two seeds, trails at N = 200; drawn is 0.05 behind

@@ -1,7 +1,6 @@
 //! What each command does.
 
 use crate::device::DeviceChoice;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use eframe::egui::{self, ViewportCommand};
@@ -9,9 +8,7 @@ use eframe::egui::{self, ViewportCommand};
 use crate::gui::app::App;
 use crate::gui::background::{Asked, Purpose};
 
-use super::{
-    Command, Opened, RunCommand, bayes_error_command, posterior_command, sample_command, sort_paths, tau_command,
-};
+use super::{Command, bayes_error_command, posterior_command, sample_command, tau_command};
 use crate::gui::prompt::Prompt;
 use crate::gui::request_tracker::{cancel, submit};
 use crate::gui::runs::cell_images_command;
@@ -70,7 +67,7 @@ impl App {
                 (self.prefs.world_card, self.prefs.inspector) = (true, true);
             }
             Command::ClearJobs => self.session.jobs.clear_ended(),
-            Command::ClearLog => self.session.log.clear(),
+            Command::OpenPaths(paths) => self.open_paths(ctx, paths),
             Command::CopyText(text) => self.copy_line(ctx, text),
             Command::ShowJudged(model, by) => self.show_judged(model, by),
             Command::ShowFetch(name) => self.fetching.show_corpus(name),
@@ -132,7 +129,7 @@ impl App {
                 self.submit(Job::UseDevice(choice));
             }
             Command::OpenOracle(name) => self.open_oracle(name),
-            Command::OpenPaths(paths) => self.open_paths(paths),
+            Command::ClearLog => self.session.log.clear(),
             Command::Paste(picture) => self.classify_pasted(picture),
             Command::Fit(index, fit) => self.fit_again(index, fit),
             Command::UseCheckpoint(run) => self.use_checkpoint(&run),
@@ -222,23 +219,13 @@ impl App {
     }
 
     /// Asking again for the open oracle reads it again, and for one that was lost on its way asks anew.
-    fn open_oracle(&mut self, name: String) {
+    pub(in crate::gui) fn open_oracle(&mut self, name: String) {
         self.leave_start();
         let name = kept_path::oracle(&name);
         if self.prefs.oracle == name && !self.session.is_opening() {
             self.submit(Job::OpenOracle(name));
         } else {
             self.prefs.oracle = name;
-        }
-    }
-
-    pub(super) fn open_paths(&mut self, paths: Vec<PathBuf>) {
-        for opened in sort_paths(paths) {
-            match opened {
-                Opened::Run(path) => self.commands.push(Command::Run(RunCommand::Open(path))),
-                Opened::Oracle(path) => self.open_oracle(path.display().to_string()),
-                Opened::Images(paths) => self.classify(paths),
-            }
         }
     }
 

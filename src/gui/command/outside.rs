@@ -10,7 +10,7 @@ use crate::worker::protocol::{Job, Pasted};
 
 impl App {
     /// Opens images from files, where there is no world yet as soon as there is one.
-    pub(super) fn classify(&mut self, paths: Vec<PathBuf>) {
+    pub(in crate::gui) fn classify(&mut self, paths: Vec<PathBuf>) {
         if self.session.oracle.is_none() {
             return self.session.await_world(paths);
         }

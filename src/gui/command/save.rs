@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use eframe::egui;
 
-use crate::data::{Taken, taken, write_atomically};
+use crate::data::{Taken, write_atomically};
 use crate::events::silent;
 use crate::gui::app::App;
 use crate::gui::background::{self, Asked, Purpose};
 use crate::gui::prompt::Prompt;
+use crate::gui::runs::Place;
 use crate::gui::selection::Source;
 use crate::gui::session::log::Level;
 use crate::gui::{bayes_error_view, guidance, kept_path};
@@ -51,34 +52,42 @@ impl App {
         paths: Vec<PathBuf>,
         asked: Asked,
     ) {
-        let Some(first) = paths.first().map(|path| kept_path::folder(path)) else { return };
-        if !purpose.reads() {
-            let there = match taken(&first) {
-                Ok(there) => there,
-                Err(why) => return self.session.notify(Level::Error, why.to_string()),
-            };
-            match (there, asked) {
-                (None, _) | (_, Asked::Here) | (Some(Taken::File), Asked::Desktop) => {}
-                (Some(there), _) => return self.prompt = Some(Prompt::taken(purpose, first, there)),
-            }
-        }
+        let Some(path) = paths.first().map(|path| kept_path::folder(path)) else { return };
         match purpose {
-            Purpose::Open | Purpose::OpenFolder => self.open_paths(paths),
-            Purpose::Save { .. } => self.save_to(first),
-            Purpose::SaveCurve => self.save_curve(ctx, first),
-            Purpose::SaveSketch => self.save_sketch(ctx, first),
-            Purpose::SavePoints(_) => self.save_points(ctx, first),
-            Purpose::SaveFigure => self.save_figure(ctx, first),
-            Purpose::SaveFigures => self.save_figures(ctx, first),
-            Purpose::SaveReport => self.write_report(ctx, first),
-            Purpose::SaveWalk => {
-                if let Some(walked) = self.finished_walk() {
-                    self.submit(Job::task(SaveWalk { walked, path: first }));
-                }
-            }
-            Purpose::Field(field) => return self.view.picked = Some((field, first)),
+            Purpose::Open | Purpose::OpenFolder => self.open_paths(ctx, paths),
+            Purpose::Field(field) => return self.view.picked = Some((field, path)),
+            _ => return self.look_where(ctx, Place { purpose, path, asked }),
         }
         self.prompt = None;
+    }
+
+    /// Saves where `there` lies, or asks first.
+    pub(in crate::gui) fn save_at(&mut self, ctx: &egui::Context, place: Place, there: Option<Taken>) {
+        let Place { purpose, path, asked } = place;
+        match (there, asked) {
+            (None, _) | (_, Asked::Here) | (Some(Taken::File), Asked::Desktop) => {}
+            (Some(there), _) => return self.prompt = Some(Prompt::taken(purpose, path, there)),
+        }
+        match purpose {
+            Purpose::Save { .. } => self.save_to(path),
+            Purpose::SaveCurve => self.save_curve(ctx, path),
+            Purpose::SaveSketch => self.save_sketch(ctx, path),
+            Purpose::SavePoints(_) => self.save_points(ctx, path),
+            Purpose::SaveFigure => self.save_figure(ctx, path),
+            Purpose::SaveFigures => self.save_figures(ctx, path),
+            Purpose::SaveReport => self.write_report(ctx, path),
+            Purpose::SaveWalk => {
+                if let Some(walked) = self.finished_walk() {
+                    self.submit(Job::task(SaveWalk { walked, path }));
+                }
+            }
+            // Nothing is saved there.
+            Purpose::Open | Purpose::OpenFolder | Purpose::Field(_) => {}
+        }
+        // Where the window asked, its question is closed; another may be open.
+        if asked == Asked::Desktop {
+            self.prompt = None;
+        }
     }
 
     fn save_curve(&mut self, ctx: &egui::Context, path: PathBuf) {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{ImageShape, WorldBatch};
 use crate::device::MatmulPrecision;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::units::{ClassId, Seed, Smoothing, Tau};
@@ -89,6 +89,18 @@ impl Settings {
     pub fn describe(&self) -> String {
         let noise = self.label_noise.as_ref().map_or_else(String::new, |c| format!(", label noise {}", c.describe()));
         format!("τ = {}, T = {}, class prior {}{noise}", self.tau.get(), self.smoothing.get(), self.prior.describe())
+    }
+
+    /// Checks that images have a density, without which they have no posterior.
+    ///
+    /// # Errors
+    /// At τ = 0.
+    pub fn check_density(&self) -> Result<()> {
+        if self.tau.get() == 0.0 {
+            let cause = "at τ = 0 every image of a class is the same and has no density: choose a τ above 0";
+            return Err(Error::input(cause));
+        }
+        Ok(())
     }
 
     /// The posterior of an image from its log p(x|y): of the label, where there is label noise.

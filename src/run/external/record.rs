@@ -273,4 +273,12 @@ mod tests {
         let ends = "Not read: 3 files that end in .pred but are not called by a step";
         assert_eq!(told(count, &first), format!("{ends}: {why}."));
     }
+
+    #[test]
+    fn python_warns_at_the_bounds_of_this_program() {
+        let python = std::fs::read_to_string("python/bayescope/_run.py").unwrap();
+        let line = python.lines().find_map(|line| line.strip_prefix("_STEPS, _FILES = ")).unwrap();
+        let bounds: Vec<usize> = line.split(", ").map(|bound| bound.replace('_', "").parse().unwrap()).collect();
+        assert_eq!(bounds, [crate::run::external::STEPS, FILES]);
+    }
 }

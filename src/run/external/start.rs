@@ -74,14 +74,15 @@ impl StartExternal {
     /// process makes it.
     ///
     /// # Errors
-    /// When the folder holds something else, the world cannot draw the images, or not to the bytes that `run.toml` names, the
-    /// device or the disk fails, or the caller stops. `run.toml` is written last: a folder with it was complete.
+    /// At τ = 0; when the folder holds something else, the world cannot draw the images, or not to the bytes that `run.toml`
+    /// names, the device or the disk fails, or the caller stops. `run.toml` is written last: a folder with it was complete.
     pub fn make(
         &self,
         world: &World,
         weights_sha256: &str,
         events: &mut dyn Events<Progress>,
     ) -> Result<ExternalFolder> {
+        self.settings.check_density()?;
         let mut spec = self.spec(world, weights_sha256);
         spec.check().map_err(Error::input)?;
         if self.folder.join(SPEC).is_file() {

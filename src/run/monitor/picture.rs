@@ -276,7 +276,7 @@ mod tests {
             aleatoric: 0.25,
             epistemic: kl,
             expected_accuracy: 0.5,
-            half_widths: None,
+            intervals: None,
         });
         let fields = BTreeMap::from([("rate".to_owned(), rate.to_owned()), ("same".to_owned(), "1".to_owned())]);
         let of = Named { name: name.into(), fields };

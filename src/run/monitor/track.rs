@@ -205,11 +205,7 @@ impl Seen {
             (Self::Watched(watched), Quantity::CrossEntropy) => Some(watched.cross_entropy()),
             (Self::Watched(watched), Quantity::Epistemic) => Some(watched.epistemic()),
             (Self::Watched(watched), Quantity::TrainLoss) => Some((watched.train_loss, None)),
-            (Self::Watched(watched), Quantity::ExpectedError) => {
-                let half = watched.half_widths.map(|half| half.expected_accuracy);
-                let error = 1.0 - watched.expected_accuracy;
-                Some((error, half.map(|half| [(error - half).max(0.0), (error + half).min(1.0)])))
-            }
+            (Self::Watched(watched), Quantity::ExpectedError) => Some(watched.expected_error()),
             (Self::Watched(_), Quantity::Error | Quantity::Nll | Quantity::Ece | Quantity::ExactCalibration) => None,
         }
     }

@@ -85,7 +85,7 @@ impl Course {
                 let text = csv::course(run, course);
                 cx.commands.push(Command::Run(RunCommand::SavePoints(text, "training.csv")));
             }
-            if course.watched.iter().any(|watched| watched.half_widths.is_some()) {
+            if course.watched.iter().any(|watched| watched.intervals.is_some()) {
                 hint(ui, "bands: 95 % intervals");
             }
         });

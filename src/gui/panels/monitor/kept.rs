@@ -304,10 +304,10 @@ mod tests {
         let cell = spec.cells()[0];
         let watched = |i: usize| {
             let (step, epoch) = (i + 1, i % 10 + 1);
-            let (epistemic, half_widths) = (1.0 / epoch as f64, None);
+            let (epistemic, intervals) = (1.0 / epoch as f64, None);
             let (cross_entropy, aleatoric) = (0.25 + epistemic, 0.25);
             let (train_loss, expected_accuracy) = (cross_entropy, 0.5);
-            Watched { step, epoch, train_loss, cross_entropy, aleatoric, epistemic, expected_accuracy, half_widths }
+            Watched { step, epoch, train_loss, cross_entropy, aleatoric, epistemic, expected_accuracy, intervals }
         };
         let (training, watched) = (spec.only_training(&cell), (0..20).map(watched).collect());
         let course = CellCourse { id: "a".into(), cell, under: None, training, train: Vec::new(), watched };
