@@ -3,62 +3,15 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import _engine
-from ._arguments import array, count, count_or_none
-
-
-class Batch(NamedTuple):
-    """Images of a world with everything known about them.
-
-    The posterior is that of the image before it was rounded to 32 bits where all classes share a map (`docs/theory.md`), and of
-    `x` itself where they do not.
-    """
-
-    x: np.ndarray
-    """Images in world space, float32 [n, C, H, W]."""
-    y: np.ndarray
-    """Drawn labels, int64 [n]: places in `World.classes`."""
-    posterior: np.ndarray
-    """Exact p(y|x), float64 [n, K]; rows sum to 1."""
-    logp: np.ndarray
-    """log p(x|y), float64 [n, K], nats."""
-    aleatoric: np.ndarray
-    """H(p(y|x)), float64 [n], nats."""
-
-
-class Scores(NamedTuple):
-    """What a world says of given images."""
-
-    posterior: np.ndarray
-    """Exact p(y|x), float64 [n, K]; rows sum to 1."""
-    logp: np.ndarray
-    """log p(x|y), float64 [n, K], nats."""
-    aleatoric: np.ndarray
-    """H(p(y|x)), float64 [n], nats."""
-    log_px: np.ndarray
-    """log p(x), float64 [n], nats."""
-
-
-class Typicality(NamedTuple):
-    """How given images stand to samples of a world: `docs/theory.md`, section 2."""
-
-    p_value: np.ndarray
-    """Two-sided p-value of log p(x) among those of the samples, float64 [n], in steps of 2 / (samples + 1)."""
-    band: np.ndarray
-    """In a word, text [n]: "typical" (p > 0.05), "unusual", "outside" (beyond every sample), or "far-outside" (by more than they
-    range)."""
-    less_likely: np.ndarray
-    """Whether the image is on the less likely side of the samples, bool [n]."""
-    log_px: np.ndarray
-    """log p(x) of the images, float64 [n], nats: density of x in world space."""
-    log_px_of_samples: tuple[float, float, float]
-    """Least, middle and largest log p(x) of the samples, nats."""
+from ._arguments import array, class_number, count, count_or_none, floats
+from ._results import Batch, Evidence, Scores, Typicality, columns, matrix
+from ._stream import Stream
 
 
 def _images(x: Any) -> np.ndarray:
@@ -194,24 +147,11 @@ class World:
         n, seed, one, each = count("n", n), count("seed", seed), None, None
         if isinstance(classes, str) or hasattr(classes, "__index__") and np.ndim(classes) == 0:
             # By its name: the name of another class may be its number.
-            one = classes if isinstance(classes, str) else self.classes[self._class_number(classes)]
+            one = classes if isinstance(classes, str) else self.classes[class_number("classes", classes, self.classes)]
         elif classes is not None:
-            each = [self._class_number(c) for c in classes]
+            names = self.classes
+            each = [class_number("classes", given, names) for given in classes]
         return Batch(*self._engine().sample(n, seed, one, each))
-
-    def _class_number(self, given: Any) -> int:
-        """The number of a class by its name or number; names win."""
-        names = self.classes
-        if not isinstance(given, str):
-            place = operator.index(given)
-            if not 0 <= place < len(names):
-                raise ValueError(f"classes={place}: this world's classes are 0 to {len(names) - 1}")
-            return place
-        if given in names:
-            return names.index(given)
-        if given.isascii() and given.isdigit() and int(given) < len(names):
-            return int(given)
-        raise ValueError(f"classes={given}: this world's classes are {', '.join(names)}")
 
     def scores(self, x: Any) -> Scores:
         """Everything the world says of images `x`, floats [n, C, H, W] in world space; used as float32."""
@@ -251,6 +191,24 @@ class World:
             tuple(found["log_px_of_samples"]),
         )
 
+    def evidence(self, x: Any, for_: Any = None, against: Any = None) -> Evidence:
+        """Where in images `x`, floats [n, C, H, W] in world space, the evidence for class `for_` and against class `against` lies:
+        the maps of `bayescope evidence`, one an image.
+
+        The classes are names or numbers; without both, those are compared in each image under which it is likeliest. Maps have the
+        rows and columns of an image, or of its patches where the world's map works on patches. Likelihoods know of no prior:
+        of the knobs τ alone counts, and at τ = 0 there is no evidence (`ValueError`).
+        """
+        if (for_ is None) != (against is None):
+            raise ValueError("for_ and against: give both of them, or none")
+        between = None
+        if for_ is not None:
+            names = self.classes
+            between = class_number("for_", for_, names), class_number("against", against, names)
+            if between[0] == between[1]:
+                raise ValueError(f"for_ and against are both {names[between[0]]}: evidence is between two classes")
+        return Evidence(*self._engine().evidence(_images(x), between))
+
     def bayes_error(
         self,
         *,
@@ -271,6 +229,56 @@ class World:
         """
         samples = count_or_none("samples", samples)
         return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), samples, budget, bool(information)))
+
+    def hardness(
+        self,
+        *,
+        tolerance: float | None = None,
+        seed: int = 0,
+        samples: int | None = None,
+        budget: float | None = None,
+    ) -> dict[str, Any]:
+        """How hard the K classes are to tell apart at these knobs, as `bayescope hardness --json`.
+
+        - `one_vs_rest`: the classes that occur, hardest first, each with its number `class` and `one_vs_rest`: the Bayes error of
+          "this class or not", with `value` and `interval` (95 %). Half of the images are of the class.
+        - `pairwise`, float64 [K, K]: the Bayes error of class i against class j alone, their priors in proportion; 0 on the
+          diagonal, NaN where neither occurs. `pairwise_intervals`, float64 [K, K, 2], where they are not exact.
+        - `over_tau`, `agreement`: the order of the classes at τ = 0.7, 1 and 1.5, and whether it is the same.
+
+        The limits are those of `bayes_error`; a `budget` is shared by the four temperatures. At τ = 0, and with one class alone, a
+        `ValueError`.
+        """
+        samples = count_or_none("samples", samples)
+        found = json.loads(self._engine().hardness(tolerance, count("seed", seed), samples, budget))
+        for key in ("pairwise", "pairwise_intervals"):
+            if key in found:
+                found[key] = matrix(found[key])
+        return found
+
+    def curve(
+        self,
+        taus: Any,
+        *,
+        tolerance: float | None = None,
+        seed: int = 0,
+        samples: int | None = None,
+        budget: float | None = None,
+    ) -> dict[str, Any]:
+        """The Bayes error at each of `taus`, rising numbers [n] above 0, as `bayescope bayes-error --curve --json`, in columns.
+
+        - `tau`, float64 [n].
+        - `bayes_error`, and `aleatoric_nats` (A = H(Y|X)), each with `value` [n] and `interval` [n, 2] (95 %).
+        - `slope`: dE/dlog τ, in the same form. A world that is sampled has `slope_from_last` in its place: the rise of E since the τ
+          before, over that of log τ, from draws that are common to both; NaN at the first τ, absent of a single one.
+        - `method`: text [n], or one word of a world that is sampled, which has `samples` (draws at each τ, [n]) and `ended` too.
+
+        Prior, smoothing and label noise are those of this world; its own τ does not count. The limits are those of `bayes_error`,
+        for the whole curve: `samples` at each τ. `taus` that do not rise, or with 0 among them, are a `ValueError`.
+        """
+        samples, taus = count_or_none("samples", samples), floats("taus", taus)
+        found = json.loads(self._engine().curve(taus, tolerance, count("seed", seed), samples, budget))
+        return {**columns(found.pop("curve")), **found}
 
     def tau_of(
         self,
@@ -318,59 +326,3 @@ class Tau(float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)
-
-
-class Stream:
-    """Endless, reproducible batches of a world: an iterator of `Batch`.
-
-    `position` is the number of the batch that comes next. Keep `state_dict()` with the network's checkpoint, and give it to
-    `load_state_dict` of a new stream: it goes on with the same bits.
-    """
-
-    def __init__(self, world: World, batch_size: int, seed: int = 0, batch: int = 0) -> None:
-        self.world, self.batch_size, self.seed = world, count("batch_size", batch_size), count("seed", seed)
-        self._core = world._engine().stream(self.batch_size, self.seed, count("batch", batch))
-
-    def __iter__(self) -> Stream:
-        return self
-
-    def __next__(self) -> Batch:
-        self.world._engine()
-        return Batch(*next(self._core))
-
-    @property
-    def position(self) -> int:
-        """Number of the batch that comes next, from 0."""
-        return self._core.position
-
-    @position.setter
-    def position(self, batch: int) -> None:
-        self._core.position = count("position", batch)
-
-    def _identity(self) -> dict[str, Any]:
-        world = self.world
-        return {
-            "batch_size": self.batch_size,
-            "seed": self.seed,
-            "weights_sha256": world.info["weights_sha256"],
-            # Without a description the weights do not say which world they are.
-            "assumed_pixels": world.info["pixels"] if world.info.get("inferred") else None,
-            "precision": world.precision,
-            "tau": world.tau_value,
-            "smoothing": world.smoothing,
-            "prior": world.prior.tolist(),
-            "label_noise": world.label_noise,
-        }
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position, and what the stream is: numbers, text and lists alone."""
-        return {**self._identity(), "position": self.position}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where another stream of the same world, seed and batch size was; refuses that of another."""
-        differs = [name for name, value in self._identity().items() if state.get(name) != value]
-        if differs:
-            raise ValueError(f"the state is that of another stream: it differs in {', '.join(differs)}")
-        if "position" not in state:
-            raise ValueError("the state has no position: state_dict() of a stream keeps it")
-        self.position = state["position"]
