@@ -70,6 +70,43 @@ class Evidence(NamedTuple):
     """The class that is spoken against, int64 [n]."""
 
 
+class Walk(NamedTuple):
+    """A walk from an image to another or towards a class: m points, and the image at which two classes are equally probable."""
+
+    x: np.ndarray
+    """Images of the points in world space, float32 [m, C, H, W]."""
+    position: np.ndarray
+    """Share of a straight way, float64 [m]; of a walk along a gradient the way so far in units of x."""
+    posterior: np.ndarray
+    """Exact p(y|x), float64 [m, K]."""
+    logp: np.ndarray
+    """log p(x|y), float64 [m, K], nats; NaN where it is infinite."""
+    aleatoric: np.ndarray
+    """H(p(y|x)), float64 [m], nats."""
+    log_px: np.ndarray
+    """log p(x), float64 [m], nats."""
+    way: str
+    """What it follows: "latent", "class-latent", "pixels" or "gradient"."""
+    start: int
+    """The class that the first image is decided as."""
+    target: int
+    """The class that it goes to."""
+    boundary: dict[str, Any]
+    """The image at which both are equally probable, else the one where the target comes closest: by the names of
+    `bayescope walk --json`, and `x`, float32 [C, H, W]."""
+    rounding: float | None
+    """Largest move of a posterior by the rounding of x to 32 bits; none where no image was before rounding."""
+
+    @classmethod
+    def of(cls, x: np.ndarray, middle: np.ndarray, told: dict[str, Any]) -> Walk:
+        """From its images, and all else as JSON."""
+        points = told["points"]
+        names = ("position", "posterior", "log_likelihood", "entropy_nats", "log_px")
+        arrays = (np.array([point[name] for point in points], dtype=np.float64) for name in names)
+        boundary = {**told["boundary"], "x": middle}
+        return cls(x, *arrays, told["way"], told["start"], told["target"], boundary, told["rounding"])
+
+
 def matrix(rows: list[list[Any]]) -> np.ndarray:
     """Numbers, or intervals, of pairs of classes: float64 [K, K] or [K, K, 2]; NaN where there is none."""
     intervals = any(isinstance(pair, list) for row in rows for pair in row)

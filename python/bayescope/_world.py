@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from . import _engine
-from ._arguments import array, class_number, count, count_or_none, floats
-from ._results import Batch, Evidence, Scores, Typicality, columns, matrix
+from ._arguments import array, class_number, count
+from ._figures import Figures, target_text
+from ._results import Batch, Evidence, Scores, Typicality, Walk
 from ._stream import Stream
 
 
@@ -23,8 +24,14 @@ def _images(x: Any) -> np.ndarray:
     return np.ascontiguousarray(x, dtype=np.float32)
 
 
-def _target(target: str | float) -> str:
-    return target if isinstance(target, str) else repr(float(target))
+def _end(name: str, given: Any, shape: tuple[int, int, int]) -> int | np.ndarray:
+    """An end of a walk: the number of a sample, or an image."""
+    if hasattr(given, "__index__") and np.ndim(given) == 0:
+        return count(name, given)
+    x = array(given)
+    if x.dtype.kind != "f" or x.shape != shape:
+        raise ValueError(f"{name}: floats {list(shape)} or the number of a sample are needed, not {x.dtype} {list(x.shape)}")
+    return np.ascontiguousarray(x, dtype=np.float32)
 
 
 def _noise(noise: Any) -> str | None:
@@ -35,7 +42,7 @@ def _noise(noise: Any) -> str | None:
     return json.dumps([[float(p) for p in row] for row in noise])
 
 
-class World:
+class World(Figures):
     """A world: a frozen flow at its knobs τ, T and π.
 
     Parameters
@@ -87,7 +94,7 @@ class World:
         self._process = os.getpid()
         if target is not None:
             # Without a limit of time: a run or a stream goes on in a later process only at the same τ.
-            found = json.loads(self._core.tau_of(_target(target), None, 0, None, None, True))
+            found = json.loads(self._core.tau_of(target_text(target), None, 0, None, None, True))
             self._core = core.at(found["value"], float(smoothing), weights, noise)
 
     def __repr__(self) -> str:
@@ -209,93 +216,22 @@ class World:
                 raise ValueError(f"for_ and against are both {names[between[0]]}: evidence is between two classes")
         return Evidence(*self._engine().evidence(_images(x), between))
 
-    def bayes_error(
-        self,
-        *,
-        tolerance: float | None = None,
-        seed: int = 0,
-        samples: int | None = None,
-        budget: float | None = None,
-        information: bool = False,
-    ) -> dict[str, Any]:
-        """The Bayes error at these knobs, as `bayescope bayes-error --json`: `value`, `interval` (95 %), `method`, `why`, ….
+    def walk(self, from_: Any, to: Any, *, steps: int = 32, seed: int = 0, classes: Any = None) -> Walk:
+        """A walk to the boundary between two classes, as `bayescope walk`.
 
-        `tolerance` is the half width of the interval over the value. A world whose map depends on the class is sampled: for 56 s
-        at most where neither `tolerance` nor `samples` (images) nor `budget` (seconds) is given. What is given ends the sampling,
-        and no other time: with `tolerance` alone it may take long.
+        It begins at `from_` and goes to `to`: each an image, floats [C, H, W] in world space, or the number of a sample of `seed`;
+        `to` may also be the name of a class, as text. Samples are of the class `classes` (name or number), by the prior if not given.
+        `steps` lie between the first point and the last, 1 to 10,000; of a walk along a gradient, at most.
 
-        With `information` also `slope` (dE/dlog τ) and `information`: `aleatoric_nats` (A = H(Y|X)), `mutual_information_bits`
-        (I(X;Y)) and `normalised` (I(X;Y)/H(Y)), each with `value` and `interval`.
+        At τ = 0, under label noise, and towards the class that the image is decided as already, a `ValueError`.
         """
-        samples = count_or_none("samples", samples)
-        return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), samples, budget, bool(information)))
-
-    def hardness(
-        self,
-        *,
-        tolerance: float | None = None,
-        seed: int = 0,
-        samples: int | None = None,
-        budget: float | None = None,
-    ) -> dict[str, Any]:
-        """How hard the K classes are to tell apart at these knobs, as `bayescope hardness --json`.
-
-        - `one_vs_rest`: the classes that occur, hardest first, each with its number `class` and `one_vs_rest`: the Bayes error of
-          "this class or not", with `value` and `interval` (95 %). Half of the images are of the class.
-        - `pairwise`, float64 [K, K]: the Bayes error of class i against class j alone, their priors in proportion; 0 on the
-          diagonal, NaN where neither occurs. `pairwise_intervals`, float64 [K, K, 2], where they are not exact.
-        - `over_tau`, `agreement`: the order of the classes at τ = 0.7, 1 and 1.5, and whether it is the same.
-
-        The limits are those of `bayes_error`; a `budget` is shared by the four temperatures. At τ = 0, and with one class alone, a
-        `ValueError`.
-        """
-        samples = count_or_none("samples", samples)
-        found = json.loads(self._engine().hardness(tolerance, count("seed", seed), samples, budget))
-        for key in ("pairwise", "pairwise_intervals"):
-            if key in found:
-                found[key] = matrix(found[key])
-        return found
-
-    def curve(
-        self,
-        taus: Any,
-        *,
-        tolerance: float | None = None,
-        seed: int = 0,
-        samples: int | None = None,
-        budget: float | None = None,
-    ) -> dict[str, Any]:
-        """The Bayes error at each of `taus`, rising numbers [n] above 0, as `bayescope bayes-error --curve --json`, in columns.
-
-        - `tau`, float64 [n].
-        - `bayes_error`, and `aleatoric_nats` (A = H(Y|X)), each with `value` [n] and `interval` [n, 2] (95 %).
-        - `slope`: dE/dlog τ, in the same form. A world that is sampled has `slope_from_last` in its place: the rise of E since the τ
-          before, over that of log τ, from draws that are common to both; NaN at the first τ, absent of a single one.
-        - `method`: text [n], or one word of a world that is sampled, which has `samples` (draws at each τ, [n]) and `ended` too.
-
-        Prior, smoothing and label noise are those of this world; its own τ does not count. The limits are those of `bayes_error`,
-        for the whole curve: `samples` at each τ. `taus` that do not rise, or with 0 among them, are a `ValueError`.
-        """
-        samples, taus = count_or_none("samples", samples), floats("taus", taus)
-        found = json.loads(self._engine().curve(taus, tolerance, count("seed", seed), samples, budget))
-        return {**columns(found.pop("curve")), **found}
-
-    def tau_of(
-        self,
-        target: str | float,
-        *,
-        tolerance: float | None = None,
-        seed: int = 0,
-        samples: int | None = None,
-        budget: float | None = None,
-    ) -> dict[str, Any]:
-        """The τ of a Bayes error (`"5%"` or `0.05`), as `bayescope tau --json`: `value`, `interval` (95 %), `achieved`, ….
-
-        Prior, smoothing and label noise are those of this world; its own τ does not count. A world that is sampled is sampled for
-        56 s at most where no limit is given: the τ of `World(…, target=…)` has no limit of time, and may differ within the interval.
-        """
-        samples = count_or_none("samples", samples)
-        return json.loads(self._engine().tau_of(_target(target), tolerance, count("seed", seed), samples, budget, False))
+        names, shape = self.classes, self.shape
+        start = _end("from_", from_, shape)
+        towards = class_number("to", to, names) if isinstance(to, str) else None
+        goal = _end("to", to, shape) if towards is None else None
+        drawn = None if classes is None else class_number("classes", classes, names)
+        x, middle, told = self._engine().walk(start, goal, towards, count("steps", steps), count("seed", seed), drawn)
+        return Walk.of(x, middle, json.loads(told))
 
     @property
     def tau(self) -> Tau:

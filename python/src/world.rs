@@ -9,7 +9,7 @@ use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::world::Settings;
 use bayescope::run::external::StartExternal;
 use bayescope::units::{ClassId, Seed, Smoothing, Tau, parse_fraction};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray4};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray4};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -20,6 +20,8 @@ use crate::estimates::Asked;
 use crate::json;
 use crate::scores::{Maps, evidence, score, typicality};
 use crate::stream::Stream;
+use crate::validate::validated;
+use crate::walk;
 
 /// Posterior [n, K], log p(x|y) [n, K], H(p) [n], log p(x) [n].
 type Scored<'py> =
@@ -33,6 +35,9 @@ type Explained<'py> = (
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<i64>>,
 );
+
+/// Images of the points [points, C, H, W], that of the 50/50 point [C, H, W], all else as JSON.
+type Walked<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray3<f32>>, String);
 
 /// An open world at its knobs.
 #[pyclass(frozen, module = "bayescope._engine")]
@@ -160,6 +165,35 @@ impl World {
             speaks_for.into_pyarray(py),
             against.into_pyarray(py),
         ))
+    }
+
+    /// A walk between samples (their numbers) or images [C, H, W], or towards a class.
+    #[pyo3(signature = (start, to, towards, steps, seed, of_class))]
+    #[allow(clippy::too_many_arguments)]
+    fn walk<'py>(
+        &self,
+        py: Python<'py>,
+        start: &Bound<'py, PyAny>,
+        to: &Bound<'py, PyAny>,
+        towards: Option<ClassId>,
+        steps: usize,
+        seed: u64,
+        of_class: Option<ClassId>,
+    ) -> PyResult<Walked<'py>> {
+        let spec = walk::asked(start, to, towards, steps, (Seed(seed), of_class))?;
+        let (settings, [c, h, w]) = (self.settings.clone(), self.shape);
+        let work = move |open: &Open, stop: &Stop| walk::walked(open, stop, &settings, &spec);
+        let walk::Walked { x, boundary, told } = self.engine.ask(work).wait(py)?;
+        let points = x.len() / boundary.len().max(1);
+        Ok((x.into_pyarray(py).reshape([points, c, h, w])?, boundary.into_pyarray(py).reshape([c, h, w])?, told))
+    }
+
+    /// The world beside real images, as JSON; with a folder also as a report.
+    #[pyo3(signature = (asked, folder=None))]
+    fn validate(&self, py: Python<'_>, asked: String, folder: Option<std::path::PathBuf>) -> PyResult<String> {
+        let settings = self.settings.clone();
+        let work = move |open: &Open, stop: &Stop| validated(open, stop, &settings, &asked, folder.as_deref());
+        self.engine.ask(work).wait(py)
     }
 
     /// The Bayes error as JSON.
