@@ -100,11 +100,23 @@ class Walk(NamedTuple):
     @classmethod
     def of(cls, x: np.ndarray, middle: np.ndarray, told: dict[str, Any]) -> Walk:
         """From its images, and all else as JSON."""
-        points = told["points"]
-        names = ("position", "posterior", "log_likelihood", "entropy_nats", "log_px")
-        arrays = (np.array([point[name] for point in points], dtype=np.float64) for name in names)
-        boundary = {**told["boundary"], "x": middle}
-        return cls(x, *arrays, told["way"], told["start"], told["target"], boundary, told["rounding"])
+
+        def points(name: str) -> np.ndarray:
+            return np.array([point[name] for point in told["points"]], dtype=np.float64)
+
+        return cls(
+            x=x,
+            position=points("position"),
+            posterior=points("posterior"),
+            logp=points("log_likelihood"),
+            aleatoric=points("entropy_nats"),
+            log_px=points("log_px"),
+            way=told["way"],
+            start=told["start"],
+            target=told["target"],
+            boundary={**told["boundary"], "x": middle},
+            rounding=told["rounding"],
+        )
 
 
 def matrix(rows: list[list[Any]]) -> np.ndarray:
