@@ -25,7 +25,7 @@ fn subject(given: &Bound<'_, PyAny>) -> PyResult<Subject> {
     if let Ok(number) = given.extract::<usize>() {
         return Ok(Subject::Sample(number));
     }
-    let image = given.cast::<PyArray3<f32>>()?.readonly();
+    let image = given.cast::<PyArray3<f32>>()?.try_readonly()?;
     Ok(Subject::Image(image.as_array().iter().copied().collect()))
 }
 
