@@ -14,7 +14,9 @@ Entropies and log-densities are in nats, everywhere. Errors of the engine are ex
 
 from ._engine import __version__
 from ._evaluate import evaluate
+from ._results import Batch, Evidence, Scores, Typicality, Walk
 from ._run import Run
-from ._world import Batch, Scores, Stream, Typicality, World
+from ._stream import Stream
+from ._world import World
 
-__all__ = ["Batch", "Run", "Scores", "Stream", "Typicality", "World", "__version__", "evaluate"]
+__all__ = ["Batch", "Evidence", "Run", "Scores", "Stream", "Typicality", "Walk", "World", "__version__", "evaluate"]

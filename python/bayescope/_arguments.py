@@ -38,6 +38,20 @@ def number_or_none(name: str, value: Any) -> float | None:
         raise TypeError(f"{name}={value!r}: one number is needed, not {type(value).__name__}") from None
 
 
+def class_number(name: str, given: Any, classes: list[str]) -> int:
+    """The number of a class by its name or number; names win. `name` is the argument that gives it."""
+    if not isinstance(given, str):
+        place = operator.index(given)
+        if not 0 <= place < len(classes):
+            raise ValueError(f"{name}={place}: this world's classes are 0 to {len(classes) - 1}")
+        return place
+    if given in classes:
+        return classes.index(given)
+    if given.isascii() and given.isdigit() and int(given) < len(classes):
+        return int(given)
+    raise ValueError(f"{name}={given}: this world's classes are {', '.join(classes)}")
+
+
 def array(values: Any) -> np.ndarray:
     """Numbers of any framework as an array; tensors of torch that need gradients or lie on a card are none yet."""
     for move in ("detach", "cpu"):
@@ -45,6 +59,14 @@ def array(values: Any) -> np.ndarray:
     if str(getattr(values, "dtype", "")) == "torch.bfloat16":
         values = values.float()
     return np.asarray(values)
+
+
+def floats(name: str, values: Any) -> list[float]:
+    """Real numbers [n] of any framework; `name` is the argument that gives them."""
+    values = array(values)
+    if values.ndim != 1 or values.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: numbers [n] are needed, not {values.dtype} {list(values.shape)}")
+    return values.astype(np.float64).tolist()
 
 
 def numbers(called: str, values: Any) -> np.ndarray:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _Arrays = tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+_Explained = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
 _Scored = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 __version__: str
@@ -14,8 +15,23 @@ class World:
     def sample(self, n: int, seed: int, class_name: str | None = None, each: list[int] | None = None) -> _Arrays: ...
     def score(self, x: NDArray[np.float32]) -> _Scored: ...
     def typicality(self, log_px: NDArray[np.float64], samples: int) -> str: ...
+    def evidence(self, x: NDArray[np.float32], between: tuple[int, int] | None = None) -> _Explained: ...
+    def walk(
+        self,
+        start: int | NDArray[np.float32],
+        to: int | NDArray[np.float32] | None,
+        towards: int | None,
+        steps: int,
+        seed: int,
+        of_class: int | None,
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], str]: ...
+    def validate(self, asked: str, folder: str | PathLike[str] | None = None) -> str: ...
     def bayes_error(
         self, tolerance: float | None, seed: int, samples: int | None, budget: float | None, information: bool
+    ) -> str: ...
+    def hardness(self, tolerance: float | None, seed: int, samples: int | None, budget: float | None) -> str: ...
+    def curve(
+        self, taus: list[float], tolerance: float | None, seed: int, samples: int | None, budget: float | None
     ) -> str: ...
     def tau_of(
         self,

@@ -3,62 +3,16 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import _engine
-from ._arguments import array, count, count_or_none
-
-
-class Batch(NamedTuple):
-    """Images of a world with everything known about them.
-
-    The posterior is that of the image before it was rounded to 32 bits where all classes share a map (`docs/theory.md`), and of
-    `x` itself where they do not.
-    """
-
-    x: np.ndarray
-    """Images in world space, float32 [n, C, H, W]."""
-    y: np.ndarray
-    """Drawn labels, int64 [n]: places in `World.classes`."""
-    posterior: np.ndarray
-    """Exact p(y|x), float64 [n, K]; rows sum to 1."""
-    logp: np.ndarray
-    """log p(x|y), float64 [n, K], nats."""
-    aleatoric: np.ndarray
-    """H(p(y|x)), float64 [n], nats."""
-
-
-class Scores(NamedTuple):
-    """What a world says of given images."""
-
-    posterior: np.ndarray
-    """Exact p(y|x), float64 [n, K]; rows sum to 1."""
-    logp: np.ndarray
-    """log p(x|y), float64 [n, K], nats."""
-    aleatoric: np.ndarray
-    """H(p(y|x)), float64 [n], nats."""
-    log_px: np.ndarray
-    """log p(x), float64 [n], nats."""
-
-
-class Typicality(NamedTuple):
-    """How given images stand to samples of a world: `docs/theory.md`, section 2."""
-
-    p_value: np.ndarray
-    """Two-sided p-value of log p(x) among those of the samples, float64 [n], in steps of 2 / (samples + 1)."""
-    band: np.ndarray
-    """In a word, text [n]: "typical" (p > 0.05), "unusual", "outside" (beyond every sample), or "far-outside" (by more than they
-    range)."""
-    less_likely: np.ndarray
-    """Whether the image is on the less likely side of the samples, bool [n]."""
-    log_px: np.ndarray
-    """log p(x) of the images, float64 [n], nats: density of x in world space."""
-    log_px_of_samples: tuple[float, float, float]
-    """Least, middle and largest log p(x) of the samples, nats."""
+from ._arguments import array, class_number, count
+from ._figures import Figures, target_text
+from ._results import Batch, Evidence, Scores, Typicality, Walk
+from ._stream import Stream
 
 
 def _images(x: Any) -> np.ndarray:
@@ -70,8 +24,14 @@ def _images(x: Any) -> np.ndarray:
     return np.ascontiguousarray(x, dtype=np.float32)
 
 
-def _target(target: str | float) -> str:
-    return target if isinstance(target, str) else repr(float(target))
+def _end(name: str, given: Any, shape: tuple[int, int, int]) -> int | np.ndarray:
+    """An end of a walk: the number of a sample, or an image."""
+    if hasattr(given, "__index__") and np.ndim(given) == 0:
+        return count(name, given)
+    x = array(given)
+    if x.dtype.kind != "f" or x.shape != shape:
+        raise ValueError(f"{name}: floats {list(shape)} or the number of a sample are needed, not {x.dtype} {list(x.shape)}")
+    return np.ascontiguousarray(x, dtype=np.float32)
 
 
 def _noise(noise: Any) -> str | None:
@@ -82,7 +42,7 @@ def _noise(noise: Any) -> str | None:
     return json.dumps([[float(p) for p in row] for row in noise])
 
 
-class World:
+class World(Figures):
     """A world: a frozen flow at its knobs τ, T and π.
 
     Parameters
@@ -134,7 +94,7 @@ class World:
         self._process = os.getpid()
         if target is not None:
             # Without a limit of time: a run or a stream goes on in a later process only at the same τ.
-            found = json.loads(self._core.tau_of(_target(target), None, 0, None, None, True))
+            found = json.loads(self._core.tau_of(target_text(target), None, 0, None, None, True))
             self._core = core.at(found["value"], float(smoothing), weights, noise)
 
     def __repr__(self) -> str:
@@ -194,24 +154,11 @@ class World:
         n, seed, one, each = count("n", n), count("seed", seed), None, None
         if isinstance(classes, str) or hasattr(classes, "__index__") and np.ndim(classes) == 0:
             # By its name: the name of another class may be its number.
-            one = classes if isinstance(classes, str) else self.classes[self._class_number(classes)]
+            one = classes if isinstance(classes, str) else self.classes[class_number("classes", classes, self.classes)]
         elif classes is not None:
-            each = [self._class_number(c) for c in classes]
+            names = self.classes
+            each = [class_number("classes", given, names) for given in classes]
         return Batch(*self._engine().sample(n, seed, one, each))
-
-    def _class_number(self, given: Any) -> int:
-        """The number of a class by its name or number; names win."""
-        names = self.classes
-        if not isinstance(given, str):
-            place = operator.index(given)
-            if not 0 <= place < len(names):
-                raise ValueError(f"classes={place}: this world's classes are 0 to {len(names) - 1}")
-            return place
-        if given in names:
-            return names.index(given)
-        if given.isascii() and given.isdigit() and int(given) < len(names):
-            return int(given)
-        raise ValueError(f"classes={given}: this world's classes are {', '.join(names)}")
 
     def scores(self, x: Any) -> Scores:
         """Everything the world says of images `x`, floats [n, C, H, W] in world space; used as float32."""
@@ -251,43 +198,40 @@ class World:
             tuple(found["log_px_of_samples"]),
         )
 
-    def bayes_error(
-        self,
-        *,
-        tolerance: float | None = None,
-        seed: int = 0,
-        samples: int | None = None,
-        budget: float | None = None,
-        information: bool = False,
-    ) -> dict[str, Any]:
-        """The Bayes error at these knobs, as `bayescope bayes-error --json`: `value`, `interval` (95 %), `method`, `why`, ….
+    def evidence(self, x: Any, for_: Any = None, against: Any = None) -> Evidence:
+        """Where in images `x`, floats [n, C, H, W] in world space, the evidence for class `for_` and against class `against` lies:
+        the maps of `bayescope evidence`, one an image.
 
-        `tolerance` is the half width of the interval over the value. A world whose map depends on the class is sampled: for 56 s
-        at most where neither `tolerance` nor `samples` (images) nor `budget` (seconds) is given. What is given ends the sampling,
-        and no other time: with `tolerance` alone it may take long.
-
-        With `information` also `slope` (dE/dlog τ) and `information`: `aleatoric_nats` (A = H(Y|X)), `mutual_information_bits`
-        (I(X;Y)) and `normalised` (I(X;Y)/H(Y)), each with `value` and `interval`.
+        The classes are names or numbers; without both, those are compared in each image under which it is likeliest. Maps have the
+        rows and columns of an image, or of its patches where the world's map works on patches. Likelihoods know of no prior:
+        of the knobs τ alone counts, and at τ = 0 there is no evidence (`ValueError`).
         """
-        samples = count_or_none("samples", samples)
-        return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), samples, budget, bool(information)))
+        if (for_ is None) != (against is None):
+            raise ValueError("for_ and against: give both of them, or none")
+        between = None
+        if for_ is not None:
+            names = self.classes
+            between = class_number("for_", for_, names), class_number("against", against, names)
+            if between[0] == between[1]:
+                raise ValueError(f"for_ and against are both {names[between[0]]}: evidence is between two classes")
+        return Evidence(*self._engine().evidence(_images(x), between))
 
-    def tau_of(
-        self,
-        target: str | float,
-        *,
-        tolerance: float | None = None,
-        seed: int = 0,
-        samples: int | None = None,
-        budget: float | None = None,
-    ) -> dict[str, Any]:
-        """The τ of a Bayes error (`"5%"` or `0.05`), as `bayescope tau --json`: `value`, `interval` (95 %), `achieved`, ….
+    def walk(self, from_: Any, to: Any, *, steps: int = 32, seed: int = 0, classes: Any = None) -> Walk:
+        """A walk to the boundary between two classes, as `bayescope walk`.
 
-        Prior, smoothing and label noise are those of this world; its own τ does not count. A world that is sampled is sampled for
-        56 s at most where no limit is given: the τ of `World(…, target=…)` has no limit of time, and may differ within the interval.
+        It begins at `from_` and goes to `to`: each an image, floats [C, H, W] in world space, or the number of a sample of `seed`;
+        `to` may also be the name of a class, as text. Samples are of the class `classes` (name or number), by the prior if not given.
+        `steps` lie between the first point and the last, 1 to 10,000; of a walk along a gradient, at most.
+
+        At τ = 0, under label noise, and towards the class that the image is decided as already, a `ValueError`.
         """
-        samples = count_or_none("samples", samples)
-        return json.loads(self._engine().tau_of(_target(target), tolerance, count("seed", seed), samples, budget, False))
+        names, shape = self.classes, self.shape
+        start = _end("from_", from_, shape)
+        towards = class_number("to", to, names) if isinstance(to, str) else None
+        goal = _end("to", to, shape) if towards is None else None
+        drawn = None if classes is None else class_number("classes", classes, names)
+        x, middle, told = self._engine().walk(start, goal, towards, count("steps", steps), count("seed", seed), drawn)
+        return Walk.of(x, middle, json.loads(told))
 
     @property
     def tau(self) -> Tau:
@@ -318,59 +262,3 @@ class Tau(float):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return float, (float(self),)
-
-
-class Stream:
-    """Endless, reproducible batches of a world: an iterator of `Batch`.
-
-    `position` is the number of the batch that comes next. Keep `state_dict()` with the network's checkpoint, and give it to
-    `load_state_dict` of a new stream: it goes on with the same bits.
-    """
-
-    def __init__(self, world: World, batch_size: int, seed: int = 0, batch: int = 0) -> None:
-        self.world, self.batch_size, self.seed = world, count("batch_size", batch_size), count("seed", seed)
-        self._core = world._engine().stream(self.batch_size, self.seed, count("batch", batch))
-
-    def __iter__(self) -> Stream:
-        return self
-
-    def __next__(self) -> Batch:
-        self.world._engine()
-        return Batch(*next(self._core))
-
-    @property
-    def position(self) -> int:
-        """Number of the batch that comes next, from 0."""
-        return self._core.position
-
-    @position.setter
-    def position(self, batch: int) -> None:
-        self._core.position = count("position", batch)
-
-    def _identity(self) -> dict[str, Any]:
-        world = self.world
-        return {
-            "batch_size": self.batch_size,
-            "seed": self.seed,
-            "weights_sha256": world.info["weights_sha256"],
-            # Without a description the weights do not say which world they are.
-            "assumed_pixels": world.info["pixels"] if world.info.get("inferred") else None,
-            "precision": world.precision,
-            "tau": world.tau_value,
-            "smoothing": world.smoothing,
-            "prior": world.prior.tolist(),
-            "label_noise": world.label_noise,
-        }
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position, and what the stream is: numbers, text and lists alone."""
-        return {**self._identity(), "position": self.position}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Goes on where another stream of the same world, seed and batch size was; refuses that of another."""
-        differs = [name for name, value in self._identity().items() if state.get(name) != value]
-        if differs:
-            raise ValueError(f"the state is that of another stream: it differs in {', '.join(differs)}")
-        if "position" not in state:
-            raise ValueError("the state has no position: state_dict() of a stream keeps it")
-        self.position = state["position"]

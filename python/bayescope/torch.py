@@ -9,8 +9,8 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from ._run import Run
+from ._stream import Stream as _Stream
 from ._world import World
-from ._world import Stream as _Stream
 
 __all__ = ["Stream", "log"]
 

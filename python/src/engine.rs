@@ -33,7 +33,8 @@ pub struct Open {
     pub device: String,
     /// Arithmetic of its passes.
     pub precision: Precision,
-    chosen: OpenDevice,
+    /// The device it is open on.
+    pub chosen: OpenDevice,
 }
 
 /// Whether whoever asked still wants the answer.

@@ -1,14 +1,16 @@
-//! Bayes errors and the τ of one, as the commands find them.
+//! Bayes errors, the τ of one, their curve over τ and class hardness, as the commands find them.
 
-use bayescope::bayes::sampling::{Cache, Limits, Pool, WorldDraws, WorldFigures, figures_at, tau_by_sampling};
-use bayescope::bayes::{
-    Estimate, Figure, GaussianClasses, Information, Spec, TauEstimate, bayes_error, derivative, information,
-    tau_of_error,
+use bayescope::bayes::sampling::{
+    Cache, Limits, Pool, WorldDraws, WorldFigures, curve as curve_by_sampling, figures_at, tau_by_sampling,
 };
-use bayescope::error::Result;
+use bayescope::bayes::{
+    Estimate, Figure, GaussianClasses, Information, Method, Spec, TauEstimate, bayes_error, class_hardness,
+    class_hardness_by_sampling, curve, derivative, information, tau_of_error,
+};
+use bayescope::error::{Error, Result};
 use bayescope::flow::Precision;
 use bayescope::oracle::world::{Settings, World};
-use bayescope::units::Seed;
+use bayescope::units::{Seed, Tau};
 use serde::Serialize;
 
 use crate::engine::{Open, Stop};
@@ -117,5 +119,40 @@ impl Asked {
             "evaluations": found.evaluations,
             "seconds": found.seconds,
         }))
+    }
+
+    /// Class hardness at these knobs, and the order of the classes over τ. As JSON.
+    ///
+    /// # Errors
+    /// As [`Self::error`]; when fewer than two classes occur.
+    pub fn hardness(&self, open: &Open, stop: &Stop, settings: &Settings) -> Result<String> {
+        let tau = settings.tau;
+        match self.classes(&open.world, settings)? {
+            Some(classes) => json(&class_hardness(&classes, tau, &self.spec()?, &mut stop.sink())?),
+            None => self.sampled(open, settings, |pool, limits| {
+                json(&class_hardness_by_sampling(pool, tau, limits, &mut stop.sink())?)
+            }),
+        }
+    }
+
+    /// The Bayes error at each τ under prior, T and label noise of these knobs, as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::error`]; when the τ do not rise.
+    pub fn curve(&self, open: &Open, stop: &Stop, settings: &Settings, taus: &[f64]) -> Result<String> {
+        let taus = taus.iter().map(|&tau| Tau::new(tau)).collect::<Result<Vec<_>>>()?;
+        if taus.is_empty() || taus.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return Err(Error::input("taus: one τ at least is needed, each larger than the one before"));
+        }
+        match self.classes(&open.world, settings)? {
+            Some(classes) => {
+                let points = curve(&classes, &taus, &self.spec()?, &mut stop.sink())?;
+                json(&serde_json::json!({ "curve": points }))
+            }
+            None => self.sampled(open, settings, |pool, limits| {
+                let (points, ended) = curve_by_sampling(pool, &taus, limits, &mut stop.sink())?;
+                json(&serde_json::json!({ "curve": points, "method": Method::Sampling, "ended": ended }))
+            }),
+        }
     }
 }

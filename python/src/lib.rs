@@ -5,7 +5,8 @@
 //! | `engine` | the thread that owns an open world; waiting without the GIL, with signals |
 //! | `errors` | errors as exceptions |
 //! | `world`, `draw`, `stream` | a world at its knobs; samples as arrays; batches drawn ahead |
-//! | `estimates`, `scores` | Bayes errors and τ; what a world says of given images |
+//! | `estimates`, `scores` | Bayes errors, τ and class hardness; what a world says of given images |
+//! | `walk`, `validate` | walks between images and classes; a world beside real images |
 //! | `run` | records of an external run |
 //! | `lib` | the module; judging predictions, and the program's own main |
 
@@ -16,6 +17,8 @@ mod estimates;
 mod run;
 mod scores;
 mod stream;
+mod validate;
+mod walk;
 mod world;
 
 use std::ffi::OsString;

@@ -6,7 +6,10 @@ use bayescope::error::{Error, Result};
 use bayescope::flow::Precision;
 use bayescope::flow::preprocess::Dequantisation;
 use bayescope::measure::typicality::{FEWEST, Reference, Typicality};
+use bayescope::oracle::evidence::leaders;
+use bayescope::oracle::numbering::renumber;
 use bayescope::oracle::world::Settings;
+use bayescope::units::ClassId;
 use serde::Serialize;
 
 use crate::engine::{Open, Stop};
@@ -76,4 +79,63 @@ pub fn typicality(open: &Open, stop: &Stop, settings: &Settings, log_px: &[f64],
     let images = log_px.iter().enumerate().map(place).collect::<Result<_>>()?;
     let [low, high] = reference.range();
     json(&Placed { log_px_of_samples: [low, reference.median(), high], images })
+}
+
+/// Where in images the evidence for one class and against another lies.
+#[derive(Default)]
+pub struct Maps {
+    /// Rows and columns of a map.
+    pub size: [usize; 2],
+    /// The maps, [n, rows, columns], nats.
+    pub cells: Vec<f64>,
+    /// Sum of the cells of each image, nats.
+    pub sum: Vec<f64>,
+    /// log p(x|for) − log p(x|against) of each image, nats.
+    pub total: Vec<f64>,
+    /// The classes that are spoken for.
+    pub speaks_for: Vec<i64>,
+    /// The classes that are spoken against.
+    pub against: Vec<i64>,
+}
+
+/// Maps of the evidence in world-space images `x`, as `bayescope evidence` computes them: between two classes, or in each image
+/// between the two under which it is likeliest.
+///
+/// # Errors
+/// At τ = 0; where there is one class alone; when an image has no density, the device fails, or nobody waits any more.
+pub fn evidence(
+    open: &Open,
+    stop: &Stop,
+    settings: &Settings,
+    x: &[f32],
+    between: Option<(ClassId, ClassId)>,
+) -> Result<Maps> {
+    let (world, dims) = (&open.world, open.world.shape().dims());
+    let pairs = match between {
+        Some(pair) => vec![pair; x.len() / dims],
+        None => likeliest(open, stop, settings, x)?,
+    };
+    let mut maps = Maps::default();
+    for (i, (x, (a, b))) in x.chunks(dims).zip(pairs).enumerate() {
+        stop.check()?;
+        let map = world.evidence(x, a, b, settings.tau).map_err(|error| renumber(error, i))?;
+        maps.size = [map.rows, map.columns];
+        maps.sum.push(map.sum());
+        maps.total.push(map.total);
+        maps.cells.extend(map.cells);
+        maps.speaks_for.push(a as i64);
+        maps.against.push(b as i64);
+    }
+    Ok(maps)
+}
+
+/// The two classes under which each image is likeliest, the first of them first.
+fn likeliest(open: &Open, stop: &Stop, settings: &Settings, x: &[f32]) -> Result<Vec<(ClassId, ClassId)>> {
+    let world = &open.world;
+    // Likelihoods know of no prior, T smooths posteriors, and label noise mixes them.
+    let settings = Settings { tau: settings.tau, ..Settings::default_for(world.class_names().len()) };
+    let scores = world.score(x, &mut stop.sink())?;
+    let one_class = || Error::input("a world of one class has no evidence between classes");
+    let pair = |i: usize| leaders(&world.posterior(&scores, i, &settings)).ok_or_else(one_class);
+    (0..x.len() / world.shape().dims()).map(pair).collect()
 }

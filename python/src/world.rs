@@ -8,8 +8,8 @@ use bayescope::oracle::label_noise::LabelNoise;
 use bayescope::oracle::posterior::Prior;
 use bayescope::oracle::world::Settings;
 use bayescope::run::external::StartExternal;
-use bayescope::units::{Seed, Smoothing, Tau, parse_fraction};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray4};
+use bayescope::units::{ClassId, Seed, Smoothing, Tau, parse_fraction};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray4};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -18,12 +18,26 @@ use crate::engine::{Engine, Open, Stop};
 use crate::errors::raised;
 use crate::estimates::Asked;
 use crate::json;
-use crate::scores::{score, typicality};
+use crate::scores::{Maps, evidence, score, typicality};
 use crate::stream::Stream;
+use crate::validate::validated;
+use crate::walk;
 
 /// Posterior [n, K], log p(x|y) [n, K], H(p) [n], log p(x) [n].
 type Scored<'py> =
     (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// Cells [n, rows, columns], their sum [n], log p(x|for) − log p(x|against) [n], nats; the classes for [n] and against [n].
+type Explained<'py> = (
+    Bound<'py, PyArray3<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<f64>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<i64>>,
+);
+
+/// Images of the points [points, C, H, W], that of the 50/50 point [C, H, W], all else as JSON.
+type Walked<'py> = (Bound<'py, PyArray4<f32>>, Bound<'py, PyArray3<f32>>, String);
 
 /// An open world at its knobs.
 #[pyclass(frozen, module = "bayescope._engine")]
@@ -114,16 +128,8 @@ impl World {
 
     /// Posterior, log p(x|y), H(p) and log p(x) of world-space images.
     fn score<'py>(&self, py: Python<'py>, x: PyReadonlyArray4<'py, f32>) -> PyResult<Scored<'py>> {
-        let (array, [c, h, w]) = (x.as_array(), self.shape);
-        let given = array.shape();
-        if given[1..] != self.shape {
-            let [a, b, d] = [given[1], given[2], given[3]];
-            return Err(PyValueError::new_err(format!(
-                "the images are {a}×{b}×{d}, this world's are {c}×{h}×{w} (channels, height, width)"
-            )));
-        }
-        let x: Vec<f32> = array.iter().copied().collect();
-        let (settings, n, k) = (self.settings.clone(), given[0], self.classes.len());
+        let (x, n) = self.images(&x)?;
+        let (settings, k) = (self.settings.clone(), self.classes.len());
         let work = move |open: &Open, stop: &Stop| score(open, stop, &settings, x);
         let [posterior, logp, entropy, log_px] = self.engine.ask(work).wait(py)?;
         Ok((
@@ -140,6 +146,56 @@ impl World {
         self.engine.ask(move |open, stop| typicality(open, stop, &settings, &log_px, samples)).wait(py)
     }
 
+    /// Maps of the evidence in world-space images, between two classes or the two under which each is likeliest.
+    #[pyo3(signature = (x, between=None))]
+    fn evidence<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArray4<'py, f32>,
+        between: Option<(ClassId, ClassId)>,
+    ) -> PyResult<Explained<'py>> {
+        let (x, n) = self.images(&x)?;
+        let settings = self.settings.clone();
+        let work = move |open: &Open, stop: &Stop| evidence(open, stop, &settings, &x, between);
+        let Maps { size: [rows, columns], cells, sum, total, speaks_for, against } = self.engine.ask(work).wait(py)?;
+        Ok((
+            cells.into_pyarray(py).reshape([n, rows, columns])?,
+            sum.into_pyarray(py),
+            total.into_pyarray(py),
+            speaks_for.into_pyarray(py),
+            against.into_pyarray(py),
+        ))
+    }
+
+    /// A walk between samples (their numbers) or images [C, H, W], or towards a class.
+    #[pyo3(signature = (start, to, towards, steps, seed, of_class))]
+    #[allow(clippy::too_many_arguments)]
+    fn walk<'py>(
+        &self,
+        py: Python<'py>,
+        start: &Bound<'py, PyAny>,
+        to: &Bound<'py, PyAny>,
+        towards: Option<ClassId>,
+        steps: usize,
+        seed: u64,
+        of_class: Option<ClassId>,
+    ) -> PyResult<Walked<'py>> {
+        let spec = walk::asked(start, to, towards, steps, (Seed(seed), of_class))?;
+        let (settings, [c, h, w]) = (self.settings.clone(), self.shape);
+        let work = move |open: &Open, stop: &Stop| walk::walked(open, stop, &settings, &spec);
+        let walk::Walked { x, boundary, told } = self.engine.ask(work).wait(py)?;
+        let points = x.len() / boundary.len().max(1);
+        Ok((x.into_pyarray(py).reshape([points, c, h, w])?, boundary.into_pyarray(py).reshape([c, h, w])?, told))
+    }
+
+    /// The world beside real images, as JSON; with a folder also as a report.
+    #[pyo3(signature = (asked, folder=None))]
+    fn validate(&self, py: Python<'_>, asked: String, folder: Option<std::path::PathBuf>) -> PyResult<String> {
+        let settings = self.settings.clone();
+        let work = move |open: &Open, stop: &Stop| validated(open, stop, &settings, &asked, folder.as_deref());
+        self.engine.ask(work).wait(py)
+    }
+
     /// The Bayes error as JSON.
     #[pyo3(signature = (tolerance, seed, samples, budget, information))]
     fn bayes_error(
@@ -154,6 +210,37 @@ impl World {
         let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
         let settings = self.settings.clone();
         self.engine.ask(move |open, stop| asked.error(open, stop, &settings, information)).wait(py)
+    }
+
+    /// Class hardness as JSON.
+    #[pyo3(signature = (tolerance, seed, samples, budget))]
+    fn hardness(
+        &self,
+        py: Python<'_>,
+        tolerance: Option<f64>,
+        seed: u64,
+        samples: Option<usize>,
+        budget: Option<f64>,
+    ) -> PyResult<String> {
+        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
+        let settings = self.settings.clone();
+        self.engine.ask(move |open, stop| asked.hardness(open, stop, &settings)).wait(py)
+    }
+
+    /// The Bayes error at several τ as JSON.
+    #[pyo3(signature = (taus, tolerance, seed, samples, budget))]
+    fn curve(
+        &self,
+        py: Python<'_>,
+        taus: Vec<f64>,
+        tolerance: Option<f64>,
+        seed: u64,
+        samples: Option<usize>,
+        budget: Option<f64>,
+    ) -> PyResult<String> {
+        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
+        let settings = self.settings.clone();
+        self.engine.ask(move |open, stop| asked.curve(open, stop, &settings, &taus)).wait(py)
     }
 
     /// The τ of a Bayes error as JSON.
@@ -257,5 +344,23 @@ impl World {
     #[getter]
     fn label_noise(&self) -> Option<String> {
         self.settings.label_noise.as_ref().map(LabelNoise::describe)
+    }
+}
+
+impl World {
+    /// World-space images in the order of the engine, and their number.
+    ///
+    /// # Errors
+    /// When they are not of this world's shape.
+    fn images(&self, x: &PyReadonlyArray4<'_, f32>) -> PyResult<(Vec<f32>, usize)> {
+        let (array, [c, h, w]) = (x.as_array(), self.shape);
+        let given = array.shape();
+        if given[1..] != self.shape {
+            let [a, b, d] = [given[1], given[2], given[3]];
+            return Err(PyValueError::new_err(format!(
+                "the images are {a}×{b}×{d}, this world's are {c}×{h}×{w} (channels, height, width)"
+            )));
+        }
+        Ok((array.iter().copied().collect(), given[0]))
     }
 }

@@ -19,6 +19,7 @@
 //! | `slope`, `inverse`, `gap` | dE/dlog τ, τ(ε), near the limit 1 − max π too |
 //! | `labels` | all of them for labels, which are the classes or drawn by a matrix: what other rooms call |
 //! | `information`, `hardness`, `ranking` | aleatoric uncertainty and mutual information; one class against the rest, pairs; their order over τ |
+//! | `curve`, `hardness_report` | what is told of several τ: a curve; class hardness with the order of classes |
 //! | `bench` | time to a given precision |
 //! | `memory`, `work` | room and time for many classes, asked for before they are taken |
 //! | `normal`, `sobol`, `simd`, `quadrature` | Φ and Φ⁻¹, points, instruction sets, rules |
@@ -27,11 +28,13 @@ pub mod bench;
 mod biorthogonal;
 mod classes;
 mod compute;
+mod curve;
 mod doubt;
 mod equidistant;
 mod estimate;
 mod gap;
 mod hardness;
+mod hardness_report;
 mod hdr;
 mod information;
 mod inverse;
@@ -64,8 +67,12 @@ mod work;
 pub use crate::provenance::Badge;
 pub use classes::GaussianClasses;
 pub use compute::Spec;
+pub use curve::{CurveNews, CurvePart, GaussianPoint, curve};
 pub use estimate::{Estimate, Figure, Method};
 pub use hardness::{ClassHardness, HardnessNews};
+pub use hardness_report::{
+    HardnessDraws, HardnessReport, RankingAt, Weights, class_hardness, class_hardness_by_sampling,
+};
 pub use hdr::HdrSpec;
 pub use information::{Claims, Information, fano};
 pub use inverse::TauEstimate;

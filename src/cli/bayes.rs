@@ -1,5 +1,6 @@
 //! `bayescope bayes-error|tau|hardness|check` of Gaussian classes; of worlds that are sampled: `sampling`.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::Serialize;
@@ -9,11 +10,10 @@ use super::open::{is_problem, open_or_problem};
 use super::output::Output;
 use super::progress::{Bar, Refining};
 use super::sampling;
-use super::told::{RankingAt, WEIGHTS, Weights, interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
+use super::told::{interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
 use crate::bayes::{
-    Agreement, Claims, ClassHardness, Estimate, Figure, GaussianClasses, HardnessNews, Information, Method, PairErrors,
-    Problem, RANKED_AT, RankingsOverTau, Spec, bayes_error, derivative, information, one_vs_rest, pairwise,
-    rank_classes, tau_of_error,
+    Claims, CurveNews, Estimate, Figure, GaussianClasses, GaussianPoint, HardnessReport, Information, Method, Problem,
+    RANKED_AT, Spec, bayes_error, class_hardness, curve, derivative, information, tau_of_error,
 };
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -130,7 +130,7 @@ pub fn error(args: &BayesErrorArgs) -> Result<()> {
     let given = given(&args.problem, &args.sampling)?;
     let spec = Spec { method: args.method.method(), ..args.problem.spec()? };
     if let Some(taus) = &args.curve {
-        return curve(&given, &taus.0, &spec, args.problem.output);
+        return tell_curve(&given, &taus.0, &spec, args.problem.output);
     }
     let tau = Tau::new(args.tau)?;
     let estimate = bayes_error(&given.classes, tau, &spec, &mut Refining::new("bayes-error"))?;
@@ -221,30 +221,10 @@ pub fn tau(args: &TauArgs) -> Result<()> {
     )
 }
 
-/// The ranking of classes at several τ: EBO section 4.3 says that it does not change.
-fn over_tau(given: &Given, spec: &Spec, bar: &mut Bar) -> Result<RankingsOverTau> {
-    let mut found = RankingsOverTau::default();
-    for tau in RANKED_AT {
-        found.add(rank_classes(&given.classes, Tau::new(tau)?, spec, bar)?);
-    }
-    Ok(found)
-}
-
 #[derive(Serialize)]
-struct HardnessReport<'a> {
-    tau: f64,
-    weights: Weights,
-    /// Hardest first.
-    one_vs_rest: Vec<ClassHardness>,
-    /// [K][K]; null where both priors are 0.
-    pairwise: Vec<&'a [f64]>,
-    /// [K][K], their 95 % intervals; null on the diagonal too. Absent where the errors are exact.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pairwise_intervals: Vec<&'a [Option<(f64, f64)>]>,
-    /// The ranking, hardest first, at several temperatures.
-    over_tau: Vec<RankingAt>,
-    /// Whether the order is the same at all of them.
-    agreement: Option<Agreement>,
+struct HardnessTold<'a> {
+    #[serde(flatten)]
+    hardness: HardnessReport,
     #[serde(flatten)]
     about: About<'a>,
 }
@@ -256,72 +236,60 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     }
     let (given, spec, tau) = (given(&args.problem, &args.sampling)?, args.problem.spec()?, Tau::new(args.tau)?);
     let mut bar = Bar::new("hardness").of(given.classes.classes() * (1 + RANKED_AT.len()));
-    let mut one_vs_rest = one_vs_rest(&given.classes, tau, &spec, &mut bar)?;
-    one_vs_rest.sort_by(|a, b| b.one_vs_rest.value.total_cmp(&a.one_vs_rest.value));
-    let (count, about) = (given.names.len(), About::new(&given, &spec));
-    let mut drawing = |progress| bar.emit(HardnessNews::Drawing(progress));
-    let PairErrors { errors: pairs, intervals } = pairwise(&given.classes, tau, &spec, &mut drawing)?;
-    let (pairwise, pairwise_intervals) = (pairs.chunks(count).collect(), intervals.chunks(count).collect());
-    let RankingsOverTau { rankings, agreement } = over_tau(&given, &spec, &mut bar)?;
+    let hardness = class_hardness(&given.classes, tau, &spec, &mut bar)?;
     drop(bar);
-    let over_tau = rankings.iter().map(RankingAt::new).collect();
-    let report = HardnessReport {
-        tau: args.tau,
-        weights: WEIGHTS,
-        one_vs_rest,
-        pairwise,
-        pairwise_intervals,
-        over_tau,
-        agreement,
-        about,
-    };
-    args.problem.output.print(&report, |_| {
-        tell_one_vs_rest(&report.one_vs_rest, &given.names);
-        tell_over_tau(&report.over_tau, report.agreement, &given.names);
-        tell_pairs();
-        let mut order: Vec<(usize, usize)> = (0..count).flat_map(|i| (0..i).map(move |j| (j, i))).collect();
-        order.retain(|(i, j)| !pairs[i * count + j].is_nan());
-        order.sort_by(|a, b| pairs[b.0 * count + b.1].total_cmp(&pairs[a.0 * count + a.1]));
-        for (i, j) in order.into_iter().take(10) {
-            let (error, within) = (pairs[i * count + j], intervals.get(i * count + j).copied().flatten());
-            let within = within.map_or(String::new(), |(low, high)| format!(" (95 %: {low:.6e} to {high:.6e})"));
-            println!("  {:33} {error:.6e}{within}", format!("{} – {}", given.names[i], given.names[j]));
-        }
-        Ok(())
-    })
+    let report = HardnessTold { hardness, about: About::new(&given, &spec) };
+    args.problem.output.print(&report, |report| tell_hardness(&report.hardness, &given.names))
 }
 
-/// One τ of `bayes-error --curve`.
-#[derive(Serialize)]
-struct CurveRow {
-    tau: f64,
-    bayes_error: Figure,
-    aleatoric_nats: Figure,
-    /// dE/dlog τ.
-    slope: Figure,
-    method: Method,
+fn tell_hardness(report: &HardnessReport, names: &[String]) -> Result<()> {
+    tell_one_vs_rest(&report.one_vs_rest, names);
+    tell_over_tau(&report.over_tau, report.agreement, names);
+    tell_pairs();
+    let pair = |i: usize, j: usize| Some((i, j, report.pairwise[i][j]?));
+    let mut order: Vec<_> = (0..names.len()).flat_map(|j| (0..j).filter_map(move |i| pair(i, j))).collect();
+    order.sort_by(|a, b| b.2.total_cmp(&a.2));
+    for (i, j, error) in order.into_iter().take(10) {
+        let within = report.pairwise_intervals.get(i).and_then(|row| row[j]);
+        let within = within.map_or(String::new(), |(low, high)| format!(" (95 %: {low:.6e} to {high:.6e})"));
+        println!("  {:33} {error:.6e}{within}", format!("{} – {}", names[i], names[j]));
+    }
+    Ok(())
 }
 
 #[derive(Serialize)]
 struct CurveReport<'a> {
-    curve: Vec<CurveRow>,
+    curve: Vec<GaussianPoint>,
     #[serde(flatten)]
     about: About<'a>,
 }
 
-/// `bayes-error --curve`.
-fn curve(given: &Given, taus: &[Tau], spec: &Spec, output: Output) -> Result<()> {
-    let mut rows = Vec::with_capacity(taus.len());
-    for (at, &tau) in taus.iter().enumerate() {
-        let of = |what| Refining::new(format!("τ = {} ({} of {}), {what}", tau.get(), at + 1, taus.len()));
-        let found = bayes_error(&given.classes, tau, spec, &mut of("Bayes error"))?;
-        let aleatoric_nats = information(&given.classes, tau, spec, &mut of("entropy"))?.aleatoric_nats;
-        let slope = derivative(&given.classes, tau, spec, &mut of("slope"))?;
-        rows.push(CurveRow { tau: tau.get(), bayes_error: found.figure, aleatoric_nats, slope, method: found.method });
+/// Says which part of a curve is computed, and how close it is by now.
+struct Curving<'a> {
+    taus: &'a [Tau],
+    bar: Refining,
+}
+
+impl Events<CurveNews> for Curving<'_> {
+    fn emit(&mut self, news: CurveNews) -> ControlFlow<()> {
+        match news {
+            CurveNews::Begun { at, part } => {
+                let (tau, place, of) = (self.taus[at].get(), at + 1, self.taus.len());
+                self.bar.begin(format!("τ = {tau} ({place} of {of}), {}", part.label()));
+                ControlFlow::Continue(())
+            }
+            CurveNews::Estimate(estimate) => self.bar.emit(estimate),
+            CurveNews::Information(information) => self.bar.emit(information),
+        }
     }
-    output.print(&CurveReport { curve: rows, about: About::new(given, spec) }, |report| {
-        for CurveRow { tau, bayes_error, slope, .. } in &report.curve {
-            println!("τ = {tau:<8.4} {}   dE/dlog τ {:.6}", interval(bayes_error), slope.value);
+}
+
+/// `bayes-error --curve`.
+fn tell_curve(given: &Given, taus: &[Tau], spec: &Spec, output: Output) -> Result<()> {
+    let points = curve(&given.classes, taus, spec, &mut Curving { taus, bar: Refining::new("curve") })?;
+    output.print(&CurveReport { curve: points, about: About::new(given, spec) }, |report| {
+        for GaussianPoint { tau, bayes_error, slope, .. } in &report.curve {
+            println!("τ = {:<8.4} {}   dE/dlog τ {:.6}", tau.get(), interval(bayes_error), slope.value);
         }
         Ok(())
     })

@@ -104,6 +104,13 @@ impl Refining {
         bar.enable_steady_tick(Duration::from_millis(250));
         Self(bar, title)
     }
+
+    /// Goes on with a figure called `title`.
+    pub fn begin(&mut self, title: String) {
+        self.0.set_message(title.clone());
+        self.0.reset_elapsed();
+        self.1 = title;
+    }
 }
 
 impl Events<Estimate> for Refining {

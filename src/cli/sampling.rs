@@ -6,12 +6,9 @@ use serde::Serialize;
 use super::args::{BayesErrorArgs, Compute, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
 use super::open::{Opened, is_problem, open_or_problem, reproducible, with_oracle};
 use super::progress::Bar;
-use super::told::{RankingAt, WEIGHTS, Weights, interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
-use crate::bayes::sampling::{
-    Cache, CurvePoint, Ended, Limits, Pool, SampledHardness, WorldDraws, curve, figures_at, hardness_at,
-    tau_by_sampling,
-};
-use crate::bayes::{Agreement, ClassHardness, Estimate, Figure, Information, Method, RANKED_AT, RankingsOverTau};
+use super::told::{interval, tell_one_vs_rest, tell_over_tau, tell_pairs, within};
+use crate::bayes::sampling::{Cache, CurvePoint, Ended, Limits, Pool, WorldDraws, curve, figures_at, tau_by_sampling};
+use crate::bayes::{Estimate, Figure, HardnessDraws, HardnessReport, Information, Method, class_hardness_by_sampling};
 use crate::error::{Error, Result};
 use crate::oracle::folder::glance;
 use crate::oracle::label_noise::LabelNoise;
@@ -237,25 +234,9 @@ pub fn tau(args: &TauArgs) -> Result<()> {
 }
 
 #[derive(Serialize)]
-struct HardnessReport {
-    tau: f64,
-    weights: Weights,
-    /// Hardest first.
-    one_vs_rest: Vec<ClassHardness>,
-    /// [K][K]; null where both priors are 0.
-    pairwise: Vec<Vec<Option<f64>>>,
-    /// [K][K], their 95 % intervals; null on the diagonal too.
-    pairwise_intervals: Vec<Vec<Option<(f64, f64)>>>,
-    /// The ranking, hardest first, at several temperatures.
-    over_tau: Vec<RankingAt>,
-    /// Whether the order is the same at all of them.
-    agreement: Option<Agreement>,
-    method: Method,
-    /// Draws at τ.
-    samples: usize,
-    /// How many times the draws plain sampling needs, in the order of classes.
-    gains: Vec<Option<f64>>,
-    ended: Ended,
+struct HardnessTold {
+    #[serde(flatten)]
+    hardness: HardnessReport,
     #[serde(flatten)]
     about: About,
 }
@@ -263,60 +244,26 @@ struct HardnessReport {
 /// `hardness`.
 pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let tau = Tau::new(args.tau)?;
-    let ((found, over), about) = sample((&args.problem, &args.sampling), "hardness", |pool, limits, bar| {
-        // Each temperature has its part of the time.
-        let parts = (1 + RANKED_AT.len()) as f64;
-        let within = |part: usize| Limits { seconds: limits.seconds.map(|all| all * part as f64 / parts), ..*limits };
-        let found = hardness_at(pool, tau, &within(1), bar)?;
-        let mut over = RankingsOverTau::default();
-        for (i, tau) in RANKED_AT.into_iter().enumerate() {
-            over.add(hardness_at(pool, Tau::new(tau)?, &within(2 + i), bar)?.ranking());
-        }
-        Ok((found, over))
+    let (hardness, about) = sample((&args.problem, &args.sampling), "hardness", |pool, limits, bar| {
+        class_hardness_by_sampling(pool, tau, limits, bar)
     })?;
-    let over_tau = over.rankings.iter().map(RankingAt::new).collect();
-    let report = HardnessReport {
-        tau: tau.get(),
-        weights: WEIGHTS,
-        one_vs_rest: found.ranking().classes,
-        pairwise: values(&found, &about.priors),
-        pairwise_intervals: found.pairs.iter().map(|row| row.iter().map(|f| f.map(|f| f.interval)).collect()).collect(),
-        over_tau,
-        agreement: over.agreement,
-        method: Method::Sampling,
-        samples: found.samples,
-        gains: found.gains.clone(),
-        ended: found.ended,
-        about,
-    };
-    args.problem.output.print(&report, |report| tell_hardness(report, &found))
+    args.problem.output.print(&HardnessTold { hardness, about }, tell_hardness)
 }
 
-fn tell_hardness(report: &HardnessReport, found: &SampledHardness) -> Result<()> {
-    let names = &report.about.class_names;
-    tell_one_vs_rest(&report.one_vs_rest, names);
-    tell_over_tau(&report.over_tau, report.agreement, names);
+fn tell_hardness(HardnessTold { hardness, about }: &HardnessTold) -> Result<()> {
+    let names = &about.class_names;
+    tell_one_vs_rest(&hardness.one_vs_rest, names);
+    tell_over_tau(&hardness.over_tau, hardness.agreement, names);
     tell_pairs();
-    let mut order: Vec<(usize, usize, Figure)> = found
-        .pairs
-        .iter()
-        .enumerate()
-        .flat_map(|(i, row)| row[i..].iter().enumerate().filter_map(move |(step, pair)| Some((i, i + step, (*pair)?))))
-        .collect();
-    order.sort_by(|a, b| b.2.value.total_cmp(&a.2.value));
-    for (i, j, figure) in order.into_iter().take(10) {
-        println!("  {:33} {}", format!("{} – {}", names[i], names[j]), interval(&figure));
+    // Of classes that do not occur there is a value, and no interval.
+    let pair = |i: usize, j: usize| Some((i, j, hardness.pairwise[i][j]?, hardness.pairwise_intervals[i][j]?));
+    let mut order: Vec<_> = (0..names.len()).flat_map(|i| (i..names.len()).filter_map(move |j| pair(i, j))).collect();
+    order.sort_by(|a, b| b.2.total_cmp(&a.2));
+    for (i, j, value, interval) in order.into_iter().take(10) {
+        println!("  {:33} {}", format!("{} – {}", names[i], names[j]), within(value, interval));
     }
-    println!("{} draws at τ = {}; {}", report.samples, report.tau, report.ended.words());
+    if let Some(HardnessDraws { samples, ended, .. }) = &hardness.sampling {
+        println!("{samples} draws at τ = {}; {}", hardness.tau, ended.words());
+    }
     Ok(())
-}
-
-/// Errors of pairs as those of Gaussian classes are told: 0 on the diagonal and against a class
-/// that does not occur, nothing where neither does.
-fn values(found: &SampledHardness, priors: &[f64]) -> Vec<Vec<Option<f64>>> {
-    let value = |i: usize, j: usize| match found.pairs[i][j] {
-        Some(figure) => Some(figure.value),
-        None => (i == j || priors[i] + priors[j] > 0.0).then_some(0.0),
-    };
-    (0..priors.len()).map(|i| (0..priors.len()).map(|j| value(i, j)).collect()).collect()
 }

@@ -1,40 +1,15 @@
 //! What `bayes` and `sampling` say alike of Bayes errors and of class hardness.
 
-use serde::Serialize;
-
-use crate::bayes::{Agreement, ClassHardness, ClassRanking, Figure};
+use crate::bayes::{Agreement, ClassHardness, Figure, RankingAt};
 
 /// A figure and its 95 % interval.
 pub(super) fn interval(figure: &Figure) -> String {
-    format!("{:.9} (95 %: {:.9} to {:.9})", figure.value, figure.interval.0, figure.interval.1)
+    within(figure.value, figure.interval)
 }
 
-/// How often x is drawn from the classes of the problems that `hardness` reports, in words: of two classes of other priors
-/// than ½ the figures of class and pair differ.
-#[derive(Serialize)]
-pub(super) struct Weights {
-    one_vs_rest: &'static str,
-    pairwise: &'static str,
-}
-
-pub(super) const WEIGHTS: Weights = Weights {
-    one_vs_rest: "1/2 the class, 1/2 the others in proportion to their priors",
-    pairwise: "the two classes in proportion to their priors",
-};
-
-/// The classes at one τ, hardest first.
-#[derive(Serialize)]
-pub(super) struct RankingAt {
-    tau: f64,
-    order: Vec<usize>,
-    /// Of each class but the last: whether its interval lies wholly above that of the next.
-    apart: Vec<bool>,
-}
-
-impl RankingAt {
-    pub(super) fn new(ranking: &ClassRanking) -> Self {
-        Self { tau: ranking.tau, order: ranking.order().collect(), apart: ranking.apart().collect() }
-    }
+/// A number and its 95 % interval.
+pub(super) fn within(value: f64, (low, high): (f64, f64)) -> String {
+    format!("{value:.9} (95 %: {low:.9} to {high:.9})")
 }
 
 /// The classes, hardest first.
