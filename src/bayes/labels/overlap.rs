@@ -210,7 +210,7 @@ impl Around {
     ) -> Result<Self> {
         // One at a time: each has all pairs in memory.
         let mut at = |steps: f64| Level::measure(classes, Tau::new(tau.get() * (steps * step).exp())?, points, check);
-        let jumps = classes.rank() == 1 && classes.classes() > 2;
+        let jumps = classes.classes() > 2;
         Ok(Self { levels: [at(-2.0)?, at(-1.0)?, at(0.0)?, at(1.0)?, at(2.0)?], step, jumps })
     }
 
@@ -248,8 +248,8 @@ impl Around {
     /// The slope so far on, in log τ, with what Richardson's misses of it, h⁴E⁽⁵⁾/30. That is taken to be at most a tenth
     /// of the step from D(h) to this slope, h²|E⁽³⁾|/6, and twice the term h³|E⁽⁴⁾|/24 of Taylor's series together: these
     /// vanish at different τ. Of two classes (T from 0.2 to 500, four kinds of label noise, priors of ½ to 0.99, slopes
-    /// above 3e-6) it was 0.2 of them or less. Of more classes on a line E'' jumps where one stops being the likeliest
-    /// anywhere, and twice that step is missed there.
+    /// above 3e-6) it was 0.2 of them or less. Of more classes E'' jumps where one between two others on a line stops being
+    /// the likeliest, whatever the dimensions of all: up to twice that step is missed there.
     fn slope(&self, delta: f64) -> Figure {
         let (slopes, curves, steps) = (self.slopes(), self.curves(), delta / self.step);
         let moved: [f64; REPLICATES] = std::array::from_fn(|r| slopes[r] + steps * curves[r] / self.step);

@@ -155,6 +155,17 @@ fn intervals_of_errors_and_slopes_of_labels_hold_the_truth() {
     }
 }
 
+#[test]
+fn slopes_hold_the_truth_where_a_class_between_two_others_stops_being_the_likeliest() {
+    // At τ = 0.86485. The fourth class, never in doubt, makes it a problem in a plane.
+    let means = [[0.0, 0.0], [1.5, 0.0], [3.0, 0.0], [1.5, 1000.0]].map(|mean| mean.to_vec()).to_vec();
+    let classes = GaussianClasses::new(means, vec![0.36, 0.08, 0.36, 0.2]).unwrap().with_smoothing(at(0.5));
+    let found = derivative(&classes, Tau::new(0.865).unwrap(), &spec(), &mut silent()).unwrap();
+    // By the trapezoidal rule over the line of three, 2,000,001 points, and one-sided differences in log τ.
+    let truth = -0.002_765_7;
+    assert!((found.interval.0..=found.interval.1).contains(&truth) && found.std_error < 0.002, "{found:?}");
+}
+
 /// E~ of K classes at even distances on a circle at τ = 1: in the sector of a class its label is the likeliest.
 fn error_on_a_ring(classes: usize, radius: f64, smoothing: f64) -> f64 {
     let means: Vec<[f64; 2]> = ring(classes, radius).collect();
