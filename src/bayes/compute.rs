@@ -285,6 +285,9 @@ impl Run<'_> {
             }
             figure = held;
             why += &note.unwrap_or_default();
+        } else {
+            // Not what rounding alone parts from the bound, which is as uncertain.
+            figure.interval.0 = figure.interval.0.max((bounds.0 * (1.0 - ROUNDING)).min(figure.value));
         }
         let seconds = self.begun.elapsed().as_secs_f64();
         Estimate { figure, log_value, bounds, badge, method, why, samples, draws: 0, seconds }
@@ -330,6 +333,20 @@ pub(super) fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::silent;
+
+    #[test]
+    fn an_exact_error_is_as_certain_where_no_other_class_wins_any_more() {
+        // At τ = 1e8 the face between the classes is 1e8 standard deviations away: E is what guessing leaves.
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0], vec![4.0]], vec![0.5, 0.25, 0.25]).unwrap();
+        for tau in [1e3, 1e8, 1e20] {
+            let found = bayes_error(&classes, Tau::new(tau).unwrap(), &Spec::default(), &mut silent()).unwrap();
+            let Figure { value, std_error, interval: (low, high) } = found.figure;
+            let told = format!("τ = {tau}: {found:?}");
+            assert!(found.badge == Badge::Exact && (value - 0.5).abs() < 1e-15 && std_error < 1e-14, "{told}");
+            assert!(0.5 - low < 1e-14 && high <= 0.5 + 1e-15, "{told}");
+        }
+    }
 
     #[test]
     fn an_estimate_beyond_the_certain_bounds_is_moved_or_said_to_be_the_methods_own() {
