@@ -77,6 +77,12 @@ pub(super) fn positive(tau: Tau) -> Result<Tau> {
     Err(Error::input("the base temperature τ must be above 0: at τ = 0 every class is a point"))
 }
 
+/// A temperature at which these classes can be integrated: not 0, and none at which rounding hides what matters.
+pub(super) fn usable(classes: &GaussianClasses, tau: Tau) -> Result<Tau> {
+    classes.check_at(positive(tau)?)?;
+    Ok(tau)
+}
+
 /// The Bayes error E = 1 − E[max_y p(y|x)] at base temperature τ. Reports every refinement.
 ///
 /// # Errors
@@ -88,7 +94,7 @@ pub fn bayes_error(
     events: &mut dyn Events<Estimate>,
 ) -> Result<Estimate> {
     spec.check()?;
-    let scene = classes.scene(positive(tau)?, Merge::Best);
+    let scene = classes.scene(usable(classes, tau)?, Merge::Best);
     let run = Run { scene: &scene, spec, begun: Instant::now(), bounds: OnceCell::new() };
     let estimate = match spec.method {
         None => run.auto(events),

@@ -140,6 +140,9 @@ fn refuse_unreachable(classes: &GaussianClasses, target: f64) -> Result<f64> {
     if target > low && target < high {
         return Ok(high);
     }
+    if target <= low {
+        classes.check_limit()?;
+    }
     let classes = classes.classes();
     let within = format!("strictly between {} and {}", percent(low), percent(high));
     let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
