@@ -106,7 +106,13 @@ impl Doubt {
             false => Vec::new(),
         };
         let spread = if classes.smoothing() == Smoothing::ONE { 0.0 } else { laws.spread() };
-        let peak = (laws.regret() + spread) * width(&shifts).exp() + spread;
+        let (regret, uneven) = (laws.regret(), width(&shifts));
+        // Below T = 1 p_T is that of the joints times e^(T·shift), made sharper: by the group that is decided for,
+        // 1 − max p_T and what is left of p have at most e^(½T·uneven) of the density, s being ½.
+        let peak = match inverse > 1.0 {
+            true => (regret + 2.0 * spread) * (0.5 * uneven / inverse).exp(),
+            false => (regret + spread) * uneven.exp() + spread,
+        };
         let beside = certain.iter().zip(&laws.best).map(|((weight, _), best)| weight * (1.0 - best)).sum();
         Self { inverse, shifts, laws, beside, peak }
     }

@@ -83,7 +83,7 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
 /// 0 on the diagonal, and NaN where both priors are 0.
 ///
 /// # Errors
-/// When τ is 0.
+/// When τ is 0, or so small that rounding hides what matters.
 pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<Vec<f64>> {
     let tau = usable(classes, tau)?.get();
     let count = classes.classes();

@@ -300,7 +300,7 @@ pub struct PairErrors {
 /// noisy labels from as many draws as [`one_vs_rest`] takes, of the seed of `spec`; the draws are reported.
 ///
 /// # Errors
-/// When τ is 0, the tolerance of draws cannot be used, or the caller stops.
+/// When τ or the tolerance of draws cannot be used, or the caller stops.
 pub fn pairwise(
     classes: &GaussianClasses,
     tau: Tau,

@@ -98,6 +98,8 @@ fn of_coincident_classes_the_label_is_decided_by_p_t_not_by_the_likelier_group()
     let odds = (((6.0 / 7.0f64).ln() + 0.1) / 0.01).exp();
     let expected = odds / (1.0 + odds) * (1.0 + (-0.1f64).exp()) / (-0.05f64).exp();
     assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
+    // And what is not seen may be as large as (7/6)^½, not ^(1/T).
+    assert!((doubt.peak / (7.0 / 6.0f64).sqrt() - 1.0).abs() < 1e-9, "{}", doubt.peak);
     // By the trapezoidal rule over the line of the means, 4,000,001 points.
     let truth = 0.001_799_274_732_387;
     let (value, half_width) = after(&classes(0.04), 1.0, 3, Some(200_000.0));
