@@ -57,9 +57,10 @@ impl TauEstimate {
     fn ended(self, newton: f64, close: bool, tolerance: f64) -> Self {
         let (there, half_width) = (self.tau.value, Z95 * self.tau.std_error / self.tau.value);
         let Figure { value: slope, std_error, .. } = self.slope;
+        let by = self.target - self.achieved.figure.value;
         let (found, half_width, mut achieved) = if close {
             let left = newton.abs() * Z95 * std_error + slope * newton * newton;
-            let achieved = self.achieved.moved(self.target - self.achieved.figure.value, left);
+            let achieved = self.achieved.moved(by, left);
             (there * newton.exp(), half_width + newton * newton, achieved)
         } else {
             (there, half_width + newton.abs(), self.achieved)
