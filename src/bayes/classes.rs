@@ -6,6 +6,7 @@
 //! here on the number of pixels plays no part.
 
 mod law;
+mod resolution;
 
 use std::sync::Arc;
 
@@ -21,8 +22,6 @@ const RANK_TOLERANCE: f64 = 1e-13;
 const INPUT_TOLERANCE: f64 = 4.0 * f64::EPSILON;
 /// Largest number of standard deviations in a mean: squares of sums of those are far from the largest double at any τ in use.
 const FARTHEST: f64 = 1e100;
-/// Difference of means, in standard deviations, that may be taken for rounding: it moves E by less than half of that.
-const HARMLESS: f64 = 1e-6;
 /// Elements of work from which Gram-Schmidt is worth a second thread.
 const PARALLEL_FROM: usize = 1 << 18;
 
@@ -42,6 +41,8 @@ pub struct GaussianClasses {
     label_noise: Option<Arc<LabelNoise>>,
     /// Length below which a difference of means is rounding.
     resolution: f64,
+    /// For every class the first one that has its mean, as they were given.
+    alike: Arc<Vec<usize>>,
 }
 
 impl GaussianClasses {
@@ -63,37 +64,16 @@ impl GaussianClasses {
         memory::for_distances(whitened.len(), dims)?;
         let longest = |means: &[Vec<f64>]| means.iter().map(|mean| norm(mean)).fold(0.0, f64::max);
         let given = longest(&whitened);
-        // Only so far out can rounding hide what matters.
-        let far = 2.0 * RANK_TOLERANCE * (priors.len() as f64).sqrt() * given > HARMLESS;
-        let as_given = if far { whitened.clone() } else { Vec::new() };
+        let alike = Arc::new(resolution::alike(&whitened));
         centre(&mut whitened);
         let by_rounding = RANK_TOLERANCE * (priors.len() as f64).sqrt() * longest(&whitened);
         let resolution = by_rounding.max(INPUT_TOLERANCE * given);
         let (rank, coordinates) = factorise(whitened, resolution);
         let distances = Arc::new(all_distances(priors.len(), rank, &coordinates));
         let (smoothing, label_noise) = (Smoothing::ONE, None);
-        let classes = Self { dims, rank, coordinates, distances, priors, smoothing, label_noise, resolution };
-        classes.check_resolution(&as_given, given)?;
+        let classes = Self { dims, rank, coordinates, distances, priors, smoothing, label_noise, resolution, alike };
+        classes.check_at(Tau::ONE)?;
         Ok(classes)
-    }
-
-    /// Refuses two classes that differ in `means`, where they are given, and would be taken for one, though the difference
-    /// may matter.
-    fn check_resolution(&self, means: &[Vec<f64>], longest: f64) -> Result<()> {
-        if self.resolution <= HARMLESS {
-            return Ok(());
-        }
-        let pairs = (0..means.len()).flat_map(|a| (a + 1..means.len()).map(move |b| (a, b)));
-        let mut hidden = pairs.filter(|&(a, b)| self.distance(a, b) <= self.resolution && means[a] != means[b]);
-        match hidden.next() {
-            None => Ok(()),
-            Some((a, b)) => Err(Error::input(format!(
-                "means[{a}] and means[{b}] cannot be told apart beside a mean {longest:.1e} standard deviations away: its rounding \
-                 is {:.1e} of them. A class so far from all others is never in doubt: leave it \
-                 out, or take from all means what they have in common",
-                self.resolution
-            ))),
-        }
     }
 
     /// The same classes with other priors.

@@ -77,6 +77,12 @@ pub(super) fn positive(tau: Tau) -> Result<Tau> {
     Err(Error::input("the base temperature τ must be above 0: at τ = 0 every class is a point"))
 }
 
+/// A temperature at which these classes can be integrated: not 0, and none at which rounding hides what matters.
+pub(super) fn usable(classes: &GaussianClasses, tau: Tau) -> Result<Tau> {
+    classes.check_at(positive(tau)?)?;
+    Ok(tau)
+}
+
 /// The Bayes error E = 1 − E[max_y p(y|x)] at base temperature τ. Reports every refinement.
 ///
 /// # Errors
@@ -88,7 +94,7 @@ pub fn bayes_error(
     events: &mut dyn Events<Estimate>,
 ) -> Result<Estimate> {
     spec.check()?;
-    let scene = classes.scene(positive(tau)?, Merge::Best);
+    let scene = classes.scene(usable(classes, tau)?, Merge::Best);
     let run = Run { scene: &scene, spec, begun: Instant::now(), bounds: OnceCell::new() };
     let estimate = match spec.method {
         None => run.auto(events),
@@ -285,6 +291,9 @@ impl Run<'_> {
             }
             figure = held;
             why += &note.unwrap_or_default();
+        } else {
+            // Not what rounding alone parts from the bound, which is as uncertain.
+            figure.interval.0 = figure.interval.0.max((bounds.0 * (1.0 - ROUNDING)).min(figure.value));
         }
         let seconds = self.begun.elapsed().as_secs_f64();
         Estimate { figure, log_value, bounds, badge, method, why, samples, draws: 0, seconds }
@@ -330,6 +339,20 @@ pub(super) fn bounds(scene: &Scene, log_union: impl FnOnce() -> f64) -> (f64, f6
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::events::silent;
+
+    #[test]
+    fn an_exact_error_is_as_certain_where_no_other_class_wins_any_more() {
+        // At τ = 1e8 the face between the classes is 1e8 standard deviations away: E is what guessing leaves.
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0], vec![4.0]], vec![0.5, 0.25, 0.25]).unwrap();
+        for tau in [1e3, 1e8, 1e20] {
+            let found = bayes_error(&classes, Tau::new(tau).unwrap(), &Spec::default(), &mut silent()).unwrap();
+            let Figure { value, std_error, interval: (low, high) } = found.figure;
+            let told = format!("τ = {tau}: {found:?}");
+            assert!(found.badge == Badge::Exact && (value - 0.5).abs() < 1e-15 && std_error < 1e-14, "{told}");
+            assert!(0.5 - low < 1e-14 && high <= 0.5 + 1e-15, "{told}");
+        }
+    }
 
     #[test]
     fn an_estimate_beyond_the_certain_bounds_is_moved_or_said_to_be_the_methods_own() {

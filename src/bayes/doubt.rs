@@ -106,18 +106,24 @@ impl Doubt {
             false => Vec::new(),
         };
         let spread = if classes.smoothing() == Smoothing::ONE { 0.0 } else { laws.spread() };
-        let peak = (laws.regret() + spread) * width(&shifts).exp() + spread;
+        let (regret, uneven) = (laws.regret(), width(&shifts));
+        // Below T = 1 p_T is that of the joints times e^(T·shift), made sharper: by the group that is decided for,
+        // 1 − max p_T and what is left of p have at most e^(½T·uneven) of the density, s being ½.
+        let peak = match inverse > 1.0 {
+            true => (regret + 2.0 * spread) * (0.5 * uneven / inverse).exp(),
+            false => (regret + spread) * uneven.exp() + spread,
+        };
         let beside = certain.iter().zip(&laws.best).map(|((weight, _), best)| weight * (1.0 - best)).sum();
         Self { inverse, shifts, laws, beside, peak }
     }
 
-    /// Sums over all groups but the likeliest one of each point.
+    /// Sums over all groups but one of each point: of joints the likeliest, of p_T the one that p_T is largest of.
     #[inline(always)]
     fn sums<A: Arithmetic>(&self, joints: &[f64], room: &mut [Block]) -> Sums {
         let (count, share) = (self.laws.groups, self.share());
         let mut column: Block = [0.0; BLOCK];
         let mut found = Sums::of_likeliest(joints, count);
-        let most = self.most(joints, &found.first);
+        let most = self.decide(joints, &mut found);
         for class in 0..count {
             take(joints, count, class, &mut column);
             let shift = self.shifts.get(class).copied().unwrap_or(0.0);
@@ -125,10 +131,11 @@ impl Doubt {
             for i in 0..BLOCK {
                 let depth = found.first[i] - column[i];
                 let other = if found.top[i] == class { 0.0 } else { 1.0 };
+                let undecided = if found.decided[i] == class { 0.0 } else { 1.0 };
                 let root = other * exp::<A>(-share * depth);
                 let rest = if share == 0.5 { root } else { other * exp::<A>((share - 1.0) * depth) };
                 let of_class = exp::<A>(A::mul_add(-self.inverse, depth, shift - most[i]));
-                (masses[i], tempered[i]) = (root * rest, other * of_class);
+                (masses[i], tempered[i]) = (root * rest, undecided * of_class);
                 found.roots[i] += root;
                 found.rests[i] += rest;
                 found.shares[i] += masses[i];
@@ -146,18 +153,22 @@ impl Doubt {
         found
     }
 
-    /// The largest ln (V_g f_g^(1/T)) of each point, over that of the likeliest group without its shift.
+    /// The largest ln (V_g f_g^(1/T)) of each point, over that of the likeliest group without its shift; and its group, which
+    /// need not be the likeliest where groups are of several classes.
     #[inline(always)]
-    fn most(&self, joints: &[f64], first: &Block) -> Block {
+    fn decide(&self, joints: &[f64], found: &mut Sums) -> Block {
         if self.shifts.is_empty() {
+            found.decided = found.top;
             return [0.0; BLOCK];
         }
         let (mut column, mut most): (Block, Block) = ([0.0; BLOCK], [f64::NEG_INFINITY; BLOCK]);
         for (class, shift) in self.shifts.iter().enumerate() {
             take(joints, self.laws.groups, class, &mut column);
             for i in 0..BLOCK {
-                let tempered = shift - self.inverse * (first[i] - column[i]);
-                most[i] = if tempered > most[i] { tempered } else { most[i] };
+                let tempered = shift - self.inverse * (found.first[i] - column[i]);
+                let larger = tempered > most[i];
+                found.decided[i] = if larger { class } else { found.decided[i] };
+                most[i] = if larger { tempered } else { most[i] };
             }
         }
         most
@@ -179,7 +190,7 @@ impl Doubt {
                 }
             }
             for i in 0..BLOCK {
-                let (own, best) = (self.laws.row(sums.top[i])[label], self.laws.best[sums.top[i]]);
+                let (own, best) = (self.laws.row(sums.decided[i])[label], self.laws.best[sums.top[i]]);
                 let lost = (best - own) + (own * sums.others[i] - of_others[i]) / sums.all[i];
                 least[i] = if lost < least[i] { lost } else { least[i] };
             }
@@ -191,6 +202,8 @@ impl Doubt {
 /// Of a block of points: their likeliest groups, and sums over the others, over the joint of that.
 struct Sums {
     top: [usize; BLOCK],
+    /// The groups that p_T is largest of.
+    decided: [usize; BLOCK],
     /// The log-joint of the likeliest.
     first: Block,
     /// Σ j^s.
@@ -201,7 +214,7 @@ struct Sums {
     shares: Block,
     /// Σ j (e − e of the likeliest).
     errors: Block,
-    /// Σ V f^(1/T), and the same with the likeliest.
+    /// Σ V f^(1/T) over all but the largest, and with it.
     others: Block,
     all: Block,
 }
@@ -219,7 +232,8 @@ impl Sums {
                 first[i] = if larger { column[i] } else { first[i] };
             }
         }
-        Self { top, first, roots: zero, rests: zero, shares: zero, errors: zero, others: zero, all: zero }
+        let decided = [0; BLOCK];
+        Self { top, decided, first, roots: zero, rests: zero, shares: zero, errors: zero, others: zero, all: zero }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge};
-use super::compute::{Spec, positive};
+use super::compute::{Spec, usable};
 use super::estimate::Figure;
 use super::line;
 use super::normal::tail;
@@ -46,7 +46,7 @@ pub fn one_vs_rest(
     events: &mut dyn Events<HardnessNews>,
 ) -> Result<Vec<ClassHardness>> {
     spec.check()?;
-    positive(tau)?;
+    usable(classes, tau)?;
     let wanted: Vec<ClassId> = (0..classes.classes()).filter(|&k| classes.priors()[k] > 0.0).collect();
     if wanted.len() < 2 {
         return Err(Error::input("class hardness needs two classes of positive prior"));
@@ -83,9 +83,9 @@ fn against_rest(classes: &GaussianClasses, class: ClassId, tau: Tau, spec: &Spec
 /// 0 on the diagonal, and NaN where both priors are 0.
 ///
 /// # Errors
-/// When τ is 0.
+/// When τ is 0, or so small that rounding hides what matters.
 pub fn pairwise(classes: &GaussianClasses, tau: Tau) -> Result<Vec<f64>> {
-    let tau = positive(tau)?.get();
+    let tau = usable(classes, tau)?.get();
     let count = classes.classes();
     let error = |i: usize, j: usize| {
         let (p, q) = (classes.priors()[i], classes.priors()[j]);

@@ -6,7 +6,7 @@ use std::f64::consts::LN_2;
 use serde::{Deserialize, Serialize};
 
 use super::classes::{GaussianClasses, Merge, Scene};
-use super::compute::{Spec, positive};
+use super::compute::{Spec, usable};
 use super::estimate::Figure;
 use super::middle::{Entropy, MiddleSum};
 use super::quadrature::Scaled;
@@ -48,7 +48,7 @@ pub fn information(
     events: &mut dyn Events<Information>,
 ) -> Result<Information> {
     spec.check()?;
-    let scene = classes.scene(positive(tau)?, Merge::Sum);
+    let scene = classes.scene(usable(classes, tau)?, Merge::Sum);
     if let Some(sum) = exactly(&scene) {
         return Ok(assemble(classes, &scene, sum, Badge::Bounded, 0));
     }

@@ -28,6 +28,10 @@ const COARSE: f64 = 2e-3;
 const MEDIUM: f64 = 1e-4;
 /// Part of the limit 1 − max π within which what is left of it is searched for, not the Bayes error.
 const NEAR_LIMIT: f64 = 0.01;
+/// Half width of E beside a step, both in log τ, from which it is noise that steps no longer shrink by.
+const NOISE: f64 = 0.1;
+/// What the square of the last step adds to a tolerance that is met, and more.
+const ROUNDED: f64 = 1.02;
 /// Evaluations of one search, at most.
 const MOST_STEPS: usize = 60;
 
@@ -38,7 +42,7 @@ pub struct TauEstimate {
     pub target: f64,
     /// τ with its 95 % interval, from that of the Bayes error and the derivative.
     pub tau: Figure,
-    /// The Bayes error at that τ: computed beside it, and led there by the slope.
+    /// The Bayes error at that τ: computed there, or so close beside it that the slope leads there.
     pub achieved: Estimate,
     /// dE/dlog τ there.
     pub slope: Figure,
@@ -46,6 +50,26 @@ pub struct TauEstimate {
     pub evaluations: usize,
     /// Wall time.
     pub seconds: f64,
+}
+
+impl TauEstimate {
+    /// From what is known at a τ, from which the target is so far in log τ: there, where the step is `close`, else at that τ.
+    fn ended(self, newton: f64, close: bool, tolerance: f64) -> Self {
+        let (there, half_width) = (self.tau.value, Z95 * self.tau.std_error / self.tau.value);
+        let Figure { value: slope, std_error, .. } = self.slope;
+        let by = self.target - self.achieved.figure.value;
+        let (found, half_width, mut achieved) = if close {
+            let left = newton.abs() * Z95 * std_error + slope * newton * newton;
+            let achieved = self.achieved.moved(by, left);
+            (there * newton.exp(), half_width + newton * newton, achieved)
+        } else {
+            (there, half_width + newton.abs(), self.achieved)
+        };
+        if half_width > ROUNDED * tolerance {
+            achieved.why += &format!("; τ is known to {half_width:.1e} of it, not to the tolerance");
+        }
+        Self { tau: Figure::new(found, found * half_width, f64::INFINITY), achieved, ..self }
+    }
 }
 
 /// The open interval of Bayes errors that some τ > 0 gives.
@@ -67,20 +91,7 @@ pub fn tau_of_error(
 ) -> Result<TauEstimate> {
     spec.check()?;
     let begun = Instant::now();
-    let (low, high) = reachable(classes);
-    if !(target > low && target < high) {
-        let classes = classes.classes();
-        let within = format!("strictly between {} and {}", percent(low), percent(high));
-        let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
-        return Err(Error::input(if high > low {
-            format!(
-                "no τ gives a Bayes error of {}: with these {classes} classes it lies {within}{meant}",
-                percent(target)
-            )
-        } else {
-            format!("no τ gives a Bayes error of {}: it is {} at every τ", percent(target), percent(low))
-        }));
-    }
+    let high = refuse_unreachable(classes, target)?;
     let mut search = Search { classes, spec: *spec, events, evaluations: 0, sampled: false };
     let mut tau = search.coarse(target)?;
     if search.sampled && high - target < NEAR_LIMIT * high {
@@ -91,25 +102,64 @@ pub fn tau_of_error(
     }
     // Relative half widths of τ: a Newton step of a thousandth is right to a millionth.
     let mut precision = spec.tolerance.max(MEDIUM);
-    let mut step = f64::INFINITY;
+    let (mut step, mut bracket) = (f64::INFINITY, (0.0, f64::INFINITY));
     loop {
         let slope = derivative(classes, Tau::new(tau)?, &Spec { tolerance: spec.tolerance.max(MEDIUM), ..*spec })?;
         let achieved = search.evaluate(tau, (precision * slope.value / target).clamp(LEAST_TOLERANCE, 0.5))?;
         let half_width = Z95 * achieved.figure.std_error / slope.value;
-        let newton = (target - achieved.figure.value) / slope.value;
-        // A step leaves about its own square; steps that no longer shrink have met the noise.
-        let met = newton * newton < 0.01 * half_width || newton.abs() < 1e-15 || newton.abs() > 0.5 * step;
+        let limit = Some(high).filter(|_| !search.sampled && high - target < NEAR_LIMIT * high);
+        let newton = newton((target, limit), achieved.figure.value, slope.value);
+        // A step leaves about its own square. Steps that no longer shrink have met the noise, where there is noise beside them.
+        let close = newton * newton < 0.01 * half_width || newton.abs() < 1e-15;
+        let met = close || (newton.abs() > 0.5 * step && half_width > NOISE * newton.abs());
         if (met && precision <= spec.tolerance) || search.evaluations >= MOST_STEPS {
-            let found = tau * newton.exp();
-            let tau = Figure::new(found, found * (half_width + newton * newton), f64::INFINITY);
-            let left = newton.abs() * Z95 * slope.std_error + slope.value * newton * newton;
-            let achieved = achieved.moved(slope.value * newton, left);
             let (evaluations, seconds) = (search.evaluations, begun.elapsed().as_secs_f64());
-            return Ok(TauEstimate { target, tau, achieved, slope, evaluations, seconds });
+            let beside = Figure::new(tau, tau * half_width, f64::INFINITY);
+            let beside = TauEstimate { target, tau: beside, achieved, slope, evaluations, seconds };
+            return Ok(beside.ended(newton, close, spec.tolerance));
         }
-        tau *= newton.clamp(-0.5, 0.5).exp();
-        step = if precision <= spec.tolerance { newton.abs() } else { f64::INFINITY };
-        precision = spec.tolerance;
+        if achieved.figure.value < target {
+            bracket.0 = tau
+        } else {
+            bracket.1 = tau
+        }
+        let next = tau * newton.clamp(-0.5, 0.5).exp();
+        let inside = search.sampled || (bracket.0 < next && next < bracket.1);
+        tau = if inside { next } else { (bracket.0 * bracket.1).sqrt() };
+        if precision > spec.tolerance {
+            // Known better, a Bayes error may lie on the other side of the target.
+            (precision, step, bracket) = (spec.tolerance, f64::INFINITY, (0.0, f64::INFINITY));
+        } else {
+            step = newton.abs();
+        }
+    }
+}
+
+/// Refuses a Bayes error that no τ gives. Returns the limit 1 − max π.
+fn refuse_unreachable(classes: &GaussianClasses, target: f64) -> Result<f64> {
+    let (low, high) = reachable(classes);
+    if target > low && target < high {
+        return Ok(high);
+    }
+    if target <= low {
+        classes.check_limit()?;
+    }
+    let classes = classes.classes();
+    let within = format!("strictly between {} and {}", percent(low), percent(high));
+    let meant = if target > 1.0 { format!(" (or is {target} % meant: {target}%?)") } else { String::new() };
+    Err(Error::input(if high > low {
+        format!("no τ gives a Bayes error of {}: with these {classes} classes it lies {within}{meant}", percent(target))
+    } else {
+        format!("no τ gives a Bayes error of {}: it is {} at every τ", percent(target), percent(low))
+    }))
+}
+
+/// Newton's step of log τ from a Bayes error to the target. Near a limit it is that of the logarithm of what is left to it:
+/// E flattens there faster than any power of τ, and its own steps would be far too short.
+fn newton((target, limit): (f64, Option<f64>), value: f64, slope: f64) -> f64 {
+    match limit.map(|limit| (limit - value, limit - target)) {
+        Some((left, wanted)) if left > 0.0 => (left / wanted).ln() * left / slope,
+        _ => (target - value) / slope,
     }
 }
 
@@ -189,6 +239,7 @@ fn score(log_error: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::normal::tail;
     use super::*;
     use crate::events::silent;
 
@@ -200,5 +251,33 @@ mod tests {
         let found = tau_of_error(&classes, 0.4, &spec, &mut silent()).unwrap();
         let exact = -1.0 / quantile(0.4);
         assert!((found.tau.value / exact - 1.0).abs() < 1e-12, "{found:?} for {exact}");
+    }
+
+    #[test]
+    fn tau_is_found_where_the_error_flattens_to_its_limit() {
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0], vec![4.0]], vec![0.5, 0.25, 0.25]).unwrap();
+        for gap in [1e-6, 1e-7, 1e-9, 1e-11] {
+            let found = tau_of_error(&classes, 0.5 - gap, &Spec::default(), &mut silent()).unwrap();
+            // Only the farthest class is ever likelier than the first: beyond c.
+            let d = 4.0 / found.tau.value;
+            let c = 0.5 * d + 2f64.ln() / d;
+            let there = 0.25 * tail(c - d) - 0.5 * tail(c);
+            let told = format!("{gap:e}: {found:?} has {there:e}");
+            // The rounding of E is 1e-5 of the smallest gap.
+            assert!((there / gap - 1.0).abs() < 1e-4 && found.tau.relative_half_width() < 1e-4, "{told}");
+            assert!((found.achieved.figure.value - (0.5 - there)).abs() < 1e-14, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_search_that_ends_elsewhere_says_so() {
+        let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0]], vec![0.5; 2]).unwrap();
+        let known = tau_of_error(&classes, 0.4, &Spec::default(), &mut silent()).unwrap();
+        let (tau, error) = (known.tau.value, known.achieved.figure);
+        assert!(!known.achieved.why.contains("tolerance"), "{known:?}");
+        let far = known.ended(0.05, false, 1e-4);
+        assert_eq!((far.tau.value, far.achieved.figure), (tau, error));
+        assert!(far.tau.interval.0 < 0.951 * tau && far.tau.interval.1 > 1.049 * tau, "{far:?}");
+        assert!(far.achieved.why.contains("not to the tolerance"), "{far:?}");
     }
 }

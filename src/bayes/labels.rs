@@ -8,12 +8,11 @@
 //! is no integral over where a class wins, come from points between pairs of classes ([`overlap`]); entropies, and figures
 //! of one class or two, from draws of the classes.
 
+mod limits;
 mod overlap;
 
-use std::f64::consts::LN_2;
-
-use super::classes::{GaussianClasses, Merge};
-use super::compute::{self, Spec};
+use super::classes::GaussianClasses;
+use super::compute::{self, Spec, usable};
 use super::estimate::{Estimate, Figure, Method};
 use super::hardness::{self, ClassHardness, HardnessNews};
 use super::information::{self as entropies, Information};
@@ -28,6 +27,9 @@ use crate::events::{Events, Progress};
 use crate::oracle::posterior::Prior;
 use crate::provenance::Badge;
 use crate::units::{Smoothing, Tau};
+pub(super) use limits::at_zero;
+pub use limits::{information_at_zero, limit_at_zero};
+use limits::{label_of, limit};
 
 /// Log-likelihoods of draws that are held at once: at ten classes an interval of about half a per cent of E.
 const NUMBERS: usize = 1 << 20;
@@ -169,6 +171,7 @@ fn figures(
     spec: &Spec,
     events: &mut dyn Events<Standing>,
 ) -> Result<WorldFigures> {
+    usable(classes, tau)?;
     by_draws(classes, spec, |pool, limits| figures_at(pool, tau, false, limits, events))
 }
 
@@ -219,61 +222,6 @@ pub fn information(
     Ok(found)
 }
 
-/// The limit τ → 0: every class is a point, and only coincident classes, and labels, are taken for each other.
-pub fn limit_at_zero(classes: &GaussianClasses) -> Estimate {
-    let clean = compute::limit_at_zero(classes);
-    if classes.labels_are_classes() {
-        return clean;
-    }
-    let doubt = |(weight, p): &(f64, Vec<f64>)| weight * (1.0 - p.iter().copied().fold(0.0, f64::max));
-    let error: f64 = at_zero(classes).iter().map(doubt).sum();
-    let smoothed = if classes.smoothing() == Smoothing::ONE { "" } else { "; T ≠ 1" };
-    let noisy = if classes.label_noise().is_some() { "; label noise" } else { "" };
-    let why = format!("{}{smoothed}{noisy}", clean.why);
-    Estimate { figure: Figure::new(error, 0.0, error), log_value: error.ln(), bounds: (error, error), why, ..clean }
-}
-
-/// The same of the entropies.
-pub fn information_at_zero(classes: &GaussianClasses) -> Information {
-    let clean = entropies::information_at_zero(classes);
-    if classes.labels_are_classes() {
-        return clean;
-    }
-    let groups = at_zero(classes);
-    let law = (0..classes.classes()).map(|j| groups.iter().map(|(weight, p)| weight * p[j]).sum::<f64>());
-    let label = entropies::entropy_of(&law.collect::<Vec<f64>>());
-    let aleatoric: f64 = groups.iter().map(|(weight, p)| weight * entropies::entropy_of(p)).sum();
-    let mutual = (label - aleatoric).max(0.0);
-    Information {
-        aleatoric_nats: Figure::new(aleatoric, 0.0, label),
-        label_entropy_nats: label,
-        mutual_information_bits: Figure::new(mutual / LN_2, 0.0, label / LN_2),
-        normalised: Figure::new(if label > 0.0 { mutual / label } else { 0.0 }, 0.0, 1.0),
-        ..clean
-    }
-}
-
-/// Shares and p~ of images that tell all but which of coincident classes it is.
-pub(super) fn at_zero(classes: &GaussianClasses) -> Vec<(f64, Vec<f64>)> {
-    let priors = classes.priors();
-    let part = |group: &Vec<usize>| {
-        let weight: f64 = group.iter().map(|&k| priors[k]).sum();
-        let most = group.iter().map(|&k| priors[k]).fold(0.0, f64::max);
-        // Over the largest one: a small T takes the others to 0, not all of them.
-        let smoothed = |k: usize| (priors[k] / most).powf(1.0 / classes.smoothing().get());
-        let all: f64 = group.iter().map(|&k| smoothed(k)).sum();
-        let mut p = vec![0.0; priors.len()];
-        group.iter().for_each(|&k| p[k] = smoothed(k) / all);
-        (weight, label_of(classes, &p))
-    };
-    classes.scene(Tau::ONE, Merge::Sum).members.iter().map(part).collect()
-}
-
-/// The law of the label of a class that is drawn by p.
-fn label_of(classes: &GaussianClasses, p: &[f64]) -> Vec<f64> {
-    classes.label_noise().map_or_else(|| p.to_vec(), |noise| noise.labels(p))
-}
-
 /// The open interval of Bayes errors of the label that some τ > 0 gives; with T ≠ 1 one that holds them all, 0 to 1 − 1/K.
 pub fn reachable(classes: &GaussianClasses) -> (f64, f64) {
     if classes.smoothing() != Smoothing::ONE {
@@ -281,7 +229,7 @@ pub fn reachable(classes: &GaussianClasses) -> (f64, f64) {
     }
     let Some(noise) = classes.label_noise() else { return inverse::reachable(classes) };
     let likeliest = noise.labels(classes.priors()).into_iter().fold(0.0, f64::max);
-    (limit_at_zero(classes).figure.value, 1.0 - likeliest)
+    (limit(classes).figure.value, 1.0 - likeliest)
 }
 
 /// The τ at which the Bayes error of the label is `target`; the tolerance of `spec` is meant for τ.
@@ -299,6 +247,9 @@ pub fn tau_of_error(
         return inverse::tau_of_error(classes, target, spec, events);
     }
     let (low, high) = reachable(classes);
+    if target <= low {
+        classes.check_limit()?;
+    }
     if let Some(noise) = classes.label_noise().filter(|_| target > 0.0 && target <= low * ROUNDED) {
         return Err(below_noise(target, noise, low));
     }
@@ -328,6 +279,7 @@ pub fn one_vs_rest(
     if classes.labels_are_classes() {
         return hardness::one_vs_rest(classes, tau, spec, events);
     }
+    usable(classes, tau)?;
     let mut drawing = |standing: Standing| events.emit(HardnessNews::Drawing(standing.progress));
     let found = by_draws(classes, spec, |pool, limits| hardness_at(pool, tau, limits, &mut drawing))?;
     found.one_vs_rest.iter().try_for_each(|one| events.report(HardnessNews::Known(*one)))?;
@@ -348,7 +300,7 @@ pub struct PairErrors {
 /// noisy labels from as many draws as [`one_vs_rest`] takes, of the seed of `spec`; the draws are reported.
 ///
 /// # Errors
-/// When τ is 0, the tolerance of draws cannot be used, or the caller stops.
+/// When τ or the tolerance of draws cannot be used, or the caller stops.
 pub fn pairwise(
     classes: &GaussianClasses,
     tau: Tau,
@@ -358,6 +310,7 @@ pub fn pairwise(
     if classes.labels_are_classes() {
         return Ok(PairErrors { errors: hardness::pairwise(classes, tau)?, intervals: Vec::new() });
     }
+    usable(classes, tau)?;
     // Whatever T is, the same labels occur.
     let labels = label_of(classes, classes.priors());
     let mut drawing = |standing: Standing| events.emit(standing.progress);

@@ -36,26 +36,25 @@ fn position(scene: &Scene, g: usize) -> f64 {
 /// E, hidden part excluded.
 pub(super) fn bayes_error(scene: &Scene) -> Scaled {
     let hull = envelope(scene);
-    let mut logs: Vec<f64> = (0..scene.count()).filter(|g| !hull.contains(g)).map(|g| scene.log_weights[g]).collect();
-    let mut largest: f64 = 0.0;
+    let beaten = (0..scene.count()).filter(|g| !hull.contains(g));
+    let mut terms: Vec<(f64, f64)> = beaten.map(|g| (scene.log_weights[g], 0.0)).collect();
     for pair in hull.windows(2) {
         let (g, h) = (pair[0], pair[1]);
-        logs.extend([scene.log_pair(g, h), scene.log_pair(h, g)]);
-        largest = largest.max(scene.boundary(g, h)).max(scene.boundary(h, g));
+        terms.extend([(g, h), (h, g)].map(|(g, h)| (scene.log_pair(g, h), scene.boundary(g, h))));
     }
-    Scaled::of_logs(&logs, precision(largest))
+    Scaled::of_tails(&terms, precision)
 }
 
 /// dE/dlog τ = Σ d w_g φ(b_gh) over neighbours of the envelope.
 pub(super) fn derivative(scene: &Scene) -> Scaled {
     let hull = envelope(scene);
-    let pairs = hull.windows(2).map(|pair| (pair[0], pair[1]));
-    let logs: Vec<f64> = pairs
-        .clone()
-        .map(|(g, h)| scene.distance(g, h).ln() + scene.log_weights[g] + log_density(scene.boundary(g, h)))
-        .collect();
-    let largest = pairs.map(|(g, h)| scene.boundary(g, h).abs()).fold(0.0, f64::max);
-    Scaled::of_logs(&logs, precision(largest))
+    let term = |pair: &[usize]| {
+        let (g, h) = (pair[0], pair[1]);
+        let b = scene.boundary(g, h);
+        (scene.distance(g, h).ln() + scene.log_weights[g] + log_density(b), b.abs())
+    };
+    let terms: Vec<(f64, f64)> = hull.windows(2).map(term).collect();
+    Scaled::of_tails(&terms, precision)
 }
 
 /// H(Y|X) = Σ_g w_g E_g[−log p_g], nats, hidden part excluded, by composite Gauss-Legendre

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use super::classes::Scene;
 use super::line::log_pointwise_entropy;
 use super::normal::{cdf, log_density, tail};
-use super::quadrature::{Scaled, gauss_legendre, log_normal};
+use super::quadrature::{LOG_NEGLIGIBLE, Scaled, gauss_legendre, log_normal};
 use super::sov::log_union;
 use crate::parallel;
 
@@ -17,8 +17,6 @@ const EDGE: f64 = 9.5;
 const NODES: usize = 16;
 /// Longest panel, in units of the integrand's scale.
 const PANEL: f64 = 1.5;
-/// ln of the part of the union bound below which a term plays no part.
-const LOG_NEGLIGIBLE: f64 = -46.0;
 
 /// A half-plane a·t + b·w ≤ c.
 struct Half {
@@ -153,7 +151,7 @@ pub(super) fn bayes_error(scene: &Scene) -> Scaled {
 
 /// dE/dlog τ: on the face between g and h the others leave one interval.
 pub(super) fn derivative(scene: &Scene) -> Scaled {
-    let (mut logs, mut furthest) = (Vec::new(), 0.0f64);
+    let mut terms = Vec::new();
     for g in 0..scene.count() {
         let directions = directions(scene, g);
         for h in g + 1..scene.count() {
@@ -171,15 +169,12 @@ pub(super) fn derivative(scene: &Scene) -> Scaled {
             }
             if low < high {
                 let log = scene.log_weights[g] + scene.distance(g, h).ln() + log_density(b) + between(low, high).ln();
-                logs.push((log, b));
+                terms.push((log, b.abs()));
             }
         }
     }
     // The rounding of b²/2 of the faces that count.
-    let largest = logs.iter().fold(f64::NEG_INFINITY, |a, (log, _)| a.max(*log));
-    logs.iter().filter(|(log, _)| *log > largest + LOG_NEGLIGIBLE).for_each(|(_, b)| furthest = furthest.max(b.abs()));
-    let logs: Vec<f64> = logs.into_iter().map(|(log, _)| log).collect();
-    Scaled::of_logs(&logs, 1e-13 + 4e-16 * furthest * furthest)
+    Scaled::of_tails(&terms, |furthest| 1e-13 + 4e-16 * furthest * furthest)
 }
 
 /// H(Y|X), nats, hidden part excluded, by the trapezoidal rule in the plane, two grids telling the

@@ -3,6 +3,9 @@
 use super::normal::{LN_SQRT_TAU, exp, ln};
 use super::simd::Plain;
 
+/// ln of the part of a sum below which a term of it plays no part: below a double's rounding.
+pub(super) const LOG_NEGLIGIBLE: f64 = -46.0;
+
 /// A sum Σ e^(log) of positive terms, with a half width of its interval, both over e^`log_scale`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scaled {
@@ -23,6 +26,16 @@ impl Scaled {
         }
         let value: f64 = logs.iter().map(|l| (l - largest).exp()).sum();
         Self { log_scale: largest, value, half_width: relative * value }
+    }
+
+    /// From pairs (ln of a term, b), where a term is known as well as b², of which `precision` makes what it is known to.
+    /// The largest b of the terms that count decides: one far in the tail may be as large as may be.
+    pub fn of_tails(terms: &[(f64, f64)], precision: impl FnOnce(f64) -> f64) -> Self {
+        let largest = terms.iter().fold(f64::NEG_INFINITY, |a, (log, _)| a.max(*log));
+        let counts = terms.iter().filter(|(log, _)| *log > largest + LOG_NEGLIGIBLE);
+        let furthest = counts.map(|(_, b)| *b).fold(0.0, f64::max);
+        let logs: Vec<f64> = terms.iter().map(|(log, _)| *log).collect();
+        Self::of_logs(&logs, precision(furthest))
     }
 
     /// The sum of `parts`, half widths added.

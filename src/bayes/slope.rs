@@ -1,7 +1,7 @@
 //! dE/dlog τ, which is never negative (EBO Prop. 2; theory §3 derives the sum over faces).
 
 use super::classes::{GaussianClasses, Merge, Scene};
-use super::compute::{SOV_UP_TO, Spec, TENSOR_UP_TO, positive};
+use super::compute::{SOV_UP_TO, Spec, TENSOR_UP_TO, usable};
 use super::estimate::Figure;
 use super::pair::{PairSum, Target};
 use super::quadrature::Scaled;
@@ -19,7 +19,7 @@ use crate::units::Tau;
 /// When τ or the tolerance cannot be used.
 pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Figure> {
     spec.check()?;
-    let scene = classes.scene(positive(tau)?, Merge::Best);
+    let scene = classes.scene(usable(classes, tau)?, Merge::Best);
     let sum = match exactly(&scene) {
         Some(sum) => sum,
         None if scene.count() <= TENSOR_UP_TO => tensor::integrate(&sov::derivative_terms(&scene), spec.tolerance).0,

@@ -137,7 +137,7 @@ fn unreachable_errors_are_told_with_what_can_be_reached() {
 #[test]
 fn the_limit_at_zero_temperature_is_what_small_temperatures_near() {
     let classes = GaussianClasses::new(vec![vec![0.0], vec![0.0], vec![3.0]], vec![0.3, 0.2, 0.5]).unwrap();
-    let (error, found) = (limit_at_zero(&classes), information_at_zero(&classes));
+    let (error, found) = (limit_at_zero(&classes).unwrap(), information_at_zero(&classes).unwrap());
     let cold = Tau::new(0.01).unwrap();
     assert!((solve(&classes, cold, &Spec::default()).figure.value - error.figure.value).abs() < 1e-12);
     let near = information(&classes, cold, &Spec::default(), &mut |_| ControlFlow::Continue(())).unwrap();

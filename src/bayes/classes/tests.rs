@@ -1,4 +1,7 @@
+use super::super::compute::Spec;
+use super::super::labels::{bayes_error, limit_at_zero, tau_of_error};
 use super::*;
+use crate::events::silent;
 use rand::distr::{Distribution, StandardUniform};
 
 fn random(count: usize, dims: usize, seed: u64) -> Vec<Vec<f64>> {
@@ -60,6 +63,41 @@ fn means_too_far_away_to_be_computed_with_are_named() {
     assert_eq!(of(&[[0.0, 0.0], [1e99, 1.0]]).unwrap(), 2);
     assert_eq!(of(&[[1.0, 0.0], [1.0, 0.0], [1e20, 0.0]]).unwrap(), 2, "they are one class");
     assert_eq!(of(&[[0.0, 0.0], [2.0, 0.0], [1e6, 0.0]]).unwrap(), 3);
+}
+
+#[test]
+fn means_that_rounding_hides_are_one_class_only_where_that_is_harmless() {
+    // Beside 1e6 a double keeps 1e-10 of a mean, and distances less: 5e-8 is lost, which at τ = 1e-8 is 5 standard deviations.
+    let means = |second: f64| vec![vec![0.0], vec![second], vec![1e6]];
+    let of = |second: f64| GaussianClasses::new(means(second), vec![0.34, 0.33, 0.33]).unwrap();
+    let error = |classes: &GaussianClasses, tau: f64| {
+        bayes_error(classes, Tau::new(tau).unwrap(), &Spec::default(), &mut silent())
+    };
+    let told = |said: Error| {
+        let said = said.to_string();
+        assert!(said.contains("means[0] and means[1] cannot be told apart") && said.contains("leave it out"), "{said}");
+    };
+    let near = of(5e-8);
+    // Apart by 5e-8 standard deviations, they are taken for each other in a third of all images, to 1e-8.
+    assert!((error(&near, 1.0).unwrap().figure.value - 0.33).abs() < 1e-7);
+    told(error(&near, 1e-8).unwrap_err());
+    told(limit_at_zero(&near).unwrap_err());
+    told(tau_of_error(&near, 0.01, &Spec::default(), &mut silent()).unwrap_err());
+    told(
+        bayes_error(
+            &near.with_smoothing(Smoothing::new(2.0).unwrap()),
+            Tau::new(1e-8).unwrap(),
+            &Spec::default(),
+            &mut silent(),
+        )
+        .unwrap_err(),
+    );
+    // Equal as given they are one class at every τ.
+    assert!((error(&of(0.0), 1e-8).unwrap().figure.value - 0.33).abs() < 1e-15);
+    assert!((limit_at_zero(&of(0.0)).unwrap().figure.value - 0.33).abs() < 1e-15);
+    // Without the far class nothing hides them: Φ(−2.5).
+    let two = GaussianClasses::new(means(5e-8)[..2].to_vec(), vec![0.5; 2]).unwrap();
+    assert!((error(&two, 1e-8).unwrap().figure.value - 0.006_209_665_325_776).abs() < 1e-12);
 }
 
 #[test]

@@ -86,6 +86,28 @@ fn ratios_are_those_of_the_definition_and_below_their_peak() {
 }
 
 #[test]
+fn of_coincident_classes_the_label_is_decided_by_p_t_not_by_the_likelier_group() {
+    let classes = |smoothing: f64| {
+        let means = vec![vec![0.0, 0.0], vec![0.0, 0.0], vec![3.0, 1.0]];
+        let classes = GaussianClasses::new(means, vec![0.6, 0.1, 0.3]).unwrap();
+        classes.with_smoothing(Smoothing::new(smoothing).unwrap())
+    };
+    // The pair is likelier by e^0.1 together, its larger class less likely by 6/7 of that.
+    let (_, doubt) = doubt(&classes(0.01), 1.0);
+    let found = doubt.ratios::<Fused>(&[0.0, -0.1].repeat(BLOCK), &mut doubt.room())[0];
+    let odds = (((6.0 / 7.0f64).ln() + 0.1) / 0.01).exp();
+    let expected = odds / (1.0 + odds) * (1.0 + (-0.1f64).exp()) / (-0.05f64).exp();
+    assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
+    // And what is not seen may be as large as (7/6)^½, not ^(1/T).
+    assert!((doubt.peak / (7.0 / 6.0f64).sqrt() - 1.0).abs() < 1e-9, "{}", doubt.peak);
+    // By the trapezoidal rule over the line of the means, 4,000,001 points.
+    let truth = 0.001_799_274_732_387;
+    let (value, half_width) = after(&classes(0.04), 1.0, 3, Some(200_000.0));
+    assert!((value - truth).abs() <= 2.0 * half_width, "{value} ± {half_width} for {truth}");
+    assert!(half_width < 0.02 * truth, "{half_width}");
+}
+
+#[test]
 fn small_doubts_keep_their_digits() {
     for (smoothing, noise) in [(2.0, None), (0.5, None), (1.0, Some("[[1,0,0,0],[1,0,0,0],[0,0,1,0],[0,0,0,1]]"))] {
         let classes = problem(smoothing, noise, false);

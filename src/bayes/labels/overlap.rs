@@ -7,9 +7,9 @@
 
 use std::time::Instant;
 
-use super::{at_zero, limit_at_zero, reachable};
+use super::{at_zero, limit, reachable};
 use crate::bayes::classes::{GaussianClasses, Merge};
-use crate::bayes::compute::{Spec, hold, positive};
+use crate::bayes::compute::{Spec, hold, usable};
 use crate::bayes::doubt::Doubt;
 use crate::bayes::estimate::{Estimate, Figure, Method};
 use crate::bayes::inverse::TauEstimate;
@@ -116,9 +116,9 @@ fn measure(
     events: &mut dyn Events<Estimate>,
 ) -> Result<(Estimate, f64)> {
     spec.check()?;
-    let scene = classes.scene(positive(tau)?, Merge::Sum);
+    let scene = classes.scene(usable(classes, tau)?, Merge::Sum);
     if scene.count() < 2 {
-        let exact = Estimate { why: "one distinct class: the same at every τ".into(), ..limit_at_zero(classes) };
+        let exact = Estimate { why: "one distinct class: the same at every τ".into(), ..limit(classes) };
         events.report(exact.clone())?;
         return Ok((exact, 0.0));
     }
@@ -159,7 +159,7 @@ pub(super) fn derivative(
 
 /// Distance of the temperatures of a slope, in log τ, where the error is about `error`.
 fn step_of(classes: &GaussianClasses, error: f64) -> f64 {
-    let certain = limit_at_zero(classes).figure.value;
+    let certain = limit(classes).figure.value;
     STEP * step_for((error - certain) / (1.0 - certain))
 }
 
@@ -178,7 +178,7 @@ impl Level {
         (points, seed): (f64, Seed),
         check: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Self> {
-        let scene = classes.scene(positive(tau)?, Merge::Sum);
+        let scene = classes.scene(usable(classes, tau)?, Merge::Sum);
         let doubt = Doubt::new(classes, &scene, &at_zero(classes));
         let certain = doubt.beside();
         let mut sum = MiddleSum::new(&scene, doubt, seed, check)?;
@@ -210,7 +210,7 @@ impl Around {
     ) -> Result<Self> {
         // One at a time: each has all pairs in memory.
         let mut at = |steps: f64| Level::measure(classes, Tau::new(tau.get() * (steps * step).exp())?, points, check);
-        let jumps = classes.rank() == 1 && classes.classes() > 2;
+        let jumps = classes.classes() > 2;
         Ok(Self { levels: [at(-2.0)?, at(-1.0)?, at(0.0)?, at(1.0)?, at(2.0)?], step, jumps })
     }
 
@@ -248,8 +248,8 @@ impl Around {
     /// The slope so far on, in log τ, with what Richardson's misses of it, h⁴E⁽⁵⁾/30. That is taken to be at most a tenth
     /// of the step from D(h) to this slope, h²|E⁽³⁾|/6, and twice the term h³|E⁽⁴⁾|/24 of Taylor's series together: these
     /// vanish at different τ. Of two classes (T from 0.2 to 500, four kinds of label noise, priors of ½ to 0.99, slopes
-    /// above 3e-6) it was 0.2 of them or less. Of more classes on a line E'' jumps where one stops being the likeliest
-    /// anywhere, and twice that step is missed there.
+    /// above 3e-6) it was 0.2 of them or less. Of more classes E'' jumps where one between two others on a line stops being
+    /// the likeliest, whatever the dimensions of all: up to twice that step is missed there.
     fn slope(&self, delta: f64) -> Figure {
         let (slopes, curves, steps) = (self.slopes(), self.curves(), delta / self.step);
         let moved: [f64; REPLICATES] = std::array::from_fn(|r| slopes[r] + steps * curves[r] / self.step);
@@ -337,7 +337,7 @@ pub(super) fn tau_of_error(
     let bounds = (low.max(certain.fold(1.0, f64::min)), high);
     refuse_unreachable(target, bounds, classes.label_noise(), classes.classes())?;
     // What is near to the error of τ → 0 may be far from the target.
-    let added = (target - limit_at_zero(classes).figure.value).abs();
+    let added = (target - limit(classes).figure.value).abs();
     let rough = Spec { tolerance: (ROUGH * added / target).max(TIGHTEST), ..*spec };
     let mut last = (teller.unknown(), 0.0);
     let (mut tau, mut evaluations) = neighbourhood(target, (LEAST, CLOSE * added), &mut |tau| {

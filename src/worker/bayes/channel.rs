@@ -83,7 +83,7 @@ impl Channel {
         if tau.get() > 0.0 {
             return self.pool.install(|| bayes_error(classes, tau, spec, &mut tell));
         }
-        Ok(limit_at_zero(classes))
+        limit_at_zero(classes)
     }
 
     /// As [`Self::error`], ended after `budget` with what is known by then. `None` when `stop` says

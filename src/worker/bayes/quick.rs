@@ -87,7 +87,7 @@ fn first(channel: &Channel, at: At) -> Option<At> {
         let spec = Spec { tolerance: ROUGH_INFORMATION, ..spec };
         let mut told = |_| if disturbed(channel) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let found = match at.tau.get() {
-            0.0 => Some(information_at_zero(&classes)),
+            0.0 => information_at_zero(&classes).ok(),
             // Stopped, it is asked again with the newer question; why else there is none, the
             // readout has said.
             _ => channel.pool.install(|| information(&classes, at.tau, &spec, &mut told)).ok(),
