@@ -206,22 +206,30 @@ impl Local {
         }
     }
 
-    /// The δ nearest to 0 at which E is `target` by the parabola, at most three steps away.
+    /// The δ nearest to 0 at which E is `target` by the parabola, at most three steps away. Where it does not come to it, there
+    /// is the δ within these steps that is nearest to it.
     pub fn root(&self, target: f64) -> f64 {
-        let most = 3.0 * self.step;
-        let mut delta = 0.0f64;
-        for _ in 0..40 {
-            let Near { error, slope, .. } = self.near(delta);
-            let least = 1e-3 * (1.0 + self.near(0.0).slope.abs());
-            let slope = if slope.abs() < least { least } else { slope };
-            let next = (delta + ((target - error) / slope).clamp(-self.step, self.step)).clamp(-most, most);
-            if (next - delta).abs() < 1e-13 {
-                return next;
-            }
-            delta = next;
-        }
-        delta
+        root(target - self.centre.value, [self.sides[0].value, self.sides[1].value], self.step)
     }
+}
+
+/// The δ, at most three steps from 0, at which a parabola has grown by `missing`, or is nearest to that; at ±`step` it has grown
+/// by `above` and `below`. In closed form: no slope is too small for it.
+fn root(missing: f64, [above, below]: [f64; 2], step: f64) -> f64 {
+    if missing == 0.0 {
+        return 0.0;
+    }
+    // missing = rise x + turn x² in steps x.
+    let (rise, turn) = (0.5 * (above - below), 0.5 * (above + below));
+    let squared = rise * rise + 4.0 * turn * missing;
+    let steps = if squared < 0.0 {
+        // At its vertex.
+        -0.5 * rise / turn
+    } else {
+        // The root nearer to 0, with no difference of like numbers. E is taken to grow where nothing changes.
+        2.0 * missing / (rise + squared.sqrt() * if rise < 0.0 { -1.0 } else { 1.0 })
+    };
+    step * steps.clamp(-3.0, 3.0)
 }
 
 /// What draws that were never made may add to a slope, by the rule of three where hardly any of those made is in doubt:
@@ -254,6 +262,22 @@ mod tests {
     fn law(priors: &[f64], smoothing: f64) -> LabelLaw {
         let smoothing = Smoothing::new(smoothing).unwrap();
         LabelLaw { prior: Prior::new(priors).unwrap(), smoothing, label_noise: None }
+    }
+
+    #[test]
+    fn the_root_of_a_parabola_is_reached_however_flat_it_is() {
+        let at = |x: f64, [above, below]: [f64; 2]| 0.5 * (x * (above - below) + x * x * (above + below));
+        // Errors of about 1e-6, the slope that 1e-4 of E leaves, and a falling curve.
+        for sides in [[3e-7, -2e-7], [1.2e-6, -1e-6], [2e-14, -1e-14], [-2e-5, 3e-5]] {
+            for x in [-0.9, -0.3, 1e-9, 0.4, 0.9, 1.4] {
+                let found = root(at(x, sides), sides, 0.02) / 0.02;
+                assert!((found / x - 1.0).abs() < 1e-6, "{sides:?}, {x}: {found}");
+            }
+        }
+        // Out of reach: three steps away, or at the vertex; where nothing changes, up.
+        let ends = [root(1.0, [0.1, -0.1], 0.5), root(-1.0, [0.1, -0.1], 0.5), root(1.0, [0.0; 2], 0.5)];
+        assert_eq!(ends, [1.5, -1.5, 1.5]);
+        assert!((root(-1.0, [0.3, -0.1], 0.5) + 0.5).abs() < 1e-15 && root(0.0, [0.0; 2], 0.5) == 0.0);
     }
 
     #[test]
