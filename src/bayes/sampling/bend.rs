@@ -11,8 +11,8 @@ use crate::units::{Smoothing, Tau};
 const TURNED: f64 = 3.0;
 
 /// What |E'''/E'| is taken to be at most, from E(±h) − E and the mean of [`third_differences`]: as [`assumed`], or where the
-/// draws refute that at 5 %, as much as they show. (In the median what they leave open was at most three quarters of the half width of
-/// the slope, of two pairs of classes .3 and 6 apart, and at most a third in other worlds, by 64 to 65,536 draws.)
+/// draws refute that at 5 %, as much as they show. (In the median over 64 to 65,536 draws, what they leave open was at most
+/// three quarters of the half width of the slope, of two pairs of classes .3 and 6 apart, and in other worlds a third.)
 pub(super) fn bend(sides: [f64; 2], third: &Fit, step: f64, law: &LabelLaw) -> f64 {
     let assumed = assumed(sides, step, law);
     // The third difference is h³E'''/4, and that of the sides 2hE'.
