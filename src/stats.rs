@@ -13,6 +13,9 @@ pub const DOUBT: f64 = 0.1;
 /// So many images in doubt, or of whatever kind makes a mean, show their own scatter.
 const ENOUGH: usize = 30;
 
+/// Kinds of fewer images count together: the least doubt of so few may be a large one.
+const FEW_OF_A_KIND: usize = 5;
+
 /// From so many degrees of freedom on the search of statrs for Student's quantile is less exact than its expansion: with 10⁶
 /// it is 1e-4 too low, and with 10⁸ it does not end.
 const MANY: usize = 10_000;
@@ -53,6 +56,24 @@ pub fn log_sum_exp(terms: impl Iterator<Item = f64> + Clone) -> f64 {
 /// How many of these doubts count ([`DOUBT`]).
 pub fn count_in_doubt(doubts: impl Iterator<Item = f64>) -> usize {
     doubts.filter(|doubt| *doubt > DOUBT).count()
+}
+
+/// Which of these doubts, each beside the kind of its image, are more than [`DOUBT`] above the least of their kind. Doubt that
+/// all images of a kind have in common scatters as little as none, and says as little of what was not seen.
+pub fn above_least(doubts: impl Iterator<Item = (usize, f64)> + Clone) -> impl Iterator<Item = usize> {
+    let mut kinds: Vec<(usize, f64)> = Vec::new();
+    for (kind, doubt) in doubts.clone() {
+        kinds.resize(kinds.len().max(kind + 1), (0, f64::INFINITY));
+        let (count, least) = kinds[kind];
+        kinds[kind] = (count + 1, least.min(doubt));
+    }
+    let rare = kinds.iter().filter(|(count, _)| *count < FEW_OF_A_KIND);
+    let least_of_rare = rare.fold(f64::INFINITY, |all, (_, least)| all.min(*least));
+    let is_above = move |(kind, doubt): (usize, f64)| {
+        let (count, least) = kinds[kind];
+        doubt - if count < FEW_OF_A_KIND { least_of_rare } else { least } > DOUBT
+    };
+    doubts.enumerate().filter(move |(_, doubt)| is_above(*doubt)).map(|(i, _)| i)
 }
 
 /// How many of `n` images are of the rarer of two kinds where `count` are of one of them: nearly all of one kind hardly show the
@@ -119,6 +140,10 @@ mod tests {
     fn three_of_n_images_may_be_unseen_until_thirty_were_seen() {
         assert_eq!([unseen(100, 0), unseen(100, 29), unseen(100, 30), unseen(2, 0)], [0.03, 0.03, 0.0, 1.0]);
         assert_eq!(count_in_doubt([0.0, 0.1, 0.2, 0.9].into_iter()), 2);
+        // Five of a kind are compared with each other, rarer ones with all rare ones.
+        let common = [0.5, 0.55, 0.6, 0.62, 0.7].map(|doubt| (2, doubt));
+        let doubts = || common.into_iter().chain([(0, 0.0), (1, 0.1), (3, 0.11)]);
+        assert_eq!(above_least(doubts()).collect::<Vec<_>>(), [3, 4, 7]);
         assert_eq!([of_rarer_kind(3, 10), of_rarer_kind(9, 10), of_rarer_kind(0, 0)], [3, 1, 0]);
         assert_eq!(ends_of_share(0.25, 0.5, [0.0, 1.0]), [0.125, 0.375]);
     }

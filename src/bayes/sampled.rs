@@ -8,7 +8,7 @@ use super::estimate::Figure;
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{SampleSpec, Settings, World};
-use crate::stats::{Z95, count_in_doubt, ends_of_share, mean_and_error, unseen};
+use crate::stats::{Z95, above_least, ends_of_share, mean_and_error, unseen};
 use crate::units::{Seed, Tau};
 
 /// Monte Carlo figures of a world at one temperature.
@@ -25,16 +25,16 @@ pub struct Sampled {
     pub change: Option<(f64, f64)>,
 }
 
-/// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval; `doubts`
-/// are those of the same samples by [`Settings::class_doubt`].
-pub fn of_samples(values: &[f64], doubts: &[f64], most: f64) -> Figure {
+/// The mean over samples of a world of what lies in [0, `most`], with its 95 % interval. So many of them were `seen` to be of
+/// the kind that makes the mean: of errors and entropies those of [`above_least`] by [`Settings::class_doubt`].
+pub fn of_samples(values: &[f64], seen: usize, most: f64) -> Figure {
     let (mean, error) = mean_and_error(values);
     // A single value says nothing about its spread.
     if values.len() < 2 {
         return Figure::new(mean, most, most);
     }
     // Hardly any doubt seen: the rule of three for what was not.
-    let share = unseen(doubts.len(), count_in_doubt(doubts.iter().copied()));
+    let share = unseen(values.len(), seen);
     let [down, up] = ends_of_share(mean, share, [0.0, most]).map(|end| Z95 * error + end);
     Figure::between(mean, [down, up], most)
 }
@@ -71,10 +71,11 @@ pub fn by_sampling(
             events
                 .report(Progress { done: t.saturating_mul(n) + doubts.len(), total: taus.len().saturating_mul(n) })?;
         }
+        let seen = above_least(unsure.into_iter()).count();
         figures.push(Sampled {
             tau,
-            bayes_error: of_samples(&doubts, &unsure, 1.0),
-            aleatoric_nats: of_samples(&entropies, &unsure, (world.class_names().len() as f64).ln()),
+            bayes_error: of_samples(&doubts, seen, 1.0),
+            aleatoric_nats: of_samples(&entropies, seen, (world.class_names().len() as f64).ln()),
             change: before.map(|before| {
                 let changes: Vec<f64> = doubts.iter().zip(&before).map(|(now, before)| now - before).collect();
                 mean_and_error(&changes)

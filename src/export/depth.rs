@@ -17,7 +17,8 @@ use crate::oracle::folder::OracleInfo;
 use crate::oracle::posterior::Posterior;
 use crate::oracle::world::{Sample, SampleSpec, Settings, World};
 use crate::provenance::Badge;
-use crate::units::Seed;
+use crate::stats::above_least;
+use crate::units::{ClassId, Seed};
 
 /// The bits of the curve.
 pub const DEPTHS: std::ops::RangeInclusive<u32> = 4..=16;
@@ -106,8 +107,8 @@ pub struct Costs {
     errors: Vec<f64>,
     added: Vec<f64>,
     entropies: Vec<f64>,
-    /// How far the class of each is in doubt: wholly where rounding changes the decision.
-    unsure: Vec<f64>,
+    /// The likeliest class of each, and how far that is in doubt: wholly where rounding changes the decision.
+    unsure: Vec<(ClassId, f64)>,
 }
 
 impl Costs {
@@ -121,13 +122,15 @@ impl Costs {
             self.errors.push(p.doubt(q.decision));
             self.added.push((p.probabilities[p.decision] - p.probabilities[q.decision]).max(0.0));
             self.entropies.push(q.entropy_nats);
-            self.unsure.push(settings.class_doubt(p).max(change));
+            let (class, doubt) = settings.class_doubt(p);
+            self.unsure.push((class, doubt.max(change)));
         }
     }
 
     /// The figures of all, with the 95 % intervals of the world they are samples of.
     pub fn finish(&self, levels: Levels, classes: usize) -> DepthCost {
-        let of = |values: &[f64], most: f64| sampled(values, &self.unsure, most);
+        let seen = above_least(self.unsure.iter().copied()).count();
+        let of = |values: &[f64], most: f64| sampled(values, seen, most);
         let (kl, half) = student_mean(&self.kl);
         let changed = self.changes.iter().filter(|change| **change > 0.0).count();
         DepthCost {
@@ -142,7 +145,7 @@ impl Costs {
             bayes_error: of(&self.doubts, 1.0),
             decision_error: of(&self.errors, 1.0),
             // Only changed decisions add to it: where few were seen, others were not.
-            added_error: Some(sampled(&self.added, &self.changes, 1.0)),
+            added_error: Some(sampled(&self.added, changed, 1.0)),
             aleatoric_nats: of(&self.entropies, (classes as f64).ln()),
         }
     }
@@ -236,15 +239,14 @@ pub fn depth_curve(
         depths.push(Depth { bits, cost: costs.finish(levels, k) });
     }
     let doubts: Vec<f64> = exact.iter().map(|p| p.doubt(p.decision)).collect();
-    let unsure: Vec<f64> = exact.iter().map(|p| settings.class_doubt(p)).collect();
-    let bayes_error = sampled(&doubts, &unsure, 1.0);
+    let seen = above_least(exact.iter().map(|p| settings.class_doubt(p))).count();
+    let bayes_error = sampled(&doubts, seen, 1.0);
     Ok(DepthCurve { samples: n, seed, settings: settings.clone(), bayes_error, depths })
 }
 
-/// A mean over samples of values in [0, `most`], with the 95 % interval of the world; `doubts`
-/// ([`Settings::class_doubt`]) tells how many of them are certain.
-pub(super) fn sampled(values: &[f64], doubts: &[f64], most: f64) -> Estimate {
-    let Figure95 { value, interval: (low, high), .. } = of_samples(values, doubts, most);
+/// [`of_samples`] as an estimate.
+pub(super) fn sampled(values: &[f64], seen: usize, most: f64) -> Estimate {
+    let Figure95 { value, interval: (low, high), .. } = of_samples(values, seen, most);
     Estimate { value, interval: Interval { low, high } }
 }
 

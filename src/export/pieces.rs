@@ -18,6 +18,7 @@ use crate::events::{Events, Progress};
 use crate::oracle::posterior::Posterior;
 use crate::oracle::rounding::Rounding;
 use crate::oracle::world::{SampleSpec, to_world_batch};
+use crate::stats::above_least;
 use crate::units::Seed;
 
 /// Bytes of images in a piece, at most (but for one image), and images, at most.
@@ -212,14 +213,14 @@ impl<'a> SplitImages<'a> {
             }
         }
         let classes = self.classes();
-        let most = (classes as f64).ln();
+        let (most, seen) = ((classes as f64).ln(), above_least(unsure.into_iter()).count());
         let costs = pictures.iter().zip(costs).map(|(levels, costs)| (levels.bits, costs.finish(*levels, classes)));
         Ok(SplitRecord {
             images: self.images(),
             seed: self.seed(),
             counts,
-            bayes_error: sampled(&doubts, &unsure, 1.0),
-            aleatoric_nats: sampled(&entropies, &unsure, most),
+            bayes_error: sampled(&doubts, seen, 1.0),
+            aleatoric_nats: sampled(&entropies, seen, most),
             rounding,
             pictures: costs.collect(),
         })

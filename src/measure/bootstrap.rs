@@ -15,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::interval::{Estimate, Interval, student_mean};
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::stats::{DOUBT, Z95, count_in_doubt, ends_of_share, student_95, unseen};
+use crate::stats::{Z95, above_least, count_in_doubt, ends_of_share, student_95, unseen};
 use crate::units::Seed;
 
 /// Replicates of a bootstrap unless a caller wants another number.
@@ -135,8 +135,7 @@ pub(super) fn in_doubt(doubts: impl Iterator<Item = f64> + Clone) -> usize {
 
 /// Which of these images [`in_doubt`] counts.
 pub(super) fn doubtful(doubts: impl Iterator<Item = f64> + Clone) -> impl Iterator<Item = usize> {
-    let least = doubts.clone().fold(f64::INFINITY, f64::min);
-    doubts.enumerate().filter(move |(_, doubt)| doubt - least > DOUBT).map(|(i, _)| i)
+    above_least(doubts.map(|doubt| (0, doubt)))
 }
 
 /// The interval of the `mean` of `values` in [least, most] from its replicates: BCa's, wider for few values

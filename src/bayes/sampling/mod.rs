@@ -15,6 +15,7 @@
 //! | `strata` | stratified means with control variates, and their covariances |
 //! | `snapshot` | figures of one τ |
 //! | `local` | the Bayes error near one τ, and its slope |
+//! | `bend` | what a parabola through three temperatures may miss |
 //! | `limits` | when to stop |
 //! | `band` | a curve between its points: E of τ, τ of E |
 //! | `figures`, `hardness`, `target` | the questions: figures at τ and a curve; classes against each other; τ(ε) |
@@ -25,6 +26,7 @@
 //! | `cache` | draws and surveys in the program's cache folder |
 
 mod band;
+mod bend;
 mod cache;
 mod figures;
 mod gaussian;

@@ -18,7 +18,7 @@ use crate::events::Events;
 use crate::oracle::label_noise::{LabelNoise, share_of};
 use crate::oracle::posterior::{Posterior, Prior};
 use crate::provenance::Badge;
-use crate::stats::{count_in_doubt, unseen};
+use crate::stats::{above_least, unseen};
 use crate::units::{ClassId, Smoothing, Tau};
 
 /// Draws whose labels are of a class, by the estimated law, from which figures of that law are told with intervals of their own.
@@ -33,6 +33,8 @@ pub(super) struct Snapshot {
     pub doubts: Vec<f64>,
     /// The same without label noise, and [`LabelNoise::doubt`] with it: which draws were in doubt at all.
     pub unsure: Vec<f64>,
+    /// The likeliest class of each draw, before any label noise.
+    decided: Vec<ClassId>,
     known: Vec<f64>,
     fitted: Option<Controls>,
     /// p_T(j|x), [K][N].
@@ -44,8 +46,8 @@ pub(super) struct Snapshot {
     present: Vec<ClassId>,
     /// Whether their law was estimated.
     smoothed: bool,
-    /// The label noise, its reach, and the decision about the class of each draw.
-    noise: Option<(LabelNoise, f64, Vec<ClassId>)>,
+    /// The label noise, and its reach.
+    noise: Option<(LabelNoise, f64)>,
 }
 
 /// A figure, and how many times the draws plain sampling needs for it.
@@ -78,8 +80,8 @@ impl Snapshot {
             rows.chunks(classes).map(|row| Posterior::new(row.to_vec(), prior, smoothing)).collect()
         };
         let of_class = posteriors(smoothing);
-        let decided = || of_class.iter().map(|p| p.decision).collect();
-        let noisy = noise.map(|noise| (noise.clone(), noise.reach(classes), decided()));
+        let decided = of_class.iter().map(|p| p.decision).collect();
+        let noisy = noise.map(|noise| (noise.clone(), noise.reach(classes)));
         let (unsure, all) = match noise {
             Some(noise) => of_class.into_iter().map(|p| of_labels(noise, p)).unzip(),
             None => (of_class.iter().map(|p| p.doubt(p.decision)).collect(), of_class),
@@ -114,6 +116,7 @@ impl Snapshot {
             smoothed,
             noise: noisy,
             unsure,
+            decided,
             strata,
         }
     }
@@ -136,10 +139,10 @@ impl Snapshot {
     }
 
     /// What draws that were never made may add: by the rule of three, where hardly any of those
-    /// made is in doubt.
+    /// made is in clearly more doubt than the surest one of the same decision.
     pub fn unseen(&self, doubtful: impl Fn(usize) -> f64, peak: f64) -> f64 {
-        let n = self.strata.len();
-        peak * unseen(n, count_in_doubt((0..n).map(doubtful)))
+        let doubts = self.decided.iter().enumerate().map(|(i, &class)| (class, doubtful(i)));
+        peak * unseen(self.decided.len(), above_least(doubts).count())
     }
 
     /// A mean of values up to `peak` that is itself at most `most`.
@@ -279,8 +282,8 @@ impl Snapshot {
     /// ever being small: then by its change since such an image of the same decision, whose label probabilities are
     /// given to `certain`.
     fn in_doubt(&self, (value, i): (f64, usize), certain: impl Fn(&dyn Fn(ClassId) -> f64) -> f64) -> f64 {
-        let Some((noise, reach, decided)) = &self.noise else { return value };
-        let of_certain = certain(&|label| noise.probability(decided[i], label, self.labels.len()));
+        let Some((noise, reach)) = &self.noise else { return value };
+        let of_certain = certain(&|label| noise.probability(self.decided[i], label, self.labels.len()));
         share_of(*reach, (value - of_certain).abs())
     }
 

@@ -61,7 +61,8 @@ pub struct SampledTau {
 }
 
 /// The τ at which the Bayes error is `target`, looked for around τ = `near` where something is known
-/// of it; the tolerance is meant for τ, the limit of samples for the last temperature.
+/// of it; the tolerance is meant for τ, the limit of samples for the last temperature. Where the centre was moved as often as it
+/// may be, the error achieved need not be the target: the interval of τ holds the distance between the two.
 ///
 /// # Errors
 /// When no τ between 0.02 and 50 is found to have this error, a limit cannot be used, the source
@@ -231,25 +232,52 @@ fn nowhere(target: f64, points: &[(f64, f64)]) -> String {
     format!("no τ between {} and {} was found with a Bayes error of {}{near}", RANGE.0, RANGE.1, percent(target))
 }
 
-/// The 95 % interval of τ by Fieller's theorem, around the root.
+/// The 95 % interval of the root by Fieller's theorem, around a τ at which E may be another one: it holds that τ, too.
 fn interval(tau: f64, target: f64, near: &Near) -> Figure {
+    let reached = quantile(near.error);
     // dy/dx of y = Φ⁻¹(E), x = 1/τ from dE/dlog τ; all errors as if they were standard ones times
     // z.
-    let scale = 1.0 / density(quantile(target));
+    let (beyond, scale) = (reached - quantile(target), 1.0 / density(reached));
     let turn = -tau * scale;
     let (slope, rise) = (near.slope * turn, near.slope_half_width / Z95 * turn.abs());
     let width = near.half_width / Z95 * scale;
     let covariance = near.covariance * scale * turn;
     let z = Z95 * Z95;
-    // Every s = x − 1/τ with (βs)² ≤ z²(V_y + 2sC + s²V_β).
-    let (a, b, c) = (slope * slope - z * rise * rise, z * covariance, z * width * width);
-    let (low, high) = if a > 0.0 {
+    // Every s = x − 1/τ with (y − Φ⁻¹(target) + βs)² ≤ z²(V_y + 2sC + s²V_β).
+    let a = slope * slope - z * rise * rise;
+    let (b, c) = (z * covariance - slope * beyond, z * width * width - beyond * beyond);
+    let (low, high) = if a > 0.0 && a.is_finite() {
         let root = (b * b + a * c).max(0.0).sqrt();
         let at = |s: f64| if 1.0 / tau + s > 1.0 / RANGE.1 { 1.0 / (1.0 / tau + s) } else { RANGE.1 };
         (at((b + root) / a), at((b - root) / a))
     } else {
-        // The slope may be 0: every τ that was looked at may be the one.
+        // The slope may be 0, or E is one that no world has: every τ that was looked at may be the one.
         RANGE
     };
-    Figure { value: tau, std_error: 0.5 * (high - low) / Z95, interval: (low.min(tau), high.max(tau)) }
+    let (low, high) = (low.min(tau), high.max(tau));
+    Figure { value: tau, std_error: 0.5 * (high - low) / Z95, interval: (low, high) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bayes::normal::tail;
+
+    /// Two Gaussian classes 3 apart, seen from a τ that the moves of the centre ended at.
+    #[test]
+    fn an_interval_around_a_tau_that_is_not_the_root_holds_the_root() {
+        for tau in [0.7, 1.0, 1.4] {
+            let (error, slope) = (tail(1.5 / tau), density(1.5 / tau) * 1.5 / tau);
+            let near = |half_width: f64, slope_half_width: f64| {
+                interval(tau, tail(1.5), &Near { error, half_width, slope, slope_half_width, covariance: 0.0 })
+            };
+            // Without error of draws it ends at the root itself.
+            let (low, high) = near(0.0, 0.0).interval;
+            assert!((low - tau.min(1.0)).abs() < 1e-6 && (high - tau.max(1.0)).abs() < 1e-6, "{tau}: {low} to {high}");
+            let (low, high) = near(0.05 * error, 0.1 * slope).interval;
+            assert!(low <= tau && tau <= high && low < 1.0 && 1.0 < high && high - low < 0.8, "{tau}: {low} to {high}");
+        }
+        let flat = Near { error: -0.1, half_width: 0.01, slope: 0.0, slope_half_width: 0.1, covariance: 0.0 };
+        assert_eq!(interval(1.0, 0.1, &flat).interval, RANGE);
+    }
 }

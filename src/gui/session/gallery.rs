@@ -9,6 +9,7 @@ use crate::device::ImageSource;
 use crate::events::Progress;
 use crate::flow::sampling::SamplerOptions;
 use crate::oracle::world::Settings;
+use crate::stats::above_least;
 use crate::units::{ClassId, Seed};
 use crate::worker::protocol::{Draft, GalleryUpdate, KeyOrigin, Tile};
 
@@ -37,7 +38,7 @@ pub struct Slot {
     /// What its figures are of, where the request said; images from outside have theirs in common.
     pub knobs: Option<Arc<Knobs>>,
     /// [`Settings::class_doubt`] at those knobs.
-    class_doubt: Option<f64>,
+    class_doubt: Option<(ClassId, f64)>,
 }
 
 /// An image that is still being made.
@@ -291,9 +292,9 @@ fn estimate<'a>(slots: impl Iterator<Item = &'a Slot>) -> Option<Estimates> {
         unsure.push(slot.class_doubt?);
         classes = posterior.probabilities.len();
     }
-    let n = doubts.len();
-    let entropy = of_samples(&entropies, &unsure, (classes as f64).ln());
-    (n > 0).then(|| Estimates { n, entropy, bayes_error: of_samples(&doubts, &unsure, 1.0) })
+    let (n, seen) = (doubts.len(), above_least(unsure.into_iter()).count());
+    let entropy = of_samples(&entropies, seen, (classes as f64).ln());
+    (n > 0).then(|| Estimates { n, entropy, bayes_error: of_samples(&doubts, seen, 1.0) })
 }
 
 /// Which images are shown, in which order.

@@ -117,13 +117,14 @@ impl Settings {
         Posterior::new(log_likelihood, &self.prior, self.smoothing)
     }
 
-    /// 1 − max p of an image, from its posterior: whether something was seen in doubt. A noisy label is in doubt whatever the
-    /// image, which says nothing of what was not seen: under label noise it is [`LabelNoise::doubt`].
-    pub fn class_doubt(&self, posterior: &Posterior) -> f64 {
+    /// The likeliest class of an image, and 1 − max p, from its posterior: whether something was seen in doubt. A noisy label is
+    /// in doubt whatever the image, which says nothing of what was not seen: under label noise it is [`LabelNoise::doubt`].
+    pub fn class_doubt(&self, posterior: &Posterior) -> (ClassId, f64) {
         match &self.label_noise {
-            None => posterior.doubt(posterior.decision),
+            None => (posterior.decision, posterior.doubt(posterior.decision)),
             Some(noise) => {
-                noise.doubt(self.of_class(posterior.log_likelihood.clone()).decision, &posterior.probabilities)
+                let class = self.of_class(posterior.log_likelihood.clone()).decision;
+                (class, noise.doubt(class, &posterior.probabilities))
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Many classes that are hardly ever in doubt, as the digits are, and rare classes: few draws say nearly all.
 
 use super::*;
+use crate::bayes::normal::tail;
+use crate::stats::above_least;
 
 /// Ten classes at one distance from each other, with an error of about 2 %.
 fn digits() -> GaussianClasses {
@@ -74,6 +76,40 @@ fn control_variates_that_a_rare_class_carries_do_not_narrow_intervals() {
     println!("{:?}", coverage.0);
     // With controls from 8 effective draws of the values on, about 85 % would.
     assert!(coverage.0.iter().all(|(.., held)| *held >= MANY_SEEDS * 91 / 100), "{:?}", coverage.0);
+}
+
+/// Two classes in either of two places: nearly all images have one doubt, which neither scatters nor shows what the other place
+/// adds rarely.
+#[test]
+fn doubt_that_all_images_have_in_common_hides_nothing() {
+    const FEW_SEEDS: u64 = 100;
+    let priors = [0.375, 0.125, 0.375, 0.125];
+    let means = [0.0, 0.0, 6.0, 6.0].map(|mean| vec![mean]).to_vec();
+    let classes = GaussianClasses::new(means, priors.to_vec()).unwrap();
+    let error = 0.25 + 0.75 * tail(3.0);
+    let aleatoric = information(&classes, Tau::ONE, &spec(1e-4), &mut silent()).unwrap().aleatoric_nats.value;
+    let rest = one_vs_rest(&classes, Tau::ONE, &spec(1e-4), &mut silent()).unwrap()[0].one_vs_rest.value;
+    for n in [64, 256] {
+        let truths = [("E", error), ("A", aleatoric), ("rest", rest), ("E of samples", error)];
+        let mut coverage = Coverage::of(truths.map(|(name, truth)| (name.to_owned(), truth)));
+        for seed in (0..FEW_SEEDS).map(|seed| Seed(29_000 + seed)) {
+            let (prior, mut source) = (Prior::new(&priors).unwrap(), GaussianDraws::new(&classes, seed));
+            let mut pool = Pool::new(&mut source, prior.clone(), Smoothing::ONE, seed).unwrap();
+            let found = figures_at(&mut pool, Tau::ONE, false, &exactly(n), &mut silent()).unwrap();
+            coverage.add("E", &found.estimate.figure);
+            coverage.add("A", &found.information.aleatoric_nats);
+            let found = hardness_at(&mut pool, Tau::ONE, &exactly(n), &mut silent()).unwrap();
+            coverage.add("rest", &found.one_vs_rest[0].one_vs_rest);
+            let rows = pool.rows(Tau::ONE, n, &mut silent()).unwrap();
+            let all = rows.chunks(4).map(|row| Posterior::new(row.to_vec(), &prior, Smoothing::ONE));
+            let doubts: Vec<(ClassId, f64)> = all.map(|p| (p.decision, p.doubt(p.decision))).collect();
+            let values: Vec<f64> = doubts.iter().map(|(_, doubt)| *doubt).collect();
+            coverage.add("E of samples", &bayes::of_samples(&values, above_least(doubts.into_iter()).count(), 1.0));
+        }
+        println!("{n} draws: {:?}", coverage.0);
+        // With every draw taken for one in doubt 43 to 78 % would.
+        assert!(coverage.0.iter().all(|(.., held)| *held >= FEW_SEEDS * 93 / 100), "{n} draws: {:?}", coverage.0);
+    }
 }
 
 /// Of two classes each is the rest of the other, to the last digits of what no draw doubts.
