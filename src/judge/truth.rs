@@ -13,6 +13,7 @@ use crate::events::{Events, Progress};
 use crate::measure::typicality::Census;
 use crate::measure::{argmax, log_softmax};
 use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::rounding::Rounding;
 use crate::units::ClassId;
 
 /// Largest difference between stored posteriors and those of the stored log-likelihoods.
@@ -85,6 +86,8 @@ pub struct Truth {
     /// How the images stand to those of the other split, samples of the same world; none where that
     /// is not there.
     pub typicality: Option<Census>,
+    /// Images whose posterior their 32-bit x does not carry, as the export counted them; none where it did not count.
+    pub rounding: Option<Rounding>,
     /// World and file.
     pub origin: Origin,
 }
@@ -100,7 +103,14 @@ struct Manifest {
     label_noise: Option<LabelNoise>,
     class_names: Vec<String>,
     pixel_range: Option<[f32; 2]>,
+    splits: BTreeMap<String, SplitFacts>,
     files: BTreeMap<String, String>,
+}
+
+/// What of a split in it matters here.
+#[derive(Debug, Deserialize)]
+struct SplitFacts {
+    rounding: Option<Rounding>,
 }
 
 impl Origin {
@@ -243,6 +253,7 @@ fn archive(path: &Path, split: &str) -> PathBuf {
 
 fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin) -> Result<Truth> {
     let pixel_range = manifest.pixel_range;
+    let rounding = manifest.splits.get(&origin.split).and_then(|split| split.rounding);
     let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
     let mut archive = Archive::open(path, Types::All)?;
     let missing = "missing; a judge needs the drawn labels. The dataset comes first, predictions after --predictions";
@@ -286,7 +297,19 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
     }
     let class_names =
         if named == 0 { (0..classes).map(|k| k.to_string()).collect() } else { manifest.class_names.clone() };
-    Ok(Truth { classes, class_names, posterior, source, class_decisions, labels, ids, pixel_range, typicality, origin })
+    Ok(Truth {
+        classes,
+        class_names,
+        posterior,
+        source,
+        class_decisions,
+        labels,
+        ids,
+        pixel_range,
+        typicality,
+        rounding,
+        origin,
+    })
 }
 
 type Matrix = Option<(Vec<f64>, usize)>;
