@@ -52,6 +52,8 @@ pub struct Course {
     pub heard: Option<f64>,
     /// By what the folder of records is known to be unchanged; nothing where it had changed just before it was listed.
     still: Option<Stamp>,
+    /// By what the test images are known to be those of the run; nothing where that is to be asked again.
+    images: Option<Stamp>,
 }
 
 /// A record as it was found.
@@ -175,12 +177,13 @@ impl ExternalFolder {
     /// # Errors
     /// Names the folder that cannot be listed, or a file of test images that is wrong.
     pub fn look(&self, before: Option<&Course>, most: usize) -> Result<Course> {
+        let images = self.check_images(before.and_then(|before| before.images))?;
         let finished = self.finished();
         let folder = self.path.join(PREDICTIONS);
         let still = Stamp::of(&folder).filter(Stamp::is_settled);
         let Listing { steps: files, misnamed } = record::list(&folder)?;
         let (records, every) = (files.len(), stride(files.len()));
-        let mut course = Course { records, misnamed, every, finished, still, ..Course::default() };
+        let mut course = Course { records, misnamed, every, finished, still, images, ..Course::default() };
         course.floor = before.and_then(|before| before.floor);
         // Nothing was renamed into the folder since: what was read of it need not be asked for one by one.
         let unchanged = before.filter(|before| still.is_some() && before.still == still);
@@ -237,6 +240,7 @@ impl ExternalFolder {
             && course.still.is_some()
             && course.still == Stamp::of(&self.path.join(PREDICTIONS))
             && course.finished == self.finished()
+            && self.has_images(course.images)
             && course.last.iter().chain(course.refused.values().map(|(record, _)| record)).all(unchanged)
     }
 

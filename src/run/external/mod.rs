@@ -21,6 +21,7 @@
 //! | `start` | the task that makes the folder |
 //! | `record` | records: listed, and read one by one, within bounds |
 //! | `step` | the figures of a step, whole and as they are kept |
+//! | `images` | whether the test images are still those that the folder was made with |
 //! | `course` | those of every step, each computed once |
 //! | `law` | how KL falls with the number of training images, over several runs |
 //! | `worst` | the test images of which a step knows least |
@@ -28,6 +29,7 @@
 
 mod course;
 mod figures;
+mod images;
 mod law;
 mod record;
 mod spec;
