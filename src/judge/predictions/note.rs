@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
-use crate::classifier::onnx::{NetworkInfo, Scores};
+use crate::classifier::onnx::{KnownBy, NetworkInfo, Scores};
 use crate::judge::Truth;
 use crate::oracle::rounding::Rounding;
 
@@ -150,7 +150,7 @@ impl std::fmt::Display for Note {
 
 /// What network was run, and how.
 fn network(info: &NetworkInfo) -> String {
-    let NetworkInfo { parameters, producer, opset, sees: (shape, layout), tried, normalisation, scores, guessed } =
+    let NetworkInfo { parameters, producer, opset, sees: (shape, layout), tried, normalisation, scores, known_by } =
         info;
     let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
     let scores = match scores {
@@ -158,7 +158,11 @@ fn network(info: &NetworkInfo) -> String {
         Scores::Probabilities => "probabilities",
     };
     let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
-    let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
+    let how = match known_by {
+        KnownBy::Numbers => "by looking at them",
+        KnownBy::Softmax => "because its graph ends in a softmax, of which the logarithm was read",
+        KnownBy::User => "as told",
+    };
     format!(
         "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}{tried}, scaled by \
          '{normalisation}'; its scores were taken as {scores}, {how}."
