@@ -1,14 +1,15 @@
 //! The truth about an exported dataset: posteriors, drawn labels and ids, without the images.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
+use super::manifest::{Manifest, check_is_dataset};
 use super::typicality;
-use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, read_bytes, sha256_of_file, table_bytes};
-use crate::error::{Error, Result, check_name};
+use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, sha256_of_file, table_bytes};
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::measure::typicality::Census;
 use crate::measure::{argmax, log_softmax};
@@ -92,27 +93,6 @@ pub struct Truth {
     pub origin: Origin,
 }
 
-/// What of `dataset.json` matters here.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Manifest {
-    weights_sha256: Option<String>,
-    tau: Option<f64>,
-    prior: Option<Vec<f64>>,
-    smoothing: Option<f64>,
-    label_noise: Option<LabelNoise>,
-    class_names: Vec<String>,
-    pixel_range: Option<[f32; 2]>,
-    splits: BTreeMap<String, SplitFacts>,
-    files: BTreeMap<String, String>,
-}
-
-/// What of a split in it matters here.
-#[derive(Debug, Deserialize)]
-struct SplitFacts {
-    rounding: Option<Rounding>,
-}
-
 impl Origin {
     /// The archive of the images.
     pub fn archive(&self) -> PathBuf {
@@ -134,6 +114,7 @@ impl Truth {
         let manifest = Manifest::read_beside(&archive)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() && !archive.is_file() {
+            check_is_dataset(path)?;
             manifest.has(&name, split).map_err(|cause| Error::file(&archive, cause))?;
         }
         let dataset_sha256 = sha256_of_file(&archive, events)?;
@@ -210,39 +191,6 @@ impl Truth {
     /// Where an image of a number is.
     pub(super) fn places(&self) -> HashMap<i64, usize> {
         self.ids.iter().enumerate().map(|(i, &id)| (id, i)).collect()
-    }
-}
-
-impl Manifest {
-    fn read_beside(archive: &Path) -> Result<Self> {
-        let path = archive.with_file_name(DATASET);
-        let bytes = match read_bytes(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(e) => return Err(Error::io(path, e)),
-        };
-        let wrong = |cause| Error::file(&path, cause);
-        let read = serde_json::from_slice(&bytes);
-        let manifest: Self = read.map_err(|e| wrong(format!("is no manifest of a dataset: {e}")))?;
-        manifest.class_names.iter().try_for_each(|name| check_name(name)).map_err(wrong)?;
-        Ok(manifest)
-    }
-
-    /// Whether the archive of a split was exported, where the manifest lists files.
-    ///
-    /// # Errors
-    /// Says without what the dataset was exported.
-    fn has(&self, archive: &str, split: Split) -> Result<(), String> {
-        let other = format!("{}.npz", split.other());
-        if self.files.is_empty() || self.files.contains_key(archive) {
-            return Ok(());
-        }
-        Err(match self.files.contains_key(&other) {
-            true => format!("is not there: the dataset was exported without {split} images"),
-            false => "is not there: the dataset was exported without npz; export it with --format npz, from the same seed into \
-                      another folder"
-                .into(),
-        })
     }
 }
 

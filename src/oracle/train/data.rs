@@ -109,6 +109,13 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
     )))
 }
 
+/// Of images without classes.
+pub fn without_labels(corpus: &str) -> Error {
+    Error::input(format!(
+        "{corpus} has no labels: pictures lie in one subfolder for each class, and data.path is the folder around these"
+    ))
+}
+
 /// Of images of one class alone: every posterior would be 1, and every classifier right.
 fn one_class(corpus: &str, class: &str, spec: &DataSpec) -> Error {
     let why = match spec.classes.is_empty() {
