@@ -117,7 +117,7 @@ fn a_network_is_run_on_the_float_images() {
     let file = world.path("mine.onnx");
     save(&network, &file);
     let refused = fail(1, &["evaluate", text(&world.path("data")), "--onnx", text(&file)]);
-    assert!(refused.contains("mine.onnx") && refused.contains("normalisation"), "{refused}");
+    assert!(refused.contains("mine.onnx") && refused.contains("give --normalisation"), "{refused}");
     let asked = world.judge(&["--onnx", text(&file), "--normalisation", "as-is"]);
     let (_, epistemic) = parts(&world.odds, 0.7);
     assert!((asked["epistemic"].as_f64().unwrap() - epistemic).abs() < 1e-5, "{asked} {epistemic}");
