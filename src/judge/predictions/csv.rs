@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::columns::{Layout, Rows, wrong_number};
+use super::ids::counted;
 use super::{DECISIONS, ID_NAMES, Raw, listed, most_bytes};
 use crate::data::read_text_bounded;
 use crate::error::{Error, Result};
@@ -101,8 +102,7 @@ fn are_decisions(text: &str, delimiter: char, truth: &Truth) -> bool {
     let Some(first) = lines.next() else { return false };
     let alone = |fields: &Vec<&str>| fields.len() == first.len() && fields.last().is_some_and(|last| is_class(last));
     let mut others = lines.peekable();
-    let ids =
-        |column: &str| column.parse::<i64>().is_ok() || ID_NAMES.iter().any(|name| column.eq_ignore_ascii_case(name));
+    let ids = |column: &str| counted(column).is_some() || ID_NAMES.iter().any(|name| column.eq_ignore_ascii_case(name));
     let columns = match first[..] {
         [_] => true,
         [column, _] => ids(column),
@@ -219,7 +219,7 @@ fn without_header(fields: &[String], truth: &Truth) -> Result<Layout, String> {
     let ids = match fields.len() {
         columns if columns == truth.classes => 0,
         // A first column of whole numbers; the rest of the file shows whether they are ids.
-        columns if columns == truth.classes + 1 && fields[0].parse::<i64>().is_ok() => 1,
+        columns if columns == truth.classes + 1 && counted(&fields[0]).is_some() => 1,
         columns => return Err(format!("{} (the first line has numbers only)", wrong_number(columns, truth))),
     };
     // Not by made-up names such as p0: a class may be called 0, and be another one.
@@ -249,6 +249,16 @@ mod tests {
         }
         for text in ["0.5,0.5\n1,0.4\n0,1\n", "3\n0\n4\n", "p0,p1\n1,2\n1,1\n0,1\n"] {
             assert!(!why(text).contains(DECISIONS), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_may_be_written_as_np_savetxt_writes_every_number() {
+        let truth = toy(3, 3, 1.0, Seed(1));
+        let text = "1.000000e+00,0.2,0.3,0.5\n0.000000e+00,0.1,0.1,0.8\n2.000000e+00,0.3,0.3,0.4\n";
+        for head in ["", "id,0,1,2\n"] {
+            let ids = table(&format!("{head}{text}"), &truth).unwrap().ids.unwrap();
+            assert_eq!(ids.iter().map(|id| counted(id)).collect::<Vec<_>>(), [Some(1), Some(0), Some(2)], "{head}");
         }
     }
 }
