@@ -25,7 +25,7 @@ fn a_folder_is_known_for_what_it_is() {
     };
     let same = || start(place.path(), Kind::Logits);
     refused(start(place.path(), Kind::Probabilities), "another kind of predictions");
-    refused(StartExternal { seed: Seed(6), ..same() }, "another test images");
+    refused(StartExternal { seed: Seed(6), ..same() }, "other test images");
     refused(StartExternal { precision: Precision::F64, ..same() }, "another precision");
     refused(StartExternal { images: 1, ..same() }, "1 test images");
     // Images that were exchanged, a version to come, and what is no run.
@@ -127,7 +127,7 @@ fn of_two_starts_in_one_folder_the_second_finds_the_run_of_the_first() {
         };
         let run = first.make(&mine, "0123", &mut events).unwrap();
         let said = other.unwrap().join().unwrap().unwrap_err();
-        assert!(said.contains("another test images"), "{said}");
+        assert!(said.contains("other test images"), "{said}");
         assert_eq!((run.spec.test.seed, run.truth().unwrap().labels.len()), (Seed(5), IMAGES));
         assert!(!run.path.join(".external-start").exists());
     });

@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::record::{self, Header, Listing, Misnamed, Stamp};
+use super::refused::{self, Refused};
 use super::spec::{ExternalFolder, PREDICTIONS, TestTruth};
 use super::step::{Floor, Row, StepFigures};
 use crate::error::{Error, Result};
@@ -17,15 +16,6 @@ pub const STEPS: usize = 20_000;
 
 /// For so many records more at a time memory is asked.
 const ROOM: usize = 1024;
-
-/// A record that says nothing of a classifier.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// Its step.
-    pub step: u64,
-    /// Why, in words.
-    pub why: String,
-}
 
 /// What the records of an external run say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -103,13 +93,9 @@ impl Course {
         self.refused.iter().map(|(&step, (_, why))| Refused { step, why: why.clone() }).collect()
     }
 
-    /// What is not read, a sentence each: records that are no predictions, and files that are not called by a step.
+    /// What is not read, in sentences: records that are no predictions, one for each reason, and files that are not called by a step.
     pub fn unread(&self) -> Vec<String> {
-        let count = self.refused.len();
-        let are = if count == 1 { "record is" } else { "records are" };
-        let told =
-            |(step, (_, why)): (&u64, &(Record, String))| format!("{count} {are} not read; that of step {step}: {why}");
-        let refused = self.refused.last_key_value().map(told);
+        let refused = refused::sentences(self.refused.iter().map(|(&step, (_, why))| (step, why.as_str())));
         refused.into_iter().chain(self.misnamed.as_ref().map(Misnamed::sentence)).collect()
     }
 
@@ -344,14 +330,6 @@ mod tests {
             assert!(kept(records).filter(|i| *i < records.div_ceil(2)).all(|i| shorter.contains(&i)));
         }
         assert_eq!((stride(0), stride(STEPS), stride(STEPS + 1)), (1, 1, 2));
-    }
-
-    #[test]
-    fn a_single_record_that_is_not_read_is_one() {
-        let one = |step| (step, ((PathBuf::new(), Stamp::of(Path::new(".")).unwrap()), "torn".into()));
-        let of = |steps| Course { refused: (0..steps).map(one).collect(), ..Course::default() }.unread();
-        assert_eq!(of(1), ["1 record is not read; that of step 0: torn"]);
-        assert_eq!(of(2), ["2 records are not read; that of step 1: torn"]);
     }
 
     #[test]
