@@ -96,6 +96,9 @@ fn worst(report: &Report) -> Table {
         .named("judge-worst", "Worst images", caption)
 }
 
+/// The test that raises its alarm by a median, too.
+const COPIED: &str = "copied posteriors";
+
 /// A test of a model: its name, p and what was found; no p where the alarm is by a threshold.
 type Tested<'a> = (&'a str, &'static str, Option<f64>, String);
 
@@ -111,7 +114,7 @@ fn tested(model: &Verdict) -> [Tested<'_>; 5] {
     [
         (name, "hits of drawn labels", Some(e.hits.p_value), hits),
         (name, "likelihood of drawn labels", Some(e.likelihood.p_value), format!("z = {:.2}", e.likelihood.z)),
-        (name, "copied posteriors", (!by_median).then_some(e.copied.p_value), copied),
+        (name, COPIED, (!by_median).then_some(e.copied.p_value), copied),
         (name, "order of rows", Some(e.order.p_value), format!("{:.1} spreads above shuffled", e.order.z)),
         (name, "order of columns", Some(e.classes.p_value), classes),
     ]
@@ -138,6 +141,10 @@ fn tests(report: &Report) -> Table {
         .words("model", |(model, ..)| *model)
         .words("test", |(_, test, ..)| *test)
         .words("p", |(_, _, p, _)| p.map_or(Value::Nothing, |p| small(p).into()))
+        .words("alarm", |(_, test, ..)| match *test {
+            COPIED => format!("p < {level:.0e}, or median ≤ {KNOWN:.0e}"),
+            _ => format!("p < {level:.0e}"),
+        })
         .words("found", |(.., found)| found.as_str())
         .named("judge-tests", "Tests behind the alarms", caption)
 }

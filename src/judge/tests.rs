@@ -202,6 +202,16 @@ fn posteriors_that_the_export_called_rounded_are_noted_with_its_counts() {
 }
 
 #[test]
+fn the_tests_behind_alarms_stand_beside_their_thresholds() {
+    let truth = truth();
+    let report = judge(&truth, &[read("logits.npz", &truth)], Seed(1), &mut silent()).unwrap();
+    let table = tables(&report).pop().unwrap().text();
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert!(rows.len() == 5 && rows.iter().all(|row| row.contains("p < 2e-5")), "{table}");
+    assert!(rows[2].contains("p < 2e-5, or median ≤ 1e-3"), "{table}");
+}
+
+#[test]
 fn a_judgement_is_told_stage_by_stage_and_stops_where_it_is_asked_to() {
     let candidate = |name: &str| {
         let path = reference().join(name);
