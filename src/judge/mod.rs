@@ -53,7 +53,7 @@ pub use figures::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions, are_probabilities, log_q};
 pub use progress::{JudgeEvent, Stage};
 pub use report::write_report;
-pub use tables::tables;
+pub use tables::{MODELS, WORST_IMAGES, tables};
 pub use truth::{Origin, PosteriorSource, Truth};
 pub use uncertainty::{GradedScore, NamedSets, ScoredClassifier, UncertaintyReport, judge_uncertainty};
 pub use verdict::{ClassGap, Evaluated, Verdict, WorstImage};

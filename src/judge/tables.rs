@@ -6,6 +6,11 @@ use super::{AlarmKind, ClassGap, Report, Verdict, WorstImage};
 use crate::figure::{Table, Value};
 use crate::measure::BIASED;
 
+/// Name of the table with a row for each model.
+pub const MODELS: &str = "judge-models";
+/// Name of the table of the worst images of each model, whose first columns say of which and by what.
+pub const WORST_IMAGES: &str = "judge-worst";
+
 /// Summary, pairs, classes, worst images and tests, as far as there is something in them.
 pub fn tables(report: &Report) -> Vec<Table> {
     let mut tables = vec![summary(report)];
@@ -43,7 +48,7 @@ fn summary(report: &Report) -> Table {
         .column("ECE", "%", 2, |model| Value::of(model.measured.ece, 100.0))
         .column("exact calibration error", "%", 2, |model| Value::of(model.measured.exact_calibration_error, 100.0))
         .words("alarms", alarms)
-        .named("judge-models", "Models beside the Bayes limit", caption)
+        .named(MODELS, "Models beside the Bayes limit", caption)
 }
 
 fn pairs(report: &Report) -> Table {
@@ -93,7 +98,7 @@ fn worst(report: &Report) -> Table {
         .column("KL", "nats", 4, |(.., image)| image.kl)
         .column("gap", "pp", 2, |(.., image)| 100.0 * image.lost)
         .column("confidence", "%", 2, |(.., image)| 100.0 * image.confidence)
-        .named("judge-worst", "Worst images", caption)
+        .named(WORST_IMAGES, "Worst images", caption)
 }
 
 /// The test that raises its alarm by a median, too.

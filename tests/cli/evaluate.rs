@@ -99,6 +99,9 @@ fn predictions_of_a_tempered_classifier_cost_what_the_formula_says() {
     assert_eq!(both.as_array().unwrap().len(), 2);
     let told = succeed(&["evaluate", text(&world.path("data")), "--predictions", text(&file), text(&other)]);
     assert!(told.contains("tempered") && told.contains("guess"), "{told}");
+    // Five of the worst by KL and by gap, and the figures of both models below each other.
+    let worst = told.lines().filter(|line| line.starts_with("  tempered") && line.contains(" test/")).count();
+    assert!(worst == 10 && told.lines().any(|line| line.starts_with("  gap (pp) ")), "{told}");
 }
 
 #[test]
