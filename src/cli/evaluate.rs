@@ -11,7 +11,8 @@ use crate::classifier::CheckpointOptions;
 use crate::classifier::onnx::OnnxOptions;
 use crate::device::{DeviceChoice, choose, on_device};
 use crate::error::{Error, Result};
-use crate::judge::{Candidate, Note, ReadOptions, Report, write_report};
+use crate::figure::Table;
+use crate::judge::{Candidate, MODELS, Note, ReadOptions, Report, WORST_IMAGES, tables, write_report};
 use crate::run::external::ExternalFolder;
 use crate::run::{AnyRun, JudgeModels};
 use crate::units::Seed;
@@ -80,12 +81,20 @@ fn candidates(args: &EvaluateArgs) -> Vec<Candidate> {
     files.chain(networks).chain(trained).collect()
 }
 
+/// Worst images of a model that are printed, by KL and by gap each.
+const WORST: usize = 5;
+
+/// Tables, of which that of the models comes last, where it is read; notes and alarms.
 fn text(report: &Report, args: &EvaluateArgs) -> String {
+    let (main, others): (Vec<Table>, Vec<Table>) = tables(report).into_iter().partition(|table| table.id == MODELS);
     let mut text = String::new();
-    for table in crate::judge::tables(report) {
-        text += &table.text();
-        text.push('\n');
+    for mut table in others {
+        if table.id == WORST_IMAGES {
+            shorten(&mut table);
+        }
+        text += &format!("{}\n", table.text());
     }
+    main.iter().for_each(|table| text += &format!("{}\n", turned(table).text()));
     if let Some(census) = report.typicality() {
         text += &format!("{}\n", census.describe());
     }
@@ -101,4 +110,20 @@ fn text(report: &Report, args: &EvaluateArgs) -> String {
         text += &format!("The report is in {}\n", folder.display());
     }
     text
+}
+
+/// The first rows of each model and each order; a report has all.
+fn shorten(table: &mut Table) {
+    let groups = table.rows.chunk_by(|a, b| a[..2] == b[..2]);
+    let rows = groups.flat_map(|group| group.iter().take(WORST).cloned()).collect();
+    table.rows = rows;
+    table.title += &format!(" (the first {WORST} each; --report has more)");
+}
+
+/// A table with a column for each row: figures below each other are read where a line would be too long.
+fn turned(table: &Table) -> Table {
+    let shown = table.shown();
+    let figures = Table::of(1..table.columns.len()).words("", |figure| table.columns[figure].heading());
+    let turned = shown.iter().fold(figures, |turned, row| turned.words(&row[0], |figure| row[figure].clone()));
+    turned.named(&table.id, &table.title, &table.caption)
 }

@@ -195,7 +195,7 @@ fn text(summary: &ExternalSummary, unread: &[String], odd: &[String]) -> String 
     unread.iter().for_each(|sentence| text += &format!("{sentence}\n"));
     let (Some(last), Some(newest)) = (last, steps.last()) else { return text + "no record of predictions yet\n" };
     text += &format!(
-        "floor of every classifier: {} nats, {:.2} % wrong at least\n\n{:>10} {:>8} {:>9}  {:>8} {:>9} [{:>7}, {:>7}]  {:>7} {:>6} {:>9}\n",
+        "floor of every classifier: {} nats, {:.2} % wrong at least\n\n{:>10} {:>8} {:>9}  {:>8} {:>9} [{:>7}, {:>7}]  {:>16} {:>6} {:>9}\n",
         within(last.aleatoric, 1.0, 4),
         100.0 * newest.bayes_error.value,
         "step",
@@ -205,7 +205,7 @@ fn text(summary: &ExternalSummary, unread: &[String], odd: &[String]) -> String 
         "KL nats",
         "95 %",
         "",
-        "wrong %",
+        "expected error %",
         "ECE",
         "exact CE"
     );
@@ -231,7 +231,7 @@ fn line(step: &StepFigures) -> String {
     let told = |value: Option<f64>, digits: usize| value.map_or_else(String::new, |value| format!("{value:.digits$}"));
     let zeros = if step.zeros > 0 { format!("  {} times q = 0", step.zeros) } else { String::new() };
     format!(
-        "{:>10} {:>8} {:>9}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>7.2} {:>6.4} {:>9.4}{zeros}\n",
+        "{:>10} {:>8} {:>9}  {:>8.4} {:>9.5} [{:>7.5}, {:>7.5}]  {:>16.2} {:>6.4} {:>9.4}{zeros}\n",
         step.step,
         told(step.epoch, 2),
         told(step.train_loss, 4),

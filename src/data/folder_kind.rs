@@ -30,6 +30,11 @@ const MARKS: [(&str, FolderKind, &str); 6] = [
     ("job.json", FolderKind::Posteriors, "a job of posteriors"),
 ];
 
+/// The kind of a folder, by the first file that tells; `None` where none does.
+pub fn folder_kind(folder: &Path) -> Option<FolderKind> {
+    MARKS.into_iter().find(|(name, ..)| folder.join(name).exists()).map(|(_, kind, _)| kind)
+}
+
 /// Refuses a folder of another kind than `own`, or of any kind where that is `None`. A folder that
 /// does not exist or has no such file is accepted.
 ///

@@ -73,7 +73,7 @@ pub use classes::{ClassMap, as_numbers, class_folders, class_of, listed, places}
 pub use exported::{InWorld, in_world, labelled_in_world};
 pub use fid_stats::{FidStatistics, read_fid_statistics};
 pub use folder::{ImageFiles, is_image_name, read_folder, read_image_files};
-pub use folder_kind::{DATASET, FolderKind, check_folder_kind};
+pub use folder_kind::{DATASET, FolderKind, check_folder_kind, folder_kind};
 pub use hash::{check_listed_hash, sha256, sha256_of_file, sha256_of_pieces};
 pub use held_noise::{HeldNoise, HeldNoises, write_png_of_world};
 pub use home::{Home, OfWorld, world_id};

@@ -27,8 +27,10 @@ pub(crate) const WHOLE: u64 = 16 << 30;
 /// Opens a regular file; refuses folders, pipes and devices, which may block or never end.
 pub(crate) fn open_regular(path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("is not a regular file"));
+    let kind = std::fs::metadata(path)?;
+    if !kind.is_file() {
+        let but = if kind.is_dir() { ", but a folder: name a file" } else { "" };
+        return Err(io::Error::other(format!("is not a regular file{but}")));
     }
     File::open(path)
 }

@@ -6,6 +6,7 @@
 //! | file | what |
 //! |---|---|
 //! | `arrays` | matrices, integers and texts of arrays |
+//! | `manifest` | what a dataset says of itself, and folders that are none |
 //! | `truth` | posteriors, labels and ids of a dataset folder, without the images |
 //! | `predictions` | npz, npy, csv and parquet of other programs: kinds, ids, columns, repairs and refusals |
 //! | `candidates` | models to judge: prediction files, and networks run here (ONNX, checkpoints of the zoo) |
@@ -30,6 +31,7 @@ mod alarms;
 mod arrays;
 mod candidates;
 mod figures;
+mod manifest;
 mod predictions;
 mod progress;
 mod report;
@@ -51,7 +53,7 @@ pub use figures::figures;
 pub use predictions::{Kind, Note, Predictions, ReadOptions, are_probabilities, log_q};
 pub use progress::{JudgeEvent, Stage};
 pub use report::write_report;
-pub use tables::tables;
+pub use tables::{MODELS, WORST_IMAGES, tables};
 pub use truth::{Origin, PosteriorSource, Truth};
 pub use uncertainty::{GradedScore, NamedSets, ScoredClassifier, UncertaintyReport, judge_uncertainty};
 pub use verdict::{ClassGap, Evaluated, Verdict, WorstImage};

@@ -95,7 +95,7 @@ fn head(report: &Report) -> String {
             page += &format!("**Alarm.** {}\n\n", alarm.message);
         }
         if !model.notes.is_empty() {
-            page += "\nWhile reading the predictions:\n\n";
+            page += "\nNotes:\n\n";
         }
         for note in &model.notes {
             page += &format!("* {note}\n");

@@ -6,6 +6,11 @@ use super::{AlarmKind, ClassGap, Report, Verdict, WorstImage};
 use crate::figure::{Table, Value};
 use crate::measure::BIASED;
 
+/// Name of the table with a row for each model.
+pub const MODELS: &str = "judge-models";
+/// Name of the table of the worst images of each model, whose first columns say of which and by what.
+pub const WORST_IMAGES: &str = "judge-worst";
+
 /// Summary, pairs, classes, worst images and tests, as far as there is something in them.
 pub fn tables(report: &Report) -> Vec<Table> {
     let mut tables = vec![summary(report)];
@@ -43,7 +48,7 @@ fn summary(report: &Report) -> Table {
         .column("ECE", "%", 2, |model| Value::of(model.measured.ece, 100.0))
         .column("exact calibration error", "%", 2, |model| Value::of(model.measured.exact_calibration_error, 100.0))
         .words("alarms", alarms)
-        .named("judge-models", "Models beside the Bayes limit", caption)
+        .named(MODELS, "Models beside the Bayes limit", caption)
 }
 
 fn pairs(report: &Report) -> Table {
@@ -93,8 +98,11 @@ fn worst(report: &Report) -> Table {
         .column("KL", "nats", 4, |(.., image)| image.kl)
         .column("gap", "pp", 2, |(.., image)| 100.0 * image.lost)
         .column("confidence", "%", 2, |(.., image)| 100.0 * image.confidence)
-        .named("judge-worst", "Worst images", caption)
+        .named(WORST_IMAGES, "Worst images", caption)
 }
+
+/// The test that raises its alarm by a median, too.
+const COPIED: &str = "copied posteriors";
 
 /// A test of a model: its name, p and what was found; no p where the alarm is by a threshold.
 type Tested<'a> = (&'a str, &'static str, Option<f64>, String);
@@ -111,7 +119,7 @@ fn tested(model: &Verdict) -> [Tested<'_>; 5] {
     [
         (name, "hits of drawn labels", Some(e.hits.p_value), hits),
         (name, "likelihood of drawn labels", Some(e.likelihood.p_value), format!("z = {:.2}", e.likelihood.z)),
-        (name, "copied posteriors", (!by_median).then_some(e.copied.p_value), copied),
+        (name, COPIED, (!by_median).then_some(e.copied.p_value), copied),
         (name, "order of rows", Some(e.order.p_value), format!("{:.1} spreads above shuffled", e.order.z)),
         (name, "order of columns", Some(e.classes.p_value), classes),
     ]
@@ -138,6 +146,10 @@ fn tests(report: &Report) -> Table {
         .words("model", |(model, ..)| *model)
         .words("test", |(_, test, ..)| *test)
         .words("p", |(_, _, p, _)| p.map_or(Value::Nothing, |p| small(p).into()))
+        .words("alarm", |(_, test, ..)| match *test {
+            COPIED => format!("p < {level:.0e}, or median ≤ {KNOWN:.0e}"),
+            _ => format!("p < {level:.0e}"),
+        })
         .words("found", |(.., found)| found.as_str())
         .named("judge-tests", "Tests behind the alarms", caption)
 }

@@ -45,6 +45,7 @@ pub(super) fn toy(n: usize, k: usize, spread: f64, seed: Seed) -> Truth {
         ids: (0..n as i64).collect(),
         pixel_range: Some([0.0, 1.0]),
         typicality: None,
+        rounding: None,
         origin: Origin { path: "toy".into(), split: "test".into(), ..Origin::default() },
     };
     redraw(&mut truth, seed.split("labels"));
@@ -184,6 +185,30 @@ fn stored_posteriors_stand_in_and_a_wrong_manifest_is_refused() {
     }
     let missing = Truth::open(&reference(), Split::Test, &mut silent()).unwrap_err().to_string();
     assert!(missing.contains("test.npz"), "{missing}");
+}
+
+#[test]
+fn posteriors_that_the_export_called_rounded_are_noted_with_its_counts() {
+    let counted = |rounded: usize| {
+        let counts = serde_json::json!({ "images": 9, "rounded": rounded, "max_drift": 0.16 });
+        let (_folder, truth) = altered(|m| m["splits"]["test"]["rounding"] = counts.clone());
+        let truth = truth.unwrap();
+        let report = judge(&truth, &[read("logits.npz", &truth)], Seed(1), &mut silent()).unwrap();
+        report.evaluated()[0].notes.iter().find(|note| note.contains("32-bit x")).cloned()
+    };
+    let told = counted(4).unwrap();
+    assert!(told.contains("differ by more than 0.001 for 4 of 9 images (at most 0.160)"), "{told}");
+    assert_eq!(counted(0), None);
+}
+
+#[test]
+fn the_tests_behind_alarms_stand_beside_their_thresholds() {
+    let truth = truth();
+    let report = judge(&truth, &[read("logits.npz", &truth)], Seed(1), &mut silent()).unwrap();
+    let table = tables(&report).pop().unwrap().text();
+    let rows: Vec<&str> = table.lines().skip(2).collect();
+    assert!(rows.len() == 5 && rows.iter().all(|row| row.contains("p < 2e-5")), "{table}");
+    assert!(rows[2].contains("p < 2e-5, or median ≤ 1e-3"), "{table}");
 }
 
 #[test]

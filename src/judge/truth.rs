@@ -1,18 +1,20 @@
 //! The truth about an exported dataset: posteriors, drawn labels and ids, without the images.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::arrays::{integers, matrix};
+use super::manifest::{Manifest, check_is_dataset};
 use super::typicality;
-use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, read_bytes, sha256_of_file, table_bytes};
-use crate::error::{Error, Result, check_name};
+use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, sha256_of_file, table_bytes};
+use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::measure::typicality::Census;
 use crate::measure::{argmax, log_softmax};
 use crate::oracle::label_noise::LabelNoise;
+use crate::oracle::rounding::Rounding;
 use crate::units::ClassId;
 
 /// Largest difference between stored posteriors and those of the stored log-likelihoods.
@@ -85,22 +87,10 @@ pub struct Truth {
     /// How the images stand to those of the other split, samples of the same world; none where that
     /// is not there.
     pub typicality: Option<Census>,
+    /// Images whose posterior their 32-bit x does not carry, as the export counted them; none where it did not count.
+    pub rounding: Option<Rounding>,
     /// World and file.
     pub origin: Origin,
-}
-
-/// What of `dataset.json` matters here.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Manifest {
-    weights_sha256: Option<String>,
-    tau: Option<f64>,
-    prior: Option<Vec<f64>>,
-    smoothing: Option<f64>,
-    label_noise: Option<LabelNoise>,
-    class_names: Vec<String>,
-    pixel_range: Option<[f32; 2]>,
-    files: BTreeMap<String, String>,
 }
 
 impl Origin {
@@ -124,6 +114,7 @@ impl Truth {
         let manifest = Manifest::read_beside(&archive)?;
         let name = archive.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if path.is_dir() && !archive.is_file() {
+            check_is_dataset(path)?;
             manifest.has(&name, split).map_err(|cause| Error::file(&archive, cause))?;
         }
         let dataset_sha256 = sha256_of_file(&archive, events)?;
@@ -203,39 +194,6 @@ impl Truth {
     }
 }
 
-impl Manifest {
-    fn read_beside(archive: &Path) -> Result<Self> {
-        let path = archive.with_file_name(DATASET);
-        let bytes = match read_bytes(&path) {
-            Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            Err(e) => return Err(Error::io(path, e)),
-        };
-        let wrong = |cause| Error::file(&path, cause);
-        let read = serde_json::from_slice(&bytes);
-        let manifest: Self = read.map_err(|e| wrong(format!("is no manifest of a dataset: {e}")))?;
-        manifest.class_names.iter().try_for_each(|name| check_name(name)).map_err(wrong)?;
-        Ok(manifest)
-    }
-
-    /// Whether the archive of a split was exported, where the manifest lists files.
-    ///
-    /// # Errors
-    /// Says without what the dataset was exported.
-    fn has(&self, archive: &str, split: Split) -> Result<(), String> {
-        let other = format!("{}.npz", split.other());
-        if self.files.is_empty() || self.files.contains_key(archive) {
-            return Ok(());
-        }
-        Err(match self.files.contains_key(&other) {
-            true => format!("is not there: the dataset was exported without {split} images"),
-            false => "is not there: the dataset was exported without npz; export it with --format npz, from the same seed into \
-                      another folder"
-                .into(),
-        })
-    }
-}
-
 /// The archive of a split in a dataset folder, or the one that is named.
 fn archive(path: &Path, split: &str) -> PathBuf {
     if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() }
@@ -243,6 +201,7 @@ fn archive(path: &Path, split: &str) -> PathBuf {
 
 fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin) -> Result<Truth> {
     let pixel_range = manifest.pixel_range;
+    let rounding = manifest.splits.get(&origin.split).and_then(|split| split.rounding);
     let bad = |name: &str, cause: String| Error::file(path, format!("array {name}: {cause}"));
     let mut archive = Archive::open(path, Types::All)?;
     let missing = "missing; a judge needs the drawn labels. The dataset comes first, predictions after --predictions";
@@ -286,7 +245,19 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
     }
     let class_names =
         if named == 0 { (0..classes).map(|k| k.to_string()).collect() } else { manifest.class_names.clone() };
-    Ok(Truth { classes, class_names, posterior, source, class_decisions, labels, ids, pixel_range, typicality, origin })
+    Ok(Truth {
+        classes,
+        class_names,
+        posterior,
+        source,
+        class_decisions,
+        labels,
+        ids,
+        pixel_range,
+        typicality,
+        rounding,
+        origin,
+    })
 }
 
 type Matrix = Option<(Vec<f64>, usize)>;

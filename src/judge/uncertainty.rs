@@ -129,7 +129,7 @@ pub fn judge_uncertainty(
         classifier: None,
         scores: Vec::new(),
         sets: Vec::new(),
-        notes: given.notes.clone(),
+        notes: given.notes.iter().cloned().chain(Note::rounded(truth)).collect(),
         alarms: Vec::new(),
         ignored: given.ignored.clone(),
     };

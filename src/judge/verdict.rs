@@ -27,7 +27,7 @@ pub struct Verdict {
     pub network_sha256: Option<String>,
     /// What the predictions were.
     pub kind: Kind,
-    /// What was repaired or decided while reading them.
+    /// What was repaired or decided while reading them, and what the export says of the posteriors.
     pub notes: Vec<Note>,
     /// Loss and its parts, accuracies, expected gap, calibration; see there.
     pub measured: Measured,
@@ -133,7 +133,7 @@ pub struct Evaluated {
     pub typicality: Option<Census>,
     /// What no honest model does.
     pub alarms: Vec<Alarm>,
-    /// What was repaired or decided while reading, in sentences.
+    /// What was repaired or decided while reading, and what the export says of the posteriors, in sentences.
     pub notes: Vec<String>,
     /// Beside each other model of the report.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -187,6 +187,7 @@ impl Verdict {
         let examined = examine(truth, labels, &model.log_q, &images, seed, &mut || steps.step())?;
         let mut notes = model.notes.clone();
         notes.extend(Note::infinite(truth, &model.log_q, &model.clamped));
+        notes.extend(Note::rounded(truth));
         Ok(Self {
             name: model.name.clone(),
             predictions_sha256: model.sha256.clone(),

@@ -157,7 +157,8 @@ impl Posterior {
     /// of that difference.
     pub fn doubt(&self, class: ClassId) -> f64 {
         let others = self.probabilities.iter().enumerate().filter(|(k, _)| *k != class);
-        others.map(|(_, p)| p).sum()
+        // Not the −0.0 that a sum over nothing has, where there is one class.
+        others.map(|(_, p)| p).fold(0.0, |sum, p| sum + p)
     }
 
     /// Largest difference of a probability.
@@ -282,6 +283,11 @@ mod tests {
         assert!(why.contains("image 7") && why.contains("no posterior"), "{why}");
         let some = posterior(&[inf, -inf], &[0.5, 0.5], 1.0);
         assert_eq!(some.clone().defined("image 8").unwrap(), some);
+    }
+
+    #[test]
+    fn the_only_class_leaves_no_doubt_without_a_sign() {
+        assert!(posterior(&[-3.0], &[1.0], 1.0).doubt(0).is_sign_positive());
     }
 
     #[test]

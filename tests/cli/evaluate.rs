@@ -99,6 +99,9 @@ fn predictions_of_a_tempered_classifier_cost_what_the_formula_says() {
     assert_eq!(both.as_array().unwrap().len(), 2);
     let told = succeed(&["evaluate", text(&world.path("data")), "--predictions", text(&file), text(&other)]);
     assert!(told.contains("tempered") && told.contains("guess"), "{told}");
+    // Five of the worst by KL and by gap, and the figures of both models below each other.
+    let worst = told.lines().filter(|line| line.starts_with("  tempered") && line.contains(" test/")).count();
+    assert!(worst == 10 && told.lines().any(|line| line.starts_with("  gap (pp) ")), "{told}");
 }
 
 #[test]
@@ -117,7 +120,7 @@ fn a_network_is_run_on_the_float_images() {
     let file = world.path("mine.onnx");
     save(&network, &file);
     let refused = fail(1, &["evaluate", text(&world.path("data")), "--onnx", text(&file)]);
-    assert!(refused.contains("mine.onnx") && refused.contains("normalisation"), "{refused}");
+    assert!(refused.contains("mine.onnx") && refused.contains("give --normalisation"), "{refused}");
     let asked = world.judge(&["--onnx", text(&file), "--normalisation", "as-is"]);
     let (_, epistemic) = parts(&world.odds, 0.7);
     assert!((asked["epistemic"].as_f64().unwrap() - epistemic).abs() < 1e-5, "{asked} {epistemic}");

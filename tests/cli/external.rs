@@ -128,7 +128,7 @@ fn another_program_takes_part_from_the_command_line() {
     }
     let other = start(&["--seed", "1"]);
     let said = fail(1, &other.iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(said.contains("another test images"), "{said}");
+    assert!(said.contains("other test images"), "{said}");
 }
 
 /// That of `tau` and `export`, found again where the run goes on.

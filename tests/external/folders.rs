@@ -25,7 +25,7 @@ fn a_folder_is_known_for_what_it_is() {
     };
     let same = || start(place.path(), Kind::Logits);
     refused(start(place.path(), Kind::Probabilities), "another kind of predictions");
-    refused(StartExternal { seed: Seed(6), ..same() }, "another test images");
+    refused(StartExternal { seed: Seed(6), ..same() }, "other test images");
     refused(StartExternal { precision: Precision::F64, ..same() }, "another precision");
     refused(StartExternal { images: 1, ..same() }, "1 test images");
     // Images that were exchanged, a version to come, and what is no run.
@@ -78,6 +78,34 @@ fn a_start_makes_the_test_files_of_its_run_whole() {
     assert!(std::fs::read(file("y.npy")).unwrap() == b"mine" && alone());
 }
 
+/// Also where they were right at an earlier look, of which nothing else has changed.
+#[test]
+fn test_images_that_were_changed_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let run = made(place.path(), Kind::Logits);
+    log(&run, 1, "{}", &logits(1));
+    let file = run.path.join("test/x.npy");
+    let age = |seconds: u64| {
+        let then = SystemTime::now() - Duration::from_secs(seconds);
+        std::fs::File::options().write(true).open(&file).unwrap().set_modified(then).unwrap();
+    };
+    age(200);
+    let before = run.look(None, usize::MAX).unwrap();
+    assert_eq!(run.look(Some(&before), usize::MAX).unwrap().count(), 1);
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    age(100);
+    let refusals =
+        [run.look(Some(&before), usize::MAX).map(drop), run.summary().map(drop), run.worst(None, 1).map(drop)];
+    for refused in refusals {
+        let said = refused.unwrap_err().to_string();
+        assert!(said.contains("x.npy") && said.contains("is not the file that run.toml names"), "{said}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(run.look(Some(&before), usize::MAX).unwrap().count(), 1);
+}
+
 /// The second came in while the first drew, made its own run there, and lost its test images to the first.
 #[test]
 fn of_two_starts_in_one_folder_the_second_finds_the_run_of_the_first() {
@@ -99,7 +127,7 @@ fn of_two_starts_in_one_folder_the_second_finds_the_run_of_the_first() {
         };
         let run = first.make(&mine, "0123", &mut events).unwrap();
         let said = other.unwrap().join().unwrap().unwrap_err();
-        assert!(said.contains("another test images"), "{said}");
+        assert!(said.contains("other test images"), "{said}");
         assert_eq!((run.spec.test.seed, run.truth().unwrap().labels.len()), (Seed(5), IMAGES));
         assert!(!run.path.join(".external-start").exists());
     });

@@ -11,7 +11,7 @@ mod shown;
 
 use std::path::PathBuf;
 
-use bayescope::classifier::onnx::{Normalisation, OnnxClassifier, OnnxOptions, Scores};
+use bayescope::classifier::onnx::{KnownBy, Normalisation, OnnxClassifier, OnnxOptions, Scores};
 use bayescope::data::ImageShape;
 use bayescope::events::silent;
 use bayescope::measure::log_softmax;
@@ -107,15 +107,15 @@ fn double_precision_is_kept() {
 #[test]
 fn a_last_softmax_is_left_out_and_hidden_ones_are_seen() {
     let shape = ImageShape { channels: 3, height: 12, width: 12 };
-    for (file, meaning, cut) in [
-        ("softmax13", Scores::Logits, true),
-        ("softmax_dynamo18", Scores::Logits, true),
-        ("log_softmax17", Scores::Logits, false),
-        ("by_hand18", Scores::Probabilities, true),
-        ("convnet_legacy13", Scores::Logits, false),
+    for (file, meaning, known_by, cut) in [
+        ("softmax13", Scores::Logits, KnownBy::Softmax, true),
+        ("softmax_dynamo18", Scores::Logits, KnownBy::Softmax, true),
+        ("log_softmax17", Scores::Logits, KnownBy::Softmax, false),
+        ("by_hand18", Scores::Probabilities, KnownBy::Numbers, true),
+        ("convnet_legacy13", Scores::Logits, KnownBy::Numbers, false),
     ] {
         let network = open(file, shape, 5, &as_is());
-        assert_eq!(network.info().scores, meaning, "{file}");
+        assert_eq!((network.info().scores, network.info().known_by), (meaning, known_by), "{file}");
         let x = images(IMAGES, shape, false);
         let scores = network.scores(&x, &mut silent()).unwrap();
         let sums: Vec<f64> = scores.chunks(5).map(|row| row.iter().sum()).collect();
@@ -124,6 +124,9 @@ fn a_last_softmax_is_left_out_and_hidden_ones_are_seen() {
         let said = OnnxOptions { scores: Some(Scores::Probabilities), ..as_is() };
         if cut {
             let (a, b) = (network, open(file, shape, 5, &said));
+            // The user is not the reason where the graph is.
+            let told = if known_by == KnownBy::Softmax { known_by } else { KnownBy::User };
+            assert_eq!(b.info().known_by, told, "{file}");
             let [a, b] = [a, b].map(|network| network.log_probabilities(&x, 0, &mut silent()).unwrap());
             assert_eq!(a, b);
         }

@@ -42,4 +42,4 @@ pub use network::describe;
 pub use normalisation::{KEY, MEAN_AND_STD, Normalisation};
 #[cfg(feature = "onnx")]
 pub use operators::Unsupported;
-pub use options::{Layout, NetworkInfo, OnnxOptions, Scores};
+pub use options::{KnownBy, Layout, NetworkInfo, OnnxOptions, Scores};

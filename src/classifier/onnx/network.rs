@@ -7,7 +7,7 @@ use tract_onnx::pb::{GraphProto, ModelProto, ValueInfoProto};
 
 use super::file::{Description, Port};
 use super::image::Entry;
-use super::options::{Layout, NetworkInfo, OnnxOptions, Scores};
+use super::options::{KnownBy, Layout, NetworkInfo, OnnxOptions, Scores};
 use super::plan::{Plan, Rows};
 use super::read::read;
 use super::scores::Source;
@@ -35,8 +35,8 @@ pub struct OnnxClassifier {
     entry: Entry,
     plan: Plan,
     scores: Scores,
-    /// Whether neither the graph nor the user says what the scores are.
-    guessed: bool,
+    /// By what it is known what the scores are.
+    known_by: KnownBy,
     /// Whether the order of its axes is the one of two in which it runs.
     tried: bool,
     classes: usize,
@@ -113,7 +113,7 @@ impl OnnxClassifier {
         // A single channel is the same in either order.
         let tried = is_unclear && entry.network.channels > 1;
         let scores = found.scores.unwrap_or(Scores::Logits);
-        let mut classifier = Self { description, entry, plan, scores, guessed: found.scores.is_none(), tried, classes };
+        let mut classifier = Self { description, entry, plan, scores, known_by: found.known_by, tried, classes };
         let noise = classifier.probe(options.range)?;
         if let Some(softmax) = &found.reshaped {
             scores::check_over_classes(&noise, classes, softmax)?;
@@ -225,7 +225,7 @@ impl OnnxClassifier {
             tried: self.tried,
             normalisation: self.entry.normalisation.clone(),
             scores: self.scores,
-            guessed: self.guessed,
+            known_by: self.known_by,
         }
     }
 

@@ -74,6 +74,18 @@ impl std::str::FromStr for Scores {
     }
 }
 
+/// By what it is known what a network gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KnownBy {
+    /// The numbers that it gives for noise images: neither its graph nor the user says it.
+    Numbers,
+    /// The softmax, or logarithm of one, in which its graph ends, whatever the user says.
+    Softmax,
+    /// The user.
+    User,
+}
+
 /// Order of a network's axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -111,6 +123,6 @@ pub struct NetworkInfo {
     pub normalisation: Normalisation,
     /// What its scores are taken for.
     pub scores: Scores,
-    /// Whether that was seen on noise images, for neither the file nor the user says it.
-    pub guessed: bool,
+    /// By what that is known.
+    pub known_by: KnownBy,
 }

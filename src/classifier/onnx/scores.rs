@@ -5,7 +5,7 @@ use tract_onnx::pb::tensor_proto::DataType;
 use tract_onnx::pb::{AttributeProto, GraphProto, NodeProto, type_proto};
 
 use super::operators;
-use super::options::Scores;
+use super::options::{KnownBy, Scores};
 use crate::error::{Error, Result};
 use crate::measure::log_softmax;
 
@@ -80,6 +80,8 @@ pub(super) struct Source {
     pub(super) value: String,
     /// What it means, where the graph tells or the user says.
     pub(super) scores: Option<Scores>,
+    /// By what that is known; otherwise the numbers will tell.
+    pub(super) known_by: KnownBy,
     /// The Softmax before nodes that reshape, by name: whether it is over the classes, the rows tell
     /// ([`check_over_classes`]).
     pub(super) reshaped: Option<String>,
@@ -94,7 +96,8 @@ pub(super) struct Source {
 /// When the classes are scored one by one (Sigmoid), and nobody said that these are logits or
 /// probabilities; when a last Softmax or LogSoftmax is over another axis than theirs.
 pub(super) fn source(graph: &mut GraphProto, output: &str, said: Option<Scores>) -> Result<Source> {
-    let as_it_is = Source { value: output.to_owned(), scores: said, reshaped: None };
+    let known_by = if said.is_some() { KnownBy::User } else { KnownBy::Numbers };
+    let as_it_is = Source { value: output.to_owned(), scores: said, known_by, reshaped: None };
     let Some(tail) = Tail::of(graph, output) else { return Ok(as_it_is) };
     let node = &graph.node[tail.computes];
     let operator = node.op_type.as_str();
@@ -118,12 +121,13 @@ pub(super) fn source(graph: &mut GraphProto, output: &str, said: Option<Scores>)
     match node.input.first().filter(|_| normalises && !meant) {
         None => Ok(as_it_is),
         Some(logits) if !tail.reshapes => {
-            Ok(Source { value: logits.clone(), scores: Some(Scores::Logits), reshaped: None })
+            let value = logits.clone();
+            Ok(Source { value, scores: Some(Scores::Logits), known_by: KnownBy::Softmax, reshaped: None })
         }
         Some(_) => {
             let name = operators::name(node).to_owned();
             tail.give_logarithms(graph);
-            Ok(Source { scores: Some(Scores::Logits), reshaped: Some(name), ..as_it_is })
+            Ok(Source { scores: Some(Scores::Logits), known_by: KnownBy::Softmax, reshaped: Some(name), ..as_it_is })
         }
     }
 }

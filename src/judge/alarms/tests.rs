@@ -54,6 +54,28 @@ fn leaked(truth: &Truth, honest: &[f64], share: f64, seed: Seed) -> Vec<f64> {
     log_q
 }
 
+/// Classes around −1 and 1 with the deviation τ: the same draws have the same labels at every τ.
+#[test]
+fn predictions_for_another_export_of_the_same_seed_are_among_the_causes() {
+    let (mut truth, mut rng) = (toy(1000, 2, 1.0, Seed(40)), Seed(41).rng(0));
+    let mut sharper = Vec::new();
+    for i in 0..truth.len() {
+        let (label, normal): (usize, f64) = (rng.random_range(0..2), StandardNormal.sample(&mut rng));
+        let log_posterior = |tau: f64| {
+            let x = [-1.0, 1.0][label] + tau * normal;
+            log_softmax(&[-x / tau.powi(2), x / tau.powi(2)], 2)
+        };
+        truth.labels[i] = label;
+        truth.posterior[2 * i..2 * i + 2].iter_mut().zip(log_posterior(1.5)).for_each(|(p, log_p)| *p = log_p.exp());
+        sharper.extend(log_posterior(0.5));
+    }
+    let found = examined(&truth, &sharper);
+    for kind in [AlarmKind::TooManyHits, AlarmKind::LabelsTooLikely] {
+        let alarm = found.alarms.iter().find(|alarm| alarm.kind == kind).unwrap();
+        assert!(alarm.message.contains("another export of the same seed"), "{}", alarm.message);
+    }
+}
+
 #[test]
 fn a_hundred_honest_models_raise_no_alarm() {
     let mut alarms = Vec::new();

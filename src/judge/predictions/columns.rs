@@ -1,6 +1,7 @@
 //! Which column of a table is which class, by its name.
 
 use super::{ID_NAMES, Note, Raw, listed};
+use crate::data::DATASET;
 use crate::judge::Truth;
 
 /// Prefixes of a class in column names. The first complete set counts: logits first.
@@ -163,11 +164,44 @@ fn none(header: &[String], others: &[usize], truth: &Truth) -> String {
     if strangers.is_empty() && !missing.is_empty() && missing.iter().all(|name| never(name)) {
         return format!("no column for {}; {NEVER}", listed(&missing));
     }
+    let otherwise = |name: &&String| strangers.iter().any(|stranger| is_composed_otherwise(name, stranger));
+    let why = match missing.iter().find(|name| otherwise(name)) {
+        Some(name) => format!(
+            "Some differ in how letters such as ö are composed: write them as {DATASET} does, in Python by \
+             unicodedata.normalize('{}', name)",
+            if name.contains(is_mark) { "NFD" } else { "NFC" }
+        ),
+        None => "Is this of another world?".into(),
+    };
     format!(
-        "columns do not name the classes of this world: no column for {}; not known: {}. Is this of another world?",
+        "columns do not name the classes of this world: no column for {}; not known: {}. {why}",
         listed(&missing),
         if strangers.is_empty() { "none".into() } else { listed(&strangers) }
     )
+}
+
+/// Whether a sign changes the letter before it (Unicode's combining diacritical marks).
+fn is_mark(sign: char) -> bool {
+    ('\u{300}'..='\u{36f}').contains(&sign)
+}
+
+/// Whether two names look the same but for letters that are one sign in one of them, and a letter with its marks in the other,
+/// as file names of macOS are. Which sign is which letter is not looked up: this is for a hint, not for pairing columns.
+fn is_composed_otherwise(a: &str, b: &str) -> bool {
+    let letters = |name: &str| {
+        let mut letters: Vec<(char, String)> = Vec::new();
+        for sign in name.chars() {
+            match letters.last_mut().filter(|_| is_mark(sign)) {
+                Some((_, marks)) => marks.push(sign),
+                None => letters.push((sign, String::new())),
+            }
+        }
+        letters
+    };
+    let composed =
+        |one: &(char, String), parts: &(char, String)| one.1.is_empty() && !one.0.is_ascii() && !parts.1.is_empty();
+    let (a, b) = (letters(a), letters(b));
+    a != b && a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| a == b || composed(a, b) || composed(b, a))
 }
 
 /// Rows of a table by a layout, one cell after the other.
@@ -200,5 +234,28 @@ impl Rows {
 
     pub(super) fn finish(self) -> Raw {
         self.raw
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::tests::toy;
+    use crate::units::Seed;
+
+    #[test]
+    fn names_whose_letters_are_composed_otherwise_are_told() {
+        let why = |known: &str, column: &str| {
+            let mut truth = toy(3, 2, 1.0, Seed(1));
+            truth.class_names = [known, "b"].map(str::to_owned).to_vec();
+            Layout::of(&[column, "b"].map(str::to_owned), &truth).unwrap_err()
+        };
+        let [one, parts] = ["Gr\u{f6}\u{df}e", "Gro\u{308}\u{df}e"];
+        assert!(
+            why(one, parts).contains("normalize('NFC', name)") && why(parts, one).contains("normalize('NFD', name)")
+        );
+        for other in ["Grosse", "Gr\u{f6}\u{df}en", "Gro\u{df}e"] {
+            assert!(why(one, other).contains("another world?"), "{other}");
+        }
     }
 }

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::columns::{Layout, Rows, wrong_number};
-use super::{Raw, listed, most_bytes};
+use super::ids::counted;
+use super::{DECISIONS, ID_NAMES, Raw, listed, most_bytes};
 use crate::data::read_text_bounded;
 use crate::error::{Error, Result};
 use crate::judge::Truth;
@@ -40,6 +41,7 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
         .then(|| format!("each line ends with an empty column: leave out the {delimiter:?} at its end"));
     let explained = |cause: String| match &hollow {
         Some(hollow) => hollow.clone(),
+        None if are_decisions(text, delimiter, truth) => DECISIONS.into(),
         None if has_decimal_commas(first) => DECIMALS.into(),
         None if are_split_decimals(head.iter().map(String::as_str), truth) => format!("{cause}; {DECIMALS}"),
         None if head.len() == 1 => format!("{cause}; {SEPARATORS}"),
@@ -86,6 +88,27 @@ fn table(text: &str, truth: &Truth) -> Result<Raw, String> {
 fn is_hollow(text: &str, delimiter: char) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     lines.all(|line| line.trim_end_matches([' ', '\r']).ends_with(delimiter))
+}
+
+/// Whether a table has a class for each image, by its number or name, and nothing else but ids. The first line may name the columns.
+fn are_decisions(text: &str, delimiter: char, truth: &Truth) -> bool {
+    let is_class = |field: &str| match field.parse::<f64>() {
+        Ok(number) => number.fract() == 0.0 && (0.0..truth.classes as f64).contains(&number),
+        Err(_) => truth.class_names.iter().any(|name| name == field),
+    };
+    let said = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let mut lines =
+        said.map(|line| line.split(delimiter).map(|field| field.trim().trim_matches('"')).collect::<Vec<_>>());
+    let Some(first) = lines.next() else { return false };
+    let alone = |fields: &Vec<&str>| fields.len() == first.len() && fields.last().is_some_and(|last| is_class(last));
+    let mut others = lines.peekable();
+    let ids = |column: &str| counted(column).is_some() || ID_NAMES.iter().any(|name| column.eq_ignore_ascii_case(name));
+    let columns = match first[..] {
+        [_] => true,
+        [column, _] => ids(column),
+        _ => false,
+    };
+    columns && others.peek().is_some() && others.all(|fields| alone(&fields))
 }
 
 /// Whether a field is a number but for a comma in the place of the decimal point.
@@ -196,7 +219,7 @@ fn without_header(fields: &[String], truth: &Truth) -> Result<Layout, String> {
     let ids = match fields.len() {
         columns if columns == truth.classes => 0,
         // A first column of whole numbers; the rest of the file shows whether they are ids.
-        columns if columns == truth.classes + 1 && fields[0].parse::<i64>().is_ok() => 1,
+        columns if columns == truth.classes + 1 && counted(&fields[0]).is_some() => 1,
         columns => return Err(format!("{} (the first line has numbers only)", wrong_number(columns, truth))),
     };
     // Not by made-up names such as p0: a class may be called 0, and be another one.
@@ -206,4 +229,36 @@ fn without_header(fields: &[String], truth: &Truth) -> Result<Layout, String> {
         called: None,
         ignored: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::tests::toy;
+    use crate::units::Seed;
+
+    #[test]
+    fn a_class_for_each_image_is_no_prediction_in_any_table() {
+        let mut truth = toy(3, 3, 1.0, Seed(1));
+        truth.class_names = ["cat", "dog", "horse"].map(str::to_owned).to_vec();
+        let why = |text: &str| table(text, &truth).unwrap_err();
+        for text in
+            ["2\n0\n1\n", "label\n2\n0\n1\n", "id,label\n0,2\n1,0\n2,1\n", "0;horse\n1;cat\n2;dog\n", "2.0\n0.0\n1.0\n"]
+        {
+            assert_eq!(why(text), DECISIONS, "{text}");
+        }
+        for text in ["0.5,0.5\n1,0.4\n0,1\n", "3\n0\n4\n", "p0,p1\n1,2\n1,1\n0,1\n"] {
+            assert!(!why(text).contains(DECISIONS), "{text}");
+        }
+    }
+
+    #[test]
+    fn ids_may_be_written_as_np_savetxt_writes_every_number() {
+        let truth = toy(3, 3, 1.0, Seed(1));
+        let text = "1.000000e+00,0.2,0.3,0.5\n0.000000e+00,0.1,0.1,0.8\n2.000000e+00,0.3,0.3,0.4\n";
+        for head in ["", "id,0,1,2\n"] {
+            let ids = table(&format!("{head}{text}"), &truth).unwrap().ids.unwrap();
+            assert_eq!(ids.iter().map(|id| counted(id)).collect::<Vec<_>>(), [Some(1), Some(0), Some(2)], "{head}");
+        }
+    }
 }

@@ -58,7 +58,10 @@ pub(super) fn rows(
     Ok(order)
 }
 
-/// The number in an id: `123`, `123.0`, `test/000123`, `3/000123.png`.
+/// Largest whole number up to which a float64 counts every one.
+const COUNTED: f64 = (1u64 << 53) as f64;
+
+/// The number in an id: `123`, `123.0`, `1.23e+02` as `np.savetxt` writes it, `test/000123`, `3/000123.png`.
 fn number(id: &str, split: &str, class_names: &[String]) -> Result<i64, String> {
     let parts: Vec<&str> = id.trim().split(['/', '\\']).collect();
     // The last such folder says the split: the dataset may lie in folders of any name, and a class may be called train.
@@ -81,9 +84,16 @@ fn number(id: &str, split: &str, class_names: &[String]) -> Result<i64, String> 
         }
         _ => last,
     };
-    stem.parse::<i64>().map_err(|_| {
+    stem.parse().ok().or_else(|| counted(last)).ok_or_else(|| {
         format!("id {id:?} does not end in the number of an image (as in 123, {split}/000123 or 3/000123.png)")
     })
+}
+
+/// A whole number in digits or in scientific notation: `123`, `1.23e+02`.
+pub(super) fn counted(text: &str) -> Option<i64> {
+    let scientific = text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b)) && text.contains(['e', 'E']);
+    let number = || text.parse().ok().filter(|number: &f64| number.fract() == 0.0 && number.abs() <= COUNTED);
+    text.parse().ok().or_else(|| number().filter(|_| scientific).map(|number| number as i64))
 }
 
 #[cfg(test)]
@@ -97,7 +107,10 @@ mod tests {
         {
             assert_eq!(number(id, "test", &[]), Ok(123), "{id}");
         }
-        for id in ["", "cat", "12.5", "test/", "000123.5png", "image_12"] {
+        for (id, found) in [("0.000000000000000000e+00", 0), ("1.230000000000000000e+02", 123), ("12E1", 120)] {
+            assert_eq!(number(id, "test", &[]), Ok(found), "{id}");
+        }
+        for id in ["", "cat", "12.5", "test/", "000123.5png", "image_12", "1.235e+01", "1e300", "e", "nan", "infe0"] {
             assert!(number(id, "test", &[]).is_err(), "{id}");
         }
         // As torchvision's ImageFolder names the pictures of an export in a folder of any name.

@@ -34,7 +34,7 @@ mod tests;
 pub use kind::{Kind, are_probabilities};
 pub use note::Note;
 pub(super) use npz::Pairing;
-use raw::{ID_NAMES, NAMES, Raw, listed, most_bytes};
+use raw::{DECISIONS, ID_NAMES, NAMES, Raw, listed, most_bytes};
 
 /// What a caller knows about a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
-//! What was done to predictions before they were judged.
+//! What was done to predictions before they were judged, and what is known of the posteriors they are judged by.
 
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
-use crate::classifier::onnx::{NetworkInfo, Scores};
+use crate::classifier::onnx::{KnownBy, NetworkInfo, Scores};
 use crate::judge::Truth;
+use crate::oracle::rounding::Rounding;
 
 /// One repair or decision, stated in every report. Displays as a sentence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -77,9 +78,16 @@ pub enum Note {
         /// What clamping adds to the mean cross-entropy, nats: these entries' own terms.
         clamped_part: f64,
     },
+    /// Posteriors of the dataset that are not those of its stored 32-bit x, as the export counted them.
+    Rounded(Rounding),
 }
 
 impl Note {
+    /// That the posteriors of some images are not those of the stored x, where the export counted such.
+    pub(in crate::judge) fn rounded(truth: &Truth) -> Option<Self> {
+        truth.rounding.filter(|rounding| rounding.rounded > 0).map(Self::Rounded)
+    }
+
     /// That raised zeros hide an infinite loss, where they do: `clamped` are places in `log_q` [n, K] where q was 0.
     pub(in crate::judge) fn infinite(truth: &Truth, log_q: &[f64], clamped: &[usize]) -> Option<Self> {
         let possible: Vec<usize> = clamped.iter().copied().filter(|&at| truth.posterior[at] > 0.0).collect();
@@ -133,13 +141,16 @@ impl std::fmt::Display for Note {
                 "As given the cross-entropy is infinite: {images} images have probability 0 for a class that is possible. Raised zeros \
                  make up {clamped_part:.4} nats of what is reported; give logits to avoid this."
             ),
+            Self::Rounded(rounding) => {
+                write!(f, "Of the dataset: {}.", Rounding::sentence(&rounding.count("images")))
+            }
         }
     }
 }
 
 /// What network was run, and how.
 fn network(info: &NetworkInfo) -> String {
-    let NetworkInfo { parameters, producer, opset, sees: (shape, layout), tried, normalisation, scores, guessed } =
+    let NetworkInfo { parameters, producer, opset, sees: (shape, layout), tried, normalisation, scores, known_by } =
         info;
     let by = if producer.is_empty() { String::new() } else { format!(", written by {producer}") };
     let scores = match scores {
@@ -147,7 +158,11 @@ fn network(info: &NetworkInfo) -> String {
         Scores::Probabilities => "probabilities",
     };
     let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
-    let how = if *guessed { "by looking at them" } else { "as the file or the user says" };
+    let how = match known_by {
+        KnownBy::Numbers => "by looking at them",
+        KnownBy::Softmax => "because its graph ends in a softmax, of which the logarithm was read",
+        KnownBy::User => "as told",
+    };
     format!(
         "A network of {parameters} parameters, opset {opset}{by}, was run on images of {shape} {layout}{tried}, scaled by \
          '{normalisation}'; its scores were taken as {scores}, {how}."

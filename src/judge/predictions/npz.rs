@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::columns::{Layout, wrong_number};
 use super::ids::rows;
-use super::{ID_NAMES, NAMES, Note, Raw, listed, most_bytes};
+use super::{DECISIONS, ID_NAMES, NAMES, Note, Raw, listed, most_bytes};
 use crate::data::{Archive, Array, Types, Values, read_npy_file};
 use crate::error::{Error, Result};
 use crate::judge::{Truth, arrays};
@@ -203,10 +203,7 @@ pub(super) fn read_npy(path: &Path, truth: &Truth) -> Result<Raw> {
 /// Numbers [rows, K].
 fn matrix(array: Array, truth: &Truth) -> Result<Vec<f64>, String> {
     if let (&[_] | &[_, 1], Values::I64(_) | Values::U8(_)) = (&array.shape[..], &array.values) {
-        return Err(format!(
-            "{}: these are decisions. Loss and calibration need what the model gives each class: logits or probabilities",
-            arrays::described(&array)
-        ));
+        return Err(format!("{}: {DECISIONS}", arrays::described(&array)));
     }
     let shape = array.shape.clone();
     let (values, classes) = arrays::matrix(array)?;

@@ -25,6 +25,10 @@ pub(super) const ID_NAMES: [&str; 14] = [
     "",
 ];
 
+/// Said of a class for each image in place of its numbers.
+pub(super) const DECISIONS: &str =
+    "these are decisions. Loss and calibration need what the model gives each class: logits or probabilities";
+
 /// Most bytes of a number with what separates it from the next.
 const NUMBER: u64 = 64;
 

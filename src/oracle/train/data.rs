@@ -92,9 +92,12 @@ fn by_class(all: &Dataset) -> bool {
 /// replacement.
 ///
 /// # Errors
-/// When holding out leaves nothing, or nothing of a class: the flow would have learned nothing of it, and its world would
-/// have posteriors of it.
+/// When there is one class alone, and holding out leaves nothing, or nothing of a class: the flow would have learned nothing of
+/// it, and its world would have posteriors of it.
 pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
+    if let [only] = &all.class_names[..] {
+        return Err(one_class(&all.name, only, &spec.data));
+    }
     let (train, held_out) = parts(all, spec)?;
     let Some(class) = missing(&train) else { return Ok((train, held_out)) };
     Err(Error::input(format!(
@@ -104,6 +107,24 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
         held_out.len(),
         all.len()
     )))
+}
+
+/// Of images without classes.
+pub fn without_labels(corpus: &str) -> Error {
+    Error::input(format!(
+        "{corpus} has no labels: pictures lie in one subfolder for each class, and data.path is the folder around these"
+    ))
+}
+
+/// Of images of one class alone: every posterior would be 1, and every classifier right.
+fn one_class(corpus: &str, class: &str, spec: &DataSpec) -> Error {
+    let why = match spec.classes.is_empty() {
+        true => "the folders in data.path are the classes: is data.path one level too high?",
+        false => "name two or more classes under data.classes",
+    };
+    Error::input(format!(
+        "{corpus} has images of one class, '{class}', and a world of one class decides nothing; {why}"
+    ))
 }
 
 /// [`split`], whatever classes there are: of a world that was trained already.
@@ -303,6 +324,21 @@ mod tests {
         assert!(refusal(&mixed, &spec).contains("class cow"));
         spec.data.held_out = 8;
         split(&mixed, &spec).unwrap();
+    }
+
+    #[test]
+    fn one_class_alone_is_no_world_to_train() {
+        let place = tempfile::tempdir().unwrap();
+        let images = folders(place.path(), &["shapes/circle", "shapes/square"], 1);
+        let refusal = |data: DataSpec| {
+            let spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'").unwrap();
+            split(&corpus(&data, Split::Train).unwrap(), &TrainSpec { data, ..spec }).unwrap_err().to_string()
+        };
+        let why = refusal(images.clone());
+        assert!(why.contains("one class, 'shapes'") && why.contains("one level too high?"), "{why}");
+        let shapes = DataSpec { path: images.path.join("shapes"), ..images };
+        let why = refusal(DataSpec { classes: vec!["circle".into()], ..shapes });
+        assert!(why.contains("one class, 'circle'") && why.contains("data.classes"), "{why}");
     }
 
     #[test]

@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
         let all = corpus(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
         drop(all);
-        let labels = train.labels.clone().ok_or_else(|| Error::input(format!("{} has no labels", train.name)))?;
+        let labels = train.labels.clone().ok_or_else(|| data::without_labels(&train.name))?;
         // Looked at now, so that hours of training do not end in a complaint about it.
         let test = data::test_like(&spec.data, &train)?;
         let (architecture, pixels) = architecture(spec, &train);

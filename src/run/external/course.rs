@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
 use super::record::{self, Header, Listing, Misnamed, Stamp};
+use super::refused::{self, Refused};
 use super::spec::{ExternalFolder, PREDICTIONS, TestTruth};
 use super::step::{Floor, Row, StepFigures};
 use crate::error::{Error, Result};
@@ -17,15 +16,6 @@ pub const STEPS: usize = 20_000;
 
 /// For so many records more at a time memory is asked.
 const ROOM: usize = 1024;
-
-/// A record that says nothing of a classifier.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// Its step.
-    pub step: u64,
-    /// Why, in words.
-    pub why: String,
-}
 
 /// What the records of an external run say.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -52,6 +42,8 @@ pub struct Course {
     pub heard: Option<f64>,
     /// By what the folder of records is known to be unchanged; nothing where it had changed just before it was listed.
     still: Option<Stamp>,
+    /// By what the test images are known to be those of the run; nothing where that is to be asked again.
+    images: Option<Stamp>,
 }
 
 /// A record as it was found.
@@ -101,13 +93,9 @@ impl Course {
         self.refused.iter().map(|(&step, (_, why))| Refused { step, why: why.clone() }).collect()
     }
 
-    /// What is not read, a sentence each: records that are no predictions, and files that are not called by a step.
+    /// What is not read, in sentences: records that are no predictions, one for each reason, and files that are not called by a step.
     pub fn unread(&self) -> Vec<String> {
-        let count = self.refused.len();
-        let are = if count == 1 { "record is" } else { "records are" };
-        let told =
-            |(step, (_, why)): (&u64, &(Record, String))| format!("{count} {are} not read; that of step {step}: {why}");
-        let refused = self.refused.last_key_value().map(told);
+        let refused = refused::sentences(self.refused.iter().map(|(&step, (_, why))| (step, why.as_str())));
         refused.into_iter().chain(self.misnamed.as_ref().map(Misnamed::sentence)).collect()
     }
 
@@ -175,12 +163,13 @@ impl ExternalFolder {
     /// # Errors
     /// Names the folder that cannot be listed, or a file of test images that is wrong.
     pub fn look(&self, before: Option<&Course>, most: usize) -> Result<Course> {
+        let images = self.check_images(before.and_then(|before| before.images))?;
         let finished = self.finished();
         let folder = self.path.join(PREDICTIONS);
         let still = Stamp::of(&folder).filter(Stamp::is_settled);
         let Listing { steps: files, misnamed } = record::list(&folder)?;
         let (records, every) = (files.len(), stride(files.len()));
-        let mut course = Course { records, misnamed, every, finished, still, ..Course::default() };
+        let mut course = Course { records, misnamed, every, finished, still, images, ..Course::default() };
         course.floor = before.and_then(|before| before.floor);
         // Nothing was renamed into the folder since: what was read of it need not be asked for one by one.
         let unchanged = before.filter(|before| still.is_some() && before.still == still);
@@ -237,6 +226,7 @@ impl ExternalFolder {
             && course.still.is_some()
             && course.still == Stamp::of(&self.path.join(PREDICTIONS))
             && course.finished == self.finished()
+            && self.has_images(course.images)
             && course.last.iter().chain(course.refused.values().map(|(record, _)| record)).all(unchanged)
     }
 
@@ -340,14 +330,6 @@ mod tests {
             assert!(kept(records).filter(|i| *i < records.div_ceil(2)).all(|i| shorter.contains(&i)));
         }
         assert_eq!((stride(0), stride(STEPS), stride(STEPS + 1)), (1, 1, 2));
-    }
-
-    #[test]
-    fn a_single_record_that_is_not_read_is_one() {
-        let one = |step| (step, ((PathBuf::new(), Stamp::of(Path::new(".")).unwrap()), "torn".into()));
-        let of = |steps| Course { refused: (0..steps).map(one).collect(), ..Course::default() }.unread();
-        assert_eq!(of(1), ["1 record is not read; that of step 0: torn"]);
-        assert_eq!(of(2), ["2 records are not read; that of step 1: torn"]);
     }
 
     #[test]

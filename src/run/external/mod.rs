@@ -20,7 +20,9 @@
 //! | `spec` | `run.toml`, and what is known of the test images |
 //! | `start` | the task that makes the folder |
 //! | `record` | records: listed, and read one by one, within bounds |
+//! | `refused` | records that are no predictions |
 //! | `step` | the figures of a step, whole and as they are kept |
+//! | `images` | whether the test images are still those that the folder was made with |
 //! | `course` | those of every step, each computed once |
 //! | `law` | how KL falls with the number of training images, over several runs |
 //! | `worst` | the test images of which a step knows least |
@@ -28,18 +30,21 @@
 
 mod course;
 mod figures;
+mod images;
 mod law;
 mod record;
+mod refused;
 mod spec;
 mod start;
 mod step;
 mod summary;
 mod worst;
 
-pub use course::{Course, Refused, STEPS};
+pub use course::{Course, STEPS};
 pub use figures::{csv, figures};
 pub use law::{LawPoint, LawRun, RunLaw, law_at, law_of};
 pub use record::{EXTENSION, Header, Misnamed};
+pub use refused::Refused;
 pub use spec::{Contract, ExternalFolder, ExternalSpec, FORMAT, PREDICTIONS, TestRecord, TestTruth, WorldRecord};
 pub use start::StartExternal;
 pub use step::StepFigures;

@@ -261,11 +261,7 @@ impl ExternalFolder {
         let bytes = read_bounded(&path, most).map_err(|e| Error::io(&path, e))?;
         let found = sha256(&bytes);
         if !self.names(name, &found) {
-            let why = format!(
-                "is not the file that {SPEC} names: its SHA-256 is {found}; `bayescope external start` with the same settings \
-                 makes it again"
-            );
-            return Err(Error::file(&path, why));
+            return Err(changed(&path, &found));
         }
         let array = read_npy(&mut &bytes[..], bytes.len() as u64, Types::Numbers);
         let array = array.map_err(|cause| Error::file(&path, cause))?;
@@ -274,4 +270,15 @@ impl ExternalFolder {
         }
         Ok(array.values)
     }
+}
+
+/// Of a test file that has another SHA-256 than `run.toml` says.
+pub(super) fn changed(path: &Path, found: &str) -> Error {
+    Error::file(
+        path,
+        format!(
+            "is not the file that {SPEC} names: its SHA-256 is {found}; `bayescope external start` with the same settings makes it \
+             again"
+        ),
+    )
 }

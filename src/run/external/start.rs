@@ -237,15 +237,15 @@ impl StartExternal {
             return Ok(folder);
         }
         let differs = [
-            ("name", asked.name != there.name),
-            ("kind of predictions", asked.external.predictions != there.external.predictions),
-            ("number of training images", asked.external.train_images != there.external.train_images),
-            ("precision", asked.world.precision != there.world.precision),
-            ("world", asked.world != there.world),
-            ("test images", asked.test != there.test),
+            ("another name", asked.name != there.name),
+            ("another kind of predictions", asked.external.predictions != there.external.predictions),
+            ("another number of training images", asked.external.train_images != there.external.train_images),
+            ("another precision", asked.world.precision != there.world.precision),
+            ("another world", asked.world != there.world),
+            ("other test images", asked.test != there.test),
         ];
         let differs: Vec<&str> = differs.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect();
-        let why = format!("holds an external run with another {}; choose another folder", differs.join(", another "));
+        let why = format!("holds an external run with {}; choose another folder", differs.join(", "));
         Err(Error::file(&self.folder, why))
     }
 

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::course::{Course, Refused};
+use super::course::Course;
 use super::record::Misnamed;
+use super::refused::Refused;
 use super::spec::{ExternalFolder, ExternalSpec};
 use super::step::StepFigures;
 use crate::error::Result;

@@ -60,6 +60,7 @@ impl ExternalFolder {
     pub fn worst(&self, step: Option<u64>, count: usize) -> Result<StepWorst> {
         let last = || self.last_step()?.ok_or_else(|| Error::file(&self.path, "has no record of predictions yet"));
         let step = step.map_or_else(last, Ok)?;
+        self.check_images(None)?;
         let truth = self.truth()?;
         let (log_q, images) = self.images_at(step, &truth)?;
         let k = self.spec.test.classes.len();
