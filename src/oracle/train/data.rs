@@ -92,9 +92,10 @@ fn by_class(all: &Dataset) -> bool {
 /// replacement.
 ///
 /// # Errors
-/// When holding out leaves nothing, or nothing of a class: the flow would have learned nothing of it, and its world would
-/// have posteriors of it.
+/// When there is one class only, and when holding out leaves nothing, or nothing of a class: the flow would have learned
+/// nothing of it, and its world would have posteriors of it.
 pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
+    check_classes(all, &spec.data)?;
     let (train, held_out) = parts(all, spec)?;
     let Some(class) = missing(&train) else { return Ok((train, held_out)) };
     Err(Error::input(format!(
@@ -104,6 +105,17 @@ pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
         held_out.len(),
         all.len()
     )))
+}
+
+/// Whether there is a second class to tell the first from: every posterior of a world of one class is 1.
+fn check_classes(all: &Dataset, spec: &DataSpec) -> Result<()> {
+    let ([class], Some(_)) = (&all.class_names[..], &all.labels) else { return Ok(()) };
+    let remedy = match spec.classes.is_empty() {
+        true => "the subfolders of a folder are its classes: is data.path one level too high?",
+        false => "name two or more under data.classes",
+    };
+    let cause = format!("all images are of one class, {class}, and a world needs two or more; {remedy}");
+    Err(Error::file(&spec.path, cause))
 }
 
 /// [`split`], whatever classes there are: of a world that was trained already.
@@ -303,6 +315,19 @@ mod tests {
         assert!(refusal(&mixed, &spec).contains("class cow"));
         spec.data.held_out = 8;
         split(&mixed, &spec).unwrap();
+    }
+
+    #[test]
+    fn a_world_of_one_class_is_not_trained() {
+        let spec = |classes: &str| -> TrainSpec {
+            toml::from_str(&format!("name = 'x'\n[data]\npath = 'd'\nheld_out = 3\nclasses = [{classes}]")).unwrap()
+        };
+        let refusal = |all: Dataset, classes| split(&all, &spec(classes)).unwrap_err().to_string();
+        let bees = dataset().of_classes(&["bee".into()]).unwrap();
+        let why = refusal(bees.clone(), "");
+        assert!(why.contains("of one class, bee") && why.contains("data.path one level too high"), "{why}");
+        assert!(refusal(bees, "'bee'").contains("data.classes"));
+        split(&dataset().of_classes(&["bee".into(), "cow".into()]).unwrap(), &spec("")).unwrap();
     }
 
     #[test]
