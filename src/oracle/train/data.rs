@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256, sha256_of_pieces};
+use crate::data::{Dataset, ImageShape, Split, listed, open_dataset, open_test, places, sha256, sha256_of_pieces};
 use crate::error::{Error, Result};
 use crate::units::{ClassId, Seed};
 
@@ -17,10 +17,20 @@ use crate::units::{ClassId, Seed};
 /// # Errors
 /// When it cannot be read, or lacks a class that is asked for.
 pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
-    let all = fitted(spec, &spec.classes, open_dataset(&spec.path, split, spec.resize)?)?;
+    corpus_and_shape(spec, split).map(|(all, _)| all)
+}
+
+/// [`corpus`], and the shape that its images had before they were padded.
+///
+/// # Errors
+/// As [`corpus`].
+pub fn corpus_and_shape(spec: &DataSpec, split: Split) -> Result<(Dataset, ImageShape)> {
+    let read = open_dataset(&spec.path, split, spec.resize)?;
+    let shape = read.shape;
+    let all = fitted(spec, &spec.classes, read)?;
     match spec.limit.filter(|limit| split == Split::Train && *limit < all.len()) {
-        Some(limit) => first(&all, limit),
-        None => Ok(all),
+        Some(limit) => Ok((first(&all, limit)?, shape)),
+        None => Ok((all, shape)),
     }
 }
 
@@ -68,7 +78,16 @@ pub fn test_like(spec: &DataSpec, train: &Dataset) -> Result<Option<Dataset>> {
 /// The images of these classes (all where none is named), padded.
 fn fitted(spec: &DataSpec, classes: &[String], all: Dataset) -> Result<Dataset> {
     let all = if classes.is_empty() { all } else { all.of_classes(classes)? };
-    all.pad_to(spec.pad_to)
+    let (ImageShape { height, width, .. }, side) = (all.shape, spec.pad_to);
+    if height.max(width) <= side {
+        return all.pad_to(side);
+    }
+    Err(Error::input(format!(
+        "{}: images of {height}×{width} do not fit into {side}×{side}; give a pad_to of at least {}, or, in the [data] of an \
+         oracle's spec, resize = {side}, which scales image files down while they are read",
+        all.name,
+        height.max(width)
+    )))
 }
 
 /// The first `limit` images; where they come class by class (as folders do), evenly from all.
@@ -182,7 +201,6 @@ pub fn images_sha256(pixels_sha256: &str, train: &Dataset, held_out: &Dataset) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::ImageShape;
 
     fn dataset() -> Dataset {
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
@@ -259,6 +277,14 @@ mod tests {
         let dogs = wanted(&["dog"]);
         let why = test_like(&dogs, &corpus(&dogs, Split::Train).unwrap()).unwrap_err().to_string();
         assert!(why.contains("'dog'") && why.contains(&place.path().display().to_string()), "{why}");
+    }
+
+    #[test]
+    fn images_that_do_not_fit_name_the_keys() {
+        let place = tempfile::tempdir().unwrap();
+        let small = DataSpec { pad_to: 1, ..folders(place.path(), &["cat", "dog"], 1) };
+        let why = corpus(&small, Split::Train).unwrap_err().to_string();
+        assert!(why.contains("2×2 do not fit into 1×1; give a pad_to of at least 2, or"), "{why}");
     }
 
     #[test]
