@@ -234,6 +234,8 @@ impl App {
     fn keys(&mut self, ctx: &egui::Context) {
         let editing = ctx.text_edit_focused() || self.view.draws;
         let modal = self.asks();
+        // The palette takes keys as they are; what would change below a question waits for its answer.
+        let asked = self.prompt.is_some() || self.runs.asks();
         let focused = ctx.memory(|memory| memory.focused().is_some());
         let gallery = !(modal || focused || egui::Popup::is_any_open(ctx));
         for Binding { keys, command, reach, .. } in command::bindings() {
@@ -243,7 +245,8 @@ impl App {
                 // The start page lies in its place.
                 Reach::Gallery => gallery && (!self.start.is_open() || command == command::Command::Escape),
             };
-            if listens && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
+            let waits = asked && !command.is_of_window();
+            if listens && !waits && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
                 self.commands.push(command);
             }
         }
