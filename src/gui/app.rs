@@ -110,8 +110,8 @@ impl App {
             inspector: Inspector::default(),
             devices: Vec::new(),
             listing: BackgroundTask::default(),
-            // Above the status line: at the top they lay over tabs and the inspector's heading.
-            toasts: Toasts::default().with_anchor(Anchor::BottomRight).with_margin(egui::vec2(8.0, 36.0)),
+            // At the top they lay over tabs and the inspector's heading.
+            toasts: Toasts::default().with_anchor(Anchor::BottomRight),
             first_selected: false,
             focused: None,
         }
@@ -297,9 +297,9 @@ impl App {
         let edge = Frame::side_top_panel(ui.style()).fill(ground.fill);
         Side::top("top bar").frame(edge).show(ui, |ui| top_bar::show(ui, cx, &names, history));
         Side::bottom("status").frame(edge).show(ui, |ui| jobs::status(ui, cx));
-        if session.jobs.iter().next().is_some() {
-            Side::bottom("jobs").frame(edge).show(ui, |ui| jobs::show(ui, cx));
-        }
+        let any = session.jobs.iter().next();
+        let list = any.map(|_| Side::bottom("jobs").frame(edge).show(ui, |ui| jobs::show(ui, cx)).response.rect);
+        cx.view.jobs_height = list.map_or(0.0, |list| list.height());
         if start.is_open() {
             start.show(ui, cx);
             return self.end_press();

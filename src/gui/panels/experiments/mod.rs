@@ -59,7 +59,7 @@ pub struct ExperimentsPanel {
 impl Panel for ExperimentsPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(ui.ctx(), &mut cx.view.picked);
-        // A run that was opened from elsewhere is to be seen: the form is longer than a window is high.
+        // A run that was opened from elsewhere is to be seen: at 1280×800 the form fills the panel.
         if cx.view.run.is_some() && cx.view.run != self.seen {
             self.unfold = Some(false);
         }
