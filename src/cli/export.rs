@@ -78,7 +78,7 @@ fn tell(args: &ExportArgs, manifest: &Manifest) -> Result<()> {
             );
         }
     }
-    for sentence in manifest.picture_sentences() {
+    for sentence in manifest.rounding_remedy().map(str::to_owned).into_iter().chain(manifest.picture_sentences()) {
         println!("{sentence}");
     }
     println!("{} files, listed with their SHA-256 in dataset.json", manifest.files.len());

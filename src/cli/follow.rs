@@ -145,6 +145,7 @@ impl Follower {
                 self.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
             }
             TrainEvent::LongWarmUp(long) => self.bar.line(&format!("  {long}")),
+            TrainEvent::WidePadding(wide) => self.bar.line(&format!("  {wide}")),
             TrainEvent::SecondNoise(noise) => self.bar.line(&format!("  {noise}")),
             TrainEvent::Epoch { epoch, epochs, held_out, .. } => self.bar.line(&format!(
                 "  epoch {epoch} of {epochs}: held out {:.3} bits/dim, {:.1} % right",

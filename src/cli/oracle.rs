@@ -213,6 +213,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             next(*resumed_at, *steps_done, *epochs)
         )),
         TrainEvent::LongWarmUp(long) => bar.line(&long.to_string()),
+        TrainEvent::WidePadding(wide) => bar.line(&wide.to_string()),
         TrainEvent::SecondNoise(noise) => bar.line(&noise.to_string()),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(

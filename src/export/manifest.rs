@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::experiment::Facts;
 use crate::flow::Precision;
+use crate::flow::preprocess::Preprocessing;
 use crate::measure::Estimate;
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::posterior::Prior;
@@ -233,6 +234,17 @@ impl Manifest {
     /// Returns whether pictures of so many bits lose the truth in any split.
     pub(super) fn is_costly(&self, bits: u32) -> bool {
         self.splits.values().filter_map(|split| split.pictures.get(&bits)).any(DepthCost::is_costly)
+    }
+
+    /// How to train a world whose images carry their posteriors, where some of these do not because their pixels
+    /// saturate in the logit map of the flow.
+    pub fn rounding_remedy(&self) -> Option<&'static str> {
+        let lost = self.splits.values().any(|split| split.rounding.rounded > 0);
+        let logit = self.pixels.as_ref().is_some_and(|word| *word == Preprocessing::Uniform.word());
+        (lost && logit).then_some(
+            "a flow that is trained with pixels = { noise = \"gaussian\", std = 0.05 } in the [model] of its spec has no logit map, in \
+             which pixels saturate",
+        )
     }
 
     /// One sentence a depth on the Bayes error of its pictures; the most cautious of its splits.

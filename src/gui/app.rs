@@ -110,8 +110,8 @@ impl App {
             inspector: Inspector::default(),
             devices: Vec::new(),
             listing: BackgroundTask::default(),
-            // Above the status line: at the top they lay over tabs and the inspector's heading.
-            toasts: Toasts::default().with_anchor(Anchor::BottomRight).with_margin(egui::vec2(8.0, 36.0)),
+            // At the top they lay over tabs and the inspector's heading.
+            toasts: Toasts::default().with_anchor(Anchor::BottomRight),
             first_selected: false,
             focused: None,
         }
@@ -235,6 +235,8 @@ impl App {
     fn keys(&mut self, ctx: &egui::Context) {
         let editing = ctx.text_edit_focused() || self.view.draws;
         let modal = self.asks();
+        // The palette takes keys as they are; what would change below a question waits for its answer.
+        let asked = self.prompt.is_some() || self.runs.asks();
         let focused = ctx.memory(|memory| memory.focused().is_some());
         let gallery = !(modal || focused || egui::Popup::is_any_open(ctx));
         for Binding { keys, command, reach, .. } in command::bindings() {
@@ -244,7 +246,8 @@ impl App {
                 // The start page lies in its place.
                 Reach::Gallery => gallery && (!self.start.is_open() || command == command::Command::Escape),
             };
-            if listens && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
+            let waits = asked && !command.is_of_window();
+            if listens && !waits && ctx.input_mut(|input| input.consume_shortcut(&keys)) {
                 self.commands.push(command);
             }
         }
@@ -295,9 +298,9 @@ impl App {
         let edge = Frame::side_top_panel(ui.style()).fill(ground.fill);
         Side::top("top bar").frame(edge).show(ui, |ui| top_bar::show(ui, cx, &names, history));
         Side::bottom("status").frame(edge).show(ui, |ui| jobs::status(ui, cx));
-        if session.jobs.iter().next().is_some() {
-            Side::bottom("jobs").frame(edge).show(ui, |ui| jobs::show(ui, cx));
-        }
+        let any = session.jobs.iter().next();
+        let list = any.map(|_| Side::bottom("jobs").frame(edge).show(ui, |ui| jobs::show(ui, cx)).response.rect);
+        cx.view.jobs_height = list.map_or(0.0, |list| list.height());
         if start.is_open() {
             start.show(ui, cx);
             return self.end_press();

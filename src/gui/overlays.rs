@@ -13,6 +13,10 @@ use super::session::log::Level;
 use super::theme::Theme;
 use super::{ledger, table_window, verify, widgets};
 
+/// What a notice keeps free beside it and below it, where the status line and the list of jobs lie, points.
+const BESIDE: f32 = 8.0;
+const ABOVE_STATUS: f32 = 36.0;
+
 impl App {
     pub(super) fn overlays(&mut self, ui: &Ui) {
         let ctx = ui.ctx();
@@ -90,6 +94,8 @@ impl App {
             // Its cross is a glyph the fonts lack; its bar of time hangs out of the box.
             toast.duration(Duration::from_secs(secs)).closable(false).show_progress_bar(false);
         }
+        let toasts = std::mem::take(&mut self.toasts);
+        self.toasts = toasts.with_margin(egui::vec2(BESIDE, ABOVE_STATUS + self.view.jobs_height));
         self.toasts.show(ctx);
     }
 }

@@ -82,8 +82,9 @@ fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
     ui.add(button.min_size(vec2(ui.available_width(), 0.0)))
 }
 
-/// Returns whether the letters of `wanted` occur in `title` in this order; smaller is better. First comes what has
-/// `wanted` as whole words, then as the beginning of a word, then anywhere, then with gaps.
+/// Returns whether the letters of `wanted` occur in `title` in this order; smaller is better. First comes what is
+/// called so (a title may say before its colon what is done with what), then what has `wanted` as whole words, then as the
+/// beginning of a word, then anywhere, then with gaps.
 fn score(wanted: &str, title: &str) -> Option<(u8, i32)> {
     let title = title.to_lowercase();
     let phrase = wanted.trim().to_lowercase();
@@ -94,9 +95,13 @@ fn score(wanted: &str, title: &str) -> Option<(u8, i32)> {
     let kind = |(at, found): (usize, &str)| {
         let begins = apart(title[..at].chars().next_back());
         let ends = apart(title[at + found.len()..].chars().next());
-        [2, 1, 0][usize::from(begins) + usize::from(begins && ends)]
+        [3, 2, 1][usize::from(begins) + usize::from(begins && ends)]
     };
-    let kind = title.match_indices(&phrase).map(kind).min().unwrap_or(3);
+    let name = title.split_once(": ").map_or(&*title, |(_, name)| name);
+    let kind = match name == phrase {
+        true => 0,
+        false => title.match_indices(&phrase).map(kind).min().unwrap_or(4),
+    };
     let mut from = 0;
     let mut gaps = 0;
     for letter in wanted.to_lowercase().chars().filter(|letter| !letter.is_whitespace()) {
@@ -121,6 +126,8 @@ mod tests {
         assert_eq!([score("", "New samples"), score(" ", "Open oracle: mnist")], [Some((0, 0)); 2], "in their order");
         let best = ["Show panel: Draw", "Drawing: save it", "Redraw Figure 1", "Do run always when"];
         assert!(best.windows(2).all(|pair| score("draw", pair[0]) < score("draw", pair[1])));
+        let named = ["Show panel: Bayes error", "Bayes error of a run", "Copy the Bayes error"];
+        assert!(named.windows(2).all(|pair| score("bayes error", pair[0]) < score("bayes error", pair[1])));
     }
     #[test]
     fn the_list_is_as_high_again_after_a_short_one() {

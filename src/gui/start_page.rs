@@ -12,6 +12,7 @@ use super::bayes_error_view;
 use super::command::{Command, RunCommand};
 use super::context::Cx;
 use super::format;
+use super::kept_path;
 use super::paint::{Canvas, NEAREST, picture};
 use super::panels;
 use super::theme::{SECTION_GAP, Theme};
@@ -210,7 +211,7 @@ fn error(ui: &mut Ui, glimpse: &Glimpse) {
 fn things_to_try(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Three things to try", None);
     let open = cx.session.oracle.is_some();
-    let named = open.then_some(cx.session.oracle_name.as_str()).map_or_else(|| "the world".to_owned(), short);
+    let named = if open { cx.session.called(&cx.session.oracle_name) } else { "the world".to_owned() };
     let gallery = || Command::ShowPanel(panels::gallery::ID);
     let percent = 100.0 * TARGET;
     let rows = [
@@ -285,7 +286,7 @@ fn recent_runs(ui: &mut Ui, cx: &mut Cx) {
 
 /// A file or folder that can be opened. Returns whether it is to be.
 fn place(ui: &mut Ui, what: &str, path: &Path) -> bool {
-    let (shown, name) = (path.display().to_string(), short(&path.display().to_string()));
+    let (shown, name) = (path.display().to_string(), kept_path::short(&path.display().to_string()));
     ui.horizontal_wrapped(|ui| {
         let button = ui.button(&name);
         // The names alone of two runs may be the same.
@@ -294,12 +295,6 @@ fn place(ui: &mut Ui, what: &str, path: &Path) -> bool {
         button.clicked()
     })
     .inner
-}
-
-/// The last part of a path.
-fn short(path: &str) -> String {
-    let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| path.to_owned())
 }
 
 #[cfg(test)]

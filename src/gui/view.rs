@@ -62,6 +62,8 @@ pub struct View {
     pub viewed: Option<ViewedGallery>,
     /// Drafts among them, as last painted.
     pub drafts: usize,
+    /// Height of the list of jobs as last painted, points; 0 where there is none.
+    pub jobs_height: f32,
     /// The gallery should bring the cursor into view.
     pub reveal: bool,
     /// The text of the field for a target Bayes error.

@@ -44,7 +44,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
 fn oracle(ui: &mut Ui, cx: &mut Cx) {
     heading(ui, "Oracle", None);
     ui.horizontal(|ui| {
-        let current = short(&cx.prefs.oracle);
+        let current = cx.session.called(&cx.prefs.oracle);
         let combo = ComboBox::from_id_salt("oracle").width(150.0).truncate().selected_text(current);
         let response = combo.show_ui(ui, |ui| {
             for name in library::names() {
@@ -71,11 +71,6 @@ fn oracle(ui: &mut Ui, cx: &mut Cx) {
         None if cx.session.stuck.is_none() || cx.session.is_opening() => hint(ui, "Opening…"),
         None => hint(ui, "No oracle is open. Choose one above, or open a folder or checkpoint."),
     }
-}
-
-fn short(oracle: &str) -> String {
-    let name = std::path::Path::new(oracle).file_name().map(|name| name.to_string_lossy().into_owned());
-    name.unwrap_or_else(|| oracle.to_owned())
 }
 
 fn oracle_facts(ui: &mut Ui, info: &OracleInfo) {

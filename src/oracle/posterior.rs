@@ -157,8 +157,8 @@ impl Posterior {
     /// of that difference.
     pub fn doubt(&self, class: ClassId) -> f64 {
         let others = self.probabilities.iter().enumerate().filter(|(k, _)| *k != class);
-        // Not the −0.0 that a sum over nothing has, where there is one class.
-        others.map(|(_, p)| p).fold(0.0, |sum, p| sum + p)
+        // The sum of no numbers is −0.
+        others.map(|(_, p)| p).sum::<f64>() + 0.0
     }
 
     /// Largest difference of a probability.
@@ -257,6 +257,8 @@ mod tests {
         assert_eq!(p.entropy_nats, 0.0);
         let p = posterior(&[0.0, -2000.0], &[0.5, 0.5], 1.0);
         assert_eq!(p.log_probabilities[1], -2000.0);
+        // Of a single class nothing is in doubt, and that nothing has no sign.
+        assert!(posterior(&[5.0], &[1.0], 1.0).doubt(0).is_sign_positive());
     }
 
     #[test]

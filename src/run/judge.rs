@@ -11,6 +11,11 @@ use crate::provenance::Made;
 use crate::task::{Done, Task, TaskContext};
 use crate::units::Seed;
 
+/// So many of a noun whose plural ends in s.
+fn several(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
 /// Asks what classifiers of other programs are worth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeModels {
@@ -30,7 +35,7 @@ impl Task for JudgeModels {
     type Report = Illustrated<Report>;
 
     fn title(&self) -> String {
-        format!("Judge {} model(s)", self.candidates.len())
+        format!("Judge {}", several(self.candidates.len(), "model"))
     }
 
     fn lets_oracles_open(&self) -> bool {
@@ -50,9 +55,9 @@ impl Task for JudgeModels {
         let alarms: usize = found.models.iter().map(|model| model.alarms().len()).sum();
         let alarms = match alarms {
             0 => String::new(),
-            n => format!("; {n} alarm(s)"),
+            n => format!("; {}", several(n, "alarm")),
         };
-        let sentence = format!("{} model(s) judged on {}{alarms}", found.models.len(), self.dataset.display());
+        let sentence = format!("{} judged on {}{alarms}", several(found.models.len(), "model"), self.dataset.display());
         let (figures, tables) = (figures(&found), tables(&found));
         let made = figures.first().map(|figure| Made::of_lines(subject(&found), None, &figure.provenance));
         Ok(Done::new(Illustrated { found, figures, tables }, sentence).made(made))

@@ -28,8 +28,6 @@ fn watched(place: &Path, told: &[usize]) -> (Harness<'static, App>, Fake, RunFol
         std::fs::write(folder.cell(&folder.plan[cell].id).join("metrics.jsonl"), lines).unwrap();
     }
     open(&mut harness, &fake, place);
-    // The form makes room.
-    click(&mut harness, "New experiment");
     (harness, fake, folder)
 }
 

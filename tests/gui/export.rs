@@ -87,3 +87,15 @@ fn manifest() -> bayescope::export::Manifest {
     });
     serde_json::from_value(manifest).unwrap()
 }
+
+#[test]
+fn images_that_lose_their_posteriors_have_a_remedy_in_worlds_with_a_logit_map() {
+    let remedy = |pixels: Option<&str>, rounded| {
+        let mut manifest = manifest();
+        manifest.pixels = pixels.map(str::to_owned);
+        manifest.splits.get_mut("test").unwrap().rounding.rounded = rounded;
+        manifest.rounding_remedy()
+    };
+    assert!(remedy(Some("uniform"), 3).unwrap().contains("noise = \"gaussian\""));
+    assert_eq!([remedy(Some("uniform"), 0), remedy(Some("gaussian-0.05"), 3), remedy(None, 3)], [None; 3]);
+}

@@ -50,7 +50,11 @@ fn an_external_run_is_followed_and_left_to_its_own_program() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("mine");
     make(&path);
+    // The form makes room for the run.
+    let form = |harness: &Harness<'_, App>| shows(harness, "Start experiment");
+    assert!(form(&harness));
     open(&mut harness, &fake, &path);
+    assert!(!form(&harness));
     let name = format!("Show run {}", path.display());
     for words in [name.as_str(), "0 records", "planned", "curves appear with the first"] {
         assert!(shows(&harness, words), "{words}: {:?}", labels(&harness));

@@ -1,9 +1,11 @@
 //! Another world opens: nothing of the one before is asked for, computed or shown in it. And what comes to the front by itself.
 
+use bayescope::gui::App;
 use bayescope::units::Tau;
 use bayescope::worker::protocol::{Event, Job, JobId, Outcome};
 use bayescope::worker::walk::WalkToBoundary;
 use eframe::egui::{Key, Modifiers, Role};
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::fake::{self, Fake};
@@ -127,4 +129,21 @@ fn the_panel_behind_a_question_is_not_started() {
     harness.key_press_modifiers(Modifiers::COMMAND, Key::Enter);
     harness.run_steps(4);
     tasks::asked::<WalkToBoundary>(&fake);
+}
+
+#[test]
+fn no_key_changes_what_lies_behind_a_question() {
+    let (mut harness, _) = full();
+    let asked_for = |harness: &Harness<'_, App>| {
+        ["Command", "Path"].map(|field| harness.query_all_by_label(field).next().is_some())
+    };
+    let mut press = |modifiers, key| {
+        harness.key_press_modifiers(modifiers, key);
+        harness.run_steps(3);
+        asked_for(&harness)
+    };
+    assert_eq!(press(Modifiers::COMMAND, Key::O), [false, true]);
+    assert_eq!(press(Modifiers::COMMAND, Key::P), [false, true], "the palette lies over the question");
+    assert_eq!(press(Modifiers::NONE, Key::Escape), [false; 2]);
+    assert_eq!(press(Modifiers::COMMAND, Key::P), [true, false]);
 }

@@ -103,6 +103,13 @@ fn steps() -> Vec<(Modifiers, Key, Command, &'static str)> {
     all
 }
 
+impl Command {
+    /// Returns whether it concerns the window as such, and nothing that a question is about.
+    pub fn is_of_window(&self) -> bool {
+        matches!(self, Self::Larger | Self::Smaller | Self::Scale(_) | Self::Fullscreen | Self::Overlay | Self::Quit)
+    }
+}
+
 /// The keys of a command: the first, where it has several.
 pub fn shortcut(command: &Command) -> Option<KeyboardShortcut> {
     bindings().into_iter().find(|binding| binding.command == *command).map(|binding| binding.keys)

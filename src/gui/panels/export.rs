@@ -176,7 +176,7 @@ const FORMATS: [(Format, &str, &str); 4] = [
 fn made(ui: &mut Ui, manifest: &Manifest, folder: &Path) {
     let exact = "Exact for the float32 images of the npz files; pictures have the posteriors of the rounded images";
     heading(ui, "Made", Some((Badge::Exact, exact)));
-    for sentence in manifest.picture_sentences() {
+    for sentence in manifest.rounding_remedy().map(str::to_owned).into_iter().chain(manifest.picture_sentences()) {
         hint(ui, sentence);
     }
     hint(ui, format!("{}: {} files, their SHA-256 in dataset.json", folder.display(), manifest.files.len()));

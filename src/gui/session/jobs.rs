@@ -200,7 +200,7 @@ mod tests {
     fn who_waits_says_for_whom_and_that_time_does_not_count() {
         let mut jobs = Jobs::default();
         jobs.add(1, "Experiment scaling-quick".into());
-        jobs.add(2, "Judge 1 model(s)".into());
+        jobs.add(2, "Judge 1 model".into());
         let waiting = |jobs: &Jobs, id| jobs.waiting(jobs.get(id).unwrap());
         assert_eq!(waiting(&jobs, 2).as_deref(), Some("waiting"));
         jobs.started(1);
@@ -216,7 +216,7 @@ mod tests {
         // It is carried out above the first one, which waits meanwhile.
         jobs.waits(1, Some(2));
         jobs.started(2);
-        let said = [Some("waiting for Judge 1 model(s)".to_owned()), None];
+        let said = [Some("waiting for Judge 1 model".to_owned()), None];
         assert_eq!([1, 2].map(|id| waiting(&jobs, id)), said);
         assert_eq!(jobs.get(1).unwrap().eta_secs(at(500)), None);
         jobs.ended(2, Outcome::Done(String::new()), at(900));

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::kept_path;
 use crate::bayes::sampling::Survey;
 use crate::device::{DeviceReport, MatmulPrecision};
 use crate::oracle::folder::OracleInfo;
@@ -140,6 +141,14 @@ impl Session {
     /// The engine was started with this oracle.
     pub fn opening(oracle: &str) -> Self {
         Self { oracle_name: oracle.into(), ..Self::default() }
+    }
+
+    /// How an oracle is called: the open one by the name in its description.
+    pub fn called(&self, oracle: &str) -> String {
+        match &self.oracle {
+            Some(info) if self.oracle_name == oracle => info.name.clone(),
+            _ => kept_path::short(oracle),
+        }
     }
 
     pub fn class_names(&self) -> &[String] {

@@ -52,6 +52,8 @@ fn what_opens_late_has_its_own_name_and_not_that_of_the_next_one() {
     let outcome = Outcome::Failed("broken: no oracle".into());
     assert_eq!(session.take(Event::JobEnded { id: 2, outcome }, now), Effect::OracleRefused);
     assert_eq!(session.oracle_name, "/worlds/large");
+    // The one that is open has a name of its own.
+    assert_eq!(["/worlds/large", "/worlds/broken"].map(|oracle| session.called(oracle)), ["cells", "broken"]);
 }
 
 #[test]

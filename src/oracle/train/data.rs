@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::spec::{DataSpec, TrainSpec};
-use crate::data::{Dataset, Split, listed, open_dataset, open_test, places, sha256, sha256_of_pieces};
+use crate::data::{Dataset, ImageShape, Split, listed, open_dataset, open_test, places, sha256, sha256_of_pieces};
 use crate::error::{Error, Result};
 use crate::units::{ClassId, Seed};
 
@@ -17,10 +17,20 @@ use crate::units::{ClassId, Seed};
 /// # Errors
 /// When it cannot be read, or lacks a class that is asked for.
 pub fn corpus(spec: &DataSpec, split: Split) -> Result<Dataset> {
-    let all = fitted(spec, &spec.classes, open_dataset(&spec.path, split, spec.resize)?)?;
+    corpus_and_shape(spec, split).map(|(all, _)| all)
+}
+
+/// [`corpus`], and the shape that its images had before they were padded.
+///
+/// # Errors
+/// As [`corpus`].
+pub fn corpus_and_shape(spec: &DataSpec, split: Split) -> Result<(Dataset, ImageShape)> {
+    let read = open_dataset(&spec.path, split, spec.resize)?;
+    let shape = read.shape;
+    let all = fitted(spec, &spec.classes, read)?;
     match spec.limit.filter(|limit| split == Split::Train && *limit < all.len()) {
-        Some(limit) => first(&all, limit),
-        None => Ok(all),
+        Some(limit) => Ok((first(&all, limit)?, shape)),
+        None => Ok((all, shape)),
     }
 }
 
@@ -68,7 +78,16 @@ pub fn test_like(spec: &DataSpec, train: &Dataset) -> Result<Option<Dataset>> {
 /// The images of these classes (all where none is named), padded.
 fn fitted(spec: &DataSpec, classes: &[String], all: Dataset) -> Result<Dataset> {
     let all = if classes.is_empty() { all } else { all.of_classes(classes)? };
-    all.pad_to(spec.pad_to)
+    let (ImageShape { height, width, .. }, side) = (all.shape, spec.pad_to);
+    if height.max(width) <= side {
+        return all.pad_to(side);
+    }
+    Err(Error::input(format!(
+        "{}: images of {height}×{width} do not fit into {side}×{side}; give a pad_to of at least {}, or, in the [data] of an \
+         oracle's spec, resize = {side}, which scales image files down while they are read",
+        all.name,
+        height.max(width)
+    )))
 }
 
 /// The first `limit` images; where they come class by class (as folders do), evenly from all.
@@ -92,12 +111,10 @@ fn by_class(all: &Dataset) -> bool {
 /// replacement.
 ///
 /// # Errors
-/// When there is one class alone, and holding out leaves nothing, or nothing of a class: the flow would have learned nothing of
-/// it, and its world would have posteriors of it.
+/// When there is one class only, and when holding out leaves nothing, or nothing of a class: the flow would have learned
+/// nothing of it, and its world would have posteriors of it.
 pub fn split(all: &Dataset, spec: &TrainSpec) -> Result<(Dataset, Dataset)> {
-    if let [only] = &all.class_names[..] {
-        return Err(one_class(&all.name, only, &spec.data));
-    }
+    check_classes(all, &spec.data)?;
     let (train, held_out) = parts(all, spec)?;
     let Some(class) = missing(&train) else { return Ok((train, held_out)) };
     Err(Error::input(format!(
@@ -116,15 +133,15 @@ pub fn without_labels(corpus: &str) -> Error {
     ))
 }
 
-/// Of images of one class alone: every posterior would be 1, and every classifier right.
-fn one_class(corpus: &str, class: &str, spec: &DataSpec) -> Error {
-    let why = match spec.classes.is_empty() {
-        true => "the folders in data.path are the classes: is data.path one level too high?",
-        false => "name two or more classes under data.classes",
+/// Whether there is a second class to tell the first from: every posterior of a world of one class is 1.
+fn check_classes(all: &Dataset, spec: &DataSpec) -> Result<()> {
+    let ([class], Some(_)) = (&all.class_names[..], &all.labels) else { return Ok(()) };
+    let remedy = match spec.classes.is_empty() {
+        true => "the subfolders of a folder are its classes: is data.path one level too high?",
+        false => "name two or more under data.classes",
     };
-    Error::input(format!(
-        "{corpus} has images of one class, '{class}', and a world of one class decides nothing; {why}"
-    ))
+    let cause = format!("all images are of one class, {class}, and a world needs two or more; {remedy}");
+    Err(Error::file(&spec.path, cause))
 }
 
 /// [`split`], whatever classes there are: of a world that was trained already.
@@ -191,7 +208,6 @@ pub fn images_sha256(pixels_sha256: &str, train: &Dataset, held_out: &Dataset) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::ImageShape;
 
     fn dataset() -> Dataset {
         let shape = ImageShape { channels: 1, height: 1, width: 1 };
@@ -271,6 +287,14 @@ mod tests {
     }
 
     #[test]
+    fn images_that_do_not_fit_name_the_keys() {
+        let place = tempfile::tempdir().unwrap();
+        let small = DataSpec { pad_to: 1, ..folders(place.path(), &["cat", "dog"], 1) };
+        let why = corpus(&small, Split::Train).unwrap_err().to_string();
+        assert!(why.contains("2×2 do not fit into 1×1; give a pad_to of at least 2, or"), "{why}");
+    }
+
+    #[test]
     fn what_cannot_be_tested_on_is_said_before_training() {
         let complaint = |test: &[&str], channels| {
             let place = tempfile::tempdir().unwrap();
@@ -327,18 +351,16 @@ mod tests {
     }
 
     #[test]
-    fn one_class_alone_is_no_world_to_train() {
-        let place = tempfile::tempdir().unwrap();
-        let images = folders(place.path(), &["shapes/circle", "shapes/square"], 1);
-        let refusal = |data: DataSpec| {
-            let spec: TrainSpec = toml::from_str("name = 'x'\n[data]\npath = 'd'").unwrap();
-            split(&corpus(&data, Split::Train).unwrap(), &TrainSpec { data, ..spec }).unwrap_err().to_string()
+    fn a_world_of_one_class_is_not_trained() {
+        let spec = |classes: &str| -> TrainSpec {
+            toml::from_str(&format!("name = 'x'\n[data]\npath = 'd'\nheld_out = 3\nclasses = [{classes}]")).unwrap()
         };
-        let why = refusal(images.clone());
-        assert!(why.contains("one class, 'shapes'") && why.contains("one level too high?"), "{why}");
-        let shapes = DataSpec { path: images.path.join("shapes"), ..images };
-        let why = refusal(DataSpec { classes: vec!["circle".into()], ..shapes });
-        assert!(why.contains("one class, 'circle'") && why.contains("data.classes"), "{why}");
+        let refusal = |all: Dataset, classes| split(&all, &spec(classes)).unwrap_err().to_string();
+        let bees = dataset().of_classes(&["bee".into()]).unwrap();
+        let why = refusal(bees.clone(), "");
+        assert!(why.contains("of one class, bee") && why.contains("data.path one level too high"), "{why}");
+        assert!(refusal(bees, "'bee'").contains("data.classes"));
+        split(&dataset().of_classes(&["bee".into(), "cow".into()]).unwrap(), &spec("")).unwrap();
     }
 
     #[test]

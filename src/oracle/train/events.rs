@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::padding::WidePadding;
 use super::schedule::LongWarmUp;
 use super::second_noise::SecondNoise;
 use super::step::StepLoss;
@@ -78,6 +79,8 @@ pub enum TrainEvent {
     },
     /// Said at the start of a sitting: the training is too short for its warm-up.
     LongWarmUp(LongWarmUp),
+    /// Said there, too: zeros are much of what is trained on.
+    WidePadding(WidePadding),
     /// Said there, too: noise is added to pictures that hold some already.
     SecondNoise(SecondNoise),
     /// One optimisation step.

@@ -11,6 +11,7 @@ mod form;
 mod gaussians;
 mod glow;
 mod learner;
+mod padding;
 mod presets;
 mod publish;
 mod schedule;
@@ -31,7 +32,7 @@ use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 
-use crate::data::{Dataset, Split};
+use crate::data::{Dataset, ImageShape, Split};
 use crate::device::OpenDevice;
 use crate::error::{Error, Result};
 use crate::events::{Events, silent};
@@ -50,6 +51,7 @@ use events::measuring;
 pub use events::{Measured, Measurement, TrainEvent, TrainProgress};
 pub use form::Form;
 use learner::{Learner, architecture, learner};
+pub use padding::WidePadding;
 pub use presets::{PRESETS, Preset, SPEC};
 pub use publish::train_oracle;
 pub use schedule::LongWarmUp;
@@ -76,6 +78,8 @@ struct Run<'a> {
     chosen: OpenDevice,
     architecture: Architecture,
     pixels: Preprocessing,
+    /// Shape of the images before they were padded.
+    read: ImageShape,
     train: Dataset,
     labels: Vec<usize>,
     held_out: Dataset,
@@ -146,7 +150,7 @@ impl<'a> Run<'a> {
     }
 
     fn open(spec: &'a TrainSpec, folder: &'a Path, chosen: &OpenDevice) -> Result<Self> {
-        let all = corpus(&spec.data, Split::Train)?;
+        let (all, read) = data::corpus_and_shape(&spec.data, Split::Train)?;
         let (train, held_out) = data::split(&all, spec)?;
         drop(all);
         let labels = train.labels.clone().ok_or_else(|| data::without_labels(&train.name))?;
@@ -167,6 +171,7 @@ impl<'a> Run<'a> {
             chosen,
             architecture,
             pixels,
+            read,
             train,
             labels,
             held_out,
@@ -198,7 +203,8 @@ impl<'a> Run<'a> {
         }
         let second_noise = self.spec.second_noise(&self.train.noises).map(TrainEvent::SecondNoise);
         let long_warm_up = self.spec.long_warm_up(images).map(TrainEvent::LongWarmUp);
-        second_noise.into_iter().chain(long_warm_up).try_for_each(|said| self.tell(said, events))
+        let wide_padding = self.spec.wide_padding(self.read).map(TrainEvent::WidePadding);
+        wide_padding.into_iter().chain(second_noise).chain(long_warm_up).try_for_each(|said| self.tell(said, events))
     }
 
     /// Reports an event. A pause, or what is done above this job meanwhile, is no time of training.

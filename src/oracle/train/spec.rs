@@ -56,7 +56,7 @@ pub struct DataSpec {
     /// Image files with a side beyond this are scaled down to it while they are read (bilinearly
     /// with antialiasing, the middle kept): AFHQ's photographs of 512 pixels become a world of 64.
     /// As they are where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "resize")]
     pub resize: Option<usize>,
     /// Images set apart from the training part to choose the best epoch by. Never test images.
     #[serde(default = "default_held_out")]
@@ -110,6 +110,16 @@ impl DataSpec {
             split: None,
         }
     }
+}
+
+/// A side in pixels. Who writes `true` is told what is wanted.
+fn resize<'de, D: serde::Deserializer<'de>>(from: D) -> std::result::Result<Option<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "resize is the largest side in pixels, such as 64")]
+    enum Side {
+        Pixels(usize),
+    }
+    Side::deserialize(from).map(|Side::Pixels(side)| Some(side))
 }
 
 fn default_side() -> usize {
@@ -377,5 +387,8 @@ mod tests {
     fn a_misspelt_field_is_named() {
         let error = toml::from_str::<TrainSpec>("name = 'x'\n[data]\npath = 'd'\npadto = 3").unwrap_err();
         assert!(error.to_string().contains("padto"));
+        let read = |resize| toml::from_str::<DataSpec>(&format!("path = 'd'\nresize = {resize}"));
+        assert_eq!(read("64").unwrap().resize, Some(64));
+        assert!(read("true").unwrap_err().to_string().contains("side in pixels"));
     }
 }

@@ -1,6 +1,7 @@
 //! The loop beside a flow in training whose steps fail on demand.
 
 mod best;
+mod documented;
 mod folders;
 
 use std::cell::RefCell;

@@ -15,6 +15,8 @@ mod overlay;
 mod reliability;
 mod table;
 
+use std::path::PathBuf;
+
 use eframe::egui::{self, RichText, Ui};
 
 use crate::experiment::DamagedCell;
@@ -50,38 +52,23 @@ pub struct ExperimentsPanel {
     cells: CellList,
     /// The form is to open, something was put into it; or to close, the run is to be seen.
     unfold: Option<bool>,
+    /// The run that was shown when the panel was last painted.
+    seen: Option<PathBuf>,
 }
 
 impl Panel for ExperimentsPanel {
     fn ui(&mut self, ui: &mut Ui, cx: &mut Cx) {
         self.form.picked(ui.ctx(), &mut cx.view.picked);
+        // A run that was opened from elsewhere is to be seen: at 1280×800 the form fills the panel.
+        if cx.view.run.is_some() && cx.view.run != self.seen {
+            self.unfold = Some(false);
+        }
         if let Some(preset) = cx.view.preset.take() {
             self.form.take_preset(preset);
             self.unfold = Some(true);
         }
-        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            let known = cx.session.runs.iter().next().is_some();
-            let header = egui::CollapsingHeader::new("New experiment").id_salt("experiment form").default_open(!known);
-            let form = header.open(self.unfold.take()).show(ui, |ui| self.form.show(ui, cx));
-            if form.body_returned == Some(true) {
-                self.unfold = Some(false);
-            }
-            if let Some(spec) = table::show(ui, cx, &mut self.runs) {
-                self.form.duplicate(&spec, cx.prefs);
-                self.unfold = Some(true);
-            }
-            if !known {
-                nothing_yet(ui);
-                return;
-            }
-            let session = cx.session;
-            let run = cx.view.run.clone().and_then(|folder| session.runs.get(&folder));
-            match run {
-                Some(run) => self.run(ui, cx, run),
-                None => hint(ui, "Click the name of a run to see its cells and curves."),
-            }
-            ui.add_space(12.0);
-        });
+        egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| self.rows(ui, cx));
+        self.seen.clone_from(&cx.view.run);
     }
 }
 
@@ -96,6 +83,31 @@ fn nothing_yet(ui: &mut Ui) {
 }
 
 impl ExperimentsPanel {
+    /// The form, the list of runs, and the one that is shown.
+    fn rows(&mut self, ui: &mut Ui, cx: &mut Cx) {
+        let known = cx.session.runs.iter().next().is_some();
+        let header = egui::CollapsingHeader::new("New experiment").id_salt("experiment form").default_open(!known);
+        let form = header.open(self.unfold.take()).show(ui, |ui| self.form.show(ui, cx));
+        if form.body_returned == Some(true) {
+            self.unfold = Some(false);
+        }
+        if let Some(spec) = table::show(ui, cx, &mut self.runs) {
+            self.form.duplicate(&spec, cx.prefs);
+            self.unfold = Some(true);
+        }
+        if !known {
+            nothing_yet(ui);
+            return;
+        }
+        let session = cx.session;
+        let run = cx.view.run.clone().and_then(|folder| session.runs.get(&folder));
+        match run {
+            Some(run) => self.run(ui, cx, run),
+            None => hint(ui, "Click the name of a run to see its cells and curves."),
+        }
+        ui.add_space(12.0);
+    }
+
     fn run(&mut self, ui: &mut Ui, cx: &mut Cx, run: &RunView) {
         if let Some(Err(why)) = &run.look {
             empty_state(ui, "This run cannot be read", &format!("{why}\nForget it, or put the folder back."));
