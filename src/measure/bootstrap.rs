@@ -15,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use super::interval::{Estimate, Interval, student_mean};
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::stats::{Z95, above_least, count_in_doubt, ends_of_share, student_95, unseen};
+use crate::stats::{DOUBT, Z95, above_least, count_in_doubt, ends_of_share, student_95, unseen};
 use crate::units::Seed;
 
 /// Replicates of a bootstrap unless a caller wants another number.
