@@ -178,8 +178,8 @@ impl Entry {
 
 fn unsaid() -> String {
     format!(
-        "how images enter is not said: give --normalisation of `bayescope evaluate` (as-is, zero-to-one, minus-one-to-one, bytes, \
-         imagenet, or mean=…;std=…), or write it into the file (metadata '{}', or '{}' and '{}')",
+        "how images enter is not said: give --normalisation of `bayescope evaluate` (as-is, zero-to-one, minus-one-to-one, \
+         bytes, imagenet, or mean=…;std=…), or write it into the file (metadata '{}', or '{}' and '{}')",
         super::normalisation::KEY,
         super::normalisation::MEAN_AND_STD[0],
         super::normalisation::MEAN_AND_STD[1]

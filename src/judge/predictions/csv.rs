@@ -90,7 +90,8 @@ fn is_hollow(text: &str, delimiter: char) -> bool {
     lines.all(|line| line.trim_end_matches([' ', '\r']).ends_with(delimiter))
 }
 
-/// Whether a table has a class for each image, by its number or name, and nothing else but ids. The first line may name the columns.
+/// Whether a table has a class for each image, by its number or name, and nothing else but ids. The first line may
+/// name the columns.
 fn are_decisions(text: &str, delimiter: char, truth: &Truth) -> bool {
     let is_class = |field: &str| match field.parse::<f64>() {
         Ok(number) => number.fract() == 0.0 && (0.0..truth.classes as f64).contains(&number),

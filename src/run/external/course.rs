@@ -93,7 +93,8 @@ impl Course {
         self.refused.iter().map(|(&step, (_, why))| Refused { step, why: why.clone() }).collect()
     }
 
-    /// What is not read, in sentences: records that are no predictions, one for each reason, and files that are not called by a step.
+    /// What is not read, in sentences: records that are no predictions, one for each reason, and files that are not
+    /// called by a step.
     pub fn unread(&self) -> Vec<String> {
         let refused = refused::sentences(self.refused.iter().map(|(&step, (_, why))| (step, why.as_str())));
         refused.into_iter().chain(self.misnamed.as_ref().map(Misnamed::sentence)).collect()
