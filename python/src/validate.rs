@@ -57,7 +57,8 @@ impl Asked {
 /// When what is asked for cannot be used, the images do not fit the world, the folder holds another validation or cannot be
 /// written, the device fails, or nobody waits any more.
 pub fn validated(open: &Open, stop: &Stop, settings: &Settings, asked: &str, folder: Option<&Path>) -> Result<String> {
-    let asked: Asked = serde_json::from_slice(asked.as_bytes()).map_err(|e| Error::input(format!("the validation: {e}")))?;
+    let asked: Asked =
+        serde_json::from_slice(asked.as_bytes()).map_err(|e| Error::input(format!("the validation: {e}")))?;
     let spec = asked.of(open, settings);
     let (found, pairs) = validate(&open.world, &open.info, &spec, &open.chosen.device, folder, &mut stop.sink())?;
     if let Some(folder) = folder {

@@ -265,9 +265,8 @@ mod tests {
     fn neither_blocks_that_all_differ_nor_tiny_differences_show_images_of_another_kind() {
         const RUNS: u64 = 200;
         let none = Blocks::of(&[0.0; 400]);
-        let kinds: [(fn(f64, f64) -> f64, f64); 2] =
-            [(nearly_always, 0.9975), (hardly_ever, 0.9 * 0.0025 + 0.3975 * 0.002)];
-        for (of, truth) in kinds {
+        type Kind = fn(f64, f64) -> f64;
+        for (of, truth) in [(nearly_always as Kind, 0.9975), (hardly_ever, 0.9 * 0.0025 + 0.3975 * 0.002)] {
             let covers = |run: &u64| {
                 let mut rng = Seed(*run).rng(0);
                 let values: Vec<f64> = (0..400).map(|_| of(rng.random(), rng.random())).collect();

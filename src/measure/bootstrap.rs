@@ -109,8 +109,8 @@ pub(super) fn with_share(mean: Estimate, unseen: f64, [least, most]: [f64; 2]) -
     Estimate::new(value, Interval { low: (low - down).max(least), high: (high + up).min(most) })
 }
 
-/// How many of these differences show what their mean is made of. Up, down, or of no size that counts ([`DOUBT`]), however many
-/// of those there are: all but the most frequent of the three.
+/// How many of these differences show what their mean is made of. Up, down, or of no size that counts
+/// ([`crate::stats::DOUBT`]), however many of those there are: all but the most frequent of the three.
 pub(super) fn seen_of(differences: impl Iterator<Item = f64> + Clone) -> usize {
     let all = differences.clone().count();
     let [up, down] = [1.0, -1.0].map(|sign| count_in_doubt(differences.clone().map(|difference| sign * difference)));

@@ -105,7 +105,7 @@ impl Local {
         let unseen_slope = unseen_slope(&middle, &change, 2.0 * step, pool.kept_doubt());
         let mut rows = |delta: f64| pool.rows(beside(tau, delta)?, m, events);
         let third = third_differences(&[rows(-step)?, rows(0.0)?, rows(step)?], &change, step, &law);
-        let third = middle.strata.fit(None, &third);
+        let third = middle.strata.mean(&third);
         let of =
             |side: &Snapshot| side.strata.fit(side.control_differences(&middle).as_ref(), &side.change_since(&middle));
         let sides = [of(&sides[0]), of(&sides[1])];
@@ -121,7 +121,7 @@ impl Local {
             [with[1], across, sides[1].variance],
         ];
         let unseen = snapshot.unseen(|i| snapshot.unsure[i], 1.0);
-        let bend = bend([sides[0].value, sides[1].value], &third, step, &law);
+        let bend = bend([sides[0].value, sides[1].value], third, step, &law);
         Ok(Self { snapshot, step, centre, sides, covariance, unseen, unseen_slope, bend })
     }
 
