@@ -302,9 +302,10 @@ fn doubt_about_classes_is_told_from_the_noise_of_their_labels() {
     let classes: Vec<usize> = (0..30).map(|i| i % 3).collect();
     truth.posterior = classes.iter().flat_map(|&class| noise.row(class, 3)).collect();
     (truth.class_decisions, truth.origin.label_noise) = (Some(classes.clone()), Some(noise));
-    assert_eq!(truth.doubts(&classes), vec![[0.0; 2]; 30]);
+    let sure = |class: &usize| crate::measure::ImageDoubt { class: *class, of_class: 0.0, of_decision: 0.0 };
+    assert_eq!(truth.doubts(&classes), classes.iter().map(sure).collect::<Vec<_>>());
     let wrong: Vec<usize> = classes.iter().map(|class| (class + 1) % 3).collect();
-    assert!(truth.doubts(&wrong).iter().all(|[of_class, of_decision]| *of_class == 0.0 && *of_decision > 0.5));
+    assert!(truth.doubts(&wrong).iter().all(|doubt| doubt.of_class == 0.0 && doubt.of_decision > 0.5));
     truth.class_decisions = None;
     assert!(truth.doubts(&classes).is_empty());
     // A manifest says whether there is noise; arrays alone do not.

@@ -12,7 +12,7 @@ use crate::data::{Archive, DATASET, Split, Types, check_listed_hash, sha256_of_f
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::measure::typicality::Census;
-use crate::measure::{argmax, log_softmax};
+use crate::measure::{ImageDoubt, argmax, log_softmax};
 use crate::oracle::label_noise::LabelNoise;
 use crate::oracle::rounding::Rounding;
 use crate::units::ClassId;
@@ -169,13 +169,15 @@ impl Truth {
     }
 
     /// [`crate::measure::PerImage::doubts`] of a classifier with these decisions.
-    pub fn doubts(&self, decisions: &[ClassId]) -> Vec<[f64; 2]> {
+    pub fn doubts(&self, decisions: &[ClassId]) -> Vec<ImageDoubt> {
         let doubt = |i: usize, decision: ClassId| match &self.origin.label_noise {
             Some(noise) => noise.doubt(decision, self.row(i)),
             None => 1.0 - self.row(i)[decision],
         };
         let of_classes = self.class_decisions.iter().flatten().zip(decisions).enumerate();
-        of_classes.map(|(i, (&class, &decided))| [doubt(i, class), doubt(i, decided)]).collect()
+        let of =
+            |(i, (&class, &decided))| ImageDoubt { class, of_class: doubt(i, class), of_decision: doubt(i, decided) };
+        of_classes.map(of).collect()
     }
 
     /// The name of image `i` in reports, e.g. `test/000123`.

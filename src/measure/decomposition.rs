@@ -13,11 +13,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{Bootstrap, in_doubt, of_mean, seen_of, with_unseen};
-use super::images::PerImage;
+use super::images::{ImageDoubt, PerImage, in_doubt_of_class, in_doubt_of_decision};
 use super::interval::{Estimate, NATS, SHARE};
 use super::reliability::{BINS, Reliability, bin_of, l1_interval};
 use crate::error::{Error, Result};
-use crate::stats::{count_in_doubt, of_rarer_kind};
+use crate::stats::of_rarer_kind;
 use crate::units::ClassId;
 
 /// Largest relative difference between the two sides of L = A + KL. Rounding leaves 1e-14.
@@ -120,8 +120,8 @@ struct Line {
     bin: usize,
     excess: f64,
     exact_excess: f64,
-    /// As [`PerImage::doubts`], where they are known.
-    doubts: Option<[f64; 2]>,
+    /// As in [`PerImage::doubts`], where it is known.
+    doubt: Option<ImageDoubt>,
 }
 
 /// The images sorted by class, so that one pass over a replicate sums classes, bins and totals.
@@ -207,16 +207,17 @@ fn identity(images: &PerImage) -> Result<f64> {
 fn figure(column: usize, value: f64, draws: &mut [f64], lines: &[Line], classes: usize) -> Estimate {
     let values = |column: usize| lines.iter().map(move |line| line.figures[column]);
     // Of the class, and of the decision; as `PerImage::in_doubt`, of these images.
-    let doubts = |at: usize, column: usize| match lines.iter().all(|line| line.doubts.is_some()) {
-        true => count_in_doubt(lines.iter().filter_map(|line| Some(line.doubts?[at]))),
-        false => in_doubt(values(column).map(|p| 1.0 - p)),
-    };
+    let (are_known, known) =
+        (lines.iter().all(|line| line.doubt.is_some()), || lines.iter().filter_map(|line| line.doubt));
+    let above_surest = |column: usize| in_doubt(values(column).map(|p| 1.0 - p));
+    let of_class = || if are_known { in_doubt_of_class(known()) } else { above_surest(BEST) };
+    let of_decision = || if are_known { in_doubt_of_decision(known()) } else { above_surest(EXPECTED) };
     // The range, and how many images show what the mean is made of; none can tell of a mean without a bound. What a decision
     // costs is made of right and wrong ones alike: a classifier that is nearly always wrong hardly shows where it is right.
     let (range, seen) = match column {
-        ENTROPY => ([0.0, (classes as f64).ln()], Some(doubts(0, BEST))),
-        BEST => (SHARE, Some(doubts(0, BEST))),
-        EXPECTED => (SHARE, Some(of_rarer_kind(doubts(1, EXPECTED), lines.len()))),
+        ENTROPY => ([0.0, (classes as f64).ln()], Some(of_class())),
+        BEST => (SHARE, Some(of_class())),
+        EXPECTED => (SHARE, Some(of_rarer_kind(of_decision(), lines.len()))),
         GAP => (SHARE, Some(seen_of(values(GAP)))),
         _ => (NATS, None),
     };
@@ -246,7 +247,7 @@ impl Table {
                 bin: bin_of(confidence),
                 excess: confidence - f64::from(u8::from(hit)),
                 exact_excess: confidence - expected,
-                doubts: images.doubts.get(i).copied(),
+                doubt: images.doubts.get(i).copied(),
             }
         };
         let starts = (0..=images.classes).map(|class| order.partition_point(|&i| images.label[i] < class)).collect();

@@ -4,7 +4,7 @@
 use super::bootstrap::in_doubt;
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::stats::{count_in_doubt, log_sum_exp, of_rarer_kind};
+use crate::stats::{above_least, count_in_doubt, log_sum_exp, of_rarer_kind};
 use crate::units::ClassId;
 
 /// Largest deviation of a row's sum from 1. Rows stored as f32 or f16 are off by rounding and are
@@ -34,9 +34,30 @@ pub struct PerImage {
     pub expected: Vec<f64>,
     /// max_y p(y|x): the probability that the Bayes decision is right.
     pub best: Vec<f64>,
-    /// How far each image is from one whose class is certain, and from one that is certainly of the class decided for, 0 to 1 each
-    /// (without label noise 1 − `best` and 1 − `expected`). Empty where it is not known how much of these is noise of labels.
-    pub doubts: Vec<[f64; 2]>,
+    /// Empty where it is not known how much of the doubt about images is noise of labels.
+    pub doubts: Vec<ImageDoubt>,
+}
+
+/// How far an image is from one without doubt, 0 to 1 each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ImageDoubt {
+    /// Its likeliest class.
+    pub class: ClassId,
+    /// From one that is certainly of its likeliest class; without label noise 1 − max p(y|x).
+    pub of_class: f64,
+    /// From one that is certainly of the class that the classifier decides for; without label noise 1 − p(decision|x).
+    pub of_decision: f64,
+}
+
+/// How many of these images show what the Bayes error and A are made of: of those of one likeliest class, the ones in clearly
+/// more doubt than the surest of them.
+pub(super) fn in_doubt_of_class(doubts: impl Iterator<Item = ImageDoubt> + Clone) -> usize {
+    above_least(doubts.map(|doubt| (doubt.class, doubt.of_class))).count()
+}
+
+/// How many of these decisions are in doubt.
+pub(super) fn in_doubt_of_decision(doubts: impl Iterator<Item = ImageDoubt>) -> usize {
+    count_in_doubt(doubts.map(|doubt| doubt.of_decision))
 }
 
 /// One image's figures.
@@ -124,10 +145,13 @@ impl PerImage {
     /// wrong hardly shows where it is right. Where doubt is not known without the noise of labels, those in clearly more doubt
     /// than the surest image count.
     pub fn in_doubt(&self) -> [usize; 2] {
-        let known = |at: usize| count_in_doubt(self.doubts.iter().map(|doubts| doubts[at]));
+        let known = || self.doubts.iter().copied();
         let above = |right: &[f64]| in_doubt(right.iter().map(|p| 1.0 - p));
-        let [of_class, of_decision] =
-            if self.doubts.is_empty() { [above(&self.best), above(&self.expected)] } else { [known(0), known(1)] };
+        let [of_class, of_decision] = if self.doubts.is_empty() {
+            [above(&self.best), above(&self.expected)]
+        } else {
+            [in_doubt_of_class(known()), in_doubt_of_decision(known())]
+        };
         [of_class, of_rarer_kind(of_decision, self.len())]
     }
 

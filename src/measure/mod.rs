@@ -36,7 +36,7 @@ pub use bootstrap::{Bootstrap, REPLICATES};
 pub use calibrate::{Calibration, Calibrator, Penalty, mixed};
 pub use decomposition::{ClassMeasured, Measured, measure};
 pub use ece::{EceEstimator, Norm, exact_calibration_error};
-pub use images::PerImage;
+pub use images::{ImageDoubt, PerImage};
 pub use interval::{Estimate, Interval, NATS, SHARE, UNBOUNDED, clopper_pearson, student_half, student_mean, wilson};
 pub use power_law::{
     Comparison, Curve, FitRange, FitWay, Forecast, GradedForecast, HoldOut, ImageError, Point, PowerLaw, Resampling,

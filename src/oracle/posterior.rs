@@ -288,11 +288,6 @@ mod tests {
     }
 
     #[test]
-    fn the_only_class_leaves_no_doubt_without_a_sign() {
-        assert!(posterior(&[-3.0], &[1.0], 1.0).doubt(0).is_sign_positive());
-    }
-
-    #[test]
     fn a_draw_falls_in_its_share() {
         assert_eq!([0.0, 0.19, 0.21, 0.69, 0.71, 0.999].map(|u| draw(&[0.2, 0.5, 0.3], u)), [0, 0, 1, 1, 2, 2]);
         assert_eq!(draw(&[0.5, 0.5, 0.0], 1.0 - 1e-17), 1);

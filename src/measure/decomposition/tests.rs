@@ -122,7 +122,8 @@ fn a_classifier_that_is_hardly_ever_right_has_intervals_that_hold_the_truth() {
         let p: Vec<f64> = classes.iter().flat_map(|class| if *class == 0 { [1.0, 0.0] } else { [0.0, 1.0] }).collect();
         let mut images = PerImage::new(2).unwrap();
         images.extend(&p, &[0.1f64.ln(), 0.9f64.ln()].repeat(classes.len()), classes).unwrap();
-        images.doubts = classes.iter().map(|class| [0.0, 1.0 - *class as f64]).collect();
+        let doubt = |class: &usize| ImageDoubt { class: *class, of_class: 0.0, of_decision: 1.0 - *class as f64 };
+        images.doubts = classes.iter().map(doubt).collect();
         images
     };
     let covers = |run: &u64| {
@@ -146,7 +147,7 @@ fn a_classifier_that_is_hardly_ever_right_has_intervals_that_hold_the_truth() {
 
 /// Labels of the first class have no noise, those of the second are wrong in three of ten: no image's class is in doubt.
 #[test]
-fn noise_of_labels_that_is_known_is_no_doubt_that_was_seen() {
+fn noise_of_labels_that_is_known_and_shared_doubt_are_no_doubt_that_was_seen() {
     let p: Vec<f64> = (0..100).flat_map(|i| if i % 2 == 0 { [1.0 - 1e-9, 1e-9] } else { [0.3, 0.7] }).collect();
     let mut images = PerImage::new(2).unwrap();
     images.extend(&p, &p.iter().map(|p| p.ln()).collect::<Vec<_>>(), &[0, 1].repeat(50)).unwrap();
@@ -156,8 +157,12 @@ fn noise_of_labels_that_is_known_is_no_doubt_that_was_seen() {
     };
     assert_eq!(images.in_doubt(), [50; 2]);
     let of_noise = above(&images);
-    images.doubts = vec![[0.0; 2]; 100];
-    assert_eq!(images.in_doubt(), [0; 2]);
+    // Nor is doubt that all images of a likeliest class share, as where classes coincide.
+    for shared in [[0.25, 0.6], [0.0; 2]] {
+        let doubt = |i: usize| ImageDoubt { class: i % 2, of_class: shared[i % 2], of_decision: 0.0 };
+        images.doubts = (0..100).map(doubt).collect();
+        assert_eq!(images.in_doubt(), [0; 2]);
+    }
     // 3 of 100 may be of another kind: 3 % of the way to either end.
     let wider = above(&images);
     assert!((wider[0] - of_noise[0] - 0.03 * 0.15).abs() < 1e-9, "{wider:?} {of_noise:?}");
