@@ -79,6 +79,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "events",
             "provenance",
             "parallel",
+            "stats",
             "data",
             "flow",
             "oracle",
@@ -138,8 +139,9 @@ const NEIGHBOURS: &[(&str, &[&str])] = &[
     // What a network gives becomes log-probabilities by the same lines, in f64, that `measure` normalises and refuses by.
     // `measure` imports nothing of `classifier`: no ring closes.
     ("classifier", &["measure::log_softmax"]),
-    // Posteriors of a dataset with noisy labels come from its log-likelihoods by the one function that knows the noise.
-    ("judge", &["oracle::label_noise"]),
+    // Posteriors of a dataset with noisy labels come from its log-likelihoods by the one function that knows the noise. What the
+    // export found of rounded x is read as it was written, and told in the same sentence.
+    ("judge", &["oracle::label_noise", "oracle::rounding::Rounding"]),
     // What BAYESCOPE_SIMD asks for is refused, and --reproducible is settled, before anything computes.
     ("cli", &["kernels::unknown_request", "kernels::settle_on_portable"]),
 ];
