@@ -248,9 +248,12 @@ fn a_folder_is_known_until_something_in_it_changes() {
     let place = tempfile::tempdir().unwrap();
     let folder = made(place.path(), Kind::Logits);
     let records = folder.path.join(PREDICTIONS);
-    let aged =
-        || std::fs::File::open(&records).unwrap().set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    let age = |path: &Path| {
+        std::fs::File::open(path).unwrap().set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap()
+    };
+    let aged = || age(&records);
     let look = |before: Option<&Course>| folder.look(before, usize::MAX).unwrap();
+    age(&folder.path.join("test/x.npy"));
     folder.log(10, &Header::default(), &logits(10)).unwrap();
     let young = look(None);
     assert!(!folder.is_known(&young), "clocks of files are coarse: one more change might not show");
