@@ -124,8 +124,9 @@ pub fn tau_of_error(
             bracket.1 = tau
         }
         let next = tau * newton.clamp(-0.5, 0.5).exp();
-        let inside = search.sampled || (bracket.0 < next && next < bracket.1);
-        tau = if inside { next } else { (bracket.0 * bracket.1).sqrt() };
+        let is_closed = bracket.0 > 0.0 && bracket.1.is_finite();
+        let outside = is_closed && !(bracket.0..=bracket.1).contains(&next);
+        tau = if outside && !search.sampled { (bracket.0 * bracket.1).sqrt() } else { next };
         if precision > spec.tolerance {
             // Known better, a Bayes error may lie on the other side of the target.
             (precision, step, bracket) = (spec.tolerance, f64::INFINITY, (0.0, f64::INFINITY));
