@@ -34,7 +34,7 @@ pub struct PerImage {
     pub expected: Vec<f64>,
     /// max_y p(y|x): the probability that the Bayes decision is right.
     pub best: Vec<f64>,
-    /// Empty where it is not known how much of the doubt about images is noise of labels.
+    /// How far each is from one without doubt. Empty where it is not known how much of that is noise of labels.
     pub doubts: Vec<ImageDoubt>,
 }
 
