@@ -1,5 +1,5 @@
 //! What strangers and clients can do to `bayescope serve`: a websocket client by hand does what burn's would not.
-#![cfg(all(feature = "remote", target_os = "linux"))]
+#![cfg(all(feature = "lend", target_os = "linux"))]
 
 #[path = "common/lender.rs"]
 #[allow(dead_code)]

@@ -1,6 +1,6 @@
 //! The device of another machine, from the command line and the library: the same figures as there, and what is said and kept when
 //! it goes away. The other machine is a process of its own that lends the CPU.
-#![cfg(feature = "remote")]
+#![cfg(feature = "lend")]
 
 #[path = "common/mod.rs"]
 mod common;

@@ -30,6 +30,7 @@ struct Report<'a> {
 
 /// Lends until Ctrl+C or SIGTERM.
 pub fn run(args: &ServeArgs) -> Result<()> {
+    lend::is_built_in()?;
     let told = std::env::var(TOKEN).ok().map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
     if args.one_session {
         let devices: Vec<OpenDevice> = args.device.iter().map(|choice| choose(*choice)).collect::<Result<_>>()?;

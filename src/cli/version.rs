@@ -14,6 +14,7 @@ pub fn features() -> Vec<&'static str> {
         ("cuda", cfg!(feature = "cuda")),
         ("onnx", cfg!(feature = "onnx")),
         ("remote", cfg!(feature = "remote")),
+        ("lend", cfg!(feature = "lend")),
     ];
     all.into_iter().filter(|(_, on)| *on).map(|(name, _)| name).collect()
 }

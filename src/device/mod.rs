@@ -33,7 +33,7 @@ pub mod full_precision_matmul;
 mod gelu;
 mod guard;
 mod latency;
-#[cfg_attr(not(feature = "remote"), path = "lend_nothing.rs")]
+#[cfg_attr(not(feature = "lend"), path = "lend_nothing.rs")]
 pub mod lend;
 mod matmul_precision;
 pub mod memory;

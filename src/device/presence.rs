@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::address::Address;
 use super::fault_injection;
-use super::lend::PRESENCE;
+
+/// First line of a request that only asks whether anybody is there.
+pub const PRESENCE: &str = "GET /presence HTTP/1.1";
 
 /// How long a result is waited for between two questions, and how long the lender may give no sign of
 /// life: its answer may be behind data on their way through the same tunnel.

@@ -108,7 +108,7 @@ fn helps(path: &[&str], folder: &Path, all: &mut Map<String, Value>) {
 
 #[test]
 fn help_reads_as_recorded() {
-    if !cfg!(all(feature = "gui", feature = "wgpu", feature = "onnx", feature = "remote")) {
+    if !cfg!(all(feature = "gui", feature = "wgpu", feature = "onnx", feature = "lend")) {
         println!("skipped: the help of a build with fewer features is another one");
         return;
     }

@@ -9,7 +9,7 @@ mod class_map;
 mod draw;
 mod experiment;
 mod external;
-#[cfg(feature = "remote")]
+#[cfg(feature = "lend")]
 mod far;
 mod faults;
 mod fetch;

@@ -5,9 +5,9 @@ use std::io::{Error, ErrorKind, Read, Result, Write};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// First line of a request that only asks whether anybody is there.
-pub const PRESENCE: &str = "GET /presence HTTP/1.1";
-/// The status that answers it.
+use crate::device::presence::PRESENCE;
+
+/// The status that answers [`PRESENCE`].
 pub const PRESENT: &str = "204 No Content";
 
 /// Longest head of a request or an answer, in bytes.
