@@ -22,11 +22,7 @@ pub fn derivative(classes: &GaussianClasses, tau: Tau, spec: &Spec) -> Result<Fi
     let scene = classes.scene(usable(classes, tau)?, Merge::Best);
     let sum = match exactly(&scene) {
         Some(sum) => sum,
-        None if scene.count() <= TENSOR_UP_TO => tensor::integrate(&sov::derivative_terms(&scene), spec.tolerance).0,
-        None if scene.count() <= SOV_UP_TO => {
-            let mut sum = WedgeSum::new(sov::derivative_terms(&scene), spec.seed.split("derivative"));
-            refine(&mut sum, spec.tolerance, |_, now, _| Ok(now))?
-        }
+        None if scene.count() <= SOV_UP_TO => by_faces(&scene, spec)?,
         None => by_difference(classes, tau, &scene, spec)?,
     };
     let scale = sum.log_scale.exp();
@@ -40,6 +36,18 @@ fn exactly(scene: &Scene) -> Option<Scaled> {
         (_, 2) => Some(plane::derivative(scene)),
         _ => equidistant::derivative(scene).or_else(|| product::derivative(&product::factors(scene)?)),
     }
+}
+
+/// The sum over faces: of few classes by quadrature, where that meets the tolerance; else by points.
+fn by_faces(scene: &Scene, spec: &Spec) -> Result<Scaled> {
+    if scene.count() <= TENSOR_UP_TO {
+        let sum = tensor::integrate(&sov::derivative_terms(scene), spec.tolerance).0;
+        if sum.half_width <= spec.tolerance * sum.value {
+            return Ok(sum);
+        }
+    }
+    let mut sum = WedgeSum::new(sov::derivative_terms(scene), spec.seed.split("derivative"));
+    refine(&mut sum, spec.tolerance, |_, now, _| Ok(now))
 }
 
 /// Too many classes for a sum over faces: the same points at three τ, by replicate.
