@@ -100,8 +100,9 @@ mod tests {
         let scene = classes.scene(Tau::ONE, Merge::Best);
         // Beyond one face is hardly a point beyond another: errors and their slopes add up.
         let pairs = (0..count).flat_map(|g| (0..g).map(move |h| (g, h)));
-        let of_face =
-            |(g, h)| scene.distance(g, h) * scene.weights[g] * super::super::normal::density(scene.boundary(g, h));
+        let of_face = |(g, h): (usize, usize)| {
+            scene.distance(g, h) * scene.weights[g] * super::super::normal::density(scene.boundary(g, h))
+        };
         let truth: f64 = pairs.map(of_face).sum();
         let found = by_difference(&classes, Tau::ONE, &scene, &Spec { tolerance: 1e-3, ..Spec::default() }).unwrap();
         let scale = found.log_scale.exp();
