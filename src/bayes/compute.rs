@@ -280,7 +280,9 @@ impl Run<'_> {
     fn finish(&self, method: Method, badge: Badge, sum: Scaled, samples: u64, mut why: String) -> Estimate {
         let scene = self.scene;
         let scale = sum.log_scale.exp();
-        let (value, half_width) = (scene.hidden + scale * sum.value, scale * sum.half_width);
+        let blurred = if sum.value > 0.0 { scene.blurred(sum.log_scale + sum.value.ln()) } else { 0.0 };
+        let open = sum.half_width + sum.value * blurred;
+        let (value, half_width) = (scene.hidden + scale * sum.value, scale * open);
         let mut log_value = if scene.hidden > 0.0 { value.ln() } else { sum.log_scale + sum.value.ln() };
         let bounds = *self.bounds.get_or_init(|| bounds(scene, || sov::log_union(scene)));
         let mut figure = Figure::new(value, half_width, bounds.1);
@@ -352,6 +354,17 @@ mod tests {
             assert!(found.badge == Badge::Exact && (value - 0.5).abs() < 1e-15 && std_error < 1e-14, "{told}");
             assert!(0.5 - low < 1e-14 && high <= 0.5 + 1e-15, "{told}");
         }
+    }
+
+    #[test]
+    fn the_rounding_of_a_far_mean_is_in_the_interval() {
+        let means = vec![vec![0.3, 0.7], vec![0.9, 1.5], vec![0.3 + 0.8e8, 0.7 + 0.1e8]];
+        let classes = GaussianClasses::new(means, vec![0.25, 0.25, 0.5]).unwrap();
+        let found = bayes_error(&classes, Tau::ONE, &Spec::default(), &mut silent()).unwrap().figure;
+        // Of two classes 1 apart.
+        let truth = 0.5 * crate::bayes::normal::tail(0.5);
+        let (low, high) = found.interval;
+        assert!(low <= truth && truth <= high && found.std_error < 1e-8, "{found:?}, not {truth}");
     }
 
     #[test]

@@ -34,6 +34,12 @@ const NOISE: f64 = 0.1;
 const ROUNDED: f64 = 1.02;
 /// Evaluations of one search, at most.
 const MOST_STEPS: usize = 60;
+/// Range of log τ that is looked at whatever the distances of classes are.
+const USUAL: f64 = 30.0;
+/// How far beyond the logarithms of distances it goes, where that is farther.
+const BEYOND: f64 = 10.0;
+/// ln of the least τ there is.
+const LEAST_LOG: f64 = -230.0;
 
 /// The temperature that gives a Bayes error.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -218,13 +224,23 @@ impl Search<'_> {
         Ok(1.0 / x)
     }
 
+    /// Range of log τ in which the union bound goes from next to nothing to its limit, of whatever size distances are.
+    fn range(&self) -> (f64, f64) {
+        let scene = self.classes.scene(Tau::ONE, Merge::Best);
+        let pairs = (0..scene.count()).flat_map(|g| (0..g).map(move |h| (g, h)));
+        let logs = pairs.map(|(g, h)| scene.distance(g, h).ln());
+        let ends = |(low, high): (f64, f64), log: f64| (low.min(log - BEYOND), high.max(log + BEYOND));
+        let (low, high) = logs.fold((-USUAL, USUAL), ends);
+        (low.max(LEAST_LOG), high)
+    }
+
     /// The τ at which the union bound is the target, by bisection in log τ.
     fn of_union(&self, target: f64) -> Result<f64> {
         let excess = |log_tau: f64| -> Result<f64> {
             let scene = self.classes.scene(Tau::new(log_tau.exp())?, Merge::Best);
             Ok((scene.hidden + log_union(&scene).exp()).ln() - target.ln())
         };
-        let (mut low, mut high) = (-30.0, 30.0);
+        let (mut low, mut high) = self.range();
         while high - low > 1e-3 {
             let middle = 0.5 * (low + high);
             if excess(middle)? > 0.0 { high = middle } else { low = middle }
@@ -267,6 +283,15 @@ mod tests {
             // The rounding of E is 1e-5 of the smallest gap.
             assert!((there / gap - 1.0).abs() < 1e-4 && found.tau.relative_half_width() < 1e-4, "{told}");
             assert!((found.achieved.figure.value - (0.5 - there)).abs() < 1e-14, "{told}");
+        }
+    }
+
+    #[test]
+    fn tau_is_found_whatever_the_unit_of_the_means_is() {
+        for unit in [1e-60, 1e-20, 1.0, 1e20, 1e60] {
+            let classes = GaussianClasses::new(vec![vec![0.0], vec![2.0 * unit]], vec![0.5; 2]).unwrap();
+            let found = tau_of_error(&classes, 0.1, &Spec::default(), &mut silent()).unwrap();
+            assert!((found.tau.value / unit * -quantile(0.1) - 1.0).abs() < 1e-12, "{unit:e}: {found:?}");
         }
     }
 

@@ -13,7 +13,7 @@ use super::refine::Refined;
 use super::simd::vectorise;
 use super::sobol::{MOST_POINTS, Scramble};
 use super::sov::LEFT_OUT;
-use super::wedge::{HALF, Points, Wedge};
+use super::wedge::{HALF, Points, Wedge, is_step};
 use crate::parallel;
 use crate::stats::mean_and_error;
 use crate::units::Seed;
@@ -91,10 +91,17 @@ struct State {
     /// Half blocks, of two replicates each.
     halves: u64,
     sums: [f64; REPLICATES],
+    /// Σ w(1 − w) of all replicates together.
+    between: f64,
     next: Run,
 }
 
 impl State {
+    /// Nothing sampled yet.
+    fn new(next: Run) -> Self {
+        Self { halves: 0, sums: [0.0; REPLICATES], between: 0.0, next }
+    }
+
     /// Samples the next run in every replicate. Returns the points spent.
     fn refine(&mut self, term: &Term, scrambles: &[Scramble]) -> u64 {
         let Run { stream, first, end } = self.next;
@@ -103,12 +110,23 @@ impl State {
         }
         for (two, scrambles) in self.sums.as_chunks_mut::<2>().0.iter_mut().zip(scrambles.as_chunks::<2>().0) {
             let scrambles = scrambles.each_ref();
-            let sums = vectorise(Points { wedge: &term.wedge, scrambles, stream, first, end });
+            let (sums, between) = vectorise(Points { wedge: &term.wedge, scrambles, stream, first, end });
             two.iter_mut().zip(sums).for_each(|(two, sum)| *two += sum);
+            self.between += between;
         }
         self.halves += end - first;
         self.next.first = end;
         (end - first) * (HALF * REPLICATES) as u64
+    }
+
+    /// The share of all that a step may be off where all replicates agree: by the rule of three 3 points of all replicates
+    /// together. 0 where the points see the integrand change. Of one such term the scatter alone held the truth in 78 %, and
+    /// with this in 99 % (simulated).
+    fn unseen_step(&self) -> f64 {
+        let points = (self.halves * (HALF * REPLICATES) as u64) as f64;
+        let mean = self.sums.iter().sum::<f64>() / points;
+        // Seen by less than one point of a replicate.
+        if is_step(mean, self.between / points, REPLICATES as f64 / points) { 3.0 / points } else { 0.0 }
     }
 }
 
@@ -147,8 +165,7 @@ impl WedgeSum {
         let dims = terms.iter().map(|t| t.wedge.dims()).max().unwrap_or(0);
         let scrambles = parallel::map(REPLICATES, |r| Scramble::new(seed, r as u64, dims));
         let cursor = Cursor::new(HALF);
-        let next = Run::default();
-        let states = vec![State { halves: 0, sums: [0.0; REPLICATES], next }; terms.len()];
+        let states = vec![State::new(Run::default()); terms.len()];
         Self { terms, states, scrambles, log_scale, masses, shares, points: 0.0, ready: 0, cursor, samples: 0 }
     }
 
@@ -252,7 +269,10 @@ impl Refined for WedgeSum {
         // drawn, and replicates that agree prove nothing.
         let gap = (union - value).max(0.0);
         let unseen = if !self.exact() && gap < 1e-5 * value { 0.1 * gap } else { 0.0 };
-        Scaled { log_scale: self.log_scale, value, half_width: self.scatter() + unseen + left_out + 4e-15 * value }
+        let step = |(state, mass): (&State, &f64)| (mass * state.unseen_step()).powi(2);
+        let steps = self.states.iter().zip(&self.masses).map(step).sum::<f64>().sqrt();
+        let half_width = self.scatter() + unseen + steps + left_out + 4e-15 * value;
+        Scaled { log_scale: self.log_scale, value, half_width }
     }
 }
 
@@ -273,7 +293,8 @@ mod tests {
     use rand::distr::{Distribution, StandardUniform};
 
     use super::super::classes::{GaussianClasses, Merge};
-    use super::super::sov;
+    use super::super::refine::refine;
+    use super::super::{line, sov};
     use super::*;
     use crate::units::Tau;
 
@@ -330,17 +351,42 @@ mod tests {
     }
 
     #[test]
+    fn replicates_that_agree_where_means_nearly_lie_on_a_line_are_not_believed() {
+        let along = [-1.574_644, 1.243_384, -0.318_696, 0.263_071, 0.140_012, 0.908_310];
+        let across = [
+            [1.5, 9.6, 10.3],
+            [14.3, 13.1, -16.7],
+            [2.1, -2.7, -6.1],
+            [4.2, 3.1, 14.0],
+            [-5.5, -7.2, 8.8],
+            [2.0, 5.1, 10.7],
+        ];
+        let off = 2e-5;
+        let scene = |off: f64| {
+            let mean = |(x, rest): (f64, [f64; 3])| std::iter::once(x).chain(rest.map(|y| 0.05 * off * y)).collect();
+            let priors = vec![0.493_235, 0.084_708, 0.052_655, 1e-6, 0.042_009, 0.327_392];
+            let means = along.into_iter().zip(across).map(mean).collect();
+            GaussianClasses::new(means, priors).unwrap().scene(Tau::ONE, Merge::Best)
+        };
+        let (flat, nearly) = (line::bayes_error(&scene(0.0)), scene(off));
+        let truth = flat.log_scale.exp() * flat.value;
+        let holds = |seed: &u64| {
+            let mut sum = WedgeSum::new(sov::error_terms(&nearly), Seed(*seed));
+            let found = refine(&mut sum, 1e-4, |_, now, _| Ok(now)).unwrap();
+            // Means that move by so much move E by less.
+            (found.log_scale.exp() * found.value - truth).abs() <= found.log_scale.exp() * found.half_width + off
+        };
+        let held = (0..40).filter(holds).count();
+        assert!(held >= 38, "{held} of 40");
+    }
+
+    #[test]
     fn one_sequence_for_all_terms_scatters_less_than_one_for_each() {
         // The same blocks of points, but every term in a stream of its own.
         let apart = |seed: u64| {
             let mut sum = refined(seed, f64::INFINITY);
             for (i, (state, term)) in sum.states.iter_mut().zip(&sum.terms).enumerate() {
-                let all = State {
-                    halves: 0,
-                    sums: [0.0; REPLICATES],
-                    next: Run { stream: i as u64, first: 0, end: state.halves },
-                };
-                *state = all;
+                *state = State::new(Run { stream: i as u64, first: 0, end: state.halves });
                 state.refine(term, &sum.scrambles);
             }
             sum.sum()

@@ -143,7 +143,7 @@ fn draw_below<A: Arithmetic>(high: &Block, u: &Block, weight: &mut Block, new: O
 /// terms need not have a whole one.
 pub(in super::super) const HALF: usize = BLOCK / 2;
 
-/// Σ of the integrand over the half blocks `first..end` of a stream, in two replicates.
+/// Σ w of the integrand w over the half blocks `first..end` of a stream in two replicates, and Σ w(1 − w) of both together.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Points<'a> {
     pub wedge: &'a Wedge,
@@ -154,12 +154,12 @@ pub(in super::super) struct Points<'a> {
 }
 
 impl Kernel for Points<'_> {
-    type Output = [f64; 2];
+    type Output = ([f64; 2], f64);
 
     #[inline(always)]
-    fn run<A: Arithmetic>(self) -> [f64; 2] {
+    fn run<A: Arithmetic>(self) -> ([f64; 2], f64) {
         let mut y = vec![[0.0; BLOCK]; self.wedge.variables.max(1)];
-        let mut sums = [0.0; 2];
+        let (mut sums, mut between) = ([0.0; 2], 0.0);
         for half in self.first..self.end {
             let weight = self.wedge.integrand::<A>(&mut y, |dim, u| {
                 for (scramble, u) in self.scrambles.iter().zip(u.chunks_exact_mut(HALF)) {
@@ -167,12 +167,13 @@ impl Kernel for Points<'_> {
                 }
             });
             sums.iter_mut().zip(weight.chunks_exact(HALF)).for_each(|(sum, part)| *sum += part.iter().sum::<f64>());
+            between += weight.iter().map(|w| w * (1.0 - w)).sum::<f64>();
         }
-        sums
+        (sums, between)
     }
 }
 
-/// The integrand by a tensor product of quadrature nodes in (0, 1), for few dimensions.
+/// The integrand w by a tensor product of quadrature nodes in (0, 1), for few dimensions; and w(1 − w) by the same.
 pub(in super::super) struct Tensor<'a> {
     pub wedge: &'a Wedge,
     pub nodes: &'a [f64],
@@ -180,15 +181,15 @@ pub(in super::super) struct Tensor<'a> {
 }
 
 impl Kernel for Tensor<'_> {
-    type Output = f64;
+    type Output = [f64; 2];
 
     #[inline(always)]
-    fn run<A: Arithmetic>(self) -> f64 {
+    fn run<A: Arithmetic>(self) -> [f64; 2] {
         let (n, dims) = (self.nodes.len(), self.wedge.dims());
         let total = n.pow(dims as u32);
         let mut y = vec![[0.0; BLOCK]; self.wedge.variables.max(1)];
         let digit = |point: usize, dim: usize| point / n.pow(dim as u32) % n;
-        let mut sum = 0.0;
+        let (mut sum, mut between) = (0.0, 0.0);
         for first in (0..total).step_by(BLOCK) {
             // Points past the end repeat the last and count nothing.
             let point = |i: usize| (first + i).min(total - 1);
@@ -200,8 +201,9 @@ impl Kernel for Tensor<'_> {
             for (i, value) in value.iter().enumerate().take(total - first) {
                 let weight: f64 = (0..dims).map(|dim| self.weights[digit(first + i, dim)]).product();
                 sum += weight * value;
+                between += weight * value * (1.0 - value);
             }
         }
-        sum
+        [sum, between]
     }
 }
