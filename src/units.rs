@@ -146,9 +146,14 @@ impl Seed {
     }
 }
 
+/// So many of a noun whose plural ends in s.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// So many images, in words.
 pub fn images(n: usize) -> String {
-    format!("{n} image{}", if n == 1 { "" } else { "s" })
+    counted(n, "image")
 }
 
 #[cfg(test)]
