@@ -71,7 +71,10 @@ impl Smoothing {
     /// The posterior of the sampling process itself.
     pub const ONE: Self = Self(1.0);
 
-    /// Checks that T is finite and positive.
+    /// The smoothing T.
+    ///
+    /// # Errors
+    /// When T is not finite, or not above 0.
     pub fn new(smoothing: f64) -> Result<Self> {
         if smoothing.is_finite() && smoothing > 0.0 {
             Ok(Self(smoothing))
@@ -105,14 +108,20 @@ impl From<Smoothing> for f64 {
 /// When the text is no number.
 pub fn parse_fraction(text: &str) -> Result<f64> {
     let trimmed = text.trim();
-    let (number, unit) = match trimmed.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 0.01),
-        None => (trimmed, 1.0),
+    let value = match trimmed.strip_suffix('%') {
+        Some(percents) => hundredth(percents.trim_end()),
+        None => trimmed.parse().ok(),
     };
-    match number.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value * unit),
-        _ => Err(Error::input(format!("{text:?} is neither a fraction such as 0.05 nor a percentage such as 5 %"))),
-    }
+    value.filter(|value: &f64| value.is_finite()).ok_or_else(|| {
+        Error::input(format!("{text:?} is neither a fraction such as 0.05 nor a percentage such as 5 %"))
+    })
+}
+
+/// A hundredth of a number as it is written. By its digits: 57 · 0.01 is not 0.57, and another τ has it for its Bayes error.
+fn hundredth(number: &str) -> Option<f64> {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let exponent = exponent.parse::<i32>().ok()?.checked_sub(2)?;
+    format!("{digits}e{exponent}").parse().ok()
 }
 
 /// Index of a class, 0-based, into the class names of its world or dataset.
@@ -174,9 +183,15 @@ mod tests {
     #[test]
     fn fractions_are_read_as_people_write_them() {
         for text in ["0.05", "5%", "5 %", " 5.0 % ", "5e-2"] {
-            assert!((parse_fraction(text).unwrap() - 0.05).abs() < 1e-17, "{text}");
+            assert_eq!(parse_fraction(text).unwrap(), 0.05, "{text}");
         }
-        for text in ["", "%", "five", "inf", "0,05"] {
+        for tenthousandths in 1..10_000 {
+            let (whole, cents) = (tenthousandths / 100, tenthousandths % 100);
+            let (percents, fraction) = (format!("{whole}.{cents:02} %"), format!("0.{tenthousandths:04}"));
+            assert_eq!(parse_fraction(&percents).unwrap(), parse_fraction(&fraction).unwrap(), "{percents}");
+        }
+        assert_eq!(parse_fraction("5.7e1%").unwrap(), 0.57);
+        for text in ["", "%", "five", "inf", "inf%", "nan%", "5e%", "0,05"] {
             assert!(parse_fraction(text).is_err(), "{text}");
         }
     }
