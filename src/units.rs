@@ -109,7 +109,8 @@ impl From<Smoothing> for f64 {
 pub fn parse_fraction(text: &str) -> Result<f64> {
     let trimmed = text.trim();
     let value = match trimmed.strip_suffix('%') {
-        Some(percents) => hundredth(percents.trim_end()),
+        // 57 · 0.01 is not 0.57, and another τ has it for its Bayes error.
+        Some(percents) => shifted(percents.trim_end(), -2),
         None => trimmed.parse().ok(),
     };
     value.filter(|value: &f64| value.is_finite()).ok_or_else(|| {
@@ -117,10 +118,15 @@ pub fn parse_fraction(text: &str) -> Result<f64> {
     })
 }
 
-/// A hundredth of a number as it is written. By its digits: 57 · 0.01 is not 0.57, and another τ has it for its Bayes error.
-fn hundredth(number: &str) -> Option<f64> {
+/// A fraction in per cent, as people write it: of 0.07 it is 7, where 100 · 0.07 is not.
+pub fn percent(fraction: f64) -> f64 {
+    shifted(&format!("{fraction:e}"), 2).unwrap_or(100.0 * fraction)
+}
+
+/// A written number times 10^`places`, by its digits.
+fn shifted(number: &str, places: i32) -> Option<f64> {
     let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
-    let exponent = exponent.parse::<i32>().ok()?.checked_sub(2)?;
+    let exponent = exponent.parse::<i32>().ok()?.checked_add(places)?;
     format!("{digits}e{exponent}").parse().ok()
 }
 
@@ -187,8 +193,10 @@ mod tests {
         }
         for tenthousandths in 1..10_000 {
             let (whole, cents) = (tenthousandths / 100, tenthousandths % 100);
-            let (percents, fraction) = (format!("{whole}.{cents:02} %"), format!("0.{tenthousandths:04}"));
-            assert_eq!(parse_fraction(&percents).unwrap(), parse_fraction(&fraction).unwrap(), "{percents}");
+            let (percents, fraction) = (format!("{whole}.{cents:02}"), format!("0.{tenthousandths:04}"));
+            let read = parse_fraction(&fraction).unwrap();
+            assert_eq!(parse_fraction(&format!("{percents} %")).unwrap(), read, "{percents}");
+            assert_eq!(percent(read), percents.parse::<f64>().unwrap(), "{percents}");
         }
         assert_eq!(parse_fraction("5.7e1%").unwrap(), 0.57);
         for text in ["", "%", "five", "inf", "inf%", "nan%", "5e%", "0,05"] {
