@@ -71,7 +71,10 @@ impl Smoothing {
     /// The posterior of the sampling process itself.
     pub const ONE: Self = Self(1.0);
 
-    /// Checks that T is finite and positive.
+    /// The smoothing T.
+    ///
+    /// # Errors
+    /// When T is not finite, or not above 0.
     pub fn new(smoothing: f64) -> Result<Self> {
         if smoothing.is_finite() && smoothing > 0.0 {
             Ok(Self(smoothing))
@@ -105,14 +108,26 @@ impl From<Smoothing> for f64 {
 /// When the text is no number.
 pub fn parse_fraction(text: &str) -> Result<f64> {
     let trimmed = text.trim();
-    let (number, unit) = match trimmed.strip_suffix('%') {
-        Some(number) => (number.trim_end(), 0.01),
-        None => (trimmed, 1.0),
+    let value = match trimmed.strip_suffix('%') {
+        // 57 · 0.01 is not 0.57, and another τ has it for its Bayes error.
+        Some(percents) => shifted(percents.trim_end(), -2),
+        None => trimmed.parse().ok(),
     };
-    match number.parse::<f64>() {
-        Ok(value) if value.is_finite() => Ok(value * unit),
-        _ => Err(Error::input(format!("{text:?} is neither a fraction such as 0.05 nor a percentage such as 5 %"))),
-    }
+    value.filter(|value: &f64| value.is_finite()).ok_or_else(|| {
+        Error::input(format!("{text:?} is neither a fraction such as 0.05 nor a percentage such as 5 %"))
+    })
+}
+
+/// A fraction in per cent, as people write it: of 0.07 it is 7, where 100 · 0.07 is not.
+pub fn percent(fraction: f64) -> f64 {
+    shifted(&format!("{fraction:e}"), 2).unwrap_or(100.0 * fraction)
+}
+
+/// A written number times 10^`places`, by its digits.
+fn shifted(number: &str, places: i32) -> Option<f64> {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let exponent = exponent.parse::<i32>().ok()?.checked_add(places)?;
+    format!("{digits}e{exponent}").parse().ok()
 }
 
 /// Index of a class, 0-based, into the class names of its world or dataset.
@@ -146,9 +161,14 @@ impl Seed {
     }
 }
 
+/// So many of a noun whose plural ends in s.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// So many images, in words.
 pub fn images(n: usize) -> String {
-    format!("{n} image{}", if n == 1 { "" } else { "s" })
+    counted(n, "image")
 }
 
 #[cfg(test)]
@@ -169,9 +189,17 @@ mod tests {
     #[test]
     fn fractions_are_read_as_people_write_them() {
         for text in ["0.05", "5%", "5 %", " 5.0 % ", "5e-2"] {
-            assert!((parse_fraction(text).unwrap() - 0.05).abs() < 1e-17, "{text}");
+            assert_eq!(parse_fraction(text).unwrap(), 0.05, "{text}");
         }
-        for text in ["", "%", "five", "inf", "0,05"] {
+        for tenthousandths in 1..10_000 {
+            let (whole, cents) = (tenthousandths / 100, tenthousandths % 100);
+            let (percents, fraction) = (format!("{whole}.{cents:02}"), format!("0.{tenthousandths:04}"));
+            let read = parse_fraction(&fraction).unwrap();
+            assert_eq!(parse_fraction(&format!("{percents} %")).unwrap(), read, "{percents}");
+            assert_eq!(percent(read), percents.parse::<f64>().unwrap(), "{percents}");
+        }
+        assert_eq!(parse_fraction("5.7e1%").unwrap(), 0.57);
+        for text in ["", "%", "five", "inf", "inf%", "nan%", "5e%", "0,05"] {
             assert!(parse_fraction(text).is_err(), "{text}");
         }
     }

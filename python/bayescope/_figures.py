@@ -7,12 +7,18 @@ import os
 from typing import Any
 
 from ._arguments import count, count_or_none, floats, number_or_none
+from ._engine import EstimateLimits
 from ._results import columns, matrix
 
 
 def target_text(target: str | float) -> str:
     """A Bayes error, `"5%"` or `0.05`, as the engine reads it."""
     return target if isinstance(target, str) else repr(float(target))
+
+
+def _limits(tolerance: float | None, seed: int, samples: int | None, budget: float | None) -> EstimateLimits:
+    """How far an estimate goes, as the engine takes it."""
+    return EstimateLimits(tolerance, count("seed", seed), count_or_none("samples", samples), budget)
 
 
 class Figures:
@@ -39,8 +45,8 @@ class Figures:
         With `information` also `slope` (dE/dlog τ) and `information`: `aleatoric_nats` (A = H(Y|X)), `mutual_information_bits`
         (I(X;Y)) and `normalised` (I(X;Y)/H(Y)), each with `value` and `interval`.
         """
-        samples = count_or_none("samples", samples)
-        return json.loads(self._engine().bayes_error(tolerance, count("seed", seed), samples, budget, bool(information)))
+        limits = _limits(tolerance, seed, samples, budget)
+        return json.loads(self._engine().bayes_error(limits, bool(information)))
 
     def hardness(
         self,
@@ -61,8 +67,7 @@ class Figures:
         The limits are those of `bayes_error`; a `budget` is shared by the four temperatures. At τ = 0, and with one class alone, a
         `ValueError`.
         """
-        samples = count_or_none("samples", samples)
-        found = json.loads(self._engine().hardness(tolerance, count("seed", seed), samples, budget))
+        found = json.loads(self._engine().hardness(_limits(tolerance, seed, samples, budget)))
         for key in ("pairwise", "pairwise_intervals"):
             if key in found:
                 found[key] = matrix(found[key])
@@ -88,8 +93,7 @@ class Figures:
         Prior, smoothing and label noise are those of this world; its own τ does not count. The limits are those of `bayes_error`,
         for the whole curve: `samples` at each τ. `taus` that do not rise, or with 0 among them, are a `ValueError`.
         """
-        samples, taus = count_or_none("samples", samples), floats("taus", taus)
-        found = json.loads(self._engine().curve(taus, tolerance, count("seed", seed), samples, budget))
+        found = json.loads(self._engine().curve(floats("taus", taus), _limits(tolerance, seed, samples, budget)))
         return {**columns(found.pop("curve")), **found}
 
     def tau_of(
@@ -106,8 +110,7 @@ class Figures:
         Prior, smoothing and label noise are those of this world; its own τ does not count. A world that is sampled is sampled for
         56 s at most where no limit is given: the τ of `World(…, target=…)` has no limit of time, and may differ within the interval.
         """
-        samples = count_or_none("samples", samples)
-        return json.loads(self._engine().tau_of(target_text(target), tolerance, count("seed", seed), samples, budget, False))
+        return json.loads(self._engine().tau_of(target_text(target), _limits(tolerance, seed, samples, budget)))
 
     def validate(
         self,

@@ -94,7 +94,7 @@ class World(Figures):
         self._process = os.getpid()
         if target is not None:
             # Without a limit of time: a run or a stream goes on in a later process only at the same τ.
-            found = json.loads(self._core.tau_of(target_text(target), None, 0, None, None, True))
+            found = json.loads(self._core.tau_of(target_text(target), _engine.EstimateLimits(repeatable=True)))
             self._core = core.at(found["value"], float(smoothing), weights, noise)
 
     def __repr__(self) -> str:

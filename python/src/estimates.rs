@@ -11,6 +11,7 @@ use bayescope::error::{Error, Result};
 use bayescope::flow::Precision;
 use bayescope::oracle::world::{Settings, World};
 use bayescope::units::{Seed, Tau};
+use pyo3::prelude::*;
 use serde::Serialize;
 
 use crate::engine::{Open, Stop};
@@ -31,6 +32,19 @@ pub struct Asked {
     pub repeatable: bool,
 }
 
+/// The arguments that say how far an estimate goes, for all that estimate: [`Asked`] for Python.
+#[pyclass(frozen, module = "bayescope._engine")]
+pub struct EstimateLimits(pub Asked);
+
+#[pymethods]
+impl EstimateLimits {
+    #[new]
+    #[pyo3(signature = (tolerance=None, seed=0, samples=None, budget=None, repeatable=false))]
+    fn new(tolerance: Option<f64>, seed: u64, samples: Option<usize>, budget: Option<f64>, repeatable: bool) -> Self {
+        Self(Asked { tolerance, seed: Seed(seed), samples, budget, repeatable })
+    }
+}
+
 /// As `bayescope bayes-error --information --json`.
 #[derive(Serialize)]
 struct Informed {
@@ -43,9 +57,7 @@ struct Informed {
 
 impl Asked {
     fn spec(&self) -> Result<Spec> {
-        let tolerance = self.tolerance.unwrap_or(Spec::default().tolerance);
-        let spec = Spec { tolerance, seed: self.seed, ..Spec::default() };
-        spec.check().map(|()| spec)
+        Spec::asked(self.tolerance, self.seed)
     }
 
     fn limits(&self) -> Limits {

@@ -91,6 +91,7 @@ fn _engine(module: &Bound<'_, PyModule>) -> PyResult<()> {
     bayescope::verify::recall();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<world::World>()?;
+    module.add_class::<estimates::EstimateLimits>()?;
     module.add_class::<stream::Stream>()?;
     module.add_class::<run::Run>()?;
     module.add_function(wrap_pyfunction!(main, module)?)?;

@@ -16,7 +16,7 @@ use pyo3::prelude::*;
 use crate::draw::{Arrays, Classes, sample};
 use crate::engine::{Engine, Open, Stop};
 use crate::errors::raised;
-use crate::estimates::Asked;
+use crate::estimates::EstimateLimits;
 use crate::json;
 use crate::scores::{Maps, evidence, score, typicality};
 use crate::stream::Stream;
@@ -197,68 +197,27 @@ impl World {
     }
 
     /// The Bayes error as JSON.
-    #[pyo3(signature = (tolerance, seed, samples, budget, information))]
-    fn bayes_error(
-        &self,
-        py: Python<'_>,
-        tolerance: Option<f64>,
-        seed: u64,
-        samples: Option<usize>,
-        budget: Option<f64>,
-        information: bool,
-    ) -> PyResult<String> {
-        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
-        let settings = self.settings.clone();
+    fn bayes_error(&self, py: Python<'_>, limits: PyRef<'_, EstimateLimits>, information: bool) -> PyResult<String> {
+        let (asked, settings) = (limits.0, self.settings.clone());
         self.engine.ask(move |open, stop| asked.error(open, stop, &settings, information)).wait(py)
     }
 
     /// Class hardness as JSON.
-    #[pyo3(signature = (tolerance, seed, samples, budget))]
-    fn hardness(
-        &self,
-        py: Python<'_>,
-        tolerance: Option<f64>,
-        seed: u64,
-        samples: Option<usize>,
-        budget: Option<f64>,
-    ) -> PyResult<String> {
-        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
-        let settings = self.settings.clone();
+    fn hardness(&self, py: Python<'_>, limits: PyRef<'_, EstimateLimits>) -> PyResult<String> {
+        let (asked, settings) = (limits.0, self.settings.clone());
         self.engine.ask(move |open, stop| asked.hardness(open, stop, &settings)).wait(py)
     }
 
     /// The Bayes error at several τ as JSON.
-    #[pyo3(signature = (taus, tolerance, seed, samples, budget))]
-    fn curve(
-        &self,
-        py: Python<'_>,
-        taus: Vec<f64>,
-        tolerance: Option<f64>,
-        seed: u64,
-        samples: Option<usize>,
-        budget: Option<f64>,
-    ) -> PyResult<String> {
-        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable: false };
-        let settings = self.settings.clone();
+    fn curve(&self, py: Python<'_>, taus: Vec<f64>, limits: PyRef<'_, EstimateLimits>) -> PyResult<String> {
+        let (asked, settings) = (limits.0, self.settings.clone());
         self.engine.ask(move |open, stop| asked.curve(open, stop, &settings, &taus)).wait(py)
     }
 
     /// The τ of a Bayes error as JSON.
-    #[pyo3(signature = (target, tolerance, seed, samples, budget, repeatable))]
-    #[allow(clippy::too_many_arguments)]
-    fn tau_of(
-        &self,
-        py: Python<'_>,
-        target: &str,
-        tolerance: Option<f64>,
-        seed: u64,
-        samples: Option<usize>,
-        budget: Option<f64>,
-        repeatable: bool,
-    ) -> PyResult<String> {
+    fn tau_of(&self, py: Python<'_>, target: &str, limits: PyRef<'_, EstimateLimits>) -> PyResult<String> {
         let target = parse_fraction(target).map_err(raised)?;
-        let asked = Asked { tolerance, seed: Seed(seed), samples, budget, repeatable };
-        let settings = self.settings.clone();
+        let (asked, settings) = (limits.0, self.settings.clone());
         self.engine.ask(move |open, stop| asked.tau(open, stop, &settings, target)).wait(py)
     }
 

@@ -56,6 +56,16 @@ impl Default for Spec {
 }
 
 impl Spec {
+    /// To a relative half width of the 95 % interval of `tolerance`, by default 1e-4, with points of a seed.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub fn asked(tolerance: Option<f64>, seed: Seed) -> Result<Self> {
+        let default = Self::default();
+        let spec = Self { tolerance: tolerance.unwrap_or(default.tolerance), seed, ..default };
+        spec.check().map(|()| spec)
+    }
+
     /// Checks the tolerance.
     ///
     /// # Errors

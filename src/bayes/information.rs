@@ -105,8 +105,9 @@ fn exactly(scene: &Scene) -> Option<Scaled> {
 }
 
 /// H of a distribution, nats.
-pub(super) fn entropy_of(probabilities: &[f64]) -> f64 {
-    probabilities.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
+pub fn entropy_of(probabilities: &[f64]) -> f64 {
+    // From 0, for the negated sum of a single class is −0.
+    0.0 - probabilities.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
 }
 
 /// Published figures of one world, each with the half width that its digits leave open.
@@ -129,8 +130,7 @@ impl Claims {
     /// # Errors
     /// When there are no priors.
     pub fn contradictions(&self) -> Result<Vec<String>> {
-        // Of a single class it is −0.
-        let label = entropy_of(&self.priors) + 0.0;
+        let label = entropy_of(&self.priors);
         if self.priors.is_empty() {
             return Err(Error::input("priors: needed to know H(Y)"));
         }
@@ -199,6 +199,14 @@ pub fn fano(error: f64, classes: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_entropy_of_one_class_is_0_without_a_sign() {
+        for certain in [&[1.0][..], &[0.0, 1.0, 0.0]] {
+            assert_eq!(entropy_of(certain).to_bits(), 0, "{certain:?}");
+        }
+        assert!((entropy_of(&[0.25, 0.75]) - (4f64.ln() - 0.75 * 3f64.ln())).abs() < 1e-15);
+    }
 
     #[test]
     fn the_published_afhq_figures_contradict_each_other() {

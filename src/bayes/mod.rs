@@ -74,7 +74,7 @@ pub use hardness_report::{
     HardnessDraws, HardnessReport, RankingAt, Weights, class_hardness, class_hardness_by_sampling,
 };
 pub use hdr::HdrSpec;
-pub use information::{Claims, Information, fano};
+pub use information::{Claims, Information, entropy_of, fano};
 pub use inverse::TauEstimate;
 pub use labels::{
     PairErrors, bayes_error, derivative, follows_the_classes, information, information_at_zero, limit_at_zero,

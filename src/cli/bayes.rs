@@ -10,7 +10,7 @@ use super::open::{is_problem, open_or_problem};
 use super::output::Output;
 use super::progress::{Bar, Refining};
 use super::sampling;
-use super::told::{interval, tell_one_vs_rest, tell_over_tau, tell_pairs};
+use super::told::{interval, tell_hardness};
 use crate::bayes::{
     Claims, CurveNews, Estimate, Figure, GaussianClasses, GaussianPoint, HardnessReport, Information, Method, Problem,
     RANKED_AT, Spec, bayes_error, class_hardness, curve, derivative, information, tau_of_error,
@@ -65,9 +65,7 @@ impl ProblemArgs {
     }
 
     fn spec(&self) -> Result<Spec> {
-        let tolerance = self.tolerance.unwrap_or(Spec::default().tolerance);
-        let spec = Spec { tolerance, seed: Seed(self.seed), ..Spec::default() };
-        spec.check().map(|()| spec)
+        Spec::asked(self.tolerance, Seed(self.seed))
     }
 }
 
@@ -239,22 +237,10 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let hardness = class_hardness(&given.classes, tau, &spec, &mut bar)?;
     drop(bar);
     let report = HardnessTold { hardness, about: About::new(&given, &spec) };
-    args.problem.output.print(&report, |report| tell_hardness(&report.hardness, &given.names))
-}
-
-fn tell_hardness(report: &HardnessReport, names: &[String]) -> Result<()> {
-    tell_one_vs_rest(&report.one_vs_rest, names);
-    tell_over_tau(&report.over_tau, report.agreement, names);
-    tell_pairs();
-    let pair = |i: usize, j: usize| Some((i, j, report.pairwise[i][j]?));
-    let mut order: Vec<_> = (0..names.len()).flat_map(|j| (0..j).filter_map(move |i| pair(i, j))).collect();
-    order.sort_by(|a, b| b.2.total_cmp(&a.2));
-    for (i, j, error) in order.into_iter().take(10) {
-        let within = report.pairwise_intervals.get(i).and_then(|row| row[j]);
-        let within = within.map_or(String::new(), |(low, high)| format!(" (95 %: {low:.6e} to {high:.6e})"));
-        println!("  {:33} {error:.6e}{within}", format!("{} – {}", names[i], names[j]));
-    }
-    Ok(())
+    args.problem.output.print(&report, |report| {
+        tell_hardness(&report.hardness, &given.names);
+        Ok(())
+    })
 }
 
 #[derive(Serialize)]

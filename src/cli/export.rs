@@ -10,7 +10,7 @@ use crate::device::OpenDevice;
 use crate::error::Result;
 use crate::export::{ExportDataset, ExportSpec, Format, Manifest};
 use crate::measure::Estimate;
-use crate::units::Seed;
+use crate::units::{Seed, counted, images};
 
 /// What counts the images.
 const IMAGES: &str = "--train and --test are the images";
@@ -61,8 +61,8 @@ fn tell(args: &ExportArgs, manifest: &Manifest) -> Result<()> {
     );
     for (name, split) in &manifest.splits {
         println!(
-            "{name}: {} images, Bayes error {} %, mean H(p) {} nats",
-            split.images,
+            "{name}: {}, Bayes error {} %, mean H(p) {} nats",
+            images(split.images),
             within(&split.bayes_error, 100.0),
             within(&split.aleatoric_nats, 1.0)
         );
@@ -81,6 +81,6 @@ fn tell(args: &ExportArgs, manifest: &Manifest) -> Result<()> {
     for sentence in manifest.rounding_remedy().map(str::to_owned).into_iter().chain(manifest.picture_sentences()) {
         println!("{sentence}");
     }
-    println!("{} files, listed with their SHA-256 in dataset.json", manifest.files.len());
+    println!("{}, listed with their SHA-256 in dataset.json", counted(manifest.files.len(), "file"));
     Ok(())
 }

@@ -20,7 +20,7 @@ use crate::run::external::{
 };
 use crate::run::monitor::{Alarm, Track, alarms};
 use crate::run::{AnyRun, write_figures};
-use crate::units::Seed;
+use crate::units::{Seed, counted};
 
 /// Steps in the table of a summary; of more, some all over the course.
 const LINES: usize = 24;
@@ -272,7 +272,7 @@ pub fn look(folder: &ExternalFolder, before: &mut Option<Arc<Course>>) -> Result
         "finished": course.finished, "records": course.records, "refused": course.refused(), "misnamed": course.misnamed,
         "heard": course.heard, "last": last,
     });
-    let mut text = format!("{}: {} records\n", folder.spec.name, course.records);
+    let mut text = format!("{}: {}\n", folder.spec.name, counted(course.records, "record"));
     if let Some(step) = last {
         let train = step.train_loss.map_or_else(String::new, |loss| format!(", training loss {loss:.4} nats"));
         text += &format!(

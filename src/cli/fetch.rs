@@ -9,6 +9,7 @@ use crate::amounts::megabytes;
 use crate::data::fetch::{Corpus, FetchEvent, Fetched, catalogue, fetch};
 use crate::error::Result;
 use crate::events::{Events, Progress};
+use crate::units::counted;
 
 impl Events<FetchEvent> for Bar {
     fn emit(&mut self, event: FetchEvent) -> ControlFlow<()> {
@@ -40,10 +41,10 @@ pub fn run(args: &FetchArgs) -> Result<()> {
 
 fn tell(fetched: &Fetched) -> Result<()> {
     let mut text = format!(
-        "{}: {} in {} files, {} of it downloaded now\n{}\n",
+        "{}: {} in {}, {} of it downloaded now\n{}\n",
         fetched.folder.display(),
         megabytes(fetched.bytes),
-        fetched.files.len(),
+        counted(fetched.files.len(), "file"),
         megabytes(fetched.downloaded),
         fetched.terms
     );

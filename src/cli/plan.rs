@@ -12,6 +12,7 @@ use crate::amounts::duration;
 use crate::error::{Error, Result};
 use crate::experiment::{DataRecord, ExperimentSpec, HARDNESS_PRESETS, PRESETS};
 use crate::run::{AnyRun, EXAMPLES, Estimate, Planned, Run, RunContext, RunFolder, estimate};
+use crate::units::counted;
 
 #[derive(Serialize)]
 struct PlanReport<'a> {
@@ -79,7 +80,7 @@ fn show_plan(folder: &RunFolder, args: &PlanArgs, written: bool) -> Result<()> {
         let (spec, data) = (&folder.spec, folder.data.as_ref());
         return print_json(&PlanReport { run, spec, data, cells, estimate: estimates });
     }
-    let mut text = format!("{}: {} cells\n", folder.spec.name, folder.plan.len());
+    let mut text = format!("{}: {}\n", folder.spec.name, counted(folder.plan.len(), "cell"));
     let cells = || folder.plan.iter().map(|planned| &planned.cell);
     for sentence in folder.data.iter().flat_map(|data| data.sentences(cells())) {
         text += &format!("  {sentence}\n");

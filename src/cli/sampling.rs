@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::args::{BayesErrorArgs, Compute, HardnessArgs, PrecisionArg, ProblemArgs, SamplingArgs, TauArgs};
 use super::open::{Opened, is_problem, open_or_problem, reproducible, with_oracle};
 use super::progress::Bar;
-use super::told::{interval, tell_one_vs_rest, tell_over_tau, tell_pairs, within};
+use super::told::{interval, tell_hardness};
 use crate::bayes::sampling::{Cache, CurvePoint, Ended, Limits, Pool, WorldDraws, curve, figures_at, tau_by_sampling};
 use crate::bayes::{Estimate, Figure, HardnessDraws, HardnessReport, Information, Method, class_hardness_by_sampling};
 use crate::error::{Error, Result};
@@ -247,23 +247,11 @@ pub fn hardness(args: &HardnessArgs) -> Result<()> {
     let (hardness, about) = sample((&args.problem, &args.sampling), "hardness", |pool, limits, bar| {
         class_hardness_by_sampling(pool, tau, limits, bar)
     })?;
-    args.problem.output.print(&HardnessTold { hardness, about }, tell_hardness)
-}
-
-fn tell_hardness(HardnessTold { hardness, about }: &HardnessTold) -> Result<()> {
-    let names = &about.class_names;
-    tell_one_vs_rest(&hardness.one_vs_rest, names);
-    tell_over_tau(&hardness.over_tau, hardness.agreement, names);
-    tell_pairs();
-    // Of classes that do not occur there is a value, and no interval.
-    let pair = |i: usize, j: usize| Some((i, j, hardness.pairwise[i][j]?, hardness.pairwise_intervals[i][j]?));
-    let mut order: Vec<_> = (0..names.len()).flat_map(|i| (i..names.len()).filter_map(move |j| pair(i, j))).collect();
-    order.sort_by(|a, b| b.2.total_cmp(&a.2));
-    for (i, j, value, interval) in order.into_iter().take(10) {
-        println!("  {:33} {}", format!("{} – {}", names[i], names[j]), within(value, interval));
-    }
-    if let Some(HardnessDraws { samples, ended, .. }) = &hardness.sampling {
-        println!("{samples} draws at τ = {}; {}", hardness.tau, ended.words());
-    }
-    Ok(())
+    args.problem.output.print(&HardnessTold { hardness, about }, |HardnessTold { hardness, about }| {
+        tell_hardness(hardness, &about.class_names);
+        if let Some(HardnessDraws { samples, ended, .. }) = &hardness.sampling {
+            println!("{samples} draws at τ = {}; {}", hardness.tau, ended.words());
+        }
+        Ok(())
+    })
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::bayes::sampling::{Cache, Limits, Pool, Standing, WorldDraws, figures_at};
-use crate::bayes::{Badge, Figure, GaussianClasses, Spec, bayes_error, by_sampling, information};
+use crate::bayes::{Badge, Figure, GaussianClasses, Spec, bayes_error, by_sampling, entropy_of, information};
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress};
 use crate::oracle::world::{Settings, World};
@@ -105,7 +105,7 @@ impl Facts {
         events: &mut dyn Events<Progress>,
     ) -> Result<Self> {
         let labels = settings.labels()?;
-        let label = -labels.probabilities().iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>();
+        let label = entropy_of(labels.probabilities());
         if let Some(classes) = gaussian(world, settings)? {
             let truth = Truth::integral(&classes, settings.tau, seed, events)?;
             let spec = Spec { seed, ..Spec::default() };

@@ -36,6 +36,13 @@ pub fn whole(found: Analysis) {
     }
 }
 
+/// Asserts that a run has findings that are [`whole`], however many of its cells are finished.
+pub fn whole_at_any_time(spec: &ExperimentSpec, all: &[CellResult]) {
+    for finished in 0..=all.len() {
+        whole(spec.experiment.analyse(spec, &all[..finished], &[]).unwrap());
+    }
+}
+
 /// A number within ± a half width.
 pub fn around(value: f64, half: f64) -> Estimate {
     Estimate { value, interval: Interval { low: value - half, high: value + half } }

@@ -17,6 +17,7 @@ use crate::bayes::{Estimate, Figure, Information, Method};
 use crate::oracle::world::{LabelLaw, Settings};
 use crate::provenance::Provenance;
 use crate::stats::Z95;
+use crate::units::parse_fraction;
 use crate::worker::sampling::SEED;
 
 /// Half the width of a 95 % interval.
@@ -195,14 +196,8 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
 /// # Errors
 /// What to type instead.
 pub fn parse_target(text: &str) -> Result<f64, String> {
-    let text = text.trim().replace(',', ".");
-    let (number, unit) = match text.strip_suffix('%') {
-        Some(number) => (number.trim_end().to_owned(), 0.01),
-        None => (text.clone(), 1.0),
-    };
-    let ask = || "Type a share between 0 and 1, or per cent with the sign: 0.05 or 5 %.".to_owned();
-    let value = number.parse::<f64>().map_err(|_| ask())? * unit;
-    if value > 0.0 && value < 1.0 { Ok(value) } else { Err(ask()) }
+    let value = parse_fraction(&text.replace(',', ".")).ok().filter(|value| *value > 0.0 && *value < 1.0);
+    value.ok_or_else(|| "Type a share between 0 and 1, or per cent with the sign: 0.05 or 5 %.".to_owned())
 }
 
 /// The Bayes error at the present knobs, and how it was found.

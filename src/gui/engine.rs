@@ -14,7 +14,7 @@ use crate::worker::runs::WatchRequest;
 
 /// The worker as the window sees it; tests put a fake in its place.
 pub trait Engine {
-    /// Queues a job. Where `world` says so, it is of the oracle with weights of this SHA-256 alone.
+    /// Queues a job. Where `world` says so, it is of that world alone (`OracleInfo::world_id`).
     fn submit(&self, job: Job, world: Option<String>) -> JobId;
     /// Asks for a gallery. The newest request wins.
     fn show(&self, request: GalleryRequest);

@@ -14,6 +14,7 @@ use super::theme::Theme;
 use super::widgets::{dialog, fact, facts, hint, said};
 use crate::amounts::megabytes;
 use crate::data::fetch::{Corpus, catalogue, is_fetched};
+use crate::units::counted;
 use crate::worker::fetch::FetchRequest;
 use crate::worker::protocol::Outcome;
 
@@ -93,12 +94,9 @@ impl FetchDialog {
         ui.add(Label::new(corpus.about).wrap());
         ui.add_space(4.0);
         facts(ui, "corpus to fetch", |ui| {
-            let files = match corpus.files.len() {
-                1 => "in 1 file".to_owned(),
-                n => format!("in {n} files"),
-            };
+            let files = counted(corpus.files.len(), "file");
             let about = "Checked against SHA-256 sums that come with the program";
-            fact(ui, "Download", format!("{} {files}", megabytes(corpus.bytes())), about);
+            fact(ui, "Download", format!("{} in {files}", megabytes(corpus.bytes())), about);
             fact(ui, "From", hosts(corpus), "Asked one after another, until one gives the file");
         });
         ui.add_space(4.0);

@@ -9,6 +9,7 @@ use super::context::Cx;
 use super::format;
 use super::session::jobs::{JobView, State};
 use super::theme::Theme;
+use crate::units::counted;
 use crate::worker::protocol::{Asked, Outcome};
 
 /// Shows the list of jobs.
@@ -103,8 +104,7 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
         let progress = gallery.progress();
         let mut text = match active {
             0 => "No jobs".to_owned(),
-            1 => "1 job".to_owned(),
-            n => format!("{n} jobs"),
+            n => counted(n, "job"),
         };
         if let Some(what) = &cx.session.preparing {
             text += &format!(" · {what}…");

@@ -1,8 +1,9 @@
 //! Tables of a report.
 
 use super::alarms::LEAST;
+use super::alarms::classes::FEWEST;
 use super::alarms::copied::KNOWN;
-use super::{AlarmKind, ClassGap, Report, Verdict, WorstImage};
+use super::{AlarmKind, ClassGap, ClassOrder, Report, Verdict, WorstImage};
 use crate::figure::{Table, Value};
 use crate::measure::BIASED;
 
@@ -114,14 +115,22 @@ fn tested(model: &Verdict) -> [Tested<'_>; 5] {
     let copied = format!("{} within 1e-5, {} within 1e-3; median {median} nats", e.copied.copied, e.copied.near);
     // The p is of copies among what is near. Where nearly all is near it may be 1, and the alarm is by the median.
     let by_median = e.alarms.iter().any(|alarm| alarm.kind == AlarmKind::KnowsPosteriors && alarm.p_value.is_none());
-    let weighted = e.classes.reweighted.map_or_else(String::new, |kl| format!(", best weights {kl:.4}"));
-    let classes = format!("KL {:.4}{weighted}, best permutation {:.4} nats", e.classes.given, e.classes.permuted);
+    let ClassOrder { tested_on, given, permuted, reweighted, p_value, .. } = &e.classes;
+    let weighted = reweighted.map_or_else(String::new, |kl| format!(", best weights {kl:.4}"));
+    let (p_of_columns, columns) = match tested_on {
+        0 => (None, format!("not tested: that takes {FEWEST} images and two classes")),
+        // Of a half of them: the KL of the model is that of all.
+        half => (
+            Some(*p_value),
+            format!("of every second image ({half}): KL {given:.4}{weighted}, best permutation {permuted:.4} nats"),
+        ),
+    };
     [
         (name, "hits of drawn labels", Some(e.hits.p_value), hits),
         (name, "likelihood of drawn labels", Some(e.likelihood.p_value), format!("z = {:.2}", e.likelihood.z)),
         (name, COPIED, (!by_median).then_some(e.copied.p_value), copied),
         (name, "order of rows", Some(e.order.p_value), format!("{:.1} spreads above shuffled", e.order.z)),
-        (name, "order of columns", Some(e.classes.p_value), classes),
+        (name, "order of columns", p_of_columns, columns),
     ]
 }
 

@@ -9,6 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units;
+
 /// Samples a reference holds: p-values are multiples of 1/200.
 pub const SAMPLES: usize = 399;
 /// Fewer say nothing: with 39 the least p-value is 0.05.
@@ -187,9 +189,10 @@ impl Typicality {
 impl Census {
     /// In a sentence.
     pub fn describe(&self) -> String {
-        let Self { images, typical, unusual, outside, far_outside, samples, .. } = self;
+        let Self { typical, unusual, outside, far_outside, samples, .. } = self;
+        let images = units::images(self.images);
         let counts = format!(
-            "log p(x) of {images} images beside {samples} samples of this world: {typical} typical, {unusual} unusual, \
+            "log p(x) of {images} beside {samples} samples of this world: {typical} typical, {unusual} unusual, \
              {outside} outside, {far_outside} far outside"
         );
         match far_outside {

@@ -9,12 +9,7 @@ use crate::figure::Illustrated;
 use crate::judge::{Candidate, JudgeEvent, Report, assess, figures, tables};
 use crate::provenance::Made;
 use crate::task::{Done, Task, TaskContext};
-use crate::units::Seed;
-
-/// So many of a noun whose plural ends in s.
-fn several(n: usize, noun: &str) -> String {
-    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
-}
+use crate::units::{Seed, counted};
 
 /// Asks what classifiers of other programs are worth.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +30,7 @@ impl Task for JudgeModels {
     type Report = Illustrated<Report>;
 
     fn title(&self) -> String {
-        format!("Judge {}", several(self.candidates.len(), "model"))
+        format!("Judge {}", counted(self.candidates.len(), "model"))
     }
 
     fn lets_oracles_open(&self) -> bool {
@@ -55,9 +50,9 @@ impl Task for JudgeModels {
         let alarms: usize = found.models.iter().map(|model| model.alarms().len()).sum();
         let alarms = match alarms {
             0 => String::new(),
-            n => format!("; {}", several(n, "alarm")),
+            n => format!("; {}", counted(n, "alarm")),
         };
-        let sentence = format!("{} judged on {}{alarms}", several(found.models.len(), "model"), self.dataset.display());
+        let sentence = format!("{} judged on {}{alarms}", counted(found.models.len(), "model"), self.dataset.display());
         let (figures, tables) = (figures(&found), tables(&found));
         let made = figures.first().map(|figure| Made::of_lines(subject(&found), None, &figure.provenance));
         Ok(Done::new(Illustrated { found, figures, tables }, sentence).made(made))

@@ -118,8 +118,8 @@ impl Worker {
         self.submit_within(job, None)
     }
 
-    /// [`Self::submit`]; fails when its turn comes if the open oracle has other weights than those of
-    /// this SHA-256.
+    /// [`Self::submit`]; fails when its turn comes if the open oracle is of another world than this one
+    /// (`OracleInfo::world_id`).
     pub fn submit_within(&self, job: Job, world: Option<String>) -> JobId {
         self.queue(&self.jobs, (job, world))
     }

@@ -34,7 +34,7 @@ impl Entry {
         Self { short: job.is_short(), id, job, control, world: None }
     }
 
-    /// The same of the oracle of these weights.
+    /// The same of a world, or of any where none is named.
     pub fn within(self, world: Option<String>) -> Self {
         Self { world, ..self }
     }

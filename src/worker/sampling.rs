@@ -13,7 +13,7 @@ use crate::events::Progress;
 use crate::oracle::posterior::Prior;
 use crate::oracle::world::LabelLaw;
 use crate::task::{Done, OpenOracle, Task, TaskContext};
-use crate::units::{Seed, Tau};
+use crate::units::{Seed, Tau, percent};
 
 /// Seed of all draws behind the figures of the window.
 pub const SEED: Seed = Seed(0);
@@ -87,7 +87,7 @@ impl Task for FindTau {
     type Report = SampledTau;
 
     fn title(&self) -> String {
-        format!("τ of a Bayes error of {} %", 100.0 * self.target)
+        format!("τ of a Bayes error of {} %", percent(self.target))
     }
 
     fn fold(&self, live: &mut Option<Standing>, event: &Standing) {
@@ -118,9 +118,9 @@ impl Task for FindTau {
             show(cx, &standing)
         };
         let found = tau_by_sampling(&mut pool, self.target, near, &LIMITS, &mut tell)?;
-        let (tau, percent) = (&found.found.tau, 100.0 * self.target);
+        let (tau, error) = (&found.found.tau, percent(self.target));
         let (low, high) = tau.interval;
-        let sentence = format!("a Bayes error of {percent} % is at τ = {:.4} [{low:.4}, {high:.4}]", tau.value);
+        let sentence = format!("a Bayes error of {error} % is at τ = {:.4} [{low:.4}, {high:.4}]", tau.value);
         Ok(Done::new(found, sentence))
     }
 }

@@ -13,6 +13,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
+use super::fake::Fake;
 use super::{full, shows, sized, tables, tasks};
 
 /// Texts that are turned, but for titles of vertical axes: where they stand in coordinates along themselves and across.
@@ -65,13 +66,19 @@ fn a_list_of_corpora_is_edited_and_ranked() {
     assert!(shows(&harness, "Stopped: 'Resume ranking'") && !shows(&harness, "Figures appear"));
 }
 
-#[test]
-fn a_ranking_fills_in_as_corpora_finish() {
+/// A window in which the ranking in a folder goes on.
+fn continued() -> (Harness<'static, App>, Fake) {
     let (mut harness, fake) = full();
     harness.state_mut().show_panel("hardness");
     harness.run_steps(3);
     rewrite(&mut harness, "Folder of the ranking", "/runs/mine");
     click(&mut harness, "Continue the ranking in this folder");
+    (harness, fake)
+}
+
+#[test]
+fn a_ranking_fills_in_as_corpora_finish() {
+    let (mut harness, fake) = continued();
     let (id, request) = tasks::asked::<RankCorpora>(&fake);
     assert!(request.spec.is_none());
     let say = |event: HardnessEvent| fake.send(Event::Task { id, news: News::of_event::<RankCorpora>(event) });
@@ -112,11 +119,7 @@ fn a_ranking_fills_in_as_corpora_finish() {
 
 #[test]
 fn a_ranking_that_is_opened_while_another_one_shows_is_seen_in_the_form() {
-    let (mut harness, fake) = full();
-    harness.state_mut().show_panel("hardness");
-    harness.run_steps(3);
-    rewrite(&mut harness, "Folder of the ranking", "/runs/mine");
-    click(&mut harness, "Continue the ranking in this folder");
+    let (mut harness, fake) = continued();
     let (id, _) = tasks::asked::<RankCorpora>(&fake);
     fake.send(Event::JobEnded { id, outcome: Outcome::Cancelled });
     harness.run_steps(4);

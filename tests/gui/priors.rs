@@ -24,6 +24,17 @@ fn move_prior(harness: &mut Harness<'_, App>) {
     assert!((harness.state().prefs().prior[3] - 0.4).abs() < 1e-9, "{:?}", harness.state().prefs().prior);
 }
 
+/// Unfolds the form of label noise, where there is none, and enters some.
+pub fn set_label_noise(harness: &mut Harness<'_, App>, noise: &str) {
+    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
+    harness.run_steps(6);
+    harness.get_by_label_contains("Label noise C (none)").click();
+    harness.run_steps(6);
+    rewrite(harness, "Label noise", noise);
+    harness.key_press(Key::Enter);
+    harness.run_steps(3);
+}
+
 #[test]
 fn a_saved_curve_is_of_the_prior_it_was_computed_for() {
     let (mut harness, fake) = panel();
@@ -153,13 +164,7 @@ fn pairs_that_were_lost_are_not_said_to_be_computed() {
 #[test]
 fn the_field_of_label_noise_says_what_holds_whatever_has_set_it() {
     let (mut harness, _) = ready();
-    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
-    harness.run_steps(6);
-    harness.get_by_label_contains("Label noise C (none)").click();
-    harness.run_steps(6);
-    rewrite(&mut harness, "Label noise", "pair:0.2");
-    harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    set_label_noise(&mut harness, "pair:0.2");
     let state = |harness: &Harness<'_, App>| {
         let field = harness.get_by_role_and_label(Role::TextInput, "Label noise").value().unwrap_or_default();
         let noise = harness.state().prefs().label_noise.as_ref();

@@ -12,7 +12,7 @@ use bayescope::worker::bayes::protocol::{Answer, Question};
 use bayescope::worker::sampling::{FindTau, SurveyWorld};
 
 use super::bayes::{copied, type_target};
-use super::experiments::rewrite;
+use super::priors::set_label_noise;
 use super::*;
 
 /// A window with a TarFlow of ten classes.
@@ -293,13 +293,7 @@ fn what_another_law_has_replaced_is_asked_for_again_when_its_own_is_back() {
     let (generation, prior) = kept(&fake).remove(0);
     fake.send(Event::Bayes(Box::new(Answer::Kept { generation, survey: Box::new(survey(prior.clone(), 512)) })));
     harness.run_steps(3);
-    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
-    harness.run_steps(6);
-    harness.get_by_label_contains("Label noise C (none)").click();
-    harness.run_steps(6);
-    rewrite(&mut harness, "Label noise", "symmetric:0.2");
-    harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    set_label_noise(&mut harness, "symmetric:0.2");
     press(&mut harness, "Sample");
     let (id, task) = tasks::asked::<SurveyWorld>(&fake);
     let noise = LabelNoise::symmetric(0.2).ok();

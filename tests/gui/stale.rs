@@ -1,16 +1,16 @@
 //! What is shown where no answer to the present knobs is there, or will be.
 
-use bayescope::gui::Prefs;
+use bayescope::gui::{App, Prefs};
 use bayescope::measure::typicality::{NOT_OF_THIS_WORLD, SAMPLES};
 use bayescope::oracle::posterior::Prior;
 use bayescope::task::ExternalImage;
 use bayescope::units::Tau;
 use bayescope::worker::protocol::{Asked, Event, GalleryUpdate, ReferenceNews, Subject};
-use eframe::egui::Key;
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
-use super::experiments::rewrite;
-use super::fake::{self, SHAPE};
+use super::fake::{self, Fake, SHAPE};
+use super::priors::set_label_noise;
 use super::{full, shows, until, window};
 
 /// The largest probability of a tile, as the inspector shows it.
@@ -48,8 +48,8 @@ fn other_images_from_outside_are_inspected_anew() {
     assert!(shows(&harness, &best(6, 1.0)), "the figures are those of the picture before");
 }
 
-#[test]
-fn a_slow_world_shows_the_newer_of_gallery_and_inspector() {
+/// A window with a TarFlow of ten classes, its gallery complete and sample 3 selected.
+fn slow_world() -> (Harness<'static, App>, Fake) {
     let (mut harness, fake) = window(Prefs { n: 20, oracle: "mnist".into(), ..Prefs::default() });
     fake.open_oracle();
     fake.open_tarflow(10);
@@ -58,6 +58,12 @@ fn a_slow_world_shows_the_newer_of_gallery_and_inspector() {
     until(&mut harness, |harness| harness.state().session().gallery_complete());
     harness.get_by_label_contains("Sample 3,").click();
     harness.run_steps(3);
+    (harness, fake)
+}
+
+#[test]
+fn a_slow_world_shows_the_newer_of_gallery_and_inspector() {
+    let (mut harness, fake) = slow_world();
     fake.answer();
     harness.run_steps(3);
     assert!(shows(&harness, &best(3, 1.0)) && harness.query_by_label("of the knobs before").is_none());
@@ -73,14 +79,7 @@ fn a_slow_world_shows_the_newer_of_gallery_and_inspector() {
 /// log p(x) of one τ says nothing among samples of another.
 #[test]
 fn a_sample_of_the_knobs_before_is_not_held_against_those_of_now() {
-    let (mut harness, fake) = window(Prefs { n: 20, oracle: "mnist".into(), ..Prefs::default() });
-    fake.open_oracle();
-    fake.open_tarflow(10);
-    until(&mut harness, |harness| fake.pending().is_some() && harness.state().session().oracle.is_some());
-    fake.answer();
-    until(&mut harness, |harness| harness.state().session().gallery_complete());
-    harness.get_by_label_contains("Sample 3,").click();
-    harness.run_steps(3);
+    let (mut harness, fake) = slow_world();
     harness.state_mut().slide(1.7);
     harness.run_steps(3);
     fake.answer_inspection();
@@ -107,17 +106,9 @@ fn a_sample_of_the_knobs_before_is_not_held_against_those_of_now() {
 #[test]
 fn figures_of_the_knobs_before_say_so_beside_pictures_that_stay() {
     let (mut harness, fake) = full();
-    let before = |harness: &egui_kittest::Harness<'_, bayescope::gui::App>| {
-        harness.query_all_by_label_contains(", of the knobs before").count()
-    };
+    let before = |harness: &Harness<'_, App>| harness.query_all_by_label_contains(", of the knobs before").count();
     assert_eq!(before(&harness), 0);
-    harness.get_by_label_contains("Label noise C (none)").scroll_to_me();
-    harness.run_steps(6);
-    harness.get_by_label_contains("Label noise C (none)").click();
-    harness.run_steps(6);
-    rewrite(&mut harness, "Label noise", "symmetric:0.2");
-    harness.key_press(Key::Enter);
-    harness.run_steps(3);
+    set_label_noise(&mut harness, "symmetric:0.2");
     assert!(before(&harness) > 10, "{} say so", before(&harness));
     fake.answer();
     harness.run_steps(3);

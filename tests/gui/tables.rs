@@ -50,8 +50,8 @@ fn origin(harness: &mut Harness<'_, App>, title: &str) -> String {
     text.lines().filter(|line| line.starts_with('#')).map(|line| format!("{line}\n")).collect()
 }
 
-#[test]
-fn tables_of_a_world_say_what_they_are_of() {
+/// A window with sample 7 inspected and the Bayes errors computed.
+fn inspected() -> (Harness<'static, App>, fake::Fake) {
     let (mut harness, fake) = full();
     harness.get_by_label_contains("Sample 7,").click();
     harness.run_steps(3);
@@ -59,6 +59,12 @@ fn tables_of_a_world_say_what_they_are_of() {
     harness.state_mut().show_panel("bayes error");
     harness.run_steps(3);
     bayes::answer_all(&mut harness, &fake);
+    (harness, fake)
+}
+
+#[test]
+fn tables_of_a_world_say_what_they_are_of() {
+    let (mut harness, fake) = inspected();
     let sha = harness.state().session().oracle.as_ref().unwrap().weights_sha256.clone();
     let knobs =
         ["# world: ", &format!("# weights SHA-256: {sha}\n"), "# τ: 1\n", "# T: 1\n", "# class prior π: uniform\n"];
@@ -81,13 +87,7 @@ fn number(table: &[Vec<String>], row: usize, column: &str) -> f64 {
 
 #[test]
 fn the_tables_of_a_world_hold_what_its_plots_show() {
-    let (mut harness, fake) = full();
-    harness.get_by_label_contains("Sample 7,").click();
-    harness.run_steps(3);
-    fake.answer();
-    harness.state_mut().show_panel("bayes error");
-    harness.run_steps(3);
-    bayes::answer_all(&mut harness, &fake);
+    let (mut harness, fake) = inspected();
     click(&mut harness, "Draw Figure 1");
     bayes::answer_all(&mut harness, &fake);
     let mut found = all(&mut harness);

@@ -3,7 +3,7 @@
 use bayescope::oracle::train::{SO_FAR, TrainEvent, TrainSpec};
 use bayescope::oracle::world::Settings;
 use bayescope::run::TrainOracle;
-use bayescope::worker::protocol::{Event, GalleryRequest, Job, Outcome, Subject};
+use bayescope::worker::protocol::{Event, GalleryRequest, Job, JobId, Outcome, Subject};
 use bayescope::worker::walk::{Destination, WalkToBoundary};
 
 use super::{Bench, common, request, settings};
@@ -67,14 +67,19 @@ fn the_best_epoch_opens_while_the_run_goes_on_undisturbed() {
     }
 }
 
-#[test]
-fn one_that_is_cancelled_or_replaced_while_it_waits_opens_nothing() {
-    let mut bench = Bench::new();
-    // A walk is of the open oracle: no other opens above it.
+/// A walk that has begun. It is of the open oracle: no other opens above it.
+fn walk_under_way(bench: &mut Bench) -> JobId {
     let (from, to) = (Subject::Sample { spec: super::spec(8), index: 0 }, Destination::Sample(1));
     let walk = WalkToBoundary { from, to, steps: 10_000, samples: super::spec(8), settings: settings(1.0) };
     let walk = bench.worker.submit(Job::task(walk));
     bench.until(|event| matches!(event, Event::Task { .. }).then_some(()));
+    walk
+}
+
+#[test]
+fn one_that_is_cancelled_or_replaced_while_it_waits_opens_nothing() {
+    let mut bench = Bench::new();
+    let walk = walk_under_way(&mut bench);
     let first = bench.worker.use_checkpoint("/nosuch/first".into());
     bench.worker.cancel(first);
     assert_eq!(bench.outcome(first), Outcome::Cancelled);
@@ -95,11 +100,7 @@ fn one_that_is_cancelled_or_replaced_while_it_waits_opens_nothing() {
 #[test]
 fn one_that_is_held_waits_until_it_is_let_go() {
     let mut bench = Bench::new();
-    // A walk is of the open oracle: no other opens above it.
-    let (from, to) = (Subject::Sample { spec: super::spec(8), index: 0 }, Destination::Sample(1));
-    let walk = WalkToBoundary { from, to, steps: 10_000, samples: super::spec(8), settings: settings(1.0) };
-    let walk = bench.worker.submit(Job::task(walk));
-    bench.until(|event| matches!(event, Event::Task { .. }).then_some(()));
+    let walk = walk_under_way(&mut bench);
     let held = bench.worker.use_checkpoint("/nosuch/held".into());
     bench.worker.set_paused(held, true);
     bench.worker.cancel(walk);

@@ -27,7 +27,7 @@ pub struct ReferenceDraws<'a> {
 }
 
 impl<'a> ReferenceDraws<'a> {
-    /// Of a world with these weights on a device; what the cache has is not drawn again.
+    /// Of a world (`world_id`) on a device; what the cache has is not drawn again.
     pub fn new(world: &'a World, cache: &Cache, world_id: &str, prior: &Prior, device: &str) -> Self {
         let draws = WorldDraws::new(world, seed()).remembered(cache, world_id, prior, device);
         Self { world, prior: prior.clone(), draws }

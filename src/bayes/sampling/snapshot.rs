@@ -12,7 +12,7 @@ use super::pool::Pool;
 use super::source::{Draw, Standing};
 use super::strata::{Controls, Fit, Strata};
 use crate::bayes::estimate::Figure;
-use crate::bayes::information::Information;
+use crate::bayes::information::{Information, entropy_of};
 use crate::error::Result;
 use crate::events::Events;
 use crate::oracle::label_noise::{LabelNoise, share_of};
@@ -157,11 +157,6 @@ impl Snapshot {
         self.read(&self.doubts, |i| self.unsure[i], (1.0, 1.0))
     }
 
-    /// H(Y), nats.
-    fn label_entropy(&self) -> f64 {
-        self.labels.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum()
-    }
-
     /// By how much the entropy of an estimated law of labels is too small in the mean, nats: ½ Σ Var(π̂_j)/π_j, the second
     /// term of its series. 0 of a known law.
     fn entropy_lost(&self) -> f64 {
@@ -182,7 +177,7 @@ impl Snapshot {
 
     /// A, I(X;Y) and I/H(Y).
     pub fn information(&self) -> (Information, Option<f64>) {
-        let of_law = self.label_entropy();
+        let of_law = entropy_of(&self.labels);
         // A correction that is itself an estimate: intervals are wider by as much.
         let lost = self.entropy_lost();
         let label = of_law + lost;

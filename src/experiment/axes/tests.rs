@@ -2,7 +2,7 @@ use super::*;
 use crate::classifier::Architecture;
 use crate::experiment::Cell;
 use crate::experiment::form::{Cell as FormCell, Input, Rows};
-use crate::experiment::hand_made::{around, measured, near, result, spec, whole};
+use crate::experiment::hand_made::{around, measured, near, result, spec, whole_at_any_time};
 use crate::experiment::identity::Files;
 use crate::experiment::output::Findings;
 use crate::figure::Style;
@@ -134,9 +134,7 @@ fn the_frontier_is_beaten_by_nobody_and_beats_all_others() {
 fn figures_and_tables_have_what_is_there() {
     let spec = spec(SPEC);
     let all = results(&spec);
-    for finished in 0..=all.len() {
-        whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
-    }
+    whole_at_any_time(&spec, &all);
     let found = axes(&spec, &all);
     let ids: Vec<String> = found.figures().into_iter().map(|figure| figure.id).collect();
     let expected = [

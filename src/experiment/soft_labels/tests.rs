@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::hand_made::{around, measured, near, result, spec, whole};
+use crate::experiment::hand_made::{around, measured, near, result, spec, whole_at_any_time};
 use crate::experiment::output::Findings;
 use crate::experiment::{Cell, WatchedIntervals};
 use crate::measure::Measured;
@@ -86,9 +86,7 @@ fn figures_have_the_papers_two_numbers_and_curves_at_three_sizes() {
 fn partial_runs_have_what_is_there() {
     let spec = spec(SPEC);
     let all = results(&spec);
-    for finished in 0..=all.len() {
-        whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
-    }
+    whole_at_any_time(&spec, &all);
     // Soft labels of seed 0 and 1, hard ones of seed 0: one pair, and no interval of it.
     let found = Gains::of(&spec, &all[..3]);
     assert_eq!((found.gains.len(), found.gains[0].accuracy.seeds, found.gains[0].accuracy.interval), (1, 1, None));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::experiment::hand_made::{around, measured, near, result, spec, whole};
+use crate::experiment::hand_made::{around, measured, near, result, spec, whole_at_any_time};
 use crate::experiment::identity::Files;
 use crate::experiment::output::Findings;
 use crate::experiment::{Cell, Experiment};
@@ -67,9 +67,7 @@ fn the_two_conditions_are_two_cells_and_none_is_that_of_a_plain_grid_on_data() {
 fn figures_and_tables_have_what_is_there() {
     let spec = spec(SPEC);
     let all = results(&spec);
-    for finished in 0..=all.len() {
-        whole(spec.experiment.analyse(&spec, &all[..finished], &[]).unwrap());
-    }
+    whole_at_any_time(&spec, &all);
     let found = FourCells::of(&spec, &all);
     let figures = found.figures();
     let series = |id: &str| figures.iter().find(|figure| figure.id == id).unwrap().series.len();

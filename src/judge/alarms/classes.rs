@@ -18,14 +18,17 @@ use crate::stats::log_sum_exp;
 const FLOOR: f64 = -20.0;
 /// Steps towards the best weights of the classes; each gets nearer.
 const STEPS: usize = 20;
-/// Fewer images in a half hold no class to class comparison.
-const FEWEST: usize = 20;
+/// Images below which there is no test: their halves hold no class to class comparison.
+pub(in crate::judge) const FEWEST: usize = 40;
 
 /// A permutation of classes and what it would explain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassOrder {
     /// Best column of the predictions for each class; 0, 1, … for the given order.
     pub column_of: Vec<usize>,
+    /// Images of the half on which it was tested; 0 where there are too few of them: `given` and `permuted` are then of all.
+    #[serde(default)]
+    pub tested_on: usize,
     /// mean Σ_y p (log p − log q) of the other half as given, log q ≥ −20, nats.
     pub given: f64,
     /// The same with the permutation.
@@ -49,10 +52,9 @@ impl ClassOrder {
 pub(super) fn test(p: &[f64], log_q: &[f64], classes: usize) -> ClassOrder {
     let given: Vec<usize> = (0..classes).collect();
     let n = p.len() / classes.max(1);
-    if n < 2 * FEWEST || classes < 2 {
-        return ClassOrder { column_of: given, given: 0.0, permuted: 0.0, reweighted: None, p_value: 1.0 };
-    }
-    let found = best(p, log_q, classes, 2);
+    let few = n < FEWEST || classes < 2;
+    let order = |step: usize| if few { given.clone() } else { best(p, log_q, classes, step) };
+    let found = order(2);
     let weights = if found == given { vec![0.0; classes] } else { weights(p, log_q, classes) };
     let row = |i: usize| {
         let (p, log_q) = (&p[i * classes..(i + 1) * classes], &log_q[i * classes..(i + 1) * classes]);
@@ -64,8 +66,8 @@ pub(super) fn test(p: &[f64], log_q: &[f64], classes: usize) -> ClassOrder {
         let log_sum = log_sum_exp((0..classes).map(weighted));
         [kl(&|y| log_q[y].max(FLOOR)), kl(&|y| log_q[found[y]].max(FLOOR)), kl(&|y| weighted(y) - log_sum)]
     };
-    let others: Vec<[f64; 3]> = (1..n).step_by(2).map(row).collect();
-    let count = others.len() as f64;
+    let others: Vec<[f64; 3]> = if few { (0..n).map(row).collect() } else { (1..n).step_by(2).map(row).collect() };
+    let count = others.len().max(1) as f64;
     let mean = |of: &dyn Fn(&[f64; 3]) -> f64| others.iter().map(of).sum::<f64>() / count;
     let [of_given, permuted, reweighted] = [0, 1, 2].map(|at| mean(&|kl| kl[at]));
     // Weights that were chosen on a half may be worse than none on the other.
@@ -80,7 +82,8 @@ pub(super) fn test(p: &[f64], log_q: &[f64], classes: usize) -> ClassOrder {
     };
     let reweighted = (found != given).then_some(reweighted);
     // The suggestion uses all images; the test does not.
-    ClassOrder { column_of: best(p, log_q, classes, 1), given: of_given, permuted, reweighted, p_value }
+    let (column_of, tested_on) = (order(1), if few { 0 } else { others.len() });
+    ClassOrder { column_of, tested_on, given: of_given, permuted, reweighted, p_value }
 }
 
 /// Logarithms of the weights of the classes that maximise mean Σ_y p(y) log q(y) on every second image, by iterative

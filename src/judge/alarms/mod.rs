@@ -281,7 +281,7 @@ impl Examined {
 
     fn of_pairing(&self, truth: &Truth) -> Option<Alarm> {
         if self.classes.p_value < self.level && self.classes.explains() {
-            let ClassOrder { column_of, given, permuted, reweighted, p_value } = &self.classes;
+            let ClassOrder { column_of, given, permuted, reweighted, p_value, .. } = &self.classes;
             let moved = column_of.iter().enumerate().filter(|(class, column)| class != *column);
             let moved: Vec<String> = moved
                 .map(|(class, column)| format!("column {column} looks like {}", truth.class_names[class]))

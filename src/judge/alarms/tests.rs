@@ -271,3 +271,16 @@ fn labels_that_are_not_of_the_world_are_said_instead_of_leaks() {
     assert_eq!(found.alarms[0].p_value, Some(0.0));
     assert!(found.alarms[0].message.contains("(p < 1.0e-280)"), "{}", found.alarms[0].message);
 }
+
+/// Each image is of one class, to which q gives 0.9: KL is −ln 0.9.
+#[test]
+fn few_images_have_their_kl_beside_an_order_of_columns_that_is_not_tested() {
+    for n in [1, classes::FEWEST - 1, classes::FEWEST] {
+        let p: Vec<f64> = (0..n).flat_map(|i| [(i % 2) as f64, ((i + 1) % 2) as f64]).collect();
+        let log_q: Vec<f64> = p.iter().map(|p| (0.8 * p + 0.1).ln()).collect();
+        let found = classes::test(&p, &log_q, 2);
+        assert!((found.given + 0.9f64.ln()).abs() < 1e-12 && found.given == found.permuted, "{n}: {found:?}");
+        assert_eq!(found.tested_on, if n < classes::FEWEST { 0 } else { n / 2 });
+        assert_eq!((found.p_value, found.column_of), (1.0, vec![0, 1]));
+    }
+}

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Note, listed};
 use crate::judge::Truth;
+use crate::units::images;
 
 /// The row of each image of `truth`, in its order.
 pub(super) fn rows(
@@ -16,8 +17,9 @@ pub(super) fn rows(
     let Some(ids) = ids else {
         if rows != n {
             return Err(format!(
-                "{rows} rows for {n} images of {}; without ids there must be one row for each image in its order. Add ids \
+                "{rows} rows for {} of {}; without ids there must be one row for each image in its order. Add ids \
                  (a column or array id with the running number of each image)",
+                images(n),
                 truth.origin.path
             ));
         }

@@ -254,20 +254,27 @@ fn pauses_are_no_time_of_training() {
     assert!(trained.seconds > 0.0 && trained.seconds <= worked, "{} s of {worked}", trained.seconds);
 }
 
+/// What a training tells of one kind.
+fn told<T>(spec: &TrainSpec, folder: &Path, kind: impl Fn(TrainEvent) -> Option<T>) -> Vec<T> {
+    let mut told = Vec::new();
+    let mut events = |event| {
+        told.extend(kind(event));
+        ControlFlow::Continue(())
+    };
+    train(spec, folder, &cpu(), &mut events).unwrap();
+    told
+}
+
 #[test]
 fn a_training_says_that_it_is_shorter_than_its_warm_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(folder.path(), 1);
     let said = |spec: &TrainSpec, run: &str| {
-        let mut said = Vec::new();
-        let mut events = |event: TrainEvent| {
-            if let TrainEvent::LongWarmUp(long) = event {
-                said.push((long.warm_up_images, long.images));
-            }
-            ControlFlow::Continue(())
+        let long = |event| match event {
+            TrainEvent::LongWarmUp(long) => Some((long.warm_up_images, long.images)),
+            _ => None,
         };
-        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
-        said
+        told(spec, &folder.path().join(run), long)
     };
     assert_eq!(said(&spec, "long"), [(10_000, 20)]);
     assert!(said(&spec, "long").is_empty(), "all is done");
@@ -280,15 +287,11 @@ fn a_training_says_that_it_adds_noise_to_pictures_that_hold_some() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(folder.path(), 1);
     let said = |spec: &TrainSpec, run: &str| {
-        let mut said = Vec::new();
-        let mut events = |event: TrainEvent| {
-            if let TrainEvent::SecondNoise(noise) = event {
-                said.push(noise.to_string());
-            }
-            ControlFlow::Continue(())
+        let noise = |event| match event {
+            TrainEvent::SecondNoise(noise) => Some(noise.to_string()),
+            _ => None,
         };
-        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
-        said
+        told(spec, &folder.path().join(run), noise)
     };
     spec.model.pixels = Preprocessing::Gaussian { std: 0.05 };
     assert!(said(&spec, "photographs").is_empty());

@@ -16,7 +16,7 @@ pub struct KeyQueue {
 }
 
 impl KeyQueue {
-    /// Takes the newest request in, if it is of the world of these weights. Returns whether it says that τ moves.
+    /// Takes the newest request in, if it is of this world (`OracleInfo::world_id`). Returns whether it says that τ moves.
     pub fn take_in(&self, shared: &Shared, world: &str) -> bool {
         let here = |request: &KeyRequest| request.origin.world == world;
         let Some(request) = shared.key_request.take().filter(here) else { return false };

@@ -14,7 +14,7 @@ use super::*;
 use crate::classifier::{Architecture, Labels, TrainingSpec};
 use crate::data::ImageShape;
 use crate::events::silent;
-use crate::experiment::{Batch, Images};
+use crate::experiment::{Batch, Images, Source};
 
 const MEANS: [[f64; 2]; 3] = [[0.0, 1.2], [1.0, -0.6], [-1.0, -0.6]];
 
@@ -58,13 +58,14 @@ impl Bench {
         Cell { architecture, train_size: budget, labels, seed: 5, condition: strategy as usize }
     }
 
-    fn run(&self, cell: Cell, folder: &Path, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
-        let job = CellJob {
+    /// A cell that trains on these images.
+    fn job<'a>(&'a self, cell: Cell, train: &'a dyn Source, folder: &'a Path) -> CellJob<'a> {
+        CellJob {
             cell,
             id: "cell",
             training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },
             pretrained: None,
-            train: &self.pool,
+            train,
             test: &self.test,
             watched: 50,
             range: [0.0, 1.0],
@@ -72,8 +73,20 @@ impl Bench {
             folder,
             every: Duration::ZERO,
             device: &self.device,
-        };
-        run(&self.spec, &job, events)
+        }
+    }
+
+    fn run(&self, cell: Cell, folder: &Path, events: &mut dyn Events<CellEvent>) -> Result<CellResult> {
+        run(&self.spec, &self.job(cell, &self.pool, folder), events)
+    }
+
+    /// A classifier trained with the labels of some images of the pool, apart from any strategy.
+    fn trained_apart(&self, cell: Cell, images: &[usize], folder: &Path) -> (CellResult, Trained) {
+        let mut at = images.to_vec();
+        at.sort_unstable();
+        let cell = Cell { train_size: at.len(), ..cell };
+        let view = View { of: &self.pool, at };
+        train_cell(&self.job(cell, &view, folder), &mut silent()).unwrap()
     }
 
     /// Runs a cell, and cancels it at this step of one of its trainings.
@@ -137,24 +150,7 @@ fn the_first_choice_is_the_largest_kl_of_the_classifier_of_the_round_before() {
     let result = bench.run(cell, folder.path(), &mut silent()).unwrap();
     let [start, chosen] = bought(&result) else { panic!("two rounds") };
     // The classifier of the start, trained apart from it.
-    let mut at = start.bought.images.clone();
-    at.sort_unstable();
-    let view = View { of: &bench.pool, at };
-    let job = CellJob {
-        cell: Cell { train_size: 10, ..cell },
-        id: "apart",
-        training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },
-        pretrained: None,
-        train: &view,
-        test: &bench.test,
-        watched: 50,
-        range: [0.0, 1.0],
-        weights_sha256: None,
-        folder: &folder.path().join("apart"),
-        every: Duration::ZERO,
-        device: &bench.device,
-    };
-    let (_, trained) = train_cell(&job, &mut silent()).unwrap();
+    let (_, trained) = bench.trained_apart(cell, &start.bought.images, &folder.path().join("apart"));
     let kl = trained.per_image(&bench.pool, 120).unwrap().kl;
     let mut order: Vec<usize> = (0..120).filter(|image| !start.bought.images.contains(image)).collect();
     order.sort_by(|&a, &b| kl[b].total_cmp(&kl[a]).then(a.cmp(&b)));

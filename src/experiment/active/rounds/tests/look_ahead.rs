@@ -2,29 +2,6 @@
 
 use super::*;
 
-/// The exact mean KL of the test images after training with the labels of some images, apart from any strategy.
-fn refitted(bench: &Bench, cell: Cell, images: &[usize], folder: &Path) -> f64 {
-    let mut at = images.to_vec();
-    at.sort_unstable();
-    let cell = Cell { train_size: at.len(), ..cell };
-    let view = View { of: &bench.pool, at };
-    let job = CellJob {
-        cell,
-        id: "apart",
-        training: TrainingSpec { epochs: 3, batch: 8, learning_rate: 0.05, ..Default::default() },
-        pretrained: None,
-        train: &view,
-        test: &bench.test,
-        watched: 50,
-        range: [0.0, 1.0],
-        weights_sha256: None,
-        folder,
-        every: Duration::ZERO,
-        device: &bench.device,
-    };
-    train_cell(&job, &mut silent()).unwrap().0.measured.epistemic.value
-}
-
 #[test]
 fn the_look_ahead_of_one_label_buys_the_best_of_all_that_could_be_bought() {
     let mut bench = Bench::new(30);
@@ -37,7 +14,8 @@ fn the_look_ahead_of_one_label_buys_the_best_of_all_that_could_be_bought() {
     let own = &start.bought.images;
     let after = |image: usize| {
         let folder = folder.path().join(image.to_string());
-        refitted(&bench, cell, &[&own[..], &[image]].concat(), &folder)
+        let (apart, _) = bench.trained_apart(cell, &[&own[..], &[image]].concat(), &folder);
+        apart.measured.epistemic.value
     };
     let all: Vec<(usize, f64)> =
         (0..30).filter(|image| !own.contains(image)).map(|image| (image, after(image))).collect();
