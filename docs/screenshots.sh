@@ -16,7 +16,7 @@ mkdir -p "$BAYESCOPE_MADE/runs" "$BAYESCOPE_MADE/data"
 
 wanted() { [ -z "$BAYESCOPE_SCENES" ] || [[ " $BAYESCOPE_SCENES " == *" $1 "* ]]; }
 
-cargo test --release --features bundle --locked --no-run --test screenshots
+cargo test --release --features bundle,lend --locked --no-run --test screenshots
 bayescope="$CARGO_TARGET_DIR/release/bayescope"
 
 if wanted judge && [ ! -e "$BAYESCOPE_MADE/mine.npz" ]; then
@@ -39,4 +39,4 @@ if wanted experiments/hardness; then (cd "$BAYESCOPE_MADE" && run hardness-quick
 if wanted validation; then
     "$bayescope" oracle validate mnist@9b44f254 --data "$mnist" --images 1000 --report "$BAYESCOPE_MADE/validation" >/dev/null
 fi
-cargo test --release --features bundle --locked --test screenshots -- --nocapture
+cargo test --release --features bundle,lend --locked --test screenshots -- --nocapture

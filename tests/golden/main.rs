@@ -2,7 +2,7 @@
 //! an answer. Words, keys, counts and lists of files are compared exactly, numbers within a tolerance of the case (instruction sets
 //! round differently), arrays and pictures by their shape and four figures.
 //!
-//! `BAYESCOPE_RECORD=1 cargo test --release --features bundle --test golden` records anew. Read the difference in git before you commit it.
+//! `BAYESCOPE_RECORD=1 cargo test --release --features bundle,lend --test golden` records anew. Read the difference in git before you commit it.
 
 mod cases;
 mod compare;

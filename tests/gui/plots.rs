@@ -182,7 +182,7 @@ fn frame_times(
     [median(steps), median(tessellations)]
 }
 
-/// Run alone, in release: `cargo test --release --features bundle --test gui -- --ignored --nocapture thousands`.
+/// Run alone, in release: `cargo test --release --features bundle,lend --test gui -- --ignored --nocapture thousands`.
 #[test]
 #[ignore = "measures times: to be run alone on a quiet machine"]
 fn thousands_of_cells_and_long_courses_leave_time_for_frames() {
