@@ -19,6 +19,8 @@ mod experiments;
 mod export;
 #[path = "gui/external.rs"]
 mod external;
+#[path = "gui/failures.rs"]
+mod failures;
 #[path = "gui/fake.rs"]
 mod fake;
 #[path = "gui/far.rs"]

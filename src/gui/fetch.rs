@@ -7,6 +7,7 @@ use eframe::egui::{self, Button, Label, ProgressBar, RichText, ScrollArea, Ui, v
 use super::background::{Field, Takes};
 use super::command::{Command, quote};
 use super::context::Cx;
+use super::failures;
 use super::kept_path;
 use super::panels::fields;
 use super::session::exchange::FetchView;
@@ -185,7 +186,6 @@ fn present(ui: &mut Ui, cx: &mut Cx, folder: &Path) {
 
 /// How the last one goes, or what became of it.
 fn course(ui: &mut Ui, cx: &mut Cx, view: &FetchView, shown: &Corpus) {
-    let theme = Theme::of(ui);
     if let Some(job) = cx.session.jobs.get(view.job).filter(|_| view.outcome.is_none()) {
         ui.add_space(4.0);
         let name = view.request.corpus.name;
@@ -201,9 +201,7 @@ fn course(ui: &mut Ui, cx: &mut Cx, view: &FetchView, shown: &Corpus) {
         return;
     }
     match &view.outcome {
-        Some(Outcome::Failed(why)) => {
-            said(ui, why, theme.error());
-        }
+        Some(Outcome::Failed(why)) => failures::show(ui, view.job, why),
         Some(Outcome::Cancelled) => {
             hint(ui, "Cancelled. What came is kept: fetched again, it goes on from there.");
         }

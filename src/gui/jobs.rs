@@ -24,19 +24,24 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
         for job in cx.session.jobs.iter() {
             ui.scope(|ui| {
                 ui.set_opacity(job.presence(now));
-                row(ui, (job, cx.session.jobs.waiting(job)), now, cx.commands);
+                let said = cx.view.told.contains(&job.id);
+                row(ui, (job, cx.session.jobs.waiting(job), said), now, cx.commands);
             });
         }
     });
 }
 
-fn row(ui: &mut Ui, (job, waiting): (&JobView, Option<String>), now: Instant, commands: &mut Vec<Command>) {
+/// A job, what it waits for, and whether a panel in view says why it failed.
+type Row<'a> = (&'a JobView, Option<String>, bool);
+
+fn row(ui: &mut Ui, (job, waiting, said): Row<'_>, now: Instant, commands: &mut Vec<Command>) {
     let theme = Theme::of(ui);
     match &job.state {
         State::Ended(outcome) => {
             let (colour, word, text) = match outcome {
                 Outcome::Done(text) => (theme.good(), "done", text.as_str()),
                 Outcome::Cancelled => (theme.weak(), "cancelled", ""),
+                Outcome::Failed(_) if said => (theme.error(), "failed", ""),
                 Outcome::Failed(text) => (theme.error(), "failed", text.as_str()),
             };
             ui.horizontal_wrapped(|ui| {
@@ -115,6 +120,10 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
             text += &format!(" · {doing}: {} of {}", format::count(progress.done), format::count(progress.total));
         }
         ui.label(RichText::new(text).small().color(weak));
+        if let Some(late) = &cx.view.late {
+            ui.spinner();
+            ui.label(RichText::new(format!("{late}…")).small());
+        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let device =
                 cx.session.device.as_ref().map_or("looking for a device…", |report| report.used.name.as_str());

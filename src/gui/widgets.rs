@@ -2,11 +2,11 @@
 
 use eframe::egui::{self, Label, RichText, Ui};
 
-use super::glossary;
 use super::session::Session;
 use super::session::jobs::{JobView, Jobs};
 use super::session::tasks::TaskView;
 use super::theme::{Badge, SECTION_GAP, Theme};
+use super::{failures, glossary};
 use crate::task::Task;
 use crate::units::ClassId;
 
@@ -141,7 +141,7 @@ pub fn on_its_way(ui: &mut Ui, jobs: &Jobs, job: &JobView, more: &str) {
 pub fn standing<T: Task>(ui: &mut Ui, session: &Session, view: &TaskView<'_, T>, more: &str, stopped: &str) {
     let job = session.jobs.get(view.job).filter(|job| !job.ended());
     match (view.trouble(), job) {
-        (Some(why), _) => said(ui, why, Theme::of(ui).error()),
+        (Some(why), _) => failures::show(ui, view.job, why),
         (None, _) if view.report.is_some() => {}
         (None, Some(job)) => on_its_way(ui, &session.jobs, job, more),
         (None, None) => hint(ui, stopped),
