@@ -39,6 +39,8 @@ mod hardness;
 mod help;
 #[path = "gui/images.rs"]
 mod images;
+#[path = "gui/jobs.rs"]
+mod jobs;
 #[path = "gui/judge.rs"]
 mod judge;
 #[path = "gui/kinds.rs"]

@@ -11,6 +11,9 @@ use super::session::jobs::{JobView, State};
 use super::theme::Theme;
 use crate::worker::protocol::{Asked, Outcome};
 
+/// The list scrolls when it is higher than this, points.
+const HEIGHT: f32 = 140.0;
+
 /// Shows the list of jobs.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let now = Instant::now();
@@ -20,7 +23,9 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::ClearJobs);
         }
     });
-    egui::ScrollArea::vertical().max_height(140.0).auto_shrink([false, true]).id_salt("jobs").show(ui, |ui| {
+    // Without the least height the list would not grow beyond two or three jobs.
+    let list = egui::ScrollArea::vertical().max_height(HEIGHT).min_scrolled_height(HEIGHT).auto_shrink([false, true]);
+    list.id_salt("jobs").show(ui, |ui| {
         for job in cx.session.jobs.iter() {
             ui.scope(|ui| {
                 ui.set_opacity(job.presence(now));

@@ -1,6 +1,8 @@
 //! Small widgets used in several places.
 
-use eframe::egui::{self, Label, RichText, Ui};
+use std::cmp::Reverse;
+
+use eframe::egui::{self, Label, RichText, TextStyle, TextWrapMode, Ui, WidgetText};
 
 use super::session::Session;
 use super::session::jobs::{JobView, Jobs};
@@ -104,6 +106,26 @@ pub fn grid_head(ui: &mut Ui, titles: &[&str]) {
 pub fn class_label(ui: &mut Ui, session: &Session, class: ClassId) {
     let colour = Theme::of(ui).class(class, session.class_names().len());
     ui.add(Label::new(RichText::new(session.class_name(class)).color(colour).strong()).truncate());
+}
+
+/// Room for the longest class name, within limits.
+pub fn names_width(ui: &Ui, session: &Session) -> f32 {
+    // Of the names with the most letters, since a letter is wider than another.
+    let mut names: Vec<&str> = session.class_names().iter().map(String::as_str).collect();
+    names.sort_by_cached_key(|name| Reverse(name.chars().count()));
+    let width = |name: &&str| {
+        let text = WidgetText::from(RichText::new(*name).strong());
+        text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body).size().x
+    };
+    names.iter().take(12).map(width).fold(36.0, f32::max).min(96.0).ceil()
+}
+
+/// The same in a column of a table that is so wide: a cell that follows its content would cut names off from the first frame on.
+pub fn class_cell(ui: &mut Ui, session: &Session, class: ClassId, width: f32) {
+    ui.scope(|ui| {
+        ui.set_width(width);
+        class_label(ui, session, class);
+    });
 }
 
 /// Text of a colour that wraps.

@@ -94,7 +94,7 @@ fn start_buttons<T: Task>(
         }
     };
     let copied = words.copy.is_some_and(|text| {
-        let copy = ui.add_enabled(ready.is_ok(), Button::new(text));
+        let copy = ui.add_enabled(ready.is_ok(), Button::new(text)).on_disabled_hover_text(&why);
         copy.on_hover_text("The same on the command line").clicked()
     });
     if let Ok(task) = ready {

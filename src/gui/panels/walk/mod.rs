@@ -170,6 +170,7 @@ fn story(session: &Session, view: &View<'_>, from: &str) -> String {
         }
         (None, Some(Outcome::Cancelled)) => text += ": stopped before its end; the points found so far are shown.",
         (None, Some(Outcome::Failed(why))) => text += &format!(": failed. {why}"),
+        (None, _) if walk.points.len() == 1 => text += ": 1 point so far.",
         (None, _) => text += &format!(": {} points so far.", walk.points.len()),
     }
     text
