@@ -4,7 +4,7 @@
 use eframe::egui::{Color32, Stroke, Ui};
 use egui_plot::{Bar, BarChart, FilledArea, HLine, Line, LineStyle, MarkerShape, PlotBounds, PlotUi, Points, VLine};
 
-use super::legend::Entry;
+use super::legend::{Entry, Mark};
 use super::map::Places;
 use crate::figure::{Figure, Marker, Point, Rule, Series, Slot, Style, Way, colour, markers};
 use crate::gui::theme::{Theme, pixel};
@@ -64,14 +64,21 @@ impl<'a> Items<'a> {
     pub fn entries(&self, movable: Option<usize>) -> Vec<Entry> {
         let of = |faint: bool| self.figure.series.iter().filter(move |series| series.faint == faint);
         let entry = |series: &Series| {
-            let (id, name, hollow) = (series.name.clone(), self.in_legend(series), series.dashed || series.faint);
-            Entry { id, name, ink: self.ink(series), hollow }
+            let mark = match (series.style, series.dashed || series.faint) {
+                (Style::Points | Style::Bars, false) => Mark::Disc,
+                (Style::Points | Style::Bars, true) => Mark::Ring,
+                (Style::Line | Style::LinePoints | Style::Steps, false) => Mark::Line,
+                (Style::Line | Style::LinePoints | Style::Steps, true) => Mark::Dashes,
+            };
+            Entry { id: series.name.clone(), name: self.in_legend(series), ink: self.ink(series), mark }
         };
         let rule = |(i, rule): (usize, &Rule)| {
+            self.rule_place(rule)?;
             let (ink, name) = (self.rule_ink(i, movable), self.ruled(i, movable).1);
-            Entry { id: rule.label.clone(), name, ink, hollow: false }
+            let mark = if movable == Some(i) { Mark::Line } else { Mark::Dashes };
+            Some(Entry { id: rule.label.clone(), name, ink, mark })
         };
-        let rules = self.figure.rules.iter().enumerate().map(rule);
+        let rules = self.figure.rules.iter().enumerate().filter_map(rule);
         let mut entries: Vec<Entry> = Vec::new();
         for entry in of(false).map(entry).chain(rules).chain(of(true).map(entry)) {
             if !(entry.name.is_empty() || entries.iter().any(|other| other.name == entry.name)) {
@@ -87,7 +94,7 @@ impl<'a> Items<'a> {
         pixel(r, g, b).gamma_multiply(if series.faint { FAINT } else { 1.0 })
     }
 
-    /// Its name in the legend, which shows colours and neither dashes nor hollow marks: series of one colour are told apart in words.
+    /// Its name in the legend: series of one colour are told apart in words, too.
     fn in_legend(&self, series: &Series) -> String {
         let twin = |other: &Series| (other.colour, other.own, other.faint) == (series.colour, series.own, series.faint);
         if !(series.dashed && self.figure.series.iter().any(|other| twin(other) && !other.dashed)) {
@@ -98,6 +105,11 @@ impl<'a> Items<'a> {
             Style::Line | Style::LinePoints | Style::Steps => "dashed",
         };
         format!("{}, {look}", series.name)
+    }
+
+    /// Where a rule crosses its axis; nowhere if that has no such number.
+    fn rule_place(&self, rule: &Rule) -> Option<f64> {
+        self.place(usize::from(rule.way == Way::Horizontal), rule.at)
     }
 
     fn rule_ink(&self, i: usize, movable: Option<usize>) -> Color32 {
@@ -236,8 +248,7 @@ impl<'a> Items<'a> {
     }
 
     fn rule(&self, plot: &mut PlotUi, rule: &Rule, i: usize, movable: Option<usize>) {
-        let axis = usize::from(rule.way == Way::Horizontal);
-        let Some(at) = self.place(axis, rule.at) else { return };
+        let Some(at) = self.rule_place(rule) else { return };
         if let Some([xs, ys]) = self.rule_band(rule) {
             let fill = self.text.gamma_multiply(RULE_BAND);
             self.area(plot, &rule.label, [&xs, &[ys[0]; 2], &[ys[1]; 2]], fill);
