@@ -20,7 +20,7 @@ use super::session::Session;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::typicality;
 use super::verdict;
-use super::widgets::{badge, class_cell, fact, facts, grid_head, heading, hint, names_width};
+use super::widgets::{badge, class_cell, fact, facts, grid_head, heading, hint, list, names_width};
 use crate::device::ImageSource;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
@@ -295,7 +295,7 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, shown: &Inspected<'_>) {
     let theme = Theme::of(ui);
     let names = names_width(ui, cx.session);
     let bar_width = (ui.available_width() - names - 186.0).clamp(40.0, 240.0);
-    egui::ScrollArea::vertical().max_height(320.0).min_scrolled_height(320.0).id_salt("posterior").show(ui, |ui| {
+    list(320.0).id_salt("posterior").show(ui, |ui| {
         egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
             grid_head(ui, &["class", "", "p(y|x)", "log p(x|y), nats"]);
             for class in 0..classes {

@@ -9,6 +9,7 @@ use super::context::Cx;
 use super::format;
 use super::session::jobs::{JobView, State};
 use super::theme::Theme;
+use super::widgets::list;
 use crate::worker::protocol::{Asked, Outcome};
 
 /// The list scrolls when it is higher than this, points.
@@ -23,9 +24,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::ClearJobs);
         }
     });
-    // Without the least height the list would not grow beyond two or three jobs.
-    let list = egui::ScrollArea::vertical().max_height(HEIGHT).min_scrolled_height(HEIGHT).auto_shrink([false, true]);
-    list.id_salt("jobs").show(ui, |ui| {
+    list(HEIGHT).auto_shrink([false, true]).id_salt("jobs").show(ui, |ui| {
         for job in cx.session.jobs.iter() {
             ui.scope(|ui| {
                 ui.set_opacity(job.presence(now));

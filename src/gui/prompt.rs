@@ -86,6 +86,10 @@ impl Prompt {
             if let Some(taken) = taken {
                 ui.colored_label(Theme::of(ui).warning(), refusal(taken));
             }
+            let whole = self.path().display().to_string();
+            if !(self.text.trim().is_empty() || self.text.contains(&whole)) {
+                hint(ui, format!("In full: {whole}"));
+            }
             if self.missing.as_ref().is_some_and(|missing| *missing == self.path()) {
                 ui.colored_label(Theme::of(ui).error(), "There is no file or folder of this name.");
             }

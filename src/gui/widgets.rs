@@ -128,6 +128,12 @@ pub fn class_cell(ui: &mut Ui, session: &Session, class: ClassId, width: f32) {
     });
 }
 
+/// A list that scrolls where it is higher than so many points, however little room is left: by itself one in a panel that scrolls
+/// shrinks to a few lines at the panel's lower edge.
+pub fn list(height: f32) -> egui::ScrollArea {
+    egui::ScrollArea::vertical().max_height(height).min_scrolled_height(height)
+}
+
 /// Text of a colour that wraps.
 pub fn said(ui: &mut Ui, text: impl Into<String>, colour: egui::Color32) {
     ui.add(Label::new(RichText::new(text.into()).color(colour)).wrap().selectable(true));
@@ -176,6 +182,9 @@ pub fn empty_state(ui: &mut Ui, title: &str, what_to_do: &str) {
     ui.add_space(room);
     ui.vertical_centered(|ui| {
         ui.label(RichText::new(title).strong().size(16.0));
+        // Its lines are broken for a wide panel.
+        let narrow = ui.available_width() < 560.0;
+        let what_to_do = if narrow { what_to_do.replace('\n', " ") } else { what_to_do.to_owned() };
         ui.label(RichText::new(what_to_do).color(Theme::of(ui).weak()));
     });
 }

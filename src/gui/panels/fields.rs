@@ -159,6 +159,9 @@ pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field
     .inner
 }
 
+/// What a number takes of a row with its label and its unit, about, points.
+pub const NUMBER: f32 = 210.0;
+
 /// A number with its unit. Returns whether it changed.
 pub fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {
     let field = DragValue::new(value).suffix(unit).speed(speed).range(0.0..=1e9);
