@@ -19,6 +19,8 @@ mod experiments;
 mod export;
 #[path = "gui/external.rs"]
 mod external;
+#[path = "gui/failures.rs"]
+mod failures;
 #[path = "gui/fake.rs"]
 mod fake;
 #[path = "gui/far.rs"]
@@ -37,6 +39,8 @@ mod hardness;
 mod help;
 #[path = "gui/images.rs"]
 mod images;
+#[path = "gui/jobs.rs"]
+mod jobs;
 #[path = "gui/judge.rs"]
 mod judge;
 #[path = "gui/kinds.rs"]

@@ -225,6 +225,7 @@ impl App {
         if let Some((purpose, paths)) = self.dialog.poll() {
             self.take_paths(ctx, purpose, paths, Asked::Desktop);
         }
+        self.tell_what_is_late(ctx);
     }
 
     /// Returns whether a question lies over everything.

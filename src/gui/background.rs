@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use eframe::egui;
 use rfd::{AsyncFileDialog, FileHandle};
@@ -87,13 +88,20 @@ impl Field {
     }
 }
 
+/// A user waits so long without a word.
+pub const PATIENCE: Duration = Duration::from_millis(500);
+
 /// An answer on its way from a thread.
 #[derive(Debug)]
-pub struct BackgroundTask<T>(Option<Receiver<T>>);
+pub struct BackgroundTask<T> {
+    answer: Option<Receiver<T>>,
+    /// What it does and since when, where that is told.
+    does: Option<(String, Instant)>,
+}
 
 impl<T> Default for BackgroundTask<T> {
     fn default() -> Self {
-        Self(None)
+        Self { answer: None, does: None }
     }
 }
 
@@ -108,21 +116,33 @@ impl<T: Send + 'static> BackgroundTask<T> {
             // The window may be gone by now.
             let _ = sender.send(work());
         });
-        Self(thread.is_ok().then_some(receiver))
+        Self { answer: thread.is_ok().then_some(receiver), does: None }
+    }
+
+    /// Says what it does from now on, for a user who waits for it.
+    #[must_use]
+    pub fn doing(self, does: impl Into<String>) -> Self {
+        Self { does: Some((does.into(), Instant::now())), ..self }
+    }
+
+    /// What it does, where a user has waited for it too long to be told nothing.
+    pub fn late(&self, now: Instant) -> Option<&str> {
+        let (does, since) = self.does.as_ref()?;
+        (self.waiting() && now.saturating_duration_since(*since) >= PATIENCE).then_some(does.as_str())
     }
 
     /// The answer, once. Of a thread that fell there is none, and none is waited for.
     pub fn poll(&mut self) -> Option<T> {
-        let answer = self.0.as_ref()?.try_recv();
+        let answer = self.answer.as_ref()?.try_recv();
         if !matches!(answer, Err(TryRecvError::Empty)) {
-            self.0 = None;
+            self.answer = None;
         }
         answer.ok()
     }
 
     /// Returns whether an answer is still to come.
     pub fn waiting(&self) -> bool {
-        self.0.is_some()
+        self.answer.is_some()
     }
 }
 
@@ -232,10 +252,12 @@ pub fn save(
     made: Made,
     write: impl FnOnce(&Path) -> crate::error::Result<()> + Send + 'static,
 ) -> BackgroundTask<Saved> {
-    BackgroundTask::start(ctx, "save", move || {
+    let does = format!("Writing {}", path.display());
+    let work = move || {
         let written = write(&path);
         written.map(|()| (format!("Saved to {}", path.display()), made)).map_err(|error| error.to_string())
-    })
+    };
+    BackgroundTask::start(ctx, "save", work).doing(does)
 }
 
 struct Unpark(Thread);
@@ -285,5 +307,22 @@ mod tests {
             assert_eq!(fallen.poll(), None);
             std::thread::yield_now();
         }
+    }
+
+    #[test]
+    fn who_waits_long_is_told_for_what() {
+        let (let_go, gate) = channel::<()>();
+        let ctx = egui::Context::default();
+        let work = move || gate.recv().is_ok();
+        let mut task = BackgroundTask::start(&ctx, "test", work).doing("Looking at /mnt/far");
+        let soon = Instant::now();
+        let late = soon + PATIENCE;
+        assert_eq!([soon, late].map(|now| task.late(now)), [None, Some("Looking at /mnt/far")]);
+        let_go.send(()).unwrap();
+        while task.waiting() {
+            task.poll();
+            std::thread::yield_now();
+        }
+        assert_eq!(task.late(late), None, "it has answered");
     }
 }

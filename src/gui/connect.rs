@@ -6,6 +6,7 @@ use eframe::egui::{self, Button, DragValue, Grid, Key, TextEdit, Ui};
 
 use super::command::Command;
 use super::context::Cx;
+use super::failures;
 use super::session::far::Trying;
 use super::theme::Theme;
 use super::widgets::{dialog, fact, facts, hint, said};
@@ -180,9 +181,7 @@ impl ConnectDialog {
                     ui.label(format!("Connecting to {}…", asked.device));
                 });
             }
-            Some(Outcome::Failed(why)) => {
-                said(ui, why, theme.error());
-            }
+            Some(Outcome::Failed(why)) => failures::show(ui, asked.job, why),
             Some(Outcome::Cancelled) => hint(ui, "Cancelled."),
             Some(Outcome::Done(_)) if uses(cx, address) => {
                 ui.colored_label(theme.good(), format!("Connected. Round trips: {}.", cx.session.far.latency));

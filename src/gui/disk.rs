@@ -1,13 +1,15 @@
 //! What lies at paths, asked on threads: a network drive may be gone, and the window would stand still.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use eframe::egui;
 
 use super::app::App;
-use super::background::{self, BackgroundTask};
+use super::background::{self, BackgroundTask, Purpose};
 use super::command::{Opened, run_at, sort_paths};
 use super::panels;
+use super::prompt::Prompt;
 use super::runs::{Done, Place};
 use super::session::log::Level;
 use crate::data::taken;
@@ -25,7 +27,8 @@ impl App {
         if library::find(&saved).is_some() {
             return;
         }
-        self.look(ctx, move || match Path::new(&saved).exists() {
+        let does = format!("Looking for the oracle {saved}");
+        self.look(ctx, does, move || match Path::new(&saved).exists() {
             true => Done::Found(Vec::new()),
             false => Done::Gone(saved),
         });
@@ -44,14 +47,33 @@ impl App {
         }
     }
 
-    /// Opens dropped, typed or chosen paths, when it is known what they are.
+    /// Opens dropped or chosen paths, when it is known what they are.
     pub(super) fn open_paths(&mut self, ctx: &egui::Context, paths: Vec<PathBuf>) {
-        self.look(ctx, move || Done::Found(sort_paths(paths)));
+        self.look(ctx, looking_at(&paths), move || Done::Found(sort_paths(paths)));
+    }
+
+    /// Opens what was asked for in the window, when it is known what it is; a path may be mistyped.
+    pub(super) fn open_asked(&mut self, ctx: &egui::Context, purpose: Purpose, paths: Vec<PathBuf>) {
+        // Where the disk does not say whether it is there, whoever opens it says why.
+        let missing = |path: &PathBuf| path.try_exists().is_ok_and(|there| !there);
+        self.look(ctx, looking_at(&paths), move || match &paths[..] {
+            [path] if missing(path) => Done::Missing(purpose, path.clone()),
+            _ => Done::Found(sort_paths(paths)),
+        });
+    }
+
+    /// Says in the dialog that nothing lies at a path, or beside another that is open by now.
+    pub(super) fn ask_again_for(&mut self, purpose: Purpose, path: PathBuf) {
+        if self.asks() {
+            self.session.notify(Level::Error, format!("There is no file or folder {}", path.display()));
+        } else {
+            self.prompt = Some(Prompt::missing(purpose, path));
+        }
     }
 
     /// Opens the folder of a run, when it is known of which kind it is.
     pub(super) fn open_run(&mut self, ctx: &egui::Context, folder: PathBuf) {
-        self.look(ctx, move || Done::Found(vec![run_at(folder)]));
+        self.look(ctx, format!("Looking at {}", folder.display()), move || Done::Found(vec![run_at(folder)]));
     }
 
     /// Opens what was found.
@@ -74,11 +96,12 @@ impl App {
 
     /// Saves at a place, when it is known what lies there. What was to be saved elsewhere and still waits for this is forgotten.
     pub(super) fn look_where(&mut self, ctx: &egui::Context, place: Place) {
+        let does = format!("Looking whether anything lies at {}", place.path.display());
         let work = move || match taken(&place.path) {
             Ok(there) => Ok((place, there)),
             Err(why) => Err(why.to_string()),
         };
-        self.runs.place = vec![BackgroundTask::start(ctx, "look at a place", work)];
+        self.runs.place = vec![BackgroundTask::start(ctx, "look at a place", work).doing(does)];
     }
 
     /// Goes on with what is to be saved.
@@ -91,7 +114,24 @@ impl App {
         }
     }
 
-    fn look(&mut self, ctx: &egui::Context, work: impl FnOnce() -> Done + Send + 'static) {
-        self.runs.background.push(BackgroundTask::start(ctx, "look at a disk", move || Ok(work())));
+    /// What a disk or a thread is waited for since half a second, for the status line.
+    pub(super) fn tell_what_is_late(&mut self, ctx: &egui::Context) {
+        let now = Instant::now();
+        let saving = self.saving.iter().filter_map(|task| task.late(now)).next();
+        self.view.late = saving.or_else(|| self.runs.late(now)).map(str::to_owned);
+        if self.view.late.is_none() && (self.runs.waits() || !self.saving.is_empty()) {
+            ctx.request_repaint_after(background::PATIENCE / 2);
+        }
+    }
+
+    fn look(&mut self, ctx: &egui::Context, does: String, work: impl FnOnce() -> Done + Send + 'static) {
+        self.runs.background.push(BackgroundTask::start(ctx, "look at a disk", move || Ok(work())).doing(does));
+    }
+}
+
+fn looking_at(paths: &[PathBuf]) -> String {
+    match paths {
+        [path] => format!("Looking at {}", path.display()),
+        paths => format!("Looking at {} paths", paths.len()),
     }
 }

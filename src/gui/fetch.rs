@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use eframe::egui::{self, Button, Label, ProgressBar, RichText, ScrollArea, Ui, vec2};
+use eframe::egui::{self, Button, Label, ProgressBar, RichText, ScrollArea, Ui, Vec2, vec2};
 
 use super::background::{Field, Takes};
 use super::command::{Command, quote};
 use super::context::Cx;
+use super::failures;
 use super::kept_path;
 use super::panels::fields;
 use super::session::exchange::FetchView;
@@ -25,6 +26,8 @@ const FOLDER: Field = Field::new("corpora folder", Takes::Folder);
 const LIST: f32 = 210.0;
 const ABOUT: f32 = 480.0;
 const HEIGHT: f32 = 430.0;
+/// What the window itself takes beside and above them, about.
+const AROUND: Vec2 = vec2(64.0, 72.0);
 
 /// The window, closed at first.
 pub struct FetchDialog {
@@ -61,12 +64,14 @@ impl FetchDialog {
 
     pub fn show(&mut self, ctx: &egui::Context, cx: &mut Cx) {
         let mut open = self.open;
+        let room = ctx.content_rect().size() - vec2(LIST, 0.0) - AROUND;
+        let (about, height) = (ABOUT.min(room.x), HEIGHT.min(room.y));
         dialog(ctx, "Fetch a corpus", &mut open).resizable(false).show(ctx, |ui| {
             ui.horizontal_top(|ui| {
                 let column = egui::Layout::top_down(egui::Align::Min);
-                ui.allocate_ui_with_layout(vec2(LIST, HEIGHT), column, |ui| self.list(ui));
+                ui.allocate_ui_with_layout(vec2(LIST, height), column, |ui| self.list(ui));
                 ui.separator();
-                ui.allocate_ui_with_layout(vec2(ABOUT, HEIGHT), column, |ui| {
+                ui.allocate_ui_with_layout(vec2(about, height), column, |ui| {
                     let scroll = ScrollArea::vertical().id_salt("corpus").auto_shrink([false, false]);
                     scroll.show(ui, |ui| self.corpus(ui, cx));
                 });
@@ -183,7 +188,6 @@ fn present(ui: &mut Ui, cx: &mut Cx, folder: &Path) {
 
 /// How the last one goes, or what became of it.
 fn course(ui: &mut Ui, cx: &mut Cx, view: &FetchView, shown: &Corpus) {
-    let theme = Theme::of(ui);
     if let Some(job) = cx.session.jobs.get(view.job).filter(|_| view.outcome.is_none()) {
         ui.add_space(4.0);
         let name = view.request.corpus.name;
@@ -199,9 +203,7 @@ fn course(ui: &mut Ui, cx: &mut Cx, view: &FetchView, shown: &Corpus) {
         return;
     }
     match &view.outcome {
-        Some(Outcome::Failed(why)) => {
-            said(ui, why, theme.error());
-        }
+        Some(Outcome::Failed(why)) => failures::show(ui, view.job, why),
         Some(Outcome::Cancelled) => {
             hint(ui, "Cancelled. What came is kept: fetched again, it goes on from there.");
         }

@@ -1,8 +1,6 @@
 //! The inspector: everything about the image under the cursor.
 
-use std::cmp::Reverse;
-
-use eframe::egui::{self, Image, Rect, RichText, Sense, TextStyle, TextWrapMode, Ui, WidgetText, vec2};
+use eframe::egui::{self, Image, Rect, RichText, Sense, Ui, vec2};
 
 use super::command::Command;
 use super::context::Cx;
@@ -22,7 +20,7 @@ use super::session::Session;
 use super::theme::{BAR_HEIGHT, Badge, Theme};
 use super::typicality;
 use super::verdict;
-use super::widgets::{badge, class_label, fact, facts, grid_head, heading, hint};
+use super::widgets::{badge, class_cell, fact, facts, grid_head, heading, hint, list, names_width};
 use crate::device::ImageSource;
 use crate::flow::Architecture;
 use crate::oracle::posterior::Posterior;
@@ -297,14 +295,11 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, shown: &Inspected<'_>) {
     let theme = Theme::of(ui);
     let names = names_width(ui, cx.session);
     let bar_width = (ui.available_width() - names - 186.0).clamp(40.0, 240.0);
-    egui::ScrollArea::vertical().max_height(320.0).min_scrolled_height(320.0).id_salt("posterior").show(ui, |ui| {
+    list(320.0).id_salt("posterior").show(ui, |ui| {
         egui::Grid::new("posterior table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
             grid_head(ui, &["class", "", "p(y|x)", "log p(x|y), nats"]);
             for class in 0..classes {
-                ui.scope(|ui| {
-                    ui.set_width(names);
-                    class_label(ui, cx.session, class);
-                });
+                class_cell(ui, cx.session, class, names);
                 bar(ui, bar_width, share(p, class, cx.prefs.log_bars), theme, theme.class(class, classes));
                 let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
                 ui.label(if class == p.decision { number.strong() } else { number });
@@ -313,18 +308,6 @@ fn posterior_bars(ui: &mut Ui, cx: &mut Cx, shown: &Inspected<'_>) {
             }
         });
     });
-}
-
-/// Room for the longest class name, within limits.
-pub fn names_width(ui: &Ui, session: &Session) -> f32 {
-    // Of the names with the most letters, since a letter is wider than another.
-    let mut names: Vec<&str> = session.class_names().iter().map(String::as_str).collect();
-    names.sort_by_cached_key(|name| Reverse(name.chars().count()));
-    let width = |name: &&str| {
-        let text = WidgetText::from(RichText::new(*name).strong());
-        text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body).size().x
-    };
-    names.iter().take(12).map(width).fold(36.0, f32::max).min(96.0).ceil()
 }
 
 /// The length of a bar, 0 to 1.

@@ -9,8 +9,12 @@ use super::context::Cx;
 use super::format;
 use super::session::jobs::{JobView, State};
 use super::theme::Theme;
+use super::widgets::list;
 use crate::units::counted;
 use crate::worker::protocol::{Asked, Outcome};
+
+/// The list scrolls when it is higher than this, points.
+const HEIGHT: f32 = 140.0;
 
 /// Shows the list of jobs.
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
@@ -21,23 +25,28 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::ClearJobs);
         }
     });
-    egui::ScrollArea::vertical().max_height(140.0).auto_shrink([false, true]).id_salt("jobs").show(ui, |ui| {
+    list(HEIGHT).auto_shrink([false, true]).id_salt("jobs").show(ui, |ui| {
         for job in cx.session.jobs.iter() {
             ui.scope(|ui| {
                 ui.set_opacity(job.presence(now));
-                row(ui, (job, cx.session.jobs.waiting(job)), now, cx.commands);
+                let said = cx.view.told.contains(&job.id);
+                row(ui, (job, cx.session.jobs.waiting(job), said), now, cx.commands);
             });
         }
     });
 }
 
-fn row(ui: &mut Ui, (job, waiting): (&JobView, Option<String>), now: Instant, commands: &mut Vec<Command>) {
+/// A job, what it waits for, and whether a panel in view says why it failed.
+type Row<'a> = (&'a JobView, Option<String>, bool);
+
+fn row(ui: &mut Ui, (job, waiting, said): Row<'_>, now: Instant, commands: &mut Vec<Command>) {
     let theme = Theme::of(ui);
     match &job.state {
         State::Ended(outcome) => {
             let (colour, word, text) = match outcome {
                 Outcome::Done(text) => (theme.good(), "done", text.as_str()),
                 Outcome::Cancelled => (theme.weak(), "cancelled", ""),
+                Outcome::Failed(_) if said => (theme.error(), "failed", ""),
                 Outcome::Failed(text) => (theme.error(), "failed", text.as_str()),
             };
             ui.horizontal_wrapped(|ui| {
@@ -115,6 +124,10 @@ pub fn status(ui: &mut Ui, cx: &Cx) {
             text += &format!(" · {doing}: {} of {}", format::count(progress.done), format::count(progress.total));
         }
         ui.label(RichText::new(text).small().color(weak));
+        if let Some(late) = &cx.view.late {
+            ui.spinner();
+            ui.label(RichText::new(format!("{late}…")).small());
+        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let device =
                 cx.session.device.as_ref().map_or("looking for a device…", |report| report.used.name.as_str());

@@ -92,7 +92,7 @@ fn lines(ui: &mut Ui, cx: &mut Cx) {
         if cx.session.ledger.iter().len() == 0 {
             hint(ui, "Nothing yet: save samples, export a dataset, judge a classifier, save a figure.");
         }
-        cx.session.ledger.iter().rev().enumerate().for_each(|(i, made)| line(ui, ("made", i), made));
+        cx.session.ledger.iter().enumerate().rev().for_each(|(i, made)| line(ui, ("made", i), made));
         ui.add_space(12.0);
     });
 }

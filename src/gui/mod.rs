@@ -10,7 +10,7 @@
 //! | `app`, `drain`, `run_actions`, `guide`, `request_tracker`, `gliding` | a frame: the parts in order, taking events in, commands about runs, commands of start page, tour, help and size, requests to the worker, the gallery while τ moves |
 //! | `session`, `prefs`, `view`, `context` | what is known, what is set, what is looked at; all three as every part gets them |
 //! | `command`, `palette`, `primary_action`, `background`, `disk` | every user action and its execution; the list of them; a panel's main button; work on threads of its own; what lies at paths |
-//! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays` | what is on the screen, from the middle outwards |
+//! | `start_page`, `panels`, `top_bar`, `world_card`, `jobs`, `inspector`, `overlays`, `failures` | what is on the screen, from the middle outwards; where it is said why a job failed |
 //! | `evidence`, `picture`, `posterior`, `running`, `typicality`, `verdict`, `guidance`, `label_noise` | parts of the inspector and of the world card |
 //! | `inspected`, `exactness`, `moved` | the inspected image and the knobs it is of; what "exact" means of a posterior; which knobs have moved since |
 //! | `atlas`, `paint`, `plot`, `save_figure`, `data_table`, `table_window` | thumbnails, pictures painted on the device, plots, their files, their numbers and the window for these |
@@ -34,6 +34,7 @@ mod drain;
 mod engine;
 mod evidence;
 mod exactness;
+mod failures;
 mod fetch;
 mod format;
 mod frame_times;

@@ -11,7 +11,7 @@ use super::context::Cx;
 use super::panels::gallery;
 use super::session::log::Level;
 use super::theme::Theme;
-use super::{ledger, table_window, verify, widgets};
+use super::{failures, ledger, table_window, verify, widgets};
 
 /// What a notice keeps free beside it and below it, where the status line and the list of jobs lie, points.
 const BESIDE: f32 = 8.0;
@@ -83,7 +83,11 @@ impl App {
 
     fn notices(&mut self, ctx: &egui::Context) {
         let theme = Theme::of_window(ctx);
+        self.view.told = failures::take_told(ctx);
         for notice in self.session.take_notices() {
+            if notice.failed.is_some_and(|job| self.view.told.contains(&job)) {
+                continue;
+            }
             let (sign, colour, secs) = match notice.level {
                 Level::Info => ("i", theme.accent(), 5),
                 Level::Warning => ("!", theme.warning(), 8),

@@ -4,6 +4,7 @@ use eframe::egui::{self, Id, Key, Modal, Modifiers, RichText, TextEdit, vec2};
 
 use super::command::{Command, Entry};
 use super::theme::Theme;
+use super::widgets;
 
 /// Height of the list, and what of the window's height is not for it: the field, edges and a margin; points.
 const LIST: f32 = 340.0;
@@ -31,18 +32,11 @@ impl Palette {
         if !self.open {
             return None;
         }
-        let mut matching: Vec<((u8, i32), Entry)> =
-            entries().into_iter().filter_map(|entry| Some((score(&self.text, &entry.title)?, entry))).collect();
-        matching.sort_by_key(|(score, _)| *score);
+        // Before the field, which would take them.
         let (up, down, enter) = ctx.input_mut(|input| {
             let mut key = |key| input.consume_key(Modifiers::NONE, key);
             (key(Key::ArrowUp), key(Key::ArrowDown), key(Key::Enter))
         });
-        let last = matching.len().saturating_sub(1);
-        self.chosen = (self.chosen + usize::from(down)).saturating_sub(usize::from(up)).min(last);
-        let mut picked = enter.then(|| matching.get(self.chosen)).flatten().map(|(_, entry)| entry.command.clone());
-        // egui would give a long list no more room than the short one before had.
-        let room = (ctx.content_rect().height() - BESIDE).clamp(0.0, LIST);
         let modal = Modal::new(Id::unique("palette")).show(ctx, |ui| {
             ui.set_width(440.0);
             let field = TextEdit::singleline(&mut self.text).hint_text("Type a command").desired_width(f32::INFINITY);
@@ -51,28 +45,48 @@ impl Palette {
             if field.changed() {
                 self.chosen = 0;
             }
-            let moved = up || down;
-            let list = egui::ScrollArea::vertical().max_height(room).min_scrolled_height(room);
-            list.auto_shrink([false, true]).show(ui, |ui| {
-                for (place, (_, entry)) in matching.iter().enumerate() {
-                    let line = line(ui, entry, place == self.chosen);
-                    if moved && place == self.chosen {
-                        line.scroll_to_me(None);
-                    }
-                    if line.clicked() {
-                        picked = Some(entry.command.clone());
-                    }
-                }
-                if matching.is_empty() {
-                    ui.label("No command of that name.");
-                }
-            });
+            // After the field: in a slow frame the Enter key comes together with what was typed before it.
+            let matching = matching(&self.text, entries());
+            let last = matching.len().saturating_sub(1);
+            self.chosen = (self.chosen + usize::from(down)).saturating_sub(usize::from(up)).min(last);
+            let clicked = list(ui, &matching, self.chosen, up || down);
+            enter.then_some(self.chosen).or(clicked).and_then(|place| Some(matching.get(place)?.command.clone()))
         });
-        if picked.is_some() || modal.should_close() {
+        if modal.inner.is_some() || modal.should_close() {
             *self = Self::default();
         }
-        picked
+        modal.inner
     }
+}
+
+/// The entries that a text finds, the best first.
+fn matching(text: &str, entries: Vec<Entry>) -> Vec<Entry> {
+    let found = entries.into_iter().filter_map(|entry| Some((score(text, &entry.title)?, entry)));
+    let mut found: Vec<((u8, i32), Entry)> = found.collect();
+    found.sort_by_key(|(score, _)| *score);
+    found.into_iter().map(|(_, entry)| entry).collect()
+}
+
+/// Shows the entries, and brings the chosen one into view where a key `moved`. Returns the one that was clicked.
+fn list(ui: &mut egui::Ui, entries: &[Entry], chosen: usize, moved: bool) -> Option<usize> {
+    // egui would give a long list no more room than the short one before had.
+    let room = (ui.ctx().content_rect().height() - BESIDE).clamp(0.0, LIST);
+    let mut clicked = None;
+    widgets::list(room).auto_shrink([false, true]).show(ui, |ui| {
+        for (place, entry) in entries.iter().enumerate() {
+            let line = line(ui, entry, place == chosen);
+            if moved && place == chosen {
+                line.scroll_to_me(None);
+            }
+            if line.clicked() {
+                clicked = Some(place);
+            }
+        }
+        if entries.is_empty() {
+            ui.label("No command of that name.");
+        }
+    });
+    clicked
 }
 
 fn line(ui: &mut egui::Ui, entry: &Entry, chosen: bool) -> egui::Response {
@@ -114,7 +128,7 @@ fn score(wanted: &str, title: &str) -> Option<(u8, i32)> {
 
 #[cfg(test)]
 mod tests {
-    use eframe::egui::{Context, Pos2, RawInput, Rect};
+    use eframe::egui::{Context, Event, Pos2, RawInput, Rect};
 
     use super::*;
 
@@ -151,5 +165,25 @@ mod tests {
         palette.toggle();
         palette.toggle();
         assert_eq!(height(&mut palette), whole);
+    }
+
+    #[test]
+    fn what_is_typed_in_the_frame_of_the_enter_key_counts() {
+        let oracle = |i: usize| Command::OpenOracle(i.to_string());
+        let entry = |i: usize| Entry { title: format!("Line {i}"), shortcut: None, command: oracle(i) };
+        let (ctx, mut palette) = (Context::default(), Palette::default());
+        palette.toggle();
+        let mut frame = |events: Vec<Event>| {
+            let mut picked = None;
+            let mut output = ctx.run_ui(RawInput { events, ..RawInput::default() }, |ui| {
+                picked = picked.take().or(palette.show(ui.ctx(), || (0..40).map(entry).collect()));
+            });
+            output.textures_delta.clear();
+            picked
+        };
+        assert_eq!((0..3).find_map(|_| frame(Vec::new())), None);
+        let (key, modifiers) = (Key::Enter, Modifiers::NONE);
+        let enter = Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers };
+        assert_eq!(frame(vec![Event::Text("17".into()), enter]), Some(oracle(17)));
     }
 }

@@ -20,6 +20,8 @@ pub struct Prompt {
     fresh: bool,
     /// A path at which something lies already.
     taken: Option<(PathBuf, Taken)>,
+    /// A path at which there is nothing to open.
+    missing: Option<PathBuf>,
 }
 
 impl Prompt {
@@ -39,13 +41,19 @@ impl Prompt {
 
     /// Asks, with a path that is likely the answer.
     pub fn named(purpose: Purpose, text: String) -> Self {
-        Self { purpose, text, fresh: true, taken: None }
+        Self { purpose, text, fresh: true, taken: None, missing: None }
     }
 
     /// Asks for another path, or whether what lies at this one may be replaced.
     pub fn taken(purpose: Purpose, path: PathBuf, taken: Taken) -> Self {
         let text = path.display().to_string();
         Self { taken: Some((path, taken)), ..Self::named(purpose, text) }
+    }
+
+    /// Asks for another path than this one, at which there is nothing to open.
+    pub fn missing(purpose: Purpose, path: PathBuf) -> Self {
+        let text = path.display().to_string();
+        Self { missing: Some(path), ..Self::named(purpose, text) }
     }
 
     /// Shows it; `false` when it is answered or closed. `look` is that of figures.
@@ -77,6 +85,13 @@ impl Prompt {
             let taken = self.is_taken();
             if let Some(taken) = taken {
                 ui.colored_label(Theme::of(ui).warning(), refusal(taken));
+            }
+            let whole = self.path().display().to_string();
+            if !(self.text.trim().is_empty() || self.text.contains(&whole)) {
+                hint(ui, format!("In full: {whole}"));
+            }
+            if self.missing.as_ref().is_some_and(|missing| *missing == self.path()) {
+                ui.colored_label(Theme::of(ui).error(), "There is no file or folder of this name.");
             }
             let verb = taken.map_or(verb, replacing);
             ui.horizontal(|ui| {

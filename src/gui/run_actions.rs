@@ -50,15 +50,17 @@ impl App {
             RunCommand::Forget(folder) => self.forget_run(&folder),
             RunCommand::AskToDelete(folder) => self.runs.asked = Some(folder),
             RunCommand::Delete(folder) => {
+                let does = format!("Deleting {}", folder.display());
                 let work =
                     move || RunFolder::delete(&folder).map(|()| Done::Deleted(folder)).map_err(|e| e.to_string());
-                self.runs.background.push(BackgroundTask::start(ctx, "delete a run", work));
+                self.runs.background.push(BackgroundTask::start(ctx, "delete a run", work).doing(does));
             }
             RunCommand::Notes(folder, notes) => {
+                let does = format!("Writing the notes of {}", folder.display());
                 let work = move || {
                     notes.write(&folder).map(|()| Done::Noted(folder, notes)).map_err(|error| error.to_string())
                 };
-                self.runs.background.push(BackgroundTask::start(ctx, "notes of a run", work));
+                self.runs.background.push(BackgroundTask::start(ctx, "notes of a run", work).doing(does));
             }
             RunCommand::CopyCommand(spec, folder) => self.copy_run_command(ctx, *spec, folder),
             RunCommand::ShowCell(which, folder, cell) => self.open_cell_images(which, folder, cell),
@@ -199,13 +201,14 @@ impl App {
     /// Opens a run that comes with the program, from where the window keeps its own.
     fn open_example(&mut self, ctx: &egui::Context, name: &'static str) {
         let work = move || unpack(name);
-        self.runs.background.push(BackgroundTask::start(ctx, "unpack a run", work));
+        let does = format!("Unpacking {name} into {}", example_folder(name).display());
+        self.runs.background.push(BackgroundTask::start(ctx, "unpack a run", work).doing(does));
     }
 
     /// Copies the command that comes of writing a spec.
     fn copy_written(&mut self, ctx: &egui::Context, write: impl FnOnce() -> Result<String> + Send + 'static) {
         let work = move || write().map(Done::Written).map_err(|error| error.to_string());
-        self.runs.background.push(BackgroundTask::start(ctx, "write a spec", work));
+        self.runs.background.push(BackgroundTask::start(ctx, "write a spec", work).doing("Writing the spec of a run"));
     }
 
     /// Takes the results of background work.
@@ -217,6 +220,7 @@ impl App {
                 }
                 Ok(Done::Unpacked(folder)) => self.open_run(ctx, folder),
                 Ok(Done::Found(found)) => self.open_found(found),
+                Ok(Done::Missing(purpose, path)) => self.ask_again_for(purpose, path),
                 Ok(Done::Gone(saved)) => self.replace_gone(&saved),
                 Ok(Done::Picture(image)) => {
                     let [width, height] = image.size;

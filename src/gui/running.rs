@@ -6,7 +6,7 @@ use super::context::Cx;
 use super::format;
 use super::paint::{NEAREST, picture};
 use super::theme::{BAR_HEIGHT, Badge, Theme};
-use super::widgets::{class_label, fact, facts, heading, hint};
+use super::widgets::{class_cell, fact, facts, heading, hint, names_width};
 use crate::worker::protocol::{RunningPosterior, Subject};
 
 /// What the figures are, and are not.
@@ -68,7 +68,8 @@ fn bars(ui: &mut Ui, cx: &Cx, one: &RunningPosterior) {
     let theme = Theme::of(ui);
     let mut order: Vec<usize> = (0..running.evaluated).collect();
     order.sort_by(|&a, &b| running.upper[b].total_cmp(&running.upper[a]));
-    let width = (ui.available_width() - 230.0).clamp(40.0, 240.0);
+    let names = names_width(ui, cx.session);
+    let width = (ui.available_width() - names - 186.0).clamp(40.0, 240.0);
     egui::Grid::new("running table").num_columns(4).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
         for title in ["class", "", "p at most", "p if open = best"] {
             ui.label(RichText::new(title).small().color(theme.weak()));
@@ -76,7 +77,7 @@ fn bars(ui: &mut Ui, cx: &Cx, one: &RunningPosterior) {
         ui.end_row();
         for class in order.into_iter().take(LISTED) {
             let colour = theme.class(class, running.classes);
-            class_label(ui, cx.session, class);
+            class_cell(ui, cx.session, class, names);
             let (rect, _) = ui.allocate_exact_size(vec2(width, BAR_HEIGHT), Sense::hover());
             ui.painter().rect_filled(rect, 2.0, theme.trough());
             for (share, colour) in [(running.upper[class], colour.gamma_multiply(0.4)), (running.lower[class], colour)]

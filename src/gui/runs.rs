@@ -1,6 +1,7 @@
 //! Runs of experiments in the window: background work, default folders, command lines.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use eframe::egui::ColorImage;
 
@@ -21,6 +22,8 @@ pub(super) enum Done {
     Unpacked(PathBuf),
     /// What paths stand for that are to be opened.
     Found(Vec<Opened>),
+    /// A path that was given to be opened, at which there is nothing.
+    Missing(Purpose, PathBuf),
     /// The oracle of the last time, which is not there any more.
     Gone(String),
     Deleted(PathBuf),
@@ -68,6 +71,12 @@ impl RunDialog {
     /// Returns whether an answer of a thread is still to come.
     pub fn waits(&self) -> bool {
         !(self.background.is_empty() && self.place.is_empty())
+    }
+
+    /// What is waited for longer than a user waits without a word.
+    pub(super) fn late(&self, now: Instant) -> Option<&str> {
+        let place = self.place.iter().filter_map(|task| task.late(now));
+        self.background.iter().filter_map(|task| task.late(now)).chain(place).next()
     }
 }
 

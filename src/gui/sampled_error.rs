@@ -6,6 +6,7 @@ use eframe::egui::{self, RichText, Ui};
 use super::bayes_error_view::{half_width, share, widths_badge};
 use super::command::Command;
 use super::context::Cx;
+use super::failures;
 use super::format;
 use super::prefs::MAX_TAU;
 use super::session::Session;
@@ -52,7 +53,7 @@ pub fn target(ui: &mut Ui, cx: &mut Cx, name: &str) {
     let session = cx.session;
     let Some(view) = session.tasks.get::<FindTau>() else { return };
     if let Some(why) = view.trouble() {
-        ui.colored_label(Theme::of(ui).error(), why);
+        failures::show(ui, view.job, why);
         return;
     }
     let searched = match &view.report {
@@ -107,7 +108,7 @@ pub fn survey(ui: &mut Ui, cx: &mut Cx) {
         if let Some(view) = &view {
             stop(ui, session, cx.commands, view, "Stop sampling");
             if let Some(why) = view.trouble() {
-                ui.colored_label(Theme::of(ui).error(), why);
+                failures::show(ui, view.job, why);
             }
         }
         let found = session.bayes.survey.as_ref();

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::oracle::label_noise::LabelNoise;
 use crate::task::ExternalImage;
 use crate::units::ClassId;
-use crate::worker::protocol::{Sketch, Subject};
+use crate::worker::protocol::{JobId, Sketch, Subject};
 use crate::worker::what_if::Pin;
 
 /// Least width at which both sides leave room for the panels, points.
@@ -64,6 +64,10 @@ pub struct View {
     pub drafts: usize,
     /// Height of the list of jobs as last painted, points; 0 where there is none.
     pub jobs_height: f32,
+    /// The jobs whose failures panels told in the last frame.
+    pub told: BTreeSet<JobId>,
+    /// What a disk or a thread is waited for, where that takes long.
+    pub late: Option<String>,
     /// The gallery should bring the cursor into view.
     pub reveal: bool,
     /// The text of the field for a target Bayes error.

@@ -1,12 +1,14 @@
 //! Small widgets used in several places.
 
-use eframe::egui::{self, Label, RichText, Ui};
+use std::cmp::Reverse;
 
-use super::glossary;
+use eframe::egui::{self, Label, RichText, TextStyle, TextWrapMode, Ui, WidgetText};
+
 use super::session::Session;
 use super::session::jobs::{JobView, Jobs};
 use super::session::tasks::TaskView;
 use super::theme::{Badge, SECTION_GAP, Theme};
+use super::{failures, glossary};
 use crate::task::Task;
 use crate::units::ClassId;
 
@@ -106,6 +108,32 @@ pub fn class_label(ui: &mut Ui, session: &Session, class: ClassId) {
     ui.add(Label::new(RichText::new(session.class_name(class)).color(colour).strong()).truncate());
 }
 
+/// Room for the longest class name, within limits.
+pub fn names_width(ui: &Ui, session: &Session) -> f32 {
+    // Of the names with the most letters, since a letter is wider than another.
+    let mut names: Vec<&str> = session.class_names().iter().map(String::as_str).collect();
+    names.sort_by_cached_key(|name| Reverse(name.chars().count()));
+    let width = |name: &&str| {
+        let text = WidgetText::from(RichText::new(*name).strong());
+        text.into_galley(ui, Some(TextWrapMode::Extend), f32::INFINITY, TextStyle::Body).size().x
+    };
+    names.iter().take(12).map(width).fold(36.0, f32::max).min(96.0).ceil()
+}
+
+/// The same in a column of a table that is so wide: a cell that follows its content would cut names off from the first frame on.
+pub fn class_cell(ui: &mut Ui, session: &Session, class: ClassId, width: f32) {
+    ui.scope(|ui| {
+        ui.set_width(width);
+        class_label(ui, session, class);
+    });
+}
+
+/// A list that scrolls where it is higher than so many points, however little room is left: by itself one in a panel that scrolls
+/// shrinks to a few lines at the panel's lower edge.
+pub fn list(height: f32) -> egui::ScrollArea {
+    egui::ScrollArea::vertical().max_height(height).min_scrolled_height(height)
+}
+
 /// Text of a colour that wraps.
 pub fn said(ui: &mut Ui, text: impl Into<String>, colour: egui::Color32) {
     ui.add(Label::new(RichText::new(text.into()).color(colour)).wrap().selectable(true));
@@ -141,7 +169,7 @@ pub fn on_its_way(ui: &mut Ui, jobs: &Jobs, job: &JobView, more: &str) {
 pub fn standing<T: Task>(ui: &mut Ui, session: &Session, view: &TaskView<'_, T>, more: &str, stopped: &str) {
     let job = session.jobs.get(view.job).filter(|job| !job.ended());
     match (view.trouble(), job) {
-        (Some(why), _) => said(ui, why, Theme::of(ui).error()),
+        (Some(why), _) => failures::show(ui, view.job, why),
         (None, _) if view.report.is_some() => {}
         (None, Some(job)) => on_its_way(ui, &session.jobs, job, more),
         (None, None) => hint(ui, stopped),
@@ -154,6 +182,9 @@ pub fn empty_state(ui: &mut Ui, title: &str, what_to_do: &str) {
     ui.add_space(room);
     ui.vertical_centered(|ui| {
         ui.label(RichText::new(title).strong().size(16.0));
+        // Its lines are broken for a wide panel.
+        let narrow = ui.available_width() < 560.0;
+        let what_to_do = if narrow { what_to_do.replace('\n', " ") } else { what_to_do.to_owned() };
         ui.label(RichText::new(what_to_do).color(Theme::of(ui).weak()));
     });
 }

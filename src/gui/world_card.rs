@@ -16,7 +16,7 @@ use super::prefs::{MAX_SAMPLES, MAX_TAU};
 use super::selection::Side;
 use super::session::gallery::Estimates;
 use super::theme::{Badge, Theme};
-use super::widgets::{badge, fact, facts, heading, hint};
+use super::widgets::{badge, fact, facts, heading, hint, list};
 use crate::device::DeviceChoice;
 use crate::flow::Architecture;
 use crate::measure::student_half;
@@ -190,7 +190,7 @@ fn prior(ui: &mut Ui, cx: &mut Cx) {
             cx.commands.push(Command::UniformPrior);
         }
         let mut changed = None;
-        egui::ScrollArea::vertical().max_height(260.0).id_salt("prior scroll").show(ui, |ui| {
+        list(260.0).id_salt("prior scroll").show(ui, |ui| {
             let theme = Theme::of(ui);
             for class in 0..classes {
                 ui.horizontal(|ui| {

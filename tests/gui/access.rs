@@ -201,6 +201,33 @@ fn no_tab_is_hidden_however_narrow_the_window() {
     }
 }
 
+/// As large as a window of 1024×700 at 150 %.
+#[test]
+fn in_a_small_window_no_field_is_cut_off_and_no_list_shrinks_to_a_few_lines() {
+    let size = [683.0, 467.0];
+    let (mut harness, fake) = sized(Prefs { n: 12, ..Prefs::default() }, size);
+    fake.open_oracle();
+    harness.run_steps(6);
+    for id in ["export", "validate"] {
+        harness.state_mut().show_panel(id);
+        harness.run_steps(6);
+        let controls = harness.root().children_recursive().filter(|node| {
+            let node = node.accesskit_node();
+            CONTROLS.contains(&node.role()) && node.bounding_box().is_some()
+        });
+        for node in controls {
+            let rect = node.rect();
+            assert!(rect.right() <= size[0], "{id}: '{:?}' is cut off: {rect:?}", node.accesskit_node().label());
+        }
+    }
+    harness.state_mut().show_panel("bayes error");
+    harness.run_steps(3);
+    bayes::answer_all(&mut harness, &fake);
+    let last = harness.get_by_label("10.").rect();
+    let below = harness.get_by_label("Ranking of classes over τ").rect();
+    assert!(last.bottom() <= below.top(), "the hardest ten are cut off: {last:?}, {below:?}");
+}
+
 #[test]
 fn every_panel_shows_in_light_and_dark_and_in_two_sizes() {
     for look in [ThemePreference::Light, ThemePreference::Dark] {

@@ -2,14 +2,14 @@
 
 use bayescope::data::fetch::{Fetched, corpus};
 use bayescope::events::Progress;
-use bayescope::gui::App;
+use bayescope::gui::{App, Prefs};
 use bayescope::worker::protocol::{Event, Outcome};
 use eframe::egui::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 
 use super::experiments::{click, rewrite};
-use super::{by_palette, full, shows};
+use super::{by_palette, full, shows, sized};
 
 #[test]
 fn nothing_is_fetched_without_a_click_and_a_failure_tells_the_way_out() {
@@ -58,6 +58,21 @@ fn nothing_is_fetched_without_a_click_and_a_failure_tells_the_way_out() {
     harness.run_steps(4);
     assert!(shows(&harness, why) && shows(&harness, kmnist.terms));
     harness.check_accessibility();
+}
+
+#[test]
+fn it_fits_a_small_window() {
+    let size = [683.0, 467.0];
+    let (mut harness, fake) = sized(Prefs { n: 12, ..Prefs::default() }, size);
+    fake.open_oracle();
+    harness.run_steps(6);
+    by_palette(&mut harness, "Fetch corpus: kmnist");
+    harness.run_steps(6);
+    for name in ["mnist 11.6 MB", "Browse for: Folder for corpora", "Copy fetch as command"] {
+        let rect = harness.get_by_label(name).rect();
+        let inside = rect.left() >= 0.0 && rect.right() <= size[0] && rect.top() >= 0.0;
+        assert!(inside, "'{name}' is cut off: {rect:?}");
+    }
 }
 
 #[test]

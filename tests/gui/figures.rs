@@ -224,6 +224,31 @@ fn a_figure_is_saved_in_every_format_as_it_is_shown() {
 }
 
 #[test]
+fn the_legend_stands_above_its_plot_and_takes_clicks_and_keys() {
+    let (mut harness, _fake) = panel();
+    let names = ["Bayes error E(τ)", "E at the marker", "marker: the world's τ", "1 − max π: guessing"];
+    let top = plot(&harness).top();
+    for name in names {
+        let rect = harness.get_by_role_and_label(Role::CheckBox, name).rect();
+        assert!(rect.bottom() <= top && rect.bottom() > top - 60.0, "{name}: {rect:?} on a plot that begins at {top}");
+    }
+    harness.get_by_role_and_label(Role::CheckBox, names[1]).focus();
+    harness.run_steps(2);
+    harness.key_press(Key::Enter);
+    harness.run_steps(4);
+    assert!(shows(&harness, "hidden: E at the marker"), "{:?}", super::labels(&harness));
+    // With Alt one is left alone, and once more all come back.
+    let alone = |harness: &mut Harness<'_, App>| {
+        harness.get_by_role_and_label(Role::CheckBox, names[0]).click_modifiers(Modifiers::ALT);
+        harness.run_steps(4);
+    };
+    alone(&mut harness);
+    assert!(shows(&harness, "hidden: 1 − max π: guessing, E at the marker, marker: the world's τ"));
+    alone(&mut harness);
+    assert!(!shows(&harness, "hidden:"), "{:?}", super::labels(&harness));
+}
+
+#[test]
 fn bars_that_are_no_plot_are_saved_as_figures() {
     let (mut harness, _fake) = panel();
     let place = tempfile::tempdir().unwrap();

@@ -15,7 +15,10 @@ fn what_is_there_is_replaced_only_by_a_second_press() {
     std::fs::write(&file, "before").unwrap();
     harness.key_press_modifiers(Modifiers::COMMAND, Key::S);
     harness.run_steps(3);
+    let here = std::env::current_dir().unwrap().join("samples.npz");
+    assert!(shows(&harness, &format!("In full: {}", here.display())), "{:?}", super::labels(&harness));
     rewrite(&mut harness, "Path", &file.display().to_string());
+    assert!(!shows(&harness, "In full:"));
     click(&mut harness, "Save");
     assert!(fake.jobs().is_empty() && shows(&harness, "A file of this name is there already"));
     // Another path is another question.

@@ -26,7 +26,7 @@ const PLAIN: [&str; 14] = [
     "Unit",
 ];
 
-/// Entries of a plot's legend. The plot paints them and takes no tooltip for them; their words are in the glossary.
+/// Entries of a plot's legend. They have no tooltip, which would lie on the plot; their words are in the glossary.
 const LEGEND: [&str; 4] = ["1 − max π: guessing", "E at the marker", "Bayes error E(τ)", "marker: the world's τ"];
 
 /// Whether a name, or the name of a numbered or qualified field, is one of [`PLAIN`].

@@ -54,7 +54,7 @@ impl App {
     ) {
         let Some(path) = paths.first().map(|path| kept_path::folder(path)) else { return };
         match purpose {
-            Purpose::Open | Purpose::OpenFolder => self.open_paths(ctx, paths),
+            Purpose::Open | Purpose::OpenFolder => self.open_asked(ctx, purpose, paths),
             Purpose::Field(field) => return self.view.picked = Some((field, path)),
             _ => return self.look_where(ctx, Place { purpose, path, asked }),
         }

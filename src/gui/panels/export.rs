@@ -4,7 +4,7 @@ use std::path::Path;
 
 use eframe::egui::{self, Ui};
 
-use super::fields::{StartWords, number, path_row, start_row};
+use super::fields::{NUMBER, StartWords, number, path_row, seed, start_row, together};
 use super::task_panel::TaskPanel;
 use crate::data::Split;
 use crate::experiment::form::typed_path;
@@ -62,25 +62,14 @@ impl TaskPanel for ExportPanel {
             "Images of the world of the card on the left, at its τ, T and π, with the exact posterior of each: train any classifier on \
              them, in any framework, and bring its predictions back.",
         );
-        egui::Grid::new("export numbers").num_columns(6).spacing([12.0, 4.0]).show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
             number(ui, "Train", &mut self.train, " images", 100.0, "Training images.");
-            number(
-                ui,
-                "Test",
-                &mut self.test,
-                " images",
-                100.0,
-                "Test images: they share nothing with those to train on.",
-            );
-            number(
-                ui,
-                "Export seed",
-                &mut self.seed,
-                "",
-                1.0,
-                "The same seed on the same device gives the same bytes.",
-            );
-            ui.end_row();
+            together(ui, NUMBER);
+            let about = "Test images: they share nothing with those to train on.";
+            number(ui, "Test", &mut self.test, " images", 100.0, about);
+            together(ui, NUMBER);
+            let about = "The same seed on the same device gives the same bytes.";
+            seed(ui, "Export seed", &mut self.seed, 1.0, about);
         });
         ui.horizontal_wrapped(|ui| {
             ui.label("Formats");

@@ -94,7 +94,7 @@ fn start_buttons<T: Task>(
         }
     };
     let copied = words.copy.is_some_and(|text| {
-        let copy = ui.add_enabled(ready.is_ok(), Button::new(text));
+        let copy = ui.add_enabled(ready.is_ok(), Button::new(text)).on_disabled_hover_text(&why);
         copy.on_hover_text("The same on the command line").clicked()
     });
     if let Ok(task) = ready {
@@ -158,6 +158,9 @@ pub fn spec_file(ui: &mut Ui, cx: &mut Cx, name: &str, value: &mut String, field
     })
     .inner
 }
+
+/// What a number takes of a row with its label and its unit, about, points.
+pub const NUMBER: f32 = 210.0;
 
 /// A number with its unit. Returns whether it changed.
 pub fn number<N: Numeric>(ui: &mut Ui, name: &str, value: &mut N, unit: &str, speed: f64, meaning: &str) -> bool {

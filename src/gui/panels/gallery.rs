@@ -130,9 +130,13 @@ fn legend(ui: &mut Ui, cx: &Cx) {
     }
     let mut text = egui::text::LayoutJob::default();
     let font = egui::TextStyle::Small.resolve(ui.style());
-    let mut add = |words: &str, colour| text.append(words, 6.0, egui::TextFormat::simple(font.clone(), colour));
+    let mut add = |words: &str, colour| text.append(words, 3.0, egui::TextFormat::simple(font.clone(), colour));
     add("Colours of the labels:", theme.weak());
-    names.iter().enumerate().for_each(|(class, name)| add(&format!("■ {name}"), theme.class(class, names.len())));
+    for (class, name) in names.iter().enumerate() {
+        // A line may end before a square, and not between it and the name or inside that.
+        let name = name.replace(' ', "\u{a0}");
+        add(&format!(" ■\u{a0}{name}"), theme.class(class, names.len()));
+    }
     ui.add(egui::Label::new(text).wrap());
 }
 

@@ -17,6 +17,7 @@ use crate::figure::Illustrated;
 use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, evaluate_command};
 use crate::gui::context::Cx;
+use crate::gui::failures;
 use crate::gui::glossary;
 use crate::gui::kept_path;
 use crate::gui::plot::Boards;
@@ -234,8 +235,9 @@ fn worst(ui: &mut Ui, cx: &mut Cx, report: &Report) {
             }
         });
     }
-    if let Some((_, Some(why))) = images {
-        said(ui, why, Theme::of(ui).warning());
+    if let Some((job, Some(why))) = images {
+        let told = ui.add(Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
+        failures::seen(&told, *job);
     }
 }
 

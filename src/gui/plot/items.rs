@@ -2,22 +2,13 @@
 //! legend names the main item of each.
 
 use eframe::egui::{Color32, Stroke, Ui};
-use egui_plot::{
-    Bar, BarChart, Corner, FilledArea, HLine, Line, LineStyle, MarkerShape, PlotBounds, PlotUi, Points, VLine,
-};
+use egui_plot::{Bar, BarChart, FilledArea, HLine, Line, LineStyle, MarkerShape, PlotBounds, PlotUi, Points, VLine};
 
+use super::legend::{Entry, Mark};
 use super::map::Places;
-use super::names;
 use crate::figure::{Figure, Marker, Point, Rule, Series, Slot, Style, Way, colour, markers};
 use crate::gui::theme::{Theme, pixel};
 
-/// What a legend takes of a plot, about: across for a letter of its longest name and beside it, and up for each name and
-/// beside them; points.
-const LETTER: f64 = 6.5;
-const ENTRY: f64 = 21.0;
-const BESIDE: [f64; 2] = [44.0, 16.0];
-/// A line across a legend is worse than a point under it, by this factor.
-const ACROSS: usize = 5;
 /// Widths of lines, of the numbers of others and of intervals, and half the width of an interval's ends.
 const LINE: f32 = 2.0;
 const FAINT_LINE: f32 = 1.5;
@@ -69,13 +60,41 @@ impl<'a> Items<'a> {
         plot.points(Points::new("", rings).radius(CHOSEN).filled(false).color(self.text).allow_hover(false));
     }
 
+    /// What the legend says: our series, reference lines, then the numbers of others, as in a file. What has one name is one entry.
+    pub fn entries(&self, movable: Option<usize>) -> Vec<Entry> {
+        let of = |faint: bool| self.figure.series.iter().filter(move |series| series.faint == faint);
+        let entry = |series: &Series| {
+            let mark = match (series.style, series.dashed || series.faint) {
+                (Style::Points | Style::Bars, false) => Mark::Disc,
+                (Style::Points | Style::Bars, true) => Mark::Ring,
+                (Style::Line | Style::LinePoints | Style::Steps, false) => Mark::Line,
+                (Style::Line | Style::LinePoints | Style::Steps, true) => Mark::Dashes,
+            };
+            Entry { id: series.name.clone(), name: self.in_legend(series), ink: self.ink(series), mark }
+        };
+        let rule = |(i, rule): (usize, &Rule)| {
+            self.rule_place(rule)?;
+            let (ink, name) = (self.rule_ink(i, movable), self.ruled(i, movable).1);
+            let mark = if movable == Some(i) { Mark::Line } else { Mark::Dashes };
+            Some(Entry { id: rule.label.clone(), name, ink, mark })
+        };
+        let rules = self.figure.rules.iter().enumerate().filter_map(rule);
+        let mut entries: Vec<Entry> = Vec::new();
+        for entry in of(false).map(entry).chain(rules).chain(of(true).map(entry)) {
+            if !(entry.name.is_empty() || entries.iter().any(|other| other.name == entry.name)) {
+                entries.push(entry);
+            }
+        }
+        entries
+    }
+
     fn ink(&self, series: &Series) -> Color32 {
         let dark = self.theme.is_dark();
         let [r, g, b] = series.own.map_or_else(|| colour(series.colour, dark), |own| own[usize::from(dark)]);
         pixel(r, g, b).gamma_multiply(if series.faint { FAINT } else { 1.0 })
     }
 
-    /// Its name in the legend, which shows colours and neither dashes nor hollow marks: series of one colour are told apart in words.
+    /// Its name in the legend: series of one colour are told apart in words, too.
     fn in_legend(&self, series: &Series) -> String {
         let twin = |other: &Series| (other.colour, other.own, other.faint) == (series.colour, series.own, series.faint);
         if !(series.dashed && self.figure.series.iter().any(|other| twin(other) && !other.dashed)) {
@@ -86,6 +105,15 @@ impl<'a> Items<'a> {
             Style::Line | Style::LinePoints | Style::Steps => "dashed",
         };
         format!("{}, {look}", series.name)
+    }
+
+    /// Where a rule crosses its axis; nowhere if that has no such number.
+    fn rule_place(&self, rule: &Rule) -> Option<f64> {
+        self.place(usize::from(rule.way == Way::Horizontal), rule.at)
+    }
+
+    fn rule_ink(&self, i: usize, movable: Option<usize>) -> Color32 {
+        if movable == Some(i) { self.theme.mismatch() } else { self.text.gamma_multiply(BAR) }
     }
 
     /// The dashes of a rule, and its name in the legend: rules have one colour, and where there are several that cannot be moved, words
@@ -220,61 +248,17 @@ impl<'a> Items<'a> {
     }
 
     fn rule(&self, plot: &mut PlotUi, rule: &Rule, i: usize, movable: Option<usize>) {
-        let axis = usize::from(rule.way == Way::Horizontal);
-        let Some(at) = self.place(axis, rule.at) else { return };
+        let Some(at) = self.rule_place(rule) else { return };
         if let Some([xs, ys]) = self.rule_band(rule) {
             let fill = self.text.gamma_multiply(RULE_BAND);
             self.area(plot, &rule.label, [&xs, &[ys[0]; 2], &[ys[1]; 2]], fill);
         }
-        let ink = if movable == Some(i) { self.theme.mismatch() } else { self.text.gamma_multiply(BAR) };
-        let ((style, name), id) = (self.ruled(i, movable), &rule.label);
+        let (ink, (style, name), id) = (self.rule_ink(i, movable), self.ruled(i, movable), &rule.label);
         match rule.way {
             Way::Horizontal => plot.hline(HLine::new(name, at).id(id).color(ink).width(RULE).style(style)),
             Way::Vertical => plot.vline(VLine::new(name, at).id(id).color(ink).width(RULE).style(style)),
         }
     }
-}
-
-/// The corner in which a legend hides least: fewest points and lines across. It stays where it was `before` unless it hides
-/// less elsewhere. `size`: of the plot, points.
-pub fn free_corner(figure: &Figure, whole: &PlotBounds, size: [f32; 2], before: Option<Corner>) -> Corner {
-    let places = Places::of(figure);
-    let [wide, high] = legend(figure, size);
-    let share = |place: f64, axis: usize| (place - whole.min()[axis]) / (whole.max()[axis] - whole.min()[axis]);
-    let [mut across, mut up] = [Vec::new(), Vec::new()];
-    for rule in &figure.rules {
-        match rule.way {
-            Way::Vertical => across.extend(places.x(rule.at).map(|x| share(x, 0))),
-            Way::Horizontal => up.extend(places.y(rule.at).map(|y| share(y, 1))),
-        }
-    }
-    let points = figure.series.iter().flat_map(|series| &series.points);
-    // With the ends of their intervals.
-    let heights = |point: &Point| [Some(point.y), point.low, point.high];
-    let points: Vec<[f64; 2]> = points
-        .flat_map(|point| heights(point).into_iter().flatten().filter_map(|y| places.at([point.x, y], 0.0)))
-        .map(|[x, y]| [share(x, 0), share(y, 1)])
-        .collect();
-    let hidden = |corner: Corner| {
-        let (right, top) = (
-            matches!(corner, Corner::RightTop | Corner::RightBottom),
-            matches!(corner, Corner::RightTop | Corner::LeftTop),
-        );
-        let inside = |share: f64, far: bool, part: f64| if far { share > 1.0 - part } else { share < part };
-        let covered = points.iter().filter(|[x, y]| inside(*x, right, wide) && inside(*y, top, high)).count();
-        let crossed = across.iter().filter(|x| inside(**x, right, wide)).count();
-        covered + ACROSS * (crossed + up.iter().filter(|y| inside(**y, top, high)).count())
-    };
-    let corners = [Corner::RightTop, Corner::LeftTop, Corner::RightBottom, Corner::LeftBottom];
-    let first = before.unwrap_or(Corner::RightTop);
-    std::iter::once(first).chain(corners).min_by_key(|corner| hidden(*corner)).unwrap_or(first)
-}
-
-/// The part of a plot of a size that its legend takes, across and up.
-fn legend(figure: &Figure, size: [f32; 2]) -> [f64; 2] {
-    let longest = names(figure).map(|name| name.chars().count()).max().unwrap_or(0);
-    let needed = [LETTER * longest as f64 + BESIDE[0], ENTRY * names(figure).count() as f64 + BESIDE[1]];
-    [0, 1].map(|axis| (needed[axis] / f64::from(size[axis].max(1.0))).min(1.0))
 }
 
 /// The corners of a staircase.
@@ -373,8 +357,8 @@ mod tests {
             let mut told = Vec::new();
             let mut output = Context::default().run_ui(RawInput::default(), |ui| {
                 let items = Items::new(ui, figure, &slots, whole);
-                told = figure.series.iter().map(|series| items.in_legend(series)).collect();
-                told.extend((0..figure.rules.len()).map(|i| items.ruled(i, Some(figure.rules.len() - 1)).1));
+                let entries = items.entries(Some(figure.rules.len() - 1));
+                told = entries.into_iter().map(|entry| entry.name).collect();
             });
             output.textures_delta.clear();
             told
@@ -384,15 +368,5 @@ mod tests {
         // One line that cannot be moved is told from the other by its colour.
         figure.rules.remove(1);
         assert_eq!(told(&figure)[3..], ["guessing", "marker"]);
-    }
-
-    #[test]
-    fn a_legend_takes_more_of_a_low_plot() {
-        let name = |i: usize| Series { name: format!("class {i}"), ..Series::default() };
-        let mut figure = Figure { series: (0..5).map(name).collect(), ..Figure::default() };
-        figure.series[0].points = vec![Point::new(0.95, 0.55)];
-        let whole = PlotBounds::from_min_max([0.0; 2], [1.0; 2]);
-        let corner = |height: f32| free_corner(&figure, &whole, [600.0, height], None);
-        assert!(corner(300.0) == Corner::RightTop && corner(170.0) == Corner::LeftTop);
     }
 }

@@ -9,12 +9,13 @@
 //! |---|---|
 //! | `origin` | world and program, for figures of the open world |
 //! | `map` | numbers as places of egui_plot and of the screen; how far a zoom goes |
-//! | `items`, `axes` | a figure as items of egui_plot; grid lines and labels |
+//! | `items`, `axes`, `legend` | a figure as items of egui_plot; grid lines and labels; the names above it |
 //! | `pointer` | the nearest points and their words |
 //! | `wheel`, `marker` | zoom by hand and keys; a line that can be moved |
 
 mod axes;
 mod items;
+mod legend;
 mod map;
 mod marker;
 mod origin;
@@ -26,9 +27,9 @@ use std::sync::Arc;
 
 use eframe::egui::containers::menu::{MenuButton, MenuConfig};
 use eframe::egui::{
-    self, Button, CursorIcon, Id, Modifiers, PointerButton, PopupCloseBehavior, StrokeKind, TextStyle, Ui, WidgetInfo,
+    self, Button, CursorIcon, Id, Modifiers, PointerButton, PopupCloseBehavior, StrokeKind, Ui, WidgetInfo,
 };
-use egui_plot::{AxisHints, Corner, HoverPosition, ItemId, Legend, Plot, PlotBounds, PlotMemory, PlotTransform};
+use egui_plot::{AxisHints, HoverPosition, ItemId, Plot, PlotBounds, PlotMemory, PlotTransform};
 
 use super::command::{Command, RunCommand};
 use super::context::Cx;
@@ -50,9 +51,6 @@ const WIDEST: f32 = 900.0;
 const BESIDE: f32 = 14.0;
 /// Room of a label along x and along y, points.
 const LABELS: [f64; 2] = [90.0, 45.0];
-/// With more names those of the legend are small; with still more it would hide the plot, and stands below it alone.
-const FEW: usize = 6;
-const MOST: usize = 14;
 
 /// What a plot has beside its figure.
 pub struct About<'a> {
@@ -120,16 +118,13 @@ struct Kept {
     names: Option<LabelRow>,
     /// The axes that hold all that is not hidden.
     whole: Frame,
-    /// Where the legend stands.
-    corner: Corner,
 }
 
 /// What is in view.
 #[derive(Debug, Clone, PartialEq)]
 struct Seen {
-    /// Width of the plot and height between its axes, points.
+    /// Width of the plot, points.
     width: f32,
-    height: f32,
     /// Length of an x axis with names, points.
     length: f32,
     /// The ends of the axes, where that is not all.
@@ -153,10 +148,10 @@ impl Board {
         let id = ui.make_persistent_id((&figure.id, about.name, run_of(figure), axes));
         let memory = PlotMemory::load(ui.ctx(), id);
         let width = about.width.unwrap_or_else(|| (ui.available_width() - BESIDE).min(WIDEST).floor());
-        let seen = Seen::new(memory.as_ref(), figure, [width, about.height]);
+        let seen = Seen::new(memory.as_ref(), figure, width);
         let kept = match self.kept.take() {
             Some(kept) if kept.seen == seen && kept.is_of(figure) => kept,
-            before => Kept::new(figure, seen, before.map(|kept| (kept.is_of(figure), kept.corner))),
+            _ => Kept::new(figure, seen),
         };
         let touched = kept.plot(ui, id, memory.map(|memory| memory.transform()), about);
         kept.row(ui, cx, id, about);
@@ -188,7 +183,7 @@ fn names(figure: &Figure) -> impl Iterator<Item = &String> {
 }
 
 impl Seen {
-    fn new(memory: Option<&PlotMemory>, figure: &Figure, [width, height]: [f32; 2]) -> Self {
+    fn new(memory: Option<&PlotMemory>, figure: &Figure, width: f32) -> Self {
         let part = memory.filter(|memory| !memory.auto_bounds.all());
         // Below an axis of names stand as many as there is room for.
         let length =
@@ -196,7 +191,7 @@ impl Seen {
         let length = length.unwrap_or(width).floor();
         let hidden = |name: &&String| memory.is_some_and(|memory| memory.hidden_items.contains(&ItemId::new(name)));
         let part = part.map(|memory| Places::of(figure).part(memory.bounds()));
-        Self { width, height, length, part, hidden: names(figure).filter(hidden).cloned().collect() }
+        Self { width, length, part, hidden: names(figure).filter(hidden).cloned().collect() }
     }
 
     /// The figure without what is hidden.
@@ -208,22 +203,13 @@ impl Seen {
 }
 
 impl Kept {
-    /// `before`: whether the same figure was shown, and where its legend stood.
-    fn new(figure: &Arc<Figure>, seen: Seen, before: Option<(bool, Corner)>) -> Self {
+    fn new(figure: &Arc<Figure>, seen: Seen) -> Self {
         let columns = (seen.width as usize * 2).max(1) / lines_share(&figure.series);
         let shown = thin(figure, seen.part.map(|[x, _]| x), columns);
         let whole = if seen.hidden.is_empty() { bounds(figure) } else { bounds(&seen.of((**figure).clone())) };
         let (slots, ends) = (slots(&shown), seen.part.map_or(whole.x, |[x, _]| x));
         let names = axes::names(&figure.x, ends, seen.width, seen.length);
-        let corner = match before {
-            Some((true, corner)) => corner,
-            _ => {
-                let before = before.map(|(_, corner)| corner);
-                let size = [seen.width, seen.height];
-                items::free_corner(figure, &Places::of(figure).bounds(&whole), size, before)
-            }
-        };
-        Self { figure: figure.clone(), seen, shown, slots, names, whole, corner }
+        Self { figure: figure.clone(), seen, shown, slots, names, whole }
     }
 
     fn is_of(&self, figure: &Arc<Figure>) -> bool {
@@ -252,6 +238,9 @@ impl Kept {
             },
         );
         let (items, movable, chosen) = (Items::new(ui, figure, slots, whole), about.movable, about.chosen.to_vec());
+        if names(figure).count() <= legend::MOST {
+            legend::show(ui, id, &items.entries(movable));
+        }
         let drawn = plot.show(ui, move |plot| {
             wheel::zoom(plot, &whole);
             items.add(plot, movable, &chosen);
@@ -281,22 +270,16 @@ impl Kept {
         touched
     }
 
-    /// The plot without its items: axes, legend, and what the hand does.
+    /// The plot without its items: axes, and what the hand does.
     fn empty<'a>(&'a self, ui: &Ui, id: Id, whole: &PlotBounds) -> Plot<'a> {
         let (figure, [left, bottom], [right, top]) = (&self.shown, whole.min(), whole.max());
         let (pan, frame) = match ui.input(|input| input.modifiers.shift) {
             true => (PointerButton::Primary, PointerButton::Secondary),
             false => (PointerButton::Secondary, PointerButton::Primary),
         };
-        let names = names(figure).count();
         let ends = self.seen.part.map_or(self.whole.x, |[x, _]| x);
         let beside = axes::reaches_around(&figure.x, ends, self.seen.width.into(), LABELS[0]);
-        let legend = Legend::default()
-            .position(self.corner)
-            .follow_insertion_order(true)
-            .background_alpha(0.85)
-            .text_style(if names > FEW { TextStyle::Small } else { TextStyle::Body });
-        let plot = of_width(id, self.seen.width)
+        of_width(id, self.seen.width)
             .default_x_bounds(left, right)
             .default_y_bounds(bottom, top)
             .allow_scroll(false)
@@ -307,8 +290,7 @@ impl Kept {
             .grid_color(Theme::of(ui).grid())
             .x_grid_spacer(move |input| axes::marks(&figure.x, &input, LABELS[0]))
             .y_grid_spacer(move |input| axes::marks(&figure.y, &input, LABELS[1]))
-            .y_axis_formatter(move |mark, range| axes::y_label(&figure.y, mark, range, beside));
-        if names > MOST { plot } else { plot.legend(legend) }
+            .y_axis_formatter(move |mark, range| axes::y_label(&figure.y, mark, range, beside))
     }
 
     /// The buttons of a plot, and what it leaves out.

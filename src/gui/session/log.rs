@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::worker::protocol::JobId;
+
 /// How severe an entry of the log is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -30,6 +32,8 @@ impl Level {
 pub struct Notice {
     pub level: Level,
     pub text: String,
+    /// The job that it says the failure of: a panel may say the same.
+    pub failed: Option<JobId>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

@@ -318,7 +318,7 @@ impl Session {
         match &outcome {
             Outcome::Done(text) => self.log.add(Level::Info, format!("{title}: {text}")),
             Outcome::Cancelled => self.log.add(Level::Info, format!("{title}: cancelled")),
-            Outcome::Failed(text) => self.notify(Level::Error, text.clone()),
+            Outcome::Failed(text) => self.notice(Level::Error, text.clone(), Some(id)),
         }
         self.tasks.ended(id, &outcome);
         self.exchange.ended(id, &outcome);
@@ -333,9 +333,12 @@ impl Session {
 
     /// Logs something and shows it to the user.
     pub fn notify(&mut self, level: Level, text: impl Into<String>) {
-        let text = text.into();
+        self.notice(level, text.into(), None);
+    }
+
+    fn notice(&mut self, level: Level, text: String, failed: Option<JobId>) {
         self.log.add(level, text.clone());
-        self.notices.push(Notice { level, text });
+        self.notices.push(Notice { level, text, failed });
     }
 
     /// What the user should notice, once.

@@ -49,8 +49,8 @@ pub struct RunView {
     pub notes: Result<RunNotes, String>,
     /// The cell this window's engine trains.
     pub live: Option<Live>,
-    /// What the last job here failed of.
-    pub trouble: Option<String>,
+    /// The last job here, and why it failed.
+    pub trouble: Option<(JobId, String)>,
     /// Grows whenever something of the above changes.
     pub revision: u64,
 }
@@ -155,7 +155,7 @@ impl Runs {
             (run.job, run.live) = (None, None);
             run.revision += 1;
             self.look_now = true;
-            run.trouble.clone_from(&why);
+            run.trouble = why.clone().map(|why| (job, why));
         }
         if let Some(images) = self.cell_images.as_mut().filter(|images| images.job == job) {
             images.trouble.clone_from(&why);

@@ -13,7 +13,7 @@ use crate::gui::session::Session;
 use crate::gui::session::bayes::Hardness;
 use crate::gui::table_window;
 use crate::gui::theme::{BAR_HEIGHT, Badge, Theme};
-use crate::gui::widgets::{heading, hint};
+use crate::gui::widgets::{heading, hint, list};
 
 pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let why = "Bayes error of \"this class or not\": x is drawn from the class with probability ½, otherwise from the mixture \
@@ -51,7 +51,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx) {
     let texts: Vec<String> = hardness.classes.iter().map(|one| full_share(&one.one_vs_rest)).collect();
     let text_width = 8.5 * texts.iter().map(|text| text.chars().count()).max().unwrap_or(1) as f32;
     let width = (ui.available_width() - 90.0 - text_width - name_width).clamp(60.0, 640.0);
-    egui::ScrollArea::vertical().max_height(300.0).id_salt("hardness").show(ui, |ui| {
+    list(300.0).id_salt("hardness").show(ui, |ui| {
         egui::Grid::new("class hardness").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
             for (rank, (one, text)) in hardness.classes.iter().zip(&texts).enumerate() {
                 let colour = theme.class(one.class, classes);

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Grid, Rect, RichText, ScrollArea, Ui, vec2};
+use eframe::egui::{Grid, Rect, RichText, Ui, vec2};
 
 use super::canvas;
 use crate::gui::context::Cx;
 use crate::gui::exactness;
 use crate::gui::format;
-use crate::gui::inspector::{bar, names_width};
+use crate::gui::inspector::bar;
 use crate::gui::moved;
 use crate::gui::paint::{HeatMap, Ramp, Sheet};
 use crate::gui::theme::{Theme, UNTINTED};
 use crate::gui::typicality;
-use crate::gui::widgets::{class_label, complain, fact, facts, grid_head, hint};
+use crate::gui::widgets::{class_cell, complain, fact, facts, grid_head, hint, list, names_width};
 use crate::worker::protocol::{Asked, SketchAnswer};
 
 /// An answer that has not come so long after the pen moved is late.
@@ -115,24 +115,18 @@ fn bars(ui: &mut Ui, cx: &Cx, answer: &SketchAnswer) {
     let theme = Theme::of(ui);
     let names = names_width(ui, cx.session);
     let width = (ui.available_width() - names - 110.0).clamp(40.0, 240.0);
-    ScrollArea::vertical().max_height(320.0).min_scrolled_height(320.0).id_salt("posterior of the drawing").show(
-        ui,
-        |ui| {
-            Grid::new("posterior of the drawing").num_columns(3).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
-                grid_head(ui, &["class", "", "p(y|x)"]);
-                for class in shown {
-                    ui.scope(|ui| {
-                        ui.set_width(names);
-                        class_label(ui, cx.session, class);
-                    });
-                    bar(ui, width, p.probabilities[class].clamp(0.0, 1.0) as f32, theme, theme.class(class, classes));
-                    let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
-                    ui.label(if class == p.decision { number.strong() } else { number });
-                    ui.end_row();
-                }
-            });
-        },
-    );
+    list(320.0).id_salt("posterior of the drawing").show(ui, |ui| {
+        Grid::new("posterior of the drawing").num_columns(3).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
+            grid_head(ui, &["class", "", "p(y|x)"]);
+            for class in shown {
+                class_cell(ui, cx.session, class, names);
+                bar(ui, width, p.probabilities[class].clamp(0.0, 1.0) as f32, theme, theme.class(class, classes));
+                let number = RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace();
+                ui.label(if class == p.decision { number.strong() } else { number });
+                ui.end_row();
+            }
+        });
+    });
     if classes > CLASSES {
         hint(ui, format!("The {CLASSES} most probable of {classes} classes."));
     }

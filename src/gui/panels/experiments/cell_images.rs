@@ -7,6 +7,7 @@ use crate::experiment::{Bought, CellResult};
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
+use crate::gui::failures;
 use crate::gui::session::runs::{CellImagesView, RunView};
 use crate::gui::theme::Theme;
 use crate::oracle::library;
@@ -39,7 +40,8 @@ pub fn trouble(ui: &mut Ui, cx: &mut Cx, run: &RunView, cell: &str) {
     let of = |images: &&CellImagesView| images.request.folder == run.folder && images.request.cell == cell;
     let images = cx.session.runs.cell_images.as_ref().filter(of);
     let Some((images, why)) = images.and_then(|images| Some((images, images.trouble.as_ref()?))) else { return };
-    ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
+    let told = ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).warning())).wrap());
+    failures::seen(&told, images.job);
     let of_external = || {
         let world = &run.external()?.spec.world;
         Some(library::opening(&world.oracle, &world.weights_sha256))

@@ -15,7 +15,7 @@ use crate::gui::selection::Click;
 use crate::gui::session::jobs::State as JobState;
 use crate::gui::session::runs::RunView;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{heading_with, hint};
+use crate::gui::widgets::{heading_with, hint, list};
 use crate::run::State;
 use crate::worker::runs::{CellLook, Found};
 
@@ -64,7 +64,7 @@ pub fn show(ui: &mut Ui, cx: &mut Cx, (run, found): (&RunView, &Found), state: &
     let moved = state.keys(ui, cx, found);
     let height = ui.spacing().interact_size.y;
     let pitch = height + ui.spacing().item_spacing.y;
-    let list = egui::ScrollArea::vertical().id_salt("cells").max_height(HEIGHT).auto_shrink([false, true]);
+    let list = list(HEIGHT).id_salt("cells").auto_shrink([false, true]);
     let list = match state.follow(cx, run, found, moved) {
         Some(top) => list.vertical_scroll_offset(top as f32 * pitch),
         None => list,

@@ -17,6 +17,7 @@ use crate::experiment::{ExperimentSpec, PRESETS};
 use crate::gui::background::{Field, Purpose, Takes};
 use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::Cx;
+use crate::gui::failures;
 use crate::gui::format;
 use crate::gui::prefs::Prefs;
 use crate::gui::primary_action::primary_button;
@@ -249,7 +250,7 @@ fn size(ui: &mut Ui, spec: &ExperimentSpec) {
 
 fn estimate_rows(ui: &mut Ui, jobs: &Jobs, view: &TaskView<'_, EstimateTime>, spec: &ExperimentSpec) {
     if let Some(why) = view.trouble() {
-        ui.colored_label(Theme::of(ui).error(), why);
+        failures::show(ui, view.job, why);
     }
     let Some(rows) = &view.report else {
         if view.under_way() {

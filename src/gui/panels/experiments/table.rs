@@ -10,6 +10,7 @@ use crate::experiment::ExperimentSpec;
 use crate::gui::command::Command;
 use crate::gui::command::RunCommand;
 use crate::gui::context::Cx;
+use crate::gui::failures;
 use crate::gui::format;
 use crate::gui::runs::carry_on_command;
 use crate::gui::session::runs::{RunView, Standing};
@@ -133,7 +134,7 @@ fn row(ui: &mut Ui, cx: &mut Cx, (run, said): (&RunView, &Listed<'_>), columns: 
     let cells = run.found().map(|found| format!("{} of {}", found.finished(), found.cells.len())).or_else(records);
     ui.label(cells.unwrap_or_else(|| "?".into()));
     let (word, colour, about) = words(ui, &run.standing(&cx.session.jobs));
-    let about = run.trouble.as_ref().map_or(about, Clone::clone);
+    let about = run.trouble.as_ref().map_or(about, |(_, why)| why.clone());
     let state = ui.colored_label(colour, word);
     if !about.is_empty() {
         state.on_hover_text(about);
@@ -231,8 +232,8 @@ fn resume(ui: &mut Ui, cx: &mut Cx, run: &RunView, standing: &Standing) {
 fn buttons(ui: &mut Ui, cx: &mut Cx, run: &RunView) -> Option<ExperimentSpec> {
     let standing = run.standing(&cx.session.jobs);
     let mut copied = None;
-    if let Some(why) = &run.trouble {
-        ui.colored_label(Theme::of(ui).error(), why);
+    if let Some((job, why)) = &run.trouble {
+        failures::show(ui, *job, why);
     }
     ui.horizontal_wrapped(|ui| {
         match (run.job, &standing) {

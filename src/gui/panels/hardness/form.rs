@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Label, RichText, TextEdit, Ui};
 
-use super::super::fields::{self, called, number, path, preset, spec_file};
+use super::super::fields::{self, called, number, path, preset, spec_file, together};
 use super::super::spec_file::SpecReader;
 use crate::data::dataset_formats;
 use crate::error::Result;
@@ -189,6 +189,7 @@ fn corpora(ui: &mut Ui, cx: &mut Cx, spec: &mut HardnessSpec, paths: &mut Vec<St
             let label =
                 ui.label(format!("Corpus {n}")).on_hover_text("One of EBO's eleven is shown beside EBO's numbers");
             ui.add(TextEdit::singleline(&mut corpus.name).desired_width(130.0)).labelled_by(label.id);
+            together(ui, 320.0);
             path(ui, cx, &format!("Folder {n}"), place, CORPUS.at(i));
             if ui.button("Remove").accessible_name(format!("Remove corpus {n}")).clicked() {
                 gone = Some(i);

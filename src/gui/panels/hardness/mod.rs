@@ -8,6 +8,7 @@ use super::experiments::findings::{all, figures_command, grid};
 use crate::figure::Illustrated;
 use crate::gui::command::{Command, RunCommand};
 use crate::gui::context::{Cx, Panel};
+use crate::gui::failures;
 use crate::gui::format;
 use crate::gui::plot::Boards;
 use crate::gui::runs::resume_command;
@@ -58,7 +59,7 @@ impl HardnessPanel {
         heading_with(ui, "Dataset hardness", |ui| buttons(ui, cx, view, running));
         hint(ui, view.task.folder.display().to_string());
         if let Some(why) = view.trouble() {
-            ui.add(egui::Label::new(RichText::new(why).color(Theme::of(ui).error())).wrap());
+            failures::show(ui, view.job, why);
         }
         if let Some(live) = view.live.live.as_ref().filter(|_| running) {
             ui.label(training(live));

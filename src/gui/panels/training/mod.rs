@@ -10,6 +10,7 @@ use eframe::egui::{self, Ui};
 
 use crate::gui::command::Command;
 use crate::gui::context::{Cx, Panel};
+use crate::gui::failures;
 use crate::gui::format;
 use crate::gui::plot::Board;
 use crate::gui::session::jobs::{JobView, State};
@@ -111,7 +112,7 @@ fn unfinished(view: &TaskView<'_, TrainOracle>) -> bool {
 fn standing(ui: &mut Ui, view: &TaskView<'_, TrainOracle>, job: Option<&JobView>, waiting: Option<&str>) {
     let theme = Theme::of(ui);
     let (text, colour) = match (view.outcome, job) {
-        (Some(Outcome::Failed(why)), _) => (why.as_str(), theme.error()),
+        (Some(Outcome::Failed(why)), _) => return failures::show(ui, view.job, why),
         (Some(Outcome::Cancelled), _) if unfinished(view) => {
             ("Stopped: 'Continue training' goes on from here.", theme.warning())
         }

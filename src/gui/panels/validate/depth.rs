@@ -7,9 +7,9 @@ use super::super::fields::number;
 use crate::export::MeasureDepth;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::Cx;
+use crate::gui::failures;
 use crate::gui::plot::Boards;
-use crate::gui::theme::Theme;
-use crate::gui::widgets::{heading, hint, on_its_way, said};
+use crate::gui::widgets::{heading, hint, on_its_way};
 use crate::units::Seed;
 
 /// The number of samples, and the figure as it was painted last.
@@ -39,7 +39,7 @@ impl DepthSection {
         let Some(view) = view else { return };
         match (job, view.trouble()) {
             (Some(job), _) => on_its_way(ui, &session.jobs, job, "Pause and cancel below, in the list of jobs."),
-            (None, Some(why)) => said(ui, why, Theme::of(ui).error()),
+            (None, Some(why)) => failures::show(ui, view.job, why),
             _ => {}
         }
         if let Some(report) = &view.last_report {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use eframe::egui::{ComboBox, Grid, Ui};
+use eframe::egui::{ComboBox, Ui};
 
-use super::super::fields::{StartWords, number, path_row, seed, start_row};
+use super::super::fields::{NUMBER, StartWords, number, path_row, seed, start_row, together};
 use crate::experiment::form::typed_path;
 use crate::flow::Precision;
 use crate::gui::background::{Field, Takes};
@@ -64,7 +64,7 @@ impl Form {
         );
         path_row(ui, cx, "Real images", &mut self.data, DATA);
         path_row(ui, cx, "Folder of the validation", &mut self.folder, FOLDER);
-        Grid::new("validation numbers").num_columns(6).spacing([12.0, 4.0]).show(ui, |ui| {
+        ui.horizontal_wrapped(|ui| {
             number(
                 ui,
                 "Draw",
@@ -75,9 +75,10 @@ impl Form {
             );
             let about = "Real training images that samples are compared with, evenly spread over all; 0: all of them.";
             let unit = if self.limit == 0 { " (all)" } else { " at most" };
+            together(ui, NUMBER);
             number(ui, "Training images", &mut self.limit, unit, 100.0, about);
+            together(ui, NUMBER);
             seed(ui, "Seed", &mut self.seed, 1.0, "Of samples, noise and resampling.");
-            ui.end_row();
         });
         self.features(ui, cx);
         start_row(ui, cx, self.ready(cx), &WORDS, |task| {

@@ -3,7 +3,7 @@
 use eframe::egui::{TextEdit, Ui};
 
 use super::super::experiments::findings::{all, grid};
-use super::super::fields::{StartWords, number, path_row, side_row};
+use super::super::fields::{StartWords, number, path_row, side_row, together};
 use crate::experiment::form::typed_path;
 use crate::gui::background::{Field, Takes};
 use crate::gui::command::reality_command;
@@ -52,6 +52,7 @@ impl RealitySection {
         ui.horizontal_wrapped(|ui| {
             let about = "Error of a classifier on the same kind of real images, to compare; 0: none.";
             number(ui, "Published error", &mut self.published, " %", 0.01, about);
+            together(ui, 290.0);
             let label = ui.label("Published by").on_hover_text("What the classifier is called in the report.");
             ui.add(TextEdit::singleline(&mut self.name).desired_width(180.0)).labelled_by(label.id);
         });

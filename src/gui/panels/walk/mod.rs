@@ -12,6 +12,7 @@ use crate::device::ImageSource;
 use crate::gui::command::{Command, knobs, quote};
 use crate::gui::context::{Cx, Panel};
 use crate::gui::exactness;
+use crate::gui::failures;
 use crate::gui::format;
 use crate::gui::inspected::called;
 use crate::gui::moved;
@@ -82,7 +83,10 @@ impl WalkPanel {
         let default = if walk.arrival.is_some() { Mark::Middle } else { newest };
         let mark = self.chosen.filter(|mark| walk.at(*mark).is_some()).unwrap_or(default);
         let from = self.start.as_ref().map_or("", |(_, name)| name);
-        ui.add(egui::Label::new(story(cx.session, view, from)).wrap());
+        let told = ui.add(egui::Label::new(story(cx.session, view, from)).wrap());
+        if view.trouble().is_some() {
+            failures::seen(&told, view.job);
+        }
         ways_out(ui, cx, view);
         let settings = &view.task.settings;
         if let Some(moved) = moved::since(settings, &cx.prefs.settings()) {
@@ -104,7 +108,10 @@ impl WalkPanel {
 
 fn waiting(ui: &mut Ui, view: &View<'_>) {
     match view.outcome {
-        Some(Outcome::Failed(why)) => empty_state(ui, "The walk failed", why),
+        Some(Outcome::Failed(why)) => {
+            empty_state(ui, "The walk failed", why);
+            failures::tell(ui.ctx(), view.job);
+        }
         Some(Outcome::Cancelled) => empty_state(ui, "The walk was stopped", "Press 'Walk to the boundary' again."),
         _ => empty_state(ui, "Walking…", "The first points appear here."),
     }
@@ -163,6 +170,7 @@ fn story(session: &Session, view: &View<'_>, from: &str) -> String {
         }
         (None, Some(Outcome::Cancelled)) => text += ": stopped before its end; the points found so far are shown.",
         (None, Some(Outcome::Failed(why))) => text += &format!(": failed. {why}"),
+        (None, _) if walk.points.len() == 1 => text += ": 1 point so far.",
         (None, _) => text += &format!(": {} points so far.", walk.points.len()),
     }
     text

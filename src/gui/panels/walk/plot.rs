@@ -61,7 +61,8 @@ pub fn show(
 
 fn figure(session: &Session, walk: &WalkHistory, mark: Mark, provenance: Vec<(String, String)>) -> Figure {
     let along = walk.along();
-    let last = along.last().map_or(1.0, |(_, dot)| dot.position).max(1e-9);
+    // Of the start alone the end of the path is not known.
+    let last = along.last().map(|(_, dot)| dot.position).filter(|last| *last > 0.0).unwrap_or(1.0);
     let all = session.class_names().len();
     let series = walk.classes().into_iter().take(MOST).map(|class| {
         let points = along.iter().map(|(_, dot)| Point::new(dot.position, dot.tile.posterior.probabilities[class]));

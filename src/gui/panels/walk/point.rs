@@ -7,7 +7,7 @@ use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::inspector::bar;
 use crate::gui::theme::Theme;
-use crate::gui::widgets::{class_label, fact, facts, hint};
+use crate::gui::widgets::{class_cell, fact, facts, hint, names_width};
 use crate::oracle::posterior::Posterior;
 use crate::worker::walk::{Mark, WalkHistory};
 
@@ -60,9 +60,10 @@ fn table(ui: &mut Ui, cx: &Cx, walk: &WalkHistory, p: &Posterior) {
     let wanted = |place: usize, class: usize| place < ROWS || ends.is_some_and(|ends| ends.contains(&class));
     let shown: Vec<usize> =
         order.iter().enumerate().filter(|(place, class)| wanted(*place, **class)).map(|(_, class)| *class).collect();
+    let names = names_width(ui, cx.session);
     egui::Grid::new("walk probabilities").num_columns(3).striped(true).spacing(vec2(8.0, 2.0)).show(ui, |ui| {
         for &class in &shown {
-            class_label(ui, cx.session, class);
+            class_cell(ui, cx.session, class, names);
             bar(ui, 120.0, p.probabilities[class].clamp(0.0, 1.0) as f32, theme, theme.class(class, classes));
             ui.label(RichText::new(format::exp_sig4(p.log_probabilities[class])).monospace());
             ui.end_row();

@@ -1,7 +1,8 @@
 //! The images along the path.
 
 use eframe::egui::{
-    self, Align2, FontId, Image, Rect, Role, ScrollArea, Sense, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
+    self, Align2, Image, Rect, RichText, Role, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, TextWrapMode, Ui,
+    WidgetInfo, WidgetText, pos2, vec2,
 };
 
 use super::{Pictures, position, title};
@@ -15,6 +16,8 @@ use crate::worker::walk::{Mark, WalkDot, WalkHistory};
 const HEIGHT: f32 = 52.0;
 /// Height of the line below it, points.
 const CAPTION: f32 = 16.0;
+/// Size of the names in it.
+const NAME: f32 = 11.0;
 
 /// Paints the strip. Returns the place that was clicked.
 pub fn show(
@@ -85,12 +88,11 @@ fn paint(ui: &Ui, session: &Session, pictures: &Pictures, (place, dot): (Mark, &
         (session.class_name(decision), theme.class(decision, session.class_names().len()))
     };
     let caption = Rect::from_min_size(pos2(rect.min.x, rect.max.y), vec2(rect.width(), CAPTION));
-    // Long names are cut off by their neighbours; the pointer tells them.
-    let painter = ui.painter().with_clip_rect(caption.intersect(ui.clip_rect()));
-    let fits = text.chars().count() <= 8;
-    let (anchor, at) =
-        if fits { (Align2::CENTER_CENTER, caption.center()) } else { (Align2::LEFT_CENTER, caption.left_center()) };
-    painter.text(at, anchor, text, FontId::proportional(11.0), colour);
+    // Long names are cut off; the pointer tells them.
+    let words = WidgetText::from(RichText::new(text).size(NAME));
+    let words = words.into_galley(ui, Some(TextWrapMode::Truncate), caption.width(), TextStyle::Small);
+    let at = Align2::CENTER_CENTER.align_size_within_rect(words.size(), caption);
+    ui.painter().galley(at.min, words, colour);
 }
 
 fn describe(ui: &mut egui::Ui, session: &Session, walk: &WalkHistory, name: &str, dot: &WalkDot) {

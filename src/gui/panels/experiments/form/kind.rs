@@ -6,7 +6,7 @@ use super::grid::boxes;
 use crate::experiment::form::{Cell, Choices, Field, Input, Number, Rows, Text};
 use crate::experiment::{Experiment, KINDS, Preset};
 use crate::gui::glossary::{self, beside, explain};
-use crate::gui::widgets::hint;
+use crate::gui::widgets::{hint, list};
 
 /// The row of kinds. Returns the preset to load, where another kind was chosen.
 pub fn kinds(ui: &mut Ui, experiment: &Experiment) -> Option<&'static Preset> {
@@ -107,7 +107,7 @@ fn number(ui: &mut Ui, field: &mut Number) {
 fn rows(ui: &mut Ui, field: &mut Rows, removed: &mut Option<(usize, Vec<Cell>)>) {
     let Rows { row: what, titles, rows, new, hint: word } = field;
     let mut gone = None;
-    egui::ScrollArea::both().id_salt(*what).max_height(190.0).auto_shrink([false, true]).show(ui, |ui| {
+    list(190.0).hscroll(true).id_salt(*what).auto_shrink([false, true]).show(ui, |ui| {
         let columns = titles.len();
         egui::Grid::new(("rows", *what)).num_columns(columns).striped(true).spacing([10.0, 3.0]).show(ui, |ui| {
             for title in titles {

@@ -7,6 +7,7 @@ use crate::gui::bayes_error_view::parse_target;
 use crate::gui::context::Cx;
 use crate::gui::format;
 use crate::gui::kept_path;
+use crate::gui::panels::fields::together;
 use crate::gui::widgets::hint;
 use crate::oracle::library;
 use crate::units::Tau;
@@ -44,7 +45,9 @@ impl WorldFields {
     pub fn show(&mut self, ui: &mut Ui, cx: &Cx, spec: &mut ExperimentSpec) {
         ui.horizontal_wrapped(|ui| {
             oracle(ui, &mut spec.world);
+            together(ui, 140.0);
             tau(ui, &mut spec.world, self.target.trim().is_empty());
+            together(ui, 240.0);
             // Some experiments compare temperatures: their world has no single Bayes error.
             self.target(ui, spec.experiment.tau(0).is_none() || !self.target.is_empty());
             let here = ui.add_enabled(cx.session.oracle.is_some(), egui::Button::new("As in the window"));
