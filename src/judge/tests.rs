@@ -135,8 +135,9 @@ fn pictures_that_lose_the_posteriors_are_told_what_is_judged_instead() {
     let path = place.path().join("test.8bit.npz");
     let column = |name, stored, shape| Column { name, stored, shape };
     let columns = [column("y", Stored::I64, vec![]), column("midpoint_posterior", Stored::F32, vec![2])];
-    let mut values =
-        |column: usize, rows: std::ops::Range<usize>| Ok(vec![0.5 * column as f64; rows.len() * (column + 1)]);
+    let mut values = |column: usize, rows: std::ops::Range<usize>| -> Result<Vec<f64>> {
+        Ok(vec![0.5 * column as f64; rows.len() * (column + 1)])
+    };
     crate::data::write_table(&path, 3, &columns, &mut values).unwrap();
     let told = Truth::open(&path, Split::Test, &mut silent()).unwrap_err().to_string();
     assert!(told.contains("test.8bit.npz: pictures of so few bits lose the posteriors"), "{told}");
