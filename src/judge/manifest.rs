@@ -60,10 +60,24 @@ impl Manifest {
             return Ok(());
         }
         Err(match self.files.contains_key(&other) {
-            true => format!("is not there: the dataset was exported without {split} images"),
-            false => "is not there: the dataset was exported without npz; export it with --format npz, from the same seed into \
-                      another folder"
-                .into(),
+            true => format!(
+                "is not there: the dataset was exported without {split} images (--split {} judges on the others)",
+                split.other()
+            ),
+            false => format!(
+                "is not there: the dataset was exported without npz; export it with --format npz, from the same seed into \
+                 another folder{}",
+                self.of_pictures(split)
+            ),
+        })
+    }
+
+    /// How what was trained on the pictures of a split is judged, where there are such.
+    fn of_pictures(&self, split: Split) -> String {
+        let beside = ["16bit", "8bit"].map(|bits| format!("{split}.{bits}.npz"));
+        let found = beside.into_iter().find(|name| self.files.contains_key(name));
+        found.map_or_else(String::new, |name| {
+            format!("; a classifier of its pictures is judged on {name}, where they keep the posteriors")
         })
     }
 }

@@ -50,7 +50,7 @@ pub use alarms::order::{Order, Rearranged};
 pub use alarms::{Alarm, AlarmKind, Examined, FALSE_ALARM, Hits, LEVEL, LabelCheck, label_chance};
 pub use candidates::{Candidate, assess};
 pub use figures::figures;
-pub use predictions::{Kind, Note, Predictions, ReadOptions, are_probabilities, log_q};
+pub use predictions::{Kind, Note, Predictions, ReadOptions, log_q, look_like_probabilities};
 pub use progress::{JudgeEvent, Stage};
 pub use report::write_report;
 pub use tables::{MODELS, WORST_IMAGES, tables};

@@ -10,7 +10,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde_json::Value;
 
 use super::*;
-use crate::data::Split;
+use crate::data::{Column, Split, Stored};
 use crate::events::{Progress, silent};
 
 fn reference() -> PathBuf {
@@ -110,7 +110,7 @@ fn every_format_gives_the_figures_of_numpy() {
 #[test]
 fn an_archive_says_its_split_by_its_name() {
     let place = tempfile::tempdir().unwrap();
-    for name in ["train.npz", "test.npz", "other.npz"] {
+    for name in ["train.npz", "test.npz", "other.npz", "train.16bit.npz", "test.8bit.npz", "trainer.npz"] {
         std::fs::copy(reference().join("dataset/test.npz"), place.path().join(name)).unwrap();
     }
     let split = |name: &str, asked| {
@@ -120,8 +120,28 @@ fn an_archive_says_its_split_by_its_name() {
     for asked in [Split::Train, Split::Test] {
         assert_eq!(split("train.npz", asked), ("train".into(), "train".into()));
         assert_eq!(split("test.npz", asked), ("test".into(), "test".into()));
-        assert_eq!(split("other.npz", asked).1, asked.to_string());
+        // Beside pictures.
+        assert_eq!(split("train.16bit.npz", asked), ("train".into(), "train".into()));
+        assert_eq!(split("test.8bit.npz", asked), ("test".into(), "test".into()));
+        for other in ["other.npz", "trainer.npz"] {
+            assert_eq!(split(other, asked).1, asked.to_string());
+        }
     }
+}
+
+#[test]
+fn pictures_that_lose_the_posteriors_are_told_what_is_judged_instead() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("test.8bit.npz");
+    let column = |name, stored, shape| Column { name, stored, shape };
+    let columns = [column("y", Stored::I64, vec![]), column("midpoint_posterior", Stored::F32, vec![2])];
+    let mut values = |column: usize, rows: std::ops::Range<usize>| -> Result<Vec<f64>> {
+        Ok(vec![0.5 * column as f64; rows.len() * (column + 1)])
+    };
+    crate::data::write_table(&path, 3, &columns, &mut values).unwrap();
+    let told = Truth::open(&path, Split::Test, &mut silent()).unwrap_err().to_string();
+    assert!(told.contains("test.8bit.npz: pictures of so few bits lose the posteriors"), "{told}");
+    assert!(told.contains("--format npz") && told.contains("--format png16"), "{told}");
 }
 
 #[test]

@@ -22,6 +22,12 @@ const SAME: f64 = 1e-4;
 /// How far a row of stored posteriors may be from adding up to 1.
 const NORMALISED: f64 = 1e-3;
 
+/// What stands in place of posteriors beside pictures that lose them.
+const MIDPOINT: &str = "midpoint_posterior";
+const LOST: &str = "pictures of so few bits lose the posteriors of this world: midpoint_posterior is that of one point of a \
+                    picture's cell and no truth to judge by. Judge on the float images of an export (--format npz), or on \
+                    pictures of 16 bits (--format png16) where these keep the posteriors";
+
 /// Where the posteriors came from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,8 +108,8 @@ impl Origin {
 
 impl Truth {
     /// Reads the truth of a split from a dataset folder, or from an `.npz` alone (with the manifest
-    /// beside it, if any), of the split that `train.npz` or `test.npz` says by its name. The images are hashed but never held in memory; `events` gets the bytes
-    /// hashed.
+    /// beside it, if any), of the split that its name says, such as `train.npz` or `test.16bit.npz`. The images are hashed but
+    /// never held in memory; `events` gets the bytes hashed.
     ///
     /// # Errors
     /// Names the file and the cause: arrays that are missing or disagree, labels that are no
@@ -119,7 +125,7 @@ impl Truth {
         }
         let dataset_sha256 = sha256_of_file(&archive, events)?;
         // An archive that is named by itself says which split it is.
-        let split = [Split::Train, Split::Test].into_iter().find(|of| name == format!("{of}.npz")).unwrap_or(split);
+        let split = split_named(&name).unwrap_or(split);
         if let Some(listed) = manifest.files.get(&name) {
             check_listed_hash(&archive, &dataset_sha256, listed)?;
         }
@@ -196,6 +202,15 @@ impl Truth {
     }
 }
 
+/// The split that an archive of an export is of by its name: `train.npz`, or beside pictures `train.8bit.npz`, `train.16bit.npz`.
+fn split_named(name: &str) -> Option<Split> {
+    let is_of = |split: &Split| {
+        let rest = name.strip_prefix(&split.to_string());
+        rest.is_some_and(|rest| [".npz", ".8bit.npz", ".16bit.npz"].contains(&rest))
+    };
+    [Split::Train, Split::Test].into_iter().find(is_of)
+}
+
 /// The archive of a split in a dataset folder, or the one that is named.
 fn archive(path: &Path, split: &str) -> PathBuf {
     if path.is_dir() { path.join(format!("{split}.npz")) } else { path.to_owned() }
@@ -227,7 +242,7 @@ fn read(path: &Path, other: Option<PathBuf>, manifest: Manifest, origin: Origin)
         });
     let ids = archive.read("id")?.map(integers).transpose().map_err(|e| bad("id", e))?;
     let Posteriors { posterior, classes, source, class_decisions } =
-        posteriors(&manifest, stored, logp).map_err(|cause| Error::file(path, cause))?;
+        posteriors(&manifest, stored, logp, &archive.names()).map_err(|cause| Error::file(path, cause))?;
     let ids = ids.unwrap_or_else(|| (0..y.len() as i64).collect());
     if ids.len() != y.len() || ids.iter().collect::<std::collections::HashSet<_>>().len() != ids.len() {
         return Err(bad("id", format!("{} images need as many different ids", y.len())));
@@ -272,8 +287,8 @@ struct Posteriors {
     class_decisions: Option<Vec<ClassId>>,
 }
 
-/// Posteriors from what there is, the finest first.
-fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<Posteriors, String> {
+/// Posteriors from what there is among these arrays, the finest first.
+fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix, arrays: &[String]) -> Result<Posteriors, String> {
     let decisions = |p: &[f64], classes: usize| p.chunks_exact(classes).map(argmax).collect::<Vec<ClassId>>();
     let stored = stored.map(|(p, classes)| normalised(p, classes).map(|p| (p, classes))).transpose()?;
     let fine = match (&manifest.prior, manifest.smoothing, logp) {
@@ -308,6 +323,7 @@ fn posteriors(manifest: &Manifest, stored: Matrix, logp: Matrix) -> Result<Poste
             let class_decisions = without_noise.then(|| decisions(&posterior, classes));
             Ok(Posteriors { posterior, classes, source: PosteriorSource::Stored, class_decisions })
         }
+        (None, None) if arrays.iter().any(|name| name == MIDPOINT) => Err(LOST.into()),
         (None, None) => {
             Err(format!("no posteriors: neither an array posterior, nor logp with prior and smoothing in {DATASET}"))
         }

@@ -292,9 +292,10 @@ fn without_exact_images_the_card_says_how_a_classifier_is_judged() {
     }
     let said = refused("pictures");
     assert!(said.contains("test.npz") && said.contains("exported without npz"), "{said}");
+    assert!(said.contains("a classifier of its pictures is judged on test.16bit.npz"), "{said}");
     let train = card("train", &["--train", "20", "--test", "0"]);
     assert!(train.contains("needs `test.npz`, which is not here") && !train.contains("THIS_FOLDER"), "{train}");
-    assert!(refused("train").contains("exported without test images"));
+    assert!(refused("train").contains("exported without test images (--split train judges on the others)"));
 }
 
 #[test]

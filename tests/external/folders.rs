@@ -203,6 +203,8 @@ fn what_a_reader_would_refuse_is_not_written() {
         (Kind::Logits, changed(7, f32::INFINITY), "image 1: class 3 is inf"),
         (Kind::Logits, empty, "image 0: every class is −∞"),
         (Kind::Logits, rows([0.25; CLASSES]), "these look like probabilities"),
+        (Kind::Logits, rows([0.25, 0.25, 0.25, 0.248]), "these look like probabilities"),
+        (Kind::Probabilities, rows([0.25, 0.25, 0.25, 0.248]), "write them with more digits"),
         (Kind::Probabilities, rows([0.5, 0.25, 0.25, 0.25]), "add up to 1.25"),
         (Kind::Probabilities, rows([0.75, -0.25, 0.25, 0.25]), "negative probability"),
         (Kind::LogProbabilities, rows([0.0; CLASSES]), "add up to 4.0"),

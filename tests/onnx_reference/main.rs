@@ -132,10 +132,24 @@ fn a_last_softmax_is_left_out_and_hidden_ones_are_seen() {
         }
     }
     // A row of logits that adds up to nothing in particular is no distribution, whatever it is called.
-    let said = OnnxOptions { scores: Some(Scores::Probabilities), ..as_is() };
-    let network = open("convnet_legacy13", shape, 5, &said);
-    let cause = network.log_probabilities(&images(1, shape, false), 0, &mut silent()).unwrap_err().to_string();
-    assert!(cause.contains("image 0") && cause.contains("add up to"), "{cause}");
+    let x = images(1, shape, false);
+    let said = |scores| OnnxOptions { scores: Some(scores), ..as_is() };
+    for (file, called) in [
+        ("convnet_legacy13", Scores::Probabilities),
+        ("convnet_legacy13", Scores::LogProbabilities),
+        ("by_hand18", Scores::LogProbabilities),
+    ] {
+        let network = open(file, shape, 5, &said(called));
+        let cause = network.log_probabilities(&x, 0, &mut silent()).unwrap_err().to_string();
+        assert!(cause.contains("image 0") && cause.contains("add up to"), "{file}: {cause}");
+    }
+    // The logarithm of a last softmax is read, whichever of both it gives.
+    for file in ["softmax13", "log_softmax17"] {
+        let [seen, told] = [as_is(), said(Scores::LogProbabilities)].map(|options| open(file, shape, 5, &options));
+        assert_eq!(told.info().known_by, KnownBy::Softmax, "{file}");
+        let [seen, told] = [seen, told].map(|network| network.log_probabilities(&x, 0, &mut silent()).unwrap());
+        assert_eq!(seen, told, "{file}");
+    }
 }
 
 /// Single precision has probabilities down to e^-103, and these go down to e^-300.

@@ -118,7 +118,7 @@ impl OnnxClassifier {
         if let Some(softmax) = &found.reshaped {
             scores::check_over_classes(&noise, classes, softmax)?;
         }
-        classifier.scores = found.scores.unwrap_or_else(|| Scores::of(&noise, classes));
+        classifier.scores = found.scores.map_or_else(|| Scores::of(&noise, classes), Ok)?;
         Ok(classifier)
     }
 

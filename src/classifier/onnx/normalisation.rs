@@ -15,6 +15,9 @@ pub const KEY: &str = "bayescope.normalisation";
 /// commas, in brackets or not.
 pub const MEAN_AND_STD: [&str; 2] = ["mean", "std"];
 
+/// Largest deviation that is taken for one of pixels between 0 and 1.
+const WIDEST: f64 = 10.0;
+
 /// How images are scaled before they enter, said of pixels p between 0 and 1. World-space values
 /// are taken there first by the range of the world's pixels: p = (x − low)/(high − low).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -134,9 +137,7 @@ impl Normalisation {
             Self::MeanStd { mean, std }
                 if mean.iter().any(|mean| !(0.0..=1.0).contains(mean)) || std.iter().any(|std| *std > 1.0) =>
             {
-                // As many digits as figures are written with, without those that the division adds.
-                let unit = |numbers: &[f64]| numbers.iter().map(|v| (v / 255.0 * 1e6).round() / 1e6).collect();
-                let unit = Self::MeanStd { mean: unit(mean), std: unit(std) };
+                let unit = of_bytes(mean, std);
                 Err(Error::input(format!(
                     "its metadata have '{self}', and pixels between 0 and 1 have means between 0 and 1 and standard deviations of at \
                      most 1: say the figures that are meant, such as --normalisation '{unit}' where those are of pixels between 0 and 255"
@@ -144,6 +145,28 @@ impl Normalisation {
             }
             _ => Ok(self),
         }
+    }
+}
+
+/// Figures of pixels between 0 and 1 from those of pixels between 0 and 255.
+fn of_bytes(mean: &[f64], std: &[f64]) -> Normalisation {
+    // As many digits as figures are written with, without those that the division adds.
+    let unit = |numbers: &[f64]| numbers.iter().map(|v| (v / 255.0 * 1e6).round() / 1e6).collect();
+    Normalisation::MeanStd { mean: unit(mean), std: unit(std) }
+}
+
+/// Refuses what nobody says of pixels between 0 and 1: a network sees hardly anything of images that are scaled so.
+fn said(found: Normalisation) -> Result<Normalisation> {
+    match &found {
+        Normalisation::MeanStd { mean, std }
+            if mean.iter().any(|mean| *mean > 1.0) || std.iter().any(|std| *std > WIDEST) =>
+        {
+            Err(Error::input(format!(
+                "'{found}' are figures of pixels between 0 and 255, and those of pixels between 0 and 1 are to be said: '{}'",
+                of_bytes(mean, std)
+            )))
+        }
+        _ => Ok(found),
     }
 }
 
@@ -175,7 +198,9 @@ impl FromStr for Normalisation {
         }
         let parts: Vec<_> = trimmed.split(';').filter_map(|part| part.split_once('=')).collect();
         match parts[..] {
-            [(mean, means), (std, stds)] if [mean.trim(), std.trim()] == MEAN_AND_STD => mean_std(means, stds),
+            [(mean, means), (std, stds)] if [mean.trim(), std.trim()] == MEAN_AND_STD => {
+                mean_std(means, stds).and_then(said)
+            }
             _ => Err(Error::input(format!(
                 "'{text}' is no normalisation: as-is, zero-to-one, minus-one-to-one, bytes, imagenet, or mean=…;std=… \
                  such as mean=0.5,0.5,0.5;std=0.2,0.2,0.2"
@@ -232,6 +257,12 @@ mod tests {
         {
             assert!(text.parse::<Normalisation>().is_err(), "{text}");
         }
+        for (bytes, unit) in [("mean=127.5;std=51", "'mean=0.5;std=0.2'"), ("mean=0,0,0;std=255", "'mean=0,0,0;std=1'")]
+        {
+            let cause = bytes.parse::<Normalisation>().unwrap_err().to_string();
+            assert!(cause.contains("between 0 and 255") && cause.contains(unit), "{cause}");
+        }
+        assert!("mean=1;std=10".parse::<Normalisation>().is_ok());
     }
 
     #[test]

@@ -56,10 +56,12 @@ impl Default for OnnxOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scores {
-    /// Logits, or log-probabilities: equal up to a number for each image.
+    /// Logits: log-probabilities up to a number for each image.
     Logits,
     /// Probabilities, which add up to 1.
     Probabilities,
+    /// Natural logarithms of probabilities, where somebody says so: they must be of such as add up to 1.
+    LogProbabilities,
 }
 
 impl std::str::FromStr for Scores {
@@ -69,7 +71,8 @@ impl std::str::FromStr for Scores {
         match text {
             "logits" => Ok(Self::Logits),
             "probabilities" => Ok(Self::Probabilities),
-            _ => Err(Error::input(format!("'{text}' is neither logits nor probabilities"))),
+            "log-probabilities" => Ok(Self::LogProbabilities),
+            _ => Err(Error::input(format!("'{text}' is neither logits nor probabilities nor log-probabilities"))),
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::measure::log_softmax;
 
 /// How far the sum of a row of probabilities may be from 1.
 const ROUNDING: f64 = 1e-3;
+/// The same of what is meant for probabilities: half precision rounds logarithms as much, and no logits are so near in every row.
+const NEARLY: f64 = 0.05;
 
 /// The nodes at the end of a graph that pass on what is given to them.
 struct Tail {
@@ -170,9 +172,23 @@ fn rank(graph: &GraphProto, output: &str) -> Option<i64> {
 
 impl Scores {
     /// What rows [n, K] look like: probabilities where every one of them adds up to 1.
-    pub(super) fn of(rows: &[f64], classes: usize) -> Self {
-        let probabilities = rows.chunks(classes).all(is_distribution);
-        if probabilities { Self::Probabilities } else { Self::Logits }
+    ///
+    /// # Errors
+    /// When they look like probabilities, and every one adds up to 100 or is off by a little.
+    pub(super) fn of(rows: &[f64], classes: usize) -> Result<Self> {
+        if rows.chunks(classes).all(is_distribution) {
+            return Ok(Self::Probabilities);
+        }
+        let sum = |row: &[f64]| row.iter().sum::<f64>();
+        let all = |whole: f64| rows.chunks(classes).all(|row| (sum(row) / whole - 1.0).abs() <= NEARLY);
+        if rows.iter().all(|v| *v >= 0.0) && (all(1.0) || all(100.0)) {
+            return Err(Error::input(format!(
+                "its scores of an image add up to {:.4}: are they per cent, or probabilities times a factor? Export it so that \
+                 they add up to 1, or say what they are: `bayescope evaluate` with --kind logits",
+                sum(&rows[..classes])
+            )));
+        }
+        Ok(Self::Logits)
     }
 
     /// log q(y|x) [n, K] in nats of rows [n, K], those of images `first` and on.
@@ -182,14 +198,13 @@ impl Scores {
     pub(super) fn log_probabilities(self, rows: &[f64], classes: usize, first: usize) -> Result<Vec<f64>> {
         let mut log_q = Vec::with_capacity(rows.len());
         for (i, row) in rows.chunks(classes).enumerate() {
-            if self == Self::Probabilities && !is_distribution(row) {
-                let sum: f64 = row.iter().sum();
-                return Err(Error::Numeric(format!("image {}: its probabilities add up to {sum}", first + i)));
+            if let Some(cause) = self.misfit(row) {
+                return Err(Error::Numeric(format!("image {}: {cause}", first + i)));
             }
             // Less the largest in f64: what single precision then rounds is a distance of logits.
             let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let logits: Vec<f32> = match self {
-                Self::Logits => row.iter().map(|v| (v - largest) as f32).collect(),
+                Self::Logits | Self::LogProbabilities => row.iter().map(|v| (v - largest) as f32).collect(),
                 Self::Probabilities => row.iter().map(|v| v.max(0.0).ln() as f32).collect(),
             };
             let from = log_q.len();
@@ -199,6 +214,20 @@ impl Scores {
             }
         }
         Ok(log_q)
+    }
+
+    /// Why a row is none of these, where it is none.
+    fn misfit(self, row: &[f64]) -> Option<String> {
+        let logarithms = || row.iter().map(|v| v.exp()).sum::<f64>();
+        match self {
+            Self::Probabilities if !is_distribution(row) => {
+                Some(format!("its probabilities add up to {}", row.iter().sum::<f64>()))
+            }
+            Self::LogProbabilities if (logarithms() - 1.0).abs() > NEARLY => {
+                Some(format!("its log-probabilities are of probabilities that add up to {:.3}, not to 1", logarithms()))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -235,15 +264,28 @@ mod tests {
 
     #[test]
     fn rows_are_told_apart_by_their_sums() {
-        assert_eq!(Scores::of(&[0.2, 0.8, 0.5, 0.5], 2), Scores::Probabilities);
-        assert_eq!(Scores::of(&[0.2, 0.8, 0.5, 0.6], 2), Scores::Logits);
-        assert_eq!(Scores::of(&[2.0, -1.0], 2), Scores::Logits);
+        assert_eq!(Scores::of(&[0.2, 0.8, 0.5, 0.5], 2).unwrap(), Scores::Probabilities);
+        assert_eq!(Scores::of(&[0.2, 0.8, 0.5, 0.6], 2).unwrap(), Scores::Logits);
+        assert_eq!(Scores::of(&[2.0, -1.0], 2).unwrap(), Scores::Logits);
+        for off in [[20.0, 80.0, 50.0, 50.0], [0.198, 0.792, 0.495, 0.495]] {
+            assert!(Scores::of(&off, 2).unwrap_err().to_string().contains("per cent"));
+        }
+        for logits in [[20.0, 80.0, 50.0, 56.0], [120.0, -20.0, 50.0, 50.0], [0.0; 4], [1.1, -0.1, 0.0, 1.01]] {
+            assert_eq!(Scores::of(&logits, 2).unwrap(), Scores::Logits);
+        }
     }
 
     #[test]
     fn rows_without_a_distribution_are_named() {
         let named = |result: Result<Vec<f64>>| result.unwrap_err().to_string();
         assert!(named(Scores::Probabilities.log_probabilities(&[0.5, 0.5, 0.9, 0.9], 2, 0)).contains("image 1"));
+        assert!(named(Scores::LogProbabilities.log_probabilities(&[0.2, 0.8], 2, 3)).contains("image 3: its log-prob"));
+        assert!(named(Scores::LogProbabilities.log_probabilities(&[f64::NAN, 0.0], 2, 0)).contains("gives [NaN"));
+        let row = [0.2f64.ln(), 0.8f64.ln()];
+        assert_eq!(
+            Scores::LogProbabilities.log_probabilities(&row, 2, 0).unwrap(),
+            Scores::Logits.log_probabilities(&row, 2, 0).unwrap()
+        );
         // Of a later piece of the images.
         assert!(named(Scores::Probabilities.log_probabilities(&[0.5, 0.5, 0.9, 0.9], 2, 1024)).contains("image 1025"));
         assert!(named(Scores::Logits.log_probabilities(&[f64::NAN, 0.0], 2, 1024)).contains("image 1024"));

@@ -102,9 +102,9 @@ impl From<KindArg> for Kind {
 impl From<KindArg> for Scores {
     fn from(kind: KindArg) -> Self {
         match kind {
-            // Logits are log-probabilities up to a number for each image.
-            KindArg::Logits | KindArg::LogProbabilities => Self::Logits,
+            KindArg::Logits => Self::Logits,
             KindArg::Probabilities => Self::Probabilities,
+            KindArg::LogProbabilities => Self::LogProbabilities,
         }
     }
 }

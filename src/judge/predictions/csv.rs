@@ -180,9 +180,9 @@ fn commented_header(text: &str, delimiter: char, columns: usize, truth: &Truth) 
     layout.filter(|layout| layout.ignored.is_empty())
 }
 
-/// Returns whether the first line is a header: not all numbers, or 0, 1, … to K − 1, in another order above n lines
-/// only. Written as fractions (0.0, 1.0, …) these are a header above n lines only, for they may be the numbers of the first image. Nobody knows where whole numbers
-/// are one of n lines: an image has no line, or the first one has such numbers.
+/// Returns whether the first line is a header: not all numbers, or 0, 1, … to K − 1, in another order (or from 1 on) above n
+/// lines only. Written as fractions (0.0, 1.0, …) these are a header above n lines only, for they may be the numbers of the
+/// first image. Nobody knows where whole numbers are one of n lines: an image has no line, or the first one has such numbers.
 fn is_header(fields: &[String], lines: usize, truth: &Truth) -> Option<bool> {
     let numbers: Option<Vec<f64>> = fields.iter().map(|field| field.parse().ok()).collect();
     let Some(numbers) = numbers else { return Some(true) };
@@ -194,12 +194,13 @@ fn is_header(fields: &[String], lines: usize, truth: &Truth) -> Option<bool> {
     (!whole || lines != truth.len()).then_some(lines != truth.len())
 }
 
-/// Whether these are all whole numbers from 0 to K − 1, each once.
+/// Whether these are all whole numbers from 0 to K − 1, each once; or from 1 to K, which a header is told not to be.
 fn is_permutation(fields: &[String], classes: usize) -> bool {
     let numbers: Option<Vec<usize>> = fields.iter().map(|field| field.parse().ok()).collect();
     numbers.is_some_and(|mut numbers| {
         numbers.sort_unstable();
-        numbers.into_iter().eq(0..classes)
+        let first = numbers.first().map_or(0, |&first| first.min(1));
+        numbers.into_iter().eq(first..first + classes)
     })
 }
 

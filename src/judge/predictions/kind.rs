@@ -15,6 +15,8 @@ const TOLERANCE: f64 = 1e-3;
 const TOLERANCE_CALLED: f64 = 0.05;
 /// A deviation that is rounding and not worth a sentence.
 const ROUNDING: f64 = 1e-6;
+/// How far rows of probabilities that were rounded to few digits may be from adding up to 1.
+const FEW_DIGITS: f64 = 0.05;
 /// What becomes of a probability of 0.
 const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 
@@ -92,9 +94,14 @@ pub(super) fn finite(values: &[f64], classes: usize, named: &dyn Fn(usize) -> St
     }
 }
 
-/// Whether every row of `values` [n, K] is one of probabilities: none is negative, and they add up to 1 within 1e-3.
-pub fn are_probabilities(values: &[f64], classes: usize) -> bool {
-    values.chunks(classes).all(probable)
+/// Whether `values` [n, K] look like probabilities and not like logits: none is negative, and all rows add up to 1 or to 100,
+/// within 5 %, as those that were rounded to few digits do (by bfloat16, say).
+pub fn look_like_probabilities(values: &[f64], classes: usize) -> bool {
+    let all = |whole: f64| {
+        let nearly = |row: &[f64]| (row.iter().sum::<f64>() / whole - 1.0).abs() <= FEW_DIGITS;
+        values.chunks(classes).all(nearly)
+    };
+    values.iter().all(|v| *v >= 0.0) && (all(1.0) || all(100.0))
 }
 
 fn probable(row: &[f64]) -> bool {
@@ -119,13 +126,30 @@ pub(super) fn decide(
     Ok(kind)
 }
 
+/// What to do about numbers between 0 and 1, `values` [n, K], whose rows do not add up to 1; nothing about others. Nobody is
+/// sent to call them logits: the softmax of probabilities is another distribution.
+pub(super) fn mended(values: &[f64], classes: usize) -> Option<&'static str> {
+    let rounded = |row: &[f64]| (row.iter().sum::<f64>() - 1.0).abs() <= FEW_DIGITS;
+    let (within, mut rows) = (values.iter().all(|v| (0.0..=1.0).contains(v)), values.chunks(classes));
+    within.then(|| {
+        if rows.all(rounded) {
+            "if these are probabilities that were rounded, write them with more digits or divide each row by its sum"
+        } else if values.chunks(classes).any(probable) {
+            "look at what the model gives for this image"
+        } else {
+            "if each class is scored on its own, as by a sigmoid, they are no distribution: give the numbers before it"
+        }
+    })
+}
+
 fn detect(
     values: &[f64],
     classes: usize,
     called: Option<&str>,
     named: &dyn Fn(usize) -> String,
 ) -> Result<Kind, String> {
-    const SAY: &str = "say what they are with --kind logits, probabilities or log-probabilities";
+    let say =
+        mended(values, classes).unwrap_or("say what they are with --kind logits, probabilities or log-probabilities");
     let claimed = called.and_then(Kind::of_name);
     let sum = |row: &[f64]| row.iter().sum::<f64>();
     let (n, rows) = (values.len() / classes, || values.chunks(classes));
@@ -153,7 +177,7 @@ fn detect(
         let what =
             if negative { "has a negative probability".into() } else { format!("adds up to {sum:.6}, not to 1") };
         return Err(format!(
-            "{}: {} called {}, but the row {what}; {SAY}",
+            "{}: {} called {}, but the row {what}; {say}",
             named(at),
             kind.describe(),
             called.unwrap_or("")
@@ -164,13 +188,14 @@ fn detect(
         let why = if hundred { " (are they per cent?)" } else { "" };
         return Err(format!(
             "{}: adds up to {:.6}; {probabilities} of {n} rows are probabilities that add up to 1{why}. These are neither probabilities \
-             nor, it seems, logits; {SAY}",
+             nor, it seems, logits; {say}",
             named(first),
             sum(bad_row)
         ));
     }
-    if rows().all(|row| (sum(row) - 100.0).abs() <= 0.1 && row.iter().all(|v| *v >= 0.0)) {
-        return Err(format!("{}: adds up to 100: per cent? Divide by 100", named(first)));
+    let percent = (1e3 * sum(bad_row)).round() / 1e3;
+    if percent > 50.0 && look_like_probabilities(values, classes) {
+        return Err(format!("{}: adds up to {percent}: per cent? Divide by 100", named(first)));
     }
     Ok(Kind::Logits)
 }

@@ -31,7 +31,7 @@ mod raw;
 #[cfg(test)]
 mod tests;
 
-pub use kind::{Kind, are_probabilities};
+pub use kind::{Kind, look_like_probabilities};
 pub use note::Note;
 pub(super) use npz::Pairing;
 use raw::{DECISIONS, ID_NAMES, NAMES, Raw, listed, most_bytes};
@@ -76,7 +76,9 @@ pub struct Predictions {
 pub fn log_q(values: Vec<f64>, classes: usize, kind: Kind) -> Result<(Vec<f64>, usize), String> {
     let named = |i: usize| format!("image {i}");
     kind::finite(&values, classes, &named)?;
-    let (log_q, clamped) = kind::log_probabilities(values, classes, kind, &named, &mut Vec::new())?;
+    let way_out = kind::mended(&values, classes).map_or_else(String::new, |way_out| format!("; {way_out}"));
+    let (log_q, clamped) = kind::log_probabilities(values, classes, kind, &named, &mut Vec::new())
+        .map_err(|cause| format!("{cause}{way_out}"))?;
     Ok((log_q, clamped.len()))
 }
 
@@ -93,8 +95,9 @@ pub(super) fn understood(
     notes: &mut Vec<Note>,
 ) -> Result<(Kind, Vec<f64>, Vec<usize>), String> {
     let kind = kind::decide(&values, classes, told, called, named, notes)?;
-    let (log_q, clamped) = kind::log_probabilities(values, classes, kind, named, notes)
-        .map_err(|cause| format!("{cause}; if these are logits, say so with --kind logits"))?;
+    let way_out = kind::mended(&values, classes).unwrap_or("if these are logits, say so with --kind logits");
+    let (log_q, clamped) =
+        kind::log_probabilities(values, classes, kind, named, notes).map_err(|cause| format!("{cause}; {way_out}"))?;
     Ok((kind, log_q, clamped))
 }
 

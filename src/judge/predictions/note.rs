@@ -156,6 +156,7 @@ fn network(info: &NetworkInfo) -> String {
     let scores = match scores {
         Scores::Logits => "logits",
         Scores::Probabilities => "probabilities",
+        Scores::LogProbabilities => "log-probabilities",
     };
     let tried = if *tried { " (it does not run in the other order of axes)" } else { "" };
     let how = match known_by {

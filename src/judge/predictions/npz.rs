@@ -176,14 +176,18 @@ fn item_bytes(descr: &str) -> u64 {
     if descr.contains('U') { width.saturating_mul(4) } else { width }
 }
 
-/// Names of columns: texts, or one integer for each class as its number. Others, such as a class for each image, are
-/// no names.
+/// Names of columns: texts, or one whole number for each class, as scikit-learn's `classes_` are where labels were read as
+/// floats. Others, such as a class for each image, are no names.
 fn columns(array: Array, classes: usize) -> Option<Vec<String>> {
     let one_each = array.shape == [classes];
     match array.values {
         Values::Text(columns) => Some(columns),
         values @ (Values::I64(_) | Values::U8(_)) if one_each => {
             Some(values.integers()?.iter().map(ToString::to_string).collect())
+        }
+        values if one_each => {
+            let whole = |number: f64| (number.fract() == 0.0).then(|| number.to_string());
+            values.floats()?.into_iter().map(whole).collect()
         }
         _ => None,
     }

@@ -203,7 +203,9 @@ fn numbers_that_are_no_predictions_are_refused() {
     refuse("id,cat,dog,horse\n1,2,0,1\n0,3,inf,1\n2,1,1,1\n", "row 1 (id 0): class 1 is inf");
     refuse("0.1,0.2,0.7\n0.2,0.3,0.5\n0.3,0.3,0.3\n", "row 2: adds up to 0.9");
     refuse("0.9,0.2,0.7\n0.2,0.9,0.5\n0.3,0.3,0.3\n", "neither probabilities nor, it seems, logits");
-    refuse("90,2,8\n20,30,50\n10,0,90\n", "per cent");
+    for (first, sum) in [("90,2,8", 100), ("90,2,7", 99)] {
+        refuse(&format!("{first}\n20,30,50\n10,0,90\n"), &format!("row 0: adds up to {sum}: per cent?"));
+    }
     refuse("0.1,0.2,0.7\n0.2,,0.5\n0.3,0.3,0.4\n", "row 1: column 1 of 0 to 2: \"\" is no number");
     refuse("cat,dog,horse\n0.2,,0.5\n", "row 0: column dog: \"\" is no number");
     for head in ["", "cat,dog,horse,\n"] {
@@ -238,6 +240,24 @@ fn numbers_that_are_no_predictions_are_refused() {
     refused(named, "m.npz", "row 0: probabilities called probs, but the row adds up to 3.000000");
 }
 
+/// Whoever was told to call probabilities logits got the figures of another classifier.
+#[test]
+fn numbers_between_0_and_1_are_never_said_to_be_logits() {
+    let files = Files::new();
+    let digits = "write them with more digits or divide each row by its sum";
+    let (rounded, head) = ("0.33,0.33,0.33\n0.2,0.3,0.5\n0.3,0.3,0.4\n", "prob_0,prob_1,prob_2\n");
+    let (sigmoid, one) = ("0.9,0.2,0.7\n0.2,0.9,0.5\n0.3,0.3,0.1\n", "0.1,0.2,0.7\n0.2,0.3,0.5\n0.3,0.3,0.3\n");
+    for (table, advice) in
+        [(rounded, digits), (sigmoid, "as by a sigmoid"), (one, "what the model gives for this image")]
+    {
+        let by_name = files.csv(&format!("{head}{table}"));
+        for found in [files.csv(table), by_name, files.csv_of_kind(table, Kind::Probabilities)] {
+            let told = found.unwrap_err().to_string();
+            assert!(told.contains(advice) && !told.contains("--kind"), "{table}: {told}");
+        }
+    }
+}
+
 #[test]
 fn columns_that_are_not_the_classes_are_refused() {
     let files = Files::new();
@@ -245,7 +265,9 @@ fn columns_that_are_not_the_classes_are_refused() {
     let refuse = |head: &str, cause: &str| refused(files.csv(&format!("{head}\n{}", row.repeat(3))), "m.csv", cause);
     refuse("cat,dog,frog", "no column for horse; not known: frog");
     refuse("a,b,c", "no column for cat, dog, horse; not known: a, b, c");
-    refuse("p1,p2,p3", "count classes from 1");
+    for head in ["p1,p2,p3", "1,2,3", "3,1,2"] {
+        refuse(head, "count classes from 1");
+    }
     refused(files.csv("p0,p1\n1,2\n"), "m.csv", "columns of 2 classes; this world has 3 (cat, dog, horse)");
     refused(files.csv("p0,p1,p2,p3\n1,2,3,4\n"), "m.csv", "4 classes; this world has 3");
     refused(files.csv("0.5,0.5\n1,0\n0,1\n"), "m.csv", "2 classes; this world has 3");
@@ -277,6 +299,9 @@ fn numbers_name_columns_too() {
     let turned = files.npz(&[logits(), ("classes", ints(&[2, 0, 1]))]).unwrap();
     assert_eq!(turned.log_q[..3], [plain.log_q[1], plain.log_q[2], plain.log_q[0]]);
     assert_eq!(turned.notes[0], Note::ColumnsSorted { moved: 3 });
+    assert_eq!(files.npz(&[logits(), ("classes", floats("(3,)", &[2.0, 0.0, 1.0]))]).unwrap().log_q, turned.log_q);
+    let none = files.npz(&[logits(), ("classes", floats("(3,)", &[2.5, 0.0, 1.0]))]).unwrap();
+    assert_eq!(none.notes[0], Note::ColumnsIgnored { names: vec!["classes".into()] });
     refused(
         files.npz(&[logits(), ("classes", ints(&[1, 2, 3]))]),
         "m.npz",

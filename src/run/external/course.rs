@@ -271,8 +271,10 @@ impl ExternalFolder {
     /// When there is none, or the folder cannot be listed.
     pub(super) fn record_of(&self, step: u64) -> Result<PathBuf> {
         let folder = self.path.join(PREDICTIONS);
-        let found = record::list(&folder)?.steps.into_iter().find(|(known, _)| *known == step);
-        found.map(|(_, path)| path).ok_or_else(|| Error::file(&folder, format!("has no record of step {step}")))
+        let steps = record::list(&folder)?.steps;
+        let last = steps.last().map_or_else(String::new, |(last, _)| format!("; the last one is of step {last}"));
+        let found = steps.into_iter().find(|(known, _)| *known == step);
+        found.map(|(_, path)| path).ok_or_else(|| Error::file(&folder, format!("has no record of step {step}{last}")))
     }
 
     /// What all steps have in common, from the images of any.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::spec::{ExternalSpec, HEAD};
 use crate::data::{Types, put_npy, read_bounded, read_npy, said, write_whole};
 use crate::error::{Error, Result};
-use crate::judge::{Kind, are_probabilities, log_q};
+use crate::judge::{Kind, log_q, look_like_probabilities};
 
 /// Extension of a record; its stem is the step in decimal digits.
 pub const EXTENSION: &str = "pred";
@@ -201,7 +201,9 @@ pub fn read(path: &Path, spec: &ExternalSpec) -> Result<(Header, Vec<f64>), Stri
         return Err("is no record: those begin with a line of JSON, {…}".into());
     };
     let header: Header = serde_json::from_slice(&bytes[..end]).map_err(|e| {
-        format!("its first line is not understood ({e}); numbers that are not finite are left out, or null")
+        format!(
+            "its first line is not understood ({e}); images is a whole number; numbers that are not finite are left out, or null"
+        )
     })?;
     let array = &bytes[end + 1..];
     let array =
@@ -222,7 +224,7 @@ pub fn read(path: &Path, spec: &ExternalSpec) -> Result<(Header, Vec<f64>), Stri
 /// Says why they are none of the kind that the run holds, with the image.
 pub fn answers(values: Vec<f64>, spec: &ExternalSpec) -> Result<(Vec<f64>, usize), String> {
     let (classes, kind) = (spec.test.classes.len(), spec.external.predictions);
-    if kind == Kind::Logits && are_probabilities(&values, classes) {
+    if kind == Kind::Logits && look_like_probabilities(&values, classes) {
         return Err(NO_LOGITS.into());
     }
     log_q(values, classes, kind)
@@ -232,6 +234,25 @@ pub fn answers(values: Vec<f64>, spec: &ExternalSpec) -> Result<(Vec<f64>, usize
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As a softmax in bfloat16 gives them: their softmax would be taken for the classifier's.
+    #[test]
+    fn rounded_probabilities_and_per_cent_are_no_logits() {
+        let image = |row: [f64; 3]| row.repeat(2);
+        let (exact, rounded, cent) = (image([0.2, 0.3, 0.5]), image([0.2, 0.3, 0.498]), image([20.0, 30.0, 50.0]));
+        for values in [&exact, &rounded, &cent] {
+            assert!(look_like_probabilities(values, 3), "{values:?}");
+        }
+        for logits in [[0.0; 3], [0.2, 0.3, 0.9], [0.2, 0.9, -0.1], [20.0, 30.0, 56.0]] {
+            assert!(!look_like_probabilities(&image(logits), 3), "{logits:?}");
+        }
+        // Called what they are, they are told how to be written.
+        let told = log_q(rounded, 3, Kind::Probabilities).unwrap_err();
+        assert!(
+            told.starts_with("image 0: the probabilities add up to 0.998") && told.contains("more digits"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn a_step_in_another_spelling_is_replaced_by_the_newest_record() {
