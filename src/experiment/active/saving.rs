@@ -85,7 +85,7 @@ pub(super) type Less<'a> = dyn Fn(usize, [usize; 2]) -> Difference + 'a;
 fn places(labels: &[f64], seeds: usize, middle: f64, less: &Less<'_>) -> Option<[f64; 2]> {
     let before = labels.windows(2).position(|pair| (pair[0]..=pair[1]).contains(&middle))?;
     let share = (middle - labels[before]) / (labels[before + 1] - labels[before]);
-    let apart = |round: usize| {
+    let apart = |round: usize| -> Vec<Difference> {
         let of_seed = |seed: usize| {
             let from = less(seed, [round, before]);
             let rise = from.plus(-1.0, &less(seed, [round, before + 1]));
@@ -210,8 +210,12 @@ mod tests {
         // Not told from the target up to the budget.
         assert_eq!(saved([0.9, 0.6], [0.9, 0.6]).interval.unwrap().low, -1.0);
         // Nor at the start, where seeds are apart.
-        let (a, b) = ([[0.4, 0.9], [0.6, 0.9]], [[0.4, 0.7], [0.6, 0.7]].map(Vec::from));
-        let both = saving_by_seed(&LABELS[..2], &a.map(Vec::from), &b).unwrap().saved.number.unwrap();
+        let (a, b) = ([[0.4, 0.9], [0.6, 0.9]], [[0.4, 0.7], [0.6, 0.7]]);
+        let both = saving_by_seed(&LABELS[..2], &a.map(|one| one.to_vec()), &b.map(|one| one.to_vec()))
+            .unwrap()
+            .saved
+            .number
+            .unwrap();
         assert_eq!(both.interval.unwrap().high, 1.0);
     }
 
@@ -222,7 +226,7 @@ mod tests {
         let labels: Vec<f64> = (0..21).map(|round| 100.0 + 45.0 * f64::from(round)).collect();
         let covers = |run: &u64| {
             let mut rng = Seed(*run).rng(0);
-            let mut curve = |_| -> Vec<f64> {
+            let mut curve = |_: usize| -> Vec<f64> {
                 let mut at = |labels: &f64| {
                     let scatter: f64 = StandardNormal.sample(&mut rng);
                     0.95 - 0.35 * (labels / 100.0).powf(-0.6) + 0.02 * scatter
