@@ -105,6 +105,11 @@ impl Difference {
         Self { value, blocks: None, images: None }
     }
 
+    /// To nothing: a figure as it is, of which the blocks may be known.
+    pub(super) fn to_nothing(figure: PairedFigure<'_>) -> Self {
+        Self { value: figure.value, blocks: figure.blocks.map(Blocks::means), images: None }
+    }
+
     /// Of which only the blocks are known: their mean.
     pub(super) fn of_blocks(blocks: Vec<f64>) -> Self {
         let value = blocks.iter().sum::<f64>() / blocks.len().max(1) as f64;

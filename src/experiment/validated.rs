@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::Blocks;
+use super::blocks::{Blocks, PairedFigure};
 use super::images::Images;
 use crate::error::Result;
 use crate::measure::{EceEstimator, PerImage};
@@ -46,6 +46,11 @@ pub struct Seen {
 }
 
 impl Validated {
+    /// KL(p‖q) of the test images, and of their blocks.
+    pub(super) fn kl(&self) -> PairedFigure<'_> {
+        PairedFigure { value: self.epistemic, blocks: self.blocks.as_ref(), images: None }
+    }
+
     /// From its figures on the held-out images and on the test images.
     ///
     /// # Errors

@@ -40,6 +40,10 @@ pub use sets::{LEVELS, SetCoverage, SizeCoverage};
 /// Share of the images with the largest true KL that a score is asked to find.
 pub const TOP: f64 = 0.1;
 
+/// Least KL(p‖q) that counts, nats: log-probabilities of 32 bits, such as networks give, leave about so
+/// much of none. In what is smaller, images have no order.
+const LEAST_KL: f64 = 1e-12;
+
 /// Fisher's atanh of a rank correlation of n images has the variance v/(n − k) (Fieller, Hartley & Pearson 1957): v, k.
 const OF_SPEARMAN: (f64, usize) = (1.06, 3);
 const OF_KENDALL: (f64, usize) = (0.437, 4);
@@ -129,7 +133,7 @@ impl Score {
 pub struct Truth<'a> {
     /// H(p).
     pub aleatoric: &'a [f64],
-    /// KL(p‖q); a rounding error below 0 is no harm.
+    /// KL(p‖q); what is below 1e-12 counts as none.
     pub epistemic: &'a [f64],
 }
 
@@ -169,8 +173,9 @@ pub fn grade_score(score: Score, values: &[f64], truth: Truth<'_>, bootstrap: &B
     let n = values.len();
     check(score, values, truth)?;
     let ranks = Ranks::new(values);
-    let pairs = [truth.aleatoric, truth.epistemic].map(|quantity| Pair::new(&ranks, Ranks::new(quantity)));
-    let top = top(truth.epistemic);
+    let epistemic: Vec<f64> = truth.epistemic.iter().map(|&kl| if kl < LEAST_KL { 0.0 } else { kl }).collect();
+    let pairs = [truth.aleatoric, &epistemic].map(|quantity| Pair::new(&ranks, Ranks::new(quantity)));
+    let top = top(&epistemic);
     let errors = score.estimates().map(|quantity| errors(values, truth, quantity));
     let statistics = |counts: &[u16]| {
         let mean_error = errors.as_ref().map_or(f64::NAN, |errors| {

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::basket::Basket;
-use super::curves::{Saving, Spread, Stated};
+use super::curves::{Spread, Stated};
 use super::one_step::OneStep;
+use super::saving::Saving;
 use super::{ActiveSpec, Bought, Purchase, Round, Strategy};
 use crate::classifier::{Architecture, Labels};
 use crate::experiment::blocks::{Difference, PairedFigure};
@@ -125,7 +126,7 @@ pub struct Pair {
     /// Mean accuracy gain of max epistemic over that of the other, from start to budget (BLC §4.4:
     /// 1.6× against max entropy). Fieller's interval, paired by seed, over seeds and test images.
     pub gain_ratio: Stated,
-    /// Queries saved in the middle regime (BLC §4.4: 47.8 %). Its interval is over seeds alone.
+    /// Queries saved in the middle regime (BLC §4.4: 47.8 %).
     pub saving: Option<Saving>,
     /// Distance at the budget.
     pub lead: Lead,
@@ -306,11 +307,15 @@ impl Pair {
         let labels: Vec<f64> = rounds.iter().map(|round| round.labels as f64).collect();
         let curve = |rounds: &[Round]| rounds.iter().map(|round| accuracy(round).value).collect::<Vec<_>>();
         let (ours, theirs): (Vec<_>, Vec<_>) = pairs.iter().map(|(_, a, b)| (curve(a), curve(b))).unzip();
+        let less = |seed: usize, [one, other]: [usize; 2]| {
+            let (_, own, theirs) = pairs[seed];
+            accuracy(&own[one]).less(accuracy(&theirs[other]))
+        };
         Some(Self {
             against,
             seeds: pairs.iter().map(|(seed, ..)| *seed).collect(),
             gain_ratio: Stated::ratio(&a, &b),
-            saving: Saving::of(&labels, &ours, &theirs),
+            saving: Saving::of(&labels, &ours, &theirs, &less),
             lead: Lead::of(&pairs, rounds.len() - 1)?,
         })
     }

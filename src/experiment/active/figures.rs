@@ -332,9 +332,9 @@ impl Group {
                        brackets Fieller's 95 % interval, paired by seed, over seeds and test images, bounded only where the other's gain is surely not 0. Queries \
                        saved: the other's mean curve half way between start and budget sets the accuracy; the share of the labels it \
                        bought after the start that max epistemic's mean curve does not need to be there first, linear between rounds; in \
-                       brackets the jackknife's interval over seeds, cut at 100 %, which leaves out what the test images that all seeds share have too much or too \
-                       little. Lead and KL difference: paired by seed, 95 % intervals over seeds (Student) and test images (block means) in \
-                       quadrature. Ratio, lead and difference over seeds alone where cells were finished by an older version. BLC \
+                       brackets its 95 % interval, over seeds and test images, from where max epistemic's mean curve is not told \
+                       from that accuracy; an end at −100 % is the budget, beyond which it may be there as well. Lead and KL \
+                       difference: paired by seed, 95 % intervals over seeds (Student) and test images (block means) in quadrature. All intervals over seeds alone where cells were finished by an older version. BLC \
                        §4.4 reports a 1.6× larger gain than max entropy and 47.8 % fewer queries in the middle regime on ImageNet-64, and \
                        says how neither is computed: other worlds, perhaps other definitions.".to_owned()
             + self.of_look_ahead();

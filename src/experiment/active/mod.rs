@@ -12,11 +12,13 @@
 //! | `look_ahead` | the best of many batches, each tried: what a step can gain |
 //! | `rounds` | a cell: train, measure, buy, and so on up to the budget |
 //! | `curves` | what learning curves are compared by |
+//! | `saving`, `apart` | the queries that a strategy saves, and how sure that is |
 //! | `basket`, `one_step` | what was bought, by class and ambiguity; what a single step gains |
 //! | `comparison` | the finding of a run |
 //! | `drawing`, `figures` | its figures and tables |
 
 mod acquire;
+mod apart;
 mod basket;
 mod batches;
 mod comparison;
@@ -27,6 +29,7 @@ mod form;
 mod look_ahead;
 mod one_step;
 mod rounds;
+mod saving;
 mod scores;
 mod spec;
 

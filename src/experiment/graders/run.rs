@@ -167,7 +167,7 @@ fn calibrated(
         step().map(|()| estimate)
     };
     let values = without(labels.len()).map(left_out).collect::<Result<Vec<f64>>>()?;
-    Ok(grade::Graded { interval: jackknife(all.estimate, &values), ..all })
+    Ok(grade::Graded { interval: jackknife(all.estimate, &values, labels.len()), ..all })
 }
 
 fn answers(trained: &Trained, test: &Images) -> Result<Vec<f64>> {

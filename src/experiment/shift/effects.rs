@@ -7,7 +7,7 @@ use super::fit::{Fit, Spread};
 use super::shift_kind::ShiftKind;
 use super::{ShiftSpec, Shifted};
 use crate::classifier::{Architecture, Labels};
-use crate::experiment::blocks::over_images;
+use crate::experiment::blocks::{Difference, ends_of_unseen, over_images};
 use crate::experiment::cell::CellResult;
 use crate::experiment::output::Findings;
 use crate::experiment::repeats::{NATS, SHARE, classifiers};
@@ -129,14 +129,12 @@ impl ShiftEffect {
         };
         let expected = |result: &'a CellResult| result.paired_share(|m| m.expected_accuracy, |b| &b.expected_accuracy);
         let pair = |(result, _): &(&'a CellResult, &Shifted)| {
-            let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed)?;
+            let unshifted = of(0).find(|other| other.cell.seed == result.cell.seed && condition > 0)?;
             Some(expected(result).less(expected(unshifted)))
         };
-        let over_images = over_images(&mine.iter().filter_map(pair).collect::<Vec<_>>());
-        let change_over_images = 100.0 * over_images.unwrap_or_default();
+        let change_over_images = ends_over_images(&mine.iter().filter_map(pair).collect::<Vec<_>>());
         let unavoidable_loss = percentage_points(&unavoidable);
-        // The classifier and the shifted Bayes decision lose on the same images: the error of the difference is at most both in quadrature.
-        let beyond_over_images = taken_off(unavoidable_loss.as_ref()).map(|end| change_over_images.hypot(end));
+        let beyond_over_images = of_excess(change_over_images, taken_off(unavoidable_loss.as_ref()));
         let drops: Vec<f64> = mine.iter().filter_map(|(_, found)| Some(found.log_likelihood_drop?.value)).collect();
         Some(Self {
             name: setting.name.clone(),
@@ -148,7 +146,7 @@ impl ShiftEffect {
             kl_y: spread(&|_, found| found.kl_y).map(|kl| kl.cut(NATS)),
             accuracy: measured(|m| m.expected_accuracy, SHARE),
             change: Spread::of(&runs.iter().filter_map(|run| run.change).collect::<Vec<_>>())
-                .map(|change| change.widened([change_over_images; 2])),
+                .map(|change| change.widened(change_over_images)),
             error: measured(|m| m.expected_accuracy.complement(), SHARE),
             unavoidable_loss,
             excess_loss: Spread::of(&beyond).map(|excess| excess.widened(beyond_over_images)),
@@ -168,6 +166,19 @@ fn validation(own: &ShiftSpec, cells: &[(&CellResult, &Shifted)]) -> Option<Spre
     let (hits, n) = (cells.iter().map(count).sum(), cells.iter().map(|(result, _)| images(result)).sum());
     let shares: Vec<f64> = cells.iter().map(|(_, found)| found.validation.value).collect();
     Some(Spread::of(&shares)?.counted(hits, n))
+}
+
+/// How far test images alone put the ends of a mean change below and above it, percentage points: the error of their mean,
+/// and what images that were not seen may add where hardly any decision differs. None of the baseline beside itself.
+fn ends_over_images(changes: &[Difference]) -> [f64; 2] {
+    let error = over_images(changes).unwrap_or_default();
+    ends_of_unseen(changes).map(|end| 100.0 * (error + end))
+}
+
+/// The same of the excess loss, a change turned round less what is taken off. The classifier and the shifted Bayes decision
+/// lose on the same images: the error of the difference is at most both in quadrature.
+fn of_excess([down, up]: [f64; 2], [taken_down, taken_up]: [f64; 2]) -> [f64; 2] {
+    [up.hypot(taken_down), down.hypot(taken_up)]
 }
 
 /// How far what is taken off moves the ends of a difference, the lower one first: its own upper end lowers the lower one.
@@ -242,6 +253,7 @@ impl Findings for ShiftEffects {
 mod tests {
     use super::*;
     use crate::experiment::Cell;
+    use crate::experiment::blocks::{Blocks, TestBlocks};
     use crate::experiment::hand_made::{preset, result, whole};
     use crate::experiment::output::{Analysis, CellOutput};
     use crate::measure::{Bootstrap, measure, wilson};
@@ -299,6 +311,28 @@ mod tests {
         assert!(effect.unavoidable_loss.is_none() && effect.excess_loss.is_none());
         assert_eq!(effects.groups[0].effects[8].kind, ShiftKind::PriorAndNoise);
         assert_eq!(effects.groups[0].effects[10].kind, ShiftKind::Mean);
+    }
+
+    #[test]
+    fn classifiers_that_agree_on_all_test_images_may_differ_on_some_that_were_not_seen() {
+        let (spec, own) = spec();
+        let with_blocks = |condition: usize, seed: u64| {
+            let all = Blocks::of(&[0.98; 1000]);
+            let (gap, nll) = (all.clone(), all.clone());
+            let blocks = TestBlocks { accuracy: all.clone(), expected_accuracy: all.clone(), gap, epistemic: all, nll };
+            CellResult { blocks: Some(blocks), ..cell(&spec, condition, seed, 1000) }
+        };
+        let cells: Vec<CellResult> =
+            [0, 6, 10].into_iter().flat_map(|at| [0, 1].map(|seed| with_blocks(at, seed))).collect();
+        let effects = &ShiftEffects::of(&spec, &own, &cells).groups[0].effects;
+        let change = |at: usize| effects[at].change.unwrap().interval.unwrap();
+        // 3 of 1,000 images, either way; the baseline is no other than itself.
+        assert!((change(6).low + 0.3).abs() < 1e-9 && (change(6).high - 0.3).abs() < 1e-9, "{:?}", change(6));
+        assert_eq!(change(0), Interval { low: 0.0, high: 0.0 });
+        // Unavoidable are 0.4 pp [90, 100] by hand: the excess has both.
+        let excess = effects[10].excess_loss.unwrap().interval.unwrap();
+        assert!((excess.low + 0.4 + 99.6f64.hypot(0.3)).abs() < 1e-9, "{excess:?}");
+        assert_eq!(of_excess([1.0, 3.0], [4.0, 0.0]), [5.0, 1.0]);
     }
 
     #[test]

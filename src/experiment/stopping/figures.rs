@@ -61,7 +61,10 @@ impl StoppingRegrets {
             let points = one.epochs.iter().map(|(epoch, kl)| kl.point(*epoch as f64, 1.0));
             Series::markers_joined(one.who().name(), one.who().colour(&self.architectures), points)
         });
-        let caption = format!("Exact KL(p || q) of the test images in the course of the training. {OVER_SEEDS}");
+        let caption = format!(
+            "Exact KL(p || q) of the test images in the course of the training. {OVER_SEEDS} In quadrature they hold what the test images, which \
+             all seeds share, have too much or too little (block means); not of cells of a version before 2026-11-26."
+        );
         let (x, y) = (Axis::log10("epochs"), Axis::linear("KL(p || q)").in_unit("nats"));
         let series = series.collect();
         Figure { x, y, series, ..self.figure("stopping-course", "KL over epochs", caption, place) }

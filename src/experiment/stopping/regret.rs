@@ -120,7 +120,7 @@ pub struct KlCourse {
     pub told: Labels,
     /// Training images N.
     pub train_size: usize,
-    /// Epoch and mean KL(p‖q), nats.
+    /// Epoch and mean KL(p‖q), nats, its interval over seeds and test images.
     pub epochs: Vec<(usize, SeedGain)>,
 }
 
@@ -205,7 +205,8 @@ impl KlCourse {
         let epochs = distinct(seeds.iter().flat_map(|epochs| epochs.iter().map(|one| one.epoch)));
         let at = |epoch: usize| {
             let there = seeds.iter().flat_map(|epochs| epochs.iter().filter(move |one| one.epoch == epoch));
-            Some((epoch, SeedGain::of(&there.map(|one| one.epistemic).collect::<Vec<_>>())?.cut(NATS)))
+            let kl: Vec<Difference> = there.map(|one| Difference::to_nothing(one.kl())).collect();
+            Some((epoch, SeedGain::paired(&kl)?.cut(NATS)))
         };
         let epochs: Vec<(usize, SeedGain)> = epochs.into_iter().filter_map(at).collect();
         let (architecture, told, train_size) = (group.cell.architecture, group.cell.labels, group.cell.train_size);

@@ -2,7 +2,8 @@
 //!
 //! The total of an ensemble, H(mean q_m), is its mean entropy plus its mutual information mean
 //! KL(q_m ‖ mean q) (Houlsby et al. 2011, BALD; Depeweg et al. 2018). The latter is summed as KL:
-//! as a difference of entropies a small one would be rounding.
+//! as a difference of entropies a small one would be rounding. What rounding leaves of none is 0: it
+//! would put images in an order that looks like knowledge.
 
 use super::Score;
 use crate::error::{Error, Result};
@@ -10,6 +11,10 @@ use crate::measure::images::{log_q_sum, named};
 use crate::measure::softmax::argmax;
 use crate::parallel;
 use crate::stats::log_sum_exp;
+
+/// Rounding of a mutual information, in units of what its logarithms are rounded by: of members that
+/// agree it was one at most (2 to 1,000 classes, 2 to 30 members).
+const ROUNDING: f64 = 4.0;
 
 /// Scores [n] of one classifier.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +53,7 @@ pub struct EnsembleScores {
     pub predictive_entropy: Vec<f64>,
     /// mean H(q_m), nats.
     pub expected_entropy: Vec<f64>,
-    /// H(mean q_m) − mean H(q_m), nats, ≥ 0 but for rounding and at most log M.
+    /// H(mean q_m) − mean H(q_m), nats, ≥ 0 and at most log M; 0 where members agree but for rounding.
     pub mutual_information: Vec<f64>,
     /// Share of members whose decision is not the most frequent one, below 1 − 1/M.
     pub variation_ratio: Vec<f64>,
@@ -138,9 +143,10 @@ fn row(members: &[Vec<f64>], classes: usize) -> Row {
         }
     }
     let most = votes.into_iter().max().unwrap_or(0);
+    let agree = information <= ROUNDING * f64::EPSILON * (count + entropy);
     Row {
         expected_entropy: entropy / count,
-        mutual_information: information / count,
+        mutual_information: if agree { 0.0 } else { information / count },
         variation_ratio: 1.0 - most as f64 / count,
         one_minus_confidence: -log_mean[argmax(&log_mean)].exp_m1(),
         log_mean,
@@ -190,6 +196,21 @@ mod tests {
         let scores = EnsembleScores::new(&[&lean(epsilon), &lean(-epsilon)], 2).unwrap();
         let ratio = scores.mutual_information[0] / (2.0 * epsilon * epsilon);
         assert!((ratio - 1.0).abs() < 0.01, "{ratio}");
+    }
+
+    #[test]
+    fn members_that_agree_put_images_in_no_order() {
+        // Rows of ten classes whose logarithms round.
+        let row = |i: usize| {
+            let weights: [f64; 10] = std::array::from_fn(|y| 1.0 + ((7 * i + 3 * y) % 11) as f64);
+            let sum: f64 = weights.iter().sum();
+            weights.map(|weight| (weight / sum).ln())
+        };
+        let one: Vec<f64> = (0..200).flat_map(row).collect();
+        for members in [2, 3, 10] {
+            let scores = EnsembleScores::new(&vec![&one[..]; members], 10).unwrap();
+            assert_eq!(scores.mutual_information, [0.0; 200], "{members} members");
+        }
     }
 
     #[test]

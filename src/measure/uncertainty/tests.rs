@@ -215,6 +215,17 @@ fn the_top_holds_a_tenth_and_its_ties() {
 }
 
 #[test]
+fn a_kl_that_is_rounding_has_no_order() {
+    // q = p but for the last bits, the more of them the larger the doubt.
+    let doubt: Vec<f64> = normals(12, 100).iter().map(|x| x.abs()).collect();
+    let kl: Vec<f64> = doubt.iter().map(|doubt| 1e-15 * doubt).collect();
+    let truth = Truth { aleatoric: &doubt, epistemic: &kl };
+    let scored = grade_score(Score::SoftmaxEntropy, &doubt, truth, &Bootstrap::new(Seed(13))).unwrap();
+    assert_eq!((scored.epistemic.spearman, scored.epistemic.kendall, scored.auroc), (None, None, None));
+    assert!(scored.aleatoric.spearman.is_some());
+}
+
+#[test]
 fn what_cannot_be_graded_says_why() {
     let bootstrap = Bootstrap::new(Seed(11));
     let refused = |values: &[f64], aleatoric: &[f64], epistemic: &[f64]| {
