@@ -81,6 +81,31 @@ fn a_full_disk_stops_a_run_and_room_lets_it_go_on() {
     assert!(broken("run.toml") && broken(".npz") && broken("last.safetensors") && refused.len() >= 4, "{refused:?}");
 }
 
+/// What a command prints on a disk that is full, and into a pipe whose reader is gone, is lost, and nothing else.
+#[test]
+#[cfg(target_os = "linux")]
+fn who_cannot_be_heard_works_to_the_end() {
+    use std::fs::File;
+    let grid = Grid::new(SMALL);
+    let (whole, full, gone) = (grid.path("whole"), grid.path("full"), grid.path("gone"));
+    grid.run(&whole);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let on_full_disk = Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    for (run, stderr) in [(&full, on_full_disk), (&gone, Stdio::from(writer))] {
+        let args = ["run", text(&grid.spec), "--out", text(run), "--device", "cpu"];
+        let code = bayescope(&args).stdout(Stdio::null()).stderr(stderr).status().unwrap().code();
+        assert_eq!((code, summary(run) == summary(&whole)), (Some(0), true), "{}", run.display());
+    }
+    let unheard = Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    assert_eq!(bayescope(&["no-such-command"]).stderr(unheard).status().unwrap().code(), Some(2));
+    // Warnings go another way than lines: the folder in which draws are kept cannot be made here.
+    let unheard = Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let mut asked = bayescope(&["hardness", "mnist", "--tau", "1.2", "--samples", "300", "--device", "cpu"]);
+    let asked = asked.env("XDG_CACHE_HOME", "/proc/none").stdout(Stdio::null()).stderr(unheard);
+    assert_eq!(asked.status().unwrap().code(), Some(0));
+}
+
 #[test]
 fn a_killed_process_leaves_its_images_and_its_rubbish_goes() {
     let rest = SMALL.replace("images = 400", "images = 60000").replace("'linear', 'mlp-500'", "'linear'");
