@@ -196,7 +196,7 @@ pub fn newest(run: &Path) -> Result<Option<(PathBuf, State)>> {
     let Some((place, folder)) = folders(run)?.pop() else { return Ok(None) };
     let path = folder.join(STATE);
     let odd = |what: &str| {
-        let way_out = "remove this folder: the training goes on from the checkpoint before it, or begins anew";
+        let way_out = "remove its folder: the training goes on from the checkpoint before it, or begins anew";
         Error::file(&path, format!("{what}; {way_out}"))
     };
     let state: State = read_json(&path)?.ok_or_else(|| odd("is not there"))?;
@@ -332,10 +332,10 @@ mod tests {
             State { seconds: -1.0, ..good.clone() },
         ] {
             let why = reads(&odd).unwrap_err().to_string();
-            assert!(why.contains("state.json: ") && why.contains("remove this folder"), "{why}");
+            assert!(why.contains("state.json: ") && why.contains("remove its folder"), "{why}");
         }
         std::fs::remove_file(folder.join(STATE)).unwrap();
-        assert!(newest(run.path()).unwrap_err().to_string().contains("is not there; remove this folder"));
+        assert!(newest(run.path()).unwrap_err().to_string().contains("is not there; remove its folder"));
     }
 
     #[test]
