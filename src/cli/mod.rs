@@ -58,8 +58,7 @@ mod worst;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::device::explain;
 use crate::error::{Error, Result, shown};
@@ -86,8 +85,6 @@ pub fn main_of(args: impl IntoIterator<Item = OsString>, start: Option<Start>) -
     }
     crate::device::memory::keep_freed();
     crate::error::leave_caught_panics_untold();
-    #[cfg(unix)]
-    outlive_file_limits();
     let cli = match words::arranged(args.into_iter().collect()).and_then(|words| words::parsed(&words)) {
         Ok(cli) => cli,
         Err(error) => {
@@ -107,6 +104,8 @@ pub fn main_of(args: impl IntoIterator<Item = OsString>, start: Option<Start>) -
     } else {
         warnings.with_ansi(false).init()
     }
+    #[cfg(unix)]
+    outlive_file_limits();
     crate::verify::recall();
     let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
@@ -126,7 +125,7 @@ pub fn main_of(args: impl IntoIterator<Item = OsString>, start: Option<Start>) -
 /// Catches the signal that ends a program whose file outgrows `ulimit -f`: writing then fails, and the error names the file.
 #[cfg(unix)]
 fn outlive_file_limits() {
-    let caught = Arc::new(AtomicBool::new(false));
+    let caught = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, caught) {
         tracing::warn!("a file that outgrows `ulimit -f` will end this program: {error}");
     }
