@@ -131,8 +131,8 @@ pub struct Outcome {
 /// kill leaves a folder to go on with.
 ///
 /// # Errors
-/// When the folder holds another job or is being worked on, its result is not what it was, an image has no density in this world
-/// (its number in the whole is given), the device or the disk fails, or the caller stops.
+/// When the folder holds another job or is being worked on, its result is not what it was, an image has no
+/// density in this world (its number in the whole is given), the device or the disk fails, or the caller stops.
 pub fn run(
     computer: &Computer<'_>,
     images: &Images,
