@@ -308,14 +308,14 @@ fn distance(a: &[char], b: &[char]) -> usize {
 
 /// The way out of the system errors users meet most.
 fn hint(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind as Kind;
     match source.kind() {
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-            " (free some space and start again: what was finished is kept)"
-        }
-        std::io::ErrorKind::ReadOnlyFilesystem => " (choose another folder)",
-        std::io::ErrorKind::NotFound => {
-            " (is the path spelled right? One without a leading / counts from the present folder)"
-        }
+        Kind::StorageFull | Kind::QuotaExceeded => " (free some space and start again: what was finished is kept)",
+        Kind::FileTooLarge => " (raise the limit of `ulimit -f`, or choose a disk that takes larger files)",
+        Kind::PermissionDenied => " (choose another place, or change its permissions)",
+        Kind::NotADirectory => " (a part of the path is a file)",
+        Kind::ReadOnlyFilesystem => " (choose another folder)",
+        Kind::NotFound => " (is the path spelled right? One without a leading / counts from the present folder)",
         _ => "",
     }
 }

@@ -144,6 +144,7 @@ impl Follower {
                     format!("{images} images of {dims} dimensions, {parameters} parameters, {epochs} epochs{on}");
                 self.bar.line(&format!("[{done}/{all}] {corpus}: {size}"));
             }
+            TrainEvent::Unrecorded(missing) => self.bar.line(&format!("  {missing}")),
             TrainEvent::LongWarmUp(long) => self.bar.line(&format!("  {long}")),
             TrainEvent::WidePadding(wide) => self.bar.line(&format!("  {wide}")),
             TrainEvent::SecondNoise(noise) => self.bar.line(&format!("  {noise}")),

@@ -7,6 +7,11 @@ macro_rules! println {
     ($($line:tt)*) => { $crate::cli::output::say(&format!($($line)*)) };
 }
 
+/// A line on stderr. The standard one panics where stderr cannot be written (`2>&1 | head`, a log on a full disk).
+macro_rules! eprintln {
+    ($($line:tt)*) => { $crate::cli::output::note(&format!($($line)*)) };
+}
+
 mod args;
 mod bayes;
 mod bench;
@@ -51,6 +56,7 @@ mod words;
 mod worst;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
@@ -89,7 +95,17 @@ pub fn main_of(args: impl IntoIterator<Item = OsString>, start: Option<Start>) -
     place::FORCE.store(cli.force, Ordering::Relaxed);
     let filter = tracing_subscriber::EnvFilter::try_from_env("BAYESCOPE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("bayescope=warn,error"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // A warning that cannot be written is left out: to say so, the subscriber would print it on the same stderr and panic.
+    let warnings =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).log_internal_errors(false);
+    // A file of what was said gets no signs of colour.
+    if std::io::stderr().is_terminal() {
+        warnings.init()
+    } else {
+        warnings.with_ansi(false).init()
+    }
+    #[cfg(unix)]
+    outlive_file_limits();
     crate::verify::recall();
     let done = settle_instructions(cli.reproducible).and_then(|()| dispatch(cli));
     match done {
@@ -103,6 +119,15 @@ pub fn main_of(args: impl IntoIterator<Item = OsString>, start: Option<Start>) -
                 _ => FAILED,
             }
         }
+    }
+}
+
+/// Catches the signal that ends a program whose file outgrows `ulimit -f`: writing then fails, and the error names the file.
+#[cfg(unix)]
+fn outlive_file_limits() {
+    let caught = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    if let Err(error) = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, caught) {
+        tracing::warn!("a file that outgrows `ulimit -f` will end this program: {error}");
     }
 }
 

@@ -212,6 +212,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
             "{images} images, {held_out} held out, {parameters} parameters; {}",
             next(*resumed_at, *steps_done, *epochs)
         )),
+        TrainEvent::Unrecorded(missing) => bar.line(&missing.to_string()),
         TrainEvent::LongWarmUp(long) => bar.line(&long.to_string()),
         TrainEvent::WidePadding(wide) => bar.line(&wide.to_string()),
         TrainEvent::SecondNoise(noise) => bar.line(&noise.to_string()),

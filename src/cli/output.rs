@@ -53,6 +53,11 @@ pub fn say(line: &str) {
     }
 }
 
+/// Prints a line on stderr. One that cannot be written is left out: no work ends because nobody hears of it.
+pub fn note(line: &str) {
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Text on stdout, without signs that would command a terminal: names in it come from files.
 pub fn print_text(text: &str) -> Result<()> {
     put(&shown(text))

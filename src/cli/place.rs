@@ -31,6 +31,8 @@ mod tests {
         is_free(&at("new")).unwrap();
         symlink("nowhere", at("dangling")).unwrap();
         assert!(why(&at("dangling")).contains("--force"));
+        is_free(&at(&"a".repeat(239))).unwrap();
+        assert!(why(&at(&"a".repeat(240))).contains("a shorter one"));
         assert!(why(Path::new("/dev/null")).contains("is a device"));
         std::fs::create_dir(at("folder")).unwrap();
         symlink("folder", at("link")).unwrap();

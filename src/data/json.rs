@@ -36,7 +36,21 @@ pub fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T> {
 
 /// What a TOML file says, read from `path`.
 pub(crate) fn parse_toml<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T> {
-    toml::from_str(text).map_err(|e| Error::file(path, e.to_string()))
+    toml::from_str(text).map_err(|e| Error::file(path, told(&e, text)))
+}
+
+/// Most bytes of what is said of a TOML file. The parser quotes the line, which may be as long as the file.
+const SAID: usize = 4096;
+
+/// What a parser says of a text, without the line where that is too long to be read.
+fn told(error: &toml::de::Error, text: &str) -> String {
+    let said = error.to_string();
+    if said.len() <= SAID {
+        return said;
+    }
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let (line, message) = (1 + before.matches('\n').count(), error.message());
+    format!("line {line}: {}", &message[..message.floor_char_boundary(SAID)])
 }
 
 /// Writes a JSON file atomically, indented: people read it too. Same value, same bytes.

@@ -37,12 +37,22 @@ pub fn taken(path: &Path) -> Result<Option<Taken>> {
     Ok(filled.then_some(Taken::Folder))
 }
 
+/// Most bytes of the name of a file whose record is written beside it, as NAME.provenance.json: file systems take 255.
+const LONGEST_NAME: usize = 239;
+
 /// Whether something may be written at a path: nothing is there, or it is `forced`, which the caller is told to do with the
 /// words of `force`.
 ///
 /// # Errors
-/// Names the file, or the folder that is not empty; where it is forced, too, what is no file but a device.
+/// Names the file, or the folder that is not empty; where it is forced, too, what is no file but a device, and a name that
+/// leaves no room for that of its record.
 pub fn check_free(path: &Path, forced: bool, force: &str) -> Result<()> {
+    if path.file_name().is_some_and(|name| name.len() > LONGEST_NAME) {
+        let cause = format!(
+            "has a name of more than {LONGEST_NAME} bytes: choose a shorter one; more is added to it for its record"
+        );
+        return Err(Error::file(path, cause));
+    }
     let why = match taken(path)? {
         _ if forced => return Ok(()),
         None => return Ok(()),

@@ -15,9 +15,14 @@ const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 /// Characters of a machine's name in a file name.
 const HOST: usize = 32;
 
-/// Prefix and suffix of a temporary file for `name`: hidden, with machine and process.
+/// Bytes of a file's name in that of its temporary file: file systems take 255, and machine, process and signs by chance need
+/// up to 90.
+const KEPT: usize = 160;
+
+/// Prefix and suffix of a temporary file for `name`: hidden, with its beginning, machine and process.
 pub(super) fn affixes(name: &str) -> (String, &'static str) {
-    (format!(".{name}.{}.{}.", machine(), std::process::id()), SUFFIX)
+    let kept = &name[..name.floor_char_boundary(KEPT)];
+    (format!(".{kept}.{}.{}.", machine(), std::process::id()), SUFFIX)
 }
 
 /// This machine's name, as its system tells it.

@@ -307,6 +307,19 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
+    fn every_name_that_the_disk_takes_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        // 255 bytes, the longest that Linux knows, and signs of two bytes across every cut.
+        for name in ["a".repeat(255), format!("{}a", "é".repeat(127)), format!("a{}", "é".repeat(127))] {
+            let path = folder.path().join(&name);
+            write_atomically(&path, |out| out.write_all(b"whole")).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"whole", "{name}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
     #[cfg(unix)]
     fn a_link_stays_and_its_file_is_written() {
         use std::os::unix::fs::symlink;

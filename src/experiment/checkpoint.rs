@@ -36,10 +36,42 @@ pub struct State {
     /// What held-out labels said so far, where they are looked at.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub validated: Vec<Validated>,
+    /// Of which training it is; absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<Training>,
     /// What the weights are, so that the file can be judged alone; absent in files of older
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classifier: Option<Description>,
+}
+
+/// Which of a run's trainings: a cell may train several times, with other seeds or on other images.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Training {
+    /// Hash of the cell's content.
+    pub id: String,
+    /// Its seed, or that of one of its members.
+    pub seed: u64,
+    /// Number N of its training images.
+    pub images: usize,
+}
+
+impl State {
+    /// Why this cannot be the state of a training of `total` steps, `steps` of them an epoch; nothing where it can. A file
+    /// of an older version does not say of which training it is: its counts alone are looked at.
+    pub fn refusal(&self, of: &Training, [steps, total]: [usize; 2]) -> Option<String> {
+        let Self { step, seen, of: found, .. } = self;
+        if let Some(Training { id, seed, images }) = found.as_ref().filter(|found| *found != of) {
+            return Some(format!("is of another training (cell {id}, seed {seed}, {images} images)"));
+        }
+        let begun = usize::from(*seen > 0);
+        let Some(before) = step.checked_sub(begun).filter(|_| *step <= total) else {
+            return Some(format!("counts {step} steps, of a training of {total}"));
+        };
+        // The images of the steps of this epoch, as `Run::epoch` shares them out.
+        let here = (step - before / steps.max(1) * steps) as u128 * of.images as u128 / steps.max(1) as u128;
+        (begun > 0 && *seen as u128 != here).then(|| format!("counts {seen} images of an epoch after {step} steps"))
+    }
 }
 
 /// Writes the file anew, atomically.
@@ -129,6 +161,7 @@ mod tests {
             seconds: 1.5,
             course: vec![watched],
             validated: vec![Validated { epoch: 1, epistemic: 0.3, blocks: None, seen }],
+            of: Some(Training { id: "0123456789abcdef".into(), seed: u64::MAX, images: 5 }),
             classifier: None,
         };
         write(&path, &state, &Saved { weights: weights.clone(), optimizer: vec![1, 2, 255] }).unwrap();
@@ -137,5 +170,27 @@ mod tests {
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
         assert!(read(&path).map(drop).unwrap_err().to_string().contains("last.safetensors"));
+    }
+
+    #[test]
+    fn only_the_state_of_the_same_training_is_gone_on_from() {
+        // 10 images in epochs of 3 steps, 3, 3 and 4 images each; two epochs and a step in all.
+        let (of, lengths) = (Training { id: "a".into(), seed: 1, images: 10 }, [3, 7]);
+        let at = |step, seen| State { step, seen, of: Some(of.clone()), ..State::default() };
+        let fits = |state: &State| state.refusal(&of, lengths).is_none();
+        for (step, seen) in [(0, 0), (1, 3), (2, 6), (3, 10), (3, 0), (5, 6), (6, 10), (7, 3), (7, 0)] {
+            assert!(fits(&at(step, seen)) && fits(&State { of: None, ..at(step, seen) }), "{step}, {seen}");
+        }
+        for (step, seen) in [(8, 0), (usize::MAX, 0), (0, 1), (1, 4), (3, 3), (7, 10), (8, 6)] {
+            assert!(!fits(&at(step, seen)) && !fits(&State { of: None, ..at(step, seen) }), "{step}, {seen}");
+        }
+        for other in [
+            Training { id: "b".into(), ..of.clone() },
+            Training { seed: 2, ..of.clone() },
+            Training { images: 9, ..of.clone() },
+        ] {
+            let why = State { of: Some(other), ..at(7, 0) }.refusal(&of, lengths).unwrap_or_default();
+            assert!(why.contains("another training"), "{why}");
+        }
     }
 }

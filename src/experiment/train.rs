@@ -9,7 +9,7 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 
 use super::cell::{Cell, CellResult};
-use super::checkpoint::{self, State};
+use super::checkpoint::{self, State, Training};
 use super::images::{Batch, Images, Source};
 use super::trained::{Trained, measure};
 use super::validated::{Validated, Validation};
@@ -197,14 +197,18 @@ impl<'a> Run<'a> {
             classes: job.test.classes,
             resize: training.resize,
         };
-        let (trainee, mut state) = match (checkpoint::read(&job.folder.join(LAST))?, job.pretrained) {
+        let (steps, total) = (training.epoch_steps(cell.train_size), training.total_steps(cell.train_size));
+        let of = Training { id: job.id.to_owned(), seed: cell.seed, images: cell.train_size };
+        let file = job.folder.join(LAST);
+        let unfit = |cause: String| {
+            Error::file(&file, format!("does not fit this cell: {cause}; remove it and the cell starts again"))
+        };
+        let (trainee, mut state) = match (checkpoint::read(&file)?, job.pretrained) {
             (Some((state, saved)), _) => {
+                state.refusal(&of, [steps, total]).map_or(Ok(()), |why| Err(unfit(format!("it {why}"))))?;
                 let resumed = Trainee::resume(&config, training, saved, seed, job.device);
                 let resumed = resumed.map_err(|error| match error {
-                    Error::Input(cause) => {
-                        let way_out = "remove it and the cell starts again";
-                        Error::file(job.folder.join(LAST), format!("does not fit this cell: {cause}; {way_out}"))
-                    }
+                    Error::Input(cause) => unfit(cause),
                     other => other,
                 });
                 (resumed?, state)
@@ -215,10 +219,10 @@ impl<'a> Run<'a> {
             }
             (None, None) => (Trainee::new(&config, training, seed, job.device)?, State::default()),
         };
+        state.of = Some(of);
         let first: Vec<usize> = (0..cell.train_size.min(SCALE_IMAGES)).collect();
         let scale = InputScale::of(training.input, job.test.shape, job.range, || Ok(job.train.take(&first)?.x))?;
-        let steps = training.epoch_steps(cell.train_size);
-        let (total, now) = (training.total_steps(cell.train_size), Instant::now());
+        let now = Instant::now();
         let description = Description {
             name: cell.label(),
             network: config,

@@ -200,6 +200,14 @@ mod tests {
             let message = Weights::read(&path).unwrap_err().to_string();
             assert!(message.contains(name), "{message}");
         }
+        // A header whose names alone would take a hundred megabytes is refused unread: the file need not have it.
+        let path = folder.path().join("z.safetensors");
+        for (more, why) in [(0, "cut short"), (1, "its header has")] {
+            let length = safetensors::LONGEST + more;
+            std::fs::write(&path, [&length.to_le_bytes()[..], b"{"].concat()).unwrap();
+            let message = Weights::read(&path).unwrap_err().to_string();
+            assert!(message.contains("z.safetensors") && message.contains(why), "{message}");
+        }
         let mut weights = Weights::default();
         weights.0.insert("nan".into(), HostTensor::full([2], f32::NAN));
         let path = folder.path().join("nan.safetensors");

@@ -2,6 +2,7 @@
 //! record of what was done.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -160,8 +161,11 @@ impl World {
     /// [`World::ground`].
     pub fn read_files(&self, paths: &[PathBuf], fits: &Fits) -> Result<Reading> {
         let [first, ..] = paths else { return Err(Error::input("no file given")) };
-        if let Some(missing) = paths.iter().find(|path| !path.exists()) {
-            return Err(Error::file(missing, "there is no such file or folder"));
+        for path in paths {
+            path.metadata().map_err(|e| match e.kind() {
+                io::ErrorKind::NotFound => Error::file(path, "there is no such file or folder"),
+                _ => Error::io(path, e),
+            })?;
         }
         let reading = self.read_training_part(first, paths, fits)?;
         let unread = if paths.len() == 1 { data::left_unread(first)? } else { None };

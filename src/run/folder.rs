@@ -13,7 +13,7 @@ use super::metrics::{self, Line};
 use super::pools;
 use super::status::Status;
 use crate::classifier::Architecture;
-use crate::data::{claim_text, claim_ticket, parse_toml, read_json, read_text, sweep_temp_files};
+use crate::data::{claim_text, claim_ticket, parse_toml, read_json, read_text, sweep_temp_files, with_way_out};
 use crate::error::{Error, Result};
 use crate::experiment::{
     Cell, CellResult, DamagedCell, Data, DataRecord, ExperimentSpec, FeatureFile, Files, HardnessSpec, PartRecord,
@@ -21,6 +21,8 @@ use crate::experiment::{
 };
 use crate::oracle::rounding::Rounding;
 
+/// The way out where the Bayes error of a world, or a count of its images, cannot be read.
+const COMPUTED_AGAIN: &str = "remove it: it is computed again when a cell needs it";
 /// Folders and files that a run consists of, besides its spec.
 const PARTS: (&[&str], &[&str]) = (&["cells", "pool", "worlds"], FILES);
 
@@ -203,7 +205,7 @@ impl RunFolder {
     /// # Errors
     /// Names a file that is there and cannot be read.
     pub fn truth(&self, condition: usize) -> Result<Option<Truth>> {
-        read_json(&self.truth_path(condition))
+        read_json(&self.truth_path(condition)).map_err(|error| with_way_out(error, COMPUTED_AGAIN))
     }
 
     /// File of how many images of a pool do not carry their posterior.
@@ -252,7 +254,8 @@ impl RunFolder {
         let (results, damaged) = self.results();
         let mut rounding = BTreeMap::new();
         for name in pools::names(self) {
-            let counted: Option<Rounding> = read_json(&self.pool_rounding(&name))?;
+            let counted: Option<Rounding> =
+                read_json(&self.pool_rounding(&name)).map_err(|error| with_way_out(error, COMPUTED_AGAIN))?;
             rounding.extend(counted.filter(|counted| counted.rounded > 0).map(|counted| (name, counted)));
         }
         let conditions = self.spec.experiment.condition_numbers();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{host_name, read_json, write_json};
+use crate::data::{host_name, read_json, with_way_out, write_json};
 use crate::error::Result;
 
 const STATUS: &str = "status.json";
@@ -59,7 +59,8 @@ impl Status {
     /// # Errors
     /// Names a file that cannot be read.
     pub fn read(cell: &Path) -> Result<Option<Self>> {
-        read_json(&cell.join(STATUS))
+        let way_out = "remove it: it says how far the cell is, and no figure comes from it";
+        read_json(&cell.join(STATUS)).map_err(|error| with_way_out(error, way_out))
     }
 
     /// Writes it.
@@ -194,6 +195,14 @@ mod tests {
         heartbeat.measuring().unwrap();
         let status = Status::read(folder.path()).unwrap().unwrap();
         assert_eq!((status.state, status.step, status.steps, status.eta_secs), (State::Running, 3, 10, None));
+    }
+
+    #[test]
+    fn one_that_cannot_be_read_comes_with_a_way_out() {
+        let cell = tempfile::tempdir().unwrap();
+        std::fs::write(cell.path().join(STATUS), "").unwrap();
+        let why = Status::read(cell.path()).unwrap_err().to_string();
+        assert!(why.contains("status.json: ") && why.contains("remove it"), "{why}");
     }
 
     #[test]

@@ -164,6 +164,7 @@ impl TrainHistory {
                     });
                 }
             }
+            TrainEvent::Unrecorded(missing) => self.headline += &format!(". {missing}"),
             TrainEvent::LongWarmUp(long) => self.headline += &format!(". {long}"),
             TrainEvent::WidePadding(wide) => self.headline += &format!(". {wide}"),
             TrainEvent::SecondNoise(noise) => self.headline += &format!(". {noise}"),

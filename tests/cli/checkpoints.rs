@@ -9,7 +9,7 @@ use bayescope::flow::weights::{Storage, Weights};
 use burn::tensor::Device;
 use serde_json::Value;
 
-use crate::experiments::Grid;
+use crate::experiments::{Grid, summary};
 use crate::run::{fail, json, succeed, text};
 
 const TRAINED: &str = "[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [300]\nseeds = [0]\n[test]\nimages = 400\n\
@@ -167,4 +167,22 @@ fn a_cell_knows_the_world_of_its_training_images() {
     std::fs::write(&manifest, facts.to_string()).unwrap();
     let refused = fail(1, &["evaluate", text(&bench.data), "--device", "cpu", "--checkpoint", text(&cell)]);
     assert!(refused.contains("between -1 and 1") && refused.contains("between 0 and 1"), "{refused}");
+}
+
+/// Two cells of one network have arrays of the same names and shapes: figures of the wrong one would pass for its own.
+#[test]
+fn a_cell_does_not_go_on_from_the_checkpoint_of_another() {
+    let grid = Grid::new(&TRAINED.replace("'linear', 'mlp-500'", "'linear'").replace("[0]", "[0, 1]"));
+    let run = grid.path("run");
+    grid.run(&run);
+    let whole = summary(&run);
+    let cells: Vec<PathBuf> = std::fs::read_dir(run.join("cells")).unwrap().map(|cell| cell.unwrap().path()).collect();
+    let [own, other] = [&cells[0], &cells[1]].map(|cell| cell.join("last.safetensors"));
+    std::fs::copy(&other, &own).unwrap();
+    std::fs::remove_file(cells[0].join("result.json")).unwrap();
+    let why = fail(1, &["resume", text(&run), "--device", "cpu"]);
+    assert!(why.contains(text(&own)) && why.contains("another training") && why.contains("remove it"), "{why}");
+    std::fs::remove_file(&own).unwrap();
+    succeed(&["resume", text(&run), "--device", "cpu"]);
+    assert!(summary(&run) == whole);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bayescope::experiment::ExperimentSpec;
 
 use crate::experiments::{Grid, summary};
-use crate::run::{SHARP_DIGITS, bayescope, json, succeed, text};
+use crate::run::{SHARP_DIGITS, bayescope, fail, json, succeed, text};
 use crate::slurm::temporary_files;
 
 const SMALL: &str = "[grid]\narchitectures = ['linear', 'mlp-500']\ntrain_sizes = [100, 400]\nseeds = [0]\n\
@@ -79,6 +79,31 @@ fn a_full_disk_stops_a_run_and_room_lets_it_go_on() {
     }
     let broken = |end: &str| refused.iter().any(|file| file.ends_with(end));
     assert!(broken("run.toml") && broken(".npz") && broken("last.safetensors") && refused.len() >= 4, "{refused:?}");
+}
+
+/// What a command prints on a disk that is full, and into a pipe whose reader is gone, is lost, and nothing else.
+#[test]
+#[cfg(target_os = "linux")]
+fn who_cannot_be_heard_works_to_the_end() {
+    use std::fs::File;
+    let grid = Grid::new(SMALL);
+    let (whole, full, gone) = (grid.path("whole"), grid.path("full"), grid.path("gone"));
+    grid.run(&whole);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let on_full_disk = Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    for (run, stderr) in [(&full, on_full_disk), (&gone, Stdio::from(writer))] {
+        let args = ["run", text(&grid.spec), "--out", text(run), "--device", "cpu"];
+        let code = bayescope(&args).stdout(Stdio::null()).stderr(stderr).status().unwrap().code();
+        assert_eq!((code, summary(run) == summary(&whole)), (Some(0), true), "{}", run.display());
+    }
+    let unheard = Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    assert_eq!(bayescope(&["no-such-command"]).stderr(unheard).status().unwrap().code(), Some(2));
+    // Warnings go another way than lines: the folder in which draws are kept cannot be made here.
+    let unheard = Stdio::from(File::options().write(true).open("/dev/full").unwrap());
+    let mut asked = bayescope(&["hardness", "mnist", "--tau", "1.2", "--samples", "300", "--device", "cpu"]);
+    let asked = asked.env("XDG_CACHE_HOME", "/proc/none").stdout(Stdio::null()).stderr(unheard);
+    assert_eq!(asked.status().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -154,4 +179,36 @@ fn images_that_lose_their_posterior_to_rounding_are_counted_as_sample_counts_the
     let mild = grid.path("mild");
     assert!(grid.run(&mild)["rounding"].is_null() && mild.join("pool/test.rounding.json").exists());
     assert!(!succeed(&["summary", text(&mild)]).contains("Rounding"));
+}
+
+/// The result of a job of posteriors is damaged after it was finished: nobody is told that it is there.
+#[test]
+fn a_result_that_is_no_longer_what_it_was_is_not_called_finished() {
+    let place = tempfile::tempdir().unwrap();
+    let [images, out] = ["images.npz", "job"].map(|name| place.path().join(name));
+    succeed(&["sample", "mnist", "--n", "8", "--device", "cpu", "--out", text(&images)]);
+    let args = ["posterior", "mnist", text(&images), "--device", "cpu", "--no-compare", "--out", text(&out)];
+    succeed(&args);
+    let result = out.join("posteriors.npz");
+    let whole = std::fs::read(&result).unwrap();
+    let mut flipped = whole.clone();
+    flipped[whole.len() / 2] ^= 1;
+    for damaged in [&whole[..whole.len() / 2], &whole[..0], &flipped[..]] {
+        std::fs::write(&result, damaged).unwrap();
+        let why = fail(1, &args);
+        assert!(why.contains("posteriors.npz: is not what") && why.contains("remove it"), "{why}");
+        assert!(std::fs::read(&result).unwrap() == damaged);
+    }
+    std::fs::remove_file(&result).unwrap();
+    succeed(&args);
+    assert!(std::fs::read(&result).unwrap() == whole);
+    let report = out.join("posteriors.json");
+    // Its description, too, is written again.
+    let described = std::fs::read(&report).unwrap();
+    std::fs::write(&report, &described[..9]).unwrap();
+    let why = fail(1, &args);
+    assert!(why.contains("posteriors.json: ") && why.contains("remove it"), "{why}");
+    std::fs::remove_file(&report).unwrap();
+    succeed(&args);
+    assert!(std::fs::read(&report).unwrap() == described && std::fs::read(&result).unwrap() == whole);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::run::{bayescope, text};
+use crate::run::{bayescope, fail, text};
 
 /// Makes something at a path that must not be read.
 type Odd = fn(&Path);
@@ -76,6 +76,43 @@ fn pipes_devices_and_folders_are_no_files() {
 }
 
 /// A planned run whose files became pipes.
+#[test]
+fn what_cannot_be_looked_at_is_not_called_missing() {
+    let place = tempfile::tempdir().unwrap();
+    let circle = place.path().join("circle.png");
+    std::os::unix::fs::symlink("circle.png", &circle).unwrap();
+    refused(&["posterior", "mnist", text(&circle), "--device", "cpu"], "circle.png: Too many levels");
+    refused(&["posterior", "mnist", text(&place.path().join("a.png")), "--device", "cpu"], "there is no such file");
+}
+
+#[test]
+fn of_a_line_without_end_no_more_is_quoted_than_can_be_read() {
+    let place = tempfile::tempdir().unwrap();
+    let spec = place.path().join("spec.toml");
+    std::fs::write(&spec, format!("# one\nname = \"{}\n", "é".repeat(1 << 20))).unwrap();
+    for args in [&["plan", text(&spec)][..], &["oracle", "train", text(&spec), "--out", text(&place.path().join("x"))]]
+    {
+        let said = fail(1, args);
+        assert!(said.len() < 5000 && said.contains("spec.toml: line 2: "), "{args:?}: {} bytes", said.len());
+    }
+}
+
+/// A file that outgrows the limit of its process is named, and nothing of it is left.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_larger_than_the_limit_is_named() {
+    let place = tempfile::tempdir().unwrap();
+    let out = place.path().join("samples.npz");
+    // 64 images of 4 KiB; in blocks of 512 or 1,024 bytes, as shells have it.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"ulimit -f 64; exec "$0" sample mnist --device cpu --out "$1""#]);
+    let output = shell.arg(env!("CARGO_BIN_EXE_bayescope")).arg(&out).env_remove("DISPLAY").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("samples.npz: File too large") && said.contains("ulimit -f"), "{said}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
 #[test]
 fn pipes_in_a_run_folder_are_named() {
     let place = tempfile::tempdir().unwrap();

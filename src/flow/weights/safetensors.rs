@@ -12,6 +12,10 @@ use crate::data::{CUT_SHORT, said};
 /// Bytes of the header, as the format has it.
 const MAX_HEADER: u64 = 100_000_000;
 
+/// Most bytes of a header that is read. It takes some twelve times as much memory; the largest networks have some thousand
+/// arrays, whose header is a megabyte.
+pub(super) const LONGEST: u64 = 8 << 20;
+
 /// How numbers of this type are written; `None` where they are no weights.
 pub(super) fn number(dtype: Dtype) -> Option<Number> {
     match dtype {
@@ -41,8 +45,11 @@ pub(super) fn open(file: &mut File) -> Result<Opened, String> {
     let mut length = [0; 8];
     file.rewind().and_then(|()| file.read_exact(&mut length)).map_err(|e| said(&e))?;
     let length = u64::from_le_bytes(length);
+    if length > LONGEST {
+        return Err(format!("its header has {length} bytes, and may have {LONGEST}: so many arrays no network has"));
+    }
     let mut header = Vec::new();
-    file.take(length.min(MAX_HEADER)).read_to_end(&mut header).map_err(|e| said(&e))?;
+    file.take(length).read_to_end(&mut header).map_err(|e| said(&e))?;
     if header.len() as u64 != length {
         return Err(CUT_SHORT.into());
     }

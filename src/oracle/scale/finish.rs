@@ -10,8 +10,8 @@ use super::job::{InputRecord, Job};
 use super::log::{Log, blank};
 use super::{Computer, Images, Outcome, ScaleEvent, ScaleSpec, frame, shard_path};
 use crate::data::{
-    Column, Stored, read_json, sha256_of_file, sweep_all_temp_files, sweep_temp_files, wait_for_lock, write_json,
-    write_table,
+    Column, Stored, read_json, sha256_of_file, sweep_all_temp_files, sweep_temp_files, wait_for_lock, with_way_out,
+    write_json, write_table,
 };
 use crate::error::{Error, Result};
 use crate::events::{Events, Progress, silent};
@@ -67,13 +67,28 @@ pub fn finished(folder: &Path, job: &Job) -> Result<Option<Report>> {
     if !folder.join(POSTERIORS).exists() {
         return Ok(None);
     }
-    let report: Option<Report> = read_json(&path)?;
+    let way_out = "remove it: it is written again from the scores";
+    let report: Option<Report> = read_json(&path).map_err(|error| with_way_out(error, way_out))?;
     match report.as_ref().is_none_or(|report| report.job == job.id()) {
         true => Ok(report),
         false => {
             Err(Error::file(path, "is of another job than job.json beside it: remove it, or give --out another folder"))
         }
     }
+}
+
+/// Looks whether the result of a job that is asked for again is still what its description says. Reads all of it.
+///
+/// # Errors
+/// Names it where it is not, or cannot be read.
+pub fn check_result(folder: &Path, report: &Report) -> Result<()> {
+    let path = folder.join(POSTERIORS);
+    if sha256_of_file(&path, &mut silent())? == report.sha256 {
+        return Ok(());
+    }
+    let cause =
+        format!("is not what {REPORT} says, by its SHA-256: remove it, and it is written again from the scores");
+    Err(Error::file(path, cause))
 }
 
 /// Writes the result if no shard is incomplete; otherwise returns which are.

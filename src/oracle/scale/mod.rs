@@ -131,8 +131,8 @@ pub struct Outcome {
 /// kill leaves a folder to go on with.
 ///
 /// # Errors
-/// When the folder holds another job or is being worked on, an image has no density in this world
-/// (its number in the whole is given), the device or the disk fails, or the caller stops.
+/// When the folder holds another job or is being worked on, its result is not what it was, an image has no
+/// density in this world (its number in the whole is given), the device or the disk fails, or the caller stops.
 pub fn run(
     computer: &Computer<'_>,
     images: &Images,
@@ -143,6 +143,7 @@ pub fn run(
     let job = describe(computer, images, spec)?;
     job.settle(folder)?;
     if let Some(report) = finish::finished(folder, &job)? {
+        finish::check_result(folder, &report)?;
         return Ok(Outcome { report: Some(report), waiting_for: Vec::new() });
     }
     let (mut log, dropped_bytes) =

@@ -72,6 +72,31 @@ impl State {
         Self { epoch: 0, within, best: None, seconds: 0.0, rate_scale: 1.0, images_sha256, spec }
     }
 
+    /// What a checkpoint in the folder of such a place cannot say of itself; nothing where all can be.
+    fn oddity(&self, place: At) -> Option<String> {
+        let Self { epoch, within: Within { steps, .. }, rate_scale, seconds, .. } = self;
+        if (*epoch, *steps) != place {
+            return Some(format!("is that of another checkpoint, after {epoch} epochs and {steps} steps"));
+        }
+        let all = self.spec.as_ref().map_or(usize::MAX, |spec| spec.training.epochs);
+        if *epoch > all {
+            return Some(format!("counts {epoch} epochs of a training of {all}"));
+        }
+        let scaled = *rate_scale > 0.0 && *rate_scale <= 1.0;
+        (!scaled || !(0.0..f64::MAX).contains(seconds))
+            .then(|| format!("has a rate_scale of {rate_scale:e} and {seconds:e} seconds, which no training has"))
+    }
+
+    /// What an older version did not write down of a checkpoint; nothing where it is all there. `spec_beside`: whether the
+    /// run's folder has a spec, which counts in place of the one that is missing here.
+    pub fn unrecorded(&self, spec_beside: bool) -> Option<Unrecorded> {
+        let missing = Unrecorded {
+            without_images: self.images_sha256.is_empty(),
+            without_spec: self.spec.is_none() && !spec_beside,
+        };
+        (missing.without_images || missing.without_spec).then_some(missing)
+    }
+
     /// After the steps so far, before more of them by a spec that was compared with the one there,
     /// on the images that its folder of data holds now.
     ///
@@ -86,6 +111,29 @@ impl State {
             ));
         }
         Ok(Self { images_sha256, spec: Some(spec.clone()), ..self })
+    }
+}
+
+/// What the checkpoint of an older version does not say, and what therefore is not compared when a training goes on from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Unrecorded {
+    /// The hash of the images that were trained on is missing.
+    pub without_images: bool,
+    /// The spec is missing, and there is none beside it.
+    pub without_spec: bool,
+}
+
+impl std::fmt::Display for Unrecorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match (self.without_images, self.without_spec) {
+            (true, true) => "images and settings",
+            (true, false) => "images",
+            _ => "settings",
+        };
+        write!(
+            f,
+            "the checkpoint is of an older version, which did not record its {what}: whether they are the same is not known"
+        )
     }
 }
 
@@ -145,10 +193,17 @@ pub fn is_in(run: &Path) -> Result<bool> {
 /// # Errors
 /// Names the file that cannot be read.
 pub fn newest(run: &Path) -> Result<Option<(PathBuf, State)>> {
-    let Some((_, folder)) = folders(run)?.pop() else { return Ok(None) };
+    let Some((place, folder)) = folders(run)?.pop() else { return Ok(None) };
     let path = folder.join(STATE);
-    let state = read_json(&path)?.ok_or_else(|| Error::file(&path, "is not there"))?;
-    Ok(Some((folder, state)))
+    let odd = |what: &str| {
+        let way_out = "remove its folder: the training goes on from the checkpoint before it, or begins anew";
+        Error::file(&path, format!("{what}; {way_out}"))
+    };
+    let state: State = read_json(&path)?.ok_or_else(|| odd("is not there"))?;
+    match state.oddity(place) {
+        Some(what) => Err(odd(&what)),
+        None => Ok(Some((folder, state))),
+    }
 }
 
 /// The newest checkpoint of a run folder, if there is one.
@@ -250,6 +305,50 @@ mod tests {
         let going_on = old.going_on(&spec, "b".into()).unwrap();
         assert_eq!((going_on.epoch, going_on.images_sha256.as_str()), (3, "b"));
         assert_eq!((going_on.within, going_on.spec), (Within::default(), Some(spec)));
+    }
+
+    #[test]
+    fn a_state_is_that_of_its_folder_and_of_a_training() {
+        let run = tempfile::tempdir().unwrap();
+        let spec: TrainSpec = toml::from_str("name = 'x'\ndata.path = 'data'\ntraining.epochs = 4").unwrap();
+        let folder = run.path().join(name((3, 7)));
+        std::fs::create_dir(&folder).unwrap();
+        let within = Within { steps: 7, images: 70, nll: 1.0 };
+        let good = State { epoch: 3, within, ..State::new(&spec, "a".into()) };
+        let reads = |state: &State| {
+            write_json(&folder.join(STATE), state).unwrap();
+            newest(run.path()).map(|found| assert!(found.is_some_and(|(_, found)| found == *state)))
+        };
+        reads(&good).unwrap();
+        reads(&State { rate_scale: 0.25, spec: None, ..good.clone() }).unwrap();
+        let mut short = spec.clone();
+        short.training.epochs = 2;
+        for odd in [
+            State { epoch: 2, ..good.clone() },
+            State { within: Within { steps: 8, ..within }, ..good.clone() },
+            State { spec: Some(short), ..good.clone() },
+            State { rate_scale: 1e300, ..good.clone() },
+            State { rate_scale: 0.0, ..good.clone() },
+            State { seconds: -1.0, ..good.clone() },
+        ] {
+            let why = reads(&odd).unwrap_err().to_string();
+            assert!(why.contains("state.json: ") && why.contains("remove its folder"), "{why}");
+        }
+        std::fs::remove_file(folder.join(STATE)).unwrap();
+        assert!(newest(run.path()).unwrap_err().to_string().contains("is not there; remove its folder"));
+    }
+
+    #[test]
+    fn what_an_older_version_did_not_write_down_is_said() {
+        let spec: TrainSpec = toml::from_str("name = 'x'\ndata.path = 'data'").unwrap();
+        let whole = State::new(&spec, "a".into());
+        assert_eq!((whole.unrecorded(false), whole.unrecorded(true)), (None, None));
+        let older = State { images_sha256: String::new(), spec: None, ..whole.clone() };
+        let said = |spec_beside| older.unrecorded(spec_beside).unwrap().to_string();
+        assert!(said(false).contains("images and settings") && said(true).contains("its images:"));
+        let older = State { spec: None, ..whole };
+        assert!(older.unrecorded(false).unwrap().to_string().contains("its settings:"));
+        assert_eq!(older.unrecorded(true), None);
     }
 
     #[test]

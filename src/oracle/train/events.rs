@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use super::checkpoint::Unrecorded;
 use super::padding::WidePadding;
 use super::schedule::LongWarmUp;
 use super::second_noise::SecondNoise;
@@ -77,6 +78,8 @@ pub enum TrainEvent {
         /// Epochs in all.
         epochs: usize,
     },
+    /// Said at the start of a sitting: what a checkpoint does not say, and is not compared.
+    Unrecorded(Unrecorded),
     /// Said at the start of a sitting: the training is too short for its warm-up.
     LongWarmUp(LongWarmUp),
     /// Said there, too: zeros are much of what is trained on.

@@ -44,6 +44,7 @@ use crate::units::Tau;
 pub use crate::device::MatmulPrecision;
 use batch::Draw;
 pub use bench::bench_steps;
+pub use checkpoint::Unrecorded;
 use checkpoint::{Best, Checkpoint, State, Within};
 pub use claim::ORACLE;
 pub use data::{corpus, test_corpus, test_like, training_images};
@@ -88,6 +89,8 @@ struct Run<'a> {
     pixels_sha256: String,
     learner: Box<dyn Learner>,
     state: State,
+    /// What its checkpoint does not say.
+    unrecorded: Option<Unrecorded>,
     /// Steps in a row that moved nothing, the newest among them, those of the epoch before included.
     skipped: usize,
     /// From when on time is not yet in the state.
@@ -159,8 +162,12 @@ impl<'a> Run<'a> {
         let (architecture, pixels) = architecture(spec, &train);
         let pixels_sha256 = data::pixels_sha256(&train, &held_out);
         let images_sha256 = data::images_sha256(&pixels_sha256, &train, &held_out);
+        let mut unrecorded = None;
         let (saved, state) = match checkpoint::load(folder, &spec.training)? {
-            Some(Checkpoint { state, saved }) => (Some(saved), state.going_on(spec, images_sha256)?),
+            Some(Checkpoint { state, saved }) => {
+                unrecorded = state.unrecorded(folder.join(SPEC).exists());
+                (Some(saved), state.going_on(spec, images_sha256)?)
+            }
             None => (None, State::new(spec, images_sha256)),
         };
         let learner = learner(spec, &train, saved, &chosen.device)?;
@@ -179,6 +186,7 @@ impl<'a> Run<'a> {
             pixels_sha256,
             learner,
             state,
+            unrecorded,
             skipped: 0,
             since: Instant::now(),
             kept: Instant::now(),
@@ -198,6 +206,9 @@ impl<'a> Run<'a> {
             epochs,
         };
         self.tell(started, events)?;
+        if let Some(unrecorded) = self.unrecorded {
+            self.tell(TrainEvent::Unrecorded(unrecorded), events)?;
+        }
         if self.state.epoch >= epochs {
             return Ok(());
         }

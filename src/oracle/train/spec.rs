@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{ImageShape, in_folder, read_text};
+use crate::data::{ImageShape, in_folder, read_toml};
 use crate::device::MatmulPrecision;
 use crate::error::{Error, Result, check_name, check_words};
 use crate::flow::glow::GlowConfig;
@@ -272,8 +272,7 @@ impl TrainSpec {
     /// # Errors
     /// Names the file, the line and the field.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = read_text(path).map_err(|e| Error::io(path, e))?;
-        let mut spec: Self = toml::from_str(&text).map_err(|e| Error::file(path, e.to_string()))?;
+        let mut spec: Self = read_toml(path)?;
         spec.data.path = in_folder(path.parent().unwrap_or(Path::new("")), &spec.data.path)?;
         spec.validate().map_err(|e| Error::file(path, e.to_string()))?;
         Ok(spec)
