@@ -214,6 +214,7 @@ fn tell(bar: &Bar, event: &TrainEvent) {
         )),
         TrainEvent::LongWarmUp(long) => bar.line(&long.to_string()),
         TrainEvent::WidePadding(wide) => bar.line(&wide.to_string()),
+        TrainEvent::AsRead(read) => bar.line(&read.to_string()),
         TrainEvent::SecondNoise(noise) => bar.line(&noise.to_string()),
         TrainEvent::Skipped { epoch, step } => bar.line(&format!("epoch {epoch}, step {step}: not finite, skipped")),
         TrainEvent::RolledBack { epoch, rate_scale } => bar.line(&format!(

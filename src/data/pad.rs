@@ -89,8 +89,11 @@ impl Dataset {
     /// The images of the named classes, numbered in that order.
     ///
     /// # Errors
-    /// Names a class that is not there, and those that are.
+    /// Names a class that is not there, and those that are; a class that is named twice.
     pub fn of_classes(&self, classes: &[String]) -> Result<Self> {
+        if let Some((_, twice)) = classes.iter().enumerate().find(|(at, class)| classes[..*at].contains(class)) {
+            return Err(Error::input(format!("class '{twice}' of {} is named twice; name each once", self.name)));
+        }
         let find = |name: &String| {
             let found = self.class_names.iter().position(|class| class == name);
             found.ok_or_else(|| {

@@ -309,6 +309,7 @@ impl TrainSpec {
             ((0.0..1.0).contains(&t.ema_decay), "training.ema_decay must lie in [0, 1)"),
             (t.lambda >= 0.0 && t.lambda.is_finite(), "training.lambda must be a number ≥ 0"),
             (t.max_grad_norm >= 0.0 && t.max_grad_norm.is_finite(), "training.max_grad_norm must be a number ≥ 0"),
+            (self.data.resize != Some(0), "data.resize must be at least 1"),
             (self.data.held_out > 0, "data.held_out must be at least 1: the best epoch is chosen on it"),
             (
                 self.data.shift == 0 || self.data.shift < self.data.pad_to,
