@@ -197,5 +197,7 @@ mod tests {
         assert_eq!((part.pixels, part.labels, part.ids), (vec![7, 5], Some(vec![2, 0]), vec!["2".into(), "0".into()]));
         assert_eq!(all.subset(0..3).unwrap(), all);
         assert!(all.subset(2..4).is_err());
+        let twice = all.of_classes(&["1".into(), "1".into()]).unwrap_err().to_string();
+        assert!(twice.contains("class '1'") && twice.contains("named twice"), "{twice}");
     }
 }

@@ -390,6 +390,8 @@ mod tests {
         assert!(error.to_string().contains("padto"));
         let read = |resize| toml::from_str::<DataSpec>(&format!("path = 'd'\nresize = {resize}"));
         assert_eq!(read("64").unwrap().resize, Some(64));
+        let none = "name = 'x'\n[data]\npath = 'd'\nresize = 0";
+        assert!(toml::from_str::<TrainSpec>(none).unwrap().validate().unwrap_err().to_string().contains("data.resize"));
         assert!(read("true").unwrap_err().to_string().contains("side in pixels"));
     }
 }

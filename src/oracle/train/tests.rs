@@ -259,15 +259,10 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(folder.path(), 1);
     let said = |spec: &TrainSpec, run: &str| {
-        let mut said = Vec::new();
-        let mut events = |event: TrainEvent| {
-            if let TrainEvent::LongWarmUp(long) = event {
-                said.push((long.warm_up_images, long.images));
-            }
-            ControlFlow::Continue(())
-        };
-        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
-        said
+        told(spec, &folder.path().join(run), |event| match event {
+            TrainEvent::LongWarmUp(long) => Some((long.warm_up_images, long.images)),
+            _ => None,
+        })
     };
     assert_eq!(said(&spec, "long"), [(10_000, 20)]);
     assert!(said(&spec, "long").is_empty(), "all is done");
@@ -275,20 +270,45 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
     assert!(said(&spec, "short").is_empty());
 }
 
+/// What is picked of the events of a training.
+fn told<T>(spec: &TrainSpec, run: &Path, pick: impl Fn(TrainEvent) -> Option<T>) -> Vec<T> {
+    let mut told = Vec::new();
+    let mut events = |event| {
+        told.extend(pick(event));
+        ControlFlow::Continue(())
+    };
+    train(spec, run, &cpu(), &mut events).unwrap();
+    told
+}
+
+#[test]
+fn a_training_says_that_a_picture_is_seen_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = spec(folder.path(), 1);
+    let said = |run: &str| {
+        told(&spec, &folder.path().join(run), |event| match &event {
+            TrainEvent::AsRead(read) => Some((read.to_string(), serde_json::to_value(&event).unwrap())),
+            _ => None,
+        })
+    };
+    assert!(said("opaque").is_empty());
+    let veiled = image::RgbaImage::from_pixel(8, 8, image::Rgba([40, 41, 42, 100]));
+    veiled.save(folder.path().join("data/dark/0.png")).unwrap();
+    let told = said("veiled");
+    let [(words, json)] = &told[..] else { panic!("{told:?}") };
+    assert!(words.starts_with("1 of 24 pictures have transparent parts"), "{words}");
+    assert_eq!((&json["event"], &json["transparent"]), (&"as-read".into(), &1.into()));
+}
+
 #[test]
 fn a_training_says_that_it_adds_noise_to_pictures_that_hold_some() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(folder.path(), 1);
     let said = |spec: &TrainSpec, run: &str| {
-        let mut said = Vec::new();
-        let mut events = |event: TrainEvent| {
-            if let TrainEvent::SecondNoise(noise) = event {
-                said.push(noise.to_string());
-            }
-            ControlFlow::Continue(())
-        };
-        train(spec, &folder.path().join(run), &cpu(), &mut events).unwrap();
-        said
+        told(spec, &folder.path().join(run), |event| match event {
+            TrainEvent::SecondNoise(noise) => Some(noise.to_string()),
+            _ => None,
+        })
     };
     spec.model.pixels = Preprocessing::Gaussian { std: 0.05 };
     assert!(said(&spec, "photographs").is_empty());
