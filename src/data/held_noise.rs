@@ -140,7 +140,8 @@ mod tests {
         let images = read(None);
         assert_eq!((&images.noises, &read(Some(4)).noises, &images.subset([1]).unwrap().noises), (&all, &all, &all));
         let touched = HeldNoises { untouched: false, ..all.clone() };
-        assert_eq!((read(Some(2)).noises, images.pad_to(6).unwrap().noises), (touched.clone(), touched.clone()));
+        let scaled = HeldNoises { losses: Losses { scaled: 3, ..Losses::default() }, ..touched.clone() };
+        assert_eq!((read(Some(2)).noises, images.pad_to(6).unwrap().noises), (scaled, touched.clone()));
         assert_eq!(
             (images.pad_to(4).unwrap().noises, images.to_channels(3).unwrap().noises),
             (all.clone(), touched.clone())

@@ -14,6 +14,8 @@ pub struct Losses {
     pub transparent: usize,
     /// Those that are to be turned or mirrored by their EXIF data, and are read as they are stored.
     pub turned: usize,
+    /// Those that were scaled to a square.
+    pub scaled: usize,
     /// Those of which more than a quarter was cut off, so that a square is left.
     pub cut: usize,
     /// The largest share of a picture that was cut off.
@@ -31,6 +33,7 @@ impl Losses {
         Self {
             transparent: usize::from(image.color().has_alpha() && is_seen_through()),
             turned: usize::from(orientation != Orientation::NoTransforms),
+            scaled: usize::from(side.is_some()),
             cut: usize::from(most_cut > CUT),
             most_cut,
             enlarged: usize::from(side.is_some_and(|side| shorter < side)),
@@ -42,6 +45,7 @@ impl Losses {
         Self {
             transparent: self.transparent + other.transparent,
             turned: self.turned + other.turned,
+            scaled: self.scaled + other.scaled,
             cut: self.cut + other.cut,
             most_cut: self.most_cut.max(other.most_cut),
             enlarged: self.enlarged + other.enlarged,
@@ -72,12 +76,12 @@ mod tests {
         assert_eq!(last, [99, 98, 97]);
         let of = |side| read(side).noises.losses;
         assert_eq!(of(None), Losses { transparent: 1, ..Losses::default() });
-        assert_eq!(of(Some(4)), Losses { transparent: 1, cut: 2, most_cut: 0.8, ..Losses::default() });
+        assert_eq!(of(Some(4)), Losses { transparent: 1, scaled: 2, cut: 2, most_cut: 0.8, ..Losses::default() });
         assert_eq!(of(Some(5)), Losses { enlarged: 2, ..of(Some(4)) });
         assert_eq!(of(Some(20)), of(None));
-        // A square of the same numbers of pixels as a side has lost nothing.
         let square = DynamicImage::ImageLuma8(GrayImage::new(8, 8));
-        assert_eq!(Losses::of(&square, Orientation::NoTransforms, Some(4)), Losses::default());
+        let scaled = Losses { scaled: 1, ..Losses::default() };
+        assert_eq!(Losses::of(&square, Orientation::NoTransforms, Some(4)), scaled);
         let turned = Losses::of(&square, Orientation::Rotate90, None);
         assert_eq!(turned, Losses { turned: 1, ..Losses::default() });
     }

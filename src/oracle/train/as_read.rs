@@ -34,7 +34,7 @@ impl AsRead {
 
 impl std::fmt::Display for AsRead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { pictures, losses: Losses { transparent, turned, cut, most_cut, enlarged }, levels } = self;
+        let Self { pictures, losses: Losses { transparent, turned, cut, most_cut, enlarged, .. }, levels } = self;
         let share = (100.0 * most_cut).floor();
         let of = |count: &usize, what: String| (*count > 0).then(|| format!("{count} of {pictures} pictures {what}"));
         let said = [
