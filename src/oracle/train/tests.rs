@@ -273,7 +273,7 @@ fn a_training_says_that_it_is_shorter_than_its_warm_up() {
 /// What is picked of the events of a training.
 fn told<T>(spec: &TrainSpec, run: &Path, pick: impl Fn(TrainEvent) -> Option<T>) -> Vec<T> {
     let mut told = Vec::new();
-    let mut events = |event| {
+    let mut events = |event: TrainEvent| {
         told.extend(pick(event));
         ControlFlow::Continue(())
     };
